@@ -1,0 +1,28 @@
+"""Benchmark regression gating for models, agents and prompts, as a pytest plugin.
+
+What a user's own code needs is here; everything is imported on first use, because
+this package is loaded into every pytest run, with or without a benchmark in it.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pytest_evalmetrics.errors import EvalMetricsError
+    from pytest_evalmetrics.registry import register_metric
+
+__version__ = "0.1.0"
+__all__ = ["EvalMetricsError", "__version__", "register_metric"]
+
+_HOMES = {
+    "EvalMetricsError": "pytest_evalmetrics.errors",
+    "register_metric": "pytest_evalmetrics.registry",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,105 @@
+"""From a benchmark file to its benchmarks, or to everything that is wrong with it."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from pytest_evalmetrics.config.checks import contradictions
+from pytest_evalmetrics.config.layout import lay_out
+from pytest_evalmetrics.config.messages import problems_of
+from pytest_evalmetrics.config.nodes import Node, lines_of, plain, show_path
+from pytest_evalmetrics.config.yaml_source import read_yaml
+from pytest_evalmetrics.errors import ConfigError, Problem
+from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["load_benchmarks"]
+
+
+def load_benchmarks(path: Path, *, shown: str) -> tuple[Benchmark, ...]:
+    """Read a benchmark file.
+
+    Parameters
+    ----------
+    path
+        The file.
+    shown
+        The file as messages name it.
+
+    Returns
+    -------
+    tuple[Benchmark, ...]
+        Its benchmarks, in the order of the file, what its ``defaults`` say merged in.
+
+    Raises
+    ------
+    ConfigError
+        If anything is wrong with the file; it lists everything that is.
+    """
+    source = read_yaml(path)
+    problems = list(source.problems)
+    benchmarks: list[Benchmark] = []
+    if source.root is not None:
+        layout = lay_out(source.root)
+        problems += layout.problems
+        if layout.defaults is not None:
+            problems += _wrong_defaults(layout.defaults)
+        for node in layout.benchmarks:
+            spec = _validate(node, problems)
+            if spec is not None:
+                benchmarks.append(Benchmark(spec, path, lines_of(node)))
+    if problems:
+        in_order = sorted(dict.fromkeys(problems), key=lambda problem: problem.line)
+        raise ConfigError(shown, tuple(in_order))
+    return tuple(benchmarks)
+
+
+@cache
+def _adapter() -> TypeAdapter[BenchmarkSpec]:
+    return TypeAdapter(BenchmarkSpec)
+
+
+def _validate(node: Node, problems: list[Problem]) -> BenchmarkSpec | None:
+    values = plain(node)
+    spec, errors = _try(values)
+    problems += problems_of(errors, node)
+    if spec is None:
+        # what can be judged without the wrong keys is judged now, not at the next attempt
+        wrong = {error["loc"][0] for error in errors if error["loc"]}
+        rest = {key: value for key, value in values.items() if key not in wrong}
+        checked, _ = _try({"name": "unnamed", "rollouts": "unknown", **rest})
+    else:
+        checked = spec
+    if checked is not None:
+        problems += _contradictions(checked, node)
+    return spec
+
+
+def _try(values: dict[str, Any]) -> tuple[BenchmarkSpec | None, list[Any]]:
+    try:
+        # in JSON a list may become a tuple, and a mapping a dataclass, where all else is strict
+        return _adapter().validate_json(json.dumps(values)), []
+    except ValidationError as error:
+        return None, error.errors(include_url=False)
+
+
+def _contradictions(spec: BenchmarkSpec, top: Node) -> list[Problem]:
+    found = []
+    for at, message in contradictions(spec):
+        node = top
+        for part in at:
+            node = node.value[part]
+        found.append(Problem(node.line, show_path(node.path), message))
+    return found
+
+
+def _wrong_defaults(defaults: Node) -> list[Problem]:
+    """Judge the defaults by themselves, because each benchmark may replace what is wrong."""
+    _, errors = _try(plain(defaults))
+    return problems_of(errors, defaults, complete=False)

@@ -1,0 +1,168 @@
+"""The one exception tree of the project.
+
+::
+
+    EvalMetricsError
+    ├── ConfigError      a benchmark file can't be used; lists every problem at once
+    ├── DataError        rollouts can't be read, or hold what is no number
+    ├── RegistryError    a name that is unknown, or that stands for two things
+    ├── MetricError      a metric raised, or returned no finite number
+    ├── BaselineError    a baseline is missing, unreadable, or must not be written
+    ├── ArtifactError    a report can't be written
+    └── GateFailed       everything was read and reduced, and a check did not hold
+
+Each message is for the person who reads a CI log: where, what was found, what was
+expected, the way out. None of them is shown with a traceback.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = [
+    "ArtifactError",
+    "BaselineError",
+    "ConfigError",
+    "DataError",
+    "EvalMetricsError",
+    "GateFailed",
+    "MetricError",
+    "Problem",
+    "RegistryError",
+    "did_you_mean",
+]
+
+
+class EvalMetricsError(Exception):
+    """The root: whatever goes wrong for a reason that the user can mend.
+
+    Parameters
+    ----------
+    message
+        What was found and what was expected.
+    file
+        The file in which it was found, as the user would write it.
+    line
+        The line in that file, from 1.
+    hint
+        The way out: what to write or to run.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        file: str | None = None,
+        line: int | None = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.file = file
+        self.line = line
+        self.hint = hint
+
+    @property
+    def where(self) -> str:
+        """``file:line``, as far as it is known."""
+        if self.file is None:
+            return ""
+        return self.file if self.line is None else f"{self.file}:{self.line}"
+
+    def __str__(self) -> str:
+        text = f"{self.where}: {self.message}" if self.where else self.message
+        return f"{text}\n  {self.hint}" if self.hint else text
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong with a benchmark file."""
+
+    line: int
+    path: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"line {self.line}: {self.path + ': ' if self.path else ''}{self.message}"
+
+
+class ConfigError(EvalMetricsError):
+    """A benchmark file can't be used.
+
+    Parameters
+    ----------
+    file
+        The benchmark file.
+    problems
+        Everything that is wrong with it, in the order of its lines.
+    """
+
+    def __init__(self, file: str, problems: tuple[Problem, ...]) -> None:
+        count = "one problem" if len(problems) == 1 else f"{len(problems)} problems"
+        super().__init__(f"{count} in this benchmark file", file=file)
+        self.problems = problems
+
+    def __str__(self) -> str:
+        found = "\n".join(
+            f"{self.file}:{p.line}: {p.path + ': ' if p.path else ''}{p.message}"
+            for p in self.problems
+        )
+        return f"{self.where}: {self.message}\n{found}"
+
+
+class DataError(EvalMetricsError):
+    """Rollouts can't be read, or hold what is no number."""
+
+
+class RegistryError(EvalMetricsError):
+    """A name that is unknown, or that stands for two things."""
+
+
+class MetricError(EvalMetricsError):
+    """A metric raised, or returned no finite number."""
+
+
+class BaselineError(EvalMetricsError):
+    """A baseline is missing, unreadable, or must not be written."""
+
+
+class ArtifactError(EvalMetricsError):
+    """A report can't be written."""
+
+
+class GateFailed(EvalMetricsError):  # noqa: N818 - the name that pytest prints: it is no error of ours
+    """A check of a benchmark did not hold."""
+
+
+def did_you_mean(name: str, known: Iterable[object], *, what: str = "known") -> str:
+    """Say what was probably meant, and what there is.
+
+    Parameters
+    ----------
+    name
+        What was written.
+    known
+        The names that exist.
+    what
+        How the list is headed.
+
+    Returns
+    -------
+    str
+        ``did you mean 'x'? known: a, b, c``.
+    """
+    from difflib import get_close_matches  # noqa: PLC0415 - only where something is wrong
+
+    names = sorted(str(k) for k in known)
+    close = get_close_matches(name, names, n=1, cutoff=0.6)
+    if not close:  # case and separators are the usual slips
+        folded = {n.lower().replace("-", "_"): n for n in names}
+        close = get_close_matches(name.lower().replace("-", "_"), folded, n=1, cutoff=0.6)
+        close = [folded[c] for c in close]
+    guess = f"did you mean {close[0]!r}? " if close else ""
+    shown = ", ".join(names[:40]) + (f" and {len(names) - 40} more" if len(names) > 40 else "")  # noqa: PLR2004 - a line
+    return f"{guess}{what}: {shown or 'none'}"

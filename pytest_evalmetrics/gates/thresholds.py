@@ -1,0 +1,95 @@
+"""``thresholds``: absolute gates on a metric, or on an end of its interval."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pytest_evalmetrics.results import Check, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pytest_evalmetrics.results import AgentResult, Estimate
+    from pytest_evalmetrics.spec import Benchmark, Threshold
+
+__all__ = ["check_thresholds"]
+
+_SLACK = 1e-9  # a mean of seven passes in ten is not always 0.7 to the last bit
+
+
+def check_thresholds(benchmark: Benchmark, agent: str, result: AgentResult) -> Iterator[Check]:
+    """Hold an agent's metrics against the thresholds of the benchmark file.
+
+    Parameters
+    ----------
+    benchmark
+        The benchmark.
+    agent
+        The agent's name where a benchmark has several, else empty.
+    result
+        What was computed for it; has an estimate for each name under ``thresholds``.
+    """
+    for name, threshold in benchmark.spec.thresholds.items():
+        yield _check(
+            result.estimates[name], threshold, agent, benchmark.line_of("thresholds", name)
+        )
+
+
+def _check(estimate: Estimate, threshold: Threshold, agent: str, line: int) -> Check:
+    bound = str(threshold)
+    if threshold.bound == "point":
+        value, subject = estimate.value, estimate.name
+    elif estimate.interval is None:
+        return Check(
+            "threshold",
+            estimate.name,
+            Verdict.INCONCLUSIVE,
+            agent=agent,
+            value=estimate.value,
+            bound=f"{threshold.bound} end {bound}",
+            reason=f"{estimate.name} has no interval: {estimate.reason}",
+            hint="drop `bound:`, or gate a metric that has an interval",
+            estimate=estimate,
+            line=line,
+        )
+    else:
+        interval = estimate.interval
+        value = interval.low if threshold.bound == "lower" else interval.high
+        subject = f"the {threshold.bound} end of {estimate.name}"
+        bound = f"{threshold.bound} end {bound}"
+    reason = _broken(subject, value, threshold)
+    return Check(
+        "threshold",
+        estimate.name,
+        Verdict.FAIL if reason else Verdict.PASS,
+        agent=agent,
+        value=value,
+        bound=bound,
+        reason=reason,
+        estimate=estimate,
+        line=line,
+    )
+
+
+def _broken(subject: str, value: float, threshold: Threshold) -> str:
+    low, high = threshold.min, threshold.max
+    if low is not None and value < low - _SLACK * max(1.0, abs(low)):
+        return f"{subject} is {distinct(value, low)}, below {low:.12g}"
+    if high is not None and value > high + _SLACK * max(1.0, abs(high)):
+        return f"{subject} is {distinct(value, high)}, above {high:.12g}"
+    return ""
+
+
+def distinct(value: float, bound: float) -> str:
+    """Write `value` with so many digits that it differs from `bound`.
+
+    Examples
+    --------
+    >>> distinct(0.69996, 0.7)
+    '0.69996'
+    """
+    for digits in range(4, 17):
+        text = f"{value:.{digits}g}"
+        if float(text) != float(f"{bound:.{digits}g}"):
+            return text
+    return repr(value)

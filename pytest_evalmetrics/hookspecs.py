@@ -1,0 +1,92 @@
+"""The hooks that a conftest.py or another plugin may implement."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pytest_evalmetrics.results import BenchmarkResult
+    from pytest_evalmetrics.spec import BenchmarkSpec
+
+__all__ = [
+    "pytest_evalmetrics_benchmark_finished",
+    "pytest_evalmetrics_compute_metrics",
+    "pytest_evalmetrics_key_metrics",
+    "pytest_evalmetrics_register",
+    "pytest_evalmetrics_report",
+]
+
+
+def pytest_evalmetrics_compute_metrics(
+    benchmark: BenchmarkSpec, agent: str, tasks: Sequence[Sequence[Mapping[str, Any]]]
+) -> Mapping[str, Any] | None:
+    """Compute further aggregate metrics: NeMo Gym's ``compute_metrics``.
+
+    Parameters
+    ----------
+    benchmark
+        The benchmark.
+    agent
+        Whose rollouts these are.
+    tasks
+        One sequence per task, in task order, with one mapping per rollout: its scores by
+        name (None where missing), the fields of ``breakdown`` and ``cluster``,
+        ``_ng_task_index`` and ``_ng_rollout_index``. Rows hold no text.
+
+    Returns
+    -------
+    mapping or None
+        Names to finite numbers, which can be gated like any metric, or to anything else
+        that JSON can hold, which is only reported.
+    """
+
+
+@pytest.hookspec(firstresult=True)
+def pytest_evalmetrics_key_metrics(
+    benchmark: BenchmarkSpec, agent: str, agent_metrics: Mapping[str, Any]
+) -> Mapping[str, float] | Sequence[str] | None:
+    """Choose the headline metrics: NeMo Gym's ``get_key_metrics``.
+
+    Parameters
+    ----------
+    benchmark
+        The benchmark.
+    agent
+        Whose metrics these are.
+    agent_metrics
+        Everything that was computed.
+
+    Returns
+    -------
+    mapping, sequence of names, or None
+        The chosen entries of `agent_metrics`; None leaves the choice to the next one.
+        ``key_metrics:`` of the benchmark file comes first.
+    """
+
+
+def pytest_evalmetrics_register(registry: Any) -> None:
+    """Register metrics when the first benchmark file is collected.
+
+    Parameters
+    ----------
+    registry
+        The module ``pytest_evalmetrics.registry``.
+    """
+
+
+def pytest_evalmetrics_benchmark_finished(result: BenchmarkResult) -> None:
+    """Look at a benchmark's result, in the process that evaluated it."""
+
+
+def pytest_evalmetrics_report(report: Mapping[str, Any]) -> None:
+    """Look at the whole report, once, before it is written; not in xdist's workers.
+
+    Parameters
+    ----------
+    report
+        What ``report.json`` will hold, as builtins.
+    """

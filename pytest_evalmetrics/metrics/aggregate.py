@@ -1,0 +1,233 @@
+"""One agent's rollouts -> its estimates, and NeMo Gym's aggregate entry."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pytest_evalmetrics.errors import MetricError, RegistryError, did_you_mean
+from pytest_evalmetrics.metrics.basestats import pooled_statistics
+from pytest_evalmetrics.metrics.calling import is_number
+from pytest_evalmetrics.metrics.economics import ECONOMICS
+from pytest_evalmetrics.metrics.estimate import estimate
+from pytest_evalmetrics.metrics.groups import Completeness, group_entries
+from pytest_evalmetrics.metrics.hooks import additions, chosen
+from pytest_evalmetrics.metrics.source import Source
+from pytest_evalmetrics.results import AgentResult, Estimate
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from pytest_evalmetrics.data import RolloutTable
+    from pytest_evalmetrics.metrics.hooks import ComputeMetrics, KeyMetrics
+    from pytest_evalmetrics.metrics.lookup import BoundMetric
+    from pytest_evalmetrics.metrics.planning import Plan
+    from pytest_evalmetrics.spec import BenchmarkSpec
+
+__all__ = ["reduce_agent", "with_missing_rewards"]
+
+
+def with_missing_rewards(table: RolloutTable, spec: BenchmarkSpec) -> RolloutTable:
+    """Give rollouts without a reward the one that ``expect.missing_reward`` says, if any."""
+    fill = spec.expect.missing_reward
+    column = table.scores.get(spec.reward)
+    if isinstance(fill, str) or fill is None or column is None or not np.isnan(column).any():
+        return table
+    filled = np.where(np.isnan(column), fill, column)
+    return replace(
+        table,
+        scores={**table.scores, spec.reward: filled},
+        integers=table.integers - {spec.reward},
+    )
+
+
+def reduce_agent(
+    plan: Plan,
+    agent: str,
+    table: RolloutTable,
+    *,
+    expected: int | NDArray[np.int64] | None = None,
+    compute_metrics: ComputeMetrics | None = None,
+    key_metrics: KeyMetrics | None = None,
+    level: float = 0.95,
+) -> AgentResult:
+    """Compute everything that is said of one agent.
+
+    Parameters
+    ----------
+    plan
+        The benchmark's metrics.
+    agent
+        The agent's name.
+    table
+        Its rollouts alone.
+    expected
+        Rollouts that each task should have: one number, or shape (tasks,); None is as many
+        as it has.
+    compute_metrics, key_metrics
+        The two hooks, where anything implements them; see `hooks`.
+    level
+        The confidence of the intervals.
+
+    Returns
+    -------
+    AgentResult
+        `estimates` holds the listed metrics, the key metrics, those with a threshold, and
+        those of ``plan.also``, by canonical name; one that is written otherwise
+        (``my_pkg.metrics:Median``) is there under what was written too.
+
+    Raises
+    ------
+    EvalMetricsError
+        If a metric, score, field or value is not known, or a metric can't be computed:
+        none is ever left out.
+    """
+    completeness = Completeness.of(table, plan.spec.reward, expected)
+    table = with_missing_rewards(table, plan.spec)
+    reduction = _Reduction(plan, table, level)
+    reduction.listed()
+    reduction.broken_down()
+    reduction.economics()
+    if compute_metrics is not None:
+        reduction.add_from(compute_metrics)
+    keys = reduction.choose(key_metrics)
+    for name in plan.spec.thresholds:
+        reduction.estimate(name, "thresholds", name)
+    for name in plan.also:
+        reduction.estimate(name, "baseline")
+    key_values = {name: reduction.estimates[name].value for name in keys}
+    return AgentResult(
+        agent=agent,
+        tasks=len(table.tasks),
+        rollouts=len(table),
+        missing=int(completeness.missing.sum()),
+        estimates=reduction.estimates,
+        key_metrics=key_values,
+        aggregate={
+            "agent_ref": {"name": agent},
+            "agent_metrics": reduction.metrics,
+            "key_metrics": key_values,
+            "group_level_metrics": group_entries(table, agent, completeness),
+        },
+    )
+
+
+class _Reduction:
+    """What has been computed so far for one agent."""
+
+    def __init__(self, plan: Plan, table: RolloutTable, level: float) -> None:
+        self.spec = plan.spec
+        self.names = plan.names
+        self.located = plan.located
+        self.table = table
+        self.level = level
+        self.source = Source(table, self.spec.reward, self.spec.cluster)
+        self.metrics: dict[str, Any] = pooled_statistics(table)
+        self.statistics = tuple(self.metrics)
+        self.estimates: dict[str, Estimate] = {}
+        self.hooked: dict[str, float] = {}
+        self.default_keys = [name for name in self.metrics if name.startswith("mean/")]
+
+    def listed(self) -> None:
+        """Compute ``metrics:``."""
+        for at, text in enumerate(self.spec.metrics):
+            name = self.estimate(text, "metrics", at).name
+            if name not in self.default_keys:
+                self.default_keys.append(name)
+
+    def broken_down(self) -> None:
+        """Compute each listed metric for each value of each field of ``breakdown:``."""
+        for at, field in enumerate(self.spec.breakdown):
+            with self.located("breakdown", at):
+                for value in self.source.labels(field):
+                    for text in self.spec.metrics:
+                        metric = self._bind(text)
+                        if metric.name.field is None:
+                            metric = metric.over(field, value)
+                            sample = self.source.sample(metric)
+                            self.metrics[str(metric)] = metric.value(sample.rewards, sample.tasks)
+
+    def economics(self) -> None:
+        """Compute time, tokens and cost of a task where the rollouts tell them."""
+        for name in ECONOMICS:
+            metric = self._bind(name)
+            if name not in self.metrics and metric.target.column(self.table.scores) is not None:
+                self.metrics[name] = metric.value(self.source.sample(metric).rewards)
+
+    def add_from(self, hook: ComputeMetrics) -> None:
+        """Add what the hook computes."""
+        with self.located():
+            found = additions(hook, self.table, self.metrics)
+        self.metrics.update(found)
+        self.hooked = {name: float(value) for name, value in found.items() if is_number(value)}
+        self.default_keys += [name for name in self.hooked if name.startswith("mean/")]
+
+    def choose(self, hook: KeyMetrics | None) -> list[str]:
+        """Estimate the key metrics: the benchmark's, else the hook's, else the usual ones."""
+        if self.spec.key_metrics is not None:
+            return [
+                self.estimate(text, "key_metrics", at).name
+                for at, text in enumerate(self.spec.key_metrics)
+            ]
+        keys: dict[str, float | None] | None = None
+        if hook is not None:
+            with self.located():
+                keys = chosen(hook, self.metrics)
+        if keys is None:
+            keys = dict.fromkeys(self.default_keys)
+        for name, value in keys.items():
+            if value is not None:
+                self.hooked[name] = value
+        return [self.estimate(name).name for name in keys]
+
+    def estimate(self, text: str, *path: str | int) -> Estimate:
+        """Estimate a metric as it is written at `path` of the benchmark, once."""
+        if text not in self.estimates:
+            with self.located(*path):
+                found = self._estimated(text)
+            self.estimates.setdefault(found.name, found)
+            self.estimates[text] = found
+            if found.name not in self.hooked:
+                self.metrics.setdefault(found.name, found.value)
+        return self.estimates[text]
+
+    def _estimated(self, text: str) -> Estimate:
+        if text in self.hooked:
+            return Estimate(
+                name=text,
+                value=self.hooked[text],
+                tasks=len(self.table.tasks),
+                rollouts=len(self.table),
+                reason="computed by a hook",
+                by_hook=True,
+            )
+        if text in self.metrics and not is_number(self.metrics[text]):
+            raise MetricError(
+                f"{text!r} is computed by a hook and is no number: it is only reported"
+            )
+        try:
+            metric = self._bind(text)
+        except RegistryError as error:
+            if self.hooked:
+                error.hint = (
+                    f"{did_you_mean(text, self.hooked, what='hooks compute')}; {error.hint}"
+                )
+            raise
+        if str(metric) in self.estimates:
+            return self.estimates[str(metric)]
+        sample = self.source.sample(metric)
+        return estimate(
+            metric,
+            sample.rewards,
+            tasks=sample.tasks,
+            clusters=sample.clusters,
+            level=self.level,
+            value=self.metrics.get(str(metric)),
+        )
+
+    def _bind(self, text: str) -> BoundMetric:
+        if text in self.statistics:  # whatever brackets and slashes its score's name may hold
+            return self.names.statistic(*text.split("/", 1))
+        return self.names.bind(text)

@@ -1,0 +1,190 @@
+"""NeMo Gym's base statistics: mean, max, min, median and std of every column.
+
+Pooled over all rollouts of an agent, and for each task. The numbers are those of pandas
+to the last digit: its order of additions is kept, with a missing value as a 0 in place.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pytest_evalmetrics.errors import MetricError
+from pytest_evalmetrics.metrics.names import STATISTICS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from pytest_evalmetrics.data import RolloutTable
+
+__all__ = ["TaskStatistics", "pooled_statistics", "statistics_of", "task_statistics"]
+
+
+@dataclass(frozen=True)
+class TaskStatistics:
+    """The base statistics of each task.
+
+    Attributes
+    ----------
+    names
+        ``mean/reward`` and so on, in NeMo Gym's order: all means, then max, min, median, std.
+    values
+        One array per name, shape (tasks,), NaN where a task has no such statistic.
+    whole
+        Names whose values are written as whole numbers.
+    """
+
+    names: tuple[str, ...]
+    values: tuple[NDArray[np.float64], ...]
+    whole: frozenset[str]
+
+
+def pooled_statistics(table: RolloutTable) -> dict[str, float]:
+    """Compute the base statistics over all rollouts.
+
+    Parameters
+    ----------
+    table
+        One agent's rollouts.
+
+    Returns
+    -------
+    dict
+        In NeMo Gym's order. A column without any value has no keys; one with a single
+        value among several rollouts has no ``std``.
+
+    Raises
+    ------
+    MetricError
+        If a statistic is too large for a float.
+    """
+    columns = _present(table)
+    found = {name: statistics_of(column) for name, column in columns.items()}
+    whole = _whole(table, columns)
+    pooled: dict[str, float] = {}
+    for at, statistic in enumerate(STATISTICS):
+        for name, values in found.items():
+            value = values[at]
+            _no_overflow(f"{statistic}/{name}", value)
+            if value == value:  # noqa: PLR0124 - not NaN
+                pooled[f"{statistic}/{name}"] = int(value) if statistic in whole else value
+    return pooled
+
+
+def task_statistics(table: RolloutTable) -> TaskStatistics:
+    """Compute the base statistics of each task; see `pooled_statistics`."""
+    columns = _present(table)
+    buckets = list(_buckets(table.offsets))
+    found = {name: _by_task(column, buckets, len(table.tasks)) for name, column in columns.items()}
+    whole = _whole(table, columns)
+    names, values = [], []
+    for at, statistic in enumerate(STATISTICS):
+        for name, per_task in found.items():
+            _no_overflow(f"{statistic}/{name}", per_task[at])
+            names.append(f"{statistic}/{name}")
+            values.append(per_task[at])
+    return TaskStatistics(
+        tuple(names),
+        tuple(values),
+        frozenset(name for name in names if name.partition("/")[0] in whole),
+    )
+
+
+def _present(table: RolloutTable) -> dict[str, NDArray[np.float64]]:
+    return {name: c for name, c in table.scores.items() if not np.isnan(c).all()}
+
+
+def _whole(table: RolloutTable, columns: dict[str, NDArray[np.float64]]) -> tuple[str, ...]:
+    """Name the statistics that are whole numbers: only where every column is."""
+    whole = all(name in table.integers and not np.isnan(c).any() for name, c in columns.items())
+    return ("max", "min") if whole else ()
+
+
+def _no_overflow(name: str, values: float | NDArray[np.float64]) -> None:
+    if np.isinf(values).any():
+        raise MetricError(
+            f"{name} is too large for a floating-point number",
+            hint=f"look for a broken value of {name.partition('/')[2]!r} in the rollouts",
+        )
+
+
+def statistics_of(column: NDArray[np.float64]) -> tuple[float, float, float, float, float]:
+    """Compute mean, max, min, median and std of a column that has a value.
+
+    Parameters
+    ----------
+    column
+        Shape (rows,), NaN where missing.
+
+    Returns
+    -------
+    tuple of float
+        std is the sample deviation (ddof = 1): 0 where there is one row, NaN where there
+        are more and all but one are missing.
+    """
+    absent = np.isnan(column)
+    held = column[~absent] if absent.any() else column
+    n = len(held)
+    filled = np.where(absent, 0.0, column)
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = filled.sum() / n
+        std = 0.0 if len(column) == 1 else np.nan
+        if n > 1:
+            squares = (mean - filled) ** 2
+            squares[absent] = 0.0
+            std = np.sqrt(squares.sum() / (n - 1))
+        low, high = (n - 1) // 2, n // 2
+        middle = np.partition(held, (low, high))
+        median = (middle[low] + middle[high]) / 2
+    return float(mean), float(held.max()), float(held.min()), float(median), float(std)
+
+
+# Tasks with the same number of rollouts: their indices, and each rollout's row.
+_Bucket = tuple["NDArray[np.int64]", "NDArray[np.int64]"]
+
+
+def _buckets(offsets: NDArray[np.int64]) -> Iterator[_Bucket]:
+    counts = np.diff(offsets)
+    for n in np.unique(counts):
+        tasks = np.flatnonzero(counts == n)
+        yield tasks, offsets[tasks][:, None] + np.arange(n)
+
+
+def _by_task(
+    column: NDArray[np.float64], buckets: list[_Bucket], tasks: int
+) -> tuple[NDArray[np.float64], ...]:
+    """Compute mean, max, min, median and std of each task, shapes (tasks,)."""
+    if len(buckets) == 1:  # nothing to gather: the rows lie as the block does
+        return _blockwise(column.reshape(tasks, -1))
+    found = tuple(np.empty(tasks) for _ in STATISTICS)
+    for at, rows in buckets:
+        for whole, part in zip(found, _blockwise(column[rows]), strict=True):
+            whole[at] = part
+    return found
+
+
+def _blockwise(block: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
+    """Compute the same for each row of a block, shape (m, n), n > 0."""
+    absent = np.isnan(block)
+    missing = absent.any()
+    n = block.shape[1] - absent.sum(axis=1) if missing else np.full(len(block), block.shape[1])
+    filled = np.where(absent, 0.0, block) if missing else block
+    ordered = np.sort(block, axis=1)  # NaN last
+    rows = np.arange(len(block))
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        mean = filled.sum(axis=1) / n
+        squares = (mean[:, None] - filled) ** 2
+        if missing:
+            squares[absent] = 0.0
+        std = np.sqrt(squares.sum(axis=1) / (n - 1))
+        if block.shape[1] == 1:
+            std = np.where(n > 0, 0.0, np.nan)
+        std[n == 0] = np.nan
+        low, high = ordered[rows, (n - 1) // 2], ordered[rows, n // 2 - (n == 0)]
+        median = (low + high) / 2
+    top = ordered[rows, np.maximum(n - 1, 0)]
+    return mean, top, ordered[:, 0], median, std

@@ -1,0 +1,132 @@
+"""What a benchmark's metrics need: known before its rollouts are read."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pytest_evalmetrics.errors import EvalMetricsError, MetricError
+from pytest_evalmetrics.metrics.lookup import Names
+from pytest_evalmetrics.metrics.names import MetricName, parse
+from pytest_evalmetrics.metrics.protocol import ColumnMetric, MetricOptions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from pytest_evalmetrics.data import RolloutTable
+    from pytest_evalmetrics.spec import BenchmarkSpec
+
+    LineOf = Callable[..., int]
+
+__all__ = ["Plan", "plan"]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A benchmark's metrics, looked up.
+
+    Attributes
+    ----------
+    spec
+        The benchmark.
+    names
+        Its metrics by name; further ones are found on demand.
+    also
+        Metrics to estimate that the benchmark's own keys do not name.
+    scores
+        The scores that have to hold numbers: the reward, and those that metrics name.
+    categories
+        The fields to keep as labels: of breakdowns and clusters.
+    line_of
+        Line of a key of the benchmark, for errors.
+    """
+
+    spec: BenchmarkSpec
+    names: Names
+    also: tuple[str, ...]
+    scores: tuple[str, ...]
+    categories: tuple[str, ...]
+    line_of: LineOf | None = None
+
+    def columns(self, texts: Iterable[str], table: RolloutTable) -> tuple[str, ...]:
+        """List the scores of a table that metrics are computed from.
+
+        Parameters
+        ----------
+        texts
+            The metrics' names; one that is not known, such as a hook's, has none.
+        table
+            The rollouts.
+        """
+        wanted: set[str] = set()
+        for text in texts:
+            try:
+                metric = self.names.bind(text)
+            except EvalMetricsError:
+                continue
+            if isinstance(metric.target, ColumnMetric):
+                wanted.update(getattr(metric.target, "columns", table.scores))
+            else:
+                wanted.add(metric.name.score or self.spec.reward)
+        return tuple(name for name in table.scores if name in wanted)
+
+    @contextmanager
+    def located(self, *path: str | int) -> Iterator[None]:
+        """Let an error that points nowhere point at the line of the key at `path`."""
+        try:
+            yield
+        except EvalMetricsError as error:
+            if error.line is None and self.line_of is not None:
+                error.line = self.line_of(*path)
+            raise
+
+
+def plan(spec: BenchmarkSpec, *, also: Iterable[str] = (), line_of: LineOf | None = None) -> Plan:
+    """Look a benchmark's metrics up.
+
+    Parameters
+    ----------
+    spec
+        The benchmark.
+    also
+        Further metrics to estimate, such as those of a baseline.
+    line_of
+        ``Benchmark.line_of``: an error then has the line of the key that asks, without a
+        file, where it does not point into the user's own code.
+
+    Raises
+    ------
+    EvalMetricsError
+        If a metric under ``metrics`` is not known or can't be made. Other keys may name what
+        a hook computes: their names are judged when that has been done.
+    """
+    names = Names(MetricOptions(spec.pass_threshold, spec.pass_estimator))
+    also = tuple(also)
+    made = Plan(spec, names, also, _scores(spec, also), _categories(spec, also), line_of)
+    for at, text in enumerate(spec.metrics):
+        with made.located("metrics", at):
+            names.bind(text)
+    return made
+
+
+def _parsed(spec: BenchmarkSpec, also: tuple[str, ...]) -> Iterator[tuple[str, MetricName]]:
+    for text in (*spec.metrics, *(spec.key_metrics or ()), *spec.thresholds, *also):
+        with suppress(MetricError):  # said where it is looked up, with its line
+            yield text, parse(text)
+
+
+def _scores(spec: BenchmarkSpec, also: tuple[str, ...]) -> tuple[str, ...]:
+    found = {spec.reward: None}
+    for text, name in _parsed(spec, also):
+        # pass@1/accuracy may also be a hook's, which is no reason to ask rows for accuracy
+        if name.score is not None and (name.is_statistic or text in spec.metrics):
+            found[name.score] = None
+    return tuple(found)
+
+
+def _categories(spec: BenchmarkSpec, also: tuple[str, ...]) -> tuple[str, ...]:
+    fields = [name.field for _, name in _parsed(spec, also)]
+    return tuple(
+        dict.fromkeys(f for f in (*spec.breakdown, spec.cluster, *fields) if f is not None)
+    )

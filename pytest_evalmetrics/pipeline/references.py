@@ -1,0 +1,52 @@
+"""What a run is compared with: the committed baseline, or another run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pytest_evalmetrics import baselines, rollouts
+from pytest_evalmetrics.pipeline.judging import Reference
+from pytest_evalmetrics.spec import BaselineSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pytest_evalmetrics import metrics
+    from pytest_evalmetrics.spec import Benchmark
+
+__all__ = ["reference_of"]
+
+
+def reference_of(
+    benchmark: Benchmark,
+    plan: metrics.Plan,
+    snapshot: Callable[[], tuple[str, str] | None],
+) -> Reference | None:
+    """Find what a benchmark is compared with; None where it is to be recorded first.
+
+    Raises
+    ------
+    DataError
+        If the other run's rollouts can't be read.
+    BaselineError
+        If its report, or the committed baseline, can't be used.
+    """
+    spec = benchmark.spec.baseline
+    folder = benchmark.file.parent
+    if isinstance(spec, BaselineSpec) and spec.rollouts is not None:
+        table = rollouts.load(spec.rollouts, folder, scores=plan.scores, categories=plan.categories)
+        return Reference(dict(table.by_agent()), where="the baseline's rollouts")
+    if isinstance(spec, BaselineSpec) and spec.report is not None:
+        doc = baselines.from_report(folder / spec.report, benchmark.spec.name)
+        return _reference(doc, spec.report)
+    read = snapshot()
+    return None if read is None else _reference(baselines.parse(read[0], file=read[1]), read[1])
+
+
+def _reference(doc: dict[str, object], file: str) -> Reference:
+    tables = baselines.tables(doc, file=file)
+    return Reference(
+        tables,
+        {agent: baselines.values(doc, agent) for agent in tables},
+        where="the baseline",
+    )

@@ -1,0 +1,17 @@
+"""Results -> what people and machines read: text, and the artifacts."""
+
+from pytest_evalmetrics.reports.artifacts import Artifacts, output_prefix, report_document
+from pytest_evalmetrics.reports.failure import FailureText, failure_text
+from pytest_evalmetrics.reports.payload import Payload, payload_of
+from pytest_evalmetrics.reports.section import section
+
+__all__ = [
+    "Artifacts",
+    "FailureText",
+    "Payload",
+    "failure_text",
+    "output_prefix",
+    "payload_of",
+    "report_document",
+    "section",
+]

@@ -1,0 +1,97 @@
+"""What a failing benchmark prints: every check, the reasons, the way out."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pytest_evalmetrics.reports.numbers import interval, number, table
+from pytest_evalmetrics.results import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pytest_evalmetrics.results import BenchmarkResult, Check
+
+__all__ = ["FailureText", "checks_table", "failure_text"]
+
+_REASON = re.compile(r"(?P<verdict>FAIL|INCONCLUSIVE)  (?:\S+:\d+: )?(?P<reason>\S.*)")
+_ANNOUNCED = {
+    Verdict.FAIL: "failed",
+    Verdict.INCONCLUSIVE: "could not be judged",
+    Verdict.WARN: "passed with a warning",
+    Verdict.PASS: "passed",
+}
+
+
+def checks_table(checks: Sequence[Check]) -> list[str]:
+    """One line per check, aligned."""
+    shown = [c for c in checks if c.gate != "data"]
+    header = ("verdict", "agent", "metric", "value", "95% interval", "tasks", "expected")
+    rows = [
+        (
+            str(c.verdict),
+            c.agent,
+            c.name,
+            number(c.estimate.value if c.estimate else c.value),
+            interval(c.estimate),
+            str(c.estimate.tasks) if c.estimate else "",
+            c.bound,
+        )
+        for c in shown
+    ]
+    return table(header, rows) if rows else []
+
+
+def failure_text(result: BenchmarkResult) -> str:
+    """Explain a benchmark that failed, for the reader of a CI log."""
+    parts = [f"{result.name} {_ANNOUNCED[result.verdict]}"]
+    rows = checks_table(result.checks)
+    if rows:
+        parts += ["", *rows]
+    for check in result.checks:
+        if check.verdict is Verdict.PASS or not check.reason:
+            continue
+        where = f"{result.file}:{check.line}: " if check.line and check.gate != "data" else ""
+        of = f"{check.agent}: " if check.agent else ""
+        parts += ["", f"{check.verdict}  {where}{of}{check.reason}"]
+        if check.hint:
+            parts.append(f"  -> {check.hint}")
+    if result.notes:
+        parts += ["", *(f"note: {note}" for note in result.notes)]
+    return "\n".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Crash:
+    """What pytest's short summary and JUnit read of a failure."""
+
+    message: str
+    path: str = ""
+    lineno: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class FailureText:
+    """A failure as pytest shows it: the text, and its first reason as the summary."""
+
+    text: str
+
+    @property
+    def reprcrash(self) -> _Crash:
+        """The line for the short test summary."""
+        for line in self.text.splitlines():
+            if told := _REASON.fullmatch(line):
+                prefix = "" if told["verdict"] == "FAIL" else f"{told['verdict']}: "
+                return _Crash(prefix + told["reason"])
+        return _Crash(self.text.partition("\n")[0])
+
+    def toterminal(self, tw: Any) -> None:
+        """Write the text, verdicts in colour."""
+        for line in self.text.splitlines():
+            red = line.startswith(("FAIL", "INCONCLUSIVE"))
+            tw.line(line, red=red, yellow=line.startswith("WARN"), green=line.startswith("PASS"))
+
+    def __str__(self) -> str:
+        return self.text

@@ -1,0 +1,39 @@
+"""How numbers are written for people."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pytest_evalmetrics.results import Estimate
+
+__all__ = ["interval", "number", "table"]
+
+
+def number(value: float | None) -> str:
+    """Write a number in at most six significant digits, whole ones without a point."""
+    if value is None:
+        return ""
+    if value == int(value) and abs(value) < 1e15:  # noqa: PLR2004 - beyond it floats skip integers
+        return str(int(value))
+    return f"{value:.4f}" if 0.001 <= abs(value) < 100 else f"{value:.6g}"  # noqa: PLR2004 - a shape
+
+
+def interval(estimate: Estimate | None) -> str:
+    """Write an estimate's interval as ``[low, high]``."""
+    if estimate is None or estimate.interval is None:
+        return ""
+    return f"[{number(estimate.interval.low)}, {number(estimate.interval.high)}]"
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Align rows below a header; columns without any content are left out."""
+    used = [i for i in range(len(header)) if any(row[i] for row in rows)]
+    lines = [[header[i] for i in used], *([row[i] for i in used] for row in rows)]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(used))]
+    return [
+        "  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)).rstrip()
+        for line in lines
+    ]

@@ -1,0 +1,77 @@
+"""A result as builtins: what crosses processes, and what the artifacts are made of."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypedDict
+
+import msgspec
+
+from pytest_evalmetrics.errors import MetricError
+from pytest_evalmetrics.layout import one_per_line
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pytest_evalmetrics.results import BenchmarkResult
+
+__all__ = ["Payload", "payload_of"]
+
+
+class Payload(TypedDict):
+    """One benchmark, as it travels on pytest's report of its item.
+
+    Attributes
+    ----------
+    entry
+        Its entry of ``report.json``, without the scores of its tasks.
+    task_scores
+        Those, as JSON text, one per agent.
+    aggregate
+        Its entries of ``aggregate_metrics.json``, as JSON text: tens of megabytes for a
+        large benchmark, so it is made once, and written out without being parsed again.
+    """
+
+    entry: dict[str, Any]
+    task_scores: list[str]
+    aggregate: str
+
+
+def payload_of(result: BenchmarkResult, task_scores: Mapping[str, Mapping[str, Any]]) -> Payload:
+    """Turn a result into builtins.
+
+    Parameters
+    ----------
+    result
+        The result.
+    task_scores
+        By agent and task: the scores of each rollout that gated metrics rest on.
+
+    Raises
+    ------
+    MetricError
+        If a hook added something that JSON can't hold.
+    """
+    agents = tuple(replace(agent, aggregate={}) for agent in result.agents)
+    entry: dict[str, Any] = {
+        "id": result.id,
+        "verdict": str(result.verdict),
+        **msgspec.to_builtins(replace(result, agents=agents)),
+    }
+    for agent in entry["agents"]:
+        del agent["aggregate"]
+    try:
+        text = msgspec.json.encode(
+            [{"benchmark": result.id, **agent.aggregate} for agent in result.agents]
+        )
+    except (TypeError, ValueError) as error:
+        raise MetricError(
+            f"the aggregate metrics of {result.name} can't be written as JSON: {error}",
+            hint="let the hook pytest_evalmetrics_compute_metrics return builtins only",
+        ) from error
+    body = msgspec.json.format(text, indent=2).decode()
+    return {
+        "entry": entry,
+        "task_scores": [one_per_line(task_scores[a.agent], 10) for a in result.agents],
+        "aggregate": body.removeprefix("[").removesuffix("]").strip("\n"),
+    }

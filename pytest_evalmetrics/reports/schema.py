@@ -1,0 +1,67 @@
+"""The JSON Schema of ``report.json``, made from the types of the results.
+
+Run ``python -m pytest_evalmetrics.reports.schema`` after a change of those types.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from pytest_evalmetrics.reports.artifacts import REPORT_SCHEMA_VERSION
+from pytest_evalmetrics.results import BenchmarkResult, Verdict
+
+__all__ = ["report_schema"]
+
+
+def report_schema() -> dict[str, Any]:
+    """Return the schema."""
+    entry = TypeAdapter(BenchmarkResult).json_schema(mode="serialization")
+    definitions = entry.pop("$defs")
+    verdict = {"type": "string", "enum": [str(v) for v in Verdict]}
+    entry["properties"] = {"id": entry["properties"].pop("id"), "verdict": verdict} | entry[
+        "properties"
+    ]
+    entry["required"] = [*entry["required"], "verdict"]
+    agent = definitions["AgentResult"]  # its aggregate metrics are a file of their own
+    del agent["properties"]["aggregate"]
+    agent["required"].remove("aggregate")
+    agent["properties"]["task_scores"] = {
+        "description": "task -> score -> each rollout's number, null where it is missing",
+        "type": "object",
+        "additionalProperties": {
+            "type": "object",
+            "additionalProperties": {"type": "array", "items": {"type": ["number", "null"]}},
+        },
+    }
+    agent["required"].append("task_scores")
+    definitions["BenchmarkResult"] = entry
+    for definition in definitions.values():
+        if definition.get("type") == "object":
+            definition["additionalProperties"] = False
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "pytest-evalmetrics report",
+        "type": "object",
+        "properties": {
+            "schema_version": {"const": REPORT_SCHEMA_VERSION},
+            "verdict": verdict,
+            "benchmarks": {"type": "array", "items": {"$ref": "#/$defs/BenchmarkResult"}},
+            "not_evaluated": {
+                "description": "benchmarks that were collected and never judged",
+                "type": "array",
+                "items": {"type": "string"},
+            },
+        },
+        "required": ["schema_version", "verdict", "benchmarks", "not_evaluated"],
+        "additionalProperties": False,
+        "$defs": definitions,
+    }
+
+
+if __name__ == "__main__":
+    target = Path(__file__).parents[1] / "schemas" / "report.schema.json"
+    target.write_text(json.dumps(report_schema(), indent=2) + "\n", encoding="utf-8")

@@ -1,0 +1,129 @@
+"""The section at the end of a run: one line per benchmark, and where the artifacts lie."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pytest_evalmetrics.reports.numbers import number
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+__all__ = ["section"]
+
+_COLOURS = {"PASS": "green", "WARN": "yellow", "INCONCLUSIVE": "red", "FAIL": "red"}
+_NAMED = 3  # key metrics on a benchmark's line; all of them are in the report
+_PASSING_SHOWN = 30  # lines of passing benchmarks; -v shows all
+
+
+def section(
+    report: dict[str, Any], written: Sequence[str], *, verbosity: int
+) -> list[tuple[str, str | None]]:
+    """Write the section.
+
+    Parameters
+    ----------
+    report
+        The report's document.
+    written
+        The artifacts' paths, as they are shown.
+    verbosity
+        pytest's: below 0 one line for all, above 0 the notes of every benchmark too.
+
+    Returns
+    -------
+    list of (line, colour or None)
+    """
+    entries = report["benchmarks"]
+    lines: list[tuple[str, str | None]] = []
+    if verbosity >= 0:
+        shown, hidden = _shown(entries, everything=verbosity > 0)
+        for entry in shown:
+            colour = "yellow" if entry["xfail"] else _COLOURS[entry["verdict"]]
+            lines.append((_line(entry), colour))
+            if verbosity > 0:
+                lines += [(f"    {text}", None) for text in _details(entry)]
+        if hidden:
+            lines.append((f"... and {hidden} more that pass (-v shows them)", "green"))
+        lines += [
+            (f"INCONCLUSIVE  {item}  was not evaluated", "red") for item in report["not_evaluated"]
+        ]
+        if verbosity == 0:
+            lines += [(f"note: {note}", None) for note in _common_notes(entries)]
+    else:
+        lines.append((_count(entries, report["not_evaluated"]), _COLOURS[report["verdict"]]))
+    if written:
+        lines.append(("artifacts: " + ", ".join(written), None))
+    return lines
+
+
+def _shown(
+    entries: Sequence[dict[str, Any]], *, everything: bool
+) -> tuple[list[dict[str, Any]], int]:
+    passing = [e for e in entries if e["verdict"] == "PASS"]
+    hidden = 0 if everything else max(0, len(passing) - _PASSING_SHOWN)
+    left_out = {e["id"] for e in passing[len(passing) - hidden :]}
+    return [e for e in entries if e["id"] not in left_out], hidden
+
+
+def _line(entry: dict[str, Any]) -> str:
+    parts = [f"{entry['verdict']:<12}  {entry['id']}" + (" (xfail)" if entry["xfail"] else "")]
+    several = len(entry["agents"]) > 1
+    for agent in entry["agents"]:
+        named = [
+            f"{name} {number(value)}" for name, value in _headline_metrics(entry, agent)[:_NAMED]
+        ]
+        counts = f"{agent['tasks']} tasks, {agent['rollouts']} rollouts"
+        if agent["missing"]:
+            counts += f", {agent['missing']} missing"
+        parts.append((f"{agent['agent']}: " if several else "") + ", ".join([*named, counts]))
+    if not entry["agents"]:
+        reasons = [c["reason"] for c in entry["checks"] if c["verdict"] == entry["verdict"]]
+        parts.append(reasons[0] if reasons else "")
+    return "  ".join(parts)
+
+
+def _headline_metrics(entry: dict[str, Any], agent: dict[str, Any]) -> list[tuple[str, float]]:
+    """Key metrics, those that are gated first."""
+    gated = {c["name"] for c in entry["checks"] if c["gate"] != "expect"}
+    found = list(agent["key_metrics"].items())
+    telling = [item for item in found if item[0] in gated or not item[0].startswith("mean/")]
+    return sorted(telling or found, key=lambda item: item[0] not in gated)
+
+
+def _details(entry: dict[str, Any]) -> list[str]:
+    lines = []
+    for check in entry["checks"]:
+        of = f"{check['agent']}: " if check["agent"] else ""
+        estimate = check["estimate"]
+        value = estimate["value"] if estimate else check["value"]
+        interval = (estimate or {}).get("interval")
+        sure = f" [{number(interval['low'])}, {number(interval['high'])}]" if interval else ""
+        reason = f": {check['reason']}" if check["reason"] else ""
+        lines.append(
+            f"{check['verdict']:<12}  {of}{check['name']} {number(value)}{sure} "
+            f"(expected {check['bound']}){reason}"
+            if check["bound"]
+            else f"{check['verdict']:<12}  {of}{check['name']}{reason}"
+        )
+    return lines + [f"note: {note}" for note in entry["notes"]]
+
+
+def _common_notes(entries: Iterable[dict[str, Any]]) -> list[str]:
+    """Say each kind of note once, with one example."""
+    seen: dict[str, list[str]] = {}
+    for entry in entries:
+        for note in entry["notes"]:
+            seen.setdefault(note.partition(":")[0], []).append(f"{entry['id']}: {note}")
+    return [
+        found[0] + (f" (and {len(found) - 1} more such notes: -v)" if len(found) > 1 else "")
+        for found in seen.values()
+    ]
+
+
+def _count(entries: Sequence[dict[str, Any]], lost: Sequence[str]) -> str:
+    verdicts = [e["verdict"] for e in entries]
+    counted = [f"{verdicts.count(v)} {v}" for v in _COLOURS if v in verdicts]
+    if lost:
+        counted.append(f"{len(lost)} not evaluated")
+    return f"{len(entries)} benchmarks: " + ", ".join(counted)

@@ -1,0 +1,200 @@
+"""What a benchmark's evaluation comes to: plain frozen values, ready for every report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+__all__ = [
+    "AgentResult",
+    "BenchmarkResult",
+    "Check",
+    "Estimate",
+    "Interval",
+    "Verdict",
+    "worst",
+]
+
+
+class Verdict(StrEnum):
+    """What a gate says."""
+
+    PASS = "PASS"  # noqa: S105 - a verdict
+    WARN = "WARN"
+    INCONCLUSIVE = "INCONCLUSIVE"
+    FAIL = "FAIL"
+
+    @property
+    def fails(self) -> bool:
+        """Whether the build is red: what can't be judged fails too."""
+        return self in (Verdict.FAIL, Verdict.INCONCLUSIVE)
+
+
+_SEVERITY = {v: i for i, v in enumerate(Verdict)}
+
+
+def worst(verdicts: Sequence[Verdict]) -> Verdict:
+    """Return the most severe verdict; PASS where there is none."""
+    return max(verdicts, key=_SEVERITY.__getitem__, default=Verdict.PASS)
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A confidence interval.
+
+    Attributes
+    ----------
+    low, high
+        Its ends, in the metric's unit.
+    level
+        Its confidence, such as 0.95.
+    method
+        How it was computed: ``wilson``, ``t``, ``clustered t``, ``bootstrap``.
+    """
+
+    low: float
+    high: float
+    level: float
+    method: str
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A metric's value and how sure it is.
+
+    Attributes
+    ----------
+    name
+        The metric as it is written in the YAML: ``pass@1``, ``mean/output_tokens``.
+    value
+        The number.
+    tasks, rollouts
+        What it was computed over.
+    interval
+        None where it can't be had, with the `reason`.
+    by_hook
+        Whether a hook computed it: then nothing is known of its tasks.
+    """
+
+    name: str
+    value: float
+    tasks: int
+    rollouts: int
+    interval: Interval | None = None
+    reason: str = ""
+    by_hook: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was asserted, with its evidence.
+
+    Attributes
+    ----------
+    gate
+        ``expect``, ``threshold`` or ``baseline``.
+    name
+        What is checked: a metric, or ``tasks``, ``rollouts``, ``missing``.
+    agent
+        Whose numbers, where a benchmark holds several agents; else empty.
+    verdict
+        What came out.
+    value
+        What was found.
+    bound
+        What was asked for, as text: ``>= 0.7``.
+    reason
+        Why it did not hold, or what a reader should know.
+    hint
+        The way out.
+    estimate
+        The estimate that was judged, where it is a metric.
+    line
+        The line of the benchmark file that asks for it.
+    evidence
+        Further numbers, as builtins: of a comparison its test, p, n, flips.
+    """
+
+    gate: str
+    name: str
+    verdict: Verdict
+    agent: str = ""
+    value: float | None = None
+    bound: str = ""
+    reason: str = ""
+    hint: str = ""
+    estimate: Estimate | None = None
+    line: int | None = None
+    evidence: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class AgentResult:
+    """What was computed for one agent of a benchmark.
+
+    Attributes
+    ----------
+    agent
+        Its name.
+    tasks, rollouts, missing
+        What was found; missing counts absent rollouts and rollouts without a reward.
+    estimates
+        The listed metrics and the key metrics, by name.
+    key_metrics
+        The headline ones, by name, in order.
+    aggregate
+        NeMo Gym's entry for this agent: agent_ref, agent_metrics, key_metrics,
+        group_level_metrics.
+    """
+
+    agent: str
+    tasks: int
+    rollouts: int
+    missing: int
+    estimates: Mapping[str, Estimate]
+    key_metrics: Mapping[str, float]
+    aggregate: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class BenchmarkResult:
+    """The verdict on one benchmark and everything it rests on.
+
+    Attributes
+    ----------
+    id
+        The pytest item: ``benchmarks/math.bench.yaml::math``.
+    name, description, file, line
+        The benchmark and where it stands.
+    agents
+        One result per agent.
+    checks
+        Every check, in the order of the gates.
+    notes
+        What a reader should know and no check says, such as completeness being unchecked.
+    sources
+        The files that were read, as builtins (path, rows, size).
+    xfail
+        Whether the benchmark file says that it is known to fail.
+    recorded
+        Of a new baseline: its ``file``, and ``metrics``, each [old or None, new].
+    """
+
+    id: str
+    name: str
+    description: str
+    file: str
+    line: int
+    agents: tuple[AgentResult, ...]
+    checks: tuple[Check, ...]
+    notes: tuple[str, ...] = ()
+    sources: tuple[Mapping[str, Any], ...] = ()
+    xfail: bool = False
+    recorded: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def verdict(self) -> Verdict:
+        """The most severe of its checks."""
+        return worst([c.verdict for c in self.checks])

@@ -1,0 +1,135 @@
+"""Paths and globs of a benchmark file to files."""
+
+from __future__ import annotations
+
+import glob
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from pytest_evalmetrics.errors import DataError, did_you_mean
+
+__all__ = ["RolloutFile", "find_files"]
+
+_SHOWN = 10  # names of a folder in a message
+
+
+@dataclass(frozen=True, slots=True)
+class RolloutFile:
+    """A file that holds rollouts.
+
+    Attributes
+    ----------
+    path
+        Where it is.
+    shown
+        As a user would write it: relative to the benchmark file, with ``/``.
+    """
+
+    path: Path
+    shown: str
+
+
+def find_files(patterns: tuple[str, ...], base: Path) -> list[RolloutFile]:
+    """Find the files that paths and globs name, each once.
+
+    Parameters
+    ----------
+    patterns
+        Paths and globs (``**`` for any depth); ``~`` is the user's home.
+    base
+        The folder of the benchmark file, which they are relative to.
+
+    Returns
+    -------
+    list of RolloutFile
+        Pattern after pattern, what one glob matches in the order of the names.
+
+    Raises
+    ------
+    DataError
+        If a path does not exist or is a folder, or a glob matches no file.
+    """
+    found: dict[str, RolloutFile] = {}
+    for pattern in patterns:
+        written = Path(pattern).expanduser()
+        for path in _matches(pattern, base / written):
+            shown = _shown(path, base, absolute=written.is_absolute())
+            found.setdefault(os.path.realpath(path), RolloutFile(path, shown))
+    return list(found.values())
+
+
+def _matches(pattern: str, whole: Path) -> list[Path]:
+    if whole.is_dir():
+        raise DataError(
+            f"{pattern!r} is a folder, not a file",
+            hint=f"write a glob such as '{pattern.rstrip('/')}/*.jsonl'",
+        )
+    if os.path.lexists(whole):  # also a name that only looks like a glob: run[1].jsonl
+        return [whole]
+    if not glob.has_magic(pattern):
+        raise _no_file(pattern, whole)
+    anchor, magic = _split(whole)
+    matches = sorted(glob.glob(magic, root_dir=anchor, recursive=True))  # noqa: PTH207 - names
+    files = [anchor / m for m in matches if not (anchor / m).is_dir()]
+    if not files:
+        raise _no_match(pattern, anchor, folders=matches)
+    return files
+
+
+def _split(whole: Path) -> tuple[Path, str]:
+    """Split a path into the folder before its first wildcard, and the rest."""
+    parts = whole.parts
+    first = next(i for i, part in enumerate(parts) if glob.has_magic(part))
+    return Path(*parts[:first]), str(Path(*parts[first:]))
+
+
+def _shown(path: Path, base: Path, *, absolute: bool) -> str:
+    plain = Path(os.path.normpath(path))
+    try:
+        relative = Path(os.path.relpath(plain, base))
+    except ValueError:  # another drive
+        return plain.as_posix()
+    # an absolute path that leads elsewhere is easier to follow than a row of '..'
+    return (plain if absolute and relative.parts[:1] == ("..",) else relative).as_posix()
+
+
+def _no_file(pattern: str, whole: Path) -> DataError:
+    folder = whole.parent
+    if not folder.is_dir():
+        return DataError(
+            f"there is no file {pattern!r}: there is no folder {_absolute(folder)}",
+            hint="paths are relative to the folder of the benchmark file",
+        )
+    names = sorted(os.listdir(folder))  # noqa: PTH208 - names, not paths
+    return DataError(
+        f"there is no file {pattern!r}: "
+        + did_you_mean(whole.name, names, what=f"{_absolute(folder)} holds"),
+        hint="paths are relative to the folder of the benchmark file",
+    )
+
+
+def _no_match(pattern: str, anchor: Path, *, folders: list[str]) -> DataError:
+    if folders:
+        return DataError(
+            f"{pattern!r} matches only folders: {_listed(folders)}",
+            hint=f"write a glob such as '{pattern.rstrip('/')}/*.jsonl'",
+        )
+    if not anchor.is_dir():
+        there = f"there is no folder {_absolute(anchor)}"
+    else:
+        names = sorted(os.listdir(anchor))  # noqa: PTH208 - names, not paths
+        there = f"searched {_absolute(anchor)}, which holds: {_listed(names)}"
+    return DataError(
+        f"{pattern!r} matches no file: {there}",
+        hint="paths are relative to the folder of the benchmark file; '**' means any depth",
+    )
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return (", ".join(names[:_SHOWN]) + more) or "nothing"
+
+
+def _absolute(path: Path) -> str:
+    return os.path.abspath(path)  # noqa: PTH100 - resolves '..' without following links

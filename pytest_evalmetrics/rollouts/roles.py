@@ -1,0 +1,174 @@
+"""Which places of a JSON row hold what we need, and which rows are refused for it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from pytest_evalmetrics.errors import DataError, did_you_mean
+from pytest_evalmetrics.rollouts.schema import NUMBER, Node
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from pytest_evalmetrics.rollouts.schema import Record
+    from pytest_evalmetrics.rollouts.seam import Request
+    from pytest_evalmetrics.rollouts.source import Row, Source
+
+__all__ = ["Roles"]
+
+_MAX_DOTS = 9  # in a path: each one doubles what the path may mean
+_MAX_SAMPLE = 2**63
+_SHOWN = 60  # characters of a value in a message
+_KINDS = {str: "text", list: "a list", dict: "an object", bool: "a boolean"}
+
+
+class Roles:
+    """NeMo Gym's reading of a row, changed by what ``fields:`` says.
+
+    A row's numbers are the numbers and booleans at its top, then those of
+    ``response.usage`` and ``usage``. Where a thing may stand in several places, the first
+    one that holds something counts.
+
+    Parameters
+    ----------
+    request
+        What the benchmark wants.
+
+    Attributes
+    ----------
+    root
+        The row.
+    task, sample, agent
+        The places that may hold them.
+    labels
+        The same for each category.
+    needed
+        The scores in which nothing but a number is accepted.
+    """
+
+    def __init__(self, request: Request) -> None:
+        self.root = Node()
+        self.root.open = True
+        fields = request.fields
+        paths = dict(fields.scores)
+        if fields.reward is not None:
+            paths["reward"] = fields.reward
+        self._mapped = {name: self._declare(path) for name, path in paths.items()}
+        self._task_path = fields.task or "_ng_task_index"
+        self.task = self._declare(self._task_path)
+        self.sample = self._declare(fields.sample or "_ng_rollout_index")
+        self.agent = self._declare(fields.agent or "agent_ref.name")
+        # what is read as one thing is no score under its own name as well
+        self._taken = {*self.task, *self.sample, *self.agent}
+        self._taken.update(*self._mapped.values())
+        self.labels = {name: self._declare(name) for name in request.categories}
+        self._usage = [self.root.field("response").field("usage"), self.root.field("usage")]
+        for node in self._usage:
+            node.open = True
+        self.needed = {*request.scores, *self._mapped}
+
+    def _declare(self, path: str) -> list[Node]:
+        if path.count(".") > _MAX_DOTS:
+            raise DataError(
+                f"the path {path!r} has more than {_MAX_DOTS + 1} parts",
+                hint="write the rows flatter",
+            )
+        nodes = self.root.declare(path)
+        for node in nodes:
+            node.wanted = True
+        return nodes
+
+    def scores_at(self, node: Node) -> Iterator[tuple[str, bool]]:
+        """Tell which scores a place holds by what it has held so far.
+
+        Yields
+        ------
+        name, usage
+            The score, and whether it is one of the usage.
+        """
+        name = node.key
+        for mapped, nodes in self._mapped.items():
+            if node in nodes:
+                yield mapped, False
+        if name in self._mapped or name.startswith("_"):
+            return
+        if name not in self.needed and (node in self._taken or not node.kinds & NUMBER):
+            return
+        if self.root.fields.get(name) is node:
+            yield name, False
+        elif any(usage.fields.get(name) is node for usage in self._usage):
+            yield name, True
+
+    def places_of(self, score: str, *, usage: bool) -> list[Node]:
+        """Get the places that may hold a score, or its namesake of the usage."""
+        if score in self._mapped:
+            return self._mapped[score]
+        above = self._usage if usage else [self.root]
+        return [node.fields[score] for node in above if score in node.fields]
+
+    # -- refusing -------------------------------------------------------------------------
+
+    def check(self, record: Record, row: Row, source: Source) -> None:
+        """Look closely at one row.
+
+        Raises
+        ------
+        DataError
+            If it lacks a task's id, or holds something else where a number has to be.
+        """
+        task = _first(self.task, record)
+        if task is None:
+            raise self._no_task(record, row, source)
+        if type(task) not in (int, str):
+            raise _refusal("the task id", task, "a whole number or text", row, source)
+        sample = _first(self.sample, record)
+        if sample is not None and (type(sample) is not int or not 0 <= sample < _MAX_SAMPLE):
+            raise _refusal("the sample index", sample, "a whole number from 0", row, source)
+        agent = _first(self.agent, record)
+        if agent is not None and not isinstance(agent, str):
+            raise _refusal("the agent's name", agent, "text", row, source)
+        for name, nodes in self.labels.items():
+            label = _first(nodes, record)
+            if isinstance(label, dict | list):
+                raise _refusal(repr(name), label, "text, a number or a boolean", row, source)
+        for name in sorted(self.needed):
+            self._check_score(name, record, row, source)
+
+    def _check_score(self, name: str, record: Record, row: Row, source: Source) -> None:
+        places = self.places_of(name, usage=True) + self.places_of(name, usage=False)
+        values = [record[node] for node in places if record.get(node) is not None]
+        if values and not any(isinstance(value, int | float) for value in values):
+            raise _refusal(
+                f"the score {name!r}",
+                values[0],
+                "a number, true, false or null",
+                row,
+                source,
+                hint="write it as a number, or name what holds the number: `reward: NAME`, "
+                "or `fields: {reward: PATH}` under rollouts",
+            )
+
+    def _no_task(self, record: Record, row: Row, source: Source) -> DataError:
+        keys = [node.key for node in record if self.root.fields.get(node.key) is node]
+        what = "is null" if any(node in record for node in self.task) else "is not there"
+        return source.error(
+            f"this row has no task id: {self._task_path!r} {what}; "
+            + did_you_mean(self._task_path, keys, what="the row's keys"),
+            row,
+            hint="say which key holds it, under rollouts: `fields: {task: KEY}`",
+        )
+
+
+def _first(nodes: Iterable[Node], record: Record) -> Any:
+    return next((record[n] for n in nodes if record.get(n) is not None), None)
+
+
+def _refusal(
+    what: str, value: Any, expected: str, row: Row, source: Source, *, hint: str | None = None
+) -> DataError:
+    shown = json.dumps(value, ensure_ascii=False)
+    if len(shown) > _SHOWN:
+        shown = shown[:_SHOWN] + "…"
+    kind = f"{_KINDS[type(value)]}: " if type(value) in _KINDS else ""
+    return source.error(f"{what} is {kind}{shown}; expected {expected}", row, hint=hint)

@@ -1,0 +1,153 @@
+"""Rows of JSON text to chunks: the fast path, and the way back to it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
+import numpy as np
+
+from pytest_evalmetrics.errors import DataError
+from pytest_evalmetrics.rollouts.columns import Columns
+from pytest_evalmetrics.rollouts.decode import Decoder
+from pytest_evalmetrics.rollouts.parse import parse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from pytest_evalmetrics.rollouts.schema import Record
+    from pytest_evalmetrics.rollouts.seam import Chunk, Request
+    from pytest_evalmetrics.rollouts.source import Row, Source
+
+__all__ = ["Lines", "RowReader"]
+
+_AHEAD = 64  # rows that are learnt from together, so that making a decoder is rare
+
+
+class Lines(Protocol):
+    """A block of text with one row per line."""
+
+    text: memoryview
+
+    def __len__(self) -> int:
+        """Count the lines."""
+        ...
+
+    def places(self) -> NDArray[np.int64]:
+        """Get the lines' numbers, shape (lines,)."""
+        ...
+
+    def rows(self) -> list[Row]:
+        """Split into rows, without the blank lines."""
+        ...
+
+
+class RowReader:
+    """Reads the rows of JSON files; what it learns from one file helps with the next.
+
+    Parameters
+    ----------
+    request
+        What the benchmark wants.
+    """
+
+    def __init__(self, request: Request) -> None:
+        self._columns = Columns(request)
+        self._decoder = Decoder(self._columns.root)
+        self._wary = False  # the last rows were not all fit for the fast path
+
+    def lines(self, lines: Lines, source: Source) -> Iterator[Chunk]:
+        """Read a block of lines, all of them at once if they are like those before."""
+        if not self._wary:
+            try:
+                rows = self._decoder.lines(lines.text)
+            except (msgspec.DecodeError, RecursionError):
+                rows = []
+            # as many rows as lines: none is blank, and each row's line is known
+            if len(rows) == len(lines):
+                decoded = self._decoder.look_into(rows)
+                if not decoded.suspects():
+                    yield self._columns.chunk(
+                        decoded,
+                        lines.places(),
+                        {},
+                        lambda index: self._learn(lines.rows()[index], source),
+                    )
+                    return
+        yield from self.rows(lines.rows(), source)
+
+    def rows(self, rows: Sequence[Row], source: Source) -> Iterator[Chunk]:
+        """Read rows one by one, learning from those that the decoder refuses."""
+        self._wary = False
+        run = _Run(self._columns, self._decoder, rows, source)
+        for index, row in enumerate(rows):
+            try:
+                run.rows.append(self._decoder.one(row.text))
+            except (msgspec.DecodeError, RecursionError):
+                new = run.look_back()
+                if not run.learn() and not new:
+                    self._wary = True
+                    continue
+                self._look_ahead(rows[index + 1 : index + _AHEAD], source)
+                yield run.chunk()
+                self._decoder = Decoder(self._columns.root)
+                run = _Run(self._columns, self._decoder, rows[index + 1 :], source)
+        new = run.look_back()
+        if run.rows:
+            yield run.chunk()
+        if new:
+            self._decoder = Decoder(self._columns.root)
+
+    def _look_ahead(self, rows: Sequence[Row], source: Source) -> None:
+        for row in rows:
+            try:
+                value = parse(row, source)
+            except DataError:  # its turn comes
+                return
+            self._columns.learn(value, row, source)
+
+    def _learn(self, row: Row, source: Source) -> None:
+        self._columns.learn(parse(row, source), row, source)
+
+
+class _Run:
+    """Consecutive rows that go through one decoder."""
+
+    def __init__(
+        self, columns: Columns, decoder: Decoder, texts: Sequence[Row], source: Source
+    ) -> None:
+        self._columns = columns
+        self._decoder = decoder
+        self._texts = texts
+        self._source = source
+        self._odd: dict[int, Record] = {}
+        self._seen = 0
+        self.rows: list[Any] = []  # the decoded ones
+
+    def look_back(self) -> bool:
+        """Learn from the decoded rows that hold a number in a place that was not decoded."""
+        new = False
+        start, self._seen = self._seen, len(self.rows)
+        for index in self._decoder.look_into(self.rows[start:]).suspects():
+            new = self._learn(start + index) or new
+        return new
+
+    def learn(self) -> bool:
+        """Learn from the next row, which was not decoded."""
+        self.rows.append(self._decoder.blank)
+        self._seen = len(self.rows)
+        return self._learn(self._seen - 1)
+
+    def _learn(self, index: int) -> bool:
+        row = self._texts[index]
+        self._odd[index], new = self._columns.learn(parse(row, self._source), row, self._source)
+        return new
+
+    def chunk(self) -> Chunk:
+        """Make columns of the rows."""
+        count = len(self.rows)
+        places = np.fromiter((row.place for row in self._texts[:count]), np.int64, count)
+        decoded = self._decoder.look_into(self.rows)
+        return self._columns.chunk(decoded, places, self._odd, self._learn)

@@ -1,0 +1,215 @@
+"""One file of rollouts as a stream of plain bytes, whatever it is wrapped in."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import sys
+import zlib
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, BinaryIO, Literal, NamedTuple, cast
+
+from pytest_evalmetrics.errors import DataError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from pytest_evalmetrics.rollouts.files import RolloutFile
+
+__all__ = ["BOM", "Row", "Source", "open_source"]
+
+BOM = b"\xef\xbb\xbf"
+_HEAD = 4096
+_SPACE = b" \t\r\n"
+_GZIP = b"\x1f\x8b"
+_ZSTD = b"\x28\xb5\x2f\xfd"
+_LFS = b"version https://git-lfs"
+_WRITE_JSON_LINES = "write one JSON object per line (.jsonl, also .jsonl.gz or .jsonl.zst)"
+_NOT_TEXT: tuple[tuple[bytes, str, str], ...] = (
+    (b"PK\x03\x04", "this is a zip archive", f"unpack it, or {_WRITE_JSON_LINES}"),
+    (b"PAR1", "this is a Parquet file", _WRITE_JSON_LINES),
+    (b"BZh", "this is compressed with bzip2", "compress it with gzip or zstd"),
+    (b"\xfd7zXZ\x00", "this is compressed with xz", "compress it with gzip or zstd"),
+    (b"\xff\xfe", "this is UTF-16 text, not UTF-8", "save it as UTF-8"),
+    (b"\xfe\xff", "this is UTF-16 text, not UTF-8", "save it as UTF-8"),
+)
+
+
+class Row(NamedTuple):
+    """One row's text and where it is.
+
+    Attributes
+    ----------
+    place
+        Its number in the file: of its line, or of itself (see `Source.unit`), from 1.
+    line
+        The line on which it starts, from 1.
+    text
+        JSON, as bytes that live no longer than the block that is being read.
+    """
+
+    place: int
+    line: int
+    text: memoryview
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file of rollouts.
+
+    Attributes
+    ----------
+    path
+        Where it is.
+    shown
+        As a user would write it.
+    size
+        Bytes on disk.
+    head
+        The first bytes from the first that is no white space, unwrapped.
+    packed
+        How it is compressed.
+    """
+
+    path: Path
+    shown: str
+    size: int
+    head: bytes
+    packed: Literal["gzip", "zstd"] | None = None
+
+    @property
+    def unit(self) -> Literal["line", "row"]:
+        """What places count: a JSON array may hold all its rows on one line."""
+        return "row" if self.head[:1] == b"[" else "line"
+
+    def at(self, place: int) -> str:
+        """Say where a row is: ``file:line``, or ``file, row n``."""
+        return f"{self.shown}:{place}" if self.unit == "line" else f"{self.shown}, row {place}"
+
+    def error(
+        self,
+        message: str,
+        row: Row | None = None,
+        *,
+        line: int | None = None,
+        hint: str | None = None,
+    ) -> DataError:
+        """Make the error that tells what is wrong with this file, or with a row of it."""
+        if row is not None:
+            line = row.line
+            if self.unit == "row":
+                message = f"row {row.place}: {message}"
+        return DataError(message, file=self.shown, line=line, hint=hint)
+
+    def must_be_text(self) -> None:
+        """Refuse what is plainly no UTF-8 text, and say what it is.
+
+        Raises
+        ------
+        DataError
+            If it is an archive, Parquet, UTF-16 or otherwise binary.
+        """
+        for start, what, hint in _NOT_TEXT:
+            if self.head.startswith(start):
+                raise self.error(what, hint=hint)
+        if b"\x00" in self.head:
+            raise self.error("this is a binary file, not JSON text", hint=_WRITE_JSON_LINES)
+
+    @contextmanager
+    def open(self) -> Iterator[BinaryIO]:
+        """Open the file for reading, decompressed.
+
+        Raises
+        ------
+        DataError
+            Here or while it is being read: if it can't be, or is cut short.
+        """
+        with _explained(self.shown), self.path.open("rb", buffering=0) as raw:
+            stream = _unwrap(raw, self.packed)
+            if stream.read(len(BOM)) != BOM:
+                stream.seek(0)
+            yield stream
+
+
+def open_source(file: RolloutFile) -> Source:
+    """Look at the start of a file.
+
+    Raises
+    ------
+    DataError
+        If it can't be opened, is empty, or is a Git LFS pointer.
+    """
+    shown = file.shown
+    with _explained(shown):
+        if file.path.exists() and not file.path.is_file():  # opening a pipe would wait for ever
+            raise DataError("this is no regular file", file=shown, hint="copy it into a file")
+    with _explained(shown), file.path.open("rb", buffering=0) as raw:
+        size = os.fstat(raw.fileno()).st_size
+        magic = raw.read(len(_ZSTD)) or b""
+        raw.seek(0)
+        packed: Literal["gzip", "zstd"] | None = None
+        if magic.startswith(_GZIP):
+            packed = "gzip"
+        elif magic == _ZSTD:
+            packed = "zstd"
+        head = _first_bytes(_unwrap(raw, packed))
+    head = head.removeprefix(BOM).lstrip(_SPACE)
+    if not head:
+        what = "the file is empty" if size == 0 else "the file holds no row"
+        raise DataError(what, file=shown, hint="did the run that writes it fail?")
+    if head.startswith(_LFS):
+        raise DataError(
+            "this is a Git LFS pointer, not the file itself", file=shown, hint="run: git lfs pull"
+        )
+    return Source(file.path, shown, size, head, packed)
+
+
+def _first_bytes(stream: BinaryIO) -> bytes:
+    head = b""
+    while not head.removeprefix(BOM).strip(_SPACE) and (more := stream.read(_HEAD)):
+        head = head[: len(BOM)] + more if head.startswith(BOM) else more
+    return head
+
+
+def _unwrap(raw: BinaryIO, packed: Literal["gzip", "zstd"] | None) -> BinaryIO:
+    if packed == "gzip":
+        return cast("BinaryIO", gzip.GzipFile(fileobj=raw))
+    if packed == "zstd":
+        if sys.version_info >= (3, 14):
+            from compression import zstd  # noqa: PLC0415 - only where a file needs it
+        else:
+            from backports import zstd  # noqa: PLC0415 - only where a file needs it
+        return cast("BinaryIO", zstd.ZstdFile(raw))
+    return raw
+
+
+@contextmanager
+def _explained(shown: str) -> Iterator[None]:
+    """Turn what the operating system and the decompressors raise into our own words."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise DataError("there is no such file", file=shown) from error
+    except PermissionError as error:
+        raise DataError(
+            "no permission to read this file", file=shown, hint=f"try: chmod u+r {shown}"
+        ) from error
+    except EOFError as error:
+        raise DataError(
+            "the compressed file ends too early",
+            file=shown,
+            hint="was its copy or its download interrupted?",
+        ) from error
+    except _damage() as error:
+        raise DataError(f"the compressed file is damaged: {error}", file=shown) from error
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise DataError(f"the file can't be read: {why}", file=shown) from error
+
+
+def _damage() -> tuple[type[Exception], ...]:
+    # ZstdError comes from a module that is imported only where a file needs it
+    module = sys.modules.get("compression.zstd") or sys.modules.get("backports.zstd")
+    return (gzip.BadGzipFile, zlib.error, *([module.ZstdError] if module else []))

@@ -1,0 +1,140 @@
+"""``baseline:``: what a run is compared with, and by which rule."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field
+
+from pytest_evalmetrics.spec.forms import (
+    STRICT,
+    Name,
+    PercentText,
+    Share,
+    expected,
+    is_number,
+    percent,
+    refuse,
+)
+from pytest_evalmetrics.spec.rollouts import RolloutsField
+
+__all__ = ["BaselineField", "BaselineSpec", "GateSpec", "RuleName"]
+
+RuleName = Literal["exact", "absolute", "relative", "statistical", "practical", "noninferior"]
+
+
+def _level(value: Any) -> Any:
+    if value is not None and (not is_number(value) or not 0 < value < 1):
+        raise expected("a level between 0 and 1, such as 0.01")
+    return value
+
+
+_LevelNumber = Annotated[float, Field(gt=0, lt=1)]
+Level = Annotated[float | None, BeforeValidator(_level, json_schema_input_type=_LevelNumber | None)]
+
+
+def _drop(value: Any) -> Any:
+    drop = percent(value)
+    if drop is not None and (not is_number(drop) or drop < 0):
+        raise expected("a number from 0, or a share such as 10% with the rule relative")
+    return drop
+
+
+_DropNumber = Annotated[float, Field(ge=0)]
+Drop = Annotated[
+    float | None,
+    Field(allow_inf_nan=False),
+    BeforeValidator(_drop, json_schema_input_type=_DropNumber | PercentText | None),
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateSpec:
+    """How a metric is held against its baseline; what is left out has a default."""
+
+    __pydantic_config__ = STRICT
+
+    rule: Annotated[
+        RuleName | None, Field(description="how a drop is judged; default practical")
+    ] = None
+    direction: Annotated[
+        Literal["higher", "lower"] | None,
+        Field(description="which way is good; lower for tokens, cost and time, else higher"),
+    ] = None
+    alpha: Annotated[Level, Field(description="a p value below it fails; default 0.01")] = None
+    warn_alpha: Annotated[Level, Field(description="a p value below it warns; default 0.05")] = None
+    max_drop: Annotated[
+        Drop,
+        Field(
+            description="the drop that matters, in the metric's unit, or for the rule relative "
+            "a share of the baseline; default 0.01 for rates, else 0"
+        ),
+    ] = None
+    require_mde: Annotated[
+        Drop,
+        Field(description="fail where a drop of this size would not be seen with 80 % power"),
+    ] = None
+
+    def over(self, other: GateSpec) -> GateSpec:
+        """Return these settings, and those of another where nothing is said."""
+        said = {
+            f.name: mine if (mine := getattr(self, f.name)) is not None else getattr(other, f.name)
+            for f in fields(GateSpec)
+        }
+        return GateSpec(**said)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BaselineSpec(GateSpec):
+    """What a run is compared with, and how its metrics are judged."""
+
+    __pydantic_config__ = STRICT
+
+    rollouts: Annotated[
+        RolloutsField | None, Field(description="compare with another run's rollouts")
+    ] = None
+    report: Annotated[
+        Name | None, Field(description="compare with an earlier run's report.json")
+    ] = None
+    min_coverage: Annotated[
+        Share, Field(description="the share of the baseline's tasks that must be there")
+    ] = 0.9
+    metrics: Annotated[dict[Name, GateSpec], Field(description="metric -> settings of its own")] = (
+        field(default_factory=dict)
+    )
+
+    @property
+    def committed(self) -> bool:
+        """Whether it is the snapshot beside the benchmark file, and no other run."""
+        return self.rollouts is None and self.report is None
+
+
+def _baseline(value: Any) -> Any:
+    if isinstance(value, bool):
+        return {} if value else None
+    if value is not None and not isinstance(value, dict):
+        raise expected("true, false, or a mapping with rule, max_drop, ...")
+    return value
+
+
+def _is_possible(spec: BaselineSpec | None) -> BaselineSpec | None:
+    if spec is None:
+        return None
+    if spec.rollouts is not None and spec.report is not None:
+        raise refuse("a baseline is either rollouts or a report, not both")
+    for name, own in (("", spec), *spec.metrics.items()):
+        asked = own.over(spec)
+        of = f"metrics.{name}: " if name else ""
+        if asked.rule in ("absolute", "relative", "noninferior") and asked.max_drop is None:
+            raise refuse(f"{of}the rule {asked.rule} needs a max_drop")
+        if (asked.alpha or 0.01) > (asked.warn_alpha or 1.0):
+            raise refuse(f"{of}alpha is above warn_alpha: what fails would not warn")
+    return spec
+
+
+BaselineField = Annotated[
+    BaselineSpec | None,
+    BeforeValidator(_baseline, json_schema_input_type=bool | BaselineSpec | None),
+    AfterValidator(_is_possible),
+]

@@ -1,0 +1,189 @@
+"""One benchmark, and where it is written."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
+
+from pytest_evalmetrics.spec.baseline import BaselineField
+from pytest_evalmetrics.spec.forms import (
+    FREE_NAMES,
+    STRICT,
+    Fields,
+    Name,
+    Names,
+    expected,
+    no_duplicates,
+    one_or_many,
+    refuse,
+)
+from pytest_evalmetrics.spec.gates import ExpectSpec, ThresholdField
+from pytest_evalmetrics.spec.rollouts import RolloutsField
+
+__all__ = ["Benchmark", "BenchmarkSpec", "XFail"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class XFail:
+    """A benchmark that is known to fail its gate."""
+
+    __pydantic_config__ = STRICT
+
+    reason: Annotated[str, Field(description="why it is known to fail")] = ""
+    strict: Annotated[
+        bool | None,
+        Field(description="whether passing is a failure; default as pytest's xfail_strict says"),
+    ] = None
+
+
+_BOOLEANS_OF_YAML_1_1 = ("yes", "no", "on", "off")
+
+
+def _is_reason(value: Any) -> bool:
+    """Whether this is the reason for a mark: ``skip: no`` would skip for the reason "no"."""
+    return isinstance(value, str) and value.strip().lower() not in _BOOLEANS_OF_YAML_1_1
+
+
+def _skip(value: Any) -> Any:
+    if not isinstance(value, bool) and not _is_reason(value):
+        raise expected("true, false or the reason")
+    return value
+
+
+def _xfail(value: Any) -> Any:
+    if isinstance(value, bool):
+        return {} if value else None
+    if _is_reason(value):
+        return {"reason": value}
+    if value is not None and not isinstance(value, dict):
+        raise expected("true, false, the reason, or a mapping with reason and strict")
+    return value
+
+
+_BAD_IN_A_NAME = re.compile(r"::|[\x00-\x1f\x7f]")
+
+
+def _benchmark_name(value: str) -> str:
+    if _BAD_IN_A_NAME.search(value) or value != value.strip():
+        raise expected(
+            "a name without '::', control characters and spaces around it, because it becomes "
+            "a pytest id"
+        )
+    return value
+
+
+_TAG = r"[A-Za-z_][\w.:+\-\[\]/\\]*"
+_MARKS_OF_PYTEST = ("skip", "skipif", "xfail", "parametrize", "usefixtures", "filterwarnings")
+
+
+def _tag(value: str) -> str:
+    if not re.fullmatch(_TAG, value):
+        raise expected(
+            "a word that can be a pytest marker: a letter, then letters, digits and _ - . : /"
+        )
+    if value in _MARKS_OF_PYTEST:
+        raise refuse(
+            f"{value!r} is a marker of pytest's own"
+            + (f": write '{value}:' as a key instead" if value in ("skip", "xfail") else "")
+        )
+    return value
+
+
+Tags = Annotated[
+    tuple[Annotated[Name, AfterValidator(_tag)], ...],
+    Field(strict=False),
+    BeforeValidator(one_or_many),
+    AfterValidator(no_duplicates),
+    WithJsonSchema(FREE_NAMES),
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BenchmarkSpec:
+    """One named benchmark; one pytest item."""
+
+    __pydantic_config__ = STRICT
+
+    name: Annotated[
+        Name, AfterValidator(_benchmark_name), Field(description="becomes the pytest item's name")
+    ]
+    description: Annotated[str, Field(description="for people")] = ""
+    tags: Annotated[Tags, Field(description="become pytest markers")] = ()
+    skip: Annotated[
+        bool | str, BeforeValidator(_skip), Field(description="true, or the reason")
+    ] = False
+    xfail: Annotated[
+        XFail | None,
+        BeforeValidator(_xfail, json_schema_input_type=bool | str | XFail | None),
+        Field(description="true, the reason, or {reason, strict}"),
+    ] = None
+
+    rollouts: Annotated[RolloutsField, Field(description="the recorded rollouts")]
+    num_samples: Annotated[
+        Annotated[int, Field(ge=1)] | None, Field(description="rollouts of each task")
+    ] = None
+
+    reward: Annotated[Name, Field(description="the score that the metrics reduce")] = "reward"
+    metrics: Annotated[
+        Names,
+        Field(description="names, name/score for another score, or package.module:attribute"),
+    ] = ("mean_reward", "pass_rate")
+    key_metrics: Annotated[
+        Names | None, Field(description="the headline metrics: these are gated")
+    ] = None
+    pass_threshold: Annotated[
+        float,
+        Field(allow_inf_nan=False, description="a rollout passes where its reward is at least"),
+    ] = 1.0
+    pass_estimator: Annotated[
+        Literal["unbiased", "first_k"],
+        Field(description="how pass@k, pass^k and max@k use the samples of a task"),
+    ] = "unbiased"  # noqa: S105 - the "pass" of pass@k
+    breakdown: Annotated[
+        Fields, Field(description="the metrics again for each value of these fields of a row")
+    ] = ()
+    cluster: Annotated[
+        Name | None, Field(description="the field whose equal values are not independent")
+    ] = None
+
+    expect: Annotated[ExpectSpec, Field(description="what has to be there")] = field(
+        default_factory=ExpectSpec
+    )
+    thresholds: Annotated[dict[Name, ThresholdField], Field(description="metric -> bound")] = field(
+        default_factory=dict
+    )
+    baseline: Annotated[
+        BaselineField,
+        Field(description="compare the key metrics with a committed snapshot, or another run"),
+    ] = None
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """A benchmark and where it is written.
+
+    Attributes
+    ----------
+    spec
+        What it says.
+    file
+        The benchmark file.
+    lines
+        Line of each key, from 1, by its path within the benchmark:
+        ``("thresholds", "pass@1") -> 12``; the empty path is the benchmark itself.
+    """
+
+    spec: BenchmarkSpec
+    file: Path
+    lines: Mapping[tuple[str | int, ...], int]
+
+    def line_of(self, *path: str | int) -> int:
+        """Line of the key at `path`, or of the nearest one above it that is written."""
+        while path and path not in self.lines:
+            path = path[:-1]
+        return self.lines.get(path, 1)

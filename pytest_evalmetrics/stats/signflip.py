@@ -1,0 +1,158 @@
+"""The exact sign-flip test: under H0 each difference is as likely with the other sign.
+
+For few differences that are multiples of one step, such as 1/K with K rollouts a task:
+the distribution of their sum comes from convolving integers, without a random number.
+Wilcoxon's test is the same on ranks; McNemar's is the same at K = 1.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pytest_evalmetrics.stats.inputs import StatsError, alternative_of, vector
+from pytest_evalmetrics.stats.outcome import StatResult
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from pytest_evalmetrics.stats.outcome import Alternative
+
+__all__ = ["lattice_step", "signflip_exact", "wilcoxon_exact"]
+
+_ZERO = 1e-12  # of the largest: rounding, no difference
+_SAME = 1e-11  # relative: a multiple, but for rounding
+_DENOMINATOR = 10_000  # of a difference over the smallest one
+_STEPS = 1_000_000  # in the largest difference
+_WORK = 2_000_000_000  # additions; a few seconds
+
+
+def lattice_step(d: ArrayLike) -> float | None:
+    """Return the largest step that all of `d`, shape (n,), are multiples of.
+
+    None where there is no such step, as with continuous scores, or no difference at all.
+
+    Notes
+    -----
+    Each difference over the smallest one is a fraction with a small denominator; the step
+    is the smallest difference over their least common multiple.
+    """
+    sizes = np.unique(np.abs(_nonzero(vector(d, "d"))))
+    if not sizes.size:
+        return None
+    smallest, largest = float(sizes[0]), float(sizes[-1])
+    common = 1
+    for ratio in (sizes / smallest).tolist():
+        near = Fraction(ratio).limit_denominator(_DENOMINATOR)
+        if abs(float(near) - ratio) > _SAME * ratio:
+            return None
+        common = math.lcm(common, near.denominator)
+        if common * largest / smallest > _STEPS:
+            return None
+    return smallest / common
+
+
+def signflip_exact(d: ArrayLike, *, alternative: str = "two-sided") -> StatResult:
+    """Test paired differences on a lattice against a distribution symmetric about 0.
+
+    Parameters
+    ----------
+    d
+        One difference per task, shape (n,), all multiples of one step.
+    alternative
+        ``greater`` for H1: the differences lean to above 0.
+
+    Returns
+    -------
+    StatResult
+        `p` is P(T >= t), T the sum over all signs; `mid_p` is P(T > t) + P(T = t) / 2.
+        `units` are the differences that are not 0; without any, p = 1. Two-sided it is
+        about the size of T.
+
+    Raises
+    ------
+    StatsError
+        Where `lattice_step` finds none, or the distribution is too large to compute.
+
+    Notes
+    -----
+    Fisher 1935, The Design of Experiments, chapter III. Exact to rounding: probabilities
+    are halved and added, never subtracted.
+    """
+    side = alternative_of(alternative)
+    values = vector(d, "d")
+    moved = _nonzero(values)
+    step = lattice_step(values)
+    if step is None and moved.size:
+        raise StatsError("the differences are not multiples of one step: take the t test")
+    steps = np.rint(moved / (step or 1.0)).astype(np.int64)
+    p, mid = _tail(steps, side)
+    return StatResult(
+        name="exact sign flip",
+        p=p,
+        statistic=float(values.sum()),
+        estimate=float(values.mean()) if values.size else math.nan,
+        n=values.size,
+        units=moved.size,
+        mid_p=mid,
+    )
+
+
+def wilcoxon_exact(d: ArrayLike, *, alternative: str = "two-sided") -> StatResult:
+    """Wilcoxon's signed-rank test of paired differences, exact with ties too.
+
+    Differences of 0 are left out; tied sizes share the mean of their ranks (Wilcoxon
+    1945). `statistic` is the sum of the positive ranks. Parameters as of `signflip_exact`,
+    but on any differences.
+    """
+    side = alternative_of(alternative)
+    values = vector(d, "d")
+    moved = _nonzero(values)
+    _, place, counts = np.unique(np.abs(moved), return_inverse=True, return_counts=True)
+    doubled = 2 * np.cumsum(counts) - counts + 1  # twice the mean rank of each size
+    ranks = np.where(moved > 0, 1, -1) * doubled[place]
+    p, mid = _tail(ranks, side)
+    positive = float(ranks[ranks > 0].sum()) / 2
+    return StatResult("Wilcoxon", p, positive, n=values.size, units=moved.size, mid_p=mid)
+
+
+def _nonzero(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    size = np.abs(values)
+    moved: NDArray[np.float64] = values[size > _ZERO * size.max(initial=0.0)]
+    return moved
+
+
+def _tail(steps: NDArray[np.int64], side: Alternative) -> tuple[float, float]:
+    """Return p and mid-p of the sum of integers, over all of their signs."""
+    total, up = int(np.abs(steps).sum()), int(steps[steps > 0].sum())
+    if total * steps.size > _WORK:
+        raise StatsError(
+            f"{steps.size} differences of {total} steps in all are too many to convolve:"
+            " take the t test"
+        )
+    # with W the sum of the positive ones, T = 2 W - total, and W is symmetric
+    seen = up if side == "greater" else total - up
+    if side == "two-sided":
+        seen = max(up, total - up)
+    chance = _positive_sum(np.sort(np.abs(steps)), total)
+    beyond, at = float(chance[seen + 1 :].sum()), float(chance[seen])
+    if side == "two-sided":
+        at = 2 * at if 2 * seen > total else at
+        beyond *= 2
+    return min(beyond + at, 1.0), min(beyond + at / 2, 1.0)
+
+
+def _positive_sum(steps: NDArray[np.int64], total: int) -> NDArray[np.float64]:
+    """P(W = w) for w = 0 ... total, where each step is in W with chance 1/2."""
+    chance: NDArray[np.float64] = np.zeros(total + 1)
+    chance[0] = 1.0
+    top = 0
+    for step in steps.tolist():
+        half = chance[: top + 1] / 2
+        chance[: top + 1] = half
+        chance[step : top + step + 1] += half
+        top += step
+    return chance

@@ -1,0 +1,87 @@
+"""The way to endpoints: one client, retries, limits, secrets, the journal of paid calls.
+
+What a row, a score or a benchmark is, it does not know. aiohttp is imported with the first
+request.
+
+::
+
+    with Transport(Journal(path)) as transport:
+        endpoint = Endpoint(url, find_secret("my-key"), parallelism=64)
+        occurrences = Occurrences()
+
+        def calls():
+            for index, row in enumerate(rows):
+                call = Call(endpoint, {"item": row}, kind="remote/1", row=f"row {index}")
+                yield call, occurrences.next(call.payload)
+
+        async def ask(item):
+            call, occurrence = item
+            return await transport.call(call, occurrence=occurrence)
+
+        transport.run(run_bounded(ask, calls(), endpoint.parallelism, on_done))
+"""
+
+from __future__ import annotations
+
+from pytest_evalmetrics.transport.answers import Answer
+from pytest_evalmetrics.transport.bounded import run_bounded
+from pytest_evalmetrics.transport.calls import Call, Endpoint, Occurrences
+from pytest_evalmetrics.transport.client import Transport
+from pytest_evalmetrics.transport.errors import (
+    CallError,
+    EndpointError,
+    JournalError,
+    MissingExtraError,
+    SecretError,
+    TransportError,
+)
+from pytest_evalmetrics.transport.journal import Journal, JournalMode, JournalStats
+from pytest_evalmetrics.transport.journal_files import (
+    clear_journal,
+    export_journal,
+    import_journal,
+    journal_totals,
+)
+from pytest_evalmetrics.transport.progress import Progress, ProgressState
+from pytest_evalmetrics.transport.retrying import RetryPolicy
+from pytest_evalmetrics.transport.secrets import Secret, find_secret, redact
+from pytest_evalmetrics.transport.usage import Price, Tokens, Usage, UsageTally, tokens_of
+from pytest_evalmetrics.transport.wire import Clock, RawResponse, Request, Sender, SendFailure
+
+__all__ = [
+    "Answer",
+    "Call",
+    "CallError",
+    "Clock",
+    "Endpoint",
+    "EndpointError",
+    "Journal",
+    "JournalError",
+    "JournalMode",
+    "JournalStats",
+    "MissingExtraError",
+    "Occurrences",
+    "Price",
+    "Progress",
+    "ProgressState",
+    "RawResponse",
+    "Request",
+    "RetryPolicy",
+    "Secret",
+    "SecretError",
+    "SendFailure",
+    "Sender",
+    "Tokens",
+    "Transport",
+    "TransportError",
+    "Usage",
+    "UsageTally",
+    "clear_journal",
+    "export_journal",
+    "find_secret",
+    "import_journal",
+    "journal_totals",
+    "redact",
+    "run_bounded",
+    "tokens_of",
+]

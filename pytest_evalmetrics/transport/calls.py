@@ -1,0 +1,233 @@
+"""What a caller asks for: an endpoint, and calls to it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from functools import cached_property
+from hashlib import blake2b
+from math import isfinite
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from pytest_evalmetrics.transport.errors import CallError, EndpointError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Mapping
+
+    from pytest_evalmetrics.transport.secrets import Secret
+
+__all__ = ["Call", "Endpoint", "Occurrences", "journal_key"]
+
+# Escaped, so that half a surrogate pair in a row can be sent; in the caller's order of keys,
+# because a model reads it: the order of a schema's properties is part of what it is asked.
+_BODY = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
+_CANONICAL = json.JSONEncoder(allow_nan=False, separators=(",", ":"), sort_keys=True)
+_FORMAT = "evalmetrics-journal/1"
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """Where calls go, and on what terms.
+
+    Attributes
+    ----------
+    url
+        http or https; no user and password in it.
+    secret
+        Sent as ``Authorization: Bearer ...``.
+    timeout_s
+        Seconds for one attempt in all, from connecting to the last byte of the answer.
+    max_retries
+        Attempts after the first one.
+    parallelism
+        How many calls may be in flight; all endpoints of one host and port share the limit.
+    headers
+        Further headers, none of them secret.
+    max_response_bytes
+        The largest answer, uncompressed.
+
+    Raises
+    ------
+    EndpointError
+        The URL can't be used, or a number is out of range.
+    """
+
+    url: str
+    secret: Secret | None = None
+    timeout_s: float = 30.0
+    max_retries: int = 3
+    parallelism: int = 16
+    headers: Mapping[str, str] = field(default_factory=dict)
+    max_response_bytes: int = 16 * 2**20
+
+    def __post_init__(self) -> None:
+        try:
+            parts = urlsplit(self.url)
+            usable = parts.scheme in ("http", "https") and bool(parts.hostname)
+            _ = parts.port  # a property that raises
+        except ValueError:
+            usable = False
+        if not usable:
+            raise EndpointError(
+                f"{self.url.rpartition('@')[2]!r} is no usable URL",
+                hint="write http://host:port/path or https://host/path",
+            )
+        if parts.username is not None or parts.password is not None:
+            raise EndpointError(
+                f"the URL of {parts.hostname} holds a user or a password",
+                hint="name a secret that is in the environment instead (api_key_secret)",
+            )
+        for name, right, expected in (
+            ("timeout_s", isfinite(self.timeout_s) and self.timeout_s > 0, "more than 0"),
+            ("max_retries", self.max_retries >= 0, "0 or more"),
+            ("parallelism", self.parallelism >= 1, "1 or more"),
+        ):
+            if not right:
+                raise EndpointError(f"{name} is {getattr(self, name)}, expected {expected}")
+
+    @cached_property
+    def origin(self) -> str:
+        """Scheme, host and port: what a limit holds for."""
+        parts = urlsplit(self.url)
+        port = parts.port or {"http": 80, "https": 443}[parts.scheme]
+        return f"{parts.scheme}://{(parts.hostname or '').lower()}:{port}"
+
+    @cached_property
+    def shown(self) -> str:
+        """The URL as messages write it: without the query, which may hold a key."""
+        return self.url.partition("?")[0].partition("#")[0]
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call, as the journal knows it.
+
+    Attributes
+    ----------
+    endpoint
+        Where to.
+    body
+        Anything that JSON can write; None for no body.
+    method
+        ``POST`` or ``GET``.
+    kind
+        What asks, and in which version: ``remote/1``. A change of it asks anew.
+    versions
+        What else an answer depends on: the model's or the prompt's version.
+    sample
+        The attempt's number: each sample of a task gets its own answer.
+    row
+        The row as messages name it: ``row 17``.
+    label
+        What its usage is counted under.
+    """
+
+    endpoint: Endpoint
+    body: Any = None
+    method: str = "POST"
+    kind: str = "call/1"
+    versions: Mapping[str, str] = field(default_factory=dict)
+    sample: int = 0
+    row: str | None = None
+    label: str = ""
+
+    @cached_property
+    def payload(self) -> bytes | None:
+        """The body as it is sent.
+
+        Raises
+        ------
+        CallError
+            The body holds NaN or an infinity, or what JSON has no form for.
+        """
+        if self.body is None:
+            return None
+        try:
+            return _BODY.encode(self.body).encode("ascii")
+        except (TypeError, ValueError, RecursionError) as error:
+            place, found = _culprit(self.body) or ("", str(error))
+            raise CallError(
+                "bad-request",
+                f"the request can't be written as JSON: body{place} is {found}",
+                row=self.row,
+            ) from None
+
+
+def journal_key(call: Call, occurrence: int, hide: Callable[[str], str]) -> bytes:
+    """Name a call for the journal: what it asks, never who asks.
+
+    Parameters
+    ----------
+    call
+        The call. Of its endpoint only the URL counts: no secret, header or time-out.
+    occurrence
+        How many calls with the same content came before it, in the order of the rows.
+    hide
+        Takes known secrets out of a text, so that a new key to the door finds the answers.
+
+    Returns
+    -------
+    bytes
+        20 bytes: BLAKE2b of the canonical JSON of all this, and of the body as it is sent.
+    """
+    head = _CANONICAL.encode(
+        [
+            _FORMAT,
+            call.kind,
+            call.method,
+            call.endpoint.url,
+            dict(call.versions),
+            call.sample,
+            occurrence,
+        ]
+    )
+    body = (call.payload or b"").decode("ascii")
+    return blake2b(hide(f"{head}\n{body}").encode("ascii"), digest_size=20).digest()
+
+
+class Occurrences:
+    """Counts how often the same content was seen, so that each repetition is a call of its own.
+
+    Count in the order of the rows, never in the order of the answers: a run that is started
+    again must give the same call the same number. It remembers 8 bytes of each content.
+    """
+
+    def __init__(self) -> None:
+        self._seen: set[int] = set()
+        self._repeats: dict[int, int] = {}
+
+    def next(self, content: bytes | None, *of: Hashable) -> int:
+        """Count one; return how many came before it.
+
+        Parameters
+        ----------
+        content
+            What is asked: `Call.payload`, or a row's own bytes.
+        of
+            What else tells calls apart: the sample's number, the scorer's name.
+        """
+        digest = blake2b(repr(of).encode(), digest_size=8)
+        digest.update(content or b"")
+        seen = int.from_bytes(digest.digest())
+        if seen not in self._seen:
+            self._seen.add(seen)
+            return 0
+        self._repeats[seen] = self._repeats.get(seen, 0) + 1
+        return self._repeats[seen]
+
+
+def _culprit(value: Any, place: str = "", depth: int = 0) -> tuple[str, str] | None:
+    """Find the first value that JSON can't write: where, and what."""
+    if depth > 100 or value is None or isinstance(value, str | bool | int):  # noqa: PLR2004 - deep enough
+        return None
+    if isinstance(value, float):
+        return None if isfinite(value) else (place, repr(value))
+    if isinstance(value, dict):
+        inner = ((f"{place}.{key}", item) for key, item in value.items())
+    elif isinstance(value, list | tuple):
+        inner = ((f"{place}[{index}]", item) for index, item in enumerate(value))
+    else:
+        return place, f"a {type(value).__name__}"
+    found = (_culprit(item, path, depth + 1) for path, item in inner)
+    return next((f for f in found if f), None)

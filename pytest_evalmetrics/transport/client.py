@@ -1,0 +1,237 @@
+"""The one client of a run: journal, retries, limits, and the loop that they run on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from pytest_evalmetrics.transport.answers import Answer, own_words, parse_json, text_of
+from pytest_evalmetrics.transport.calls import journal_key
+from pytest_evalmetrics.transport.errors import CallError, EndpointError
+from pytest_evalmetrics.transport.exchange import Exchange
+from pytest_evalmetrics.transport.journal import JournalMode
+from pytest_evalmetrics.transport.loop import LoopThread
+from pytest_evalmetrics.transport.secrets import Secret, holds_secret, redact
+from pytest_evalmetrics.transport.usage import UsageTally
+from pytest_evalmetrics.transport.wire import SendFailure
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
+    from pytest_evalmetrics.transport.calls import Call
+    from pytest_evalmetrics.transport.journal import Journal
+    from pytest_evalmetrics.transport.retrying import RetryPolicy
+    from pytest_evalmetrics.transport.wire import Clock, Sender
+
+__all__ = ["Transport"]
+
+_T = TypeVar("_T")
+_REACHED_NOTHING = frozenset({"refused", "dns", "unreachable"})
+
+
+class Transport:
+    """Calls endpoints: each call once, whatever happens to the run.
+
+    Parameters
+    ----------
+    journal
+        Where answers are kept; None for nowhere.
+    sender
+        What sends a request; by default one aiohttp session, made at the first request.
+    policy
+        How long is waited between attempts; the number of them is the endpoint's.
+    clock
+        Time and chance.
+    usage
+        Where calls are counted, under their labels.
+
+    Notes
+    -----
+    One per run, used as a context manager; `run` is its way in from ordinary code. A
+    redirect is never followed: a POST would become a GET, or a key would go elsewhere.
+    """
+
+    def __init__(
+        self,
+        journal: Journal | None = None,
+        *,
+        sender: Sender | None = None,
+        policy: RetryPolicy | None = None,
+        clock: Clock | None = None,
+        usage: UsageTally | None = None,
+    ) -> None:
+        self.usage = usage or UsageTally()
+        self._journal = journal
+        self._exchange = Exchange(sender, policy, clock)
+        self._secrets: dict[Secret, None] = {}  # a set that keeps its order
+        self._warnings: list[str] = []
+        self._loop = LoopThread()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the user should know, each said once."""
+        return (*self._warnings, *(self._journal.warnings if self._journal else ()))
+
+    def run(self, coroutine: Coroutine[Any, Any, _T]) -> _T:
+        """Run a coroutine on the run's one event loop, and write the journal to its end.
+
+        The loop has a thread of its own: Ctrl-C in the calling thread cancels the
+        coroutine, keeps what was answered, and goes on as usual.
+        """
+        try:
+            return self._loop.run(coroutine)
+        finally:
+            if self._journal is not None:
+                self._journal.flush()
+
+    def close(self) -> None:
+        """Close the connections, the loop and the journal."""
+        try:
+            if self._exchange.is_open:
+                self._loop.run(self._exchange.close())
+        finally:
+            self._loop.close()
+            if self._journal is not None:
+                self._journal.close()
+
+    def hide(self, text: str) -> str:
+        """Hide the secrets of every endpoint that was called, in a text to be shown."""
+        return redact(text, self._secrets)
+
+    async def call(
+        self, call: Call, *, occurrence: int = 0, check: Callable[[Any], None] | None = None
+    ) -> Answer:
+        """Answer a call, from the journal if it is there.
+
+        Parameters
+        ----------
+        call
+            What is asked.
+        occurrence
+            How many calls with the same content came before, in the order of the rows.
+        check
+            Raises a `CallError` for a body that is no answer (``success: false``): it is
+            not kept, and what the journal has of it is asked again.
+
+        Raises
+        ------
+        CallError
+            This row failed; for others the endpoint may be fine.
+        EndpointError
+            401, 403, 404, a redirect, a name that doesn't exist, no TLS: all would fail.
+        JournalError
+            In replay mode, if the journal can't be read.
+        """
+        if call.endpoint.secret is not None:
+            self._secrets.setdefault(call.endpoint.secret)
+        key, text, attempts = b"", None, 0
+        try:
+            payload = call.payload
+            if self._journal is not None and self._journal.mode is not JournalMode.OFF:
+                key = journal_key(call, occurrence, self.hide)
+                known = self._from_journal(call, key, check)
+                if known is not None:
+                    self.usage.answered(call.label, known)
+                    return known
+            raw, latency, attempts = await self._exchange.send(call, payload)
+            text = text_of(raw)
+            body = parse_json(text)
+            if check is not None:
+                check(body)
+        except SendFailure as failure:
+            attempts = max(attempts, failure.attempts)
+            self.usage.failed(call.label, attempts)
+            raise self._error(failure, call, attempts) from None
+        except CallError as error:
+            self.usage.failed(call.label, attempts)
+            raise self._at(error, call, attempts) from None
+        answer = Answer(raw.status, body, latency, attempts, from_journal=False)
+        self._keep(key, answer, text)
+        self.usage.answered(call.label, answer)
+        return answer
+
+    def _from_journal(
+        self, call: Call, key: bytes, check: Callable[[Any], None] | None
+    ) -> Answer | None:
+        if self._journal is None:
+            return None
+        replays = self._journal.mode is JournalMode.REPLAY
+        entry = self._journal.get(key)
+        if entry is None:
+            if replays:
+                raise CallError(
+                    "not-in-journal",
+                    f"the journal has no answer to this call of {call.endpoint.shown}",
+                    row=call.row,
+                    hint="run once without replay, so that it is called and kept",
+                )
+            return None
+        try:
+            body = parse_json(entry.text)
+            if check is not None:
+                check(body)
+        except (SendFailure, CallError):
+            if replays:
+                raise
+            return None  # by now it counts as a failure, and those are asked again
+        return Answer(entry.status, body, entry.latency_s, entry.attempts, from_journal=True)
+
+    def _error(self, failure: SendFailure, call: Call, attempts: int) -> CallError | EndpointError:
+        """Make an error for the user out of a failed attempt."""
+        words = own_words(failure.said, self.hide)
+        said = f", and said: {words}" if words else ""
+        message = f"{call.method} {call.endpoint.shown}: {self.hide(failure.message)}{said}"
+        if failure.fatal:
+            return EndpointError(message, hint=failure.hint)
+        if failure.kind in _REACHED_NOTHING and self._exchange.is_gone(call.endpoint):
+            return EndpointError(
+                f"{message}; nothing has answered there for some time, at call after call",
+                hint=failure.hint,
+            )
+        if attempts > 1:
+            message += f" ({attempts} attempts)"
+        return CallError(
+            failure.kind,
+            message,
+            row=call.row,
+            status=failure.status,
+            attempts=attempts,
+            hint=failure.hint,
+        )
+
+    def _at(self, error: CallError, call: Call, attempts: int) -> CallError:
+        """Complete a caller's error with the row and the number of requests."""
+        return CallError(
+            error.kind,
+            self.hide(error.reason),
+            row=error.row or call.row,
+            status=error.status,
+            attempts=error.attempts or attempts,
+            hint=error.hint,
+        )
+
+    def _keep(self, key: bytes, answer: Answer, text: str) -> None:
+        if self._journal is None or not key:
+            return
+        if holds_secret(text, self._secrets):
+            self._warn(
+                "an endpoint repeats its key in its answers: they are used, but not kept "
+                "in the journal"
+            )
+            return
+        self._journal.put(
+            key,
+            status=answer.status,
+            text=text,
+            latency_s=answer.latency_s,
+            attempts=answer.attempts,
+        )
+
+    def _warn(self, text: str) -> None:
+        if text not in self._warnings:
+            self._warnings.append(text)

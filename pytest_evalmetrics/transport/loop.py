@@ -1,0 +1,92 @@
+"""The one event loop of a run, in a thread of its own.
+
+A thread, so that the main one stays free for Ctrl-C, signals and time-outs of pytest, and
+so that it works where a loop runs already (a notebook, an async test runner).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
+__all__ = ["LoopThread"]
+
+_T = TypeVar("_T")
+_POLL_S = 0.5  # on Windows a wait without end hears no Ctrl-C
+_GRACE_S = 5.0  # for what is cancelled to end
+
+
+class LoopThread:
+    """Runs coroutines to their end, from any thread but its own."""
+
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._helpers: ThreadPoolExecutor | None = None
+
+    def run(self, coroutine: Coroutine[Any, Any, _T]) -> _T:
+        """Run a coroutine and give its result.
+
+        An exception in this thread while it waits (Ctrl-C, a time-out) cancels the
+        coroutine, waits some seconds for it to end, and goes on; a second one doesn't wait.
+        """
+        if self._thread is threading.current_thread():
+            coroutine.close()
+            raise RuntimeError("run() was called on the loop's own thread: await instead")
+        loop = self._loop or self._start()
+        done: Future[_T] = Future()
+        task: list[asyncio.Task[None]] = []
+
+        async def supervised() -> None:
+            try:
+                done.set_result(await coroutine)
+            except BaseException as error:  # noqa: BLE001 - handed to the thread that waits
+                done.set_exception(error)
+
+        def start() -> None:
+            task.append(loop.create_task(supervised()))
+
+        loop.call_soon_threadsafe(start)
+        try:
+            while not done.done():
+                wait((done,), timeout=_POLL_S)
+        except BaseException:
+            loop.call_soon_threadsafe(lambda: [t.cancel() for t in task])
+            wait((done,), timeout=_GRACE_S)
+            raise
+        return done.result()
+
+    def close(self) -> None:
+        """Cancel what still runs, and end the thread."""
+        if self._loop is None or self._thread is None:
+            return
+        self.run(_cancel_all())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        if self._helpers is not None:
+            self._helpers.shutdown(wait=False, cancel_futures=True)  # a name server may hang
+        self._loop.close()
+        self._loop = self._thread = self._helpers = None
+
+    def _start(self) -> asyncio.AbstractEventLoop:
+        self._loop = loop = asyncio.new_event_loop()
+        self._helpers = ThreadPoolExecutor(4, thread_name_prefix="evalmetrics-names")
+        loop.set_default_executor(self._helpers)
+        self._thread = threading.Thread(
+            target=loop.run_forever, name="evalmetrics-loop", daemon=True
+        )
+        self._thread.start()
+        return loop
+
+
+async def _cancel_all() -> None:
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
+    await asyncio.get_running_loop().shutdown_asyncgens()

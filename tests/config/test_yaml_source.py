@@ -1,0 +1,373 @@
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from pytest_evalmetrics.config.composing import LOADERS
+from pytest_evalmetrics.config.nodes import lines_of, plain
+from pytest_evalmetrics.config.yaml_source import parse_yaml, read_yaml
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LOADER = pytest.mark.parametrize("loader", LOADERS, ids=lambda loader: loader.__name__)
+
+
+def values(text: str, loader: type[Any] | None = None) -> Any:
+    source = parse_yaml(text, loader)
+    assert source.problems == ()
+    assert source.root is not None
+    return plain(source.root)
+
+
+def problems(text: str, loader: type[Any] | None = None) -> list[str]:
+    return [str(problem) for problem in parse_yaml(text, loader).problems]
+
+
+# -- values -------------------------------------------------------------------------------
+
+
+@LOADER
+def test_values_and_their_lines(loader: type[Any]) -> None:
+    text = """\
+# a comment
+a: 1
+b:
+  - x
+  - "1"
+
+  - {c: yes,
+     d: [true, ~]}
+e: |
+  two
+  lines
+f: 'it''s'
+"""
+    source = parse_yaml(text, loader)
+    assert source.root is not None
+    assert plain(source.root) == {
+        "a": 1,
+        "b": ["x", "1", {"c": "yes", "d": [True, None]}],
+        "e": "two\nlines\n",
+        "f": "it's",
+    }
+    assert lines_of(source.root) == {
+        (): 2,
+        ("a",): 2,
+        ("b",): 3,
+        ("b", 0): 4,
+        ("b", 1): 5,
+        ("b", 2): 7,
+        ("b", 2, "c"): 7,
+        ("b", 2, "d"): 8,
+        ("b", 2, "d", 0): 8,
+        ("b", 2, "d", 1): 8,
+        ("e",): 9,
+        ("f",): 12,
+    }
+
+
+@LOADER
+def test_aliases_and_merge_keys(loader: type[Any]) -> None:
+    text = """\
+one: &one {a: 1, b: 1, c: 1}
+two: &two {b: 2, d: 2}
+same: *one
+both:
+  <<: [*two, *one]
+  c: 3
+inline:
+  <<: {z: 0}
+quoted:
+  "<<": 4
+"""
+    assert values(text, loader) == {
+        "one": {"a": 1, "b": 1, "c": 1},
+        "two": {"b": 2, "d": 2},
+        "same": {"a": 1, "b": 1, "c": 1},
+        "both": {"a": 1, "b": 2, "c": 3, "d": 2},  # the first of the list is on top
+        "inline": {"z": 0},
+        "quoted": {"<<": 4},
+    }
+
+
+def test_what_is_merged_in_keeps_its_lines_and_its_place() -> None:
+    source = parse_yaml("a: &a\n  x: 1\nb:\n  <<: *a\n  y: 2\n")
+    assert source.root is not None
+    assert lines_of(source.root)[("b", "x")] == 2
+    assert source.root.value["b"].value["x"].path == ("a", "x")
+    assert source.root.value["b"].value["y"].path == ("b", "y")
+
+
+@LOADER
+def test_tags_of_the_core_schema(loader: type[Any]) -> None:
+    text = """\
+a: !!str 1
+b: !!float 1
+c: !!int "2"
+d: !!bool true
+e: !!null ''
+f: !!map {x: !!seq [1]}
+"""
+    assert values(text, loader) == {
+        "a": "1",
+        "b": 1,
+        "c": 2,
+        "d": True,
+        "e": None,
+        "f": {"x": [1]},
+    }
+
+
+def json_values() -> st.SearchStrategy[Any]:
+    # YAML forbids control characters, PyYAML breaks lines at three more characters
+    text = st.text(
+        st.characters(
+            min_codepoint=0x20,
+            exclude_categories=["Cs", "Cc"],
+            exclude_characters="\u2028\u2029\ufffe\uffff",
+        ),
+        max_size=20,
+    )
+    number = st.integers(-(2**70), 2**70) | st.floats(allow_nan=False, allow_infinity=False)
+    return st.recursive(
+        st.none() | st.booleans() | number | text,
+        lambda inner: st.lists(inner, max_size=4) | st.dictionaries(text, inner, max_size=4),
+        max_leaves=12,
+    )
+
+
+@settings(deadline=None)
+@given(st.dictionaries(st.just("k"), json_values(), min_size=1), st.sampled_from([None, 0, 2]))
+@example({"k": {"": -0.0, "<<": [1e16, 5e-324]}}, None)
+def test_json_is_read_as_json_reads_it(value: dict[str, Any], indent: int | None) -> None:
+    text = json.dumps(value, ensure_ascii=False, indent=indent)
+    for loader in LOADERS:
+        assert values(text, loader) == json.loads(text)
+
+
+def written(value: Any, path: tuple[str | int, ...], out: list[tuple[Any, ...]]) -> list[str]:
+    """Write block YAML and note the line of everything: an oracle for `lines_of`."""
+    lines: list[str] = []
+    items = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, child in items:
+        at = (*path, key)
+        head = f"{key}:" if isinstance(value, dict) else "-"
+        if isinstance(child, dict | list) and child:
+            below: list[tuple[Any, ...]] = []
+            inner = written(child, at, below)
+            lines.append(head)
+            line = len(lines)
+            out.append((at, line if isinstance(value, dict) else line + 1))
+            out += [(p, line + n) for p, n in below]
+            lines += ["  " + text for text in inner]
+        else:
+            lines.append(f"{head} {json.dumps(child)}")
+            out.append((at, len(lines)))
+    return lines
+
+
+@settings(deadline=None)
+@given(
+    st.recursive(
+        st.integers() | st.text("abc", max_size=3),
+        lambda inner: (
+            st.lists(inner, max_size=3) | st.dictionaries(st.text("xyz", min_size=1), inner)
+        ),
+        max_leaves=20,
+    )
+)
+def test_every_line_is_the_one_on_which_it_is_written(value: Any) -> None:
+    out: list[tuple[Any, ...]] = []
+    lines = written({"top": value}, (), out)
+    for loader in LOADERS:
+        source = parse_yaml("\n".join(lines), loader)
+        assert source.root is not None
+        assert lines_of(source.root) == {(): 1, **dict(out)}
+
+
+# -- what is refused ----------------------------------------------------------------------
+
+REFUSED = {
+    "duplicate key": ("a: 1\nb: 2\na: 3", ["line 3: the key 'a' is written twice: lines 1 and 3"]),
+    "duplicate key below": (
+        "a:\n  b: {c: 1, c: 2}",
+        ["line 2: a.b: the key 'c' is written twice: on line 2"],
+    ),
+    "duplicate after quoting": (
+        "a: 1\n'a': 2",
+        ["line 2: the key 'a' is written twice: lines 1 and 2"],
+    ),
+    "several at once": (
+        "1: x\ntrue: x\n~: x\n2.5: x\n.nan: x\na: !foo\n",
+        [
+            'line 1: the key 1 is no text: write "1"',
+            'line 2: the key true is no text: write "true"',
+            'line 3: the key ~ is no text: write "~"',
+            'line 4: the key 2.5 is no text: write "2.5"',
+            'line 5: the key .nan is no text: write ".nan"',
+            "line 6: a: the tag !foo means nothing here: write a plain value",
+        ],
+    ),
+    "a template that is not quoted": (
+        "a: {{ item.x }}",
+        ["line 1: a: a key has to be text, found a mapping; text that holds {{ }} needs quotes"],
+    ),
+    "a list as key": (
+        "? [a]\n: b",
+        ["line 1: a key has to be text, found a list; text that holds {{ }} needs quotes"],
+    ),
+    "a python tag": (
+        "a: !!python/object/apply:os.system [echo]",
+        [
+            (
+                "line 1: a: the tag !!python/object/apply:os.system means nothing here: "
+                "write a plain value"
+            )
+        ],
+    ),
+    "a python tag on a key": (
+        "!!python/name:os.system x: 1",
+        ["line 1: the tag !!python/name:os.system means nothing here: write a plain value"],
+    ),
+    "a mapping that is called a list": (
+        "a: !!seq {b: 1}",
+        ["line 1: a: the tag !!seq means nothing here: write a plain value"],
+    ),
+    "a number that is none": ("a: !!int x", ["line 1: a: 'x' is no !!int"]),
+    "a number that no float holds": ("a: 1e999", ["line 1: a: the number 1e999 is out of range"]),
+    "merging a text": (
+        "a:\n  <<: b",
+        ["line 2: a: '<<' merges a mapping, or a list of them: write <<: *name"],
+    ),
+    "an alias of itself": (
+        "a: &a\n  b: [*a]",
+        ["line 1: a.b[0]: this alias stands for what it is a part of"],
+    ),
+    "a merge of itself": (
+        "a: &a\n  x: 1\n  <<: *a",
+        ["line 3: a: this alias stands for what it is a part of"],
+    ),
+    "said once, where it is written": (
+        "a: &a {x: !foo 1, x: 2}\nb: *a\nc: {<<: *a}",
+        [
+            "line 1: a.x: the tag !foo means nothing here: write a plain value",
+            "line 1: a: the key 'x' is written twice: on line 1",
+        ],
+    ),
+    "a null byte": (
+        "a: 1\nb: \0",
+        ["line 2: the control character U+0000 can't stand in a YAML file"],
+    ),
+    "an escape sequence of a terminal": (
+        "a: \x1b[31m",
+        ["line 1: the control character U+001B can't stand in a YAML file"],
+    ),
+    "empty": ("", ["line 1: the file is empty: expected benchmark: or benchmarks:"]),
+    "blank": (" \n\n", ["line 1: the file is empty: expected benchmark: or benchmarks:"]),
+    "comments only": (
+        "# a\n# b\n",
+        ["line 1: the file holds nothing but comments: expected benchmark: or benchmarks:"],
+    ),
+}
+
+
+@LOADER
+@pytest.mark.parametrize(("text", "expected"), REFUSED.values(), ids=REFUSED)
+def test_refused(text: str, expected: list[str], loader: type[Any]) -> None:
+    assert problems(text, loader) == expected
+
+
+def test_of_duplicate_keys_the_first_is_read_on() -> None:
+    source = parse_yaml("a: 1\na: 2\nb: 3")
+    assert source.root is not None
+    assert plain(source.root) == {"a": 1, "b": 3}
+
+
+@LOADER
+@pytest.mark.parametrize("bracket", ["[", "{a: ", "- "])
+def test_depth_is_limited_before_the_stack_is_full(bracket: str, loader: type[Any]) -> None:
+    assert problems(bracket * 100_000, loader) == [
+        "line 1: this is nested more than 50 levels deep"
+    ]
+
+
+@LOADER
+def test_fifty_levels_are_read(loader: type[Any]) -> None:
+    assert problems("[" * 50 + "]" * 50, loader) == []
+    assert problems("[" * 51 + "]" * 51, loader) != []
+
+
+def test_depth_by_aliases_is_limited() -> None:
+    lines = ["a0: &a0 [x]", *(f"a{n}: &a{n} [*a{n - 1}]" for n in range(1, 2000))]
+    (problem,) = problems("\n".join(lines))
+    assert problem.endswith("aliases nest more than 50 levels deep")
+
+
+@LOADER
+@pytest.mark.parametrize(
+    "first", ["[x, x, x, x, x, x, x, x, x, x]", '"' + "x" * 50_000 + '"'], ids=["many", "long"]
+)
+def test_an_alias_bomb_is_no_danger(first: str, loader: type[Any]) -> None:
+    lines = [f"a0: &a0 {first}"]
+    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 10)]
+    (problem,) = problems("\n".join(lines), loader)
+    assert problem.endswith("aliases repeat far too much of this file")
+
+
+# -- files --------------------------------------------------------------------------------
+
+
+def test_a_byte_order_mark_is_fine(tmp_path: Path) -> None:
+    path = tmp_path / "a.yaml"
+    path.write_bytes(b"\xef\xbb\xbfa: \xc3\xa4")
+    source = read_yaml(path)
+    assert source.problems == ()
+    assert source.root is not None
+    assert plain(source.root) == {"a": "ä"}
+
+
+def test_line_ends_of_windows(tmp_path: Path) -> None:
+    path = tmp_path / "a.yaml"
+    path.write_bytes(b"a: 1\r\nb:\r\n  c: 2\r\n")
+    source = read_yaml(path)
+    assert source.root is not None
+    assert lines_of(source.root)[("b", "c")] == 3
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (b"a: 1\nb: \xe4\n", "line 2: the byte 0xe4 is not UTF-8: save the file as UTF-8"),
+        ("a: 1".encode("utf-16"), "line 1: the byte 0xff is not UTF-8: save the file as UTF-8"),
+        (b"a: \xed\xa0\x80", "line 1: the byte 0xed is not UTF-8: save the file as UTF-8"),
+    ],
+)
+def test_another_encoding(tmp_path: Path, data: bytes, expected: str) -> None:
+    path = tmp_path / "a.yaml"
+    path.write_bytes(data)
+    assert [str(p) for p in read_yaml(path).problems] == [expected]
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    (problem,) = read_yaml(tmp_path / "none.yaml").problems
+    assert str(problem) == "line 1: the file can't be read: No such file or directory"
+
+
+def test_a_directory(tmp_path: Path) -> None:
+    (problem,) = read_yaml(tmp_path).problems
+    assert str(problem) == "line 1: the file can't be read: it is a directory"
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root reads all files")
+def test_a_file_that_may_not_be_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.yaml"
+    path.write_text("a: 1", encoding="utf-8")
+    path.chmod(0)
+    (problem,) = read_yaml(path).problems
+    assert str(problem) == "line 1: the file can't be read: Permission denied"

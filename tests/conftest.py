@@ -1,0 +1,80 @@
+"""What the tests share: a small project to run pytest in, for real, in a process of its own."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+ACCEPTANCE = Path(__file__).parents[2] / "shared" / "acceptance"
+
+
+@pytest.fixture(scope="session")
+def acceptance() -> Path:
+    """Real inputs with expected numbers, where they are at hand."""
+    if not ACCEPTANCE.is_dir():
+        pytest.skip("the acceptance inputs are not beside this checkout")
+    return ACCEPTANCE
+
+
+class Project:
+    """A folder with benchmark files, run by a real pytest."""
+
+    def __init__(self, pytester: pytest.Pytester) -> None:
+        self.pytester = pytester
+        self.path = pytester.path
+
+    def write(self, name: str, text: str) -> Path:
+        path = self.path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    def rows(self, name: str, rows: Iterable[Mapping[str, Any]]) -> Path:
+        return self.write(name, "".join(json.dumps(row) + "\n" for row in rows))
+
+    def rollouts(
+        self, rewards: Sequence[Sequence[float | None]], name: str = "runs.jsonl", **fields: Any
+    ) -> Path:
+        """Write one row per reward, as NeMo Gym does; `fields` go into every row."""
+        return self.rows(
+            name,
+            [
+                {"_ng_task_index": t, "_ng_rollout_index": s, "reward": reward, **fields}
+                for t, task in enumerate(rewards)
+                for s, reward in enumerate(task)
+            ],
+        )
+
+    def bench(self, text: str = "", name: str = "math.bench.yaml") -> Path:
+        """Write a benchmark `math` over runs.jsonl; `text` is added to it."""
+        lines = "".join(f"  {line}\n" for line in text.strip("\n").splitlines())
+        return self.write(name, f"benchmark:\n  name: math\n  rollouts: runs.jsonl\n{lines}")
+
+    def run(self, *args: str) -> pytest.RunResult:
+        result = self.pytester.runpytest_subprocess("-p", "no:cacheprovider", *args)
+        text = result.stdout.str() + result.stderr.str()
+        assert "INTERNALERROR" not in text, text
+        return result
+
+    def report(self, prefix: str = "evalmetrics/") -> Any:
+        return json.loads((self.path / f"{prefix}report.json").read_text(encoding="utf-8"))
+
+    def aggregate(self, prefix: str = "evalmetrics/") -> Any:
+        path = self.path / f"{prefix}aggregate_metrics.json"
+        return json.loads(path.read_text(encoding="utf-8"))
+
+    def checks(self) -> dict[str, Any]:
+        """The checks of the only benchmark, by name."""
+        (entry,) = self.report()["benchmarks"]
+        return {check["name"]: check for check in entry["checks"]}
+
+
+@pytest.fixture
+def project(pytester: pytest.Pytester) -> Project:
+    return Project(pytester)

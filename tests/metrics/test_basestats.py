@@ -1,0 +1,196 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pytest_evalmetrics.errors import MetricError
+from pytest_evalmetrics.metrics.basestats import pooled_statistics, task_statistics
+from pytest_evalmetrics.metrics.groups import Completeness, group_entries
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pytest_evalmetrics.data import RolloutTable
+
+
+def statistics_of_tasks(made: RolloutTable) -> list[dict[str, Any]]:
+    """Return each task's statistics without what else an entry holds."""
+    entries = group_entries(made, "agent", Completeness.of(made, "reward"))
+    return [{k: v for k, v in entry.items() if "/" in k} for entry in entries]
+
+
+def test_by_hand(table: Callable[..., RolloutTable]) -> None:
+    made = table([[1, 1, 1, 1], [0, 0, 0, 0], [1, 1, 0, 0]])
+    assert pooled_statistics(made) == {
+        "mean/reward": 0.5,
+        "max/reward": 1.0,
+        "min/reward": 0.0,
+        "median/reward": 0.5,
+        "std/reward": pytest.approx(0.522, abs=0.0005),
+    }
+    first, second, third = statistics_of_tasks(made)
+    assert first == {
+        "mean/reward": 1, "max/reward": 1, "min/reward": 1, "median/reward": 1, "std/reward": 0,
+    }  # fmt: skip
+    assert second["mean/reward"] == 0
+    assert third["std/reward"] == pytest.approx(0.577, abs=0.0005)
+
+
+def test_all_means_come_first_then_max_min_median_std(table: Callable[..., RolloutTable]) -> None:
+    made = table([[1, 0]], b=[1, 2], a=[3, 4])
+    names = [
+        f"{s}/{c}" for s in ("mean", "max", "min", "median", "std") for c in ("reward", "b", "a")
+    ]
+    assert list(pooled_statistics(made)) == names
+    assert list(task_statistics(made).names) == names
+
+
+def test_missing_values_are_skipped_column_by_column(table: Callable[..., RolloutTable]) -> None:
+    made = table([[1, None, 0], [None, 1, 1]], cost=[None, None, 3, None, None, None])
+    pooled = pooled_statistics(made)
+    assert pooled["mean/reward"] == 0.75
+    assert pooled["median/reward"] == 1.0
+    assert pooled["mean/cost"] == 3.0
+    assert "std/cost" not in pooled  # one value among several rows
+    one, other = statistics_of_tasks(made)
+    assert one["mean/cost"] == 3.0
+    assert "std/cost" not in one
+    assert not any(name.endswith("/cost") for name in other)
+
+
+def test_the_std_of_one_row_is_0_and_of_one_value_among_more_is_left_out(
+    table: Callable[..., RolloutTable],
+) -> None:
+    made = table([[0.5], [0.5, None]], cost=[None, 1, 2])
+    one, other = statistics_of_tasks(made)
+    assert one["std/reward"] == 0.0
+    assert "std/cost" not in one
+    assert "std/reward" not in other
+    assert other["std/cost"] == pytest.approx(0.5**0.5)
+
+
+def test_a_column_without_any_value_has_no_keys(table: Callable[..., RolloutTable]) -> None:
+    made = table([[1, 0]], cost=[None, None])
+    assert not any("cost" in name for name in pooled_statistics(made))
+
+
+@pytest.mark.parametrize(
+    ("tokens", "integers", "whole"),
+    [
+        ([3, 4], ("reward", "tokens"), True),
+        ([3, 4], ("reward",), False),  # 4.0 in the file
+        ([3, None], ("reward", "tokens"), False),
+    ],
+)
+def test_max_and_min_are_whole_only_where_every_column_is(
+    table: Callable[..., RolloutTable], tokens: Any, integers: tuple[str, ...], whole: bool
+) -> None:
+    made = table([[1, 0]], tokens=tokens, integers=integers)
+    for found in (pooled_statistics(made), *statistics_of_tasks(made)):
+        kinds = {name: type(value) for name, value in found.items()}
+        assert kinds["max/reward"] is (int if whole else float)
+        assert kinds["min/tokens"] is (int if whole else float)
+        assert {kinds[f"{s}/reward"] for s in ("mean", "median", "std")} == {float}
+
+
+def test_a_number_that_overflows_is_an_error(table: Callable[..., RolloutTable]) -> None:
+    with pytest.raises(MetricError, match=r"mean/reward is too large") as caught:
+        pooled_statistics(table([[1.7e308, 1.7e308]]))
+    assert "broken value of 'reward'" in str(caught.value)
+    with pytest.raises(MetricError, match=r"std/reward is too large"):
+        task_statistics(table([[1e200, -1e200]]))
+
+
+# -- against pandas, to the last digit ----------------------------------------------------
+
+
+def described(frame: Any) -> dict[str, Any]:
+    """Describe a frame as NeMo Gym does, with pandas."""
+    found = {name: getattr(frame, name)() for name in ("mean", "max", "min", "median", "std")}
+    if found["std"].isna().all():
+        full = frame.columns[frame.notna().all()]
+        found["std"][full] = found["std"][full].fillna(0)
+    return {
+        f"{name}/{column}": values[column].item()
+        for name, values in found.items()
+        for column in frame.columns
+        if values[column] == values[column]
+    }
+
+
+VALUES = st.one_of(
+    st.floats(-1e6, 1e6), st.integers(-5, 5), st.integers(10**6, 10**9), st.booleans()
+)
+
+
+@st.composite
+def rows(draw: Any) -> list[dict[str, Any]]:
+    """Rows of some tasks: columns may be sparse, whole, mixed, or appear late."""
+    counts = draw(st.lists(st.integers(1, 12), min_size=1, max_size=6))
+    if draw(st.booleans()):
+        counts = [counts[0]] * len(counts)
+    made = []
+    columns = {
+        name: (draw(st.sampled_from([0.0, 0.2, 0.8])), draw(st.booleans())) for name in "bac"
+    }
+    for task, count in enumerate(counts):
+        for _ in range(count):
+            row = {"task": task}
+            for name, (missing, whole) in columns.items():
+                if draw(st.floats(0, 1)) >= missing:
+                    value = draw(VALUES)
+                    row[name] = int(value) if whole or isinstance(value, bool) else value
+            made.append(row)
+    return made
+
+
+def as_table(made: Any, table: Callable[..., RolloutTable]) -> RolloutTable:
+    names = list(dict.fromkeys(name for row in made for name in row if name != "task"))
+    by_task = {}
+    for row in made:
+        by_task.setdefault(row["task"], []).append(row)
+    flat = [row for task in by_task.values() for row in task]
+    columns = {name: [row.get(name) for row in flat] for name in names}
+    whole = [n for n, c in columns.items() if all(isinstance(v, int | None) for v in c)]
+    return table(
+        [[row.get(names[0]) for row in task] for task in by_task.values()],
+        score=names[0],
+        integers=whole,
+        **{n: c for n, c in columns.items() if n != names[0]},
+    )
+
+
+@given(rows().filter(lambda made: any(len(row) > 1 for row in made)))
+@settings(max_examples=60, deadline=None)
+def test_the_numbers_are_those_of_pandas_to_the_last_digit(
+    table: Callable[..., RolloutTable], made: Any
+) -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame.from_records(made)
+    ours = as_table(made, table)
+    assert_same(pooled_statistics(ours), described(frame.drop(columns=["task"])))
+    for task, mine in zip(frame.groupby("task"), statistics_of_tasks(ours), strict=True):
+        assert_same(mine, described(task[1].drop(columns=["task"])))
+
+
+def test_so_are_those_of_many_rows(table: Callable[..., RolloutTable]) -> None:
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    columns = {name: rng.normal(size=4000) for name in ("reward", "cost", "tokens")}
+    columns["cost"][rng.random(4000) < 0.3] = np.nan
+    made = replace(table([[0.0] * 400] * 10), scores=columns)
+    frame = pandas.DataFrame(columns)
+    assert_same(pooled_statistics(made), described(frame))
+    for task, mine in enumerate(statistics_of_tasks(made)):
+        assert_same(mine, described(frame.iloc[400 * task : 400 * (task + 1)]))
+
+
+def assert_same(mine: dict[str, Any], theirs: dict[str, Any]) -> None:
+    assert list(mine) == list(theirs)
+    assert mine == theirs
+    assert [type(v) for v in mine.values()] == [type(v) for v in theirs.values()]

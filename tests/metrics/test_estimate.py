@@ -1,0 +1,299 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats as scipy_stats
+from statsmodels.regression.linear_model import OLS
+from statsmodels.stats.proportion import proportion_confint
+
+from pytest_evalmetrics.data import TaskRewards
+from pytest_evalmetrics.errors import MetricError
+from pytest_evalmetrics.metrics.estimate import estimate
+from pytest_evalmetrics.metrics.lookup import BoundMetric, Names
+from pytest_evalmetrics.metrics.names import MetricName
+from pytest_evalmetrics.metrics.protocol import MetricOptions
+
+if TYPE_CHECKING:
+    from pytest_evalmetrics.results import Estimate
+
+
+def of(name: Any, rewards: list[list[float]], **keywords: Any) -> Estimate:
+    metric = name if isinstance(name, BoundMetric) else Names().bind(name)
+    return estimate(metric, TaskRewards.from_lists(rewards), **keywords)
+
+
+def ends(found: Any) -> Any:
+    assert found.interval is not None, found.reason
+    return pytest.approx([found.interval.low, found.interval.high], abs=1e-9)
+
+
+class Custom:
+    """What a user writes: nested lists in, a number out."""
+
+    def __init__(self, function: Any) -> None:
+        self.function = function
+
+    def compute(self, task_rewards: Any) -> Any:
+        return self.function(task_rewards)
+
+
+def custom(function: Any) -> BoundMetric:
+    return BoundMetric(MetricName("custom"), Custom(function))
+
+
+GRADED = [[0.2, 0.4], [0.9, 0.7], [0.5, 0.6], [0.1, 0.0], [1.0, 0.8]]
+
+
+def test_a_mean_has_students_t_over_tasks() -> None:
+    found = of("mean_reward", GRADED)
+    means = np.mean(GRADED, axis=1)
+    assert found.value == pytest.approx(means.mean(), abs=1e-15)
+    assert (found.tasks, found.rollouts) == (5, 10)
+    assert found.interval.method == "t"
+    assert found.interval.level == 0.95
+    assert list(
+        scipy_stats.t.interval(0.95, 4, loc=means.mean(), scale=scipy_stats.sem(means))
+    ) == ends(found)
+    narrow = of("mean_reward", GRADED, level=0.5)
+    assert list(
+        scipy_stats.t.interval(0.5, 4, loc=means.mean(), scale=scipy_stats.sem(means))
+    ) == ends(narrow)
+
+
+@pytest.mark.parametrize("name", ["pass@1", "pass@3", "pass^2", "pass_rate"])
+def test_a_rate_whose_tasks_are_all_at_0_or_1_has_wilson_over_tasks(name: Any) -> None:
+    # 7 tasks of 3 rollouts, 5 pass: 21 rollouts are 7 observations
+    found = of(name, [[1, 1, 1]] * 5 + [[0, 0, 0]] * 2)
+    assert found.interval.method == "wilson"
+    assert (found.tasks, found.rollouts) == (7, 21)
+    assert list(proportion_confint(5, 7, method="wilson")) == ends(found)
+
+
+@pytest.mark.parametrize("name", ["pass@1", "pass_rate"])
+def test_a_rate_with_fractions_has_t_within_0_and_1(name: Any) -> None:
+    tasks = [[1, 0], [1, 1], [0, 0], [1, 1], [1, 1]]
+    found = of(name, tasks)
+    assert found.interval.method == "t"
+    means = np.mean(tasks, axis=1)
+    low, high = scipy_stats.t.interval(0.95, 4, loc=0.7, scale=scipy_stats.sem(means))
+    assert high > 1
+    assert [low, 1.0] == ends(found)
+
+
+def test_unequal_counts_have_the_linearised_ratio() -> None:
+    tasks = [[1, 0, 1], [1], [0, 0, 0, 1], [1, 1]]
+    found = of("pass_rate", tasks)
+    assert found.value == 0.6
+    y, m = np.array([2, 1, 1, 2]), np.array([3, 1, 4, 2])
+    # Cochran 1977, equation 6.4, without the finite-population correction
+    se = np.sqrt(np.sum((y - 0.6 * m) ** 2) / 3 * 4) / m.sum()
+    low, high = scipy_stats.t.interval(0.95, 3, loc=0.6, scale=se)
+    assert [max(low, 0), min(high, 1)] == ends(found)
+    pooled = of("mean/reward", tasks)
+    assert [low, high] == ends(pooled)
+    assert pooled.interval.method == "t"
+
+
+def test_equal_counts_make_the_ratio_a_mean_over_tasks() -> None:
+    assert of("mean/reward", GRADED).interval.low == pytest.approx(
+        of("mean_reward", GRADED).interval.low, abs=1e-12
+    )
+
+
+def test_clusters_are_what_is_independent() -> None:
+    clusters = np.array([0, 0, 1, 2, 2])
+    found = of("mean_reward", GRADED, clusters=clusters)
+    means = np.mean(GRADED, axis=1)
+    fit = OLS(means, np.ones(5)).fit(
+        cov_type="cluster",
+        cov_kwds={"groups": clusters, "use_correction": True, "df_correction": True},
+        use_t=True,
+    )
+    assert found.interval.method == "clustered t"
+    assert list(fit.conf_int()[0]) == ends(found)
+
+
+def test_clusters_of_a_rate_at_0_and_1_are_never_taken_for_tasks() -> None:
+    tasks, clusters = [[1]] * 6 + [[0]] * 6, np.repeat([0, 1, 2, 3], 3)
+    assert of("pass@1", tasks).interval.method == "wilson"
+    assert of("pass@1", tasks, clusters=clusters).interval.method == "clustered t"
+    # no spread between the clusters either: Wilson over these, not over the tasks
+    whole = of("pass@1", [[1]] * 12, clusters=clusters)
+    assert list(proportion_confint(4, 4, method="wilson")) == ends(whole)
+
+
+@pytest.mark.parametrize(
+    ("name", "tasks", "successes"),
+    [
+        ("pass@1", [[1]] * 8, 8),
+        ("pass@1", [[0]] * 8, 0),
+        ("pass@1", [[1, 0]] * 8, 4),
+        ("pass_rate", [[1, 0, 0, 0]] * 8, 2),
+    ],
+)
+def test_a_rate_without_spread_has_wilson_and_never_no_width(
+    name: Any, tasks: list[list[float]], successes: int
+) -> None:
+    found = of(name, tasks)
+    assert found.interval.method == "wilson"
+    assert list(proportion_confint(successes, 8, method="wilson")) == ends(found)
+    assert found.interval.high - found.interval.low > 0.3
+
+
+@pytest.mark.parametrize("name", ["mean_reward", "max@1", "mean/reward"])
+def test_a_mean_without_spread_has_no_interval_and_says_why(name: Any) -> None:
+    found = of(name, [[0.1, 0.2, 0.3]] * 7)
+    assert found.interval is None
+    assert found.reason == "every task has the same value, which says nothing of the spread"
+
+
+@pytest.mark.parametrize("name", ["mean_reward", "pass@1", "median", "mean/reward"])
+def test_one_task_has_no_interval_and_says_why(name: Any) -> None:
+    found = of(name, [[], [1, 0, 1, 0]])
+    assert found.interval is None
+    assert found.reason == "a single task says nothing of the spread between tasks"
+    assert (found.tasks, found.rollouts) == (1, 4)
+
+
+def test_one_cluster_has_no_interval_and_says_why() -> None:
+    found = of("mean_reward", GRADED, clusters=np.zeros(5, dtype=int))
+    assert found.interval is None
+    assert "one cluster" in found.reason
+
+
+def test_an_empty_tasks_cluster_does_not_count() -> None:
+    tasks = [[0.1], [0.5], []]
+    found = of("mean_reward", tasks, clusters=np.array([0, 0, 1]))
+    assert found.interval is None
+    assert of("mean_reward", tasks, clusters=np.array([0, 1, 1])).interval is not None
+
+
+@pytest.mark.parametrize("name", ["max/reward", "min/reward", "median/reward", "std/reward"])
+def test_the_other_base_statistics_have_no_interval(name: Any) -> None:
+    found = of(name, GRADED)
+    assert found.interval is None
+    assert found.reason == (
+        f"no interval is computed for the {name.partition('/')[0]} of pooled rollouts"
+    )
+
+
+def test_the_worst_task_has_no_interval() -> None:
+    found = of("worst_task", GRADED)
+    assert found.value == 0.05
+    assert found.interval is None
+    assert "lowest of the tasks" in found.reason
+
+
+def test_the_median_has_a_percentile_bootstrap_over_tasks() -> None:
+    rng = np.random.default_rng(3)
+    values = rng.normal(size=60)
+    found = of("median", [[v] for v in values])
+    assert found.value == np.median(values)
+    assert found.interval.method == "bootstrap"
+    peer = scipy_stats.bootstrap(
+        (values,), np.median, method="percentile", n_resamples=9999, rng=rng
+    ).confidence_interval
+    assert found.interval.low == pytest.approx(peer.low, abs=0.08)
+    assert found.interval.high == pytest.approx(peer.high, abs=0.08)
+    assert found == of("median", [[v] for v in values])  # no clock and no global seed in it
+
+
+def test_many_tasks_are_resampled_by_their_counts() -> None:
+    values = np.random.default_rng(4).normal(size=2500)  # above what index vectors are for
+    found = of("median", [[v] for v in values])
+    peer = scipy_stats.bootstrap(
+        (values,), np.median, method="percentile", n_resamples=2000, rng=np.random.default_rng(5)
+    ).confidence_interval
+    assert found.interval.low == pytest.approx(peer.low, abs=0.01)
+    assert found.interval.high == pytest.approx(peer.high, abs=0.01)
+
+
+def test_a_custom_metric_is_evaluated_on_resampled_tasks() -> None:
+    metric = custom(lambda tasks: float(np.median([sum(t) / len(t) for t in tasks])))
+    tasks = [[v, v + 0.1] for v in np.random.default_rng(5).normal(size=40)]
+    found, peer = of(metric, tasks), of("median", tasks)
+    assert found.value == peer.value
+    assert found.interval.method == "bootstrap"
+    assert found.interval.low == pytest.approx(peer.interval.low, abs=0.15)
+    assert found.interval.high == pytest.approx(peer.interval.high, abs=0.15)
+
+
+def test_clusters_are_resampled_whole() -> None:
+    # two values, one per cluster: a resample of 2 clusters has median 0, 0.5 or 1
+    tasks, clusters = [[0.0]] * 5 + [[1.0]] * 5, np.repeat([0, 1], 5)
+    seen = set()
+    metric = custom(lambda tasks: seen.add(sum(t[0] for t in tasks)) or float(len(seen)))
+    of(metric, tasks, clusters=clusters)
+    assert seen == {0.0, 5.0, 10.0}
+    found = of("median", tasks, clusters=clusters)
+    assert (found.interval.low, found.interval.high) == (0.0, 1.0)
+
+
+def test_a_custom_metric_that_is_not_defined_on_resamples_has_no_interval() -> None:
+    metric = custom(lambda tasks: 1.0 / (len({t[0] for t in tasks}) - 1))
+    found = of(metric, [[0.0], [1.0]])
+    assert found.value == 1.0
+    assert found.interval is None
+    assert "on resampled tasks the metric is not defined" in found.reason
+    assert "ZeroDivisionError" in found.reason
+
+
+def test_a_custom_metric_that_does_not_vary_has_no_interval() -> None:
+    found = of(custom(lambda _: 0.5), GRADED)
+    assert found.interval is None
+    assert found.reason == "every resampling of the tasks gives the same value"
+
+
+def test_too_much_to_resample_is_said() -> None:
+    calls = []
+    metric = custom(lambda tasks: calls.append(1) or 0.5)
+    found = of(metric, [[0.5] * 11] * 2000)
+    assert found.interval is None
+    assert "more than 20000 rollouts" in found.reason
+    assert of(metric, [[0.5]] * 2500).reason == "2500 tasks are too many to resample this metric"
+    assert "more than 20000 tasks" in of("median", [[0.1], [0.2]] * 10_001).reason
+    assert len(calls) == 2
+
+
+def test_a_known_value_is_kept_to_the_last_digit() -> None:
+    assert of("mean/reward", GRADED, value=0.52).value == 0.52
+
+
+def test_too_few_rollouts_name_the_tasks_by_their_ids() -> None:
+    with pytest.raises(MetricError, match=r"1 of 2 tasks have fewer with a number: b \(1\)"):
+        of("pass@2", [[1, 1], [1]], tasks=("a", "b"))
+
+
+@given(
+    st.lists(st.lists(st.integers(0, 1).map(float), min_size=2, max_size=5), min_size=1),
+    st.sampled_from(["pass@1", "pass@2", "pass^2", "pass_rate"]),
+    st.sampled_from([0.5, 0.95, 0.99]),
+)
+def test_a_rates_interval_holds_it_and_lies_in_0_to_1(
+    tasks: list[list[float]], name: Any, level: float
+) -> None:
+    found = of(name, tasks, level=level)
+    if len(tasks) == 1:
+        assert found.interval is None
+        return
+    assert 0 <= found.interval.low <= found.value + 1e-12
+    assert found.value - 1e-12 <= found.interval.high <= 1
+    assert found.interval.low < found.interval.high
+
+
+@given(
+    st.lists(st.lists(st.floats(-5, 5), min_size=1, max_size=4), min_size=2),
+    st.sampled_from(["mean_reward", "max@2", "mean/reward"]),
+)
+def test_a_means_interval_is_centred_on_it(tasks: list[list[float]], name: Any) -> None:
+    metric = Names(MetricOptions(pass_estimator="first_k")).bind(name)
+    found = of(metric, tasks)
+    if found.interval is None:
+        assert found.reason
+    else:
+        middle = (found.interval.low + found.interval.high) / 2
+        assert middle == pytest.approx(found.value, abs=1e-9)

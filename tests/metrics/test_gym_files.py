@@ -1,0 +1,115 @@
+"""NeMo Gym's own rollouts, and the aggregate metrics that it computed from them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_evalmetrics.metrics import reduce_agent
+from pytest_evalmetrics.metrics.names import STATISTICS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from pytest_evalmetrics.data import RolloutTable
+    from pytest_evalmetrics.metrics import Plan
+
+
+AGGREGATES = [
+    "asr_with_pc/example_rollouts",
+    "blackjack/example_rollouts",
+    "circle_count/example_rollouts",
+    "claude_code_agent/example_math_rollouts",
+    "litmus_agent/example_rollouts",
+    "structeval/example_rollouts",
+    "structeval/structeval_nonrenderable_example_rollouts",
+]
+PROFILES = [
+    "asr_with_pc/example_rollouts",
+    "circle_click/example_rollouts",
+    "ether0/example_rollouts",
+]
+NOT_OURS = {"rollout_infos", "sample"}
+
+
+def read(path: Path, table: Callable[..., RolloutTable]) -> RolloutTable:
+    """Read rollouts as `facts` say that NeMo Gym does."""
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    rows.sort(key=lambda row: (row["_ng_task_index"], row["_ng_rollout_index"]))
+    numbers = []
+    for row in rows:
+        usage = (row.get("response") or {}).get("usage") or {}
+        numbers.append(
+            {
+                name: value
+                for name, value in (row | usage).items()
+                if isinstance(value, int | float) and not name.startswith("_")
+            }
+        )
+    names = list(dict.fromkeys(name for row in numbers for name in row))
+    columns = {name: [row.get(name) for row in numbers] for name in names}
+    tasks = {}
+    for row in rows:
+        tasks.setdefault(row["_ng_task_index"], []).append(row["reward"])
+    del columns["reward"]
+    made = table(
+        list(tasks.values()),
+        tasks=list(tasks),
+        integers=[n for n in names if all(isinstance(r.get(n), int | None) for r in numbers)],
+        **columns,
+    )
+    return replace(made, scores={name: made.scores[name] for name in names})  # the file's order
+
+
+def base(metrics: Any, made: RolloutTable) -> dict[str, Any]:
+    """Keep the base statistics: the other keys come from a server's own hook."""
+    names = [f"{statistic}/{score}" for statistic in STATISTICS for score in made.scores]
+    return {k: v for k, v in metrics.items() if k in names}
+
+
+@pytest.mark.parametrize("name", AGGREGATES)
+def test_the_aggregate_is_gyms_to_the_last_digit(
+    acceptance: Path, table: Callable[..., RolloutTable], planned: Callable[..., Plan], name: str
+) -> None:
+    path = acceptance / "gym" / f"{name}_aggregate_metrics.json"
+    (theirs,) = json.loads(path.read_text(encoding="utf-8"))
+    made = read(acceptance / "gym" / f"{name}.jsonl", table)
+    agent = theirs["agent_ref"]["name"]
+    ours = reduce_agent(planned(metrics=["mean/reward"]), agent, made).aggregate
+    assert list(ours) == list(theirs)
+    assert ours["agent_ref"] == theirs["agent_ref"]
+    expected = base(theirs["agent_metrics"], made)
+    assert base(ours["agent_metrics"], made) == expected
+    assert list(base(ours["agent_metrics"], made)) == list(expected)
+    if theirs["key_metrics"] == {k: v for k, v in expected.items() if k.startswith("mean/")}:
+        assert ours["key_metrics"] == theirs["key_metrics"]
+    for mine, other in zip(ours["group_level_metrics"], theirs["group_level_metrics"], strict=True):
+        assert mine["sample"] == {"agent_ref": {"name": agent}}
+        if "num_rollouts" in other:  # the newer form
+            wanted = {k: v for k, v in other.items() if k not in NOT_OURS}
+            assert [k for k in mine if k in wanted] == list(wanted)
+            assert {k: v for k, v in mine.items() if k not in NOT_OURS} == wanted
+            assert list(mine) == [k for k in other if k != "rollout_infos"]
+        else:
+            assert base(mine, made) == base(other, made)
+            assert list(base(mine, made)) == list(base(other, made))
+            assert mine["_ng_task_index"] == other["_ng_task_index"]
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_so_are_the_two_older_files(
+    acceptance: Path, table: Callable[..., RolloutTable], planned: Callable[..., Plan], name: str
+) -> None:
+    folder = acceptance / "gym"
+    made = read(folder / f"{name}.jsonl", table)
+    ours = reduce_agent(planned(metrics=["mean/reward"]), "agent", made).aggregate
+    (agent,) = json.loads((folder / f"{name}_agent_metrics.json").read_text(encoding="utf-8"))
+    assert base(ours["agent_metrics"], made) == base(agent, made)
+    assert list(base(ours["agent_metrics"], made)) == list(base(agent, made))
+    profile = (folder / f"{name}_reward_profiling.jsonl").read_text(encoding="utf-8")
+    tasks = [base(json.loads(line), made) for line in profile.splitlines()]
+    assert [base(entry, made) for entry in ours["group_level_metrics"]] == tasks

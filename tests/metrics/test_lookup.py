@@ -1,0 +1,276 @@
+"""A user's own metrics: what they may be, and what is said of one that is wrong."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from pytest_evalmetrics.data import TaskRewards
+from pytest_evalmetrics.errors import MetricError, RegistryError
+from pytest_evalmetrics.metrics.lookup import Names
+from pytest_evalmetrics.metrics.names import STATISTICS
+from pytest_evalmetrics.metrics.protocol import MetricOptions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+
+REWARDS = TaskRewards.from_lists([[1.0, 0.0], [], [1.0]])
+_numbers = itertools.count()
+
+
+@pytest.fixture
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], str]]:
+    """Write a module of the user's, and return its name."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    written = []
+
+    def write(text: str) -> str:
+        name = f"users_metrics_{next(_numbers)}"
+        (tmp_path / f"{name}.py").write_text(text, encoding="utf-8")
+        written.append(name)
+        return name
+
+    yield write
+    for name in written:
+        sys.modules.pop(name, None)
+
+
+def compute(
+    reference: str, rewards: list[list[float]] = REWARDS, options: MetricOptions = None
+) -> Any:
+    return Names(options).bind(reference).value(rewards)
+
+
+def test_a_function_sees_lists_of_floats_without_empty_tasks(module: Callable[[str], str]) -> None:
+    name = module("def shape(tasks):\n    assert tasks == [[1.0, 0.0], [1.0]]\n    return 7\n")
+    value = compute(f"{name}:shape")
+    assert value == 7.0
+    assert type(value) is float
+
+
+def test_a_class_an_instance_and_a_nested_attribute_are_found(module: Callable[[str], str]) -> None:
+    name = module(
+        "class Count:\n"
+        "    name = 'count'\n"
+        "    def __init__(self, weight=1): self.weight = weight\n"
+        "    def compute(self, task_rewards): return self.weight * len(task_rewards)\n"
+        "triple = Count(3)\n"
+        "class house:\n"
+        "    Count = Count\n"
+    )
+    assert compute(f"{name}:Count") == 2.0
+    assert compute(f"{name}:triple") == 6.0
+    assert compute(f"{name}:house.Count") == 2.0
+
+
+def test_its_own_name_is_what_it_is_called_by(module: Callable[[str], str]) -> None:
+    name = module(
+        "class Named:\n"
+        "    name = 'my_metric'\n"
+        "    def compute(self, task_rewards): return 0.5\n"
+        "class Unnamed:\n"
+        "    def compute(self, task_rewards): return 0.5\n"
+        "def function(tasks): return 0.5\n"
+    )
+    names = Names()
+    assert str(names.bind(f"{name}:Named/accuracy[a=b]")) == "my_metric/accuracy[a=b]"
+    assert str(names.bind(f"{name}:Unnamed")) == "Unnamed"
+    assert str(names.bind(f"{name}:function")) == "function"
+    # and by which it is known from then on
+    assert names.bind("my_metric[a=b]").target is names.bind(f"{name}:Named").target
+
+
+def test_two_metrics_of_one_name_are_an_error_naming_both(module: Callable[[str], str]) -> None:
+    text = "class Thing:\n    name = '{}'\n    def compute(self, task_rewards): return 0.5\n"
+    one, other, third = (module(text.format(name)) for name in ("same", "same", "pass@7"))
+    names = Names()
+    names.bind(f"{one}:Thing")
+    names.bind(f"{one}:Thing")  # the same again is fine
+    with pytest.raises(RegistryError) as caught:
+        names.bind(f"{other}:Thing")
+    assert f"'{other}:Thing' calls itself 'same'" in caught.value.message
+    assert f"{one}.Thing" in caught.value.message
+    with pytest.raises(RegistryError, match=r"calls itself 'pass@7'.*PassAtK"):
+        names.bind(f"{third}:Thing")
+
+
+def test_options_reach_a_constructor_that_asks_for_them(module: Callable[[str], str]) -> None:
+    name = module(
+        "class Asks:\n"
+        "    def __init__(self, options): self.bar = options.pass_threshold\n"
+        "    def compute(self, task_rewards): return self.bar\n"
+    )
+    assert compute(f"{name}:Asks", options=MetricOptions(pass_threshold=0.25)) == 0.25
+
+
+def test_a_vectorised_form_is_preferred(module: Callable[[str], str]) -> None:
+    name = module(
+        "import numpy as np\n"
+        "class Both:\n"
+        "    bounded = True\n"
+        "    def compute(self, task_rewards): raise AssertionError\n"
+        "    def task_values(self, rewards):\n"
+        "        return np.where(rewards.counts > 0, rewards.counts / 4, np.nan)\n"
+        "class Array:\n"
+        "    def compute_array(self, rewards): return rewards.values.max()\n"
+        "class Ratio:\n"
+        "    def task_parts(self, rewards): return rewards.counts, rewards.counts * 2\n"
+    )
+    names = Names()
+    both = names.bind(f"{name}:Both")
+    assert both.value(REWARDS) == 0.375
+    assert both.bounded
+    assert both.parts(REWARDS).additive
+    assert names.bind(f"{name}:Array").value(REWARDS) == 1.0
+    assert names.bind(f"{name}:Array").parts(REWARDS) is None
+    assert names.bind(f"{name}:Ratio").value(REWARDS) == 0.5
+
+
+@pytest.mark.parametrize("result", ["True", "None", "'0.5'", "float('nan')", "float('-inf')",
+                                    "[0.5]", "1j", "__import__('numpy').bool_(True)",
+                                    "__import__('numpy').float64('nan')"])  # fmt: skip
+def test_what_is_no_finite_number_is_an_error(module: Callable[[str], str], result: Any) -> None:
+    name = module(f"\n\ndef mine(tasks):\n    return {result}\n")
+    with pytest.raises(MetricError) as caught:
+        compute(f"{name}:mine")
+    assert caught.value.message.startswith("metric 'mine' returned ")
+    assert "a finite number is expected" in caught.value.message
+    assert caught.value.where == f"{name}.py:3"
+
+
+@pytest.mark.parametrize("number", [1, 0.5, np.float32(0.5), np.int64(3), Fraction(1, 2)])
+def test_any_real_number_will_do(module: Callable[[str], str], number: Any) -> None:
+    name = module("value = None\ndef mine(tasks):\n    return value\n")
+    __import__(name).value = number
+    assert compute(f"{name}:mine") == float(number)
+
+
+def test_an_exception_is_told_with_the_users_line(module: Callable[[str], str]) -> None:
+    helper = module("def divide(a, b):\n    return a / b\n")
+    name = module(
+        f"from {helper} import divide\nclass Bad:\n    def compute(self, task_rewards):\n"
+        "        return divide(1, 0)\n"
+    )
+    with pytest.raises(MetricError) as caught:
+        compute(f"{name}:Bad")
+    assert caught.value.message == (
+        "metric 'Bad' failed in compute: ZeroDivisionError: division by zero"
+    )
+    assert caught.value.where == f"{helper}.py:2"
+    assert "mend it" in str(caught.value)
+
+
+def test_of_a_library_that_raises_the_users_line_is_told(module: Callable[[str], str]) -> None:
+    name = module("import json\n\ndef bad(tasks):\n    return json.loads('no')\n")
+    with pytest.raises(MetricError, match="JSONDecodeError: Expecting value") as caught:
+        compute(f"{name}:bad")
+    assert caught.value.where == f"{name}.py:4"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("class Bad:\n    def compute(self): return 1\n", r"can't be called .* compute\(\)"),
+        (
+            "class Bad:\n    def compute(self, rewards, k): return 1\n",
+            r".*it is compute\(rewards, k\), expected compute\(self, task_rewards\)",
+        ),
+        ("def Bad(): return 1\n", r"can't be called with the rewards alone: it is Bad\(\)"),
+        ("class Bad:\n    pass\n", r"has no compute\(self, task_rewards\)"),
+        ("Bad = 3\n", r"has no compute\(self, task_rewards\)"),
+        ("class Bad:\n    compute = 3\n", r"has no compute\(self, task_rewards\)"),
+        ("async def Bad(tasks): return 1\n", "is async"),
+        (
+            "class Bad:\n    def __init__(self, k): pass\n    def compute(self, tasks): return 1\n",
+            "failed in __init__: TypeError: .*missing 1 required",
+        ),
+    ],
+)
+def test_what_is_no_metric_is_refused_when_it_is_looked_up(
+    module: Callable[[str], str], text: str, message: str
+) -> None:
+    name = module(text)
+    with pytest.raises(MetricError, match=f"metric '{name}:Bad' {message}") as caught:
+        Names().bind(f"{name}:Bad")
+    if "= 3" not in text.splitlines()[0]:
+        assert caught.value.where.startswith(f"{name}.py:")
+
+
+def test_a_coroutine_is_no_number_and_leaves_no_warning(module: Callable[[str], str]) -> None:
+    name = module("async def later(): return 1\ndef mine(tasks): return later()\n")
+    with pytest.raises(MetricError, match="returned <coroutine"):
+        compute(f"{name}:mine")
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("return rewards.counts[:1]", r"TypeError: expected one number per task"),
+        ("return 0.5", r"TypeError: expected one number per task"),
+        ("return np.array(['a'] * len(rewards))", r"TypeError: expected one number per task"),
+        ("return rewards.counts / 0.0", r"returned inf|returned nan"),
+        ("return np.full(len(rewards), np.nan)", r"returned nan"),
+        ("raise KeyError('x')", r"KeyError: 'x'"),
+    ],
+)
+def test_a_vectorised_form_is_checked_as_well(
+    module: Callable[[str], str], body: str, message: str
+) -> None:
+    name = module(
+        "import numpy as np\nclass Bad:\n    def task_values(self, rewards):\n"
+        f"        with np.errstate(all='ignore'):\n            {body}\n"
+    )
+    with pytest.raises(MetricError, match=message) as caught:
+        compute(f"{name}:Bad")
+    assert "metric 'Bad'" in caught.value.message
+    assert caught.value.where.startswith(f"{name}.py:")
+
+
+def test_a_rate_outside_of_0_to_1_is_an_error(module: Callable[[str], str]) -> None:
+    name = module("class R:\n    bounded = True\n    def compute(self, tasks): return 1.5\n")
+    with pytest.raises(MetricError, match=r"'R' says that it is a rate in \[0, 1\], and is 1.5"):
+        compute(f"{name}:R")
+
+
+def test_a_registered_class_and_a_family_of_ones_own(module: Callable[[str], str]) -> None:
+    from pytest_evalmetrics import registry  # noqa: PLC0415 - the user's import
+
+    name = module(
+        "from pytest_evalmetrics import register_metric\n"
+        "@register_metric('test_lookup_top@{k}')\n"
+        "class Top:\n"
+        "    def __init__(self, k): self.k = k\n"
+        "    def compute(self, task_rewards): return self.k\n"
+    )
+    __import__(name)
+    try:
+        assert compute("test_lookup_top@12") == 12.0
+        assert str(Names().bind("test_lookup_top@12/x")) == "test_lookup_top@12/x"
+    finally:
+        del registry.metrics._targets["test_lookup_top@{k}"]
+
+
+@pytest.mark.parametrize("statistic", STATISTICS)
+def test_the_five_prefixes_always_mean_the_base_statistic(statistic: str) -> None:
+    expected = {"mean": 2 / 3, "max": 1, "min": 0, "median": 1, "std": 3**-0.5}
+    assert compute(f"{statistic}/reward") == pytest.approx(expected[statistic], abs=1e-15)
+
+
+def test_the_std_of_one_rollout_is_not_defined() -> None:
+    with pytest.raises(MetricError, match="returned nan"):
+        compute("std/reward", TaskRewards.from_lists([[1.0]]))
+
+
+def test_an_unknown_name_lists_and_guesses() -> None:
+    with pytest.raises(RegistryError, match=r"no metric 'mean_rewrd': did you mean 'mean_reward'"):
+        Names().bind("mean_rewrd")
+    with pytest.raises(RegistryError, match=r"metrics there are: .*pass@\{k\}.*worst_task"):
+        Names().bind("pass@0")

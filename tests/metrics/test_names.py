@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_evalmetrics.errors import MetricError
+from pytest_evalmetrics.metrics.names import STATISTICS, MetricName, parse
+
+if TYPE_CHECKING:
+    from pytest_evalmetrics.metrics.protocol import Metric
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("pass@1", MetricName("pass@1")),
+        ("pass^4", MetricName("pass^4")),
+        ("pass@1/accuracy", MetricName("pass@1", "accuracy")),
+        ("pass@1[difficulty=hard]", MetricName("pass@1", None, "difficulty", "hard")),
+        (
+            "pass@1/accuracy[difficulty=hard]",
+            MetricName("pass@1", "accuracy", "difficulty", "hard"),
+        ),
+        ("mean/output_tokens", MetricName("mean", "output_tokens")),
+        (
+            "max/output_tokens[metadata.split=test]",
+            MetricName("max", "output_tokens", "metadata.split", "test"),
+        ),
+        ("my_pkg.metrics:Median", MetricName("my_pkg.metrics:Median")),
+        ("my_pkg.metrics:Median/accuracy", MetricName("my_pkg.metrics:Median", "accuracy")),
+        # a score's name is what stands behind the first slash, whatever it holds
+        ("mean/rubric/clarity", MetricName("mean", "rubric/clarity")),
+        ("mean/score[0]", MetricName("mean", "score[0]")),
+        ("mean/score[0][topic=x]", MetricName("mean", "score[0]", "topic", "x")),
+        # and a value is any text, to the last bracket
+        ("pass@1[topic=a[b=c]]", MetricName("pass@1", None, "topic", "a[b=c]")),
+        ("pass@1[topic=x/y = z]", MetricName("pass@1", None, "topic", "x/y = z")),
+        ("pass@1[topic=]", MetricName("pass@1", None, "topic", "")),
+        ("pass@1[topic=line\nbreak]", MetricName("pass@1", None, "topic", "line\nbreak")),
+    ],
+)
+def test_a_name_is_taken_apart_and_put_together(text: str, expected: Any) -> None:
+    assert parse(text) == expected
+    assert str(parse(text)) == text
+
+
+@pytest.mark.parametrize("text", ["", "/accuracy", "pass@1/", "[a=b]", "pass@1/[a=b]"])
+def test_a_name_without_a_metric_or_a_score_is_refused(text: str) -> None:
+    with pytest.raises(MetricError, match="is no metric's name"):
+        parse(text)
+
+
+def test_only_with_a_score_is_median_a_base_statistic() -> None:
+    assert not parse("median").is_statistic
+    assert not parse("median[a=b]").is_statistic
+    assert parse("median/reward").is_statistic
+    assert not parse("pass@1/reward").is_statistic
+    assert [parse(f"{s}/x").is_statistic for s in STATISTICS] == [True] * 5
+
+
+@given(
+    st.sampled_from(["pass@3", "mean", "my.pkg:Thing"]),
+    st.none() | st.text(st.characters(exclude_characters="[]"), min_size=1),
+    st.text(st.characters(exclude_characters="[]="), min_size=1),
+    st.text(),
+)
+def test_any_value_of_a_breakdown_survives(
+    metric: Metric, score: str | None, field: str, value: Any
+) -> None:
+    name = MetricName(metric, score).over(field, value)
+    assert parse(str(name)) == name

@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from pytest_evalmetrics.errors import DataError, MetricError
+from pytest_evalmetrics.metrics.lookup import Names
+from pytest_evalmetrics.metrics.source import Source
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pytest_evalmetrics.data import RolloutTable
+    from pytest_evalmetrics.metrics.source import Sample
+
+
+def sample(made: RolloutTable, name: str, cluster: Any = None) -> Sample:
+    return Source(made, "reward", cluster).sample(Names().bind(name))
+
+
+def lists(found: Any) -> list[list[float]]:
+    return found.rewards.to_lists()
+
+
+def test_the_reward_and_another_score(table: Callable[..., RolloutTable]) -> None:
+    made = table([[1, None], [0]], accuracy=[0.5, 0.6, None])
+    assert lists(sample(made, "mean_reward")) == [[1], [0]]
+    assert lists(sample(made, "mean_reward/accuracy")) == [[0.5, 0.6], []]
+    assert lists(sample(made, "mean_reward/reward")) == [[1], [0]]
+
+
+def test_a_value_of_a_field_selects_rollouts_and_their_tasks(
+    table: Callable[..., RolloutTable],
+) -> None:
+    made = table(
+        [[1, 2], [3], [None, 5, 6]],
+        tasks=["x", "y", "z"],
+        labels={"kind": list("abbaab")},
+    )
+    first = sample(made, "mean_reward[kind=a]")
+    assert (lists(first), first.tasks) == ([[1], [5]], ("x", "z"))
+    second = sample(made, "mean_reward[kind=b]")
+    assert (lists(second), second.tasks) == ([[2], [3], [6]], ("x", "y", "z"))
+
+
+def test_clusters_are_of_the_tasks_that_are_left(table: Callable[..., RolloutTable]) -> None:
+    made = table(
+        [[1, 2], [3], [4]],
+        labels={"repo": ["r", "r", "s", "r"], "kind": ["a", "b", "b", "b"]},
+    )
+    assert sample(made, "mean_reward", "repo").clusters.tolist() == [0, 1, 0]
+    assert sample(made, "mean_reward[kind=a]", "repo").clusters.tolist() == [0]
+    assert sample(made, "mean_reward[kind=b]", "repo").clusters.tolist() == [0, 1, 0]
+    assert sample(made, "mean_reward").clusters is None
+
+
+def test_a_task_in_two_clusters_is_an_error_that_lists_it(
+    table: Callable[..., RolloutTable],
+) -> None:
+    made = table([[1, 2], [3]], tasks=["x", "y"], labels={"repo": ["r", "s", "s"]})
+    with pytest.raises(DataError, match="rollouts of 1 tasks have different values: x"):
+        sample(made, "mean_reward", "repo")
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("pass@1/acuracy", "no rollout has a score named 'acuracy': did you mean 'accuracy'"),
+        ("mean/rewards", "no rollout has a score named 'rewards': did you mean 'reward'"),
+        ("pass@1[kind=hrad]", "no rollout has kind = 'hrad': did you mean 'hard'"),
+        ("pass@1[kibd=hard]", "breakdown 'kibd': no rollout has that field"),
+        ("pass@1[empty=x]", "breakdown 'empty': no rollout has that field"),
+    ],
+)
+def test_an_unknown_score_field_or_value_is_an_error(
+    table: Callable[..., RolloutTable], name: str, message: str
+) -> None:
+    made = table(
+        [[1], [0]],
+        accuracy=[1, 0],
+        labels={"kind": ["hard", "easy"], "empty": ["(missing)", "(missing)"]},
+    )
+    with pytest.raises(MetricError) as caught:
+        sample(made, name)
+    assert message in caught.value.message
+
+
+def test_a_value_of_another_agent_alone_is_none_of_this_agents(
+    table: Callable[..., RolloutTable],
+) -> None:
+    made = table([[1], [0]], labels={"kind": ["hard", "easy"]})
+    part = made.where(np.array([True, False]))
+    assert Source(part, "reward").labels("kind") == ["hard"]
+    with pytest.raises(MetricError, match="values of kind: hard"):
+        sample(part, "pass@1[kind=easy]")
+
+
+def test_a_missing_field_is_a_value_of_its_own(table: Callable[..., RolloutTable]) -> None:
+    made = table([[1], [0]], labels={"kind": ["hard", "(missing)"]})
+    assert Source(made, "reward").labels("kind") == ["hard", "(missing)"]
+    assert lists(sample(made, "pass@1[kind=(missing)]")) == [[0]]
+
+
+def test_metrics_of_several_columns_do_not_mix(table: Callable[..., RolloutTable]) -> None:
+    made = table([[1], [0]], cost_per_task=[8, 8], cost_usd=[2, 2])
+    source, names = Source(made, "reward"), Names()
+    wanted = ["mean_reward", "mean_reward/cost_per_task", "cost_per_task", "pass@1"]
+    found = [lists(source.sample(names.bind(name))) for name in wanted]
+    assert found == [[[1], [0]], [[8], [8]], [[2], [2]], [[1], [0]]]

@@ -1,0 +1,138 @@
+"""Against full enumeration of the signs, scipy's Wilcoxon, and McNemar at K = 1."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats as oracle
+
+from pytest_evalmetrics.stats import (
+    StatsError,
+    lattice_step,
+    mcnemar_exact,
+    signflip_exact,
+    wilcoxon_exact,
+)
+
+SIDES = ["two-sided", "greater", "less"]
+small = st.lists(st.integers(-6, 6), min_size=1, max_size=9)
+
+
+def enumerated(values: list[int], side: str) -> tuple[float, float]:
+    """Return p and mid-p over all signs, in whole numbers."""
+    size = {"two-sided": abs, "greater": lambda t: t, "less": lambda t: -t}[side]
+    signs = itertools.product((1, -1), repeat=len(values))
+    sums = [size(sum(s * v for s, v in zip(sign, values, strict=True))) for sign in signs]
+    seen = size(sum(values))
+    beyond, at = sum(t > seen for t in sums), sum(t == seen for t in sums)
+    return (beyond + at) / len(sums), (beyond + at / 2) / len(sums)
+
+
+@given(small, st.sampled_from([1, 3, 4, 7, 16]), st.sampled_from(SIDES))
+def test_against_every_sign(steps: list[int], k: int, side: str) -> None:
+    found = signflip_exact([step / k for step in steps], alternative=side)
+    assert (found.p, found.mid_p) == enumerated(steps, side)
+    assert found.estimate == pytest.approx(sum(steps) / k / len(steps))
+    assert found.units == sum(step != 0 for step in steps)
+
+
+@given(st.integers(0, 80), st.integers(0, 80), st.integers(0, 5))
+def test_at_one_rollout_it_is_mcnemar(b: int, c: int, same: int) -> None:
+    d = [1.0] * b + [-1.0] * c + [0.0] * same
+    for side in SIDES:
+        ours, theirs = signflip_exact(d, alternative=side), mcnemar_exact(b, c, alternative=side)
+        assert ours.p == pytest.approx(theirs.p, rel=1e-9)
+        assert ours.mid_p == pytest.approx(theirs.mid_p, rel=1e-9)
+
+
+@given(st.lists(st.integers(-64, 64), min_size=1, max_size=15), st.floats(1e-6, 1e6))
+def test_the_unit_does_not_matter(steps: list[int], unit: float) -> None:
+    assert signflip_exact(np.array(steps) * unit).p == signflip_exact(steps).p
+
+
+@given(st.lists(st.integers(-16, 16), max_size=30))
+def test_mirrored_differences_give_the_other_side(steps: list[int]) -> None:
+    d = np.array(steps, dtype=float) / 16
+    assert signflip_exact(d, alternative="greater").p == pytest.approx(
+        signflip_exact(-d, alternative="less").p, rel=1e-12
+    )
+
+
+def test_a_few_hundred_values_agree_with_the_normal_limit() -> None:
+    rng = np.random.default_rng(5)
+    d = rng.integers(-8, 10, 400) / 8
+    found = signflip_exact(d, alternative="greater")
+    z = (d.sum() - 1 / 16) / math.sqrt((d**2).sum())
+    assert found.mid_p == pytest.approx(oracle.norm.sf(d.sum() / math.sqrt((d**2).sum())), rel=0.02)
+    assert found.p > found.mid_p > oracle.norm.sf(z + 0.2)
+
+
+def test_all_alike_and_none_at_all() -> None:
+    assert signflip_exact([0.25] * 12, alternative="greater").p == 0.5**12
+    nothing = signflip_exact([0.0] * 12, alternative="greater")
+    assert (nothing.p, nothing.mid_p, nothing.units, nothing.n) == (1, 0.5, 0, 12)
+    assert signflip_exact([]).p == 1
+
+
+def test_rounding_does_not_leave_the_lattice() -> None:
+    thirds = np.array([1 / 3 - 1, 2 / 3 - 1 / 3, 1 - 1 / 3, 0.1 + 0.2 - 0.3])
+    found = signflip_exact(thirds)
+    assert found.units == 3
+    assert (found.p, found.mid_p) == enumerated([-2, 1, 2], "two-sided")
+
+
+@pytest.mark.parametrize(
+    ("d", "step"),
+    [
+        ([0.5, -0.25, 0], 0.25),
+        ([1 / 3, 0.5], 1 / 6),
+        ([7, 21, -35], 7),
+        ([1_234, 5_678], 2),
+        ([0.1, 0.25, -0.3], 0.05),
+        ([6 * math.pi, 8 * math.pi], 2 * math.pi),
+        ([0.7], 0.7),
+    ],
+)
+def test_the_lattice_step(d: list[float], step: float) -> None:
+    assert lattice_step(d) == pytest.approx(step, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    "d", [[], [0, 0], [math.pi, math.e, 1.0], [1e-9, 1.0], [1 / 9_973, 1 / 9_967, 1 / 9_949]]
+)
+def test_no_lattice(d: list[float]) -> None:
+    assert lattice_step(d) is None
+
+
+def test_what_can_not_be_enumerated_is_refused() -> None:
+    with pytest.raises(StatsError, match="take the t test"):
+        signflip_exact([math.pi, math.e, 1.0])
+    with pytest.raises(StatsError, match="too many to convolve"):
+        signflip_exact(np.arange(1, 10_000))
+    with pytest.raises(StatsError, match="not finite"):
+        signflip_exact([0.5, math.nan])
+    with pytest.raises(StatsError, match="alternative"):
+        signflip_exact([0.5], alternative="up")
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_wilcoxon_against_scipy(side: str) -> None:
+    d = np.random.default_rng(8).normal(0.3, 1, 24)
+    theirs = oracle.wilcoxon(d, alternative=side, method="exact")
+    found = wilcoxon_exact(d, alternative=side)
+    assert found.p == pytest.approx(theirs.pvalue, rel=1e-10)
+    if side != "two-sided":
+        assert found.statistic == theirs.statistic
+
+
+@given(small, st.sampled_from(SIDES))
+def test_wilcoxon_with_ties_against_every_sign(steps: list[int], side: str) -> None:
+    moved = [step for step in steps if step]
+    ranks = oracle.rankdata(np.abs(moved)) * np.sign(moved) if moved else []
+    doubled = [round(2 * rank) for rank in ranks]
+    assert wilcoxon_exact(steps, alternative=side).p == enumerated(doubled, side)[0]

@@ -1,0 +1,145 @@
+"""The artifacts: where they lie, that they are whole, and that they do not depend on the run."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+
+import pytest
+
+MANY = "defaults: {rollouts: runs.jsonl, expect: {tasks: 3}, metrics: [mean_reward, pass@1]}\nbenchmarks:\n" + "".join(
+    f"  - {{name: b{i}, thresholds: {{mean_reward: '>= {i / 10}'}}}}\n" for i in range(10)
+)
+
+
+@pytest.fixture
+def many(project):
+    project.rollouts([[1.0, 0.5], [0.0, 0.0], [0.25, 1.0]])
+    project.write("z.bench.yaml", MANY)
+    project.write("a.bench.yaml", MANY)
+    return project
+
+
+def _bytes(project, prefix="evalmetrics/"):
+    return [
+        (project.path / f"{prefix}{name}.json").read_bytes()
+        for name in ("aggregate_metrics", "report")
+    ]
+
+
+def test_the_same_bytes_with_xdist_and_in_any_order(many):
+    many.run()
+    alone = _bytes(many)
+    many.run("-n", "2")
+    assert _bytes(many) == alone
+    many.run("z.bench.yaml", "a.bench.yaml")
+    assert _bytes(many) == alone
+    assert [e["benchmark"] for e in json.loads(alone[0])][:2] == ["a.bench.yaml::b0", "a.bench.yaml::b1"]
+
+
+@pytest.mark.parametrize(
+    ("value", "prefix"),
+    [("out/", "out/"), ("results/run1", "results/run1_"), ("there", "there/")],
+)
+def test_output(many, value, prefix):
+    (many.path / "there").mkdir()
+    many.run("--evalmetrics-output", value)
+    assert len(_bytes(many, prefix)) == 2
+    assert not (many.path / "evalmetrics").exists()
+
+
+def test_output_by_setting_is_relative_to_the_root(many):
+    many.write("pytest.ini", "[pytest]\nevalmetrics_output = art/\n")
+    many.write("sub/x.bench.yaml", "benchmark: {name: x, rollouts: ../runs.jsonl}")
+    result = many.pytester.runpytest_subprocess("-p", "no:cacheprovider", "sub")
+    assert result.ret == 0
+    assert (many.path / "art" / "report.json").is_file()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a folder that can't be written")
+def test_an_artifact_that_cannot_be_written_fails_the_run_and_keeps_the_old_one(many):
+    many.run()
+    before = _bytes(many)
+    blocker = many.path / "evalmetrics"
+    blocker.rename(many.path / "kept")
+    blocker.write_text("a file where the folder should be")
+    many.write("pass.bench.yaml", "benchmark: {name: x, rollouts: runs.jsonl}")
+    result = many.run("pass.bench.yaml")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(["*can't be written*", "*--evalmetrics-output*"])
+    assert _bytes(many, "kept/") == before
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a full device")  # noqa: PTH110
+def test_nothing_half_written_is_left_behind(many, monkeypatch):
+    from pathlib import Path
+
+    from pytest_evalmetrics.errors import ArtifactError
+    from pytest_evalmetrics.reports import artifacts
+
+    def full(file):
+        file.write(b"half")
+        raise OSError(28, "No space left on device")
+
+    target = many.path / "x.json"
+    target.write_text("old")
+    with pytest.raises(ArtifactError, match="No space left"):
+        artifacts._atomically(Path(target), full)
+    assert target.read_text() == "old"
+    assert [p.name for p in many.path.glob(".x.json*")] == []
+
+
+def test_what_was_not_evaluated_is_told(many):
+    result = many.run("-x")
+    report = many.report()
+    assert report["verdict"] == "FAIL"
+    evaluated = {e["id"] for e in report["benchmarks"]}
+    assert evaluated | set(report["not_evaluated"]) == {
+        f"{f}.bench.yaml::b{i}" for f in "az" for i in range(10)
+    }
+    result.stdout.fnmatch_lines(["INCONCLUSIVE  z.bench.yaml::b0  was not evaluated"])
+
+
+def test_a_worker_that_dies_leaves_a_true_report(many):
+    many.write(
+        "conftest.py",
+        """
+import os
+
+def pytest_evalmetrics_compute_metrics(benchmark, tasks):
+    if benchmark.name == "b3":
+        os._exit(7)
+""",
+    )
+    result = many.run("-n", "2", "a.bench.yaml")
+    assert result.ret == 1
+    assert "a.bench.yaml::b3" in many.report()["not_evaluated"]
+
+
+def test_deselected_and_skipped_benchmarks_are_not_called_lost(many):
+    many.write("s.bench.yaml", "benchmark: {name: s, rollouts: runs.jsonl, skip: true}")
+    many.run("-k", "b0 or s", "a.bench.yaml", "s.bench.yaml")
+    assert many.report()["not_evaluated"] == []
+
+
+def test_the_report_holds_what_its_schema_says(many):
+    jsonschema = pytest.importorskip("jsonschema")
+    from pytest_evalmetrics.schemas import text
+
+    many.run()
+    schema = json.loads(text("report"))
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.validate(many.report(), schema)
+    (entry,) = [e for e in many.report()["benchmarks"] if e["id"] == "a.bench.yaml::b0"]
+    (agent,) = entry["agents"]
+    mean = agent["estimates"]["mean/reward"]
+    assert (mean["tasks"], mean["rollouts"]) == (3, 6)
+    assert mean["interval"]["low"] < mean["value"] < mean["interval"]["high"]
+
+
+def test_the_schema_is_printed(project):
+    result = project.run("--evalmetrics-schema")
+    assert result.ret == 0
+    assert "benchmarks" in json.loads(result.stdout.str())["properties"]
+    assert json.loads(project.run("--evalmetrics-schema", "report").stdout.str())["type"] == "object"

@@ -1,0 +1,264 @@
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_evalmetrics.errors import RegistryError
+from pytest_evalmetrics.registry import Registry, origin
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+
+BUILTINS = "pytest_evalmetrics.metrics.builtin"
+
+
+@pytest.fixture
+def things() -> Registry:
+    """Make a registry with nothing in it."""
+    return Registry("thing", "tests.no_such_group", "string")
+
+
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Registry]]:
+    """Install a distribution that offers things."""
+    monkeypatch.syspath_prepend(tmp_path)
+    modules = []
+
+    def install(package: str, entry_points: str, **sources: str) -> Registry:
+        info = tmp_path / f"{package}-1.0.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
+        (info / "entry_points.txt").write_text(f"[tests.things]\n{entry_points}")
+        for name, text in sources.items():
+            (tmp_path / f"{name}.py").write_text(text)
+            modules.append(name)
+        return Registry("thing", "tests.things", "string")
+
+    yield install
+    for name in modules:
+        sys.modules.pop(name, None)
+
+
+def test_a_registered_thing_is_found(things: Registry) -> None:
+    @things.register("one")
+    class One:
+        pass
+
+    found = things.find("one")
+    assert (found.name, found.target, found.numbers) == ("one", One, {})
+    assert not found.reference
+    assert things.names() == ["one"]
+    assert things.get("one") is One
+    assert things.get("two") is None
+
+
+def test_a_family_is_found_by_its_members(things: Registry) -> None:
+    things.register("top@{k}of{n}")(dict)
+    found = things.find("top@12of3")
+    assert (found.name, found.target) == ("top@{k}of{n}", dict)
+    assert found.numbers == {"k": 12, "n": 3}
+    for name in ("top@0of3", "top@012of3", "top@-1of3", "top@of3", "top@1of3x", "top@{k}of3"):
+        with pytest.raises(RegistryError, match="there is no thing"):
+            things.find(name)
+
+
+def test_an_unknown_name_lists_what_there_is_and_guesses(things: Registry) -> None:
+    things.register("accuracy")(dict)
+    things.register("recall")(list)
+    with pytest.raises(RegistryError) as caught:
+        things.find("acuracy")
+    assert caught.value.message == (
+        "there is no thing 'acuracy': did you mean 'accuracy'? things there are: accuracy, recall"
+    )
+    assert "@register_thing" in (caught.value.hint or "")
+
+
+def test_the_same_thing_again_is_fine(things: Registry) -> None:
+    def make() -> type:
+        class One:
+            def method(self) -> None:
+                """Do nothing."""
+
+        return One
+
+    things.register("one")(make())
+    again = make()  # as a conftest.py does that is imported under two names
+    things.register("one")(again)
+    assert things.find("one").target is again
+
+
+def test_another_thing_under_a_name_is_an_error_naming_both_places(things: Registry) -> None:
+    @things.register("one")
+    class First:
+        pass
+
+    with pytest.raises(RegistryError) as caught:
+
+        @things.register("one")
+        class Second:
+            pass
+
+    text = caught.value.message
+    assert text.startswith("the thing 'one' is registered twice: by ")
+    assert "First (" in text
+    assert "Second (" in text
+    assert text.count("test_registry.py:") == 2
+    assert things.find("one").target is First
+
+
+def test_of_two_classes_in_one_place_the_second_is_another(things: Registry) -> None:
+    made = []
+    for number in (1, 2):
+
+        class Thing:
+            """Its methods' lines tell them apart."""
+
+        if number == 1:
+            Thing.act = lambda self: 1
+        else:
+            Thing.act = lambda self: 2
+        made.append(Thing)
+    things.register("one")(made[0])
+    with pytest.raises(RegistryError, match="registered twice"):
+        things.register("one")(made[1])
+
+
+def test_two_instances_are_two_things(things: Registry) -> None:
+    things.register("one")({"k": 1})
+    with pytest.raises(RegistryError, match="registered twice"):
+        things.register("one")({"k": 2})
+
+
+@pytest.mark.parametrize("names", [("top@{k}", "top@1"), ("top@1", "top@{k}")])
+def test_a_member_of_a_family_is_taken(things: Registry, names: Any) -> None:
+    things.register(names[0])(dict)
+    with pytest.raises(RegistryError, match=r"registered twice: by builtins.dict as 'top@"):
+        things.register(names[1])(list)
+
+
+@pytest.mark.parametrize("name", ["", " one", "one/two", "one[a=b]"])
+def test_a_name_that_could_not_be_written_is_refused(things: Registry, name: str) -> None:
+    with pytest.raises(RegistryError, match="can't be the name of a thing"):
+        things.register(name)
+
+
+def test_a_forgotten_name_is_told(things: Registry) -> None:
+    with pytest.raises(RegistryError, match="needs a name, and got .*Bare") as caught:
+
+        @things.register
+        class Bare:
+            pass
+
+    assert '@register_thing("a_name")' in (caught.value.hint or "")
+
+
+# -- package.module:attribute -------------------------------------------------------------
+
+
+def test_a_reference_is_imported(things: Registry) -> None:
+    import collections  # noqa: PLC0415 - what is referred to
+
+    found = things.find("collections:OrderedDict")
+    assert found.target is collections.OrderedDict
+    assert found.reference
+    assert things.find("collections:OrderedDict.fromkeys").target == found.target.fromkeys
+
+
+@pytest.mark.parametrize(
+    ("reference", "message"),
+    [
+        ("no_such_pkg:Thing", "there is no module 'no_such_pkg'"),
+        ("collections.no_such:Thing", "there is no module 'collections.no_such'"),
+        ("collections:OrderdDict", "collections has no 'OrderdDict'; did you mean 'OrderedDict'"),
+        ("collections:OrderedDict.kopy", "has no 'kopy'; did you mean 'copy'"),
+    ],
+)
+def test_a_reference_to_nothing_says_what_is_not_there(
+    things: Registry, reference: str, message: str
+) -> None:
+    with pytest.raises(RegistryError) as caught:
+        things.find(reference)
+    assert message in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("raise KeyError('x')", "can't be imported: KeyError: 'x'"),
+        ("import no_such_dependency", "can't be imported: ModuleNotFoundError: No module named"),
+        ("def broken(:", "can't be imported: SyntaxError"),
+    ],
+)
+def test_a_module_that_breaks_says_how(
+    installed: Callable[..., Registry], text: str, message: str
+) -> None:
+    things = installed("broken", "", broken_module_of_tests=text)
+    with pytest.raises(RegistryError) as caught:
+        things.find("broken_module_of_tests:Thing")
+    assert message in caught.value.message
+
+
+# -- entry points -------------------------------------------------------------------------
+
+
+def test_an_entry_point_is_loaded_at_first_use(installed: Callable[..., Registry]) -> None:
+    things = installed(
+        "plugin", "one = things_of_plugin:One\n", things_of_plugin="class One:\n    pass\n"
+    )
+    assert things.names() == ["one"]
+    assert "things_of_plugin" not in sys.modules
+    assert things.find("one").target is sys.modules["things_of_plugin"].One
+    assert things.find("one").target.__name__ == "One"  # and again
+
+
+def test_an_entry_point_may_be_a_module_that_registers(
+    installed: Callable[..., Registry], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    things = installed(
+        "plugin", "one = registering\n", registering="import here\nhere.register()\n"
+    )
+    module = type(sys)("here")
+    module.register = lambda: things.register("one")(dict)
+    monkeypatch.setitem(sys.modules, "here", module)
+    assert things.find("one").target is dict
+
+
+def test_an_entry_point_may_be_a_family(installed: Callable[..., Registry]) -> None:
+    things = installed("plugin", "top@{k} = builtins:dict\n")
+    assert things.find("top@3").numbers == {"k": 3}
+
+
+def test_an_entry_point_that_breaks_names_its_package(installed: Callable[..., Registry]) -> None:
+    things = installed("plugin", "one = things_of_plugin:Two\n", things_of_plugin="")
+    with pytest.raises(RegistryError) as caught:
+        things.find("one")
+    assert "the thing 'one' of plugin can't be loaded from things_of_plugin:Two" in str(
+        caught.value
+    )
+    assert "mend or uninstall plugin" in str(caught.value)
+
+
+def test_two_packages_under_one_name_are_an_error(installed: Callable[..., Registry]) -> None:
+    installed("plugin", "one = builtins:dict\n")
+    things = installed("another", "one = builtins:list\n")
+    with pytest.raises(RegistryError, match=r"registered twice: by builtins\.(dict|list)"):
+        things.find("one")
+
+
+def test_a_package_does_not_silently_lose_to_a_registered_name(
+    installed: Callable[..., Registry],
+) -> None:
+    things = installed("plugin", "one = builtins:dict\n")
+    things.register("one")(list)
+    with pytest.raises(RegistryError, match="registered twice"):
+        things.find("one")
+
+
+def test_origin_says_where_a_thing_is_written() -> None:
+    assert origin(Registry).startswith("pytest_evalmetrics.registry.Registry (")
+    assert origin(Registry("thing", "", "")).startswith("pytest_evalmetrics.registry.Registry (")
+    assert origin(dict) == "builtins.dict"

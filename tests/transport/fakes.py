@@ -1,0 +1,70 @@
+"""What takes the network's and the clock's place in the tests of this room."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING, Any
+
+from pytest_evalmetrics.transport import Clock, RawResponse
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pytest_evalmetrics.transport import Request
+
+JSON = {"Content-Type": "application/json"}
+
+
+class FakeTime:
+    """Time that passes only by sleeping; chance that is always the same."""
+
+    def __init__(self, random: float = 0.5) -> None:
+        self.now = 1000.0
+        self.slept: list[float] = []
+        self.random = random
+
+    @property
+    def clock(self) -> Clock:
+        return Clock(lambda: self.now, lambda: 1.7e9 + self.now, self.sleep, lambda: self.random)
+
+    async def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.now += seconds
+        await asyncio.sleep(0)
+
+
+def ok(body: Any = None, **headers: str) -> RawResponse:
+    return RawResponse(200, JSON | headers, json.dumps({"score": 1.0} if body is None else body).encode())
+
+
+def status(code: int, said: str = "", **headers: str) -> RawResponse:
+    headers = {name.replace("_", "-"): value for name, value in headers.items()}
+    return RawResponse(code, JSON | headers, json.dumps({"error": {"message": said}}).encode())
+
+
+class FakeSender:
+    """Answers by a script: a response, an exception, or a function of the request, each once.
+
+    The last one answers for ever.
+    """
+
+    def __init__(self, *script: RawResponse | BaseException | Callable[[Request], Any]) -> None:
+        self.script = list(script) or [ok()]
+        self.requests: list[Request] = []
+        self.closed = False
+
+    async def send(self, request: Request) -> RawResponse:
+        self.requests.append(request)
+        step = self.script.pop(0) if len(self.script) > 1 else self.script[0]
+        await asyncio.sleep(0)
+        if callable(step):
+            step = step(request)
+            if asyncio.iscoroutine(step):
+                step = await step
+        if isinstance(step, BaseException):
+            raise step
+        return step
+
+    async def close(self) -> None:
+        self.closed = True

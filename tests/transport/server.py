@@ -1,0 +1,168 @@
+"""A small HTTP server with every fault there is, for loopback.
+
+    python server.py [port]      prints its port, then serves until it is ended
+
+Written on bare asyncio, so that it can break HTTP where it should. What is asked is in the
+query: `/ok?latency=0.02`, `/flaky?times=2&status=503&retry_after=1`, `/status?code=404`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import sys
+from urllib.parse import parse_qsl, urlsplit
+
+HTML = b"<!DOCTYPE html><html><head><title>Bad gateway</title></head><body>nginx</body></html>"
+
+
+class Seen:
+    """What the server saw: requests per path, and the attempts of each flaky thing."""
+
+    def __init__(self) -> None:
+        self.paths: dict[str, int] = {}
+        self.tries: dict[str, int] = {}
+        self.in_flight = self.most_in_flight = 0
+        self.connections = 0
+
+
+def reply(status: int, body: bytes, content_type: str | None = "application/json", **headers: str) -> bytes:
+    lines = [f"HTTP/1.1 {status} Reason", f"Content-Length: {len(body)}"]
+    if content_type:
+        lines.append(f"Content-Type: {content_type}")
+    lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
+    return ("\r\n".join(lines) + "\r\n\r\n").encode() + body
+
+
+def as_json(value: object) -> bytes:
+    return reply(200, json.dumps(value).encode())
+
+
+async def answer(
+    path: str, query: dict[str, str], headers: dict[str, str], body: bytes, seen: Seen,
+    writer: asyncio.StreamWriter,
+) -> bytes | None:
+    """Give the answer; None where the connection is to be closed."""
+    match path:
+        case "/ok":
+            await asyncio.sleep(float(query.get("latency", 0)))
+            return as_json({"score": 1.0, "n": seen.paths["/ok"]})
+        case "/echo":
+            sent = json.loads(body) if body else None
+            return as_json({"sent": sent, "text": body.decode(), "authorization": headers.get("authorization"),
+                            "type": headers.get("content-type")})
+        case "/flaky":  # the first `times` attempts with the same body fail
+            tried = seen.tries[body.decode()] = seen.tries.get(body.decode(), 0) + 1
+            if tried > int(query.get("times", 1)):
+                return as_json({"tries": tried})
+            if query.get("status") == "close":
+                return None
+            extra = {"Retry_After": query["retry_after"]} if "retry_after" in query else {}
+            return reply(int(query.get("status", 503)), b'{"error": {"message": "busy now"}}', **extra)
+        case "/busy":  # bears only so many at once
+            await asyncio.sleep(float(query.get("latency", 0.005)))
+            if seen.in_flight > int(query["bears"]):
+                return reply(429, b'{"error": "too many"}')
+            return as_json({"ok": True})
+        case "/status":
+            said = query.get("said", "no such evaluator").encode()
+            return reply(int(query["code"]), b'{"detail": "' + said + b'"}')
+        case "/redirect":
+            return reply(int(query.get("code", 307)), b"", Location=query.get("to", "/ok"))
+        case "/html":
+            return reply(int(query.get("code", 200)), HTML, "text/html; charset=utf-8")
+        case "/type":
+            return reply(200, query.get("body", "0.5").encode(), query["type"] or None)
+        case "/raw":  # a body as it is given
+            return reply(200, query["body"].encode("latin-1"))
+        case "/empty":
+            return reply(int(query.get("code", 200)), b"")
+        case "/garbage":
+            writer.write(b"SSH-2.0-OpenSSH_9.2\r\n\r\n")
+            await writer.drain()
+            return None
+        case "/cut":  # half of what was promised
+            writer.write(reply(200, b'{"score": 1.0, "text": "abcdefgh"}')[:-12])
+            await writer.drain()
+            return None
+        case "/close":
+            return None
+        case "/drip":
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n")
+            for _ in range(1000):
+                writer.write(b" ")
+                await writer.drain()
+                await asyncio.sleep(0.01)
+            return b""
+        case "/hang":
+            await asyncio.sleep(60)
+            return None
+        case "/huge":
+            size, code = int(query["bytes"]), query.get("code", "200")
+            head = f"HTTP/1.1 {code} OK\r\nContent-Type: application/json\r\n"
+            if "chunked" in query:
+                writer.write((head + "Transfer-Encoding: chunked\r\n\r\n").encode())
+            else:
+                writer.write((head + f"Content-Length: {size}\r\n\r\n").encode())
+            for _ in range(0, size, 65536):
+                writer.write(b"10000\r\n" + b" " * 65536 + b"\r\n" if "chunked" in query else b" " * 65536)
+                await writer.drain()
+            if "chunked" in query:
+                writer.write(b"0\r\n\r\n")
+            return b""
+        case "/gzip":
+            import gzip
+
+            packed = gzip.compress(b" " * int(query["bytes"]) + b"1")
+            return reply(200, packed, Content_Encoding="gzip")
+        case "/seen":
+            return as_json({"paths": seen.paths, "most_in_flight": seen.most_in_flight,
+                            "connections": seen.connections})
+    return reply(404, b'{"error": "no such path"}')
+
+
+async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, seen: Seen) -> None:
+    seen.connections += 1
+    try:
+        while True:
+            head = await reader.readuntil(b"\r\n\r\n")
+            first, *lines = head.decode("latin-1").split("\r\n")
+            _method, target, _version = first.split(" ")
+            headers = {k.lower(): v.strip() for k, _, v in (line.partition(":") for line in lines if line)}
+            body = await reader.readexactly(int(headers.get("content-length", 0)))
+            parts = urlsplit(target)
+            seen.paths[parts.path] = seen.paths.get(parts.path, 0) + 1
+            seen.in_flight += 1
+            seen.most_in_flight = max(seen.most_in_flight, seen.in_flight)
+            try:
+                out = await answer(
+                    parts.path, dict(parse_qsl(parts.query, keep_blank_values=True)), headers, body, seen, writer
+                )
+            finally:
+                seen.in_flight -= 1
+            if out is None:
+                break
+            writer.write(out)
+            await writer.drain()
+    except (asyncio.IncompleteReadError, ConnectionError, ValueError):
+        pass  # the client went away, or spoke TLS
+    finally:
+        writer.close()
+        with contextlib.suppress(ConnectionError):
+            await writer.wait_closed()
+
+
+async def main(port: int) -> None:
+    seen = Seen()
+    server = await asyncio.start_server(
+        lambda reader, writer: serve(reader, writer, seen), "127.0.0.1", port, backlog=512, limit=2**24
+    )
+    print(server.sockets[0].getsockname()[1], flush=True)  # noqa: T201 - how its starter learns it
+    async with server:
+        await server.serve_forever()
+
+
+if __name__ == "__main__":
+    with contextlib.suppress(KeyboardInterrupt):
+        asyncio.run(main(int(sys.argv[1]) if len(sys.argv) > 1 else 0))

@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+import _thread
+import asyncio
+import threading
+
+import pytest
+from pytest_evalmetrics.transport.loop import LoopThread
+
+
+@pytest.fixture
+def loop():
+    loop = LoopThread()
+    yield loop
+    loop.close()
+
+
+async def where():
+    return asyncio.get_running_loop(), threading.current_thread()
+
+
+def test_it_is_one_loop_in_a_thread_of_its_own(loop):
+    first, second = loop.run(where()), loop.run(where())
+    assert first == second
+    assert first[1] is not threading.current_thread()
+
+
+def test_results_and_errors_come_back(loop):
+    async def fail():
+        raise ZeroDivisionError("by the coroutine")
+
+    async def late():
+        raise TimeoutError("the coroutine's own")
+
+    assert loop.run(asyncio.sleep(0, "result")) == "result"
+    with pytest.raises(ZeroDivisionError, match="by the coroutine"):
+        loop.run(fail())
+    with pytest.raises(TimeoutError, match="own"):
+        loop.run(late())
+
+
+def test_it_works_where_a_loop_runs_already(loop):
+    async def main():
+        return loop.run(asyncio.sleep(0, "result"))
+
+    assert asyncio.run(main()) == "result"
+
+
+def test_its_own_thread_is_told_to_await(loop):
+    async def nested():
+        loop.run(asyncio.sleep(0))
+
+    with pytest.raises(RuntimeError, match="await instead"):
+        loop.run(nested())
+
+
+def test_ctrl_c_cancels_the_coroutine_waits_for_its_end_and_the_loop_lives_on(loop):
+    ended = threading.Event()
+
+    async def hang():
+        _thread.interrupt_main()
+        try:
+            await asyncio.sleep(3600)
+        finally:
+            await asyncio.sleep(0)
+            ended.set()
+
+    with pytest.raises(KeyboardInterrupt):
+        loop.run(hang())
+    assert ended.is_set()
+    assert loop.run(asyncio.sleep(0, "alive")) == "alive"
+
+
+def test_closing_ends_what_still_runs_and_the_thread():
+    loop = LoopThread()
+    ended = threading.Event()
+
+    async def leave_behind():
+        async def hang():
+            try:
+                await asyncio.sleep(3600)
+            finally:
+                ended.set()
+
+        loop.kept = asyncio.ensure_future(hang())
+        await asyncio.sleep(0)
+        return threading.current_thread()
+
+    thread = loop.run(leave_behind())
+    loop.close()
+    assert ended.is_set()
+    assert not thread.is_alive()
+    loop.close()  # a second time does nothing

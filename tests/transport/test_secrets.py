@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+import string
+import traceback
+from urllib.parse import quote, quote_plus
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pytest_evalmetrics.transport import Secret, SecretError, find_secret, redact
+from pytest_evalmetrics.transport.secrets import holds_secret, variables_tried
+
+VALUE = "sk-s3cr3t/with+more=="
+
+
+@pytest.mark.parametrize(
+    ("name", "tried"),
+    [
+        ("my-remote/api-key", ("my-remote/api-key", "MY-REMOTE/API-KEY", "MY_REMOTE_API_KEY")),
+        ("my_key", ("my_key", "MY_KEY")),
+        ("MY_KEY", ("MY_KEY",)),
+    ],
+)
+def test_a_name_stands_for_up_to_three_variables(name, tried):
+    assert variables_tried(name) == tried
+
+
+def test_the_first_of_them_that_is_set_wins():
+    environ = {"a-b": "exact", "A-B": "upper", "A_B": "underscores"}
+    found = []
+    for _ in range(3):
+        secret = find_secret("a-b", environ)
+        found.append((secret.variable, secret.reveal()))
+        del environ[secret.variable]
+    assert found == [("a-b", "exact"), ("A-B", "upper"), ("A_B", "underscores")]
+
+
+def test_the_process_environment_is_the_default(monkeypatch):
+    monkeypatch.setenv("MY_REMOTE_API_KEY", VALUE)
+    assert find_secret("my-remote-api-key").reveal() == VALUE
+
+
+def test_a_missing_one_names_the_variables_and_no_value():
+    with pytest.raises(SecretError) as error:
+        find_secret("my-key", {"OTHER": VALUE, "MY-KEY": "  "})
+    text = str(error.value)
+    assert "'my-key' is not in the environment (MY-KEY is set, but empty)" in text
+    assert "my-key, MY-KEY, MY_KEY" in text
+    assert VALUE not in text
+
+
+def test_white_space_around_it_is_not_part_of_it():
+    assert find_secret("k", {"k": f" {VALUE}\r\n"}).reveal() == VALUE
+
+
+@pytest.mark.parametrize("value", ["abc\ndef", "abc\x00", "schlüssel"])
+def test_what_no_header_can_hold_is_refused_without_being_shown(value):
+    with pytest.raises(SecretError, match="the environment variable k holds a character") as error:
+        find_secret("k", {"k": value})
+    assert value not in str(error.value)
+
+
+def test_it_is_never_shown():
+    secret = Secret("my-key", "MY_KEY", VALUE)
+    shown = [repr(secret), str(secret), f"{secret}", f"{secret!r:>40}", "%s" % secret, repr({1: [secret]})]  # noqa: UP031 - each way
+    try:
+        raise ValueError(secret)
+    except ValueError as error:
+        shown.extend(traceback.format_exception(error))
+        shown.extend(traceback.TracebackException.from_exception(error, capture_locals=True).format())
+    own = [text for text in shown if "VALUE" not in text]  # this test's own source line
+    assert own
+    assert not [text for text in own if VALUE in text and "VALUE = " not in text]
+    assert "my-key" in repr(secret)
+
+
+def test_it_does_not_leave_the_process():
+    for leave in (pickle.dumps, copy.copy, copy.deepcopy):
+        with pytest.raises(TypeError, match="not written"):
+            leave(Secret("k", "K", VALUE))
+
+
+def test_equality_and_hash_are_by_value():
+    assert Secret("k", "K", "a" * 8) == Secret("k", "other", "a" * 8)
+    assert Secret("k", "K", "a" * 8) != Secret("k", "K", "b" * 8)
+    assert Secret("k", "K", "a") != "a"
+    assert len({Secret("k", "K", "a"), Secret("k", "K", "a")}) == 1
+
+
+@given(
+    st.text(st.sampled_from(string.ascii_letters + string.digits + '-_/+="\\ %'), min_size=4).filter(
+        lambda v: not set(v) <= set("*")
+    ),
+    st.text(max_size=20),
+    st.text(max_size=20),
+)
+def test_no_way_of_writing_it_survives(value, before, after):
+    secret = Secret("k", "K", value)
+    for form in (value, json.dumps(value)[1:-1], quote(value, safe=""), quote_plus(value)):
+        if form in before + after:
+            continue
+        text = f"{before}{form}{after}"
+        hidden = redact(text, [secret])
+        assert value not in hidden
+        assert form not in hidden
+        assert "***" in hidden
+
+
+def test_several_are_hidden_and_the_rest_stays():
+    secrets = [Secret("a", "A", "alpha-key"), Secret("b", "B", "beta-key")]
+    assert redact("x alpha-key y beta-key z", secrets) == "x *** y *** z"
+    assert redact("nothing here", secrets) == "nothing here"
+
+
+def test_a_placeholder_is_hidden_in_messages_but_not_seen_in_answers():
+    placeholder = Secret("k", "K", "none")
+    assert redact("key none", [placeholder]) == "key ***"
+    assert not holds_secret('{"text": "none of these"}', [placeholder])
+    assert holds_secret('{"text": "it is hunter2"}', [Secret("k", "K", "hunter2")])
+    assert holds_secret(json.dumps({"a": 'quote"d-key'}), [Secret("k", "K", 'quote"d-key')])

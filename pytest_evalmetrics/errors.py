@@ -33,6 +33,7 @@ __all__ = [
     "MetricError",
     "Problem",
     "RegistryError",
+    "RegressionWarning",
     "did_you_mean",
 ]
 
@@ -136,6 +137,10 @@ class ArtifactError(EvalMetricsError):
 
 class GateFailed(EvalMetricsError):  # noqa: N818 - the name that pytest prints: it is no error of ours
     """A check of a benchmark did not hold."""
+
+
+class RegressionWarning(UserWarning):
+    """A metric may have got worse: not sure enough to fail, too likely to be silent."""
 
 
 def did_you_mean(name: str, known: Iterable[object], *, what: str = "known") -> str:

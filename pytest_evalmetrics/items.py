@@ -8,12 +8,19 @@ import pytest
 
 from pytest_evalmetrics import registry
 from pytest_evalmetrics.config import load_benchmarks
-from pytest_evalmetrics.errors import ConfigError, DataError, EvalMetricsError, GateFailed
-from pytest_evalmetrics.pipeline import Hooks, evaluate
-from pytest_evalmetrics.reports import FailureText, failure_text, payload_of
+from pytest_evalmetrics.errors import (
+    ConfigError,
+    DataError,
+    EvalMetricsError,
+    GateFailed,
+    RegressionWarning,
+)
+from pytest_evalmetrics.pipeline import Hooks, evaluate, power_of
+from pytest_evalmetrics.reports import FailureText, failure_text, payload_of, power_table
+from pytest_evalmetrics.results import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from os import PathLike
 
     from pytest_evalmetrics.reports import Payload
@@ -109,6 +116,18 @@ class BenchmarkItem(pytest.Item):
         return self.path, self.benchmark.line_of() - 1, self.name
 
 
+def plan_lines(items: Sequence[pytest.Item]) -> list[str]:
+    """Tell what the gates of some benchmarks can see, without evaluating them."""
+    from pytest_evalmetrics.baselines.store import Store  # noqa: PLC0415 - loads syrupy
+
+    planned = [
+        (item.nodeid, list(power_of(item.benchmark, Store(item).read)))
+        for item in items
+        if isinstance(item, BenchmarkItem)
+    ]
+    return power_table(planned)
+
+
 def _properties(result: BenchmarkResult) -> Iterator[tuple[str, object]]:
     """Key metrics for JUnit and whoever else reads pytest's properties."""
     yield "evalmetrics.verdict", str(result.verdict)
@@ -139,6 +158,9 @@ def _evaluate(item: BenchmarkItem) -> None:
     item.payload = payload_of(result, evaluated.task_scores)
     item.user_properties.extend(_properties(result))
     item.ihook.pytest_evalmetrics_benchmark_finished(result=result)
+    for check in result.checks:
+        if check.verdict is Verdict.WARN:
+            item.warn(RegressionWarning(f"{result.name}: {check.reason}"))
     if result.verdict.fails:
         unjudged = any(check.gate == "data" for check in result.checks)
         raise (DataError if unjudged else GateFailed)(failure_text(result))

@@ -5,10 +5,22 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["one_per_line"]
+__all__ = ["compact", "one_per_line", "spaced"]
+
+
+def spaced(value: Any) -> str:
+    """Write builtins for reading: ``[1, 0]``."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
+def compact(value: Any) -> str:
+    """Write builtins for machines: ``[1,0]``, ten times as fast."""
+    return msgspec.json.encode(value).decode()
 
 
 def one_per_line(entries: Mapping[str, Any], indent: int) -> str:
@@ -24,9 +36,5 @@ def one_per_line(entries: Mapping[str, Any], indent: int) -> str:
     if not entries:
         return "{}"
     pad = " " * (indent + 2)
-    lines = ",\n".join(f"{pad}{_text(k)}: {_text(v)}" for k, v in entries.items())
+    lines = ",\n".join([f"{pad}{spaced(k)}: {spaced(v)}" for k, v in entries.items()])
     return f"{{\n{lines}\n{' ' * indent}}}"
-
-
-def _text(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False)

@@ -8,12 +8,12 @@ from __future__ import annotations
 from fnmatch import fnmatch
 from typing import TYPE_CHECKING
 
+import pytest
+
 from pytest_evalmetrics.session import EvaluationSession
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import pytest
 
     from pytest_evalmetrics.items import BenchmarkFile
 
@@ -35,6 +35,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         const="benchmark",
         choices=["benchmark", "report"],
         help="print the JSON Schema of benchmark files (or of report.json) and exit",
+    )
+    group.addoption(
+        "--evalmetrics-plan",
+        action="store_true",
+        help="evaluate nothing: print the smallest drop that each gated metric can see, and "
+        "how many rollouts a task would see max_drop",
     )
     parser.addini(
         "evalmetrics_files",
@@ -63,6 +69,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_cmdline_main(config: pytest.Config) -> int | None:
     """Answer an option that only prints."""
+    if config.getoption("evalmetrics_plan") and getattr(config.option, "numprocesses", None):
+        raise pytest.UsageError("--evalmetrics-plan works in one process: leave -n out")
     which = config.getoption("evalmetrics_schema")
     if which is None:
         return None

@@ -13,6 +13,7 @@ __all__ = [
     "Check",
     "Estimate",
     "Interval",
+    "Power",
     "Verdict",
     "worst",
 ]
@@ -198,3 +199,37 @@ class BenchmarkResult:
     def verdict(self) -> Verdict:
         """The most severe of its checks."""
         return worst([c.verdict for c in self.checks])
+
+
+@dataclass(frozen=True, slots=True)
+class Power:
+    """What one gated metric can see.
+
+    Attributes
+    ----------
+    agent, metric
+        Whose, and which; the metric is empty where nothing is known of the benchmark.
+    tasks, rollouts
+        n and K.
+    mde
+        The smallest drop seen with 80 % power; NaN where it can't be told.
+    max_drop
+        The drop that matters to the gate.
+    needed
+        Rollouts per task, on both sides, that see `max_drop`; None where no number up to
+        1,024 does, or none is asked for.
+    source
+        What it rests on: the baseline, the rollouts, or an assumption.
+    reason
+        Why it can't be told.
+    """
+
+    agent: str
+    metric: str
+    tasks: int
+    rollouts: int
+    mde: float
+    max_drop: float
+    needed: int | None
+    source: str
+    reason: str = ""

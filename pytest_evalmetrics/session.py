@@ -70,6 +70,22 @@ class EvaluationSession:
         """Remember which benchmarks are to be evaluated."""
         self._collected.update(item.nodeid for item in session.items if _is_benchmark(item))
 
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
+        """Print the plan instead of running anything, where it is asked for."""
+        if not self._config.getoption("evalmetrics_plan"):
+            return None
+        benchmarks = [item for item in session.items if _is_benchmark(item)]
+        self._collected.clear()  # nothing is to be evaluated
+        reporter = self._config.pluginmanager.get_plugin("terminalreporter")
+        if benchmarks and reporter is not None:
+            from pytest_evalmetrics.items import plan_lines  # noqa: PLC0415 - there are benchmarks
+
+            reporter.write_sep("=", "what the gates can see")
+            for line in plan_lines(benchmarks):
+                reporter.write_line(line)
+        return True
+
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, node: object, ids: Sequence[str]) -> None:  # noqa: ARG002 - the hook's signature
         """Remember the same of a worker, which collects on its own."""

@@ -118,9 +118,9 @@ def test_of_two_classes_in_one_place_the_second_is_another(things: Registry) -> 
             """Its methods' lines tell them apart."""
 
         if number == 1:
-            Thing.act = lambda self: 1
+            Thing.act = lambda _: 1
         else:
-            Thing.act = lambda self: 2
+            Thing.act = lambda _: 2
         made.append(Thing)
     things.register("one")(made[0])
     with pytest.raises(RegistryError, match="registered twice"):
@@ -147,7 +147,7 @@ def test_a_name_that_could_not_be_written_is_refused(things: Registry, name: str
 
 
 def test_a_forgotten_name_is_told(things: Registry) -> None:
-    with pytest.raises(RegistryError, match="needs a name, and got .*Bare") as caught:
+    with pytest.raises(RegistryError, match=r"needs a name, and got .*Bare") as caught:
 
         @things.register
         class Bare:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from numpy.typing import NDArray
+
     from pytest_evalmetrics.results import AgentResult
 
 __all__ = [
@@ -230,9 +232,15 @@ def _estimate(result: AgentResult, name: str, value: float) -> dict[str, Any]:
     return found
 
 
-def _plain(column: np.ndarray[Any, Any]) -> list[float | int | None]:
-    """Write whole numbers as such, and a missing value as null."""
-    return [_number(v) for v in column.tolist()]
+def _plain(column: NDArray[np.float64]) -> list[float | int | None]:
+    """Write a column of whole numbers as such, and a missing value as null."""
+    absent = np.isnan(column)
+    whole = bool((np.trunc(column) == column)[~absent].all()) and not absent.all()
+    safe = np.where(absent, 0.0, column)
+    plain: list[float | int | None] = (safe.astype(np.int64) if whole else safe).tolist()
+    for row in np.flatnonzero(absent).tolist():
+        plain[row] = None
+    return plain
 
 
 def _number(value: float) -> float | int | None:

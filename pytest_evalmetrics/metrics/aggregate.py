@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from pytest_evalmetrics.errors import MetricError, RegistryError, did_you_mean
 from pytest_evalmetrics.metrics.basestats import pooled_statistics
@@ -14,33 +11,19 @@ from pytest_evalmetrics.metrics.economics import ECONOMICS
 from pytest_evalmetrics.metrics.estimate import estimate
 from pytest_evalmetrics.metrics.groups import Completeness, group_entries
 from pytest_evalmetrics.metrics.hooks import additions, chosen
-from pytest_evalmetrics.metrics.source import Source
+from pytest_evalmetrics.metrics.source import Source, with_missing_rewards
 from pytest_evalmetrics.results import AgentResult, Estimate
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
     from pytest_evalmetrics.data import RolloutTable
     from pytest_evalmetrics.metrics.hooks import ComputeMetrics, KeyMetrics
     from pytest_evalmetrics.metrics.lookup import BoundMetric
     from pytest_evalmetrics.metrics.planning import Plan
-    from pytest_evalmetrics.spec import BenchmarkSpec
 
-__all__ = ["reduce_agent", "with_missing_rewards"]
-
-
-def with_missing_rewards(table: RolloutTable, spec: BenchmarkSpec) -> RolloutTable:
-    """Give rollouts without a reward the one that ``expect.missing_reward`` says, if any."""
-    fill = spec.expect.missing_reward
-    column = table.scores.get(spec.reward)
-    if isinstance(fill, str) or fill is None or column is None or not np.isnan(column).any():
-        return table
-    filled = np.where(np.isnan(column), fill, column)
-    return replace(
-        table,
-        scores={**table.scores, spec.reward: filled},
-        integers=table.integers - {spec.reward},
-    )
+__all__ = ["reduce_agent"]
 
 
 def reduce_agent(

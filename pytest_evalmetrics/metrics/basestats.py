@@ -129,17 +129,17 @@ def statistics_of(column: NDArray[np.float64]) -> tuple[float, float, float, flo
     absent = np.isnan(column)
     held = column[~absent] if absent.any() else column
     n = len(held)
-    filled = np.where(absent, 0.0, column)
+    filled = column if n == len(column) else np.where(absent, 0.0, column)
     with np.errstate(over="ignore", invalid="ignore"):
         mean = filled.sum() / n
         std = 0.0 if len(column) == 1 else np.nan
         if n > 1:
             squares = (mean - filled) ** 2
-            squares[absent] = 0.0
+            if n < len(column):
+                squares[absent] = 0.0
             std = np.sqrt(squares.sum() / (n - 1))
-        low, high = (n - 1) // 2, n // 2
-        middle = np.partition(held, (low, high))
-        median = (middle[low] + middle[high]) / 2
+        upper = np.partition(held, n // 2)  # for one place: for two it is many times slower
+        median = upper[n // 2] if n % 2 else (upper[: n // 2].max() + upper[n // 2]) / 2
     return float(mean), float(held.max()), float(held.min()), float(median), float(std)
 
 
@@ -170,21 +170,33 @@ def _by_task(
 def _blockwise(block: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
     """Compute the same for each row of a block, shape (m, n), n > 0."""
     absent = np.isnan(block)
-    missing = absent.any()
-    n = block.shape[1] - absent.sum(axis=1) if missing else np.full(len(block), block.shape[1])
-    filled = np.where(absent, 0.0, block) if missing else block
-    ordered = np.sort(block, axis=1)  # NaN last
+    if absent.any():
+        return _with_gaps(block, absent)
+    n = block.shape[1]
+    ordered = np.sort(block, axis=1)
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = block.sum(axis=1) / n
+        squares = (mean[:, None] - block) ** 2
+        std = np.sqrt(squares.sum(axis=1) / (n - 1)) if n > 1 else np.zeros(len(block))
+        median = (ordered[:, (n - 1) // 2] + ordered[:, n // 2]) / 2
+    return mean, ordered[:, -1], ordered[:, 0], median, std
+
+
+def _with_gaps(
+    block: NDArray[np.float64], absent: NDArray[np.bool_]
+) -> tuple[NDArray[np.float64], ...]:
+    """Compute it where values are missing: each row has its own n, and NaN where n is 0."""
+    n = block.shape[1] - absent.sum(axis=1)
+    filled = np.where(absent, 0.0, block)
+    ordered = np.sort(block, axis=1)  # NaN last: what is at place -1 of an empty row
     rows = np.arange(len(block))
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         mean = filled.sum(axis=1) / n
         squares = (mean[:, None] - filled) ** 2
-        if missing:
-            squares[absent] = 0.0
+        squares[absent] = 0.0
         std = np.sqrt(squares.sum(axis=1) / (n - 1))
         if block.shape[1] == 1:
-            std = np.where(n > 0, 0.0, np.nan)
+            std[n == 1] = 0.0
         std[n == 0] = np.nan
-        low, high = ordered[rows, (n - 1) // 2], ordered[rows, n // 2 - (n == 0)]
-        median = (low + high) / 2
-    top = ordered[rows, np.maximum(n - 1, 0)]
-    return mean, top, ordered[:, 0], median, std
+        median = (ordered[rows, (n - 1) // 2] + ordered[rows, n // 2 - (n == 0)]) / 2
+    return mean, ordered[rows, n - 1], ordered[:, 0], median, std

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pytest_evalmetrics.data import Category, PairedMetric, TaskRewards
-from pytest_evalmetrics.metrics.source import Sample, Source
+from pytest_evalmetrics.metrics.source import Sample, Source, with_missing_rewards
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -70,7 +70,9 @@ class Pairing:
         return self.plan.names.bind(text)
 
     def pair(self, metric: BoundMetric) -> Compared:
-        """Pair a metric over the tasks of both sides, leaving missing rewards out.
+        """Pair a metric over the tasks of both sides.
+
+        A missing reward is left out, or counts on both sides as the benchmark says it does.
 
         A task without a value on one side, such as too few rollouts for pass@k, is among
         the excluded ones. With no task left the values are NaN.
@@ -108,10 +110,10 @@ class Pairing:
 
     @cached_property
     def _sources(self) -> tuple[Source, Source]:
-        reward = self.plan.spec.reward
+        spec = self.plan.spec
         return (
-            Source(self.current, reward, self.plan.spec.cluster),
-            Source(self._described(), reward),
+            Source(with_missing_rewards(self.current, spec), spec.reward, spec.cluster),
+            Source(with_missing_rewards(self._described(), spec), spec.reward),
         )
 
     def _described(self) -> RolloutTable:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.data import Category, RolloutTable, TaskId
     from pytest_evalmetrics.metrics.lookup import BoundMetric
+    from pytest_evalmetrics.spec import BenchmarkSpec
 
-__all__ = ["Sample", "Source"]
+__all__ = ["Sample", "Source", "with_missing_rewards"]
 
 _MISSING = "(missing)"
 _LISTED = 10
@@ -41,6 +42,20 @@ class Sample:
     rewards: TaskRewards
     tasks: tuple[TaskId, ...]
     clusters: NDArray[np.int64] | None
+
+
+def with_missing_rewards(table: RolloutTable, spec: BenchmarkSpec) -> RolloutTable:
+    """Give rollouts without a reward the one that ``expect.missing_reward`` says, if any."""
+    fill = spec.expect.missing_reward
+    column = table.scores.get(spec.reward)
+    if isinstance(fill, str) or fill is None or column is None or not np.isnan(column).any():
+        return table
+    filled = np.where(np.isnan(column), fill, column)
+    return replace(
+        table,
+        scores={**table.scores, spec.reward: filled},
+        integers=table.integers - {spec.reward},
+    )
 
 
 class Source:

@@ -174,7 +174,10 @@ class _Evaluation:
                 expected=found.expected,
                 reference=reference,
             )
-            self.checks.extend(gates.accepted(c) if self.updates else c for c in checks)
+            for check in checks:
+                self.checks.append(gates.accepted(check) if self.updates else check)
+                if check.evidence.get("improved") and not self.updates:
+                    self.notes.append(_better(check))
 
     def fail(self, error: EvalMetricsError) -> None:
         where = error.where if error.file else ""
@@ -218,6 +221,15 @@ class _Evaluation:
             sources=self.sources,
             xfail=spec.xfail is not None,
         )
+
+
+def _better(check: Check) -> str:
+    found = check.evidence
+    of = f"{check.agent}: " if check.agent else ""
+    return (
+        f"better than the baseline: {of}{check.name} went from {found['baseline']:.4g} to "
+        f"{found['current']:.4g}; record it with `pytest --snapshot-update`"
+    )
 
 
 def _no_baseline(benchmark: Benchmark) -> Check:

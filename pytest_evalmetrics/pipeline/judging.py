@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.results import AgentResult
     from pytest_evalmetrics.spec import Benchmark, GateSpec
 
-__all__ = ["Reference", "gated_names", "judge"]
+__all__ = ["Reference", "gated_names", "judge", "rule_of"]
 
 _ALPHA, _WARN_ALPHA, _MAX_DROP = 0.01, 0.05, 0.01
 _LESS_IS_BETTER = re.compile(
@@ -132,6 +132,22 @@ def judge(
         agent=agent,
         min_coverage=spec.min_coverage,
     )
+
+
+def rule_of(benchmark: Benchmark, name: str, *, bounded: bool) -> gates.Rule:
+    """Return the rule by which a benchmark judges one of its gated metrics.
+
+    Parameters
+    ----------
+    benchmark
+        The benchmark.
+    name
+        The metric, as it is written.
+    bounded
+        Whether its values lie in [0, 1].
+    """
+    spec = _settings(benchmark)
+    return _rule(name, spec, spec.metrics.get(name), bounded=bounded)
 
 
 def _settings(benchmark: Benchmark) -> BaselineSpec:

@@ -3,6 +3,7 @@
 from pytest_evalmetrics.reports.artifacts import Artifacts, output_prefix, report_document
 from pytest_evalmetrics.reports.failure import FailureText, failure_text
 from pytest_evalmetrics.reports.payload import Payload, payload_of
+from pytest_evalmetrics.reports.power import power_table
 from pytest_evalmetrics.reports.section import section
 
 __all__ = [
@@ -12,6 +13,7 @@ __all__ = [
     "failure_text",
     "output_prefix",
     "payload_of",
+    "power_table",
     "report_document",
     "section",
 ]

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from pytest_evalmetrics.reports.comparison import comparison_details, comparison_table
 from pytest_evalmetrics.reports.numbers import interval, number, table
 from pytest_evalmetrics.results import Verdict
 
@@ -26,8 +27,9 @@ _ANNOUNCED = {
 
 
 def checks_table(checks: Sequence[Check]) -> list[str]:
-    """One line per check, aligned."""
-    shown = [c for c in checks if c.gate != "data"]
+    """One line per check, aligned; the comparisons with a baseline in a table of their own."""
+    plain = [c for c in checks if c.gate != "data" and not c.evidence and c.bound]
+    compared = [c for c in checks if c.evidence]
     header = ("verdict", "agent", "metric", "value", "95% interval", "tasks", "expected")
     rows = [
         (
@@ -39,9 +41,12 @@ def checks_table(checks: Sequence[Check]) -> list[str]:
             str(c.estimate.tasks) if c.estimate else "",
             c.bound,
         )
-        for c in shown
+        for c in plain
     ]
-    return table(header, rows) if rows else []
+    lines = table(header, rows) if rows else []
+    if compared:
+        lines += [*([""] if lines else []), *comparison_table(compared)]
+    return lines
 
 
 def failure_text(result: BenchmarkResult) -> str:
@@ -50,13 +55,14 @@ def failure_text(result: BenchmarkResult) -> str:
     rows = checks_table(result.checks)
     if rows:
         parts += ["", *rows]
-    for check in result.checks:
-        if check.verdict is Verdict.PASS or not check.reason:
-            continue
+    telling = [c for c in result.checks if c.verdict is not Verdict.PASS and c.reason]
+    for i, check in enumerate(telling):
         where = f"{result.file}:{check.line}: " if check.line and check.gate != "data" else ""
         of = f"{check.agent}: " if check.agent else ""
         parts += ["", f"{check.verdict}  {where}{of}{check.reason}"]
-        if check.hint:
+        parts += [f"    {line}" for line in comparison_details(check.evidence)]
+        following = telling[i + 1] if i + 1 < len(telling) else None
+        if check.hint and (following is None or following.hint != check.hint):
             parts.append(f"  -> {check.hint}")
     if result.notes:
         parts += ["", *(f"note: {note}" for note in result.notes)]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import msgspec
 
 from pytest_evalmetrics.errors import MetricError
-from pytest_evalmetrics.layout import one_per_line
+from pytest_evalmetrics.layout import compact
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -72,6 +72,6 @@ def payload_of(result: BenchmarkResult, task_scores: Mapping[str, Mapping[str, A
     body = msgspec.json.format(text, indent=2).decode()
     return {
         "entry": entry,
-        "task_scores": [one_per_line(task_scores[a.agent], 10) for a in result.agents],
+        "task_scores": [compact(task_scores[a.agent]) for a in result.agents],
         "aggregate": body.removeprefix("[").removesuffix("]").strip("\n"),
     }

@@ -97,7 +97,7 @@ class Columns:
         not_numbers: dict[str, str] = {}
         columns: list[dict[str, NDArray[np.float64]]] = [{}, {}]
         for usage, names in enumerate((self._scores, self._usage)):
-            for name in names:
+            for name in tuple(names):
                 nodes = self._roles.places_of(name, usage=bool(usage))
                 needed = name in self._roles.needed
                 column, not_finite = values.numbers(nodes, needed=needed)
@@ -175,9 +175,12 @@ class _Values:
     def samples(self, nodes: Sequence[Node]) -> Sequence[int | None]:
         """Take whole numbers from 0."""
         values = self.of(nodes, {int, type(None)})
-        for index, value in enumerate(values):
-            if value is not None and not 0 <= value < _MAX_SAMPLE:
-                self._check(index)
+        try:
+            sound = min(values) >= 0 and max(values) < _MAX_SAMPLE
+        except TypeError:  # some are None
+            sound = all(v is None or 0 <= v < _MAX_SAMPLE for v in values)
+        for index in () if sound else range(self._rows):
+            self._check(index)
         return values
 
     def labels(self, nodes: Sequence[Node]) -> list[str | None]:

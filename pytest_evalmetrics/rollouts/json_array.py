@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from pytest_evalmetrics.rollouts.parse import check_utf8, short
-from pytest_evalmetrics.rollouts.rows import RowReader
+from pytest_evalmetrics.rollouts.rows import AHEAD, RowReader
 from pytest_evalmetrics.rollouts.source import Row
-from pytest_evalmetrics.rollouts.window import Window
+from pytest_evalmetrics.rollouts.window import BLOCK, Window
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import BinaryIO
 
     from numpy.typing import NDArray
 
@@ -29,10 +28,21 @@ _DEPTH[list(b"]}")] = -1
 
 
 class JsonArray:
-    """Reads a file that is one JSON array of objects, on one line or on many."""
+    """Reads a file that is one JSON array of objects, on one line or on many.
 
-    def __init__(self, request: Request) -> None:
-        self._reader = RowReader(request)
+    Parameters
+    ----------
+    request
+        What the benchmark wants.
+    block
+        Bytes that are read at a time.
+    ahead
+        Rows that are learnt from together where a row looks unlike those before.
+    """
+
+    def __init__(self, request: Request, *, block: int = BLOCK, ahead: int = AHEAD) -> None:
+        self._reader = RowReader(request, ahead)
+        self._block = block
 
     @staticmethod
     def recognises(source: Source) -> bool:
@@ -55,7 +65,7 @@ class JsonArray:
                 hint="leave `format:` out, so that it is recognised",
             )
         with source.open() as stream:
-            for rows in _Splitter(stream, source).blocks():
+            for rows in _Splitter(Window(stream, self._block), source).blocks():
                 yield from self._reader.rows(rows, source)
 
 
@@ -70,8 +80,8 @@ class _Found(NamedTuple):
 class _Splitter:
     """Cuts an array into its rows, and checks what stands between them."""
 
-    def __init__(self, stream: BinaryIO, source: Source) -> None:
-        self._window = Window(stream)
+    def __init__(self, window: Window, source: Source) -> None:
+        self._window = window
         self._source = source
         self._place = 0  # rows so far
         self._line = 1  # on which the window starts

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pytest_evalmetrics.rollouts.parse import check_utf8
-from pytest_evalmetrics.rollouts.rows import RowReader
+from pytest_evalmetrics.rollouts.rows import AHEAD, RowReader
 from pytest_evalmetrics.rollouts.source import Row
-from pytest_evalmetrics.rollouts.window import Window
+from pytest_evalmetrics.rollouts.window import BLOCK, Window
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,10 +27,21 @@ _MANY = 1024  # lines in a block from which numpy counts them faster
 
 
 class JsonLines:
-    """Reads JSON Lines; blank lines, a byte-order mark and CRLF do no harm."""
+    """Reads JSON Lines; blank lines, a byte-order mark and CRLF do no harm.
 
-    def __init__(self, request: Request) -> None:
-        self._reader = RowReader(request)
+    Parameters
+    ----------
+    request
+        What the benchmark wants.
+    block
+        Bytes that are read at a time.
+    ahead
+        Rows that are learnt from together where a row looks unlike those before.
+    """
+
+    def __init__(self, request: Request, *, block: int = BLOCK, ahead: int = AHEAD) -> None:
+        self._reader = RowReader(request, ahead)
+        self._block = block
 
     @staticmethod
     def recognises(source: Source) -> bool:
@@ -47,7 +58,7 @@ class JsonLines:
         """
         source.must_be_text()
         with source.open() as stream:
-            for block in _blocks(stream):
+            for block in _blocks(stream, self._block):
                 check_utf8(block.buffer, len(block.text), block.first, source)
                 yield from self._reader.lines(block, source)
 
@@ -90,8 +101,8 @@ def _breaks(buffer: bytearray, end: int) -> int:
     return count
 
 
-def _blocks(stream: BinaryIO) -> Iterator[_Block]:
-    window = Window(stream)
+def _blocks(stream: BinaryIO, size: int) -> Iterator[_Block]:
+    window = Window(stream, size)
     first = 1
     while got := window.fill():
         end = window.buffer.rfind(b"\n", window.end - got, window.end) + 1

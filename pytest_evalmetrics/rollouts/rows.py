@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.rollouts.seam import Chunk, Request
     from pytest_evalmetrics.rollouts.source import Row, Source
 
-__all__ = ["Lines", "RowReader"]
+__all__ = ["AHEAD", "Lines", "RowReader"]
 
-_AHEAD = 64  # rows that are learnt from together, so that making a decoder is rare
+AHEAD = 64  # rows that are learnt from together, so that making a decoder is rare
 
 
 class Lines(Protocol):
@@ -51,9 +51,12 @@ class RowReader:
     ----------
     request
         What the benchmark wants.
+    ahead
+        Rows that are learnt from together.
     """
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: Request, ahead: int = AHEAD) -> None:
+        self._ahead = ahead
         self._columns = Columns(request)
         self._decoder = Decoder(self._columns.root)
         self._wary = False  # the last rows were not all fit for the fast path
@@ -90,7 +93,7 @@ class RowReader:
                 if not run.learn() and not new:
                     self._wary = True
                     continue
-                self._look_ahead(rows[index + 1 : index + _AHEAD], source)
+                self._look_ahead(rows[index + 1 : index + self._ahead], source)
                 yield run.chunk()
                 self._decoder = Decoder(self._columns.root)
                 run = _Run(self._columns, self._decoder, rows[index + 1 :], source)

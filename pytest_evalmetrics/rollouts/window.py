@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from typing import BinaryIO
 
-__all__ = ["Window"]
+__all__ = ["BLOCK", "Window"]
+
+BLOCK = 1 << 22  # bytes; large enough that what is done once for each block does not count
 
 
 class Window:
@@ -21,7 +23,7 @@ class Window:
         Bytes of `buffer` that are filled.
     """
 
-    def __init__(self, stream: BinaryIO, size: int = 1 << 21) -> None:
+    def __init__(self, stream: BinaryIO, size: int = BLOCK) -> None:
         self._stream = stream
         self.buffer = bytearray(size)
         self.end = 0

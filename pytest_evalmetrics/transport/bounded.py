@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, TypeVar
+import itertools
+from typing import TYPE_CHECKING, Generic, Self, TypeVar
 
 from pytest_evalmetrics.transport.errors import CallError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Iterator
+    from collections.abc import Awaitable, Callable, Iterable
 
 __all__ = ["run_bounded"]
 
@@ -53,51 +54,60 @@ async def run_bounded(
     """
     if parallelism < 1:
         raise ValueError(f"parallelism is {parallelism}, expected 1 or more")
-    source = iter(items)
-    count = 0
-    stopped = False  # the group cancels the others a moment later: they must pull nothing more
+    source = _Source(items)
 
     async def work(item: _Item) -> None:
-        nonlocal count, stopped
         try:
-            while not stopped:
-                count += 1
-                outcome: _Result | CallError
-                try:
-                    outcome = await call(item)
-                except CallError as error:
-                    outcome = error
-                on_done(item, outcome)
-                if stopped:
-                    return
+            while True:
+                on_done(item, await _outcome(call, item))
                 try:
                     item = next(source)
                 except StopIteration:
                     return
         except BaseException:
-            stopped = True
+            source.stop()  # the group cancels the others a moment later: they pull nothing more
             raise
 
     try:
         async with asyncio.TaskGroup() as group:
-            for item in _first(source, parallelism):
+            # as many tasks as there are items to begin with, and never more
+            for item in itertools.islice(source, parallelism):
                 group.create_task(work(item))
     except BaseExceptionGroup as errors:
         raise _leaf(errors) from None
     finally:
-        close = getattr(source, "close", None)
+        source.stop()
+    return source.pulled
+
+
+class _Source(Generic[_Item]):
+    """Items that many workers pull from, until they end or are stopped."""
+
+    def __init__(self, items: Iterable[_Item]) -> None:
+        self._items = iter(items)
+        self.pulled = 0
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> _Item:
+        item = next(self._items)
+        self.pulled += 1
+        return item
+
+    def stop(self) -> None:
+        """Give nothing more; close what the items came from, such as a file."""
+        close = getattr(self._items, "close", None)
+        self._items = iter(())
         if close is not None:
             close()
-    return count
 
 
-def _first(source: Iterator[_Item], most: int) -> Iterator[_Item]:
-    """Pull the first few: no task is made that would have nothing to do."""
-    for _ in range(most):
-        try:
-            yield next(source)
-        except StopIteration:
-            return
+async def _outcome(call: Callable[[_Item], Awaitable[_Result]], item: _Item) -> _Result | CallError:
+    try:
+        return await call(item)
+    except CallError as error:
+        return error
 
 
 def _leaf(error: BaseException) -> BaseException:

@@ -187,15 +187,14 @@ class Store:
             if not oldest:
                 break
             latest = oldest[-1][1]
-        self._db.execute("PRAGMA incremental_vacuum").fetchall()
+        self._shrink()
         return latest
 
     def clear(self) -> int:
         """Drop every answer and give the disk its space back; return how many there were."""
         with self._writing():
             count = self._db.execute("DELETE FROM answers").rowcount
-        self._db.execute("PRAGMA incremental_vacuum").fetchall()
-        self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        self._shrink()
         return count
 
     def totals(self) -> Totals:
@@ -207,6 +206,11 @@ class Store:
     def close(self) -> None:
         """Close the connection; the last one to close leaves a single file."""
         self._db.close()
+
+    def _shrink(self) -> None:
+        """Give free pages back to the disk."""
+        self._db.executescript("PRAGMA incremental_vacuum")  # execute() would stop at the first
+        self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -226,9 +230,13 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 
 def _open_readonly(path: Path) -> sqlite3.Connection:
-    """Open without writing a byte, also where the folder forbids the files that WAL needs."""
+    """Open an existing file for reading alone.
+
+    Not with mode=ro at first: the last one to close could not clear away the files of WAL.
+    The second try is for a folder in which they can't be made.
+    """
     uri = path.resolve().as_uri()
-    for options in ("mode=ro", "mode=ro&immutable=1"):
+    for options in ("mode=rw", "mode=ro&immutable=1"):
         db = sqlite3.connect(
             f"{uri}?{options}",
             uri=True,
@@ -237,6 +245,7 @@ def _open_readonly(path: Path) -> sqlite3.Connection:
             check_same_thread=False,
         )
         try:
+            db.execute("PRAGMA query_only = ON")
             with closing(db.execute("SELECT count(*) FROM sqlite_master")) as rows:
                 rows.fetchone()
         except sqlite3.OperationalError:

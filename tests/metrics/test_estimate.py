@@ -45,6 +45,7 @@ def custom(function: Any) -> BoundMetric:
     return BoundMetric(MetricName("custom"), Custom(function))
 
 
+FIRST_K = MetricOptions(pass_estimator="first_k")  # noqa: S106 - the "pass" of pass@k
 GRADED = [[0.2, 0.4], [0.9, 0.7], [0.5, 0.6], [0.1, 0.0], [1.0, 0.8]]
 
 
@@ -250,7 +251,7 @@ def test_a_custom_metric_that_does_not_vary_has_no_interval() -> None:
 
 def test_too_much_to_resample_is_said() -> None:
     calls = []
-    metric = custom(lambda tasks: calls.append(1) or 0.5)
+    metric = custom(lambda _: calls.append(1) or 0.5)
     found = of(metric, [[0.5] * 11] * 2000)
     assert found.interval is None
     assert "more than 20000 rollouts" in found.reason
@@ -290,7 +291,7 @@ def test_a_rates_interval_holds_it_and_lies_in_0_to_1(
     st.sampled_from(["mean_reward", "max@2", "mean/reward"]),
 )
 def test_a_means_interval_is_centred_on_it(tasks: list[list[float]], name: Any) -> None:
-    metric = Names(MetricOptions(pass_estimator="first_k")).bind(name)
+    metric = Names(FIRST_K).bind(name)
     found = of(metric, tasks)
     if found.interval is None:
         assert found.reason

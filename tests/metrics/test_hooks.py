@@ -47,13 +47,14 @@ def test_it_sees_one_list_per_task_with_one_mapping_per_rollout(
         integers=["tokens"],
         labels={"kind": ["x", "y", "y"]},
     )
+    names = ("_ng_task_index", "_ng_rollout_index", "kind", "reward", "tokens")
     assert rows_by_task(made) == [
-        [
-            {"_ng_task_index": "a", "_ng_rollout_index": 0, "kind": "x", "reward": 1.0, "tokens": 3},
-            {"_ng_task_index": "a", "_ng_rollout_index": 1, "kind": "y", "reward": None, "tokens": 4},
-        ],
-        [{"_ng_task_index": "b", "_ng_rollout_index": 0, "kind": "y", "reward": 0.0, "tokens": 5}],
-    ]  # fmt: skip
+        [dict(zip(names, row, strict=True)) for row in task]
+        for task in (
+            [("a", 0, "x", 1.0, 3), ("a", 1, "y", None, 4)],
+            [("b", 0, "y", 0.0, 5)],
+        )
+    ]
     tokens = rows_by_task(made)[0][0]["tokens"]
     assert type(tokens) is int
 
@@ -61,7 +62,7 @@ def test_it_sees_one_list_per_task_with_one_mapping_per_rollout(
 def test_what_it_gives_is_added_and_its_numbers_can_be_gated(
     planned: Callable[..., Plan], made: RolloutTable
 ) -> None:
-    def hook(tasks: list[list[float]]) -> list[dict[str, Any] | None]:
+    def hook(_: Any) -> list[dict[str, Any] | None]:
         return [None, {"pass@k": np.float64(0.25), "solved": 1}, {"curve": [0.1, {"k": None}]}]
 
     found = reduced(

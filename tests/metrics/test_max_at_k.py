@@ -11,7 +11,7 @@ from pytest_evalmetrics.errors import MetricError
 from pytest_evalmetrics.metrics.max_at_k import MaxAtK
 from pytest_evalmetrics.metrics.protocol import MetricOptions
 
-FIRST = MetricOptions(pass_estimator="first_k")
+FIRST = MetricOptions(pass_estimator="first_k")  # noqa: S106 - the "pass" of pass@k
 REWARD = st.floats(-10, 10)
 
 

@@ -1,13 +1,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
 from pytest_evalmetrics.errors import RegistryError
-from pytest_evalmetrics.metrics import pair
+from pytest_evalmetrics.metrics import Compared, Pairing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,13 +15,27 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.data import RolloutTable
     from pytest_evalmetrics.metrics import Plan
 
+    Planned = Callable[..., Plan]
+    Table = Callable[..., RolloutTable]
 
-def test_common_tasks_are_paired_by_their_ids(
-    planned: Callable[..., Plan], table: Callable[..., RolloutTable]
-) -> None:
+
+def pairing(
+    plan: Plan, baseline: RolloutTable, current: RolloutTable, expected: int = 0
+) -> Pairing:
+    wanted = np.maximum(np.diff(current.offsets), expected)
+    return Pairing(plan, current, baseline, wanted)
+
+
+def paired(plan: Plan, name: str, baseline: RolloutTable, current: RolloutTable) -> Compared:
+    both = pairing(plan, baseline, current)
+    return both.pair(both.metric(name))
+
+
+def test_common_tasks_are_paired_by_their_ids(planned: Planned, table: Table) -> None:
     baseline = table([[1, 1], [0, 1], [1, 0]], tasks=["a", "b", "c"])
     current = table([[0, 1], [0, 0], [1, 1]], tasks=["b", "c", "d"])
-    found = pair(planned(), "mean_reward", baseline, current)
+    compared = paired(planned(), "mean_reward", baseline, current)
+    found = compared.pair
     assert found.tasks == ("b", "c")
     assert found.baseline.tolist() == [0.5, 0.5]
     assert found.current.tolist() == [0.5, 0.0]
@@ -29,89 +43,118 @@ def test_common_tasks_are_paired_by_their_ids(
     assert found.rewards_baseline.to_lists() == [[0, 1], [1, 0]]
     assert found.rewards_current.to_lists() == [[0, 1], [0, 0]]
     assert found.difference is None  # it is the mean over tasks
-    assert not found.bounded
-    assert found.excluded == ()
+    assert (compared.added, compared.removed, found.excluded) == (("d",), ("a",), ())
+    assert compared.clusters is None
+
+
+def test_ids_compare_as_text(planned: Planned, table: Table) -> None:
+    baseline = table([[1], [0]], tasks=["10", "2"])
+    current = table([[0], [1]], tasks=[2, 10])
+    found = paired(planned(), "mean_reward", baseline, current).pair
+    assert found.tasks == (2, 10)
+    assert found.baseline.tolist() == [0, 1]
 
 
 def test_a_task_without_a_value_on_one_side_is_excluded_and_listed(
-    planned: Callable[..., Plan], table: Callable[..., RolloutTable]
+    planned: Planned, table: Table
 ) -> None:
     baseline = table([[1, 1], [0], [1, 0], [1, 1]], tasks=["a", "b", "c", "d"])
     current = table([[1, 1], [1, 1], [None, 1], [None, None]], tasks=["a", "b", "c", "d"])
-    found = pair(planned(), "pass@2", baseline, current)
+    found = paired(planned(), "pass@2", baseline, current).pair
     assert found.tasks == ("a",)
     assert found.excluded == ("b", "c", "d")
     assert found.bounded
-    assert pair(planned(), "mean_reward", baseline, current).excluded == ("d",)
-    custom = pair(planned(), "std/reward", baseline, current)
-    assert custom.excluded == ("d",)
+    for name in ("mean_reward", "std/reward"):
+        assert paired(planned(), name, baseline, current).pair.excluded == ("d",)
 
 
-def test_a_missing_reward_counts_as_the_benchmark_says_on_both_sides(
-    planned: Callable[..., Plan], table: Callable[..., RolloutTable]
+def test_a_missing_reward_counts_on_both_sides_as_the_benchmark_says(
+    planned: Planned, table: Table
 ) -> None:
-    made = planned(expect={"missing_reward": 0.0})
-    found = pair(made, "mean_reward", table([[1, None]]), table([[None, None]]))
-    assert (found.value_baseline, found.value_current) == (0.5, 0.0)
+    baseline, current = table([[1, 1], [1, None]]), table([[None, None], [None, 1]])
+    plan = planned(expect={"missing_reward": 0.0})
+    found = paired(plan, "mean_reward", baseline, current).pair
+    assert (found.value_baseline, found.value_current) == (0.75, 0.25)
+    both = pairing(plan, baseline, current)
+    assert both.missing(both.metric("mean_reward")) == 0.0
+    assert both.pair_at_worst(both.metric("mean_reward"), higher_is_better=True) is None
 
 
-def test_nothing_in_common_has_no_value(
-    planned: Callable[..., Plan], table: Callable[..., RolloutTable]
-) -> None:
-    for name in ("mean_reward", "pass_rate", "median", "std/reward"):
-        found = pair(planned(), name, table([[1]], tasks=["a"]), table([[1]], tasks=["b"]))
-        assert found.tasks == ()
-        assert math.isnan(found.value_baseline)
-        assert math.isnan(found.value_current)
+def test_what_is_missing_at_its_worst(planned: Planned, table: Table) -> None:
+    baseline, current = table([[1, None], [0, 0]]), table([[1], [None, 0]])
+    both = pairing(planned(), baseline, current, expected=2)
+    metric = both.metric("mean_reward")
+    assert both.missing(metric) == 0.5
+    up = both.pair_at_worst(metric, higher_is_better=True)
+    assert up is not None
+    assert (up.pair.baseline.tolist(), up.pair.current.tolist()) == ([1, 0], [0.5, 0])
+    down = both.pair_at_worst(metric, higher_is_better=False)
+    assert down is not None
+    assert (down.pair.baseline.tolist(), down.pair.current.tolist()) == ([0.5, 0], [1, 0.5])
 
 
-@pytest.mark.parametrize("name", ["pass_rate", "median", "worst_task", "max/reward", "std/reward"])
+def test_nothing_missing_has_no_worst(planned: Planned, table: Table) -> None:
+    both = pairing(planned(), table([[1]]), table([[0]]))
+    assert both.pair_at_worst(both.metric("mean_reward"), higher_is_better=True) is None
+
+
+@pytest.mark.parametrize("name", ["mean_reward", "pass_rate", "median", "std/reward"])
+def test_nothing_in_common_has_no_value(planned: Planned, table: Table, name: str) -> None:
+    found = paired(planned(), name, table([[1]], tasks=["a"]), table([[1]], tasks=["b"]))
+    assert found.pair.tasks == ()
+    assert math.isnan(found.pair.value_baseline)
+    assert math.isnan(found.pair.value_current)
+    assert (found.added, found.removed) == (("b",), ("a",))
+
+
+@pytest.mark.parametrize("name", ["median", "worst_task", "max/reward", "std/reward"])
 def test_what_is_no_mean_over_tasks_can_be_resampled(
-    planned: Callable[..., Plan], table: Callable[..., RolloutTable], name: str
+    planned: Planned, table: Table, name: str
 ) -> None:
-    baseline = table([[1, 1, 0], [0, 1], [1, 0]])
-    current = table([[0, 1], [0, 0], [1, 1, 0, 0]])
-    found = pair(planned(), name, baseline, current)
-    whole = found.difference(np.arange(3))
-    assert whole == pytest.approx(found.value_baseline - found.value_current, abs=1e-12)
-    twice = found.difference(np.array([0, 0, 2]))
-    again = pair(
-        planned(),
-        name,
-        table([[1, 1, 0], [1, 1, 0], [1, 0]]),
-        table([[0, 1], [0, 1], [1, 1, 0, 0]]),
+    first = [[1, 1, 0], [0, 1], [1, 0]]
+    second = [[0, 1], [0, 0], [1, 1, 0, 0]]
+    found = paired(planned(), name, table(first), table(second)).pair
+    everything = found.value_baseline - found.value_current
+    assert found.difference(np.arange(3)) == pytest.approx(everything, abs=1e-12)
+    picked = [0, 0, 2]
+    again = paired(
+        planned(), name, table([first[i] for i in picked]), table([second[i] for i in picked])
+    ).pair
+    assert found.difference(np.array(picked)) == pytest.approx(
+        again.value_baseline - again.value_current, abs=1e-12
     )
-    assert twice == pytest.approx(again.value_baseline - again.value_current, abs=1e-12)
-
-
-def test_a_pooled_rate_with_equal_counts_is_a_mean_over_tasks(
-    planned: Callable[..., Plan], table: Callable[..., RolloutTable]
-) -> None:
-    found = pair(planned(), "pass_rate", table([[1, 0], [1, 1]]), table([[1, 0, 0], [0, 1, 1]]))
-    assert found.difference is None
-    assert found.baseline.mean() == found.value_baseline == 0.75
 
 
 def test_a_metric_that_can_not_be_split_has_no_values_by_task(
-    planned: Callable[..., Plan], table: Callable[..., RolloutTable]
+    planned: Planned, table: Table
 ) -> None:
-    found = pair(planned(), "std/reward", table([[1], [0]]), table([[1], [1]]))
+    found = paired(planned(), "std/reward", table([[1], [0]]), table([[1], [1]])).pair
     assert found.baseline is None
     assert found.current is None
     assert found.value_current == 0.0
 
 
-def test_breakdowns_and_other_scores_can_be_paired(
-    planned: Callable[..., Plan], table: Callable[..., RolloutTable]
+def test_in_a_comparison_of_a_pooled_rate_each_task_weighs_the_same(
+    planned: Planned, table: Table
 ) -> None:
-    sides = [table([[1], [0]], accuracy=[a, 1], labels={"level": ["e", "h"]}) for a in (0.25, 0.75)]
-    found = pair(planned(), "mean_reward/accuracy[level=e]", *sides)
-    assert found.name == "mean_reward/accuracy[level=e]"
-    assert (found.tasks, found.value_baseline, found.value_current) == ((0,), 0.25, 0.75)
+    found = paired(planned(), "pass_rate", table([[1, 1, 1], [0]]), table([[1], [0]])).pair
+    assert found.difference is None
+    assert (found.value_baseline, found.value_current) == (0.5, 0.5)
 
 
-def test_an_unknown_metric_is_an_error(
-    planned: Callable[..., Plan], table: Callable[..., RolloutTable]
-) -> None:
+def test_breakdowns_clusters_and_other_scores(planned: Planned, table: Table) -> None:
+    labels: dict[str, Any] = {"level": ["e", "h", "e"], "repo": ["r", "s", "s"]}
+    baseline = table([[1], [0], [0]], accuracy=[0.25, 1, 0.5])
+    current = table([[1], [0], [0]], accuracy=[0.75, 1, 0.5], labels=labels)
+    # the baseline keeps no labels: those of the run's tasks are its tasks'
+    found = paired(planned(cluster="repo"), "mean_reward/accuracy[level=e]", baseline, current)
+    assert found.pair.name == "mean_reward/accuracy[level=e]"
+    assert found.pair.tasks == (0, 2)
+    assert found.pair.baseline.tolist() == [0.25, 0.5]
+    assert found.pair.current.tolist() == [0.75, 0.5]
+    assert found.clusters.tolist() == [0, 1]
+
+
+def test_an_unknown_metric_is_an_error(planned: Planned, table: Table) -> None:
     with pytest.raises(RegistryError, match="did you mean 'mean_reward'"):
-        pair(planned(), "mean_rewrd", table([[1]]), table([[1]]))
+        pairing(planned(), table([[1]]), table([[1]])).metric("mean_rewrd")

@@ -40,7 +40,11 @@ SERVER = Path(__file__).parents[1] / "transport" / "server.py"
 
 def row(index: int) -> dict[str, object]:
     """Make a row of some 300 bytes."""
-    return {"id": index, "reference": "The capital is Paris. " * 5, "output": f"Paris {index} " * 10}
+    return {
+        "id": index,
+        "reference": "The capital is Paris. " * 5,
+        "output": f"Paris {index} " * 10,
+    }
 
 
 async def bare(url: str) -> None:
@@ -93,7 +97,7 @@ def peak_mib() -> float:
 
 def main() -> None:
     """Measure and print."""
-    server = subprocess.Popen([sys.executable, str(SERVER)], stdout=subprocess.PIPE, text=True)  # noqa: S603 - ours
+    server = subprocess.Popen([sys.executable, str(SERVER)], stdout=subprocess.PIPE, text=True)
     url = f"http://127.0.0.1:{server.stdout.readline().strip()}/ok?latency={LATENCY_S}"
     bares, fulls, again = [], [], []
     try:

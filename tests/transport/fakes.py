@@ -35,7 +35,9 @@ class FakeTime:
 
 
 def ok(body: Any = None, **headers: str) -> RawResponse:
-    return RawResponse(200, JSON | headers, json.dumps({"score": 1.0} if body is None else body).encode())
+    return RawResponse(
+        200, JSON | headers, json.dumps({"score": 1.0} if body is None else body).encode()
+    )
 
 
 def status(code: int, said: str = "", **headers: str) -> RawResponse:

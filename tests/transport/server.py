@@ -27,7 +27,9 @@ class Seen:
         self.connections = 0
 
 
-def reply(status: int, body: bytes, content_type: str | None = "application/json", **headers: str) -> bytes:
+def reply(
+    status: int, body: bytes, content_type: str | None = "application/json", **headers: str
+) -> bytes:
     lines = [f"HTTP/1.1 {status} Reason", f"Content-Length: {len(body)}"]
     if content_type:
         lines.append(f"Content-Type: {content_type}")
@@ -40,7 +42,11 @@ def as_json(value: object) -> bytes:
 
 
 async def answer(
-    path: str, query: dict[str, str], headers: dict[str, str], body: bytes, seen: Seen,
+    path: str,
+    query: dict[str, str],
+    headers: dict[str, str],
+    body: bytes,
+    seen: Seen,
     writer: asyncio.StreamWriter,
 ) -> bytes | None:
     """Give the answer; None where the connection is to be closed."""
@@ -50,8 +56,20 @@ async def answer(
             return as_json({"score": 1.0, "n": seen.paths["/ok"]})
         case "/echo":
             sent = json.loads(body) if body else None
-            return as_json({"sent": sent, "text": body.decode(), "authorization": headers.get("authorization"),
-                            "type": headers.get("content-type")})
+            return as_json(
+                {
+                    "sent": sent,
+                    "text": body.decode(),
+                    "authorization": headers.get("authorization"),
+                    "type": headers.get("content-type"),
+                }
+            )
+        case "/cookie":
+            return reply(
+                200,
+                json.dumps({"cookie": headers.get("cookie")}).encode(),
+                Set_Cookie="a=b; Path=/",
+            )
         case "/flaky":  # the first `times` attempts with the same body fail
             tried = seen.tries[body.decode()] = seen.tries.get(body.decode(), 0) + 1
             if tried > int(query.get("times", 1)):
@@ -59,7 +77,9 @@ async def answer(
             if query.get("status") == "close":
                 return None
             extra = {"Retry_After": query["retry_after"]} if "retry_after" in query else {}
-            return reply(int(query.get("status", 503)), b'{"error": {"message": "busy now"}}', **extra)
+            return reply(
+                int(query.get("status", 503)), b'{"error": {"message": "busy now"}}', **extra
+            )
         case "/busy":  # bears only so many at once
             await asyncio.sleep(float(query.get("latency", 0.005)))
             if seen.in_flight > int(query["bears"]):
@@ -89,7 +109,9 @@ async def answer(
         case "/close":
             return None
         case "/drip":
-            writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n")
+            writer.write(
+                b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n"
+            )
             for _ in range(1000):
                 writer.write(b" ")
                 await writer.drain()
@@ -106,7 +128,9 @@ async def answer(
             else:
                 writer.write((head + f"Content-Length: {size}\r\n\r\n").encode())
             for _ in range(0, size, 65536):
-                writer.write(b"10000\r\n" + b" " * 65536 + b"\r\n" if "chunked" in query else b" " * 65536)
+                writer.write(
+                    b"10000\r\n" + b" " * 65536 + b"\r\n" if "chunked" in query else b" " * 65536
+                )
                 await writer.drain()
             if "chunked" in query:
                 writer.write(b"0\r\n\r\n")
@@ -117,8 +141,13 @@ async def answer(
             packed = gzip.compress(b" " * int(query["bytes"]) + b"1")
             return reply(200, packed, Content_Encoding="gzip")
         case "/seen":
-            return as_json({"paths": seen.paths, "most_in_flight": seen.most_in_flight,
-                            "connections": seen.connections})
+            return as_json(
+                {
+                    "paths": seen.paths,
+                    "most_in_flight": seen.most_in_flight,
+                    "connections": seen.connections,
+                }
+            )
     return reply(404, b'{"error": "no such path"}')
 
 
@@ -126,10 +155,16 @@ async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, seen
     seen.connections += 1
     try:
         while True:
-            head = await reader.readuntil(b"\r\n\r\n")
+            start = await reader.readexactly(1)
+            if start == b"\x16":  # TLS says hello: answered as others do who speak none
+                writer.write(reply(400, b""))
+                break
+            head = start + await reader.readuntil(b"\r\n\r\n")
             first, *lines = head.decode("latin-1").split("\r\n")
             _method, target, _version = first.split(" ")
-            headers = {k.lower(): v.strip() for k, _, v in (line.partition(":") for line in lines if line)}
+            headers = {
+                k.lower(): v.strip() for k, _, v in (line.partition(":") for line in lines if line)
+            }
             body = await reader.readexactly(int(headers.get("content-length", 0)))
             parts = urlsplit(target)
             seen.paths[parts.path] = seen.paths.get(parts.path, 0) + 1
@@ -137,7 +172,12 @@ async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, seen
             seen.most_in_flight = max(seen.most_in_flight, seen.in_flight)
             try:
                 out = await answer(
-                    parts.path, dict(parse_qsl(parts.query, keep_blank_values=True)), headers, body, seen, writer
+                    parts.path,
+                    dict(parse_qsl(parts.query, keep_blank_values=True)),
+                    headers,
+                    body,
+                    seen,
+                    writer,
                 )
             finally:
                 seen.in_flight -= 1
@@ -156,7 +196,11 @@ async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, seen
 async def main(port: int) -> None:
     seen = Seen()
     server = await asyncio.start_server(
-        lambda reader, writer: serve(reader, writer, seen), "127.0.0.1", port, backlog=512, limit=2**24
+        lambda reader, writer: serve(reader, writer, seen),
+        "127.0.0.1",
+        port,
+        backlog=512,
+        limit=2**24,
     )
     print(server.sockets[0].getsockname()[1], flush=True)  # noqa: T201 - how its starter learns it
     async with server:

@@ -1,35 +1,40 @@
 from __future__ import annotations
 
 import asyncio
+from typing import TYPE_CHECKING, Any, Never
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from pytest_evalmetrics.transport import CallError, EndpointError, run_bounded
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
-def collect(call, items, parallelism):
+
+def collect(call: Any, items: Any, parallelism: Any) -> Any:
     """Run, and return the outcomes by item, the order, and the count."""
     order = []
 
-    async def main():
+    async def main() -> Any:
         return await run_bounded(call, items, parallelism, lambda i, o: order.append((i, o)))
 
     return asyncio.run(main()), order
 
 
 @given(st.lists(st.integers(0, 5), max_size=40), st.integers(1, 12))
-def test_every_item_is_called_once_and_few_are_in_memory(delays, parallelism):
+def test_every_item_is_called_once_and_few_are_in_memory(delays: Any, parallelism: Any) -> None:
     pulled = ended = most = most_tasks = 0
 
-    def items():
+    def items() -> Iterator[Any]:
         nonlocal pulled, most
         for pair in enumerate(delays):
             pulled += 1
             most = max(most, pulled - ended)
             yield pair
 
-    async def call(pair):
+    async def call(pair: Any) -> Any:
         nonlocal most_tasks
         most_tasks = max(most_tasks, len(asyncio.all_tasks()) - 1)
         for _ in range(pair[1]):
@@ -38,7 +43,7 @@ def test_every_item_is_called_once_and_few_are_in_memory(delays, parallelism):
 
     outcomes = {}
 
-    def done(pair, outcome):
+    def done(pair: Any, outcome: Any) -> None:
         nonlocal ended
         ended += 1
         outcomes[pair[0]] = outcome
@@ -50,17 +55,17 @@ def test_every_item_is_called_once_and_few_are_in_memory(delays, parallelism):
     assert most_tasks <= min(parallelism, len(delays))
 
 
-def test_an_endless_source_is_pulled_only_as_far_as_needed():
+def test_an_endless_source_is_pulled_only_as_far_as_needed() -> None:
     pulled = []
 
-    def endless():
+    def endless() -> Iterator[int]:
         n = 0
         while True:
             pulled.append(n)
             yield n
             n += 1
 
-    async def call(n):
+    async def call(n: int) -> None:
         await asyncio.sleep(0)
         if n == 20:
             raise EndpointError("404")
@@ -70,8 +75,8 @@ def test_an_endless_source_is_pulled_only_as_far_as_needed():
     assert len(pulled) <= 24
 
 
-def test_outcomes_come_in_the_order_of_completion():
-    async def call(n):
+def test_outcomes_come_in_the_order_of_completion() -> None:
+    async def call(n: int) -> Any:
         for _ in range(10 - n):
             await asyncio.sleep(0)
         return n
@@ -80,8 +85,8 @@ def test_outcomes_come_in_the_order_of_completion():
     assert [item for item, _ in order] == [4, 3, 2, 1, 0]
 
 
-def test_a_failed_row_is_an_outcome_and_the_others_go_on():
-    async def call(n):
+def test_a_failed_row_is_an_outcome_and_the_others_go_on() -> None:
+    async def call(n: int) -> Any:
         if n == 1:
             raise CallError("timeout", "late", row="row 1")
         return n
@@ -96,28 +101,28 @@ def test_a_failed_row_is_an_outcome_and_the_others_go_on():
 class Watched:
     """A source that tells whether it was closed, and calls that tell how they ended."""
 
-    def __init__(self, n=100):
+    def __init__(self, n: int = 100) -> None:
         self.closed = False
         self.ended = []
         self.n = n
 
-    def items(self):
+    def items(self) -> Iterator[Any]:
         try:
             yield from range(self.n)
         finally:
             self.closed = True
 
-    async def hang(self, n):
+    async def hang(self, n: int) -> None:
         try:
             await asyncio.sleep(3600)
         finally:
             self.ended.append(n)
 
 
-def test_a_fatal_error_stops_all_the_others_and_comes_out_alone():
+def test_a_fatal_error_stops_all_the_others_and_comes_out_alone() -> None:
     watched = Watched()
 
-    async def call(n):
+    async def call(n: int) -> None:
         if n == 3:
             raise EndpointError("401: no")
         await watched.hang(n)
@@ -128,20 +133,20 @@ def test_a_fatal_error_stops_all_the_others_and_comes_out_alone():
     assert watched.closed
 
 
-def test_an_error_of_the_source_or_the_taker_stops_them_too():
+def test_an_error_of_the_source_or_the_taker_stops_them_too() -> None:
     watched = Watched()
 
-    def broken():
+    def broken() -> Iterator[int]:
         yield 0
         raise OSError("the file ended badly")
 
     with pytest.raises(OSError, match="ended badly"):
         collect(watched.hang, broken(), 4)
 
-    async def call(n):
+    async def call(n: int) -> Any:
         return n
 
-    def done(_item, _outcome):
+    def done(_item: Any, _outcome: Any) -> Never:
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
@@ -149,10 +154,10 @@ def test_an_error_of_the_source_or_the_taker_stops_them_too():
     assert watched.closed
 
 
-def test_cancelling_it_cancels_the_calls_and_closes_the_source():
+def test_cancelling_it_cancels_the_calls_and_closes_the_source() -> None:
     watched = Watched()
 
-    async def main():
+    async def main() -> None:
         task = asyncio.ensure_future(run_bounded(watched.hang, watched.items(), 4, lambda *_: None))
         await asyncio.sleep(0)
         await asyncio.sleep(0)
@@ -165,7 +170,15 @@ def test_cancelling_it_cancels_the_calls_and_closes_the_source():
     assert watched.closed
 
 
-def test_nothing_to_do_and_nobody_to_do_it():
+def test_a_stop_iteration_that_slips_out_of_the_taker_ends_nothing_silently() -> None:
+    async def call(n: int) -> Any:
+        return n
+
+    with pytest.raises(RuntimeError, match="StopIteration"):
+        asyncio.run(run_bounded(call, range(10), 2, lambda *_: next(iter(()))))
+
+
+def test_nothing_to_do_and_nobody_to_do_it() -> None:
     assert collect(None, [], 3) == (0, [])
     with pytest.raises(ValueError, match="parallelism is 0, expected 1 or more"):
         collect(None, [], 0)

@@ -1,18 +1,20 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
-from pytest_evalmetrics.transport.limits import AdaptiveLimit
 from transport.fakes import FakeTime
 
+from pytest_evalmetrics.transport.limits import AdaptiveLimit
 
-def make(ceiling=8):
+
+def make(ceiling: Any = 8) -> tuple[AdaptiveLimit, FakeTime]:
     time = FakeTime()
     return AdaptiveLimit(ceiling, time.clock), time
 
 
-def test_it_starts_at_the_ceiling_and_is_halved_down_to_one():
+def test_it_starts_at_the_ceiling_and_is_halved_down_to_one() -> None:
     limit, _ = make(8)
     seen = []
     for round_ in range(5):
@@ -21,8 +23,8 @@ def test_it_starts_at_the_ceiling_and_is_halved_down_to_one():
     assert seen == [4, 2, 1, 1, 1]
 
 
-def test_what_was_sent_before_a_halving_does_not_halve_again():
-    async def storm():
+def test_what_was_sent_before_a_halving_does_not_halve_again() -> None:
+    async def storm() -> Any:
         limit, _ = make(8)
         rounds = [await limit.acquire() for _ in range(8)]
         for sent_in in rounds:
@@ -33,7 +35,7 @@ def test_what_was_sent_before_a_halving_does_not_halve_again():
     assert asyncio.run(storm()) == 4
 
 
-def test_it_grows_by_one_for_a_round_of_successes_and_not_over_the_ceiling():
+def test_it_grows_by_one_for_a_round_of_successes_and_not_over_the_ceiling() -> None:
     limit, _ = make(8)
     limit.overloaded(0)
     for _ in range(4):
@@ -44,7 +46,7 @@ def test_it_grows_by_one_for_a_round_of_successes_and_not_over_the_ceiling():
     assert limit.limit == 8
 
 
-def test_a_later_benchmark_may_raise_the_ceiling_but_not_lower_it():
+def test_a_later_benchmark_may_raise_the_ceiling_but_not_lower_it() -> None:
     limit, _ = make(4)
     limit.allow(2)
     assert (limit.ceiling, limit.limit) == (4, 4)
@@ -52,12 +54,12 @@ def test_a_later_benchmark_may_raise_the_ceiling_but_not_lower_it():
     assert (limit.ceiling, limit.limit) == (6, 6)
 
 
-def test_no_more_are_in_flight_than_it_says_and_all_get_through():
-    async def crowd():
+def test_no_more_are_in_flight_than_it_says_and_all_get_through() -> None:
+    async def crowd() -> Any:
         limit, _ = make(3)
         most = done = 0
 
-        async def one(n):
+        async def one(n: int) -> None:
             nonlocal most, done
             sent_in = await limit.acquire()
             most = max(most, limit.in_flight)
@@ -76,8 +78,8 @@ def test_no_more_are_in_flight_than_it_says_and_all_get_through():
     assert asyncio.run(crowd()) == (3, 200, 0)
 
 
-def test_one_who_leaves_the_queue_passes_his_place_on():
-    async def queue():
+def test_one_who_leaves_the_queue_passes_his_place_on() -> None:
+    async def queue() -> Any:
         limit, _ = make(1)
         await limit.acquire()
         first, second = (asyncio.ensure_future(limit.acquire()) for _ in range(2))
@@ -90,8 +92,8 @@ def test_one_who_leaves_the_queue_passes_his_place_on():
     assert asyncio.run(queue()) == (True, True, 1)
 
 
-def test_one_who_leaves_the_queue_early_is_not_waited_for():
-    async def queue():
+def test_one_who_leaves_the_queue_early_is_not_waited_for() -> None:
+    async def queue() -> Any:
         limit, _ = make(1)
         await limit.acquire()
         first, second = (asyncio.ensure_future(limit.acquire()) for _ in range(2))
@@ -105,8 +107,8 @@ def test_one_who_leaves_the_queue_early_is_not_waited_for():
     assert asyncio.run(queue())
 
 
-def test_an_endpoint_that_asks_for_a_pause_gets_it_from_everybody():
-    async def pause():
+def test_an_endpoint_that_asks_for_a_pause_gets_it_from_everybody() -> None:
+    async def pause() -> Any:
         limit, time = make(4)
         limit.overloaded(0, pause_s=7.0)
         limit.overloaded(0, pause_s=2.0)  # a shorter one does not shorten it
@@ -118,9 +120,12 @@ def test_an_endpoint_that_asks_for_a_pause_gets_it_from_everybody():
 
 
 @pytest.mark.parametrize(
-    ("calls", "apart", "gone"), [(7, 100.0, False), (100, 0.1, False), (8, 4.2, False), (8, 4.3, True)]
+    ("calls", "apart", "gone"),
+    [(7, 100.0, False), (100, 0.1, False), (8, 4.2, False), (8, 4.3, True)],
 )
-def test_it_is_gone_after_eight_calls_and_thirty_seconds_without_any_answer(calls, apart, gone):
+def test_it_is_gone_after_eight_calls_and_thirty_seconds_without_any_answer(
+    calls: Any, apart: Any, gone: Any
+) -> None:
     limit, time = make()
     verdicts = []
     for _ in range(calls):
@@ -130,7 +135,7 @@ def test_it_is_gone_after_eight_calls_and_thirty_seconds_without_any_answer(call
     assert not any(verdicts[:-1])
 
 
-def test_any_answer_shows_that_it_is_there():
+def test_any_answer_shows_that_it_is_there() -> None:
     limit, time = make()
     for _ in range(100):
         assert not limit.is_gone()

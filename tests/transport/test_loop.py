@@ -3,33 +3,38 @@ from __future__ import annotations
 import _thread
 import asyncio
 import threading
+from typing import TYPE_CHECKING, Any, Never
 
 import pytest
+
 from pytest_evalmetrics.transport.loop import LoopThread
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 @pytest.fixture
-def loop():
+def loop() -> Iterator[LoopThread]:
     loop = LoopThread()
     yield loop
     loop.close()
 
 
-async def where():
+async def where() -> Any:
     return asyncio.get_running_loop(), threading.current_thread()
 
 
-def test_it_is_one_loop_in_a_thread_of_its_own(loop):
+def test_it_is_one_loop_in_a_thread_of_its_own(loop: LoopThread) -> None:
     first, second = loop.run(where()), loop.run(where())
     assert first == second
     assert first[1] is not threading.current_thread()
 
 
-def test_results_and_errors_come_back(loop):
-    async def fail():
+def test_results_and_errors_come_back(loop: LoopThread) -> None:
+    async def fail() -> Never:
         raise ZeroDivisionError("by the coroutine")
 
-    async def late():
+    async def late() -> Never:
         raise TimeoutError("the coroutine's own")
 
     assert loop.run(asyncio.sleep(0, "result")) == "result"
@@ -39,25 +44,27 @@ def test_results_and_errors_come_back(loop):
         loop.run(late())
 
 
-def test_it_works_where_a_loop_runs_already(loop):
-    async def main():
+def test_it_works_where_a_loop_runs_already(loop: LoopThread) -> None:
+    async def main() -> Any:
         return loop.run(asyncio.sleep(0, "result"))
 
     assert asyncio.run(main()) == "result"
 
 
-def test_its_own_thread_is_told_to_await(loop):
-    async def nested():
+def test_its_own_thread_is_told_to_await(loop: LoopThread) -> None:
+    async def nested() -> None:
         loop.run(asyncio.sleep(0))
 
     with pytest.raises(RuntimeError, match="await instead"):
         loop.run(nested())
 
 
-def test_ctrl_c_cancels_the_coroutine_waits_for_its_end_and_the_loop_lives_on(loop):
+def test_ctrl_c_cancels_the_coroutine_waits_for_its_end_and_the_loop_lives_on(
+    loop: LoopThread,
+) -> None:
     ended = threading.Event()
 
-    async def hang():
+    async def hang() -> None:
         _thread.interrupt_main()
         try:
             await asyncio.sleep(3600)
@@ -71,12 +78,12 @@ def test_ctrl_c_cancels_the_coroutine_waits_for_its_end_and_the_loop_lives_on(lo
     assert loop.run(asyncio.sleep(0, "alive")) == "alive"
 
 
-def test_closing_ends_what_still_runs_and_the_thread():
+def test_closing_ends_what_still_runs_and_the_thread() -> None:
     loop = LoopThread()
     ended = threading.Event()
 
-    async def leave_behind():
-        async def hang():
+    async def leave_behind() -> Any:
+        async def hang() -> None:
             try:
                 await asyncio.sleep(3600)
             finally:

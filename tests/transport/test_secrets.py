@@ -5,11 +5,13 @@ import json
 import pickle
 import string
 import traceback
+from typing import Any
 from urllib.parse import quote, quote_plus
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from pytest_evalmetrics.transport import Secret, SecretError, find_secret, redact
 from pytest_evalmetrics.transport.secrets import holds_secret, variables_tried
 
@@ -24,11 +26,11 @@ VALUE = "sk-s3cr3t/with+more=="
         ("MY_KEY", ("MY_KEY",)),
     ],
 )
-def test_a_name_stands_for_up_to_three_variables(name, tried):
+def test_a_name_stands_for_up_to_three_variables(name: str, tried: Any) -> None:
     assert variables_tried(name) == tried
 
 
-def test_the_first_of_them_that_is_set_wins():
+def test_the_first_of_them_that_is_set_wins() -> None:
     environ = {"a-b": "exact", "A-B": "upper", "A_B": "underscores"}
     found = []
     for _ in range(3):
@@ -38,12 +40,12 @@ def test_the_first_of_them_that_is_set_wins():
     assert found == [("a-b", "exact"), ("A-B", "upper"), ("A_B", "underscores")]
 
 
-def test_the_process_environment_is_the_default(monkeypatch):
+def test_the_process_environment_is_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_REMOTE_API_KEY", VALUE)
     assert find_secret("my-remote-api-key").reveal() == VALUE
 
 
-def test_a_missing_one_names_the_variables_and_no_value():
+def test_a_missing_one_names_the_variables_and_no_value() -> None:
     with pytest.raises(SecretError) as error:
         find_secret("my-key", {"OTHER": VALUE, "MY-KEY": "  "})
     text = str(error.value)
@@ -52,38 +54,47 @@ def test_a_missing_one_names_the_variables_and_no_value():
     assert VALUE not in text
 
 
-def test_white_space_around_it_is_not_part_of_it():
+def test_white_space_around_it_is_not_part_of_it() -> None:
     assert find_secret("k", {"k": f" {VALUE}\r\n"}).reveal() == VALUE
 
 
 @pytest.mark.parametrize("value", ["abc\ndef", "abc\x00", "schlüssel"])
-def test_what_no_header_can_hold_is_refused_without_being_shown(value):
+def test_what_no_header_can_hold_is_refused_without_being_shown(value: str) -> None:
     with pytest.raises(SecretError, match="the environment variable k holds a character") as error:
         find_secret("k", {"k": value})
     assert value not in str(error.value)
 
 
-def test_it_is_never_shown():
+def test_it_is_never_shown() -> None:
     secret = Secret("my-key", "MY_KEY", VALUE)
-    shown = [repr(secret), str(secret), f"{secret}", f"{secret!r:>40}", "%s" % secret, repr({1: [secret]})]  # noqa: UP031 - each way
+    shown = [
+        repr(secret),
+        str(secret),
+        f"{secret}",
+        f"{secret!r:>40}",
+        "%s" % secret,
+        repr({1: [secret]}),
+    ]
     try:
         raise ValueError(secret)
     except ValueError as error:
         shown.extend(traceback.format_exception(error))
-        shown.extend(traceback.TracebackException.from_exception(error, capture_locals=True).format())
+        shown.extend(
+            traceback.TracebackException.from_exception(error, capture_locals=True).format()
+        )
     own = [text for text in shown if "VALUE" not in text]  # this test's own source line
     assert own
     assert not [text for text in own if VALUE in text and "VALUE = " not in text]
     assert "my-key" in repr(secret)
 
 
-def test_it_does_not_leave_the_process():
+def test_it_does_not_leave_the_process() -> None:
     for leave in (pickle.dumps, copy.copy, copy.deepcopy):
         with pytest.raises(TypeError, match="not written"):
             leave(Secret("k", "K", VALUE))
 
 
-def test_equality_and_hash_are_by_value():
+def test_equality_and_hash_are_by_value() -> None:
     assert Secret("k", "K", "a" * 8) == Secret("k", "other", "a" * 8)
     assert Secret("k", "K", "a" * 8) != Secret("k", "K", "b" * 8)
     assert Secret("k", "K", "a") != "a"
@@ -91,13 +102,13 @@ def test_equality_and_hash_are_by_value():
 
 
 @given(
-    st.text(st.sampled_from(string.ascii_letters + string.digits + '-_/+="\\ %'), min_size=4).filter(
-        lambda v: not set(v) <= set("*")
-    ),
+    st.text(
+        st.sampled_from(string.ascii_letters + string.digits + '-_/+="\\ %'), min_size=4
+    ).filter(lambda v: not set(v) <= set("*")),
     st.text(max_size=20),
     st.text(max_size=20),
 )
-def test_no_way_of_writing_it_survives(value, before, after):
+def test_no_way_of_writing_it_survives(value: str, before: str, after: str) -> None:
     secret = Secret("k", "K", value)
     for form in (value, json.dumps(value)[1:-1], quote(value, safe=""), quote_plus(value)):
         if form in before + after:
@@ -109,13 +120,13 @@ def test_no_way_of_writing_it_survives(value, before, after):
         assert "***" in hidden
 
 
-def test_several_are_hidden_and_the_rest_stays():
+def test_several_are_hidden_and_the_rest_stays() -> None:
     secrets = [Secret("a", "A", "alpha-key"), Secret("b", "B", "beta-key")]
     assert redact("x alpha-key y beta-key z", secrets) == "x *** y *** z"
     assert redact("nothing here", secrets) == "nothing here"
 
 
-def test_a_placeholder_is_hidden_in_messages_but_not_seen_in_answers():
+def test_a_placeholder_is_hidden_in_messages_but_not_seen_in_answers() -> None:
     placeholder = Secret("k", "K", "none")
     assert redact("key none", [placeholder]) == "key ***"
     assert not holds_secret('{"text": "none of these"}', [placeholder])

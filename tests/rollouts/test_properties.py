@@ -1,0 +1,166 @@
+"""Laws: however rows are written and cut into blocks, the table is the plain reading's."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rollouts.reference import plain, read
+
+from pytest_evalmetrics.rollouts import Request, load
+from pytest_evalmetrics.rollouts.files import find_files
+from pytest_evalmetrics.rollouts.json_array import JsonArray
+from pytest_evalmetrics.rollouts.json_lines import JsonLines
+from pytest_evalmetrics.rollouts.source import open_source
+from pytest_evalmetrics.rollouts.table import TableBuilder
+from pytest_evalmetrics.spec import FieldMap, RolloutsSpec
+
+if TYPE_CHECKING:
+    from pytest_evalmetrics.data import RolloutTable
+
+text = st.text(max_size=8) | st.sampled_from(
+    [
+        "",
+        '"',
+        "\\",
+        "\n",
+        'a "quoted" {brace} \\',
+        "é",
+        "数",
+        "😀",
+        "\ud800",
+        "1",
+        "null",
+        "x" * 300,
+    ]
+)
+numbers = (
+    st.integers(-3, 3)
+    | st.integers()
+    | st.integers(min_value=10**300, max_value=10**310)
+    | st.floats()
+    | st.booleans()
+)
+anything = st.recursive(
+    st.none() | numbers | text,
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["0", "x", "a.b", "k"]), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+keys = st.sampled_from(
+    ["reward", "a", "b.c", "b", "_hidden", "é", 'q"uote', "tokens", "long", "choices"]
+)
+usage = (
+    st.none()
+    | text
+    | st.dictionaries(
+        st.sampled_from(["tokens", "a", "_x", "details", "total"]), numbers | anything, max_size=3
+    )
+)
+mostly_numbers = st.one_of(numbers, numbers, anything)
+
+
+@st.composite
+def rows_of(draw: st.DrawFn, *, many: bool) -> list[dict[str, Any]]:
+    """Rows with a task, and with a sample index or none."""
+    shapes = draw(
+        st.lists(
+            st.fixed_dictionaries(
+                {},
+                optional={
+                    "response": st.none()
+                    | text
+                    | st.fixed_dictionaries({}, optional={"usage": usage, "output": anything}),
+                    "usage": usage,
+                    "agent_ref": st.none()
+                    | st.fixed_dictionaries(
+                        {}, optional={"name": st.sampled_from(["one", "two", "\udc00"]) | st.none()}
+                    ),
+                },
+            ),
+            min_size=1,
+            max_size=6,
+        )
+    )
+    rows = []
+    task = st.integers(0, 3) | st.integers() | st.sampled_from(["1", "b", "é"])
+    if draw(st.booleans()):
+        task = st.integers(0, 5)
+    numbered = draw(st.booleans())
+    for shape in shapes:
+        row = {**shape, **draw(st.dictionaries(keys, mostly_numbers, max_size=5))}
+        items = list(draw(st.permutations(list(row.items()))))
+        items.insert(draw(st.integers(0, len(items))), ("_ng_task_index", draw(task)))
+        rows.append(dict(items))
+    if many:  # so that something new comes late
+        rows = [rows[0]] * draw(st.integers(60, 140)) + rows
+    if numbered:
+        rows = [{**row, "_ng_rollout_index": i} for i, row in enumerate(rows)]
+    return rows
+
+
+def written(rows: list[dict[str, Any]], draw: st.DataObject, *, array: bool) -> bytes:
+    """Write rows in one of the ways in which tools write them."""
+    ascii_only = draw.draw(st.booleans(), label="ascii")
+    separators = draw.draw(st.sampled_from([None, (",", ":"), (" , ", " : ")]), label="separators")
+    if not ascii_only:
+        rows = json.loads(json.dumps(rows).replace("\\ud800", "?").replace("\\udc00", "!"))
+    if array:
+        indent = draw.draw(st.sampled_from([None, 1]), label="indent")
+        whole = json.dumps(rows, ensure_ascii=ascii_only, separators=separators, indent=indent)
+    else:
+        lines = [json.dumps(r, ensure_ascii=ascii_only, separators=separators) for r in rows]
+        end = draw.draw(st.sampled_from(["\n", "\r\n", "\n\n", "\n \t\n"]), label="end")
+        whole = end.join(lines) + draw.draw(st.sampled_from(["", end]), label="last")
+    return draw.draw(st.sampled_from([b"", b"\xef\xbb\xbf"])) + whole.encode()
+
+
+def load_in_blocks(
+    path: Path, request: Request, loader: type[JsonLines | JsonArray], block: int, ahead: int
+) -> RolloutTable:
+    table = TableBuilder(request)
+    reader = loader(request, block=block, ahead=ahead)
+    for file in find_files((path.name,), path.parent):
+        source = open_source(file)
+        for chunk in reader.read(source):
+            table.add(source, chunk)
+    return table.build()
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data(), st.booleans(), st.booleans())
+def test_the_table_is_what_json_loads_says(data: st.DataObject, array: bool, many: bool) -> None:
+    rows = data.draw(rows_of(many=many))
+    content = written(rows, data, array=array)
+    packed = data.draw(st.booleans(), label="gzip")
+    decoded = content.decode("utf-8-sig")
+    seen = (
+        json.loads(decoded) if array else [json.loads(r) for r in decoded.split("\n") if r.strip()]
+    )
+    clean = json.loads(
+        json.dumps(seen).replace("\\ud800", "\\\\ud800").replace("\\udc00", "\\\\udc00")
+    )
+    expected = read(clean, FieldMap(), [])
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "rows"
+        path.write_bytes(gzip.compress(content) if packed else content)
+        found = load(RolloutsSpec(path=("rows",)), Path(folder), scores=[])
+        assert plain(found) == expected
+        assert list(found.scores) == list(expected.scores)
+        small = load_in_blocks(
+            path,
+            Request(FieldMap()),
+            JsonArray if array else JsonLines,
+            block=data.draw(st.integers(1, 500), label="block"),
+            ahead=data.draw(st.integers(1, 3), label="ahead"),
+        )
+    assert plain(small) == expected
+    assert list(small.scores) == list(found.scores)
+    assert sorted(small.notes) == sorted(found.notes)

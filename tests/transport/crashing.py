@@ -1,0 +1,66 @@
+"""A run in a process of its own, for tests that kill it.
+
+python crashing.py URL JOURNAL ROWS PARALLELISM [MODE]: scores rows, prints "answered N" for
+each row as it is answered, and at the end a JSON of what it knows.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pytest_evalmetrics.transport import (
+    Call,
+    CallError,
+    Endpoint,
+    Journal,
+    JournalMode,
+    Occurrences,
+    RetryPolicy,
+    Transport,
+    run_bounded,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def main(url: str, path: str, rows: str, parallelism: str, mode: str = "normal") -> None:
+    endpoint = Endpoint(url, parallelism=int(parallelism), max_retries=8)
+    occurrences, outcomes = Occurrences(), {}
+    journal = Journal(Path(path), JournalMode(mode))
+    with Transport(journal, policy=RetryPolicy(base_s=0.05)) as transport:
+
+        def calls() -> Iterator[Any]:
+            for n in range(int(rows)):
+                call = Call(endpoint, {"row": n // 2}, row=f"row {n}")  # each content comes twice
+                yield n, call, occurrences.next(call.payload)
+
+        async def ask(item: Any) -> Any:
+            n, call, occurrence = item
+            return await transport.call(call, occurrence=occurrence)
+
+        def done(item: Any, outcome: Any) -> None:
+            failed = isinstance(outcome, CallError)
+            outcomes[item[0]] = str(outcome) if failed else outcome.body
+            print("answered", item[0], flush=True)
+
+        transport.run(run_bounded(ask, calls(), int(parallelism), done))
+        stats = journal.stats()
+        print(
+            json.dumps(
+                {
+                    "outcomes": [outcomes[n] for n in sorted(outcomes)],
+                    "hits": stats.hits,
+                    "written": stats.written,
+                    "unwritten": stats.unwritten,
+                    "warnings": transport.warnings,
+                }
+            )
+        )
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,175 @@
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_evalmetrics.transport import (
+    Call,
+    CallError,
+    Endpoint,
+    EndpointError,
+    Occurrences,
+    Secret,
+)
+from pytest_evalmetrics.transport.calls import journal_key
+
+URL = "http://localhost:8000/evaluate"
+
+
+def as_is(text: str) -> str:
+    return text
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "localhost:8000/x",
+        "ftp://host/x",
+        "http://",
+        "http://h:port/",
+        "",
+        "http://h:99999/",
+        "http://[::1/x",
+    ],
+)
+def test_an_unusable_url_is_refused(url: str) -> None:
+    with pytest.raises(EndpointError, match="is no usable URL"):
+        Endpoint(url)
+
+
+def test_a_password_in_the_url_is_refused_and_not_shown() -> None:
+    for url in ("https://user:hunter2@host/x", "https://hunter2@host/x", "ftp://u:hunter2@host"):
+        with pytest.raises(EndpointError) as error:
+            Endpoint(url)
+        assert "hunter2" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"timeout_s": 0}, "timeout_s is 0, expected more than 0"),
+        ({"timeout_s": float("nan")}, "timeout_s is nan"),
+        ({"max_retries": -1}, "max_retries is -1, expected 0 or more"),
+        ({"parallelism": 0}, "parallelism is 0, expected 1 or more"),
+    ],
+)
+def test_numbers_out_of_range_are_refused(settings: Any, message: str) -> None:
+    with pytest.raises(EndpointError, match=message):
+        Endpoint(URL, **settings)
+
+
+def test_origin_and_shown() -> None:
+    assert Endpoint("https://API.example/v1?key=abc#x").origin == "https://api.example:443"
+    assert Endpoint("http://a/b").origin == "http://a:80"
+    assert Endpoint("https://api.example/v1?key=abc").shown == "https://api.example/v1"
+
+
+def test_a_body_is_sent_as_it_was_given() -> None:
+    body = {"z": "ä\ud800", "a": [1, 2.5, True, None]}
+    payload = Call(Endpoint(URL), body).payload
+    assert json.loads(payload) == body
+    assert list(json.loads(payload)) == ["z", "a"]
+    assert Call(Endpoint(URL)).payload is None
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ({"item": {"scores": [1.0, float("nan")]}}, r"body\.item\.scores\[1\] is nan"),
+        ({"x": float("-inf")}, r"body\.x is -inf"),
+        ({"x": {1, 2}}, r"body\.x is a set"),
+        (object(), "body is a object"),
+    ],
+)
+def test_a_body_that_json_can_not_write_is_that_rows_error(body: Any, message: str) -> None:
+    with pytest.raises(CallError, match=message) as error:
+        _ = Call(Endpoint(URL), body, row="row 3").payload
+    assert error.value.kind == "bad-request"
+    assert str(error.value).startswith("row 3: ")
+
+
+def test_a_body_without_end_is_an_error_too() -> None:
+    body = []
+    body.append(body)
+    with pytest.raises(CallError, match="can't be written as JSON"):
+        _ = Call(Endpoint(URL), body).payload
+
+
+CALL = Call(
+    Endpoint(URL), {"a": 1, "b": "x"}, kind="remote/1", versions={"model": "m1", "prompt": "p"}
+)
+
+
+def test_the_key_is_the_same_for_ever() -> None:
+    """A committed journal must be found by later versions: a change here makes it worthless."""
+    assert journal_key(CALL, 0, as_is).hex() == "ee57f934e83f6e068ddf2ddaa608dc791e1c601e"
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        replace(CALL, endpoint=Endpoint(URL + "2")),
+        replace(CALL, body={"a": 1, "b": "y"}),
+        replace(CALL, body={"b": "x", "a": 1}),
+        replace(CALL, body={"a": 1.0, "b": "x"}),
+        replace(CALL, body={"a": True, "b": "x"}),
+        replace(CALL, body=None),
+        replace(CALL, method="GET"),
+        replace(CALL, kind="remote/2"),
+        replace(CALL, versions={"model": "m2", "prompt": "p"}),
+        replace(CALL, versions={}),
+        replace(CALL, sample=1),
+    ],
+)
+def test_whatever_an_answer_depends_on_changes_the_key(other: Any) -> None:
+    assert journal_key(other, 0, as_is) != journal_key(CALL, 0, as_is)
+
+
+def test_each_occurrence_has_its_own_key() -> None:
+    assert len({journal_key(CALL, n, as_is) for n in range(50)}) == 50
+    # sample 1 of the first is not the second of sample 0
+    assert journal_key(replace(CALL, sample=1), 0, as_is) != journal_key(CALL, 1, as_is)
+
+
+@pytest.mark.parametrize(
+    "same",
+    [
+        replace(
+            CALL,
+            endpoint=Endpoint(
+                URL, Secret("k", "K", "sk-12345678"), 1.0, 9, 3, {"X-Tenant": "t"}, 10
+            ),
+        ),
+        replace(CALL, row="row 9", label="other"),
+        replace(CALL, versions={"prompt": "p", "model": "m1"}),
+        replace(CALL, body=dict(CALL.body)),
+    ],
+)
+def test_who_asks_and_how_does_not(same: Any) -> None:
+    assert journal_key(same, 0, as_is) == journal_key(CALL, 0, as_is)
+
+
+def test_a_new_key_to_the_door_finds_the_old_answers() -> None:
+    keys = []
+    for value in ("sk-old-key", "sk-new-key"):
+        secret = Secret("k", "K", value)
+        call = Call(Endpoint(f"{URL}?key={value}"), {"token": value})
+        keys.append(journal_key(call, 0, secret.hide_in))
+    assert keys[0] == keys[1]
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from([b"a", b"b", b"", None]), st.integers(0, 2)), max_size=30)
+)
+def test_occurrences_count_what_came_before(contents: Any) -> None:
+    occurrences, before = Occurrences(), Counter()
+    for content, sample in contents:
+        key = (content or b"", sample)
+        assert occurrences.next(content, sample) == before[key]
+        before[key] += 1

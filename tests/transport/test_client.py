@@ -1,0 +1,391 @@
+"""The client over a fake sender: what it does, without a network or a clock."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import tracemalloc
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from transport.fakes import FakeSender, FakeTime, ok, status
+
+from pytest_evalmetrics.transport import (
+    Call,
+    CallError,
+    Endpoint,
+    EndpointError,
+    Journal,
+    JournalMode,
+    RawResponse,
+    Secret,
+    SendFailure,
+    Transport,
+    run_bounded,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from pytest_evalmetrics.transport import Answer
+
+
+URL = "http://api.example/score"
+KEY = Secret("my-key", "MY_KEY", "sk-s3cr3t-value")
+
+
+class Client:
+    """A transport over a script, and its journal's file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.time = FakeTime()
+        self.journals = []
+
+    def __call__(self, *script: Any, mode: Any = None, **settings: Any) -> Transport:
+        self.sender = FakeSender(*script)
+        journal = None if mode is None else Journal(self.path, mode)
+        self.transport = Transport(journal, sender=self.sender, clock=self.time.clock, **settings)
+        return self.transport
+
+
+@pytest.fixture
+def client(tmp_path: Path) -> Iterator[Client]:
+    client = Client(tmp_path / "journal.sqlite3")
+    yield client
+    client.transport.close()
+    assert client.sender.closed
+
+
+def ask(
+    transport: Transport,
+    body: Any = None,
+    *,
+    occurrence: Any = 0,
+    check: Any = None,
+    row: Any = "row 1",
+    **settings: Any,
+) -> Answer:
+    endpoint = Endpoint(settings.pop("url", URL), **settings)
+    call = Call(endpoint, {"a": 1} if body is None else body, row=row, label="test")
+    return transport.run(transport.call(call, occurrence=occurrence, check=check))
+
+
+def test_an_answer(client: Client) -> None:
+    answer = ask(client(ok({"score": 0.5})))
+    assert (answer.status, answer.body, answer.attempts, answer.from_journal) == (
+        200,
+        {"score": 0.5},
+        1,
+        False,
+    )
+    (request,) = client.sender.requests
+    assert (request.method, request.url, request.body) == ("POST", URL, b'{"a":1}')
+
+
+def test_the_latency_is_that_of_the_attempt_that_succeeded(client: Client) -> None:
+    def slow(_request: Any) -> RawResponse:
+        client.time.now += 0.25
+        return ok()
+
+    answer = ask(client(status(500), slow))
+    assert answer.latency_s == 0.25
+    assert answer.attempts == 2
+
+
+PASSING = [
+    *(status(code) for code in (408, 425, 429, 500, 501, 502, 503, 504, 529, 599)),
+    TimeoutError(),
+    SendFailure("closed", "closed", retry=True),
+    SendFailure("refused", "refused", retry=True),
+]
+
+
+@pytest.mark.parametrize("failure", PASSING, ids=repr)
+def test_what_may_pass_is_tried_again(client: Client, failure: Any) -> None:
+    assert ask(client(failure, failure, ok())).attempts == 3
+    assert client.time.slept == [0.5, 1.0]
+
+
+@pytest.mark.parametrize("failure", PASSING, ids=repr)
+def test_and_given_up_after_its_retries(client: Client, failure: Any) -> None:
+    with pytest.raises(CallError, match=r"row 1: POST .*score: .* \(3 attempts\)") as error:
+        ask(client(failure), max_retries=2)
+    assert error.value.attempts == len(client.sender.requests) == 3
+    assert client.transport.usage.by_label()["test"].requests == 3
+
+
+@pytest.mark.parametrize("code", [400, 402, 405, 409, 410, 413, 418, 422, 451])
+def test_another_4xx_is_that_rows_error_at_once_with_the_endpoints_words(
+    client: Client, code: int
+) -> None:
+    with pytest.raises(CallError, match=f"answered {code}.*, and said: bad field 'x'") as error:
+        ask(client(status(code, "bad field 'x'")))
+    assert (error.value.kind, error.value.status, error.value.attempts) == (f"http-{code}", code, 1)
+    assert client.time.slept == []
+
+
+@pytest.mark.parametrize("code", [401, 403, 404])
+def test_401_403_404_stop_everything_with_the_endpoints_words(client: Client, code: int) -> None:
+    with pytest.raises(EndpointError, match=f"answered {code} .*, and said: not you") as error:
+        ask(client(status(code, "not you")), secret=KEY)
+    assert len(client.sender.requests) == 1
+    assert ("MY_KEY" in str(error.value)) is (code != 404)
+
+
+def test_without_a_key_it_is_told_where_to_name_one(client: Client) -> None:
+    with pytest.raises(EndpointError, match="api_key_secret"):
+        ask(client(status(401)))
+
+
+@pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
+def test_a_redirect_is_not_followed(client: Client, code: int) -> None:
+    redirect = status(code, Location="https://elsewhere/login?token=x")
+    with pytest.raises(
+        EndpointError,
+        match=rf"answered {code} .*a redirect to https://elsewhere/login; redirects are not",
+    ):
+        ask(client(redirect), secret=KEY)
+    assert len(client.sender.requests) == 1
+
+
+def test_what_the_endpoint_asks_for_is_waited(client: Client) -> None:
+    ask(client(status(429, Retry_After="7"), ok()))
+    assert client.time.now >= 1007
+    ask(client(status(503, Retry_After="Thu, 01 Jan 1970 00:00:00 GMT"), ok()))
+    ask(client(status(429, Retry_After="86400"), ok()))
+    assert client.time.now <= 1007 + 62 + 10
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind"),
+    [
+        (RawResponse(200, {"Content-Type": "application/json"}, b""), "empty"),
+        (RawResponse(200, {"Content-Type": "text/html"}, b"<html><title>Log in"), "html"),
+        (RawResponse(200, {"Content-Type": "text/plain"}, b"1"), "content-type"),
+        (RawResponse(200, {"Content-Type": "application/json"}, b"{"), "invalid-json"),
+        (RawResponse(200, {"Content-Type": "application/json"}, b'{"score": NaN}'), "not-finite"),
+        (SendFailure("too-large", "too large"), "too-large"),
+    ],
+)
+def test_an_answer_that_is_none_is_that_rows_error_and_not_kept(
+    client: Client, answer: Any, kind: Any
+) -> None:
+    with pytest.raises(CallError) as error:
+        ask(client(answer, ok(), mode=JournalMode.NORMAL))
+    assert (error.value.kind, error.value.attempts) == (kind, 1)
+    assert not ask(client.transport).from_journal
+
+
+def test_a_timeout_is_of_the_whole_attempt(client: Client) -> None:
+    async def never(_request: Any) -> None:
+        await asyncio.sleep(3600)
+
+    with pytest.raises(CallError, match=r"no whole answer within 0\.01 s") as error:
+        ask(client(never), timeout_s=0.01, max_retries=1)
+    assert (error.value.kind, error.value.attempts) == ("timeout", 2)
+
+
+# secrets
+
+
+def test_the_key_is_in_no_message_not_even_cut(client: Client) -> None:
+    for before in (0, 185):
+        said = "x" * before + " invalid key sk-s3cr3t-value"
+        with pytest.raises(CallError) as error:
+            ask(client(status(400, said)), secret=KEY)
+        assert "s3cr3t" not in str(error.value)
+        assert "s3cr3t" not in repr(client.sender.requests)
+        client.transport.close()
+    assert client.transport.hide("sk-s3cr3t-value") == "***"
+
+
+def test_an_answer_that_repeats_the_key_is_used_but_not_written(client: Client) -> None:
+    script = ok({"you sent": "Bearer sk-s3cr3t-value"})
+    answer = ask(client(script, mode=JournalMode.NORMAL), secret=KEY)
+    assert answer.body == {"you sent": "Bearer sk-s3cr3t-value"}
+    assert not ask(client.transport, secret=KEY).from_journal
+    client.transport.close()
+    assert b"s3cr3t" not in client.path.read_bytes()
+    (warning,) = client.transport.warnings
+    assert "repeats its key" in warning
+
+
+# the journal
+
+
+def test_an_answer_is_paid_for_once(client: Client) -> None:
+    first = ask(client(ok({"n": 1}), ok({"n": 2}), mode=JournalMode.NORMAL))
+    again = ask(client.transport)
+    assert (again.body, again.latency_s, again.attempts) == (
+        first.body,
+        first.latency_s,
+        first.attempts,
+    )
+    assert again.from_journal
+    assert len(client.sender.requests) == 1
+    client.transport.close()
+    assert ask(client(ok({"n": 3}), mode=JournalMode.NORMAL)).body == {"n": 1}
+    assert client.sender.requests == []
+
+
+def test_repeated_identical_rows_and_samples_get_their_own_calls(client: Client) -> None:
+    client(*(ok({"n": n}) for n in range(4)), mode=JournalMode.NORMAL)
+    for _ in range(2):
+        bodies = [ask(client.transport, occurrence=n).body["n"] for n in range(3)]
+        assert bodies == [0, 1, 2]
+
+
+@pytest.mark.parametrize("mode", [None, JournalMode.OFF])
+def test_without_a_journal_every_call_is_made(client: Client, mode: Any) -> None:
+    client(ok(), mode=mode)
+    assert [ask(client.transport).from_journal for _ in range(2)] == [False, False]
+    assert not client.path.exists()
+
+
+def test_refresh_calls_always_and_replaces(client: Client) -> None:
+    ask(client(ok({"n": 1}), mode=JournalMode.NORMAL))
+    client.transport.close()
+    assert ask(client(ok({"n": 2}), mode=JournalMode.REFRESH)).body == {"n": 2}
+    client.transport.close()
+    assert ask(client(ok({"n": 3}), mode=JournalMode.NORMAL)).body == {"n": 2}
+
+
+def test_replay_calls_never_and_names_the_row_that_is_missing(client: Client) -> None:
+    ask(client(ok({"n": 1}), mode=JournalMode.NORMAL))
+    client.transport.close()
+    client(ok({"n": 2}), mode=JournalMode.REPLAY)
+    assert ask(client.transport).body == {"n": 1}
+    with pytest.raises(
+        CallError, match="row 17: the journal has no answer to this call of http://api"
+    ) as error:
+        ask(client.transport, {"other": 1}, row="row 17")
+    assert (error.value.kind, error.value.attempts) == ("not-in-journal", 0)
+    assert client.sender.requests == []
+
+
+def test_failures_are_not_kept(client: Client) -> None:
+    client(status(400), ok({"n": 2}), mode=JournalMode.NORMAL)
+    with pytest.raises(CallError):
+        ask(client.transport)
+    assert ask(client.transport).body == {"n": 2}
+
+
+def refuse(body: Any) -> None:
+    if body.get("success") is False:
+        raise CallError("evaluator-failed", f"the evaluator says: {body['error']}")
+
+
+def test_what_the_caller_refuses_is_not_kept_and_is_named_like_any_failure(client: Client) -> None:
+    bad, good = ok({"success": False, "error": "oh no sk-s3cr3t-value"}), ok({"success": True})
+    client(bad, good, mode=JournalMode.NORMAL)
+    with pytest.raises(CallError, match=r"row 1: the evaluator says: oh no \*\*\*$") as error:
+        ask(client.transport, check=refuse, secret=KEY)
+    assert (error.value.kind, error.value.attempts) == ("evaluator-failed", 1)
+    assert ask(client.transport, check=refuse, secret=KEY).body == {"success": True}
+
+
+def test_what_was_kept_and_is_refused_now_is_asked_again_but_not_in_replay(client: Client) -> None:
+    bad, good = ok({"success": False, "error": "x"}), ok({"success": True})
+    ask(client(bad, mode=JournalMode.NORMAL))
+    client.transport.close()
+    client(good, mode=JournalMode.REPLAY)
+    with pytest.raises(CallError, match="the evaluator says: x"):
+        ask(client.transport, check=refuse)
+    assert client.sender.requests == []
+    client.transport.close()
+    assert ask(client(good, mode=JournalMode.NORMAL), check=refuse).body == {"success": True}
+    assert ask(client.transport, check=refuse).from_journal
+
+
+# many at once
+
+
+def ask_many(transport: Transport, rows: Any, parallelism: Any, **settings: Any) -> dict[Any, Any]:
+    endpoint = Endpoint(URL, parallelism=parallelism, **settings)
+    outcomes = {}
+
+    async def call(row: Any) -> Any:
+        return await transport.call(Call(endpoint, {"row": row}, row=f"row {row}"))
+
+    transport.run(run_bounded(call, rows, parallelism, outcomes.__setitem__))
+    return outcomes
+
+
+def test_a_storm_of_429_is_weathered_and_no_row_is_lost(client: Client) -> None:
+    """The endpoint bears 4 at once; 64 are allowed."""
+    in_flight = turned_away = 0
+
+    async def bears_four(_request: Any) -> RawResponse:
+        nonlocal in_flight, turned_away
+        in_flight += 1
+        try:
+            if in_flight > 4:
+                turned_away += 1
+                return status(429)
+            for _ in range(5):
+                await asyncio.sleep(0)
+            return ok()
+        finally:
+            in_flight -= 1
+
+    outcomes = ask_many(client(bears_four), range(1000), 64, max_retries=8)
+    assert all(outcome.status == 200 for outcome in outcomes.values())
+    assert len(outcomes) == 1000
+    assert turned_away < 1000
+
+
+def test_an_endpoint_that_is_gone_stops_the_run_before_every_row_has_paid_its_retries(
+    client: Client,
+) -> None:
+    refused = SendFailure(
+        "refused", "api.example:80 refused the connection", retry=True, hint="start it"
+    )
+    with pytest.raises(
+        EndpointError, match="refused the connection; nothing has answered there for some time"
+    ):
+        ask_many(client(refused), range(100_000), 8)
+    assert len(client.sender.requests) < 1000
+
+
+def test_a_fatal_answer_stops_the_run(client: Client) -> None:
+    with pytest.raises(EndpointError):
+        ask_many(client(ok(), ok(), status(401)), range(100_000), 8)
+    assert len(client.sender.requests) <= 16
+
+
+def test_memory_is_bounded_by_the_parallelism(client: Client) -> None:
+    """100 times the rows, the same peak: rows of 10 KB, none of which may stay."""
+    peaks = []
+    for rows in (20, 2000):
+        transport = client(
+            lambda request: ok({"echo": request.body.decode()}), mode=JournalMode.OFF
+        )
+        client.sender.requests = type("Forgets", (list,), {"append": lambda *_: None})()
+        endpoint = Endpoint(URL, parallelism=4)
+
+        async def call(row: Any, transport: Transport = transport, endpoint: Any = endpoint) -> Any:
+            return await transport.call(Call(endpoint, {"text": row}))
+
+        gc.collect()
+        tracemalloc.start()
+        transport.run(
+            run_bounded(call, ("x" * 10_000 + str(n) for n in range(rows)), 4, lambda *_: None)
+        )
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+        transport.close()
+    assert peaks[1] < peaks[0] + 200_000  # all rows are 20 MB
+
+
+def test_usage_is_counted_per_label(client: Client) -> None:
+    usage = {"usage": {"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 12}}
+    client(ok(usage), status(500), ok(usage), status(400), mode=JournalMode.NORMAL)
+    for n in (0, 1, 0):
+        ask(client.transport, occurrence=n)
+    with pytest.raises(CallError):
+        ask(client.transport, occurrence=2)
+    counted = client.transport.usage.by_label()["test"]
+    assert (counted.calls, counted.from_journal, counted.requests, counted.failed) == (3, 1, 4, 1)
+    assert (counted.prompt_tokens, counted.completion_tokens, counted.total_tokens) == (30, 6, 36)

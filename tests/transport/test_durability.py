@@ -1,0 +1,177 @@
+"""Runs that are killed, interrupted or started twice, in processes of their own."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_evalmetrics.transport import journal_totals
+from pytest_evalmetrics.transport.journal_store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from transport.conftest import Server
+
+
+ROWS = 120
+SCRIPT = Path(__file__).with_name("crashing.py")
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Path:
+    return tmp_path / "journal.sqlite3"
+
+
+@pytest.fixture
+def start(server: Server, journal: Path) -> Any:
+    processes = []
+
+    def start(
+        *,
+        path: Any = "/ok?latency=0.01",
+        rows: int = ROWS,
+        parallelism: Any = 4,
+        mode: Any = "normal",
+        **more: Any,
+    ) -> Any:
+        process = subprocess.Popen(
+            [sys.executable, str(SCRIPT), server.url(path), str(journal), str(rows), str(parallelism), mode],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more,
+        )  # fmt: skip
+        processes.append(process)
+        return process
+
+    yield start
+    for process in processes:
+        process.kill()
+        process.communicate()
+
+
+def answered(process: subprocess.Popen[str], rows: int) -> None:
+    """Read until so many rows are answered."""
+    for _ in range(rows):
+        assert process.stdout.readline().startswith("answered")
+
+
+def result(process: subprocess.Popen[str]) -> Any:
+    """Wait for the end, and return what it printed last."""
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    return json.loads(out.splitlines()[-1])
+
+
+def test_after_kill_9_only_what_is_missing_is_paid_for(
+    server: Server, start: Callable[..., subprocess.Popen[str]], journal: Path
+) -> None:
+    process = start()
+    answered(process, ROWS // 2)
+    process.kill()
+    process.communicate()
+    with closing(Store(journal)) as store:  # as the next run will see it: with SQLite's -wal
+        kept = store.totals().answers
+    paid = server.count("/ok")
+    # answers that were reported some milliseconds before the kill are kept; at most
+    # a group that was gathered, and what was in flight, is not
+    assert paid - 16 <= kept <= paid
+    resumed = result(start())
+    assert resumed["hits"] == kept
+    assert server.count("/ok") == paid + ROWS - kept
+    assert journal_totals(journal).answers == ROWS
+    again = result(start())
+    assert again["outcomes"] == resumed["outcomes"]
+    assert again["hits"] == ROWS
+    assert server.count("/ok") == paid + ROWS - kept
+    replayed = result(start(mode="replay"))
+    assert replayed["outcomes"] == resumed["outcomes"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there Ctrl-C is sent to a whole console")
+def test_ctrl_c_keeps_what_was_answered(
+    server: Server, start: Callable[..., subprocess.Popen[str]], journal: Path
+) -> None:
+    process = start()
+    answered(process, ROWS // 4)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert "KeyboardInterrupt" in err
+    assert "never retrieved" not in err
+    assert "was destroyed" not in err
+    seen = ROWS // 4 + out.count("answered")
+    assert journal_totals(journal).answers >= seen
+    assert journal_totals(journal).answers < ROWS
+    paid = server.count("/ok")
+    resumed = result(start())
+    assert resumed["hits"] >= seen
+    assert server.count("/ok") == paid + ROWS - resumed["hits"]
+
+
+def test_two_runs_at_once_on_one_journal(
+    start: Callable[..., subprocess.Popen[str]], journal: Path
+) -> None:
+    results = [result(process) for process in [start(parallelism=8), start(parallelism=8)]]
+    for each in results:
+        assert len(each["outcomes"]) == ROWS
+        assert each["warnings"] == []
+    assert journal_totals(journal).answers == ROWS
+
+
+def test_a_server_that_is_killed_and_comes_back(
+    server: Server, start: Callable[..., subprocess.Popen[str]]
+) -> None:
+    process = start()
+    answered(process, ROWS // 4)
+    server.kill()
+    server.start()
+    outcomes = result(process)["outcomes"]
+    assert [outcome for outcome in outcomes if isinstance(outcome, str)] == []
+    assert len(outcomes) == ROWS
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="file size limits are POSIX's")
+def test_a_disk_that_is_full_for_the_journal(
+    start: Callable[..., subprocess.Popen[str]], journal: Path
+) -> None:
+    """A real one: the system refuses to let the process's files grow."""
+    import resource
+
+    full = result(
+        start(
+            path="/echo",
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, 40_000)),
+        )
+    )
+    assert len(full["outcomes"]) == ROWS
+    assert all(isinstance(outcome, dict) for outcome in full["outcomes"])
+    (warning,) = full["warnings"]
+    assert f"the journal {journal} can't be written" in warning
+    assert full["unwritten"] > 0
+    assert full["written"] + full["unwritten"] == ROWS
+    resumed = result(start(path="/echo"))
+    assert resumed["hits"] == full["written"]
+    assert resumed["outcomes"] == full["outcomes"]
+
+
+@pytest.mark.skipif(
+    not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write anywhere"
+)
+def test_a_folder_that_may_only_be_read(
+    start: Callable[..., subprocess.Popen[str]], journal: Path
+) -> None:
+    result(start())
+    journal.chmod(0o400)
+    journal.parent.chmod(0o500)
+    try:
+        assert result(start(mode="replay"))["hits"] == ROWS
+        again = result(start())
+        assert len(again["outcomes"]) == ROWS
+    finally:
+        journal.parent.chmod(0o700)

@@ -1,0 +1,309 @@
+from __future__ import annotations
+
+import sqlite3
+import threading
+from contextlib import closing
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_evalmetrics.transport import Journal, JournalError, JournalMode
+from pytest_evalmetrics.transport.journal_store import Store
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+TEXT = '{"score": 1.0}'
+
+
+class Wall:
+    def __init__(self) -> None:
+        self.now = 1e9
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "cache" / "journal.sqlite3"
+
+
+def key(n: int) -> bytes:
+    return n.to_bytes(20)
+
+
+def put(journal: Journal, *numbers: Any, text: Any = TEXT) -> None:
+    for n in numbers:
+        journal.put(key(n), status=200, text=text, latency_s=0.25, attempts=2)
+
+
+def fill(path: Path, *numbers: Any, wall: Any = None, **settings: Any) -> None:
+    with closing(Journal(path, wall=wall or Wall(), **settings)) as journal:
+        put(journal, *numbers)
+    assert journal.warnings == []
+
+
+def kept(path: Path) -> list[int]:
+    with closing(Store(path, readonly=True)) as store:
+        return [int.from_bytes(k) for k, _ in store.all()]
+
+
+def test_an_answer_comes_back_as_it_was(path: Path) -> None:
+    fill(path, 1)
+    with closing(Journal(path)) as journal:
+        entry = journal.get(key(1))
+        assert (entry.status, entry.text, entry.latency_s, entry.attempts, entry.created) == (
+            200,
+            TEXT,
+            0.25,
+            2,
+            1e9,
+        )
+        assert journal.get(key(2)) is None
+
+
+def test_an_answer_is_known_before_it_is_written(path: Path) -> None:
+    with closing(Journal(path)) as journal:
+        for n in range(200):
+            put(journal, n)
+            assert journal.get(key(n)) is not None
+
+
+def test_after_flush_another_process_would_see_it(path: Path) -> None:
+    with closing(Journal(path)) as journal:
+        put(journal, *range(100))
+        journal.flush()
+        assert kept(path) == list(range(100))
+        assert journal.stats().written == 100
+
+
+def test_it_is_written_without_being_told_to(path: Path) -> None:
+    with closing(Journal(path)) as journal:
+        put(journal, 1)
+        for _ in range(1000):  # the writer's thread needs some milliseconds
+            if kept(path):
+                break
+            threading.Event().wait(0.01)
+        assert kept(path) == [1]
+
+
+def test_nothing_is_opened_before_it_is_used(path: Path) -> None:
+    Journal(path).close()
+    assert not path.parent.exists()
+
+
+def test_off_keeps_nothing_and_opens_nothing(path: Path) -> None:
+    with closing(Journal(path, JournalMode.OFF)) as journal:
+        put(journal, 1)
+        assert journal.get(key(1)) is None
+    assert not path.parent.exists()
+
+
+def test_refresh_asks_always_and_replaces(path: Path) -> None:
+    fill(path, 1)
+    with closing(Journal(path, JournalMode.REFRESH)) as journal:
+        assert journal.get(key(1)) is None
+        put(journal, 1, text="2")
+    with closing(Journal(path)) as journal:
+        assert journal.get(key(1)).text == "2"
+
+
+def test_replay_reads_and_writes_nothing(path: Path) -> None:
+    fill(path, 1)
+    before = path.read_bytes(), sorted(p.name for p in path.parent.iterdir())
+    with closing(Journal(path, JournalMode.REPLAY)) as journal:
+        put(journal, 2)
+        assert journal.get(key(1)).text == TEXT
+        assert journal.get(key(2)) is None
+        assert journal.stats().hits == 1
+        assert journal.stats().misses == 1
+    assert (path.read_bytes(), sorted(p.name for p in path.parent.iterdir())) == before
+
+
+def test_replay_without_a_journal_says_how_to_get_one(path: Path) -> None:
+    with closing(Journal(path, JournalMode.REPLAY)) as journal:
+        with pytest.raises(JournalError, match=r"no journal to replay at .*journal\.sqlite3"):
+            journal.get(key(1))
+    assert not path.parent.exists()
+
+
+def test_replay_of_what_a_killed_run_left(path: Path) -> None:
+    """Answers may still be in SQLite's -wal file."""
+    store = Store(path.parent.mkdir() or path)
+    try:
+        with closing(Journal(path.parent / "x")) as source:
+            put(source, 7)
+            store.write(list(source._waiting.items()), [])
+        assert (path.parent / "journal.sqlite3-wal").exists()
+        with closing(Journal(path, JournalMode.REPLAY)) as journal:
+            assert journal.get(key(7)).text == TEXT
+    finally:
+        store.close()
+
+
+# the bound
+
+
+def test_the_least_recently_used_answers_go_first(path: Path) -> None:
+    wall, big = Wall(), '"' + "x" * 10_000 + '"'
+    bound = {"max_bytes": 500_000, "wall": wall}
+    for n in range(0, 40, 10):
+        wall.now += 10_000
+        with closing(Journal(path, **bound)) as journal:
+            put(journal, *range(n, n + 10), text=big)
+    wall.now += 10_000
+    with closing(Journal(path, **bound)) as journal:
+        for n in range(5):  # used again: they are not the oldest any more
+            assert journal.get(key(n)) is not None
+    wall.now += 10_000
+    with closing(Journal(path, **bound)) as journal:
+        put(journal, *range(40, 50), text=big)
+    left = kept(path)
+    assert set(range(5)) | set(range(40, 50)) <= set(left)
+    assert not {5, 6, 7} & set(left)
+    assert path.stat().st_size <= 500_000
+    assert journal.warnings == []
+
+
+def test_a_run_that_needs_more_than_the_bound_is_told(path: Path) -> None:
+    with closing(Journal(path, max_bytes=300_000)) as journal:
+        for n in range(60):
+            put(journal, n, text='"' + "x" * 10_000 + '"')
+            journal.flush()
+    assert path.stat().st_size <= 400_000
+    (warning,) = journal.warnings
+    assert "is too small: this run alone needs more than" in warning
+
+
+# what a disk can do
+
+
+class Full(Store):
+    """A store on a disk with room for some pages, until it gets more."""
+
+    room: int | None = 20
+
+    def write(self, entries: Any, used: Any) -> None:
+        limit = self.room if self.room is not None else 2**30
+        self._db.execute(f"PRAGMA max_page_count = {limit}")
+        super().write(entries, used)
+
+
+def test_a_full_disk_loses_no_answer_of_this_run_and_is_said_once(path: Path) -> None:
+    with closing(Journal(path, open_store=Full)) as journal:
+        for n in range(100):
+            put(journal, n, text='"' + "x" * 4000 + '"')
+            journal.flush()
+        assert all(journal.get(key(n)) for n in range(100))
+        (warning,) = journal.warnings
+        assert f"the journal {path} can't be written: database or disk is full" in warning
+        assert journal.stats().unwritten > 0
+    assert 0 < len(kept(path)) < 100
+
+
+def test_a_disk_that_gets_room_again_gets_what_waited(path: Path) -> None:
+    class Passing(Full):
+        room = 20
+
+    with closing(Journal(path, open_store=Passing)) as journal:
+        for n in range(50):
+            put(journal, n, text='"' + "x" * 4000 + '"')
+            journal.flush()
+        assert len(kept(path)) < 50
+        Passing.room = None
+    assert kept(path) == list(range(50))
+
+
+def test_what_is_held_for_a_full_disk_is_bounded(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pytest_evalmetrics.transport.journal._HELD_BYTES", 50_000)
+    with closing(Journal(path, open_store=Full)) as journal:
+        for n in range(100):
+            put(journal, n, text='"' + "x" * 4000 + '"')
+            journal.flush()
+        assert sum(len(e.text) for e in journal._waiting.values()) <= 50_000
+        stats = journal.stats()
+        assert stats.written + stats.unwritten == 100
+
+
+@pytest.mark.parametrize("damage", ["text", "truncated", "other-program", "newer", "folder"])
+def test_a_journal_that_is_none_is_left_alone_and_the_run_goes_on(path: Path, damage: Any) -> None:
+    fill(path, *range(500))
+    match damage:
+        case "text":
+            path.write_text("this is no database" * 1000)
+        case "truncated":
+            path.write_bytes(path.read_bytes()[:5000])
+        case "other-program":
+            path.unlink()
+            with closing(sqlite3.connect(path)) as db:
+                db.execute("CREATE TABLE precious (x)")
+        case "newer":
+            with closing(sqlite3.connect(path)) as db:
+                db.execute("PRAGMA user_version = 2")
+        case "folder":
+            path.unlink()
+            path.mkdir()
+    before = path.read_bytes() if path.is_file() else None
+    with closing(Journal(path)) as journal:
+        for n in range(500):
+            journal.get(key(n))
+            put(journal, n)
+        journal.flush()
+        assert journal.stats().totals is None
+    (warning,) = journal.warnings
+    assert f"the journal {path} can't be " in warning
+    assert "this run goes on without it" in warning
+    assert before is None or path.read_bytes() == before
+    with closing(Journal(path, JournalMode.REPLAY)) as replay:
+        with pytest.raises(JournalError, match=r"journal\.sqlite3"):
+            for n in range(500):
+                replay.get(key(n))
+
+
+def test_a_folder_that_can_not_be_made_is_said_and_the_run_goes_on(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with closing(Journal(tmp_path / "file" / "journal.sqlite3")) as journal:
+        assert journal.get(key(1)) is None
+        put(journal, 1)
+    assert "can't be opened" in journal.warnings[0]
+
+
+def test_a_file_that_is_busy_for_a_while_is_waited_for(path: Path) -> None:
+    fill(path, 1)
+    with (
+        closing(Journal(path)) as journal,
+        closing(sqlite3.connect(path, isolation_level=None)) as other,
+    ):
+        other.execute("BEGIN IMMEDIATE")
+        put(journal, 2)
+        writer = threading.Thread(target=journal.flush)
+        writer.start()
+        assert journal.get(key(1)) is not None  # readers don't wait
+        other.execute("COMMIT")
+        writer.join(timeout=30)
+        assert kept(path) == [1, 2]
+        assert journal.warnings == []
+
+
+def test_many_threads_and_journals_on_one_file(path: Path) -> None:
+    start = threading.Barrier(4)
+
+    def run(first: Any) -> None:
+        with closing(Journal(path)) as journal:
+            start.wait()
+            for n in range(first, first + 300):
+                put(journal, n)
+                journal.get(key(n + 300))
+        assert journal.warnings == []
+
+    threads = [threading.Thread(target=partial(run, 300 * t)) for t in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert kept(path) == list(range(1200))

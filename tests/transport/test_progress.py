@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from transport.fakes import FakeTime
+
+from pytest_evalmetrics.transport import Progress
+from pytest_evalmetrics.transport.progress import _duration
+
+
+@pytest.fixture
+def time() -> FakeTime:
+    return FakeTime()
+
+
+def test_counts_rate_and_time_left(time: FakeTime) -> None:
+    progress = Progress("math", 100, clock=time.clock, cost=lambda: 0.125)
+    for _ in range(10):
+        progress.succeeded(from_journal=True)
+    for n in range(30):
+        time.now += 1.0
+        if n % 10 == 0:
+            progress.failed("timeout", f"row {n}: late")
+        else:
+            progress.succeeded()
+    state = progress.state()
+    assert (state.done, state.total, state.from_journal, state.elapsed_s) == (40, 100, 10, 30)
+    assert state.failed == {"timeout": 3}
+    assert state.examples == {"timeout": "row 0: late"}
+    assert state.rate == pytest.approx(1.0)
+    assert state.left_s == pytest.approx(60.0)
+    assert state.text == (
+        "math: 40/100 (40%) rows, 10 from the journal, 3 failed (timeout 3), "
+        "1 rows/s, 1 min 00 s left, cost 0.125"
+    )
+
+
+def test_what_the_journal_answers_does_not_flatter_the_rate(time: FakeTime) -> None:
+    progress = Progress(total=1100, clock=time.clock)
+    for _ in range(1000):
+        progress.succeeded(from_journal=True)
+    time.now += 10
+    for _ in range(20):
+        progress.succeeded()
+    assert progress.state().rate == pytest.approx(2.0)
+    assert progress.state().left_s == pytest.approx(40.0)
+
+
+def test_the_rate_is_that_of_the_last_half_minute(time: FakeTime) -> None:
+    progress = Progress(total=10_000, clock=time.clock)
+    for _ in range(100):
+        time.now += 1.0
+        for _ in range(10):
+            progress.succeeded()
+    for _ in range(60):
+        time.now += 1.0
+        progress.succeeded()
+    assert progress.state().rate == pytest.approx(1.0, rel=0.05)
+
+
+def test_a_run_that_stands_still_says_so(time: FakeTime) -> None:
+    progress = Progress(total=100, clock=time.clock)
+    time.now += 1
+    progress.succeeded()
+    for _ in range(100):
+        time.now += 1
+        progress.tick()
+    assert progress.state().rate is None
+    assert progress.state().text == "1/100 (1%) rows, 1 min 41 s"
+
+
+def test_lines_come_every_few_seconds_and_frames_more_often(time: FakeTime) -> None:
+    lines, frames = [], []
+    progress = Progress("b", 100, emit=lines.append, on_change=frames.append, clock=time.clock)
+    for _ in range(100):
+        time.now += 0.1 + 1e-9
+        progress.succeeded()
+    progress.finish()
+    assert len(lines) == 2 + 1
+    assert lines[-1] == "b: 100/100 (100%) rows, 10 rows/s, 10 s"
+    assert len(frames) == 100 + 1
+    assert frames[-1].done == 100
+
+
+def test_a_short_run_logs_nothing(time: FakeTime) -> None:
+    lines = []
+    progress = Progress("b", 1, emit=lines.append, clock=time.clock)
+    progress.succeeded()
+    progress.finish()
+    assert lines == []
+
+
+def test_without_a_total_there_is_no_time_left(time: FakeTime) -> None:
+    progress = Progress(clock=time.clock)
+    time.now += 2
+    progress.succeeded()
+    assert progress.state().left_s is None
+    assert progress.state().text == "1 rows, 0.5 rows/s, 2 s"
+    assert Progress(total=0, clock=time.clock).state().text == "0 rows, 0 s"
+
+
+def test_it_ticks_while_nothing_happens(time: FakeTime) -> None:
+    lines = []
+
+    async def hang() -> None:
+        progress = Progress("b", 1, emit=lines.append, clock=time.clock)
+        async with progress.ticking(time.clock):
+            while len(lines) < 3:
+                await asyncio.sleep(0)
+
+    asyncio.run(hang())
+    assert lines[:3] == [f"b: 0/1 (0%) rows, {n} s" for n in (5, 10, 15)]
+
+
+def test_durations() -> None:
+    assert [_duration(s) for s in (0.4, 59.4, 61, 3599, 3600, 7265)] == [
+        "0 s",
+        "59 s",
+        "1 min 01 s",
+        "59 min 59 s",
+        "1 h 00 min",
+        "2 h 01 min",
+    ]

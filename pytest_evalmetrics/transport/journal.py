@@ -135,6 +135,8 @@ class Journal:
         """Keep an answer; it is on disk some milliseconds later, or after `flush`."""
         if self._broken or self.mode is JournalMode.REPLAY or not self._is_open():
             return
+        if self._writer is None:
+            return
         now = self._wall()
         entry = Entry(status, text, latency_s, attempts, now, now)
         with self._lock:
@@ -192,17 +194,15 @@ class Journal:
             return True
         if self._broken:
             return False
-        replays = self.mode is JournalMode.REPLAY
         try:
-            if not replays:
-                self.path.parent.mkdir(parents=True, exist_ok=True)
-                self._writer = self._open_store(self.path)
+            if self.mode is not JournalMode.REPLAY:
+                self._open_writer()
             elif not self.path.is_file():
                 raise JournalError(
                     f"there is no journal to replay at {self.path}",
                     hint="run once without replay, or import a journal that was exported",
                 )
-            self._reader = self._open_store(self.path, readonly=replays)
+            self._reader = self._open_store(self.path, readonly=self._writer is None)
         except (sqlite3.Error, OSError) as error:
             self._fail("be opened", error)
             return False
@@ -213,6 +213,17 @@ class Journal:
             )
             self._thread.start()
         return True
+
+    def _open_writer(self) -> None:
+        """Open for writing; a file that may only be read is read all the same."""
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._writer = self._open_store(self.path)
+        except (sqlite3.Error, OSError) as error:
+            if not self.path.is_file():
+                raise
+            self._open_store(self.path, readonly=True).close()
+            self._warn(f"can't be written: {error}", "what it has is used, but nothing is added")
 
     def _write_on(self) -> None:
         while not self._closing.is_set():

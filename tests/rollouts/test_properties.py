@@ -90,7 +90,7 @@ def rows_of(draw: st.DrawFn, *, many: bool) -> list[dict[str, Any]]:
         )
     )
     rows = []
-    task = st.integers(0, 3) | st.integers() | st.sampled_from(["1", "b", "é"])
+    task = st.integers(0, 3) | st.integers(-(10**20), 10**20) | st.sampled_from(["1", "b", "é"])
     if draw(st.booleans()):
         task = st.integers(0, 5)
     numbered = draw(st.booleans())
@@ -106,12 +106,23 @@ def rows_of(draw: st.DrawFn, *, many: bool) -> list[dict[str, Any]]:
     return rows
 
 
+def writable(value: Any) -> Any:
+    """Spell out the halves of surrogate pairs, as text in UTF-8 has to."""
+    if isinstance(value, dict):
+        return {writable(k): writable(v) for k, v in value.items()}
+    if isinstance(value, list):
+        return [writable(v) for v in value]
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
+    return value
+
+
 def written(rows: list[dict[str, Any]], draw: st.DataObject, *, array: bool) -> bytes:
     """Write rows in one of the ways in which tools write them."""
     ascii_only = draw.draw(st.booleans(), label="ascii")
     separators = draw.draw(st.sampled_from([None, (",", ":"), (" , ", " : ")]), label="separators")
     if not ascii_only:
-        rows = json.loads(json.dumps(rows).replace("\\ud800", "?").replace("\\udc00", "!"))
+        rows = writable(rows)
     if array:
         indent = draw.draw(st.sampled_from([None, 1]), label="indent")
         whole = json.dumps(rows, ensure_ascii=ascii_only, separators=separators, indent=indent)
@@ -144,9 +155,7 @@ def test_the_table_is_what_json_loads_says(data: st.DataObject, array: bool, man
     seen = (
         json.loads(decoded) if array else [json.loads(r) for r in decoded.split("\n") if r.strip()]
     )
-    clean = json.loads(
-        json.dumps(seen).replace("\\ud800", "\\\\ud800").replace("\\udc00", "\\\\udc00")
-    )
+    clean = writable(seen)
     expected = read(clean, FieldMap(), [])
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "rows"

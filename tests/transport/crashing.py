@@ -27,6 +27,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
+def say(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
 def main(url: str, path: str, rows: str, parallelism: str, mode: str = "normal") -> None:
     endpoint = Endpoint(url, parallelism=int(parallelism), max_retries=8)
     occurrences, outcomes = Occurrences(), {}
@@ -39,17 +44,17 @@ def main(url: str, path: str, rows: str, parallelism: str, mode: str = "normal")
                 yield n, call, occurrences.next(call.payload)
 
         async def ask(item: Any) -> Any:
-            n, call, occurrence = item
+            _, call, occurrence = item
             return await transport.call(call, occurrence=occurrence)
 
         def done(item: Any, outcome: Any) -> None:
             failed = isinstance(outcome, CallError)
             outcomes[item[0]] = str(outcome) if failed else outcome.body
-            print("answered", item[0], flush=True)
+            say(f"answered {item[0]}")
 
         transport.run(run_bounded(ask, calls(), int(parallelism), done))
         stats = journal.stats()
-        print(
+        say(
             json.dumps(
                 {
                     "outcomes": [outcomes[n] for n in sorted(outcomes)],

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gzip
 import json
 import sys
 from urllib.parse import parse_qsl, urlsplit
@@ -41,7 +42,7 @@ def as_json(value: object) -> bytes:
     return reply(200, json.dumps(value).encode())
 
 
-async def answer(
+async def answer(  # noqa: PLR0911, PLR0917 - one return for each path
     path: str,
     query: dict[str, str],
     headers: dict[str, str],
@@ -136,8 +137,6 @@ async def answer(
                 writer.write(b"0\r\n\r\n")
             return b""
         case "/gzip":
-            import gzip
-
             packed = gzip.compress(b" " * int(query["bytes"]) + b"1")
             return reply(200, packed, Content_Encoding="gzip")
         case "/seen":

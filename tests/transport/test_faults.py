@@ -100,7 +100,7 @@ ROW_ERRORS = [
     ("/close", "closed", "closed the connection"),
     ("/html", "html", "an HTML page, not with JSON, and said: Bad gateway"),
     ("/html?code=502", "http-502", "answered 502 Bad Gateway, and said: Bad gateway"),
-    ("/type?type=text/plain", "content-type", "text/plain, expected application/json, and said: 0.5"),
+    ("/type?type=text/plain", "content-type", "text/plain, expected .*/json, and said: 0.5"),
     ("/type?type=text/event-stream&body=data:", "content-type", "text/event-stream"),
     ("/raw?body={broken", "invalid-json", "no JSON: Expecting property name.*and said: {broken"),
     ("/raw?body=%C3%BF", "invalid-json", "not in utf-8"),
@@ -165,11 +165,11 @@ def test_a_refusal_stops_everything_with_its_words_and_without_the_key(
 
 @pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
 def test_a_redirect_is_not_followed(server: Server, code: int) -> None:
+    url = server.url(f"/redirect?code={code}&to={quote(server.url('/echo'))}")
     with (
         Transport(policy=QUICK) as client,
         pytest.raises(EndpointError, match="redirects are not followed"),
     ):
-        url = server.url(f"/redirect?code={code}&to={quote(server.url('/echo'))}")
         client.run(client.call(Call(Endpoint(url, KEY), {"secret": 1})))
     assert server.count("/echo") == 0
 
@@ -206,8 +206,8 @@ def test_tls_to_a_port_that_speaks_none(ask: Callable[..., Answer], shared_serve
 def tls_port(tmp_path: Path) -> Iterator[int]:
     """A TLS server with a certificate that nobody trusts."""
     made = subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
-         "-keyout", "key.pem", "-out", "cert.pem", "-days", "1", "-subj", "/CN=localhost"],
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
+         "-nodes", "-keyout", "key.pem", "-out", "cert.pem", "-days", "1", "-subj", "/CN=local"],
         cwd=tmp_path, capture_output=True, check=False,
     ) if shutil.which("openssl") else None  # fmt: skip
     if made is None or made.returncode:

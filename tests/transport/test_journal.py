@@ -124,9 +124,11 @@ def test_replay_reads_and_writes_nothing(path: Path) -> None:
 
 
 def test_replay_without_a_journal_says_how_to_get_one(path: Path) -> None:
-    with closing(Journal(path, JournalMode.REPLAY)) as journal:
-        with pytest.raises(JournalError, match=r"no journal to replay at .*journal\.sqlite3"):
-            journal.get(key(1))
+    with (
+        closing(Journal(path, JournalMode.REPLAY)) as journal,
+        pytest.raises(JournalError, match=r"no journal to replay at .*journal\.sqlite3"),
+    ):
+        journal.get(key(1))
     assert not path.parent.exists()
 
 
@@ -259,10 +261,11 @@ def test_a_journal_that_is_none_is_left_alone_and_the_run_goes_on(path: Path, da
     assert f"the journal {path} can't be " in warning
     assert "this run goes on without it" in warning
     assert before is None or path.read_bytes() == before
-    with closing(Journal(path, JournalMode.REPLAY)) as replay:
-        with pytest.raises(JournalError, match=r"journal\.sqlite3"):
-            for n in range(500):
-                replay.get(key(n))
+    with (
+        closing(Journal(path, JournalMode.REPLAY)) as replay,
+        pytest.raises(JournalError, match=r"journal\.sqlite3"),
+    ):
+        [replay.get(key(n)) for n in range(500)]
 
 
 def test_a_folder_that_can_not_be_made_is_said_and_the_run_goes_on(tmp_path: Path) -> None:

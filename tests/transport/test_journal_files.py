@@ -64,22 +64,17 @@ def test_the_same_answers_give_the_same_bytes_in_the_order_of_keys(
     assert sorted(p.name for p in (tmp_path / "a").iterdir()) == [name]  # no temporary file
 
 
+LINE = '{"key": %s, "status": 200, "latency_s": 1, "attempts": 1, "created": 1, "body": %s}'
+
+
 @pytest.mark.parametrize(
     ("line", "text", "expected"),
     [
         (1, '{"format": "other"}', "expected {"),
         (1, "", "expected {"),
         (3, "{broken", "expected an answer"),
-        (
-            3,
-            '{"key": "xyz", "status": 200, "latency_s": 1, "attempts": 1, "created": 1, "body": "1"}',
-            "expected an answer",
-        ),
-        (
-            3,
-            '{"key": "ab", "status": 200, "latency_s": 1, "attempts": 1, "created": 1, "body": 1}',
-            "expected an answer",
-        ),
+        (3, LINE % ('"xyz"', '"1"'), "expected an answer"),
+        (3, LINE % ('"ab"', "1"), "expected an answer"),
     ],
 )
 def test_a_bad_line_is_named_and_nothing_is_imported(

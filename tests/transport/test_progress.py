@@ -101,13 +101,17 @@ def test_without_a_total_there_is_no_time_left(time: FakeTime) -> None:
 
 
 def test_it_ticks_while_nothing_happens(time: FakeTime) -> None:
-    lines = []
+    lines, enough = [], asyncio.Event()
+
+    def emit(line: str) -> None:
+        lines.append(line)
+        if len(lines) == 3:
+            enough.set()
 
     async def hang() -> None:
-        progress = Progress("b", 1, emit=lines.append, clock=time.clock)
+        progress = Progress("b", 1, emit=emit, clock=time.clock)
         async with progress.ticking(time.clock):
-            while len(lines) < 3:
-                await asyncio.sleep(0)
+            await enough.wait()
 
     asyncio.run(hang())
     assert lines[:3] == [f"b: 0/1 (0%) rows, {n} s" for n in (5, 10, 15)]

@@ -1,0 +1,153 @@
+"""`fields:` says where a row keeps what we need."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rollouts.conftest import Folder
+from rollouts.reference import plain, read
+
+from pytest_evalmetrics.spec import FieldMap
+
+if TYPE_CHECKING:
+    from pytest_evalmetrics.data import RolloutTable
+
+
+def columns(table: RolloutTable) -> dict[str, list[float | None]]:
+    return plain(table).scores
+
+
+def test_task_sample_agent_and_reward_by_dotted_paths(folder: Folder) -> None:
+    folder.rows([{"doc": {"id": "q1"}, "try": 2, "who": "base", "result": {"acc": 0.5}}])
+    table = folder.load(
+        fields={"task": "doc.id", "sample": "try", "agent": "who", "reward": "result.acc"},
+        scores=["reward"],
+    )
+    assert plain(table).rows == [("base", "q1", 2)]
+    assert columns(table) == {"reward": [0.5]}
+
+
+def test_further_scores_through_objects_and_lists(folder: Folder) -> None:
+    folder.rows(
+        [
+            {"id": 1, "r": {"f1": 0.5, "more": 1}, "choices": [{"score": 3}, {"score": 4}, 5]},
+            {"id": 2, "r": {"f1": None}, "choices": [{"score": 6}]},
+            {"id": 3, "r": None, "choices": []},
+            {"id": 4, "choices": {"1": {"score": 7}}},
+        ]
+    )
+    table = folder.load(
+        fields={"task": "id", "scores": {"f1": "r.f1", "second": "choices.1.score"}}
+    )
+    assert columns(table) == {"f1": [0.5, None, None, None], "second": [4, None, None, 7]}
+
+
+def test_a_key_that_holds_dots_comes_before_a_path(folder: Folder) -> None:
+    folder.rows(
+        [
+            {"id": 1, "a": {"b": 1, "b.c": {"d": 2}}},
+            {"id": 2, "a": {"b": 1}, "a.b": 3},
+            {"id": 3, "a.b": None, "a": {"b": 4}},
+        ]
+    )
+    fields = {"task": "id", "scores": {"s": "a.b", "deep": "a.b.c.d"}}
+    assert columns(folder.load(fields=fields)) == {"s": [1, 3, 4], "deep": [2, None, None]}
+
+
+def test_what_is_read_as_one_thing_is_no_score_of_its_own(folder: Folder) -> None:
+    folder.rows([{"id": 7, "k": 0, "acc": 0.5, "n": 1, "usage": {"cost": 2, "tokens": 3}}])
+    fields = {"task": "id", "sample": "k", "reward": "acc", "scores": {"cents": "usage.cost"}}
+    assert columns(folder.load(fields=fields)) == {
+        "reward": [0.5],
+        "n": [1],
+        "cents": [2],
+        "tokens": [3],
+    }
+    assert columns(folder.load(fields=fields, scores=["acc"]))["acc"] == [0.5]
+
+
+def test_a_mapped_score_replaces_its_namesakes(folder: Folder) -> None:
+    folder.rows([{"_ng_task_index": 0, "reward": 1, "usage": {"reward": 2}, "true": {"r": 3}}])
+    assert columns(folder.load(fields={"reward": "true.r"})) == {"reward": [3]}
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"reward": "result.f1"}, "the path 'result.f1' of the score 'reward'"),
+        ({"scores": {"x": "reslt.acc"}}, "did you mean 'result'?"),
+        ({"agent": "modle"}, "did you mean 'model'?"),
+        ({"sample": "attempt"}, "the path 'attempt' of the sample"),
+    ],
+)
+def test_a_path_that_leads_nowhere_is_refused(
+    folder: Folder, fields: dict[str, Any], message: str
+) -> None:
+    folder.rows([{"id": 1, "model": "m", "result": {"acc": 1}}] * 3)
+    error = folder.refused(fields={"task": "id", **fields})
+    assert message in error.message
+    assert "id, model, result" in error.message
+
+
+def test_a_task_path_that_leads_nowhere_names_the_row_and_its_keys(folder: Folder) -> None:
+    folder.rows([{"task_id": 1, "reward": 1}, {"task_id": 2, "score": 1}])
+    error = folder.refused(fields={"task": "taskid"})
+    assert error.where == "runs.jsonl:1"
+    assert error.message == (
+        "this row has no task id: 'taskid' is not there; did you mean 'task_id'? "
+        "the row's keys: reward, task_id"
+    )
+
+
+def test_a_path_of_too_many_parts_is_refused(folder: Folder) -> None:
+    folder.rows([{"id": 1}])
+    assert "more than 10 parts" in folder.refused(fields={"task": "a" + ".b" * 40}).message
+
+
+leaf = st.none() | st.integers(-9, 9) | st.floats() | st.booleans()
+nested = st.recursive(
+    leaf,
+    lambda inner: (
+        st.lists(inner, max_size=2)
+        | st.dictionaries(st.sampled_from(["a", "b", "a.b", "0", "1"]), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+keys = st.sampled_from(["a", "b", "a.b", "a.0", "usage", "response"])
+
+
+def numbers_only(value: Any, path: str) -> bool:
+    """Whether no place of a path holds text, a list or an object: these are refused."""
+    from rollouts.reference import first  # noqa: PLC0415
+
+    return not isinstance(first(value, path), str | list | dict)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(st.dictionaries(keys, nested, max_size=3), min_size=1, max_size=5),
+    st.sampled_from(["a.b", "a", "b.0.a", "a.0", "usage.a", "a.b.a"]),
+    st.sampled_from(["b", "a.b.0", "response.usage.b"]),
+    st.integers(1, 70),
+)
+def test_paths_are_read_as_the_plain_way_reads_them(
+    rows: list[dict[str, Any]], reward: str, category: str, repeats: int
+) -> None:
+    rows = [{"id": i, **row} for i, row in enumerate([rows[0]] * repeats + rows)]
+    fields = {"task": "id", "reward": reward}
+    rows = [r for r in rows if numbers_only(r, reward) and numbers_only(r, category)]
+    rows.append({"id": -1, reward: 1, category: "x"})
+    with tempfile.TemporaryDirectory() as path:
+        folder = Folder(Path(path))
+        folder.rows(rows)
+        table = folder.load(fields=fields, categories=[category])
+    expected = read(rows, FieldMap(**fields), [category])
+    found = plain(table)
+    assert found.labels == expected.labels
+    assert found.scores == expected.scores
+    assert found.rows == expected.rows

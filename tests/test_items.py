@@ -74,7 +74,12 @@ benchmarks:
     result = project.run("-rsxf")
     result.assert_outcomes(skipped=2, xfailed=2, failed=2)
     result.stdout.fnmatch_lines_random(
-        ["*no GPU here*", "*known to be weak*", "FAILED x.bench.yaml::e*", "FAILED x.bench.yaml::f*"]
+        [
+            "*no GPU here*",
+            "*known to be weak*",
+            "FAILED x.bench.yaml::e*",
+            "FAILED x.bench.yaml::f*",
+        ]
     )
 
 
@@ -108,7 +113,8 @@ def test_other_file_names_by_setting(project):
 
 def test_junit_carries_the_key_metrics_and_the_verdict(two):
     two.run("--junitxml=junit.xml")
-    cases = {c.get("name"): c for c in ET.parse(two.path / "junit.xml").iter("testcase")}
+    junit = ET.parse(two.path / "junit.xml")  # noqa: S314 - pytest has just written it
+    cases = {c.get("name"): c for c in junit.iter("testcase")}
     properties = {p.get("name"): p.get("value") for p in cases["hard"].iter("property")}
     assert properties["evalmetrics.verdict"] == "FAIL"
     assert properties["mean_reward"] == "0.5"
@@ -161,7 +167,10 @@ def pytest_evalmetrics_report(report):
     print("reported", report["verdict"])
 """,
     )
-    two.write("sub/two.bench.yml", TWO.replace("runs.jsonl", "../runs.jsonl").replace("[mean_reward]", "[mean_reward, two]"))
+    two.write(
+        "sub/two.bench.yml",
+        TWO.replace("runs.jsonl", "../runs.jsonl").replace("[mean_reward]", "[mean_reward, two]"),
+    )
     result = two.run("-s")
     result.assert_outcomes(passed=1, failed=1)
     result.stdout.fnmatch_lines(["*finished easy PASS*", "*finished hard FAIL*", "*reported FAIL*"])

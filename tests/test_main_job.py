@@ -52,7 +52,7 @@ def test_the_value_is_never_rounded_into_its_bound(project):
 
 def test_a_mean_that_misses_its_bound_by_float_noise_passes(project):
     project.rollouts([[0.1 + 0.2]])  # 0.30000000000000004
-    project.bench('thresholds: {mean_reward: {min: 0.3, max: 0.3}}\nmetrics: [mean_reward]')
+    project.bench("thresholds: {mean_reward: {min: 0.3, max: 0.3}}\nmetrics: [mean_reward]")
     project.run().assert_outcomes(passed=1)
 
 
@@ -60,7 +60,10 @@ def test_a_mean_that_misses_its_bound_by_float_noise_passes(project):
     ("rewards", "told"),
     [
         # the silent faults of other tools: clean mean 0.5 over 4 tasks x 2
-        ([[1.0, 1.0], [1.0], [1.0, 1.0], [1.0, 1.0]], "*1 of 4 tasks have fewer rollouts*task 1 has 1 of 2*"),
+        (
+            [[1.0, 1.0], [1.0], [1.0, 1.0], [1.0, 1.0]],
+            "*1 of 4 tasks have fewer rollouts*task 1 has 1 of 2*",
+        ),
         ([[1.0, 1.0], [1.0, None], [0.0, 1.0], [1.0, 1.0]], "*no finite reward (task 1)*"),
     ],
 )
@@ -156,7 +159,9 @@ def test_several_agents_are_judged_each_for_itself(project):
 
 def test_the_end_of_the_interval_can_be_gated(project):
     project.rollouts([[1.0]] * 10)
-    project.bench("metrics: [pass@1]\nexpect: {tasks: 10}\nthresholds: {pass@1: {min: 0.8, bound: lower}}")
+    project.bench(
+        "metrics: [pass@1]\nexpect: {tasks: 10}\nthresholds: {pass@1: {min: 0.8, bound: lower}}"
+    )
     result = project.run()
     result.assert_outcomes(failed=1)
     # Wilson's lower end of 10 in 10: R's prop.test gives 0.7224672

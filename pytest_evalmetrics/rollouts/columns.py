@@ -123,7 +123,7 @@ class Columns:
             fractional=frozenset(fractional),
             not_finite=bad,
             not_numbers=not_numbers,
-            keys=tuple(self.root.fields),
+            keys=tuple(key for key, node in self.root.fields.items() if node.kinds),
         )
 
 

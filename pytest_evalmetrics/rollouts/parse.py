@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 __all__ = ["check_utf8", "parse", "short"]
 
-_DIGITS = 309  # a whole number of more is beyond float64, and int() refuses very long ones
+_DIGITS = 640  # int() refuses longer ones; half of these are too many for a float64 already
 _SHOWN = 40  # characters of the text around a mistake
 
 
@@ -64,8 +64,8 @@ def check_utf8(buffer: bytearray, end: int, line: int, source: Source) -> None:
         ) from error
 
 
-def _whole(digits: str) -> float:
-    return int(digits) if len(digits) <= _DIGITS else float(digits)
+def _whole(digits: str) -> int:
+    return int(digits[:_DIGITS])
 
 
 def _broken(text: str, error: json.JSONDecodeError, row: Row, source: Source) -> DataError:

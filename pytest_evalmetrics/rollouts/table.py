@@ -183,7 +183,7 @@ class TableBuilder:
 
     def _lacking(self, what: str, path: str, keys: Sequence[str]) -> DataError:
         return DataError(
-            f"{what} leads nowhere in every row; "
+            f"{what} is in no row; "
             + did_you_mean(path.split(".", maxsplit=1)[0], keys, what="the rows' keys"),
             hint="a path goes through objects by key and lists by index: result.metrics.f1",
         )

@@ -66,24 +66,24 @@ def ours(url: str, journal: Path) -> None:
     endpoint = Endpoint(url, parallelism=AT_ONCE)
     occurrences, progress = Occurrences(), Progress("perf", ROWS)
 
-    def calls():  # noqa: ANN202 - a generator of pairs
+    def calls():
         for index in range(ROWS):
             call = Call(endpoint, row(index), kind="perf/1", row=f"row {index}", label="perf")
             yield call, occurrences.next(call.payload)
 
     with Transport(Journal(journal)) as transport:
 
-        async def ask(item):  # noqa: ANN001, ANN202 - such a pair
+        async def ask(item):
             call, occurrence = item
             return await transport.call(call, occurrence=occurrence)
 
-        def done(_item, answer) -> None:  # noqa: ANN001 - the same, and its answer
+        def done(_item, answer) -> None:
             progress.succeeded(from_journal=answer.from_journal)
 
         transport.run(run_bounded(ask, calls(), AT_ONCE, done))
 
 
-def timed(run, *args) -> tuple[float, float]:  # noqa: ANN001, ANN002 - whatever it takes
+def timed(run, *args) -> tuple[float, float]:
     """Return wall and CPU seconds."""
     wall, cpu = time.perf_counter(), time.process_time()
     run(*args)

@@ -41,8 +41,20 @@ def write_rollouts(path: Path) -> None:
     words = ["the", "answer", "is", "because", "therefore", "step", "42", "naïve", '"so"', "\n"]
     text = " ".join(rng.choice(words, 1200).tolist())
     unset = dict.fromkeys(
-        ("background", "include", "instructions", "max_tool_calls", "metadata", "model")
-        + ("previous_response_id", "prompt", "reasoning", "service_tier", "store", "user")
+        [
+            "background",
+            "include",
+            "instructions",
+            "max_tool_calls",
+            "metadata",
+            "model",
+            "previous_response_id",
+            "prompt",
+            "reasoning",
+            "service_tier",
+            "store",
+            "user",
+        ]
     )
     params = {**unset, "max_output_tokens": 1024, "temperature": 0.7, "top_p": 0.95, "tools": []}
     with path.open("w", encoding="utf-8") as file:
@@ -107,7 +119,7 @@ def write_rollouts(path: Path) -> None:
 def run_pytest(folder: Path) -> tuple[float, float, float]:
     """Run pytest; return wall seconds, CPU seconds, peak MiB."""
     started = time.perf_counter()
-    process = subprocess.Popen(  # noqa: S603 - our own command
+    process = subprocess.Popen(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *OTHERS, str(folder)],
         cwd=folder,
         env={k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"},
@@ -168,7 +180,8 @@ def main() -> None:
         described = pandas_describe(path)
     print(f"{size:.0f} MB, {TASKS} tasks x {SAMPLES}")
     print(
-        f"pytest, whole run     {wall:6.2f} s wall, {cpu:6.2f} s CPU, peak {peak:.0f} MiB (limit 250)"
+        f"pytest, whole run     {wall:6.2f} s wall, {cpu:6.2f} s CPU, "
+        f"peak {peak:.0f} MiB (limit 250)"
     )
     print(f"json.loads            {loads:6.2f} s       ratio {wall / loads:.3f} (limit 0.6)")
     print(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_evalmetrics.transport import Journal, JournalError, JournalMode
-from pytest_evalmetrics.transport.journal_store import Store
+from pytest_evalmetrics.transport.journal_store import Entry, Store
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -134,16 +134,12 @@ def test_replay_without_a_journal_says_how_to_get_one(path: Path) -> None:
 
 def test_replay_of_what_a_killed_run_left(path: Path) -> None:
     """Answers may still be in SQLite's -wal file."""
-    store = Store(path.parent.mkdir() or path)
-    try:
-        with closing(Journal(path.parent / "x")) as source:
-            put(source, 7)
-            store.write(list(source._waiting.items()), [])
-        assert (path.parent / "journal.sqlite3-wal").exists()
+    path.parent.mkdir()
+    with closing(Store(path)) as killed:
+        killed.write([(key(7), Entry(200, TEXT, 0.25, 2, 1e9, 1e9))], [])
+        assert path.with_name("journal.sqlite3-wal").stat().st_size > 0
         with closing(Journal(path, JournalMode.REPLAY)) as journal:
             assert journal.get(key(7)).text == TEXT
-    finally:
-        store.close()
 
 
 # the bound
@@ -222,12 +218,12 @@ def test_a_disk_that_gets_room_again_gets_what_waited(path: Path) -> None:
 def test_what_is_held_for_a_full_disk_is_bounded(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pytest_evalmetrics.transport.journal._HELD_BYTES", 50_000)
+    monkeypatch.setattr("pytest_evalmetrics.transport.journal_writer._HELD_BYTES", 50_000)
     with closing(Journal(path, open_store=Full)) as journal:
         for n in range(100):
             put(journal, n, text='"' + "x" * 4000 + '"')
             journal.flush()
-        assert sum(len(e.text) for e in journal._waiting.values()) <= 50_000
+        assert sum(len(e.text) for e in journal._writer._waiting.values()) <= 50_000
         stats = journal.stats()
         assert stats.written + stats.unwritten == 100
 

@@ -1,0 +1,128 @@
+"""Writes answers as they arrive, a few in one transaction, in a thread of its own."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pytest_evalmetrics.transport.journal_store import Entry, Store
+
+__all__ = ["JournalWriter"]
+
+_LINGER_S = 0.005  # how long answers are gathered before they are written together
+_HELD_BYTES = 32 * 2**20  # what is held of answers that the disk refuses
+
+
+class JournalWriter:
+    """What waits to be written, and the thread that writes it.
+
+    Parameters
+    ----------
+    store
+        Closed together with this.
+    max_bytes
+        The bound of the file's size.
+    started
+        When the run began: that its own answers are dropped is worth a warning.
+    warn
+        Takes what can't be done, and what that means; from either thread.
+    """
+
+    def __init__(
+        self, store: Store, *, max_bytes: int, started: float, warn: Callable[[str, str], None]
+    ) -> None:
+        self.written = 0
+        self._store = store
+        self._max_bytes = max_bytes
+        self._started = started
+        self._warn = warn
+        self._lock = threading.Lock()  # of what waits
+        self._writing = threading.Lock()  # of the store
+        self._waiting: dict[bytes, Entry] = {}
+        self._waiting_bytes = self._dropped = 0
+        self._used: dict[bytes, float] = {}
+        self._wake, self._closing = threading.Event(), threading.Event()
+        self._thread = threading.Thread(target=self._run, name="evalmetrics-journal", daemon=True)
+        self._thread.start()
+
+    @property
+    def unwritten(self) -> int:
+        """Answers that the disk refused, or has not yet got."""
+        return len(self._waiting) + self._dropped
+
+    def get(self, key: bytes) -> Entry | None:
+        """Give an answer that waits."""
+        return self._waiting.get(key)
+
+    def put(self, key: bytes, entry: Entry) -> None:
+        """Let an answer wait; if the disk refuses for long, the first ones are let go."""
+        with self._lock:
+            self._forget(key)
+            self._waiting[key] = entry
+            self._waiting_bytes += len(entry.text)
+            while self._waiting_bytes > _HELD_BYTES and len(self._waiting) > 1:
+                self._forget(next(iter(self._waiting)))
+                self._dropped += 1
+        self._wake.set()
+
+    def use(self, key: bytes, at: float) -> None:
+        """Note that an answer was used; written with the next answers."""
+        with self._lock:
+            self._used[key] = at
+
+    def flush(self) -> None:
+        """Write what waits; returns when it is on disk, or was refused."""
+        with self._writing:
+            with self._lock:
+                entries, used = list(self._waiting.items()), dict(self._used)
+            if not (entries or used):
+                return
+            try:
+                self._store.write(entries, [(at, key) for key, at in used.items()])
+            except sqlite3.Error as error:
+                self._warn(f"can't be written: {error}", "answers are used, but not all are kept")
+                return  # they wait on: the next answer tries again
+            with self._lock:
+                for key, entry in entries:
+                    if self._waiting.get(key) is entry:
+                        self._forget(key)
+                for key in used:
+                    self._used.pop(key, None)
+            self.written += len(entries)
+            self._bound()
+
+    def close(self) -> None:
+        """Write what waits, end the thread, close the store."""
+        self._closing.set()
+        self._wake.set()
+        self._thread.join()
+        self.flush()
+        self._store.close()
+
+    def _run(self) -> None:
+        while not self._closing.is_set():
+            self._wake.wait()
+            self._closing.wait(_LINGER_S)
+            self._wake.clear()
+            self.flush()
+
+    def _forget(self, key: bytes) -> None:
+        entry = self._waiting.pop(key, None)
+        if entry is not None:
+            self._waiting_bytes -= len(entry.text)
+
+    def _bound(self) -> None:
+        try:
+            evicted = self._store.evict(self._max_bytes)
+        except sqlite3.Error as error:
+            self._warn(f"can't be made smaller: {error}", "its size is over its bound")
+            return
+        if evicted is not None and evicted >= self._started:
+            self._warn(
+                f"is too small: this run alone needs more than {self._max_bytes / 2**20:.0f} MiB",
+                "its first answers were dropped and would be paid for again; raise the bound",
+            )

@@ -23,6 +23,20 @@ from pathlib import Path
 import numpy as np
 
 TASKS, SAMPLES, ROUNDS, DESCRIBED = 10_000, 8, 3, 300
+UNSET = (
+    "background",
+    "include",
+    "instructions",
+    "max_tool_calls",
+    "metadata",
+    "model",
+    "previous_response_id",
+    "prompt",
+    "reasoning",
+    "service_tier",
+    "store",
+    "user",
+)
 OTHERS = ("-p", "no:hypothesispytest", "-p", "no:xdist", "-p", "no:pytest_cov")  # not ours
 BENCH = """
 benchmark:
@@ -40,22 +54,7 @@ def write_rollouts(path: Path) -> None:
     rng = np.random.default_rng(0)
     words = ["the", "answer", "is", "because", "therefore", "step", "42", "naïve", '"so"', "\n"]
     text = " ".join(rng.choice(words, 1200).tolist())
-    unset = dict.fromkeys(
-        [
-            "background",
-            "include",
-            "instructions",
-            "max_tool_calls",
-            "metadata",
-            "model",
-            "previous_response_id",
-            "prompt",
-            "reasoning",
-            "service_tier",
-            "store",
-            "user",
-        ]
-    )
+    unset = dict.fromkeys(UNSET)
     params = {**unset, "max_output_tokens": 1024, "temperature": 0.7, "top_p": 0.95, "tools": []}
     with path.open("w", encoding="utf-8") as file:
         for task in range(TASKS):

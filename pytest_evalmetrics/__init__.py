@@ -10,15 +10,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pytest_evalmetrics.errors import EvalMetricsError
-    from pytest_evalmetrics.registry import register_metric
+    from pytest_evalmetrics.errors import EvalMetricsError, RowError
+    from pytest_evalmetrics.registry import register_metric, register_scorer
 
 __version__ = "0.1.0"
-__all__ = ["EvalMetricsError", "__version__", "register_metric"]
+__all__ = ["EvalMetricsError", "RowError", "__version__", "register_metric", "register_scorer"]
 
 _HOMES = {
     "EvalMetricsError": "pytest_evalmetrics.errors",
+    "RowError": "pytest_evalmetrics.errors",
     "register_metric": "pytest_evalmetrics.registry",
+    "register_scorer": "pytest_evalmetrics.registry",
 }
 
 

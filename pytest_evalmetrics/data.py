@@ -17,7 +17,16 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["Category", "PairedMetric", "RolloutTable", "SourceFile", "TaskId", "TaskRewards"]
+__all__ = [
+    "Category",
+    "FailedRow",
+    "PairedMetric",
+    "RolloutTable",
+    "RowScores",
+    "SourceFile",
+    "TaskId",
+    "TaskRewards",
+]
 
 TaskId = int | str
 
@@ -147,6 +156,8 @@ class RolloutTable:
         The files.
     notes
         What a reader should know: values that count as missing and why, counted.
+    read_as
+        Which row of the files it was, from 0, shape (rows,); None where it is none of a file.
     """
 
     agents: tuple[str, ...]
@@ -159,6 +170,7 @@ class RolloutTable:
     categories: Mapping[str, Category] = field(default_factory=dict)
     sources: tuple[SourceFile, ...] = ()
     notes: tuple[str, ...] = ()
+    read_as: NDArray[np.int64] | None = None
 
     def __len__(self) -> int:
         return len(self.task)
@@ -185,6 +197,7 @@ class RolloutTable:
             categories={
                 name: Category(c.codes[rows], c.labels) for name, c in self.categories.items()
             },
+            read_as=None if self.read_as is None else self.read_as[rows],
         )
 
     @cached_property
@@ -210,6 +223,50 @@ class RolloutTable:
             return TaskRewards(np.where(absent, missing, column), self.offsets)
         kept = np.concatenate(([0], np.cumsum(~absent))).astype(np.int64)
         return TaskRewards(column[~absent], kept[self.offsets])
+
+
+@dataclass(frozen=True, slots=True)
+class FailedRow:
+    """Why a row lacks its scores.
+
+    Attributes
+    ----------
+    kind
+        A word to group by: ``http-500``, ``no-score``.
+    reason
+        What happened, without secrets.
+    where
+        ``file:line``.
+    hint
+        The way out.
+    scores
+        What it lacks.
+    """
+
+    kind: str
+    reason: str
+    where: str
+    hint: str | None
+    scores: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class RowScores:
+    """What scorers gave to each row.
+
+    Attributes
+    ----------
+    table
+        The rows, sorted as tables are.
+    names
+        Those of its scores that scorers gave.
+    failed
+        Row of the files, from 0 -> why it lacks scores, one per scorer.
+    """
+
+    table: RolloutTable
+    names: tuple[str, ...]
+    failed: Mapping[int, Sequence[FailedRow]]
 
 
 @dataclass(frozen=True)

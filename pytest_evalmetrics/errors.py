@@ -9,6 +9,7 @@
     ├── MetricError      a metric raised, or returned no finite number
     ├── BaselineError    a baseline is missing, unreadable, or must not be written
     ├── ArtifactError    a report can't be written
+    ├── RowError         a scorer can't score one row; the others go on
     └── GateFailed       everything was read and reduced, and a check did not hold
 
 Each message is for the person who reads a CI log: where, what was found, what was
@@ -34,6 +35,7 @@ __all__ = [
     "Problem",
     "RegistryError",
     "RegressionWarning",
+    "RowError",
     "did_you_mean",
 ]
 
@@ -133,6 +135,24 @@ class BaselineError(EvalMetricsError):
 
 class ArtifactError(EvalMetricsError):
     """A report can't be written."""
+
+
+class RowError(EvalMetricsError):
+    """A scorer can't score one row; the others go on, and ``expect`` decides.
+
+    Parameters
+    ----------
+    kind
+        A short stable word to group by: ``no-score``, ``out-of-range``.
+    message
+        What happened, in the row's terms, without its number.
+    hint
+        The way out.
+    """
+
+    def __init__(self, kind: str, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.kind = kind
 
 
 class GateFailed(EvalMetricsError):  # noqa: N818 - the name that pytest prints: it is no error of ours

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_evalmetrics import registry
+from pytest_evalmetrics.baselines.declared import Declared
 from pytest_evalmetrics.config import load_benchmarks
 from pytest_evalmetrics.errors import (
     ConfigError,
@@ -23,9 +24,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from os import PathLike
 
+    from pytest_evalmetrics.calling import ItemRuntime
     from pytest_evalmetrics.reports import Payload
     from pytest_evalmetrics.results import BenchmarkResult
-    from pytest_evalmetrics.spec import Benchmark
+    from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec
 
 __all__ = ["BenchmarkFile", "BenchmarkItem"]
 
@@ -45,8 +47,23 @@ class BenchmarkFile(pytest.File):
             benchmarks = load_benchmarks(self.path, shown=shown)
         except ConfigError as error:
             raise self.CollectError(str(error)) from None
+        self._declare(benchmarks)
         for benchmark in benchmarks:
             yield BenchmarkItem.from_parent(self, name=benchmark.spec.name, benchmark=benchmark)
+
+    def _declare(self, benchmarks: Sequence[Benchmark]) -> None:
+        """Tell which baselines are not orphans, and let syrupy look for those that are."""
+        specs = [benchmark.spec for benchmark in benchmarks]
+        Declared.of(self.config).add(self.path, specs)
+        if any(_keeps_baseline(spec) for spec in specs):
+            from pytest_evalmetrics.baselines.extension import admit  # noqa: PLC0415 - loads syrupy
+
+            admit(
+                self.config,
+                lambda item: (
+                    isinstance(item, BenchmarkItem) and _keeps_baseline(item.benchmark.spec)
+                ),
+            )
 
 
 class BenchmarkItem(pytest.Item):
@@ -116,6 +133,10 @@ class BenchmarkItem(pytest.Item):
         return self.path, self.benchmark.line_of() - 1, self.name
 
 
+def _keeps_baseline(spec: BenchmarkSpec) -> bool:
+    return spec.baseline is not None and spec.baseline.committed
+
+
 def plan_lines(items: Sequence[pytest.Item]) -> list[str]:
     """Tell what the gates of some benchmarks can see, without evaluating them."""
     from pytest_evalmetrics.baselines.store import Store  # noqa: PLC0415 - loads syrupy
@@ -125,7 +146,7 @@ def plan_lines(items: Sequence[pytest.Item]) -> list[str]:
         for item in items
         if isinstance(item, BenchmarkItem)
     ]
-    return power_table(planned)
+    return power_table(planned) if planned else []
 
 
 def _properties(result: BenchmarkResult) -> Iterator[tuple[str, object]]:
@@ -137,25 +158,37 @@ def _properties(result: BenchmarkResult) -> Iterator[tuple[str, object]]:
             yield (f"{agent.agent}: {name}" if several else name), value
 
 
+def _runtime(item: BenchmarkItem) -> ItemRuntime | None:
+    if not item.benchmark.spec.scorers:
+        return None
+    from pytest_evalmetrics.calling import ItemRuntime  # noqa: PLC0415 - loads asyncio
+
+    return ItemRuntime(item)
+
+
 def _evaluate(item: BenchmarkItem) -> None:
     hooks = item.hooks()
-    spec = item.benchmark.spec.baseline
-    if spec is None or not spec.committed:
-        evaluated = evaluate(item.benchmark, item_id=item.nodeid, hooks=hooks)
+    runtime = _runtime(item)
+    if not _keeps_baseline(item.benchmark.spec):
+        evaluated = evaluate(item.benchmark, item_id=item.nodeid, hooks=hooks, runtime=runtime)
         result = evaluated.result
     else:
         from pytest_evalmetrics.baselines.store import Store  # noqa: PLC0415 - loads syrupy
 
         store = Store(item)
+        store.watch()
         evaluated = evaluate(
             item.benchmark,
             item_id=item.nodeid,
             hooks=hooks,
             snapshot=store.read,
             updates=store.updates,
+            runtime=runtime,
         )
         result = store.settle(evaluated.result, evaluated.baseline)
-    item.payload = payload_of(result, evaluated.task_scores)
+    item.payload = payload_of(result, evaluated.task_scores, evaluated.row_scores)
+    if runtime is not None:
+        item.payload["usage"], item.payload["warnings"] = runtime.usage(), runtime.warnings()
     item.user_properties.extend(_properties(result))
     item.ihook.pytest_evalmetrics_benchmark_finished(result=result)
     for check in result.checks:

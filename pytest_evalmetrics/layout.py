@@ -12,10 +12,12 @@ if TYPE_CHECKING:
 
 __all__ = ["compact", "one_per_line", "spaced"]
 
+_SPACED = json.JSONEncoder(ensure_ascii=False, allow_nan=False)  # json.dumps makes one each time
+
 
 def spaced(value: Any) -> str:
     """Write builtins for reading: ``[1, 0]``."""
-    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    return _SPACED.encode(value)
 
 
 def compact(value: Any) -> str:

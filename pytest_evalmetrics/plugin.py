@@ -15,13 +15,18 @@ from pytest_evalmetrics.session import EvaluationSession
 if TYPE_CHECKING:
     from pathlib import Path
 
+    import pluggy
+
     from pytest_evalmetrics.items import BenchmarkFile
 
 __all__: list[str] = []
 
+_OTHER_SNAPSHOTS = ("snapshot", "snapshottest")  # names of plugins that conflict with syrupy
 
-def pytest_addoption(parser: pytest.Parser) -> None:
+
+def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
     """Declare the options and the settings."""
+    _watch_snapshot_options(pluginmanager)
     group = parser.getgroup("evalmetrics", "benchmark regression gating (pytest-evalmetrics)")
     group.addoption(
         "--evalmetrics-output",
@@ -42,6 +47,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="evaluate nothing: print the smallest drop that each gated metric can see, and "
         "how many rollouts a task would see max_drop",
     )
+    _add_journal_options(group)
+    group.addoption(
+        "--evalmetrics-inspect",
+        metavar="PATH",
+        help="tell what recorded rollouts hold (a path, a folder or a glob), print a benchmark "
+        "file to start from, and exit",
+    )
     parser.addini(
         "evalmetrics_files",
         type="args",
@@ -52,6 +64,42 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "evalmetrics_output",
         default="evalmetrics/",
         help="default of --evalmetrics-output, relative to the root folder",
+    )
+
+
+def _add_journal_options(group: pytest.OptionGroup) -> None:
+    """Declare what is said of the journal, which keeps every answer that was paid for."""
+    group.addoption(
+        "--evalmetrics-replay",
+        action="store_true",
+        help="scorers' calls: answer from the journal alone; a call that it has no answer to "
+        "is a failed row. Nothing is sent, and no key is needed",
+    )
+    group.addoption(
+        "--evalmetrics-refresh",
+        action="store_true",
+        help="scorers' calls: send every call anew, and replace what the journal has",
+    )
+    group.addoption(
+        "--evalmetrics-no-journal",
+        action="store_true",
+        help="scorers' calls: neither read nor write the journal",
+    )
+    group.addoption(
+        "--evalmetrics-journal-import",
+        metavar="FILE",
+        help="add the answers of an exported journal (.jsonl, .jsonl.gz) before the run",
+    )
+    group.addoption(
+        "--evalmetrics-journal-export",
+        metavar="FILE",
+        help="write the whole journal to one file after the run, for CI to cache or commit "
+        "(.jsonl, or .jsonl.gz)",
+    )
+    group.addoption(
+        "--evalmetrics-journal-clear",
+        action="store_true",
+        help="empty the journal before the run (so does pytest's own --cache-clear)",
     )
 
 
@@ -67,10 +115,50 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(EvaluationSession(config), "evalmetrics-session")
 
 
+def _watch_snapshot_options(pluginmanager: pytest.PytestPluginManager) -> None:
+    """Explain the crash of a second plugin that declares ``--snapshot-update``.
+
+    pytest refuses the option as that plugin is loaded, with a traceback. It is explained where
+    we are loaded before it: plugins are loaded in the order in which their folders are listed.
+    """
+
+    def after(outcome: pluggy.Result[object], hook_name: str, *_: object) -> None:
+        if hook_name == "pytest_addoption" and "--snapshot-update" in str(outcome.exception):
+            raise _two_snapshot_plugins() from None
+        if hook_name == "pytest_load_initial_conftests":  # all are loaded
+            stop()
+
+    stop = pluginmanager.add_hookcall_monitoring(lambda *_: None, after)
+
+
+def pytest_plugin_registered(manager: pytest.PytestPluginManager) -> None:
+    """Explain the same where pytest would find out only as it reads the command line."""
+    if manager.has_plugin("syrupy") and any(map(manager.has_plugin, _OTHER_SNAPSHOTS)):
+        raise _two_snapshot_plugins()
+
+
+def _two_snapshot_plugins() -> pytest.UsageError:
+    others = " or ".join(f"`-p no:{name}`" for name in _OTHER_SNAPSHOTS)
+    return pytest.UsageError(
+        "two plugins declare the option --snapshot-update: syrupy, which keeps the baselines of "
+        "pytest-evalmetrics, and another one, such as pytest-snapshot or snapshottest.\n"
+        f"  Uninstall that one, or switch it off with {others}: such as "
+        "`addopts = -p no:snapshot` in the settings of pytest."
+    )
+
+
 def pytest_cmdline_main(config: pytest.Config) -> int | None:
     """Answer an option that only prints."""
     if config.getoption("evalmetrics_plan") and getattr(config.option, "numprocesses", None):
         raise pytest.UsageError("--evalmetrics-plan works in one process: leave -n out")
+    modes = [m for m in ("replay", "refresh", "no_journal") if config.getoption(f"evalmetrics_{m}")]
+    if len(modes) > 1:
+        named = " and ".join(f"--evalmetrics-{m.replace('_', '-')}" for m in modes)
+        raise pytest.UsageError(f"{named} contradict each other: give one of them")
+    inspected = config.getoption("evalmetrics_inspect")
+    if inspected is not None:
+        _print_survey(inspected, config)
+        return 0
     which = config.getoption("evalmetrics_schema")
     if which is None:
         return None
@@ -80,6 +168,17 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
     return 0
 
 
+def _print_survey(pattern: str, config: pytest.Config) -> None:
+    from pytest_evalmetrics.errors import EvalMetricsError  # noqa: PLC0415 - only where asked for
+    from pytest_evalmetrics.rollouts.survey import survey  # noqa: PLC0415
+
+    try:
+        text = survey(pattern, config.invocation_params.dir)
+    except EvalMetricsError as error:
+        raise pytest.UsageError(str(error)) from None
+    print(text, end="")  # noqa: T201 - printing is what the option is for
+
+
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> BenchmarkFile | None:
     """Collect the benchmark files."""
     if not any(fnmatch(file_path.name, p) for p in parent.config.getini("evalmetrics_files")):
@@ -87,3 +186,19 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> BenchmarkF
     from pytest_evalmetrics.items import BenchmarkFile  # noqa: PLC0415 - loads the machinery
 
     return BenchmarkFile.from_parent(parent, path=file_path)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop(session: pytest.Session) -> bool | None:
+    """Print the plan instead of running anything, where it is asked for."""
+    if not session.config.getoption("evalmetrics_plan"):
+        return None
+    from pytest_evalmetrics.items import plan_lines  # noqa: PLC0415 - only where it is asked for
+
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    lines = plan_lines(session.items)
+    if lines and reporter is not None:
+        reporter.write_sep("=", "what the gates can see")
+        for line in lines:
+            reporter.write_line(line)
+    return True

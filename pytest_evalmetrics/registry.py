@@ -20,7 +20,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from importlib.metadata import EntryPoint
 
-__all__ = ["Found", "Registry", "metrics", "origin", "register_metric", "same"]
+__all__ = [
+    "Found",
+    "Registry",
+    "metrics",
+    "origin",
+    "register_metric",
+    "register_scorer",
+    "same",
+    "scorers",
+]
 
 T = TypeVar("T")
 _REFERENCE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
@@ -68,8 +77,9 @@ class Registry:
         self.group = group
         self._builtins = builtins
         self._targets: dict[str, Any] = {}
+        self._giving_way: set[str] = set()
 
-    def register(self, name: str) -> Callable[[T], T]:
+    def register(self, name: str, *, gives_way: bool = False) -> Callable[[T], T]:
         """Decorate a class or a function to make it known under `name`.
 
         Parameters
@@ -77,6 +87,9 @@ class Registry:
         name
             Letters, digits and signs other than ``/ [ ]``, which have a meaning in a
             benchmark file; ``top@{k}`` is a family, called with ``k=3`` for ``top@3``.
+        gives_way
+            Whether another thing may take the name: for what is built in under a name that
+            users have long been giving to things of their own.
 
         Raises
         ------
@@ -95,7 +108,7 @@ class Registry:
             )
 
         def decorate(target: T) -> T:
-            self._add(name, target)
+            self._add(name, target, gives_way=gives_way)
             return target
 
         return decorate
@@ -134,11 +147,11 @@ class Registry:
             f"@register_{self.kind} in a conftest.py",
         )
 
-    def get(self, name: str) -> Any:
-        """Return what is registered under a name or for its family; None for nothing."""
+    def holder(self, name: str) -> Any:
+        """Return what a name, or its family, is taken by; None where it is free or gives way."""
         self._load_builtins()
         found = self._registered(name)
-        return None if found is None else found.target
+        return None if found is None or found.name in self._giving_way else found.target
 
     def _registered(self, name: str) -> Found | None:
         if name in self._targets:
@@ -149,17 +162,25 @@ class Registry:
                 return Found(pattern, target, numbers)
         return None
 
-    def _add(self, name: str, target: Any) -> None:
-        for other, known in self._targets.items():
+    def _add(self, name: str, target: Any, *, gives_way: bool = False) -> None:
+        for other, known in list(self._targets.items()):
             # a single name in the way of a family is taken too: pass@1 is one of pass@{k}
             overlap = other == name or _match(other, name) or _match(name, other)
-            if overlap and not same(known, target):
+            if not overlap or same(known, target):
+                continue
+            if gives_way:
+                return
+            if other not in self._giving_way:
                 raise RegistryError(
                     f"the {self.kind} {name!r} is registered twice: by {origin(known)}"
                     f"{'' if other == name else f' as {other!r}'} and by {origin(target)}",
                     hint="give one of them another name",
                 )
+            del self._targets[other]
+            self._giving_way.discard(other)
         self._targets[name] = target
+        if gives_way:
+            self._giving_way.add(name)
 
     def _load_builtins(self) -> None:
         importlib.import_module(self._builtins)
@@ -261,3 +282,6 @@ def _match(pattern: str, name: str) -> dict[str, int] | None:
 
 metrics = Registry("metric", "pytest_evalmetrics.metrics", "pytest_evalmetrics.metrics.builtin")
 register_metric = metrics.register
+
+scorers = Registry("scorer", "pytest_evalmetrics.scorers", "pytest_evalmetrics.scorers.builtin")
+register_scorer = scorers.register

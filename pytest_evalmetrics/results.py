@@ -10,10 +10,12 @@ from typing import Any
 __all__ = [
     "AgentResult",
     "BenchmarkResult",
+    "Bin",
     "Check",
     "Estimate",
     "Interval",
     "Power",
+    "ScoreSummary",
     "Verdict",
     "worst",
 ]
@@ -132,6 +134,53 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True)
+class Bin:
+    """A bar of a histogram: how many values from the lower bound on, below the upper one."""
+
+    lower_bound: float
+    upper_bound: float
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreSummary:
+    """What a scorer gave, over all rows; None where nothing can be said.
+
+    Attributes
+    ----------
+    name
+        The score.
+    count, nan_count
+        Rows with it and without.
+    sum, mean, min, max, median
+        Over the rows with it.
+    std_dev, variance
+        Divided by n.
+    sample_std_dev, sample_variance
+        Divided by n - 1.
+    percentiles
+        ``p10`` ... ``p100``.
+    histogram
+        Ten bars of equal width; the last one holds its upper bound too.
+    """
+
+    name: str
+    count: int
+    nan_count: int
+    sum: float | None = None
+    mean: float | None = None
+    min: float | None = None
+    max: float | None = None
+    median: float | None = None
+    std_dev: float | None = None
+    variance: float | None = None
+    sample_std_dev: float | None = None
+    sample_variance: float | None = None
+    percentiles: Mapping[str, float] | None = None
+    histogram: tuple[Bin, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class AgentResult:
     """What was computed for one agent of a benchmark.
 
@@ -148,6 +197,8 @@ class AgentResult:
     aggregate
         NeMo Gym's entry for this agent: agent_ref, agent_metrics, key_metrics,
         group_level_metrics.
+    scores
+        What the scorers gave, summed up over all rows.
     """
 
     agent: str
@@ -157,6 +208,7 @@ class AgentResult:
     estimates: Mapping[str, Estimate]
     key_metrics: Mapping[str, float]
     aggregate: Mapping[str, Any]
+    scores: tuple[ScoreSummary, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,8 @@ Nothing heavy is imported before there is a result.
 
 from __future__ import annotations
 
+import os
+import sys
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,6 +35,8 @@ class EvaluationSession:
         self._skipped: set[str] = set()
         self._artifacts: Artifacts | None = None
         self._lines: list[tuple[str, str | None]] = []
+        self._usage: list[dict[str, Any]] = []
+        self._warnings: dict[str, None] = {}
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
@@ -62,6 +66,8 @@ class EvaluationSession:
             self._artifacts = Artifacts()
         self._entries[report.nodeid] = payload["entry"]
         self._artifacts.add(report.nodeid, payload)
+        self._usage.append(payload["usage"])
+        self._warnings.update(dict.fromkeys(payload["warnings"]))
         del vars(report)["evalmetrics"]  # other plugins keep reports
         if report.failed and isinstance(report.longrepr, str):  # came through xdist
             report.longrepr = FailureText(report.longrepr)  # type: ignore[assignment]
@@ -69,22 +75,6 @@ class EvaluationSession:
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Remember which benchmarks are to be evaluated."""
         self._collected.update(item.nodeid for item in session.items if _is_benchmark(item))
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
-        """Print the plan instead of running anything, where it is asked for."""
-        if not self._config.getoption("evalmetrics_plan"):
-            return None
-        benchmarks = [item for item in session.items if _is_benchmark(item)]
-        self._collected.clear()  # nothing is to be evaluated
-        reporter = self._config.pluginmanager.get_plugin("terminalreporter")
-        if benchmarks and reporter is not None:
-            from pytest_evalmetrics.items import plan_lines  # noqa: PLC0415 - there are benchmarks
-
-            reporter.write_sep("=", "what the gates can see")
-            for line in plan_lines(benchmarks):
-                reporter.write_line(line)
-        return True
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, node: object, ids: Sequence[str]) -> None:  # noqa: ARG002 - the hook's signature
@@ -94,29 +84,64 @@ class EvaluationSession:
             i for i in ids if any(fnmatch(Path(i.partition("::")[0]).name, p) for p in patterns)
         )
 
+    def pytest_sessionstart(self) -> None:
+        """Do with the journal what is to be done before anything is called."""
+        options = ("evalmetrics_journal_clear", "evalmetrics_journal_import")
+        if hasattr(self._config, "workerinput") or not any(map(self._config.getoption, options)):
+            return
+        from pytest_evalmetrics.calling import prepare_asked  # noqa: PLC0415 - it is asked for
+
+        self._lines += [(line, None) for line in prepare_asked(self._config)]
+
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Write the artifacts."""
-        if hasattr(self._config, "workerinput") or self._config.option.collectonly:
+        if "pytest_evalmetrics.calling" in sys.modules:
+            from pytest_evalmetrics.calling import close_transport  # noqa: PLC0415 - it is loaded
+
+            close_transport(self._config)
+        option = self._config.option
+        if hasattr(self._config, "workerinput") or option.collectonly or option.evalmetrics_plan:
             return
+        self._write_artifacts(session)
+        if self._config.getoption("evalmetrics_journal_export") is not None:
+            from pytest_evalmetrics.calling import export_asked  # noqa: PLC0415 - it is asked for
+            from pytest_evalmetrics.errors import EvalMetricsError  # noqa: PLC0415 - the same
+
+            try:
+                self._lines += [(line, None) for line in export_asked(self._config)]
+            except EvalMetricsError as error:
+                self._lines.append((str(error), "red"))
+                session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def _write_artifacts(self, session: pytest.Session) -> None:
         lost = self._collected - self._skipped - set(self._entries)
         if not self._entries and not lost:
             return
         from pytest_evalmetrics.errors import ArtifactError  # noqa: PLC0415 - there are results
-        from pytest_evalmetrics.reports import Artifacts, report_document, section  # noqa: PLC0415
+        from pytest_evalmetrics.reports import (  # noqa: PLC0415
+            Artifacts,
+            calls_line,
+            report_document,
+            section,
+            tell_ci,
+        )
 
         report = report_document(self._entries.values(), lost)
         self._config.hook.pytest_evalmetrics_report(report=report)
         artifacts = self._artifacts or Artifacts()
+        written: list[str] = []
+        told: list[tuple[str, str | None]] = []
         try:
             written = [self._shown(p) for p in artifacts.write(self._prefix(), report)]
-            failure = None
+            told = [(line, None) for line in tell_ci(report, os.environ)]
         except ArtifactError as error:
-            written, failure = [], str(error)
+            told = [(str(error), "red")]
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
-        self._lines = section(report, written, verbosity=self._config.option.verbose)
-        if failure is not None:
-            self._lines.append((failure, "red"))
+        verbosity = self._config.option.verbose
+        told += [(line, None) for line in calls_line(self._usage) if verbosity >= 0]
+        told += [(f"warning: {text}", "yellow") for text in self._warnings]
+        self._lines += section(report, written, verbosity=verbosity) + told
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print the section."""

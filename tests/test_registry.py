@@ -52,8 +52,8 @@ def test_a_registered_thing_is_found(things: Registry) -> None:
     assert (found.name, found.target, found.numbers) == ("one", One, {})
     assert not found.reference
     assert things.names() == ["one"]
-    assert things.get("one") is One
-    assert things.get("two") is None
+    assert things.holder("one") is One
+    assert things.holder("two") is None
 
 
 def test_a_family_is_found_by_its_members(things: Registry) -> None:
@@ -125,6 +125,19 @@ def test_of_two_classes_in_one_place_the_second_is_another(things: Registry) -> 
     things.register("one")(made[0])
     with pytest.raises(RegistryError, match="registered twice"):
         things.register("one")(made[1])
+
+
+def test_what_gives_way_is_replaced_whichever_comes_first(things: Registry) -> None:
+    things.register("one", gives_way=True)(dict)
+    assert things.holder("one") is None
+    assert things.find("one").target is dict
+    things.register("one")(list)
+    assert things.find("one").target is list
+    things.register("one", gives_way=True)(dict)  # as a built-in that is loaded late
+    assert things.find("one").target is list
+    assert things.holder("one") is list
+    with pytest.raises(RegistryError, match="registered twice"):
+        things.register("one")(set)
 
 
 def test_two_instances_are_two_things(things: Registry) -> None:

@@ -1,13 +1,25 @@
 """Baselines: the run that a later one is compared with, in a file of its own or elsewhere."""
 
 from pytest_evalmetrics.baselines.document import (
+    AgentDocument,
+    Document,
     agent_document,
     document,
-    from_report,
-    parse,
     render,
-    tables,
-    values,
 )
+from pytest_evalmetrics.baselines.earlier import from_report
+from pytest_evalmetrics.baselines.reading import is_edited, parse, stamped, tables, values
 
-__all__ = ["agent_document", "document", "from_report", "parse", "render", "tables", "values"]
+__all__ = [
+    "AgentDocument",
+    "Document",
+    "agent_document",
+    "document",
+    "from_report",
+    "is_edited",
+    "parse",
+    "render",
+    "stamped",
+    "tables",
+    "values",
+]

@@ -1,129 +1,34 @@
-"""Baselines as syrupy's snapshots: where they lie, when they are written, which are orphans.
+"""The committed baseline of one item: read, compared, and written where a run updates.
 
-A baseline is written only by ``--snapshot-update``, and deleted only by it, and only where no
-benchmark file on disk declares its benchmark: a selection, an error, a crash or an ignored
-file never makes an orphan.
+It is written only by ``--snapshot-update``, from an evaluation that is complete; and deleted
+only by it, and only where no benchmark file on disk declares its benchmark.
 """
 
 from __future__ import annotations
 
 import os
-import tempfile
-from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from syrupy.assertion import SnapshotAssertion
-from syrupy.data import Snapshot, SnapshotCollection, SnapshotCollections
-from syrupy.extensions.json import JSONSnapshotExtension
 from syrupy.location import PyTestLocation
 
-from pytest_evalmetrics.baselines.document import parse, render, values
-from pytest_evalmetrics.baselines.naming import file_name
-from pytest_evalmetrics.baselines.orphans import orphans
+from pytest_evalmetrics.baselines.declared import Declared
+from pytest_evalmetrics.baselines.document import render
+from pytest_evalmetrics.baselines.extension import BaselineExtension
+from pytest_evalmetrics.baselines.reading import parse, stamped, values
 from pytest_evalmetrics.errors import BaselineError
 from pytest_evalmetrics.results import Check, Verdict
 
 if TYPE_CHECKING:
     import pytest
 
+    from pytest_evalmetrics.baselines.document import Document
     from pytest_evalmetrics.results import BenchmarkResult
 
-__all__ = ["FOLDER", "BaselineExtension", "Store"]
-
-FOLDER = "__baselines__"
-
-
-class BaselineExtension(JSONSnapshotExtension):
-    """Keeps one benchmark's baseline in one file.
-
-    syrupy builds extensions without arguments; the store sets what an item needs.
-    """
-
-    snapshot_dirname = FOLDER
-    holds: bool = False
-
-    def serialize(self, data: Any, **_: Any) -> str:
-        """Take the text as it is: it is rendered for reading already."""
-        return str(data)
-
-    def matches(self, *, serialized_data: Any, snapshot_data: Any) -> bool:
-        """Compare: the gates have judged, and an update compares the texts."""
-        return self.holds or serialized_data == snapshot_data
-
-    @classmethod
-    def get_snapshot_name(cls, *, test_location: PyTestLocation, index: Any = 0) -> str:
-        """Name the snapshot as the benchmark."""
-        del index
-        return str(test_location.snapshot_name)
-
-    @classmethod
-    def get_file_basename(cls, *, test_location: PyTestLocation, index: Any) -> str:
-        """Name the file, so that no two benchmarks share one."""
-        del index
-        return file_name(test_location.item.name)
-
-    @classmethod
-    def dirname(cls, *, test_location: PyTestLocation) -> str:
-        """Keep the baselines of a benchmark file in a folder of their own beside it."""
-        file = Path(test_location.filepath)
-        return str(file.parent / FOLDER / file.stem)
-
-    @classmethod
-    def discovery_dirname(cls, *, test_location: PyTestLocation) -> str:
-        """Look for orphans among all baselines beside the benchmark file."""
-        return str(Path(test_location.filepath).parent / FOLDER)
-
-    @classmethod
-    def matches_test_location(
-        cls, *, test_location: PyTestLocation, snapshot_location: str
-    ) -> bool:
-        """Tell whose baseline a file is."""
-        return Path(snapshot_location) == Path(
-            cls.get_location(test_location=test_location, index=0)
-        )
-
-    def discover_snapshots(
-        self, *, test_location: PyTestLocation, ignore_extensions: list[str] | None = None
-    ) -> SnapshotCollections:
-        """Find the orphans: nothing else may ever look unused to syrupy."""
-        del ignore_extensions
-        found = SnapshotCollections()
-        for orphan in orphans(Path(self.discovery_dirname(test_location=test_location))):
-            collection = SnapshotCollection(location=str(orphan))
-            collection.add(Snapshot(name=orphan.stem))
-            found.add(collection)
-        return found
-
-    def delete_snapshots(self, *, snapshot_location: str, snapshot_names: set[str]) -> None:
-        """Delete a baseline that is an orphan still."""
-        del snapshot_names
-        path = Path(snapshot_location)
-        if path in orphans(path.parents[1]):
-            path.unlink()
-
-    @classmethod
-    def write_snapshot_collection(
-        cls, *, snapshot_collection: SnapshotCollection, name_order: dict[str, int] | None = None
-    ) -> None:
-        """Write a baseline whole or not at all."""
-        del name_order
-        (snapshot,) = snapshot_collection
-        path = Path(snapshot_collection.location)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".tmp")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-                file.write(str(snapshot.data))
-            umask = os.umask(0)
-            os.umask(umask)
-            Path(temporary).chmod(0o666 & ~umask)  # mkstemp's is for its owner alone
-            Path(temporary).replace(path)
-        except OSError:
-            with suppress(OSError):
-                Path(temporary).unlink()
-            raise
+__all__ = ["Store"]
 
 
 class Store:
@@ -137,19 +42,41 @@ class Store:
 
     def __init__(self, item: pytest.Item) -> None:
         self._session = getattr(item.config, "_syrupy", None)
-        self._item = item
-        location = PyTestLocation(item)
-        self.path = Path(BaselineExtension.get_location(test_location=location, index=0))
+        self._option = item.config.option
+        self._location = PyTestLocation(item)
+        self._assertion: SnapshotAssertion | None = None
+        self._unusable = (
+            _no_syrupy(item.config)
+            if self._session is None
+            else (Declared.of(item.config).trouble(item.path, item.name), None)
+        )
+        marked = item.get_closest_marker("xfail") is not None
+        self._is_known_to_fail = marked and not item.config.getoption("runxfail")
+        self.path = Path(BaselineExtension.get_location(test_location=self._location, index=0))
         self.shown = _shown(self.path, item.config.rootpath)
 
     @property
-    def updates(self) -> bool:
-        """Whether this run writes the baseline."""
+    def is_asked_to_update(self) -> bool:
+        """Whether the user asks this run to write the baseline."""
         if self._session is None:
             return False
-        option = self._item.config.option
-        new_only = option.update_new_snapshots_only and not self.path.exists()
-        return bool(option.update_snapshots or new_only)
+        new_only = self._option.update_new_snapshots_only and not os.path.lexists(self.path)
+        return bool(self._option.update_snapshots or new_only)
+
+    @property
+    def updates(self) -> bool:
+        """Whether this run writes the baseline, if its evaluation is complete."""
+        return self.is_asked_to_update and not self._is_known_to_fail and not self._unusable[0]
+
+    def watch(self) -> None:
+        """Let syrupy look for orphans, whatever becomes of the evaluation."""
+        if self._session is not None:
+            self._assertion = SnapshotAssertion(
+                session=self._session,
+                extension_class=BaselineExtension,
+                test_location=self._location,
+                update_snapshots=self.updates,
+            )
 
     def read(self) -> tuple[str, str] | None:
         """Return the baseline's text and how its file is called; None without a baseline.
@@ -157,26 +84,23 @@ class Store:
         Raises
         ------
         BaselineError
-            If it can't be read, or syrupy is switched off.
+            If it can't be read, is not this benchmark's alone, or syrupy is switched off.
         """
-        if self._session is None:
-            raise BaselineError(
-                "baselines are kept through syrupy, which is switched off",
-                hint="drop `-p no:syrupy`, or set `baseline: false` for this benchmark",
-            )
+        what, hint = self._unusable
+        if what:
+            raise BaselineError(what, hint=hint)
         try:
             return self.path.read_text(encoding="utf-8"), self.shown
         except FileNotFoundError:
             return None
-        except (OSError, UnicodeDecodeError) as error:
-            raise BaselineError(
-                f"this baseline can't be read: {error}",
-                file=self.shown,
-                hint="take it from version control again; or delete it and record a new one "
-                "with --snapshot-update",
-            ) from error
+        except UnicodeDecodeError as error:
+            what = f"this baseline is no UTF-8: {error.reason} at byte {error.start}"
+        except OSError as error:
+            what = f"this baseline can't be read: {error.strerror or error}"
+        hint = "take it from version control again, or record a new one with --snapshot-update"
+        raise BaselineError(what, file=self.shown, hint=hint)
 
-    def settle(self, result: BenchmarkResult, found: dict[str, Any] | None) -> BenchmarkResult:
+    def settle(self, result: BenchmarkResult, found: Document | None) -> BenchmarkResult:
         """Let syrupy count the outcome, and write the baseline where this run updates.
 
         Parameters
@@ -191,52 +115,78 @@ class Store:
         BenchmarkResult
             It, told what was recorded, or why not.
         """
-        if self._session is None:
+        if self._assertion is None or self._unusable[0]:
             return result
-        if found is None:
-            return _with_check(result, *_REFUSED) if self.updates else result
-        old = self._old()
-        new = {**found, "provenance": {"recorded": _now(), **found["provenance"]}}
+        if self.updates:
+            return self._refuse(result) if found is None else self._record(result, found)
+        if found is not None:
+            judged = [c.verdict for c in result.checks if c.gate == "baseline"]
+            self._assert("", holds=not any(verdict.fails for verdict in judged))
+        if self.is_asked_to_update:
+            note = "its baseline is as it was: what is known to fail (xfail) is not recorded"
+            return replace(result, notes=(*result.notes, note))
+        return result
+
+    def _record(self, result: BenchmarkResult, found: Document) -> BenchmarkResult:
+        before, old = self._old()
+        new = stamped({**found, "provenance": {"recorded": _now(), **found["provenance"]}})
         if old is not None and _but_when(old) == _but_when(new):
             new["provenance"]["recorded"] = old["provenance"].get("recorded")
-        failure = self._assert(self._session, render(new), holds=not result.verdict.fails)
+        text = render(new)
+        failure = self._assert(text, holds=text == before)
         if failure is not None:
             return _with_check(
                 result,
-                f"{self.shown}: this baseline can't be written: {failure}",
+                f"{self.shown}: this baseline can't be written: {_why(failure)}",
                 "the one that was there, if any, is as it was",
             )
-        if not self.updates:
-            return result
-        return replace(result, recorded={"file": self.shown, "metrics": _changes(old, new)})
+        recorded = {
+            "file": self.shown,
+            "written": text != before,
+            "metrics": _changes(old, new),
+        }
+        return replace(result, recorded=recorded)
 
-    def _old(self) -> dict[str, Any] | None:
+    def _refuse(self, result: BenchmarkResult) -> BenchmarkResult:
+        reasons = [
+            check.reason
+            for check in result.checks
+            if check.gate in ("data", "expect") and check.verdict.fails
+        ]
+        return _with_check(
+            result,
+            "no baseline was recorded, because this evaluation is not complete"
+            + (f": {reasons[0]}" if reasons else ""),
+            "complete the run first; or say in `expect:` what is missing on purpose",
+        )
+
+    def _old(self) -> tuple[str | None, Document | None]:
+        """Return what is there, as text and as a baseline: what is broken is replaced."""
+        text = None
         try:
             read = self.read()
-            return None if read is None else parse(read[0], file=read[1])
-        except BaselineError:  # broken: whatever is recorded now is new
-            return None
+            text = None if read is None else read[0]
+            return text, None if text is None else parse(text, file=self.shown)
+        except BaselineError:
+            return text, None
 
-    def _assert(self, session: Any, text: str, *, holds: bool) -> Exception | None:
-        updates = self.updates
-        assertion = SnapshotAssertion(
-            session=session,
-            extension_class=BaselineExtension,
-            test_location=PyTestLocation(self._item),
-            update_snapshots=self._item.config.option.update_snapshots,
-            update_new_snapshots_only=self._item.config.option.update_new_snapshots_only,
+    def _assert(self, text: str, *, holds: bool) -> Exception | None:
+        assertion = cast("SnapshotAssertion", self._assertion)
+        cast("BaselineExtension", assertion.extension).holds = holds
+        _ = assertion == text  # compares, and writes; `assert` would explain two large texts
+        told = assertion.executions[assertion.num_executions - 1]
+        told.asserted_data = None  # which syrupy would keep until the end of the run
+        return told.exception
+
+
+def _no_syrupy(config: pytest.Config) -> tuple[str, str]:
+    hint = "drop `-p no:syrupy`, or set `baseline: false` for this benchmark"
+    if config.pluginmanager.has_plugin("snapshot"):
+        hint = (
+            "pytest-snapshot has an option --snapshot-update too: switch it off instead, with "
+            "`-p no:snapshot`"
         )
-        extension = cast("BaselineExtension", assertion.extension)
-        extension.holds = holds and not updates
-        with suppress(AssertionError):  # the gates have told what is wrong
-            assertion.assert_match(text)
-        return assertion.executions[assertion.num_executions - 1].exception
-
-
-_REFUSED = (
-    "no baseline was recorded: this evaluation is not complete",
-    "complete the run first; or say in `expect:` what is missing on purpose",
-)
+    return "baselines are kept through syrupy, which is switched off", hint
 
 
 def _with_check(result: BenchmarkResult, reason: str, hint: str) -> BenchmarkResult:
@@ -244,21 +194,29 @@ def _with_check(result: BenchmarkResult, reason: str, hint: str) -> BenchmarkRes
     return replace(result, checks=(*result.checks, check))
 
 
-def _changes(old: dict[str, Any] | None, new: dict[str, Any]) -> dict[str, list[Any]]:
-    """Say of each metric what it was and what it is."""
-    several = len(new["agents"]) > 1
+def _changes(old: Document | None, new: Document) -> dict[str, list[Any]]:
+    """Say of each metric what it was and what it is; None where there is none."""
+    before = {} if old is None else {agent: values(old, agent) for agent in old["agents"]}
+    after = {agent: values(new, agent) for agent in new["agents"]}
+    if len(before) == len(after) == 1:  # it may have been renamed
+        before = dict(zip(after, before.values(), strict=True))
+    agents = dict.fromkeys((*after, *before))
     changes = {}
-    for agent, found in new["agents"].items():
-        before = values(old, agent) if old is not None else {}
-        for name, metric in found["key_metrics"].items():
-            shown = f"{agent}: {name}" if several else name
-            changes[shown] = [before.get(name), metric["value"]]
+    for agent in agents:
+        was, now = before.get(agent, {}), after.get(agent, {})
+        for name in dict.fromkeys((*now, *was)):
+            shown = f"{agent}: {name}" if len(agents) > 1 else name
+            changes[shown] = [was.get(name), now.get(name)]
     return changes
 
 
-def _but_when(doc: dict[str, Any]) -> dict[str, Any]:
-    provenance = {k: v for k, v in doc.get("provenance", {}).items() if k != "recorded"}
+def _but_when(doc: Document) -> dict[str, Any]:
+    provenance = {k: v for k, v in doc["provenance"].items() if k != "recorded"}
     return {**doc, "provenance": provenance}
+
+
+def _why(error: Exception) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 
 def _now() -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from pytest_evalmetrics.spec import Count
+from pytest_evalmetrics.spec import Count, ParamsSpec
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,8 +18,33 @@ Contradiction: TypeAlias = tuple[tuple[str | int, ...], str]
 
 def contradictions(spec: BenchmarkSpec) -> Iterator[Contradiction]:
     """Yield the path within the benchmark, and what is wrong there."""
+    yield from _one_source(spec)
+    yield from _scores(spec)
     yield from _rollouts_of_a_task(spec)
     yield from _blank_thresholds(spec)
+
+
+def _one_source(spec: BenchmarkSpec) -> Iterator[Contradiction]:
+    if spec.rollouts is None and spec.dataset is None:
+        yield (), "'dataset' is missing: rows to score" if spec.scorers else "'rollouts' is missing"
+    elif spec.rollouts is not None and spec.dataset is not None:
+        yield ("dataset",), "rows come from rollouts or from a dataset, not from both"
+    elif spec.dataset is not None and not spec.scorers:
+        yield ("dataset",), "a dataset has no rewards yet: say under scorers: what gives them"
+
+
+def _scores(spec: BenchmarkSpec) -> Iterator[Contradiction]:
+    if not spec.scorers:
+        if spec.params != ParamsSpec():
+            yield ("params",), "params are for scorers, and there are none"
+        return
+    first: dict[str, int] = {}
+    for index, scorer in enumerate(spec.scorers):
+        for name in scorer.score_names:
+            if first.setdefault(name, index) != index:
+                yield ("scorers", index), (
+                    f"the score {name!r} is given by scorer {first[name] + 1} already"
+                )
 
 
 def _rollouts_of_a_task(spec: BenchmarkSpec) -> Iterator[Contradiction]:

@@ -73,7 +73,9 @@ def _validate(node: Node, problems: list[Problem]) -> BenchmarkSpec | None:
         # what can be judged without the wrong keys is judged now, not at the next attempt
         wrong = {error["loc"][0] for error in errors if error["loc"]}
         rest = {key: value for key, value in values.items() if key not in wrong}
-        checked, _ = _try({"name": "unnamed", "rollouts": "unknown", **rest})
+        source = {} if wrong.isdisjoint({"rollouts", "dataset"}) else {"rollouts": "unknown"}
+        scorers = {} if "scorers" not in wrong else {"scorers": [{"type": "unknown"}]}
+        checked, _ = _try({"name": "unnamed", **source, **scorers, **rest})
     else:
         checked = spec
     if checked is not None:

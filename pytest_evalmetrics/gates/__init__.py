@@ -1,9 +1,11 @@
 """Gates: what was found -> checks with a verdict."""
 
 from pytest_evalmetrics.gates.completeness import Completeness, check_completeness
-from pytest_evalmetrics.gates.regression import Gated, accepted, check_regression, check_value
+from pytest_evalmetrics.gates.direction import less_is_better
+from pytest_evalmetrics.gates.regression import Gated, accepted, check_regression
 from pytest_evalmetrics.gates.rules import Rule
 from pytest_evalmetrics.gates.thresholds import check_thresholds
+from pytest_evalmetrics.gates.values import check_value
 
 __all__ = [
     "Completeness",
@@ -14,4 +16,5 @@ __all__ = [
     "check_regression",
     "check_thresholds",
     "check_value",
+    "less_is_better",
 ]

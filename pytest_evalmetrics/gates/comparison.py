@@ -1,29 +1,31 @@
-"""How a metric differs from its baseline, how sure that is, and which tasks flipped."""
+"""How a metric differs from its baseline, how sure that is, and how many tasks flipped."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from functools import lru_cache
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from pytest_evalmetrics import stats
+from pytest_evalmetrics.errors import EvalMetricsError
+from pytest_evalmetrics.gates.ordering import in_order, seed_of
+from pytest_evalmetrics.gates.resampling import bootstrap
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from numpy.typing import NDArray
 
     from pytest_evalmetrics.data import PairedMetric, TaskRewards
+    from pytest_evalmetrics.gates.resampling import WeightedCombine
 
-__all__ = ["Comparison", "Direction", "compare"]
+__all__ = ["LEVEL", "Comparison", "Direction", "compare"]
 
 Direction = Literal["higher", "lower"]
 
+LEVEL = 0.95
 _FEW = 20  # non-zero differences: below it the exact distribution, above it Student's t
-_WORST = 10  # tasks that a message names
-_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +34,15 @@ class Comparison:
 
     Attributes
     ----------
-    baseline
-        The metric of the baseline, on the tasks of both sides.
+    pair
+        The metric on both sides, its tasks in an order that does not depend on the input's.
+    damage
+        Each task's damage, shape (tasks,): of the task's value, or where a metric has none
+        for a task, of its mean reward.
+    baseline, current
+        The metric on these tasks.
     drop
-        Mean damage, in the metric's unit.
+        Mean damage, in the metric's unit; NaN without tasks.
     low, high
         Its two-sided 95 % interval; NaN where there is none.
     se
@@ -43,30 +50,56 @@ class Comparison:
     p
         One-sided, of no damage at all; NaN where nothing can be tested.
     test
-        The test's name.
-    tasks, units
-        Paired tasks, and what of them is independent (clusters where there are any).
-    worse, better
-        How many tasks got worse and better.
+        The test's name; empty where there is none.
+    units, clustered
+        What is independent: tasks, or clusters of them.
     mde
-        The smallest drop that the test sees with 80 % power.
-    evidence
-        All of it and the flipped tasks, as builtins, for the reports.
+        The smallest drop that the test sees with 80 % power; NaN where it can't be told.
+    unseen
+        Where all tasks moved alike, which is where the standard error is 0: the upper bound
+        on the share of tasks that may do otherwise. Else None.
+    span
+        The most that a task's value can move: 1 for rates, else what is seen.
+    improved
+        Whether it is better than the baseline beyond noise.
+    draws, seed
+        Of a bootstrap: resamples behind `p`, and the seed.
+    untested
+        Why nothing could be tested.
     """
 
-    baseline: float
+    pair: PairedMetric
+    damage: NDArray[np.float64]
     drop: float
     low: float
     high: float
     se: float
     p: float
     test: str
-    tasks: int
     units: int
-    worse: int
-    better: int
+    clustered: bool
     mde: float
-    evidence: dict[str, Any]
+    unseen: float | None
+    span: float
+    improved: bool
+    draws: int = 0
+    seed: int | None = None
+    untested: str = ""
+
+    @property
+    def baseline(self) -> float:
+        """The metric of the baseline."""
+        return self.pair.value_baseline
+
+    @property
+    def current(self) -> float:
+        """The metric of the run."""
+        return self.pair.value_current
+
+    @property
+    def tasks(self) -> int:
+        """How many tasks are paired."""
+        return len(self.pair.tasks)
 
 
 def compare(
@@ -74,8 +107,9 @@ def compare(
     *,
     direction: Direction,
     alpha: float,
-    seed: Callable[[], int],
+    gate_id: str,
     clusters: NDArray[np.int64] | None = None,
+    combine_weighted: WeightedCombine | None = None,
 ) -> Comparison:
     """Test one metric against its baseline.
 
@@ -87,108 +121,118 @@ def compare(
         Which way is good.
     alpha
         The level at which the caller will judge p.
-    seed
-        Makes the seed of the bootstrap, where one is needed.
+    gate_id
+        Names the gate: with the task ids it seeds the bootstrap, where one is needed.
     clusters
         Each task's cluster, shape (tasks,).
+    combine_weighted
+        Reduces tasks' values that occur so many times each, where the metric offers that.
+
+    Returns
+    -------
+    Comparison
+        Without a p value where the metric can't be tested, and then with the reason.
 
     Notes
     -----
     The paired t test on per-task damage by default (Miller 2024, arXiv 2411.00640, section
     4.2). With fewer than 20 tasks that differ, on a lattice, with equal numbers of rollouts,
-    the exact sign-flip distribution with mid-p (Fisher 1935). A metric that is no mean over
-    tasks: the paired bootstrap over tasks.
+    the exact sign-flip distribution with mid-p (Fisher 1935), of clusters where there are any.
+    A metric that is no mean over tasks: the paired bootstrap over tasks.
     """
+    pair, clusters = in_order(pair, clusters)
     sign = 1.0 if direction == "higher" else -1.0
-    n = len(pair.tasks)
-    if pair.baseline is None or pair.current is None or pair.difference is not None:
-        result = _bootstrap(pair, sign, alpha, seed(), clusters)
-        damage = _task_damage(pair, sign)
-        drop, p, interval = sign * (pair.value_baseline - pair.value_current), result.p, result
-    else:
-        damage = sign * stats.paired_differences(pair.baseline, pair.current)
-        interval = stats.paired_t(damage, clusters=clusters, alternative="greater")
-        result, p = interval, interval.p
-        if clusters is None and _is_exact(pair, damage):
-            result = stats.signflip_exact(damage, alternative="greater")
-            p = result.mid_p
-        drop = float(damage.mean()) if n else math.nan
-    moved = np.flatnonzero(damage)
-    worst = moved[np.argsort(-damage[moved], kind="stable")]
-    worse, better = int((damage > 0).sum()), int((damage < 0).sum())
-    mde = stats.mde_from_se(interval.se, interval.df if interval.df > 0 else math.inf, alpha=alpha)
-    evidence: dict[str, Any] = {
-        "baseline": pair.value_baseline,
-        "current": pair.value_current,
-        "drop": drop,
-        "drop_low": interval.low,
-        "drop_high": interval.high,
-        "se": interval.se,
-        "p": p,
-        "test": result.name,
-        "tasks": n,
-        "units": interval.units,
-        "rollouts_baseline": len(pair.rewards_baseline.values),
-        "rollouts_current": len(pair.rewards_current.values),
-        "worse": worse,
-        "better": better,
-        "worst_tasks": [_task(pair, i) for i in worst[:_WORST].tolist() if damage[i] > 0],
-        "mde": mde,
-        "excluded_tasks": list(pair.excluded),
-    }
-    if not len(moved) and n:  # nothing flipped: say how much could have, never a zero width
-        evidence["unseen_flips"] = stats.zero_flip_bound(n, alpha)
-    if result.draws:
-        evidence |= {"draws": result.draws, "seed": str(seed()), "numpy": np.__version__}
+    damage = np.zeros(len(pair.tasks))
+    drop, seed, untested = math.nan, None, ""
+    tested = interval = stats.StatResult("", math.nan)
+    try:
+        damage = _damage(pair, sign)
+        if not len(damage):
+            pass
+        elif pair.baseline is None or pair.difference is not None:
+            drop = sign * (pair.value_baseline - pair.value_current)
+            seed = seed_of(f"{gate_id}::{pair.name}", pair.tasks)
+            tested = interval = bootstrap(
+                pair,
+                sign,
+                alpha=alpha,
+                seed=seed,
+                level=LEVEL,
+                clusters=clusters,
+                combine_weighted=combine_weighted,
+            )
+        else:
+            drop = float(damage.mean())
+            interval = stats.paired_t(damage, clusters=clusters, alternative="greater", level=LEVEL)
+            tested = _exact(pair, damage, clusters) or interval
+    except stats.StatsError as error:
+        untested = str(error)
+    except EvalMetricsError as error:  # a metric that is not defined on a resample
+        untested = f"on resampled tasks it is not defined: {error.message}"
+    units = interval.units or len(damage)
+    unseen = stats.zero_flip_bound(units, alpha) if interval.se == 0 else None
+    p = tested.mid_p if tested is not interval else tested.p
     return Comparison(
-        baseline=pair.value_baseline,
+        pair=pair,
+        damage=damage,
         drop=drop,
         low=interval.low,
         high=interval.high,
         se=interval.se,
         p=p,
-        test=result.name,
-        tasks=n,
-        units=interval.units,
-        worse=worse,
-        better=better,
-        mde=mde,
-        evidence={k: _finite(v) for k, v in evidence.items()},
+        test=tested.name,
+        units=units,
+        clustered=clusters is not None,
+        mde=interval.se * _power_factor(interval.df, alpha) if interval.se > 0 else math.nan,
+        unseen=unseen,
+        span=_span(pair),
+        improved=_improved(drop, interval, p if tested is not interval else math.nan),
+        draws=tested.draws,
+        seed=seed if tested.draws else None,
+        untested=untested,
     )
 
 
-def _is_exact(pair: PairedMetric, damage: NDArray[np.float64]) -> bool:
-    moved = damage[damage != 0]
-    if not 0 < len(moved) < _FEW:
-        return False
+@lru_cache(maxsize=256)
+def _power_factor(df: float, alpha: float) -> float:
+    """How many standard errors the test sees with 80 % power."""
+    return stats.mde_from_se(1.0, df if df > 0 else math.inf, alpha=alpha)
+
+
+def _exact(
+    pair: PairedMetric, damage: NDArray[np.float64], clusters: NDArray[np.int64] | None
+) -> stats.StatResult | None:
+    """Test by the exact distribution; None where Student's t is to be taken."""
+    if not 0 < np.count_nonzero(damage) < _FEW:
+        return None
     counts = pair.rewards_baseline.counts, pair.rewards_current.counts
-    if any((c != counts[0][:1]).any() for c in counts):  # equal K on both sides
+    if any((c != counts[0][0]).any() for c in counts):  # equal K on both sides
+        return None
+    # a cluster's tasks have one sign to flip
+    units = damage if clusters is None else np.bincount(clusters, weights=damage)
+    if stats.lattice_step(units) is None:
+        return None
+    found = stats.signflip_exact(units, alternative="greater")
+    if clusters is None:
+        return found
+    return stats.StatResult(f"clustered {found.name}", found.p, mid_p=found.mid_p)
+
+
+def _improved(drop: float, interval: stats.StatResult, exact: float) -> bool:
+    """Whether the one-sided p of an improvement is below what the interval leaves out."""
+    tail = (1 - LEVEL) / 2
+    if not drop < 0:
         return False
-    return stats.lattice_step(moved) is not None
+    if not math.isnan(exact):
+        return 1 - exact < tail
+    if math.isnan(interval.high):  # all tasks moved alike
+        return interval.se == 0 and 0.5**interval.units < tail
+    return interval.high < 0
 
 
-def _bootstrap(
-    pair: PairedMetric,
-    sign: float,
-    alpha: float,
-    seed: int,
-    clusters: NDArray[np.int64] | None,
-) -> stats.StatResult:
-    difference = pair.difference
-    if difference is None:
-        raise AssertionError("a metric that is no mean over tasks offers its difference")
-    return stats.reducer_bootstrap(
-        lambda tasks: sign * difference(tasks),
-        len(pair.tasks),
-        seed=seed,
-        clusters=clusters,
-        alternative="greater",
-        alpha=alpha,
-    )
-
-
-def _task_damage(pair: PairedMetric, sign: float) -> NDArray[np.float64]:
-    """Damage of each task where a metric is no mean over tasks: of the task's mean reward."""
+def _damage(pair: PairedMetric, sign: float) -> NDArray[np.float64]:
+    if pair.baseline is not None and pair.current is not None:
+        return sign * stats.paired_differences(pair.baseline, pair.current)
     baseline, current = (_means(r) for r in (pair.rewards_baseline, pair.rewards_current))
     return sign * stats.paired_differences(baseline, current)
 
@@ -201,19 +245,12 @@ def _means(rewards: TaskRewards) -> NDArray[np.float64]:
     return means
 
 
-def _task(pair: PairedMetric, i: int) -> dict[str, Any]:
-    def rewards(side: Any) -> list[float]:
-        found: list[float] = side.values[side.offsets[i] : side.offsets[i + 1]].tolist()
-        return found
-
-    return {
-        "task": pair.tasks[i],
-        "baseline": rewards(pair.rewards_baseline),
-        "current": rewards(pair.rewards_current),
-    }
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    return value
+def _span(pair: PairedMetric) -> float:
+    if pair.bounded:
+        return 1.0
+    sides = [side for side in (pair.baseline, pair.current) if side is not None and len(side)]
+    sides = sides or [r.values for r in (pair.rewards_baseline, pair.rewards_current)]
+    filled = [side for side in sides if len(side)]
+    if not filled:
+        return math.nan
+    return float(max(s.max() for s in filled) - min(s.min() for s in filled))

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pytest_evalmetrics import stats
-from pytest_evalmetrics.gates.comparison import Comparison, compare
-from pytest_evalmetrics.gates.rules import Rule, decide
+from pytest_evalmetrics.gates import evidence
+from pytest_evalmetrics.gates.comparison import compare
+from pytest_evalmetrics.gates.rules import Decision, Rule, decide
+from pytest_evalmetrics.gates.wording import hint_for, listed, notes_of, told
 from pytest_evalmetrics.results import Check, Verdict
 
 if TYPE_CHECKING:
@@ -18,12 +20,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pytest_evalmetrics.data import PairedMetric
+    from pytest_evalmetrics.gates.comparison import Comparison
+    from pytest_evalmetrics.gates.resampling import WeightedCombine
     from pytest_evalmetrics.results import Estimate
 
-__all__ = ["Gated", "accepted", "check_regression", "check_value"]
+__all__ = ["Gated", "accepted", "check_regression"]
 
 _MAX_MISSING = 0.05  # with more than this share of rewards missing nothing can be said
-_SHOWN = 10
+_SLACK = 1e-9
+_UNFIT = ("no_pairs", "coverage", "missing")  # there is no comparison to tell of
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,94 +43,63 @@ class Gated:
         How it is judged.
     line
         The line of the benchmark file that asks for it.
-    worst
-        It again, with what is missing at its worst; None where nothing is missing.
-    missing
-        The larger share of missing rewards of both sides.
-    clusters
-        Each paired task's cluster, shape (tasks,).
-    added, removed
-        Tasks of one side alone.
-    """
-
-    pair: PairedMetric
-    rule: Rule
-    line: int
-    worst: PairedMetric | None = None
-    missing: float = 0.0
-    clusters: NDArray[np.int64] | None = None
-    added: tuple[object, ...] = ()
-    removed: tuple[object, ...] = ()
-
-
-def check_regression(
-    gated: Sequence[Gated], *, gate_id: str, agent: str, min_coverage: float
-) -> list[Check]:
-    """Judge the metrics of one agent, with Holm's correction across them.
-
-    Parameters
-    ----------
-    gated
-        The metrics.
     gate_id
         Names the benchmark and the agent; seeds the bootstrap.
     agent
         The agent's name where a benchmark has several, else empty.
+    worst
+        It again, with what is missing at its worst; None where nothing is missing.
+    missing
+        The larger share of missing rewards of both sides.
+    clusters, worst_clusters
+        Each paired task's cluster, shape (tasks,), of `pair` and of `worst`.
+    combine_weighted
+        Reduces tasks' values that occur so many times each, where the metric offers that.
+    added, removed
+        Tasks of one side alone.
+    estimate
+        The metric over all tasks of the run.
+    """
+
+    pair: PairedMetric
+    rule: Rule
+    line: int | None = None
+    gate_id: str = ""
+    agent: str = ""
+    worst: PairedMetric | None = None
+    missing: float = 0.0
+    clusters: NDArray[np.int64] | None = None
+    worst_clusters: NDArray[np.int64] | None = None
+    combine_weighted: WeightedCombine | None = None
+    added: tuple[object, ...] = ()
+    removed: tuple[object, ...] = ()
+    estimate: Estimate | None = None
+
+
+def check_regression(
+    gated: Sequence[Gated], *, min_coverage: float = 0.9, accept: str = ""
+) -> list[Check]:
+    """Judge the metrics of one benchmark, with Holm's correction across those that are tested.
+
+    Parameters
+    ----------
+    gated
+        The metrics, of all agents.
     min_coverage
         The share of the baseline's tasks that must be there to compare.
+    accept
+        How an intended change is accepted, for hints; by default with ``--snapshot-update``.
     """
-    found = [_compare(g, g.pair, gate_id) for g in gated]
+    found = [_compare(g, g.pair, g.clusters) for g in gated]
     worst = [
-        f if g.worst is None else _compare(g, g.worst, gate_id)
+        f if g.worst is None else _compare(g, g.worst, g.worst_clusters)
         for g, f in zip(gated, found, strict=True)
     ]
-    adjusted, adjusted_worst = _holm(found), _holm(worst)
+    adjusted, adjusted_worst = _holm(gated, found), _holm(gated, worst)
     return [
-        _check(g, f, w, (p, p_worst), agent=agent, min_coverage=min_coverage)
-        for g, f, w, p, p_worst in zip(gated, found, worst, adjusted, adjusted_worst, strict=True)
+        _check(g, f, w, p, accept=accept, min_coverage=min_coverage)
+        for g, f, w, *p in zip(gated, found, worst, adjusted, adjusted_worst, strict=True)
     ]
-
-
-def check_value(
-    estimate: Estimate, known: float | None, rule: Rule, *, agent: str, line: int
-) -> Check:
-    """Judge a number of which no tasks are known, such as a hook's.
-
-    Only the rules that need no test can: exact, absolute and relative.
-    """
-    sign = 1.0 if rule.direction == "higher" else -1.0
-    verdict, reason, hint, drop = Verdict.PASS, "", "", None
-    if known is None:
-        verdict = Verdict.INCONCLUSIVE
-        reason = f"the baseline has no {estimate.name}"
-        hint = "record a new baseline with --snapshot-update"
-    else:
-        drop = sign * (known - estimate.value)
-        allowed = rule.allowed(known)
-        if allowed is None:
-            verdict = Verdict.INCONCLUSIVE
-            reason = (
-                f"{estimate.name} is computed by a hook, and nothing is known of its tasks: the "
-                f"rule {rule.name} can't test it"
-            )
-            hint = "give it a rule of its own: exact, absolute or relative"
-        elif drop > allowed:
-            verdict = Verdict.FAIL
-            went = "fell" if sign > 0 else "rose"
-            reason = f"{estimate.name} {went} from {known:.6g} to {estimate.value:.6g}"
-            hint = _hint(verdict)
-    return Check(
-        "baseline",
-        estimate.name,
-        verdict,
-        agent=agent,
-        value=estimate.value,
-        bound=str(rule),
-        reason=reason,
-        hint=hint,
-        line=line,
-        evidence={"baseline": known, "current": estimate.value, "drop": drop, "rule": rule.name},
-    )
 
 
 def accepted(check: Check) -> Check:
@@ -133,122 +107,116 @@ def accepted(check: Check) -> Check:
     return replace(check, verdict=Verdict.PASS, reason="", hint="")
 
 
-def _compare(gated: Gated, pair: PairedMetric, gate_id: str) -> Comparison:
+def _compare(gated: Gated, pair: PairedMetric, clusters: NDArray[np.int64] | None) -> Comparison:
     return compare(
         pair,
         direction=gated.rule.direction,
         alpha=gated.rule.alpha,
-        seed=lambda: stats.seed_of(f"{gate_id}::{pair.name}", pair.tasks),
-        clusters=gated.clusters,
+        gate_id=gated.gate_id,
+        clusters=clusters,
+        combine_weighted=gated.combine_weighted,
     )
 
 
-def _holm(found: Sequence[Comparison]) -> list[float]:
-    """Adjust the p values that there are; NaN stays NaN."""
+def _holm(gated: Sequence[Gated], found: Sequence[Comparison]) -> list[float]:
+    """Adjust the p values that verdicts rest on; the others stay as they are."""
     p = np.array([f.p for f in found], dtype=np.float64)
-    tested = ~np.isnan(p)
-    p[tested] = stats.holm(p[tested])
-    return [float(v) for v in p.tolist()]
+    tests = np.array([g.rule.tests for g in gated], dtype=bool) & ~np.isnan(p)
+    p[tests] = stats.holm(p[tests])
+    adjusted: list[float] = p.tolist()
+    return adjusted
 
 
 def _check(
     gated: Gated,
     found: Comparison,
     worst: Comparison,
-    p: tuple[float, float],
+    p: list[float],
     *,
-    agent: str,
+    accept: str,
     min_coverage: float,
 ) -> Check:
-    rule, pair = gated.rule, gated.pair
-    verdict, reason = _verdict(gated, found, worst, p, min_coverage)
-    evidence: dict[str, Any] = found.evidence | {
-        "rule": rule.name,
-        "direction": rule.direction,
-        "alpha": rule.alpha,
-        "warn_alpha": rule.warn_alpha,
-        "max_drop": rule.max_drop,
-        "p_adjusted": None if np.isnan(p[0]) else p[0],
-        "added_tasks": [str(t) for t in gated.added[:_SHOWN]],
-        "removed_tasks": [str(t) for t in gated.removed[:_SHOWN]],
-        "added": len(gated.added),
-        "removed": len(gated.removed),
-        "improved": found.high < 0,
+    rule = gated.rule
+    decision, at_worst = _decide(gated, found, worst, p, min_coverage)
+    details: dict[str, Any] = {
+        **evidence.of_comparison(found, added=gated.added, removed=gated.removed),
+        **evidence.of_rule(rule),
+        "allowed_drop": evidence.plain(rule.allowed(found.baseline)),
+        "p_adjusted": evidence.plain(p[0]),
+        "missing": gated.missing,
+        "worst_case": at_worst,
+        "min_coverage": min_coverage,
+        "why": decision.why,
     }
     return Check(
         "baseline",
-        pair.name,
-        verdict,
-        agent=agent,
-        value=pair.value_current,
+        gated.pair.name,
+        decision.verdict,
+        agent=gated.agent,
+        value=evidence.plain(found.current),
         bound=str(rule),
-        reason=reason,
-        hint=_hint(verdict),
+        reason=_reason(gated, found, decision, p[0]),
+        hint=hint_for(decision, rule, accept),
+        estimate=gated.estimate,
         line=gated.line,
-        evidence=evidence,
+        evidence=details,
     )
 
 
-def _verdict(
-    gated: Gated,
-    found: Comparison,
-    worst: Comparison,
-    p: tuple[float, float],
-    min_coverage: float,
-) -> tuple[Verdict, str]:
-    name, paired = gated.pair.name, found.tasks + len(gated.pair.excluded)
-    of = paired + len(gated.removed)
+def _decide(
+    gated: Gated, found: Comparison, worst: Comparison, p: list[float], min_coverage: float
+) -> tuple[Decision, dict[str, Any] | None]:
+    """Judge, and judge again with what is missing at its worst."""
+    unfit = _unfit(gated, found, min_coverage)
+    if unfit is not None:
+        return unfit, None
+    decision = decide(found, gated.rule, p[0])
+    if gated.worst is None:
+        return decision, None
+    feared = decide(worst, gated.rule, p[1])
+    at_worst = {
+        "baseline": evidence.plain(worst.baseline),
+        "current": evidence.plain(worst.current),
+        "drop": evidence.plain(worst.drop),
+        "p_adjusted": evidence.plain(p[1]),
+        "verdict": str(feared.verdict),
+    }
+    if feared.verdict.fails and not decision.verdict.fails:
+        reason = (
+            f"missing rewards decide the verdict: at their worst {gated.pair.name} would be "
+            f"{worst.current:.4g} against {worst.baseline:.4g}"
+        )
+        return Decision(Verdict.INCONCLUSIVE, "missing_decides", reason), at_worst
+    return decision, at_worst
+
+
+def _unfit(gated: Gated, found: Comparison, min_coverage: float) -> Decision | None:
+    """Say why two runs can't be compared: too little in common, or too much missing."""
+    excluded, removed = gated.pair.excluded, gated.removed
+    paired = found.tasks + len(excluded)
+    of = paired + len(removed)
+    why = ""
     if not found.tasks:
-        why = (
-            f"none of its {len(gated.pair.excluded)} common tasks has a value on both sides"
-            if gated.pair.excluded
-            else "the run and its baseline have no task in common"
+        why, what = "no_pairs", "the run and its baseline have no task in common"
+        if excluded:
+            what = f"none of its {len(excluded)} common tasks has a value on both sides"
+    elif paired < min_coverage * of - _SLACK:
+        why = "coverage"
+        what = (
+            f"{paired} of the baseline's {of} tasks are there, and min_coverage is "
+            f"{100 * min_coverage:.4g} %; gone: {listed(removed)}"
         )
-        return Verdict.INCONCLUSIVE, f"{name} can't be compared: {why}"
-    if paired < min_coverage * of:
-        gone = ", ".join(map(str, gated.removed[:_SHOWN]))
-        return Verdict.INCONCLUSIVE, (
-            f"{name} can't be compared: {paired} of the baseline's {of} tasks are there, and "
-            f"min_coverage is {min_coverage:.0%}; gone: {gone}"
-        )
-    if gated.missing > _MAX_MISSING:
-        return Verdict.INCONCLUSIVE, (
-            f"{name} can't be judged: {gated.missing:.1%} of its rewards are missing"
-        )
-    verdict, reason = decide(found, gated.rule, p[0])
-    if gated.worst is not None and not verdict.fails:
-        feared, _ = decide(worst, gated.rule, p[1])
-        if feared is Verdict.FAIL:
-            return Verdict.INCONCLUSIVE, (
-                f"{name}: missing rewards decide the verdict: at their worst it would be "
-                f"{worst.evidence['current']:.4g} against {worst.evidence['baseline']:.4g}"
-            )
-    told = _told(gated, found, p[0])
-    if verdict is Verdict.PASS:
-        return verdict, reason
-    return verdict, f"{told}; {reason}" if reason else told
+    elif gated.missing > _MAX_MISSING:
+        why, what = "missing", f"{100 * gated.missing:.3g} % of its rewards are missing"
+    if not why:
+        return None
+    return Decision(Verdict.INCONCLUSIVE, why, f"{gated.pair.name} can't be compared: {what}")
 
 
-def _told(gated: Gated, found: Comparison, p: float) -> str:
-    pair = gated.pair
-    went = "fell" if gated.rule.direction == "higher" else "rose"
-    if found.drop <= 0:
-        went = "went"
-    sure = "" if np.isnan(p) else f", p = {p:.2g}"
-    bounds = found.low, found.high
-    interval = f" [{bounds[0]:.4g}, {bounds[1]:.4g}]" if np.isfinite(bounds).all() else ""
-    return (
-        f"{pair.name} {went} from {pair.value_baseline:.4g} to {pair.value_current:.4g}: "
-        f"a loss of {found.drop:.4g}{interval}{sure} ({found.test}, {found.tasks} tasks), "
-        f"{found.worse} worse and {found.better} better"
-    )
-
-
-def _hint(verdict: Verdict) -> str:
-    match verdict:
-        case Verdict.FAIL:
-            return "mend it; or, where the change is intended, accept it with --snapshot-update"
-        case Verdict.INCONCLUSIVE:
-            return "complete the run, or record more rollouts"
-        case _:
-            return ""
+def _reason(gated: Gated, found: Comparison, decision: Decision, p: float) -> str:
+    if decision.verdict is Verdict.PASS:
+        notes = notes_of(found, added=gated.added, removed=gated.removed)
+        return "; ".join(filter(None, (decision.reason, *notes)))
+    if decision.why in _UNFIT:
+        return decision.reason
+    return "; ".join(filter(None, (told(found, p), decision.reason)))

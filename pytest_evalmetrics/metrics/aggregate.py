@@ -116,9 +116,7 @@ class _Reduction:
     def listed(self) -> None:
         """Compute ``metrics:``."""
         for at, text in enumerate(self.spec.metrics):
-            name = self.estimate(text, "metrics", at).name
-            if name not in self.default_keys:
-                self.default_keys.append(name)
+            self.default_keys.append(self.estimate(text, "metrics", at).name)
 
     def broken_down(self) -> None:
         """Compute each listed metric for each value of each field of ``breakdown:``."""

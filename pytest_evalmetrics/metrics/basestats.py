@@ -198,5 +198,5 @@ def _with_gaps(
         if block.shape[1] == 1:
             std[n == 1] = 0.0
         std[n == 0] = np.nan
-        median = (ordered[rows, (n - 1) // 2] + ordered[rows, n // 2 - (n == 0)]) / 2
+        median = (ordered[rows, (n - 1) // 2] + ordered[rows, n // 2]) / 2
     return mean, ordered[rows, n - 1], ordered[:, 0], median, std

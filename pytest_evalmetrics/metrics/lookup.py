@@ -188,7 +188,7 @@ class Names:
 
     def _not_taken(self, written: str, canonical: str, target: Any) -> None:
         bound = self._targets.get(canonical)
-        other = metrics.get(canonical) if bound is None else bound[2]
+        other = metrics.holder(canonical) if bound is None else bound[2]
         if other is not None and not same(other, target):
             raise RegistryError(
                 f"{written!r} calls itself {canonical!r}, and so does {origin(other)}",

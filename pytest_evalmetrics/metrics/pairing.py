@@ -5,22 +5,24 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pytest_evalmetrics.data import Category, PairedMetric, TaskRewards
+from pytest_evalmetrics.data import Category, TaskRewards
+from pytest_evalmetrics.metrics.matching import named, positions
+from pytest_evalmetrics.metrics.protocol import RatioMetric, TaskMetric
+from pytest_evalmetrics.metrics.sides import paired, reward_range, side_of
 from pytest_evalmetrics.metrics.source import Sample, Source, with_missing_rewards
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from numpy.typing import NDArray
 
-    from pytest_evalmetrics.data import RolloutTable, TaskId
-    from pytest_evalmetrics.metrics.forms import TaskParts
+    from pytest_evalmetrics.data import PairedMetric, RolloutTable, TaskId
     from pytest_evalmetrics.metrics.lookup import BoundMetric
     from pytest_evalmetrics.metrics.planning import Plan
+    from pytest_evalmetrics.metrics.sides import WeightedCombine
 
 __all__ = ["Compared", "Pairing"]
 
@@ -37,12 +39,16 @@ class Compared:
         Each paired task's cluster, shape (tasks,), where the benchmark names a field.
     added, removed
         Tasks of the run alone, and of the baseline alone.
+    combine_weighted
+        Reduces tasks' values that occur so many times each; None if the metric does not
+        offer that.
     """
 
     pair: PairedMetric
     clusters: NDArray[np.int64] | None
     added: tuple[TaskId, ...]
     removed: tuple[TaskId, ...]
+    combine_weighted: WeightedCombine | None = None
 
 
 @dataclass(frozen=True)
@@ -77,36 +83,47 @@ class Pairing:
         A task without a value on one side, such as too few rollouts for pass@k, is among
         the excluded ones. With no task left the values are NaN.
         """
-        return _pair(metric, *self._samples(metric))
+        return self._pair(metric, *self._samples(metric))
 
     def missing(self, metric: BoundMetric) -> float:
         """Return the larger share of missing rollouts of both sides."""
-        shares = []
+        shares = [0.0]
         for side, sample in enumerate(self._samples(metric)):
-            wanted = int(self._wanted(metric, side, sample).sum())
-            shares.append(1 - len(sample.rewards.values) / wanted if wanted else 0.0)
+            wanted = int(self._wanted(metric, side).sum())
+            if wanted:
+                shares.append((wanted - len(sample.rewards.values)) / wanted)
         return max(shares)
 
     def pair_at_worst(self, metric: BoundMetric, *, higher_is_better: bool) -> Compared | None:
         """Pair a metric, what is missing at its worst; None where nothing is missing.
 
         The run's missing rewards are then as bad, and the baseline's as good, as any reward
-        of either side, or as [0, 1] allows where all rewards lie in it.
+        of either side, or as [0, 1] allows where all rewards lie in it. Where a metric may do
+        with a reward what it likes, the worst of all such ways is taken.
         """
-        current, baseline = samples = self._samples(metric)
+        if not self.missing(metric):
+            return None
+        samples = self._samples(metric)
         lacking = [
-            self._wanted(metric, side, sample) - sample.rewards.counts
+            self._wanted(metric, side) - sample.rewards.counts
             for side, sample in enumerate(samples)
         ]
-        if not any((gap > 0).any() for gap in lacking):
-            return None
-        low, high = _range(current.rewards, baseline.rewards)
-        bad, good = (low, high) if higher_is_better else (high, low)
-        return _pair(
-            metric,
-            replace(current, rewards=_pad(current.rewards, lacking[0], bad)),
-            replace(baseline, rewards=_pad(baseline.rewards, lacking[1], good)),
-        )
+        low, high = _extremes(metric, samples[0].rewards, samples[1].rewards)
+        ways: list[tuple[float, ...]] = [(low, high) if higher_is_better else (high, low)]
+        if not isinstance(metric.target, RatioMetric | TaskMetric):
+            ways = list(product((low, high), repeat=2))
+        found = [
+            self._pair(
+                metric,
+                *(
+                    replace(sample, rewards=_pad(sample.rewards, gap, fill))
+                    for sample, gap, fill in zip(samples, lacking, fills, strict=True)
+                ),
+            )
+            for fills in ways
+        ]
+        sign = 1 if higher_is_better else -1
+        return max(found, key=lambda c: sign * (c.pair.value_baseline - c.pair.value_current))
 
     @cached_property
     def _sources(self) -> tuple[Source, Source]:
@@ -116,18 +133,31 @@ class Pairing:
             Source(with_missing_rewards(self._described(), spec), spec.reward),
         )
 
+    @cached_property
+    def _at(self) -> NDArray[np.int64] | None:
+        """Each task's place in the baseline, -1 for a new one; None where all are alike."""
+        return positions(self.current.tasks, self.baseline.tasks)
+
+    @cached_property
+    def _lacking(self) -> list[str]:
+        """The fields of rows that the baseline does not hold."""
+        return [n for n in self.current.categories if n not in self.baseline.categories]
+
     def _described(self) -> RolloutTable:
         """Give the baseline's rows the fields of the run's tasks, where it holds none."""
-        lacking = [n for n in self.current.categories if n not in self.baseline.categories]
-        if not lacking or not len(self.current):
+        if not self._lacking or not len(self.current):
             return self.baseline
-        at = _positions(self.baseline.tasks, self.current.tasks)
+        of = np.arange(len(self.baseline.tasks))
+        if self._at is not None:
+            known = self._at >= 0
+            of[:] = -1
+            of[self._at[known]] = np.flatnonzero(known)
         categories = dict(self.baseline.categories)
-        for name in lacking:
+        for name in self._lacking:
             category = self.current.categories[name]
             codes = np.append(category.codes[self.current.offsets[:-1]], len(category.labels))
             categories[name] = Category(
-                codes[at][self.baseline.task].astype(np.int32),
+                codes[of][self.baseline.task].astype(np.int32),
                 (*category.labels, "(not in this run)"),
             )
         return replace(self.baseline, categories=categories)
@@ -136,107 +166,71 @@ class Pairing:
         current, baseline = self._sources
         return current.sample(metric), baseline.sample(metric)
 
-    def _wanted(self, metric: BoundMetric, side: int, sample: Sample) -> NDArray[np.int64]:
+    def _wanted(self, metric: BoundMetric, side: int) -> NDArray[np.int64]:
         """Rollouts that each task of a sample should have a number for."""
-        if metric.name.field is not None:  # which rows are absent from a breakdown is not known
-            return sample.rewards.counts
-        rows = np.diff(self._sources[side].table.offsets)
-        return rows if side else np.maximum(rows, self.expected)
+        table = self._sources[side].table
+        rows = np.diff(table.offsets)
+        wanted = rows if side else np.maximum(rows, self.expected)
+        field, value = metric.name.field, metric.name.value
+        if field is None or value is None:
+            return wanted
+        category = table.categories[field]
+        within = category.codes == category.labels.index(value)
+        held = np.bincount(table.task[within], minlength=len(rows))
+        # what is absent of a task is of this breakdown where all that is there is of it
+        return np.where(held == rows, wanted, held)[held > 0]
+
+    def _pair(self, metric: BoundMetric, current: Sample, baseline: Sample) -> Compared:
+        whole = metric.name.field is None
+        at = self._at if whole else positions(current.tasks, baseline.tasks)
+        both = None if at is None or (at >= 0).all() else np.flatnonzero(at >= 0)
+        places = at if at is None or both is None else at[both]
+        sides = (
+            side_of(metric, current.rewards, both),
+            side_of(metric, baseline.rewards, places),
+        )
+        added, removed = _unshared(current.tasks, baseline.tasks, at)
+        if metric.name.field in self._lacking:  # which of the gone tasks were of it is not known
+            removed += _unshared(self.current.tasks, self.baseline.tasks, self._at)[1]
+        usable = sides[0].usable & sides[1].usable
+        tasks, clusters = current.tasks, current.clusters
+        if both is not None:
+            tasks = named(tasks, both)
+            clusters = None if clusters is None else clusters[both]
+        kept = np.flatnonzero(usable)
+        return Compared(
+            pair=paired(
+                metric,
+                named(tasks, kept),
+                *(side.take(kept) for side in sides),
+                excluded=named(tasks, np.flatnonzero(~usable)),
+            ),
+            clusters=None if clusters is None else clusters[kept],
+            added=added,
+            removed=removed,
+            combine_weighted=sides[0].weighted,
+        )
 
 
-def _pair(metric: BoundMetric, current: Sample, baseline: Sample) -> Compared:
-    at = _positions(current.tasks, baseline.tasks)
-    both = np.flatnonzero(at >= 0)
-    rewards = current.rewards.take(both), baseline.rewards.take(at[both])
-    usable = _usable(metric, rewards[0]) & _usable(metric, rewards[1])
-    kept = np.flatnonzero(usable)
-    gone = np.ones(len(baseline.tasks), dtype=bool)
-    gone[at[both]] = False
-
-    def named(places: NDArray[np.int64]) -> tuple[TaskId, ...]:
-        return tuple(current.tasks[i] for i in places.tolist())
-
-    return Compared(
-        pair=_paired(
-            metric,
-            named(both[kept]),
-            (rewards[0].take(kept), rewards[1].take(kept)),
-            named(both[~usable]),
-        ),
-        clusters=None if current.clusters is None else current.clusters[both[kept]],
-        added=named(np.flatnonzero(at < 0)),
-        removed=tuple(baseline.tasks[i] for i in np.flatnonzero(gone).tolist()),
-    )
+def _unshared(
+    current: tuple[TaskId, ...], baseline: tuple[TaskId, ...], at: NDArray[np.int64] | None
+) -> tuple[tuple[TaskId, ...], tuple[TaskId, ...]]:
+    """Name the tasks of the run alone, and of the baseline alone."""
+    if at is None:
+        return (), ()
+    gone = np.ones(len(baseline), dtype=bool)
+    gone[at[at >= 0]] = False
+    return named(current, np.flatnonzero(at < 0)), named(baseline, np.flatnonzero(gone))
 
 
-def _usable(metric: BoundMetric, rewards: TaskRewards) -> NDArray[np.bool_]:
-    """Which tasks have a value, shape (tasks,)."""
-    enough = rewards.counts >= max(metric.samples_needed, 1)
-    parts = metric.parts(rewards)
-    return enough if parts is None else enough & parts.held
-
-
-def _paired(
-    metric: BoundMetric,
-    tasks: tuple[TaskId, ...],
-    rewards: tuple[TaskRewards, TaskRewards],
-    excluded: tuple[TaskId, ...],
-) -> PairedMetric:
-    parts = metric.parts(rewards[0]), metric.parts(rewards[1])
-    of = _Side(metric, rewards[0], parts[0]), _Side(metric, rewards[1], parts[1])
-    mean = all(side is not None and side.combine is None for side in parts)
-    everything = np.arange(len(tasks))
-    return PairedMetric(
-        name=str(metric),
-        tasks=tasks,
-        baseline=None if parts[1] is None else parts[1].values,
-        current=None if parts[0] is None else parts[0].values,
-        value_baseline=of[1](everything),
-        value_current=of[0](everything),
-        rewards_baseline=rewards[1],
-        rewards_current=rewards[0],
-        difference=None if mean else _difference(*of),
-        excluded=excluded,
-        # "on [0, 1]" is told by the metric, or seen from the rewards
-        bounded=metric.bounded or _range(*rewards) == (0.0, 1.0),
-    )
-
-
-@dataclass(frozen=True)
-class _Side:
-    """A metric over some of the tasks of one side."""
-
-    metric: BoundMetric
-    rewards: TaskRewards
-    parts: TaskParts | None
-
-    def __call__(self, picked: NDArray[np.int64]) -> float:
-        if not len(picked):
-            return math.nan
-        if self.parts is None:
-            return self.metric.value(self.rewards.take(picked))
-        values = self.parts.values[picked]
-        # in a comparison each task weighs the same, however many rollouts it has on a side
-        return float(values.mean()) if self.parts.combine is None else self.parts.combine(values)
-
-
-def _difference(current: _Side, baseline: _Side) -> Callable[[NDArray[np.int64]], float]:
-    return lambda picked: baseline(picked) - current(picked)
-
-
-def _positions(tasks: Sequence[TaskId], among: Sequence[TaskId]) -> NDArray[np.int64]:
-    """Find each task's place in another list, -1 where it is not there; ids compare as text."""
-    if len(tasks) == len(among) and tuple(tasks) == tuple(among):
-        return np.arange(len(tasks))
-    place = {str(task): i for i, task in enumerate(among)}
-    return np.fromiter((place.get(str(t), -1) for t in tasks), dtype=np.int64, count=len(tasks))
-
-
-def _range(*sides: TaskRewards) -> tuple[float, float]:
-    """Return what any reward may be: [0, 1] where all lie in it, else what there is."""
-    low = min((float(s.values.min()) for s in sides if len(s.values)), default=0.0)
-    high = max((float(s.values.max()) for s in sides if len(s.values)), default=1.0)
-    return (0.0, 1.0) if low >= 0 and high <= 1 else (low, high)
+def _extremes(metric: BoundMetric, *sides: TaskRewards) -> tuple[float, float]:
+    """Return the lowest and the highest reward that a missing one may have been."""
+    low, high = reward_range(*sides)
+    options = getattr(metric.target, "options", None)
+    if metric.bounded and options is not None:  # one that fails, one that passes
+        threshold = options.pass_threshold
+        return min(low, math.nextafter(threshold, -math.inf)), max(high, threshold)
+    return low, high
 
 
 def _pad(rewards: TaskRewards, lacking: NDArray[np.int64], value: float) -> TaskRewards:

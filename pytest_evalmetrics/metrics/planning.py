@@ -35,7 +35,7 @@ class Plan:
     also
         Metrics to estimate that the benchmark's own keys do not name.
     scores
-        The scores that have to hold numbers: the reward, and those that metrics name.
+        The scores that rows must have: the reward, and those that listed metrics name.
     categories
         The fields to keep as labels: of breakdowns and clusters.
     line_of
@@ -103,30 +103,28 @@ def plan(spec: BenchmarkSpec, *, also: Iterable[str] = (), line_of: LineOf | Non
     """
     names = Names(MetricOptions(spec.pass_threshold, spec.pass_estimator))
     also = tuple(also)
-    made = Plan(spec, names, also, _scores(spec, also), _categories(spec, also), line_of)
+    made = Plan(spec, names, also, _scores(spec), _categories(spec, also), line_of)
     for at, text in enumerate(spec.metrics):
         with made.located("metrics", at):
             names.bind(text)
     return made
 
 
-def _parsed(spec: BenchmarkSpec, also: tuple[str, ...]) -> Iterator[tuple[str, MetricName]]:
-    for text in (*spec.metrics, *(spec.key_metrics or ()), *spec.thresholds, *also):
+def _parsed(texts: Iterable[str]) -> Iterator[MetricName]:
+    for text in texts:
         with suppress(MetricError):  # said where it is looked up, with its line
-            yield text, parse(text)
+            yield parse(text)
 
 
-def _scores(spec: BenchmarkSpec, also: tuple[str, ...]) -> tuple[str, ...]:
-    found = {spec.reward: None}
-    for text, name in _parsed(spec, also):
-        # pass@1/accuracy may also be a hook's, which is no reason to ask rows for accuracy
-        if name.score is not None and (name.is_statistic or text in spec.metrics):
-            found[name.score] = None
-    return tuple(found)
+def _scores(spec: BenchmarkSpec) -> tuple[str, ...]:
+    # a threshold on pass@1/accuracy or mean/wer may be on a hook's number: rows need no such score
+    named = [name.score for name in _parsed(spec.metrics) if name.score is not None]
+    return tuple(dict.fromkeys((spec.reward, *named)))
 
 
 def _categories(spec: BenchmarkSpec, also: tuple[str, ...]) -> tuple[str, ...]:
-    fields = [name.field for _, name in _parsed(spec, also)]
+    texts = (*spec.metrics, *(spec.key_metrics or ()), *spec.thresholds, *also)
+    fields = [name.field for name in _parsed(texts)]
     return tuple(
         dict.fromkeys(f for f in (*spec.breakdown, spec.cluster, *fields) if f is not None)
     )

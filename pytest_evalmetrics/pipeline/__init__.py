@@ -1,4 +1,4 @@
-"""From a benchmark to its result: load -> reduce -> gate, one direction, one place each."""
+"""From a benchmark to its result: load -> (score) -> reduce -> gate, each in one place."""
 
 from pytest_evalmetrics.pipeline.evaluating import Evaluated, Hooks, evaluate
 from pytest_evalmetrics.pipeline.power import power_of

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from pytest_evalmetrics import baselines, gates, metrics, rollouts
 from pytest_evalmetrics.errors import EvalMetricsError
-from pytest_evalmetrics.pipeline.judging import gated_names, judge
+from pytest_evalmetrics.pipeline.judging import gated_names, gone_agents, judge
 from pytest_evalmetrics.pipeline.references import reference_of
 from pytest_evalmetrics.results import AgentResult, BenchmarkResult, Check, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from pytest_evalmetrics.data import RolloutTable
+    from pytest_evalmetrics.baselines import AgentDocument, Document
+    from pytest_evalmetrics.data import RolloutTable, RowScores
     from pytest_evalmetrics.pipeline.judging import Reference
+    from pytest_evalmetrics.pipeline.scoring import Runtime, Scoring
     from pytest_evalmetrics.spec import Benchmark
 
 __all__ = ["Evaluated", "Hooks", "evaluate"]
@@ -51,11 +53,14 @@ class Evaluated:
         By agent and task: the scores of each rollout that gated metrics rest on.
     baseline
         The document to record; None where a number may be missing or wrong.
+    row_scores
+        What scorers gave to each row; None without scorers.
     """
 
     result: BenchmarkResult
     task_scores: dict[str, Any]
-    baseline: dict[str, Any] | None
+    baseline: Document | None
+    row_scores: RowScores | None = None
 
 
 def evaluate(
@@ -65,6 +70,7 @@ def evaluate(
     hooks: Hooks | None = None,
     snapshot: Callable[[], tuple[str, str] | None] = lambda: None,
     updates: bool = False,
+    runtime: Runtime | None = None,
 ) -> Evaluated:
     """Evaluate one benchmark.
 
@@ -81,6 +87,8 @@ def evaluate(
         is none yet. Called only where the benchmark is compared with it.
     updates
         Whether this run records a new baseline: then the old one is told, not asserted.
+    runtime
+        What a scored benchmark needs of the run that it is a part of.
 
     Returns
     -------
@@ -90,13 +98,14 @@ def evaluate(
     """
     evaluation = _Evaluation(benchmark, hooks or Hooks(), snapshot, updates=updates)
     try:
-        evaluation.run()
+        evaluation.run(item_id, runtime)
     except EvalMetricsError as error:
         evaluation.fail(error)
     return Evaluated(
         evaluation.result(item_id),
         {agent: found["tasks"] for agent, found in evaluation.recorded.items()},
         evaluation.document(),
+        evaluation.row_scores,
     )
 
 
@@ -111,34 +120,72 @@ class _Evaluation:
     checks: list[Check] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     agents: list[AgentResult] = field(default_factory=list)
-    recorded: dict[str, dict[str, Any]] = field(default_factory=dict)
+    recorded: dict[str, AgentDocument] = field(default_factory=dict)
     sources: tuple[dict[str, Any], ...] = ()
+    row_scores: RowScores | None = None
+    partial: bool = False
 
-    def run(self) -> None:
+    def run(self, label: str, runtime: Runtime | None) -> None:
+        scoring = self._scoring(label, runtime)
         spec = self.benchmark.spec
         gated = gated_names(self.benchmark)
         plan = metrics.plan(spec, also=gated, line_of=self.benchmark.line_of)
-        table = rollouts.load(
-            spec.rollouts,
-            self.benchmark.file.parent,
-            scores=plan.scores,
-            categories=plan.categories,
-        )
+        table = self._rows(plan) if scoring is None else self._scored(plan, scoring)
         self.sources = tuple(asdict(s) for s in table.sources)
         self.notes.extend(table.notes)
-        reference = None
-        if spec.baseline:
-            reference = reference_of(self.benchmark, plan, self.snapshot)
-            if reference is None and not self.updates:
-                self.checks.append(_no_baseline(self.benchmark))
+        reference = self._reference(plan) if spec.baseline else None
         for agent, part in table.by_agent():
             self._one_agent(plan, agent, agent if len(table.agents) > 1 else "", part, reference)
+        if reference is not None and not self.updates:
+            self.checks.extend(gone_agents(self.benchmark, table.agents, reference))
         if not spec.thresholds and not spec.baseline:
             self.notes.append(
                 f"nothing is gated: add `thresholds:` or `baseline:` below line "
                 f"{self.benchmark.line_of()}, such as `thresholds: "
                 f'{{{spec.metrics[0]}: ">= 0.9"}}`'
             )
+
+    def _rows(self, plan: metrics.Plan) -> RolloutTable:
+        return rollouts.load(
+            self.benchmark.spec.rows,
+            self.benchmark.file.parent,
+            scores=plan.scores,
+            categories=plan.categories,
+        )
+
+    def _scoring(self, label: str, runtime: Runtime | None) -> Scoring | None:
+        """Make the scorers, and settle which of their scores is the reward."""
+        if not self.benchmark.spec.scorers:
+            return None
+        from pytest_evalmetrics.pipeline.scoring import Scoring  # noqa: PLC0415 - loads asyncio
+
+        if runtime is None:
+            raise ValueError("a scored benchmark needs the run that it is a part of")
+        scoring = Scoring(self.benchmark, runtime, label)
+        self.benchmark = scoring.benchmark
+        return scoring
+
+    def _scored(self, plan: metrics.Plan, scoring: Scoring) -> RolloutTable:
+        scored = scoring.run(plan)
+        self.notes.extend(scored.notes)
+        self.row_scores, self.partial = scored.rows, scored.partial
+        return scored.rows.table
+
+    def _reference(self, plan: metrics.Plan) -> Reference | None:
+        """Find what to compare with; what is wrong with it leaves the rest to be judged."""
+        try:
+            reference = reference_of(self.benchmark, plan, self.snapshot)
+        except EvalMetricsError as error:
+            if not self.updates:  # what is broken is replaced
+                self.fail(error)
+            return None
+        if self.updates:
+            return reference
+        if reference is None:
+            self.checks.append(_no_baseline(self.benchmark))
+        else:
+            self.notes.extend(reference.notes)
+        return reference
 
     def _one_agent(
         self,
@@ -160,9 +207,10 @@ class _Evaluation:
             compute_metrics=None if compute is None else lambda tasks: compute(agent, tasks),
             key_metrics=None if choose is None else lambda known: choose(agent, known),
         )
-        columns = plan.columns(gated_names(self.benchmark), table)
-        self.recorded[agent] = baselines.agent_document(result, table, columns)
-        self.agents.append(result)
+        gated = gated_names(self.benchmark)
+        columns = plan.columns(gated, table)
+        self.recorded[agent] = baselines.agent_document(result, table, columns, gated=gated)
+        self.agents.append(self._with_summaries(result, table))
         self.checks.extend(gates.check_thresholds(self.benchmark, shown, result))
         if reference is not None:
             checks = judge(
@@ -179,6 +227,14 @@ class _Evaluation:
                 if check.evidence.get("improved") and not self.updates:
                     self.notes.append(_better(check))
 
+    def _with_summaries(self, result: AgentResult, table: RolloutTable) -> AgentResult:
+        if self.row_scores is None:
+            return result
+        from pytest_evalmetrics.scorers import summarise  # noqa: PLC0415 - loaded by now
+
+        names = self.row_scores.names
+        return replace(result, scores=tuple(summarise(n, table.scores[n]) for n in names))
+
     def fail(self, error: EvalMetricsError) -> None:
         where = error.where if error.file else ""
         self.checks.append(
@@ -188,14 +244,14 @@ class _Evaluation:
                 Verdict.INCONCLUSIVE,
                 reason=f"{where}: {error.message}" if where else error.message,
                 hint=error.hint or "",
-                line=(error.line if not error.file else None) or self.benchmark.line_of(),
+                line=None if error.file else error.line or self.benchmark.line_of(),
             )
         )
 
-    def document(self) -> dict[str, Any] | None:
+    def document(self) -> Document | None:
         """Describe the run as a baseline; None where a number may be missing or wrong."""
         broken = any(c.gate in ("data", "expect") and c.verdict.fails for c in self.checks)
-        if broken or not self.recorded:
+        if broken or self.partial or not self.recorded:
             return None
         return baselines.document(
             self.benchmark.spec.name,

@@ -10,9 +10,10 @@ import numpy as np
 
 from pytest_evalmetrics import metrics, rollouts, stats
 from pytest_evalmetrics.data import TaskRewards
-from pytest_evalmetrics.errors import EvalMetricsError
+from pytest_evalmetrics.errors import DataError, EvalMetricsError
 from pytest_evalmetrics.pipeline.judging import gated_names, rule_of
 from pytest_evalmetrics.pipeline.references import reference_of
+from pytest_evalmetrics.pipeline.rewards import with_reward
 from pytest_evalmetrics.results import Power
 
 if TYPE_CHECKING:
@@ -48,6 +49,9 @@ def power_of(
     task truly changes (Miller 2024, arXiv 2411.00640, section 5); tasks that do change for the
     better and the worse add to it. sigma^2 comes from resampling each task's rollouts.
     """
+    if benchmark.spec.scorers:
+        names = tuple(name for s in benchmark.spec.scorers for name in s.score_names)
+        benchmark = with_reward(benchmark, names)
     plan = metrics.plan(benchmark.spec, also=gated_names(benchmark), line_of=benchmark.line_of)
     try:
         tables, source = _tables(benchmark, plan, snapshot)
@@ -66,8 +70,10 @@ def _tables(
         reference = reference_of(benchmark, plan, snapshot)
         if reference is not None:
             return dict(reference.tables), "baseline"
+    if benchmark.spec.scorers:
+        raise DataError("it has to be scored first, and nothing is recorded of it yet")
     table = rollouts.load(
-        benchmark.spec.rollouts,
+        benchmark.spec.rows,
         benchmark.file.parent,
         scores=plan.scores,
         categories=plan.categories,

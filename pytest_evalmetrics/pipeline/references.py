@@ -35,18 +35,34 @@ def reference_of(
     folder = benchmark.file.parent
     if isinstance(spec, BaselineSpec) and spec.rollouts is not None:
         table = rollouts.load(spec.rollouts, folder, scores=plan.scores, categories=plan.categories)
-        return Reference(dict(table.by_agent()), where="the baseline's rollouts")
+        return Reference(
+            dict(table.by_agent()),
+            where="the baseline's rollouts",
+            renew="compare with a run that holds it",
+        )
     if isinstance(spec, BaselineSpec) and spec.report is not None:
-        doc = baselines.from_report(folder / spec.report, benchmark.spec.name)
-        return _reference(doc, spec.report)
+        doc = baselines.from_report(
+            folder / spec.report, benchmark.spec.name, file=benchmark.file, shown=spec.report
+        )
+        return _reference(doc, spec.report, renew="compare with a run that holds it")
     read = snapshot()
-    return None if read is None else _reference(baselines.parse(read[0], file=read[1]), read[1])
+    if read is None:
+        return None
+    text, file = read
+    doc = baselines.parse(text, file=file, benchmark=benchmark.spec.name)
+    return _reference(doc, file, renew="record a new baseline with --snapshot-update")
 
 
-def _reference(doc: dict[str, object], file: str) -> Reference:
+def _reference(doc: baselines.Document, file: str, *, renew: str) -> Reference:
     tables = baselines.tables(doc, file=file)
+    edited = (
+        f"{file} was changed by hand, or by a merge, since it was recorded: {renew}"
+        if baselines.is_edited(doc)
+        else None
+    )
     return Reference(
         tables,
         {agent: baselines.values(doc, agent) for agent in tables},
-        where="the baseline",
+        renew=renew,
+        notes=() if edited is None else (edited,),
     )

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from pytest_evalmetrics.errors import ArtifactError
+from pytest_evalmetrics.reports.summary import summary
 from pytest_evalmetrics.results import Verdict, worst
 
 if TYPE_CHECKING:
@@ -57,26 +58,41 @@ class Artifacts:
         self._spool = tempfile.SpooledTemporaryFile(max_size=in_memory)  # noqa: SIM115 - lives as long as we do
         self._aggregates: dict[str, _Place] = {}
         self._task_scores: dict[str, list[_Place]] = {}
+        self._row_scores: dict[str, _Place] = {}
 
     def add(self, item_id: str, payload: Payload) -> None:
         """Keep one benchmark's texts; those of a rerun replace the earlier ones."""
         self._aggregates[item_id] = self._keep(payload["aggregate"])
         self._task_scores[item_id] = [self._keep(text) for text in payload["task_scores"]]
+        self._row_scores[item_id] = self._keep(payload["row_scores"])
 
     def write(self, prefix: str, report: Mapping[str, Any]) -> list[Path]:
         """Write every artifact, sorted by benchmark, whatever the order they ran in.
+
+        What was kept is let go then.
 
         Raises
         ------
         ArtifactError
             If a file can't be written.
         """
-        return [
+        with self._spool:
+            return self._write_all(prefix, report)
+
+    def _write_all(self, prefix: str, report: Mapping[str, Any]) -> list[Path]:
+        written = [
             _atomically(Path(f"{prefix}aggregate_metrics.json"), self._write_aggregates),
             _atomically(
                 Path(f"{prefix}report.json"), lambda file: self._write_report(file, report)
             ),
+            _atomically(
+                Path(f"{prefix}summary.md"), lambda file: file.write(summary(report).encode())
+            ),
         ]
+        if any(length for _, length in self._row_scores.values()):
+            path = Path(f"{prefix}row_scores.jsonl")
+            written.append(_atomically(path, self._write_row_scores))
+        return written
 
     def _keep(self, text: str) -> _Place:
         data = text.encode()
@@ -98,6 +114,10 @@ class Artifacts:
             file.write(b",\n" if i else b"\n")
             self._copy(place, file)
         file.write(b"\n]\n" if places else b"]\n")
+
+    def _write_row_scores(self, file: BinaryIO) -> None:
+        for _, place in sorted(self._row_scores.items()):
+            self._copy(place, file)
 
     def _write_report(self, file: BinaryIO, report: Mapping[str, Any]) -> None:
         # the tasks' scores are copied from the spool to where a mark stands for them

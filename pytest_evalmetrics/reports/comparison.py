@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 __all__ = ["comparison_details", "comparison_table"]
 
+_LISTED = 10  # tasks that a line names
+
 
 def comparison_table(checks: Sequence[Check]) -> list[str]:
     """One line per gated metric: both sides, the change, and what it rests on."""
@@ -58,10 +60,10 @@ def comparison_details(evidence: Mapping[str, Any]) -> list[str]:
         )
     for key, what in (("added", "only in this run"), ("removed", "only in the baseline")):
         if evidence.get(key):
-            named = ", ".join(evidence[f"{key}_tasks"])
+            named = _listed(evidence[f"{key}_tasks"], evidence[key])
             lines.append(f"{evidence[key]} tasks are {what}: {named}")
     if evidence.get("excluded_tasks"):
-        named = ", ".join(map(str, evidence["excluded_tasks"]))
+        named = _listed(evidence["excluded_tasks"], len(evidence["excluded_tasks"]))
         lines.append(f"without a value on one side, and left out: task {named}")
     return lines
 
@@ -117,3 +119,8 @@ def _adjusted(evidence: Mapping[str, Any]) -> str:
 def _p(evidence: Mapping[str, Any]) -> str:
     p = evidence.get("p_adjusted", evidence.get("p"))
     return "" if p is None else f"{p:.2g}"
+
+
+def _listed(tasks: Sequence[object], of: int) -> str:
+    more = f" and {of - _LISTED} more" if of > _LISTED else ""
+    return ", ".join(map(str, tasks[:_LISTED])) + more

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from pytest_evalmetrics.reports.comparison import comparison_details, comparison_table
@@ -57,7 +58,7 @@ def failure_text(result: BenchmarkResult) -> str:
         parts += ["", *rows]
     telling = [c for c in result.checks if c.verdict is not Verdict.PASS and c.reason]
     for i, check in enumerate(telling):
-        where = f"{result.file}:{check.line}: " if check.line and check.gate != "data" else ""
+        where = f"{result.file}:{check.line}: " if check.line else ""
         of = f"{check.agent}: " if check.agent else ""
         parts += ["", f"{check.verdict}  {where}{of}{check.reason}"]
         parts += [f"    {line}" for line in comparison_details(check.evidence)]
@@ -87,8 +88,9 @@ class FailureText:
     @property
     def reprcrash(self) -> _Crash:
         """The line for the short test summary."""
-        for line in self.text.splitlines():
-            if told := _REASON.fullmatch(line):
+        for before, line in pairwise(self.text.splitlines()):
+            # a row of a table looks alike, but has no empty line before it
+            if not before and (told := _REASON.fullmatch(line)):
                 prefix = "" if told["verdict"] == "FAIL" else f"{told['verdict']}: "
                 return _Crash(prefix + told["reason"])
         return _Crash(self.text.partition("\n")[0])

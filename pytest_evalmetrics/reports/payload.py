@@ -9,10 +9,12 @@ import msgspec
 
 from pytest_evalmetrics.errors import MetricError
 from pytest_evalmetrics.layout import compact
+from pytest_evalmetrics.reports.row_scores import row_lines
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from pytest_evalmetrics.data import RowScores
     from pytest_evalmetrics.results import BenchmarkResult
 
 __all__ = ["Payload", "payload_of"]
@@ -30,14 +32,27 @@ class Payload(TypedDict):
     aggregate
         Its entries of ``aggregate_metrics.json``, as JSON text: tens of megabytes for a
         large benchmark, so it is made once, and written out without being parsed again.
+    row_scores
+        Its lines of ``row_scores.jsonl``; empty without scorers.
+    usage
+        What its calls took in this run; for the terminal, because it is another at each run.
+    warnings
+        What the user should know of this run and not of the benchmark.
     """
 
     entry: dict[str, Any]
     task_scores: list[str]
     aggregate: str
+    row_scores: str
+    usage: dict[str, Any]
+    warnings: list[str]
 
 
-def payload_of(result: BenchmarkResult, task_scores: Mapping[str, Mapping[str, Any]]) -> Payload:
+def payload_of(
+    result: BenchmarkResult,
+    task_scores: Mapping[str, Mapping[str, Any]],
+    row_scores: RowScores | None = None,
+) -> Payload:
     """Turn a result into builtins.
 
     Parameters
@@ -46,6 +61,8 @@ def payload_of(result: BenchmarkResult, task_scores: Mapping[str, Mapping[str, A
         The result.
     task_scores
         By agent and task: the scores of each rollout that gated metrics rest on.
+    row_scores
+        What scorers gave to each row.
 
     Raises
     ------
@@ -74,4 +91,7 @@ def payload_of(result: BenchmarkResult, task_scores: Mapping[str, Mapping[str, A
         "entry": entry,
         "task_scores": [compact(task_scores[a.agent]) for a in result.agents],
         "aggregate": body.removeprefix("[").removesuffix("]").strip("\n"),
+        "row_scores": "" if row_scores is None else row_lines(result.id, row_scores),
+        "usage": {},
+        "warnings": [],
     }

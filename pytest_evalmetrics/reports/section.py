@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pytest_evalmetrics.reports.numbers import number
+from pytest_evalmetrics.reports.recorded import recorded_count, recorded_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -43,6 +44,7 @@ def section(
             lines.append((_line(entry), colour))
             if verbosity > 0:
                 lines += [(f"    {text}", None) for text in _details(entry)]
+            lines += [(f"    {text}", None) for text in recorded_lines(entry["recorded"])]
         if hidden:
             lines.append((f"... and {hidden} more that pass (-v shows them)", "green"))
         lines += [
@@ -52,6 +54,8 @@ def section(
             lines += [(f"note: {note}", None) for note in _common_notes(entries)]
     else:
         lines.append((_count(entries, report["not_evaluated"]), _COLOURS[report["verdict"]]))
+        counted = recorded_count([entry["recorded"] for entry in entries])
+        lines += [(counted, None)] if counted else []
     if written:
         lines.append(("artifacts: " + ", ".join(written), None))
     return lines
@@ -60,7 +64,8 @@ def section(
 def _shown(
     entries: Sequence[dict[str, Any]], *, everything: bool
 ) -> tuple[list[dict[str, Any]], int]:
-    passing = [e for e in entries if e["verdict"] == "PASS"]
+    # a new baseline is always told
+    passing = [e for e in entries if e["verdict"] == "PASS" and not e["recorded"].get("written")]
     hidden = 0 if everything else max(0, len(passing) - _PASSING_SHOWN)
     left_out = {e["id"] for e in passing[len(passing) - hidden :]}
     return [e for e in entries if e["id"] not in left_out], hidden
@@ -126,4 +131,6 @@ def _count(entries: Sequence[dict[str, Any]], lost: Sequence[str]) -> str:
     counted = [f"{verdicts.count(v)} {v}" for v in _COLOURS if v in verdicts]
     if lost:
         counted.append(f"{len(lost)} not evaluated")
-    return f"{len(entries)} benchmarks: " + ", ".join(counted)
+    return f"{len(entries)} {'benchmark' if len(entries) == 1 else 'benchmarks'}: " + ", ".join(
+        counted
+    )

@@ -8,6 +8,7 @@ from __future__ import annotations
 import gc
 import os
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,8 @@ from pytest_evalmetrics.rollouts.seam import (
     Loader,
     NotFinite,
     Request,
+    TextLoader,
+    find_loader,
     loaders,
     register_loader,
 )
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from pytest_evalmetrics.data import RolloutTable
+    from pytest_evalmetrics.rollouts.files import RolloutFile
     from pytest_evalmetrics.rollouts.seam import LoaderFactory
     from pytest_evalmetrics.spec import RolloutsSpec
 
@@ -36,7 +40,9 @@ __all__ = [
     "NotFinite",
     "Request",
     "Source",
+    "TextLoader",
     "load",
+    "load_dataset",
     "loaders",
     "register_loader",
 ]
@@ -76,19 +82,40 @@ def load(
     RegistryError
         If there is no such format.
     """
-    with _collector_paused():
-        return _load(spec, Path(os.path.abspath(base)), scores, categories)  # noqa: PTH100 - links
+    return _load(spec, base, Request(spec.fields, tuple(scores), tuple(categories)))
 
 
-def _load(
-    spec: RolloutsSpec, base: Path, scores: Sequence[str], categories: Sequence[str]
+def load_dataset(
+    spec: RolloutsSpec,
+    base: Path,
+    *,
+    scores: Sequence[str] = (),
+    categories: Sequence[str] = (),
 ) -> RolloutTable:
-    request = Request(spec.fields, tuple(scores), tuple(categories))
+    """Read the numbers and the labels of a data set; each row is a task with one rollout.
+
+    A task's id is what ``fields.task`` names, else the row's ``id`` or ``task_id``, else its
+    position. Parameters and errors as of `load`.
+    """
+    from pytest_evalmetrics.rollouts.records import task_key  # noqa: PLC0415 - loads msgspec
+
+    key = task_key(spec, base)
+    fields = spec.fields if key is None else replace(spec.fields, task=key)
+    by_position = key is None
+    return _load(spec, base, Request(fields, tuple(scores), tuple(categories), by_position))
+
+
+def _load(spec: RolloutsSpec, base: Path, request: Request) -> RolloutTable:
+    with _collector_paused():
+        return _read(spec, Path(os.path.abspath(base)), request)  # noqa: PTH100 - links
+
+
+def _read(spec: RolloutsSpec, base: Path, request: Request) -> RolloutTable:
     table = TableBuilder(request)
     used: dict[LoaderFactory, Loader] = {}
-    for file in find_files(spec.path, base):
+    for file in _files(spec, base):
         source = open_source(file)
-        kind = _loader(spec.format, source)
+        kind = find_loader(spec.format, source)
         if kind not in used:
             used[kind] = kind(request)  # what it learns from one file helps with the next
         rows = 0
@@ -98,6 +125,20 @@ def _load(
         if not rows:
             raise source.error("the file holds no row", hint="did the run that writes it fail?")
     return table.build()
+
+
+def _files(spec: RolloutsSpec, base: Path) -> list[RolloutFile]:
+    def takes(folder: Path) -> bool:
+        from pytest_evalmetrics.rollouts import harbor  # noqa: PLC0415 - only for a folder
+
+        return spec.format == "harbor" or (spec.format is None and harbor.is_trials_folder(folder))
+
+    files = find_files(spec.path, base, takes=takes)
+    if all(file.path.name != "result.json" for file in files):
+        return files
+    from pytest_evalmetrics.rollouts import harbor  # noqa: PLC0415 - a job's result, it seems
+
+    return harbor.jobs_as_folders(files)
 
 
 @contextmanager
@@ -110,12 +151,3 @@ def _collector_paused() -> Iterator[None]:
     finally:
         if running:
             gc.enable()
-
-
-def _loader(name: str | None, source: Source) -> LoaderFactory:
-    if name is not None:
-        found: LoaderFactory = loaders.find(name).target
-        return found
-    from pytest_evalmetrics.rollouts.builtin import BY_CONTENT  # noqa: PLC0415 - imports them all
-
-    return next(kind for kind in BY_CONTENT if kind.recognises(source))

@@ -39,8 +39,10 @@ class Columns:
 
     def __init__(self, request: Request) -> None:
         self._roles = Roles(request)
+        self._by_position = request.by_position
         self._scores: dict[str, None] = {}  # names, in the order of their first appearance
         self._usage: dict[str, None] = {}
+        self._learnt = 0  # rows
 
     @property
     def root(self) -> Node:
@@ -61,13 +63,12 @@ class Columns:
             If it lacks a task's id, or holds something else where a number has to be.
         """
         record: Record = {}
-        new = self.root.learn(value, source.at(row.place), record)
-        for node in record:
+        self._learnt += 1
+        new = self.root.learn(value, (self._learnt, source.at(row.place)), record)
+        for node in record if new else ():
             for name, usage in self._roles.scores_at(node):
-                names = self._usage if usage else self._scores
-                if name not in names or not node.wanted:
-                    names[name] = None
-                    node.wanted = new = True
+                (self._usage if usage else self._scores).setdefault(name)
+                node.wanted = True
         self._roles.check(record, row, source)
         return record, new
 
@@ -94,7 +95,7 @@ class Columns:
         values = _Values(len(places), decoded.values(), odd, check)
         bad: list[NotFinite] = []
         fractional: set[str] = set()
-        not_numbers: dict[str, str] = {}
+        not_numbers: dict[str, tuple[int, str]] = {}
         columns: list[dict[str, NDArray[np.float64]]] = [{}, {}]
         for usage, names in enumerate((self._scores, self._usage)):
             for name in tuple(names):
@@ -105,12 +106,12 @@ class Columns:
                 bad += [NotFinite(name, what, int(places[i])) for i, what in not_finite]
                 if any(node.kinds & FLOAT for node in nodes):
                     fractional.add(name)
-                for node in nodes:
-                    if node.not_number is not None:
-                        not_numbers.setdefault(name, node.not_number)
+                met = [n.not_number for n in nodes if n.not_number is not None]
+                if met:
+                    not_numbers[name] = min([*met, *filter(None, [not_numbers.get(name)])])
         return Chunk(
             places=places,
-            task=values.of(self._roles.task, {int, str}),
+            task=values.of(self._roles.task, None if self._by_position else {int, str}),
             sample=values.samples(self._roles.sample),
             agent=values.of(self._roles.agent, {str, type(None)}),
             scores=columns[0],
@@ -121,8 +122,8 @@ class Columns:
                 if any(node.kinds for node in nodes)
             },
             fractional=frozenset(fractional),
-            not_finite=bad,
-            not_numbers=not_numbers,
+            not_finite=sorted(bad, key=lambda each: each.place),
+            not_numbers={name: where for name, (_, where) in not_numbers.items()},
             keys=tuple(key for key, node in self.root.fields.items() if node.kinds),
         )
 
@@ -198,13 +199,21 @@ class _Values:
         column, not_finite
             The numbers, shape (rows,); index and kind of those that are no finite ones.
         """
-        values = self.of(nodes)
-        if not self._odd and not any(node.kinds & NOT_NUMBER for node in nodes):
+        columns = [self._at(node) for node in nodes if node.kinds]
+        values = (
+            columns[0]
+            if len(columns) == 1
+            else list(map(_number_first, zip(*columns, strict=True)))
+        )
+        if not any(node.kinds & NOT_NUMBER for node in nodes):
             whole = not any(node.kinds & FLOAT for node in nodes)
             try:
-                return _packed(values, whole=whole), []
+                column = _packed(values, whole=whole)
             except OverflowError:  # a whole number that no float64 can hold
                 pass
+            else:
+                if not self._odd or np.isfinite(column).all():  # what is decoded is finite
+                    return column, []
         column = np.full(self._rows, math.nan)
         not_finite: list[tuple[int, str]] = []
         for index, value in enumerate(values):
@@ -218,6 +227,12 @@ class _Values:
             elif value is not None and needed:
                 self._check(index)
         return column, not_finite
+
+
+def _number_first(values: tuple[Any, ...]) -> Any:
+    """Choose a number, or else what is not null: a list of tokens does not hide their number."""
+    given = [v for v in values if v is not None]
+    return next((v for v in given if isinstance(v, int | float)), given[0] if given else None)
 
 
 def _packed(values: Sequence[Any], *, whole: bool) -> NDArray[np.float64]:

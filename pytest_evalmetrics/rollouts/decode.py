@@ -62,6 +62,10 @@ class _Shape:
     watched: Sequence[int]
     inner: Sequence[tuple[_Shape, int]]
 
+    def watches(self) -> bool:
+        """Whether there is such a text in it."""
+        return bool(self.watched) or any(shape.watches() for shape, _ in self.inner)
+
     def levels(self, objects: Sequence[Any]) -> Iterator[_Level]:
         """Go through this shape and those in it, turning decoded objects into columns."""
         columns = list(zip(*map(astuple, objects), strict=True))
@@ -89,6 +93,8 @@ class Decoder:
         Decodes rows that follow one another.
     blank
         A row in which everything is absent.
+    watches
+        Whether it leaves texts undecoded, so that `Decoded.suspects` may find some.
     """
 
     def __init__(self, root: Node) -> None:
@@ -97,6 +103,7 @@ class Decoder:
         self.one: Callable[[memoryview], Any] = decoder.decode
         self.lines: Callable[[memoryview], list[Any]] = decoder.decode_lines
         self.blank = self._shape.blank
+        self.watches = self._shape.watches()
 
     def look_into(self, rows: Sequence[Any]) -> Decoded:
         """Get at the values of decoded rows."""

@@ -6,8 +6,12 @@ import glob
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pytest_evalmetrics.errors import DataError, did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 __all__ = ["RolloutFile", "find_files"]
 
@@ -30,7 +34,9 @@ class RolloutFile:
     shown: str
 
 
-def find_files(patterns: tuple[str, ...], base: Path) -> list[RolloutFile]:
+def find_files(
+    patterns: tuple[str, ...], base: Path, *, takes: Callable[[Path], bool] = lambda _: False
+) -> list[RolloutFile]:
     """Find the files that paths and globs name, each once.
 
     Parameters
@@ -39,6 +45,8 @@ def find_files(patterns: tuple[str, ...], base: Path) -> list[RolloutFile]:
         Paths and globs (``**`` for any depth); ``~`` is the user's home.
     base
         The folder of the benchmark file, which they are relative to.
+    takes
+        Whether a folder is one of a format that reads folders, as if it were a file.
 
     Returns
     -------
@@ -48,19 +56,21 @@ def find_files(patterns: tuple[str, ...], base: Path) -> list[RolloutFile]:
     Raises
     ------
     DataError
-        If a path does not exist or is a folder, or a glob matches no file.
+        If a path does not exist or is a folder that is not taken, or a glob matches no file.
     """
     found: dict[str, RolloutFile] = {}
     for pattern in patterns:
         written = Path(pattern).expanduser()
-        for path in _matches(pattern, base / written):
+        for path in _matches(pattern, base / written, takes):
             shown = _shown(path, base, absolute=written.is_absolute())
             found.setdefault(os.path.realpath(path), RolloutFile(path, shown))
     return list(found.values())
 
 
-def _matches(pattern: str, whole: Path) -> list[Path]:
+def _matches(pattern: str, whole: Path, takes: Callable[[Path], bool]) -> list[Path]:
     if whole.is_dir():
+        if takes(whole):
+            return [whole]
         raise DataError(
             f"{pattern!r} is a folder, not a file",
             hint=f"write a glob such as '{pattern.rstrip('/')}/*.jsonl'",
@@ -72,6 +82,8 @@ def _matches(pattern: str, whole: Path) -> list[Path]:
     anchor, magic = _split(whole)
     matches = sorted(glob.glob(magic, root_dir=anchor, recursive=True))  # noqa: PTH207 - names
     files = [anchor / m for m in matches if not (anchor / m).is_dir()]
+    if not files:
+        files = [anchor / m for m in matches if takes(anchor / m)]
     if not files:
         raise _no_match(pattern, anchor, folders=matches)
     return files

@@ -57,6 +57,15 @@ class JsonArray:
         DataError
             If the file is broken, or a row lacks what it needs.
         """
+        for rows in self._rows(source):
+            yield from self._reader.rows(rows, source)
+
+    def texts(self, source: Source) -> Iterator[Row]:
+        """Go through the rows, see `TextLoader`."""
+        for rows in self._rows(source):
+            yield from rows
+
+    def _rows(self, source: Source) -> Iterator[list[Row]]:
         source.must_be_text()
         if not self.recognises(source):
             start = short(source.head.decode(errors="replace"))
@@ -65,8 +74,7 @@ class JsonArray:
                 hint="leave `format:` out, so that it is recognised",
             )
         with source.open() as stream:
-            for rows in _Splitter(Window(stream, self._block), source).blocks():
-                yield from self._reader.rows(rows, source)
+            yield from _Splitter(Window(stream, self._block), source).blocks()
 
 
 class _Found(NamedTuple):
@@ -106,35 +114,38 @@ class _Splitter:
             self._drop(found.stops[-1] if found.stops else 0)
         raise self._error(
             window.end,
-            f"the file ends before its array does, after {self._place} whole rows: "
-            "was the run interrupted?",
+            f"the file ends before its array does, {self._after()}: was the run interrupted?",
             hint="run again what is missing, or write JSON Lines, which survives that",
         )
 
     def _rows(self, found: _Found) -> list[Row]:
-        view = memoryview(self._window.buffer)
+        buffer = self._window.buffer
+        view = memoryview(buffer)
+        breaks = np.flatnonzero(np.frombuffer(buffer, np.uint8, self._window.end) == ord("\n"))
+        lines = self._line + np.searchsorted(breaks, found.starts)
         rows: list[Row] = []
-        before, line = 0, self._line
-        for start, stop in zip(found.starts, found.stops, strict=True):
+        before = 0
+        for start, stop, line in zip(found.starts, found.stops, lines.tolist(), strict=True):
             self._gap(before, start)
-            line += self._window.buffer.count(b"\n", before, start)
             self._place += 1
             rows.append(Row(self._place, line, view[start:stop]))
-            line += self._window.buffer.count(b"\n", start, stop)
             before = stop
-        check_utf8(self._window.buffer, before, self._line, self._source)
+        check_utf8(buffer, before, self._line, self._source)
         return rows
 
     def _gap(self, start: int, stop: int, *, last: bool = False) -> None:
         """Check that there is one comma between two rows, and none elsewhere."""
         text = bytes(self._window.buffer[start:stop]).strip()
         if text != (b"," if self._place and not last else b""):
-            found = short(text.decode(errors="replace"))
+            found = short(text.decode(errors="replace")) if text else "none"
             raise self._error(
                 start,
                 f"expected rows, each a JSON object, with one comma between them; found {found} "
-                f"after row {self._place}",
+                + self._after(),
             )
+
+    def _after(self) -> str:
+        return f"after row {self._place}" if self._place else "before the first row"
 
     def _drop(self, count: int) -> None:
         self._line += self._window.buffer.count(b"\n", 0, count)
@@ -143,11 +154,11 @@ class _Splitter:
     def _nothing_more(self) -> None:
         window = self._window
         while window.end or window.fill():
-            text = bytes(window.buffer[: window.end]).strip()
-            if text:
-                found = short(text.decode(errors="replace"))
-                raise self._error(0, f"found {found} after the end of the array")
-            window.drop(window.end)
+            text = bytes(window.buffer[: window.end])
+            if rest := text.strip():
+                found = short(rest.decode(errors="replace"))
+                raise self._error(text.index(rest), f"found {found} after the end of the array")
+            self._drop(window.end)
 
     def _error(self, at: int, message: str, hint: str | None = None) -> DataError:
         line = self._line + self._window.buffer.count(b"\n", 0, at)
@@ -156,7 +167,8 @@ class _Splitter:
 
 def _split(text: NDArray[np.uint8]) -> _Found:
     """Find the rows that are whole in a text that starts inside the array, outside a row."""
-    brackets = np.flatnonzero(_DEPTH[text])
+    folded = text | 0x20  # makes [ and { one, and ] and } one
+    brackets = np.flatnonzero((folded == ord("{")) | (folded == ord("}")))
     quotes = np.flatnonzero(text == ord('"'))
     quotes = quotes[~_escaped(text, quotes)]
     # an odd number of quotes before it: the bracket stands inside a string

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
 __all__ = ["JsonLines"]
 
 _BREAK = ord("\n")
-_MANY = 1024  # lines in a block from which numpy counts them faster
+_BRACE = ord("{")
+_MANY = 4096  # lines in a block from which numpy finds them faster
 
 
 class JsonLines:
@@ -56,11 +58,25 @@ class JsonLines:
         DataError
             If the file is broken, or a row lacks what it needs.
         """
+        for block in self._blocks(source):
+            yield from self._reader.lines(block, source)
+
+    def texts(self, source: Source) -> Iterator[Row]:
+        """Go through the rows, see `TextLoader`."""
+        for block in self._blocks(source):
+            yield from block.rows()
+
+    def _blocks(self, source: Source) -> Iterator[_Block]:
         source.must_be_text()
+        if not self.recognises(source):
+            raise source.error(
+                "this is a JSON array, not JSON Lines",
+                hint="leave `format:` out, so that it is recognised",
+            )
         with source.open() as stream:
             for block in _blocks(stream, self._block):
                 check_utf8(block.buffer, len(block.text), block.first, source)
-                yield from self._reader.lines(block, source)
+                yield block
 
 
 class _Block:
@@ -70,35 +86,47 @@ class _Block:
         self.text = memoryview(buffer)[:end]
         self.first = first
         self.buffer = buffer
-        self._lines = _breaks(buffer, end) + (buffer[end - 1] != _BREAK)
+        self._starts = _line_starts(buffer, end)
 
     def __len__(self) -> int:
-        return self._lines
+        return len(self._starts)
 
-    def places(self) -> NDArray[np.int64]:
-        return np.arange(self.first, self.first + self._lines)
+    def places(self, rows: int) -> NDArray[np.int64] | None:
+        begins = np.frombuffer(self.buffer, np.uint8)[self._starts] == _BRACE
+        if np.count_nonzero(begins) != rows:
+            return None
+        others = np.flatnonzero(~begins).tolist()
+        if others:
+            lines = self._lines()
+            if not all(_is_blank(lines[i]) for i in others):
+                return None
+        return self.first + np.flatnonzero(begins)
 
     def rows(self) -> list[Row]:
-        rows: list[Row] = []
-        start, end = 0, len(self.text)
-        for line in range(self.first, self.first + self._lines):
-            stop = self.buffer.find(b"\n", start, end)
-            text = self.text[start : stop if stop >= 0 else end]
-            if text[:1].tobytes().strip() or text.tobytes().strip():
-                rows.append(Row(line, line, text))
-            start = stop + 1
-        return rows
+        lines = enumerate(self._lines(), self.first)
+        return [Row(line, line, text) for line, text in lines if not _is_blank(text)]
+
+    def _lines(self) -> list[memoryview]:
+        bounds = [*self._starts.tolist(), len(self.text)]
+        return [self.text[a : b - (self.buffer[b - 1] == _BREAK)] for a, b in pairwise(bounds)]
 
 
-def _breaks(buffer: bytearray, end: int) -> int:
-    """Count line breaks, several times as fast as `bytearray.count`."""
-    count = start = 0
-    while start := buffer.find(b"\n", start, end) + 1:
-        count += 1
-        if count == _MANY:
-            rest = np.frombuffer(buffer, np.uint8, end)[start:]
-            return count + int(np.count_nonzero(rest == _BREAK))
-    return count
+def _is_blank(line: memoryview) -> bool:
+    return not bytes(line[:1]).strip() and not bytes(line).strip()
+
+
+def _line_starts(buffer: bytearray, end: int) -> NDArray[np.int64]:
+    """Find where each line starts; the search for a byte is the fastest where lines are long."""
+    starts = [0]
+    while start := buffer.find(b"\n", starts[-1], end) + 1:
+        starts.append(start)
+        if len(starts) > _MANY:
+            rest = np.flatnonzero(np.frombuffer(buffer, np.uint8, end)[start:] == _BREAK)
+            found = np.concatenate((starts, rest + (start + 1)))
+            break
+    else:
+        found = np.array(starts)
+    return found[:-1] if found[-1] == end else found
 
 
 def _blocks(stream: BinaryIO, size: int) -> Iterator[_Block]:

@@ -52,7 +52,8 @@ def check_utf8(buffer: bytearray, end: int, line: int, source: Source) -> None:
     source
         The file that they are from.
     """
-    if buffer.isascii():
+    few = 2 * end < len(buffer)
+    if (bytes(memoryview(buffer)[:end]) if few else buffer).isascii():
         return
     try:
         codecs.utf_8_decode(memoryview(buffer)[:end], "strict", True)
@@ -85,7 +86,7 @@ def _broken(text: str, error: json.JSONDecodeError, row: Row, source: Source) ->
         )
     start = max(0, error.pos - _SHOWN // 2)
     return source.error(
-        f"this {what} is no JSON: {error.msg} at column {error.pos + 1}, "
+        f"this {what} is no JSON: {error.msg.removesuffix(' at')} at column {error.pos + 1}, "
         f"near {short(text[start:])}",
         row,
         hint="was it cut off, or written by two processes at once? mend or delete it",

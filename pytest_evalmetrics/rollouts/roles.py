@@ -20,6 +20,11 @@ __all__ = ["Roles"]
 _MAX_DOTS = 9  # in a path: each one doubles what the path may mean
 _MAX_SAMPLE = 2**63
 _SHOWN = 60  # characters of a value in a message
+_SAY_WHICH = "say which key holds it, under rollouts: `fields: {{{}: KEY}}`"
+_NAME_A_NUMBER = (
+    "write it as a number, or name what holds the number: `reward: NAME`, "
+    "or `fields: {reward: PATH}` under rollouts"
+)
 _KINDS = {str: "text", list: "a list", dict: "an object", bool: "a boolean"}
 
 
@@ -28,7 +33,7 @@ class Roles:
 
     A row's numbers are the numbers and booleans at its top, then those of
     ``response.usage`` and ``usage``. Where a thing may stand in several places, the first
-    one that holds something counts.
+    one that holds something counts; for a score, the first one that holds a number.
 
     Parameters
     ----------
@@ -67,6 +72,7 @@ class Roles:
         for node in self._usage:
             node.open = True
         self.needed = {*request.scores, *self._mapped}
+        self._by_position = request.by_position
 
     def _declare(self, path: str) -> list[Node]:
         if path.count(".") > _MAX_DOTS:
@@ -117,58 +123,57 @@ class Roles:
         DataError
             If it lacks a task's id, or holds something else where a number has to be.
         """
+        for message, hint in self._problems(record):
+            raise source.error(message, row, hint=hint)
+
+    def _problems(self, record: Record) -> Iterator[tuple[str, str]]:
         task = _first(self.task, record)
-        if task is None:
-            raise self._no_task(record, row, source)
-        if type(task) not in (int, str):
-            raise _refusal("the task id", task, "a whole number or text", row, source)
+        if self._by_position:
+            pass
+        elif task is None:
+            yield self._no_task(record), _SAY_WHICH.format("task")
+        elif type(task) not in (int, str):
+            yield _refusal("the task id", task, "a whole number or text", "task")
         sample = _first(self.sample, record)
         if sample is not None and (type(sample) is not int or not 0 <= sample < _MAX_SAMPLE):
-            raise _refusal("the sample index", sample, "a whole number from 0", row, source)
+            yield _refusal("the sample index", sample, "a whole number from 0", "sample")
         agent = _first(self.agent, record)
         if agent is not None and not isinstance(agent, str):
-            raise _refusal("the agent's name", agent, "text", row, source)
+            yield _refusal("the agent's name", agent, "text", "agent")
         for name, nodes in self.labels.items():
             label = _first(nodes, record)
             if isinstance(label, dict | list):
-                raise _refusal(repr(name), label, "text, a number or a boolean", row, source)
+                yield (
+                    f"{name!r} is {_shown(label)}; expected text, a number or a boolean",
+                    f"name what holds a single value, such as {name}.KEY",
+                )
         for name in sorted(self.needed):
-            self._check_score(name, record, row, source)
+            places = self.places_of(name, usage=True) + self.places_of(name, usage=False)
+            found = [record[node] for node in places if record.get(node) is not None]
+            if found and not any(isinstance(value, int | float) for value in found):
+                wrong = f"the score {name!r} is {_shown(found[0])}"
+                yield f"{wrong}; expected a number, true, false or null", _NAME_A_NUMBER
 
-    def _check_score(self, name: str, record: Record, row: Row, source: Source) -> None:
-        places = self.places_of(name, usage=True) + self.places_of(name, usage=False)
-        values = [record[node] for node in places if record.get(node) is not None]
-        if values and not any(isinstance(value, int | float) for value in values):
-            raise _refusal(
-                f"the score {name!r}",
-                values[0],
-                "a number, true, false or null",
-                row,
-                source,
-                hint="write it as a number, or name what holds the number: `reward: NAME`, "
-                "or `fields: {reward: PATH}` under rollouts",
-            )
-
-    def _no_task(self, record: Record, row: Row, source: Source) -> DataError:
+    def _no_task(self, record: Record) -> str:
         keys = [node.key for node in record if self.root.fields.get(node.key) is node]
-        what = "is null" if any(node in record for node in self.task) else "is not there"
-        return source.error(
-            f"this row has no task id: {self._task_path!r} {what}; "
-            + did_you_mean(self._task_path, keys, what="the row's keys"),
-            row,
-            hint="say which key holds it, under rollouts: `fields: {task: KEY}`",
-        )
+        if any(node in record for node in self.task):
+            what = f"{self._task_path!r} is null; the row's keys: {', '.join(sorted(keys))}"
+        else:
+            guess = did_you_mean(self._task_path, keys, what="the row's keys")
+            what = f"{self._task_path!r} is not there; {guess}"
+        return f"this row has no task id: {what}"
 
 
 def _first(nodes: Iterable[Node], record: Record) -> Any:
     return next((record[n] for n in nodes if record.get(n) is not None), None)
 
 
-def _refusal(
-    what: str, value: Any, expected: str, row: Row, source: Source, *, hint: str | None = None
-) -> DataError:
-    shown = json.dumps(value, ensure_ascii=False)
-    if len(shown) > _SHOWN:
-        shown = shown[:_SHOWN] + "…"
-    kind = f"{_KINDS[type(value)]}: " if type(value) in _KINDS else ""
-    return source.error(f"{what} is {kind}{shown}; expected {expected}", row, hint=hint)
+def _refusal(what: str, value: Any, expected: str, field: str) -> tuple[str, str]:
+    return f"{what} is {_shown(value)}; expected {expected}", _SAY_WHICH.format(field)
+
+
+def _shown(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    if len(text) > _SHOWN:
+        text = text[:_SHOWN] + "…"
+    return f"{_KINDS[type(value)]}: {text}" if type(value) in _KINDS else text

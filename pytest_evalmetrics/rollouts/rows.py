@@ -31,12 +31,11 @@ class Lines(Protocol):
 
     text: memoryview
 
-    def __len__(self) -> int:
-        """Count the lines."""
-        ...
+    def places(self, rows: int) -> NDArray[np.int64] | None:
+        """Get the lines of so many rows, shape (rows,).
 
-    def places(self) -> NDArray[np.int64]:
-        """Get the lines' numbers, shape (lines,)."""
+        None if they may not be one to a line, from its first character.
+        """
         ...
 
     def rows(self) -> list[Row]:
@@ -68,13 +67,13 @@ class RowReader:
                 rows = self._decoder.lines(lines.text)
             except (msgspec.DecodeError, RecursionError):
                 rows = []
-            # as many rows as lines: none is blank, and each row's line is known
-            if len(rows) == len(lines):
+            places = lines.places(len(rows)) if rows else None
+            if places is not None:
                 decoded = self._decoder.look_into(rows)
                 if not decoded.suspects():
                     yield self._columns.chunk(
                         decoded,
-                        lines.places(),
+                        places,
                         {},
                         lambda index: self._learn(lines.rows()[index], source),
                     )
@@ -133,6 +132,8 @@ class _Run:
         """Learn from the decoded rows that hold a number in a place that was not decoded."""
         new = False
         start, self._seen = self._seen, len(self.rows)
+        if not self._decoder.watches:
+            return False
         for index in self._decoder.look_into(self.rows[start:]).suspects():
             new = self._learn(start + index) or new
         return new

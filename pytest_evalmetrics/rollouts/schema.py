@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from typing import Any, Final
 
 __all__ = [
     "BOOL",
@@ -53,7 +50,7 @@ class Node:
     long
         Whether some text here is long.
     not_number
-        Where text, a list or an object was first met.
+        Where text, a list or an object was first met, as `learn` was told.
     fields, items
         The places in it.
     """
@@ -77,7 +74,7 @@ class Node:
         self.ignored = False
         self.kinds = 0
         self.long = False
-        self.not_number: str | None = None
+        self.not_number: tuple[int, str] | None = None
         self.fields: dict[str, Node] = {}
         self.items: dict[int, Node] = {}
 
@@ -101,7 +98,7 @@ class Node:
                 found += [place] if size == len(parts) else place.declare(rest)
         return found
 
-    def learn(self, value: Any, where: str, record: Record) -> bool:
+    def learn(self, value: Any, where: tuple[int, str], record: Record) -> bool:
         """Take in a value as ``json.loads`` gives it.
 
         Parameters
@@ -109,7 +106,7 @@ class Node:
         value
             What stands at this place.
         where
-            In which row, for messages.
+            In which row: one that is learnt from later has a larger number; and for messages.
         record
             Gets the value of each place, in the order of the row.
 
@@ -124,28 +121,31 @@ class Node:
         if kind & NOT_NUMBER and self.not_number is None:
             self.not_number = where
         if isinstance(value, str):
-            long = len(value) >= _LONG
-            new = new or (long and not self.long)
-            self.long = self.long or long
+            new = self._learn_length(len(value)) or new
             value = _clean(value)
         record[self] = value
-        for place, inner in self._places_in(value):
-            new = place.learn(inner, where, record) or new
-        return new
-
-    def _places_in(self, value: Any) -> Iterator[tuple[Node, Any]]:
         if isinstance(value, dict):
             for key, inner in value.items():
-                place = self.fields.get(key)
-                if place is None and self.open:
-                    place = self.field(_clean(key))
-                    place.ignored = key.startswith("_")
+                place = self.fields.get(key) or self._place_of(key)
                 if place is not None and not (place.ignored and place.kinds):
-                    yield place, inner
+                    new = place.learn(inner, where, record) or new
         elif isinstance(value, list):
             for index, place in self.items.items():
                 if index < len(value):
-                    yield place, value[index]
+                    new = place.learn(value[index], where, record) or new
+        return new
+
+    def _learn_length(self, length: int) -> bool:
+        new = length >= _LONG and not self.long
+        self.long = self.long or new
+        return new
+
+    def _place_of(self, key: str) -> Node | None:
+        if not self.open:
+            return None
+        place = self.field(_clean(key))
+        place.ignored = key.startswith("_")
+        return place
 
 
 Record = dict[Node, Any]

@@ -7,7 +7,7 @@ the table) is known to `table` alone.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from pytest_evalmetrics.registry import Registry
 
@@ -18,16 +18,19 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pytest_evalmetrics.data import TaskId
-    from pytest_evalmetrics.rollouts.source import Source
+    from pytest_evalmetrics.rollouts.source import Row, Source
     from pytest_evalmetrics.spec import FieldMap
 
 __all__ = [
     "Chunk",
+    "Failure",
     "Loader",
     "LoaderFactory",
     "NotFinite",
     "RecognisingFactory",
     "Request",
+    "TextLoader",
+    "find_loader",
     "loaders",
     "register_loader",
 ]
@@ -45,11 +48,14 @@ class Request:
         The scores that the benchmark needs: in these nothing but a number is accepted.
     categories
         The fields that are kept as labels.
+    by_position
+        Each row is a task of its own, whose id is the row's position: rows need no id.
     """
 
     fields: FieldMap
     scores: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
+    by_position: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +75,28 @@ class NotFinite:
     score: str
     what: str
     place: int
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What went wrong in one rollout, as its tool recorded it.
+
+    Attributes
+    ----------
+    row
+        The rollout's index in its chunk.
+    kind
+        What it is counted under: the exception's name, say.
+    message
+        What it said.
+    graded
+        Whether the rollout has its scores all the same; else they are missing.
+    """
+
+    row: int
+    kind: str
+    message: str = ""
+    graded: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +129,18 @@ class Chunk:
         Score -> where text, a list or an object was first met under its name.
     keys
         What a row can hold, for messages.
+    names
+        What each row is called in messages, where its file and its place say too little.
+    started
+        When each rollout began, in seconds, shape (rows,): rows without a sample are numbered
+        in this order, those of the same time (or NaN) as they come.
+    failures
+        The rollouts in which something went wrong.
+    notes
+        What a reader should know of the file.
+    rewards
+        The scores that a format has in place of a reward. Where it is the only one and no
+        row has a score named ``reward``, that is what it becomes. None: there is no such rule.
     """
 
     places: NDArray[np.int64]
@@ -114,6 +154,11 @@ class Chunk:
     not_finite: Sequence[NotFinite] = ()
     not_numbers: Mapping[str, str] = field(default_factory=dict)
     keys: Sequence[str] = ()
+    names: Sequence[str] = ()
+    started: NDArray[np.float64] | None = None
+    failures: Sequence[Failure] = ()
+    notes: Sequence[str] = ()
+    rewards: Sequence[str] | None = None
 
 
 class Loader(Protocol):
@@ -126,6 +171,21 @@ class Loader(Protocol):
         ------
         DataError
             If the file is broken, or a row lacks what it needs.
+        """
+        ...
+
+
+@runtime_checkable
+class TextLoader(Loader, Protocol):
+    """One whose rows can also be had whole, to be scored."""
+
+    def texts(self, source: Source) -> Iterator[Row]:
+        """Go through the rows of one file in the order of `read`.
+
+        Raises
+        ------
+        DataError
+            If the file is broken.
         """
         ...
 
@@ -148,3 +208,13 @@ class RecognisingFactory(LoaderFactory, Protocol):
 
 loaders = Registry("loader", "pytest_evalmetrics.loaders", "pytest_evalmetrics.rollouts.builtin")
 register_loader = loaders.register
+
+
+def find_loader(name: str | None, source: Source) -> LoaderFactory:
+    """Find the loader of a format; one is recognised by the file's content without a name."""
+    if name is not None:
+        found: LoaderFactory = loaders.find(name).target
+        return found
+    from pytest_evalmetrics.rollouts.builtin import BY_CONTENT  # noqa: PLC0415 - imports them all
+
+    return next(kind for kind in BY_CONTENT if kind.recognises(source))

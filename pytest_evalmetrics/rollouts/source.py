@@ -8,9 +8,11 @@ import sys
 import zlib
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, BinaryIO, Literal, NamedTuple, cast
 
 from pytest_evalmetrics.errors import DataError
+from pytest_evalmetrics.rollouts.peek import ENOUGH, keys_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,7 +57,7 @@ class Row(NamedTuple):
     text: memoryview
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Source:
     """A file of rollouts.
 
@@ -68,7 +70,7 @@ class Source:
     size
         Bytes on disk.
     head
-        The first bytes from the first that is no white space, unwrapped.
+        The first bytes from the first that is no white space, unwrapped; none of a folder.
     packed
         How it is compressed.
     """
@@ -78,6 +80,19 @@ class Source:
     size: int
     head: bytes
     packed: Literal["gzip", "zstd"] | None = None
+
+    @cached_property
+    def keys(self) -> frozenset[str]:
+        """The keys of the first row, or of the whole document, see `keys_of`."""
+        if self.head[:1] not in (b"{", b"["):
+            return frozenset()
+        with self.open() as stream:
+            return keys_of(stream.read(ENOUGH))
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether this is a folder, for the formats that are one."""
+        return not self.head
 
     @property
     def unit(self) -> Literal["line", "row"]:
@@ -103,6 +118,12 @@ class Source:
                 message = f"row {row.place}: {message}"
         return DataError(message, file=self.shown, line=line, hint=hint)
 
+    def error_at(self, place: int, message: str, hint: str) -> DataError:
+        """Make the same for a row of which only the place is known any more."""
+        if self.unit == "line":
+            return self.error(message, line=place, hint=hint)
+        return self.error(f"row {place}: {message}", hint=hint)
+
     def must_be_text(self) -> None:
         """Refuse what is plainly no UTF-8 text, and say what it is.
 
@@ -126,7 +147,7 @@ class Source:
         DataError
             Here or while it is being read: if it can't be, or is cut short.
         """
-        with _explained(self.shown), self.path.open("rb", buffering=0) as raw:
+        with _explained(self.shown), self.path.open("rb") as raw:
             stream = _unwrap(raw, self.packed)
             if stream.read(len(BOM)) != BOM:
                 stream.seek(0)
@@ -144,8 +165,10 @@ def open_source(file: RolloutFile) -> Source:
     shown = file.shown
     with _explained(shown):
         if file.path.exists() and not file.path.is_file():  # opening a pipe would wait for ever
+            if file.path.is_dir():
+                return Source(file.path, shown, 0, b"")
             raise DataError("this is no regular file", file=shown, hint="copy it into a file")
-    with _explained(shown), file.path.open("rb", buffering=0) as raw:
+    with _explained(shown), file.path.open("rb") as raw:
         size = os.fstat(raw.fileno()).st_size
         magic = raw.read(len(_ZSTD)) or b""
         raw.seek(0)

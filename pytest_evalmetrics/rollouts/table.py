@@ -26,6 +26,7 @@ __all__ = ["TableBuilder"]
 
 _MISSING = "(missing)"
 _AGENT = "agent"  # where rows name none
+_REWARD = "reward"
 _NONE = -1  # a row without a sample index
 
 
@@ -59,6 +60,11 @@ class TableBuilder:
         self._not_finite: dict[tuple[str, str], tuple[int, str]] = {}
         self._not_numbers: dict[str, str] = {}
         self._keys: dict[str, None] = {}
+        self._names: dict[int, str] = {}
+        self._started: dict[int, NDArray[np.float64]] = {}  # from which row on
+        self._failures: dict[tuple[str, bool], tuple[int, str]] = {}
+        self._told: dict[str, None] = {}
+        self._rewards: dict[str, None] | None = None
 
     def add(self, source: Source, chunk: Chunk) -> None:
         """Add the next rows of a file."""
@@ -67,7 +73,8 @@ class TableBuilder:
         rows = len(chunk.places)
         self._sources[-1] = (source, self._sources[-1][1] + rows)
         self._place.frombytes(chunk.places.astype(np.int64).tobytes())
-        _encode(self._tasks, chunk.task, self._task)
+        task = range(self._rows, self._rows + rows) if self._request.by_position else chunk.task
+        _encode(self._tasks, task, self._task)
         self._any_agent = self._any_agent or any(a is not None for a in chunk.agent)
         _encode(self._agents, chunk.agent, self._agent, absent=_AGENT)
         self._any_sample = self._any_sample or any(s is not None for s in chunk.sample)
@@ -81,12 +88,28 @@ class TableBuilder:
             _encode(codes, labels, column, absent=_MISSING)
         self._fractional |= chunk.fractional
         for bad in chunk.not_finite:
-            count, first = self._not_finite.get((bad.score, bad.what), (0, source.at(bad.place)))
+            where = chunk.names[bad.place - 1] if chunk.names else source.at(bad.place)
+            count, first = self._not_finite.get((bad.score, bad.what), (0, where))
             self._not_finite[bad.score, bad.what] = (count + 1, first)
-        for name, where in chunk.not_numbers.items():
-            self._not_numbers.setdefault(name, where)
+        self._not_numbers.update(chunk.not_numbers)
         self._keys.update(dict.fromkeys(chunk.keys))
+        self._add_what_formats_say(source, chunk)
         self._rows += rows
+
+    def _add_what_formats_say(self, source: Source, chunk: Chunk) -> None:
+        self._names.update(enumerate(chunk.names, self._rows))
+        if chunk.started is not None:
+            self._started[self._rows] = chunk.started
+        for failure in chunk.failures:
+            where = self._names.get(self._rows + failure.row) or source.at(
+                int(chunk.places[failure.row])
+            )
+            said = f"{where}: {failure.message}" if failure.message else where
+            count, first = self._failures.get((failure.kind, failure.graded), (0, said))
+            self._failures[failure.kind, failure.graded] = (count + 1, first)
+        self._told.update(dict.fromkeys(chunk.notes))
+        if chunk.rewards is not None:
+            self._rewards = {**(self._rewards or {}), **dict.fromkeys(chunk.rewards)}
 
     def _add_columns(
         self,
@@ -112,7 +135,7 @@ class TableBuilder:
             If a score or a field that the benchmark asks for is in no row, only some rows of
             an agent have a sample index, or two rows are the same attempt.
         """
-        scores = self._merged()
+        scores = self._with_reward(self._merged())
         self._must_be_there(scores)
         agent = np.frombuffer(self._agent, np.int32)
         tasks, task = self._ordered_tasks()
@@ -140,6 +163,7 @@ class TableBuilder:
             },
             sources=tuple(SourceFile(s.shown, rows, s.size) for s, rows in self._sources),
             notes=self._notes(scores),
+            read_as=np.arange(self._rows) if order is None else order,
         )
 
     def _merged(self) -> dict[str, NDArray[np.float64]]:
@@ -153,6 +177,26 @@ class TableBuilder:
             if name in self._scores:
                 usage = np.where(np.isnan(usage), np.frombuffer(self._scores[name]), usage)
             scores[name] = usage
+        return scores
+
+    def _with_reward(self, scores: dict[str, NDArray[np.float64]]) -> dict[str, Any]:
+        """Let the only score of a format that has no reward be the reward."""
+        if self._rewards is not None and not self._scores and self._failures:
+            absent = np.full(self._rows, math.nan)  # all of them failed
+            scores = {**dict.fromkeys(self._request.scores, absent), **scores}
+        wanted = _REWARD in self._request.scores and self._request.fields.reward is None
+        if _REWARD in scores or not wanted or self._rewards is None:
+            return scores
+        if len(self._rewards) > 1:
+            raise DataError(
+                "several scores could be the reward: " + ", ".join(self._rewards),
+                file=self._sources[0][0].shown,
+                hint=f"say which: `reward: {next(iter(self._rewards))}`, beside rollouts",
+            )
+        for name in self._rewards:
+            if name in self._fractional:
+                self._fractional.add(_REWARD)
+            scores[_REWARD] = scores[name]
         return scores
 
     def _must_be_there(self, scores: Mapping[str, Any]) -> None:
@@ -207,18 +251,29 @@ class TableBuilder:
             mine = agent == code
             some, others = np.flatnonzero(mine & without), np.flatnonzero(mine & ~without)
             if len(some) and len(others):
-                raise DataError(
-                    f"some rollouts of the agent {name!r} have a sample index and some have "
-                    f"none: {self._at(others[0])} has one, {self._at(some[0])} has none",
+                raise self._error(
+                    some[0],
+                    f"this row has no sample index, and {self._at(others[0])} has one; "
+                    f"both are of the agent {name!r}",
                     hint="write it into every row or into none (then they are numbered)",
                 )
-        order = np.lexsort((task, agent))
+        keys: list[NDArray[Any]] = [*self._starts(), task, agent]
+        order = np.lexsort(keys)
         new = np.concatenate(([True], _steps(agent[order], task[order]) != 0))
         start = np.flatnonzero(new)
         count = np.diff(np.append(start, len(order)))
         numbered = np.empty(len(order), np.int64)
         numbered[order] = np.arange(len(order)) - np.repeat(start, count)
         return np.where(without, numbered, sample)
+
+    def _starts(self) -> list[NDArray[np.float64]]:
+        """When each row began; nothing where no format says so."""
+        if not self._started:
+            return []
+        starts = np.full(self._rows, math.nan)
+        for first, known in self._started.items():
+            starts[first : first + len(known)] = known
+        return [starts]
 
     def _order(
         self,
@@ -236,22 +291,33 @@ class TableBuilder:
             pair = same[np.argmin(order[same + 1])]  # the first one that a reader meets
             first, second = order[pair], order[pair + 1]
             name = list(self._agents)[agent[first]]
-            raise DataError(
-                f"two rows are the same attempt: task {tasks[task[first]]!r}, sample "
-                f"{sample[first]}, agent {name!r}, in {self._at(first)} and {self._at(second)}",
+            raise self._error(
+                second,
+                f"this row is the same attempt as {self._at(first)}: task "
+                f"{tasks[task[first]]!r}, sample {sample[first]}, agent {name!r}",
                 hint="was a run recorded twice, or does the path match two runs? if each row "
                 "has another key for it: `fields: {sample: KEY}` under rollouts",
             )
         return order
 
-    def _at(self, row: int) -> str:
-        """Say where a row was read."""
+    def _source(self, row: int) -> Source:
         ends = np.cumsum([rows for _, rows in self._sources])
-        source, _ = self._sources[int(np.searchsorted(ends, row, side="right"))]
-        return source.at(self._place[row])
+        return self._sources[int(np.searchsorted(ends, row, side="right"))][0]
+
+    def _at(self, row: int) -> str:
+        return self._names.get(int(row)) or self._source(row).at(self._place[row])
+
+    def _error(self, row: int, message: str, hint: str) -> DataError:
+        if int(row) in self._names:
+            return DataError(message, file=self._names[int(row)], hint=hint)
+        return self._source(row).error_at(self._place[row], message, hint)
 
     def _notes(self, scores: Mapping[str, Any]) -> tuple[str, ...]:
-        notes = []
+        notes = list(self._told)
+        for (kind, graded), (count, first) in self._failures.items():
+            many = "1 rollout" if count == 1 else f"{count} rollouts"
+            what = "graded all the same" if graded else "without a score, which is missing"
+            notes.append(f"{kind}: {many} {what} (first {first})")
         for name in scores:
             for (score, what), (count, first) in self._not_finite.items():
                 if score == name:

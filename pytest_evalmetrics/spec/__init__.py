@@ -10,17 +10,31 @@ from pytest_evalmetrics.spec.benchmark import Benchmark, BenchmarkSpec, XFail
 from pytest_evalmetrics.spec.forms import Count
 from pytest_evalmetrics.spec.gates import ExpectSpec, Threshold
 from pytest_evalmetrics.spec.rollouts import FieldMap, RolloutsSpec
+from pytest_evalmetrics.spec.scorers import (
+    CustomScorerSpec,
+    NatScorerSpec,
+    ParamsSpec,
+    RemoteScorerSpec,
+    RemoteScoreSpec,
+    ScorerSpec,
+)
 
 __all__ = [
     "BaselineSpec",
     "Benchmark",
     "BenchmarkSpec",
     "Count",
+    "CustomScorerSpec",
     "ExpectSpec",
     "FieldMap",
     "GateSpec",
+    "NatScorerSpec",
+    "ParamsSpec",
+    "RemoteScoreSpec",
+    "RemoteScorerSpec",
     "RolloutsSpec",
     "RuleName",
+    "ScorerSpec",
     "Threshold",
     "XFail",
 ]

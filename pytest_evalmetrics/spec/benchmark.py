@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from pytest_evalmetrics.spec.baseline import BaselineField
 from pytest_evalmetrics.spec.forms import (
@@ -23,7 +23,8 @@ from pytest_evalmetrics.spec.forms import (
     refuse,
 )
 from pytest_evalmetrics.spec.gates import ExpectSpec, ThresholdField
-from pytest_evalmetrics.spec.rollouts import RolloutsField
+from pytest_evalmetrics.spec.rollouts import RolloutsField, RolloutsSpec
+from pytest_evalmetrics.spec.scorers import ParamsSpec, ScorersField
 
 __all__ = ["Benchmark", "BenchmarkSpec", "XFail"]
 
@@ -107,7 +108,11 @@ Tags = Annotated[
 class BenchmarkSpec:
     """One named benchmark; one pytest item."""
 
-    __pydantic_config__ = STRICT
+    __pydantic_config__ = ConfigDict(
+        extra="forbid",
+        strict=True,
+        json_schema_extra={"oneOf": [{"required": ["rollouts"]}, {"required": ["dataset"]}]},
+    )
 
     name: Annotated[
         Name, AfterValidator(_benchmark_name), Field(description="becomes the pytest item's name")
@@ -123,7 +128,15 @@ class BenchmarkSpec:
         Field(description="true, the reason, or {reason, strict}"),
     ] = None
 
-    rollouts: Annotated[RolloutsField, Field(description="the recorded rollouts")]
+    rollouts: Annotated[RolloutsField | None, Field(description="the recorded rollouts")] = None
+    dataset: Annotated[
+        RolloutsField | None,
+        Field(description="rows to be scored, each one task, where nothing was recorded"),
+    ] = None
+    scorers: Annotated[ScorersField, Field(description="what gives each row its scores")] = ()
+    params: Annotated[ParamsSpec, Field(description="on what terms rows are scored")] = field(
+        default_factory=ParamsSpec
+    )
     num_samples: Annotated[
         Annotated[int, Field(ge=1)] | None, Field(description="rollouts of each task")
     ] = None
@@ -161,6 +174,14 @@ class BenchmarkSpec:
         BaselineField,
         Field(description="compare the key metrics with a committed snapshot, or another run"),
     ] = None
+
+    @property
+    def rows(self) -> RolloutsSpec:
+        """Where its rows come from: recorded rollouts, or a data set to be scored."""
+        found = self.rollouts or self.dataset
+        if found is None:  # no benchmark file with neither is ever accepted
+            raise ValueError(f"the benchmark {self.name} has neither rollouts nor a dataset")
+        return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ __all__ = ["run_bounded"]
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
+_BREATHE = 64  # what the journal answers never waits: Ctrl-C must be heard all the same
 
 
 async def run_bounded(
@@ -64,6 +65,8 @@ async def run_bounded(
                     item = next(source)
                 except StopIteration:
                     return
+                if source.pulled % _BREATHE == 0:
+                    await asyncio.sleep(0)
         except BaseException:
             source.stop()  # the group cancels the others a moment later: they pull nothing more
             raise

@@ -250,6 +250,9 @@ def _open_readonly(path: Path) -> sqlite3.Connection:
                 rows.fetchone()
         except sqlite3.OperationalError:
             db.close()
+        except sqlite3.Error:  # it is no database at all
+            db.close()
+            raise
         else:
             return db
     raise sqlite3.OperationalError("it can't be opened for reading")

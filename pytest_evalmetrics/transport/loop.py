@@ -51,8 +51,8 @@ class LoopThread:
         def start() -> None:
             task.append(loop.create_task(supervised()))
 
-        loop.call_soon_threadsafe(start)
         try:
+            loop.call_soon_threadsafe(start)
             while not done.done():
                 wait((done,), timeout=_POLL_S)
         except BaseException:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
 from pytest_evalmetrics.errors import MetricError, RegistryError
@@ -51,7 +52,9 @@ def test_a_whole_result(planned: Callable[..., Plan], table: Callable[..., Rollo
 def test_an_estimate_and_its_aggregate_are_one_number(
     planned: Callable[..., Plan], table: Callable[..., RolloutTable]
 ) -> None:
-    made = table([[0.1, None, 0.7], [0.3], [1.1, 0.9, 0.2, 0.4]])
+    rng = np.random.default_rng(0)  # enough of them for the order of additions to show
+    columns = {f"score_{i}": rng.random(350).tolist() for i in range(10)}
+    made = table(rng.random((50, 7)).tolist(), **columns)
     found = reduce_agent(planned(metrics=["mean_reward"]), "agent", made)
     for name, estimate in found.estimates.items():
         assert estimate.value == metrics_of(found)[name]
@@ -153,6 +156,14 @@ def test_a_missing_reward_counts_as_what_the_benchmark_says_everywhere(
     assert found.aggregate["group_level_metrics"][0]["mean/reward"] == 0.5
 
 
+def test_a_replaced_reward_is_written_as_any_number_with_a_fraction(
+    planned: Callable[..., Plan], table: Callable[..., RolloutTable]
+) -> None:
+    made = table([[1, None]], integers=["reward"])
+    found = reduce_agent(planned(expect={"missing_reward": 0.5}), "agent", made)
+    assert metrics_of(found)["min/reward"] == 0.5
+
+
 def test_failed_rollouts_with_null_rewards_never_make_a_perfect_score_unsaid(
     planned: Callable[..., Plan], table: Callable[..., RolloutTable]
 ) -> None:
@@ -209,6 +220,26 @@ def test_each_listed_metric_for_each_value_of_each_field(
     assert list(found.key_metrics) == ["mean/reward", "mean_reward", "pass@1"]
     hard = found.estimates["pass@1[level=h]"]
     assert (hard.value, hard.tasks, hard.rollouts) == (metrics_of(found)["pass@1[level=h]"], 2, 6)
+
+
+def test_a_listed_metric_of_one_value_is_not_broken_down_again(
+    planned: Callable[..., Plan], table: Callable[..., RolloutTable]
+) -> None:
+    made = table(FOUR, labels={"level": list("eeehhheeehhh")})
+    found = reduce_agent(
+        planned(metrics=["pass@1[level=e]", "avg"], breakdown=["level"]), "agent", made
+    )
+    names = [name for name in metrics_of(found) if "[" in name]
+    assert names == ["pass@1[level=e]", "avg[level=e]", "avg[level=h]"]
+
+
+def test_a_scores_name_may_look_like_a_breakdown(
+    planned: Callable[..., Plan], table: Callable[..., RolloutTable]
+) -> None:
+    made = table([[1]], **{"judge[topic=x]": [3]})
+    found = reduce_agent(planned(thresholds={"max/judge[topic=x]": "<= 9"}), "agent", made)
+    assert found.key_metrics["mean/judge[topic=x]"] == 3.0
+    assert found.estimates["max/judge[topic=x]"].value == 3.0
 
 
 def test_too_few_rollouts_in_a_breakdown_name_it_and_the_line(

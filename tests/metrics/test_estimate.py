@@ -99,6 +99,12 @@ def test_unequal_counts_have_the_linearised_ratio() -> None:
     assert pooled.interval.method == "t"
 
 
+def test_unequal_counts_are_no_share_of_tasks_even_where_each_is_at_0_or_1() -> None:
+    found = of("pass_rate", [[1, 1, 1], [1], [0], [0, 0]])
+    assert found.value == 4 / 7
+    assert found.interval.method == "t"
+
+
 def test_equal_counts_make_the_ratio_a_mean_over_tasks() -> None:
     assert of("mean/reward", GRADED).interval.low == pytest.approx(
         of("mean_reward", GRADED).interval.low, abs=1e-12
@@ -200,7 +206,12 @@ def test_the_median_has_a_percentile_bootstrap_over_tasks() -> None:
     ).confidence_interval
     assert found.interval.low == pytest.approx(peer.low, abs=0.08)
     assert found.interval.high == pytest.approx(peer.high, abs=0.08)
-    assert found == of("median", [[v] for v in values])  # no clock and no global seed in it
+
+
+def test_resampling_gives_the_same_interval_every_time() -> None:
+    # no clock and no global seed in it
+    metric = custom(lambda tasks: sum(t[0] for t in tasks) / len(tasks))
+    assert of(metric, GRADED) == of(metric, GRADED)
 
 
 def test_many_tasks_are_resampled_by_their_counts() -> None:
@@ -225,13 +236,15 @@ def test_a_custom_metric_is_evaluated_on_resampled_tasks() -> None:
 
 def test_clusters_are_resampled_whole() -> None:
     # two values, one per cluster: a resample of 2 clusters has median 0, 0.5 or 1
-    tasks, clusters = [[0.0]] * 5 + [[1.0]] * 5, np.repeat([0, 1], 5)
+    tasks, clusters = [[0.0]] * 6 + [[1.0]] * 6, np.repeat([0, 1], 6)
     seen = set()
     metric = custom(lambda tasks: seen.add(sum(t[0] for t in tasks)) or float(len(seen)))
     of(metric, tasks, clusters=clusters)
-    assert seen == {0.0, 5.0, 10.0}
-    found = of("median", tasks, clusters=clusters)
-    assert (found.interval.low, found.interval.high) == (0.0, 1.0)
+    assert seen == {0.0, 6.0, 12.0}
+    for order in (slice(None), [0, 6, 1, 7, 2, 8, 3, 9, 4, 10, 5, 11]):
+        shuffled = np.array(tasks)[order].tolist()
+        found = of("median", shuffled, clusters=clusters[order])
+        assert (found.interval.low, found.interval.high) == (0.0, 1.0)
 
 
 def test_a_custom_metric_that_is_not_defined_on_resamples_has_no_interval() -> None:

@@ -51,6 +51,9 @@ def test_more_rollouts_than_expected_hide_no_missing_one(
     entries = group_entries(made, "agent", Completeness.of(made, "reward", 2))
     assert counts(entries) == [(3, 2, 1)]
     assert entries[0]["reward_profile_completion_pct"] == 50.0
+    made = table([[None, None, None]])
+    (entry,) = group_entries(made, "agent", Completeness.of(made, "reward", 2))
+    assert entry["reward_profile_completion_pct"] == 0.0
 
 
 def test_where_there_is_no_reward_at_all_every_rollout_is_missing(

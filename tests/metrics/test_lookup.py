@@ -111,6 +111,45 @@ def test_options_reach_a_constructor_that_asks_for_them(module: Callable[[str], 
     assert compute(f"{name}:Asks", options=MetricOptions(pass_threshold=0.25)) == 0.25
 
 
+def test_a_users_worst_task_and_median_take_the_names_of_the_built_in_ones(
+    module: Callable[[str], str],
+) -> None:
+    from pytest_evalmetrics import registry  # noqa: PLC0415 - the user's import
+
+    name = module(
+        "from pytest_evalmetrics import register_metric\n"
+        "class Median:\n"
+        "    name = 'median'\n"
+        "    def compute(self, task_rewards): return 0.123\n"
+    )
+    names = Names()
+    assert names.bind(f"{name}:Median").value(REWARDS) == 0.123
+    assert str(names.bind(f"{name}:Median")) == "median"
+    assert compute("median") == 0.75  # in another benchmark it is the built-in one
+    registered = module(
+        "from pytest_evalmetrics import register_metric\n"
+        "@register_metric('worst_task')\n"
+        "class WorstTask:\n"
+        "    name = 'worst_task'\n"
+        "    def compute(self, task_rewards): return 0.456\n"
+    )
+    built_in = registry.metrics._targets["worst_task"]
+    try:
+        __import__(registered)
+        assert compute("worst_task") == 0.456
+    finally:
+        del registry.metrics._targets["worst_task"]
+        registry.metrics.register("worst_task", gives_way=True)(built_in)
+
+
+def test_both_of_one_name_in_one_benchmark_are_an_error(module: Callable[[str], str]) -> None:
+    name = module("class M:\n    name = 'median'\n    def compute(self, tasks): return 1\n")
+    names = Names()
+    names.bind("median")
+    with pytest.raises(RegistryError, match=r"calls itself 'median', and so does .*Median"):
+        names.bind(f"{name}:M")
+
+
 def test_a_vectorised_form_is_preferred(module: Callable[[str], str]) -> None:
     name = module(
         "import numpy as np\n"

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
         # and a value is any text, to the last bracket
         ("pass@1[topic=a[b=c]]", MetricName("pass@1", None, "topic", "a[b=c]")),
         ("pass@1[topic=x/y = z]", MetricName("pass@1", None, "topic", "x/y = z")),
+        # an open bracket is no breakdown
+        ("pass@1[topic=x", MetricName("pass@1[topic=x")),
         ("pass@1[topic=]", MetricName("pass@1", None, "topic", "")),
         ("pass@1[topic=line\nbreak]", MetricName("pass@1", None, "topic", "line\nbreak")),
     ],

@@ -25,14 +25,14 @@ def test_the_scores_and_the_fields_that_are_needed(planned: Callable[..., Plan])
         breakdown=["difficulty", "kind"],
         cluster="repo",
     )
-    assert made.scores == ("score", "accuracy", "output_tokens", "latency_s", "tokens")
+    assert made.scores == ("score", "accuracy", "output_tokens")
     assert made.categories == ("difficulty", "kind", "repo", "split")
 
 
 def test_metrics_of_a_baseline_are_asked_for_as_well(spec: Callable[..., BenchmarkSpec]) -> None:
     made = plan(spec(), also=["mean/cost[set=a]"])
     assert made.also == ("mean/cost[set=a]",)
-    assert made.scores == ("reward", "cost")
+    assert made.scores == ("reward",)
     assert made.categories == ("set",)
 
 

@@ -48,11 +48,11 @@ def test_a_value_of_a_field_selects_rollouts_and_their_tasks(
 def test_clusters_are_of_the_tasks_that_are_left(table: Callable[..., RolloutTable]) -> None:
     made = table(
         [[1, 2], [3], [4]],
-        labels={"repo": ["r", "r", "s", "r"], "kind": ["a", "b", "b", "b"]},
+        labels={"repo": ["r", "r", "s", "r"], "kind": ["a", "b", "c", "c"]},
     )
     assert sample(made, "mean_reward", "repo").clusters.tolist() == [0, 1, 0]
     assert sample(made, "mean_reward[kind=a]", "repo").clusters.tolist() == [0]
-    assert sample(made, "mean_reward[kind=b]", "repo").clusters.tolist() == [0, 1, 0]
+    assert sample(made, "mean_reward[kind=c]", "repo").clusters.tolist() == [1, 0]
     assert sample(made, "mean_reward").clusters is None
 
 

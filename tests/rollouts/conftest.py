@@ -55,3 +55,9 @@ class Folder:
 @pytest.fixture
 def folder(tmp_path: Path) -> Folder:
     return Folder(tmp_path)
+
+
+@pytest.fixture
+def real(acceptance: Path) -> Folder:
+    """What the tools themselves wrote."""
+    return Folder(acceptance)

@@ -83,19 +83,19 @@ def met(row: dict[str, Any], fields: FieldMap) -> list[tuple[str, bool, Any]]:
 
 def value_of(row: dict[str, Any], name: str, fields: FieldMap) -> float | None:
     if name in paths_of(fields):
-        return number(first(row, paths_of(fields)[name]))
+        return first_number(places(row, paths_of(fields)[name]))
     for usage in (True, False):
         values = [v for n, u, v in met(row, fields) if (n, u) == (name, usage)]
-        if (
-            usage and list(row).index("usage") < list(row).index("response")
-            if len(values) > 1
-            else 0
-        ):
+        if len(values) > 1 and list(row).index("usage") < list(row).index("response"):
             values.reverse()  # response.usage comes before usage
-        value = number(next((v for v in values if v is not None), None))
+        value = first_number(values)
         if value is not None:
             return value
     return None
+
+
+def first_number(values: list[Any]) -> float | None:
+    return number(next((v for v in values if isinstance(v, int | float)), None))
 
 
 def label(value: Any) -> str:

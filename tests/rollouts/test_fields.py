@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rollouts.conftest import Folder
-from rollouts.reference import plain, read
+from rollouts.reference import first, places, plain, read
 
 from pytest_evalmetrics.spec import FieldMap
 
@@ -121,11 +121,11 @@ nested = st.recursive(
 keys = st.sampled_from(["a", "b", "a.b", "a.0", "usage", "response"])
 
 
-def numbers_only(value: Any, path: str) -> bool:
-    """Whether no place of a path holds text, a list or an object: these are refused."""
-    from rollouts.reference import first  # noqa: PLC0415
-
-    return not isinstance(first(value, path), str | list | dict)
+def refused(row: dict[str, Any], reward: str, category: str) -> bool:
+    """Whether a row holds no number where one is needed, or no label."""
+    rewards = [v for v in places(row, reward) if v is not None]
+    number = not rewards or any(isinstance(v, int | float) for v in rewards)
+    return not number or isinstance(first(row, category), list | dict)
 
 
 @settings(max_examples=150, deadline=None)
@@ -140,7 +140,7 @@ def test_paths_are_read_as_the_plain_way_reads_them(
 ) -> None:
     rows = [{"id": i, **row} for i, row in enumerate([rows[0]] * repeats + rows)]
     fields = {"task": "id", "reward": reward}
-    rows = [r for r in rows if numbers_only(r, reward) and numbers_only(r, category)]
+    rows = [row for row in rows if not refused(row, reward, category)]
     rows.append({"id": -1, reward: 1, category: "x"})
     with tempfile.TemporaryDirectory() as path:
         folder = Folder(Path(path))

@@ -172,4 +172,4 @@ def test_the_table_is_what_json_loads_says(data: st.DataObject, array: bool, man
         )
     assert plain(small) == expected
     assert list(small.scores) == list(found.scores)
-    assert sorted(small.notes) == sorted(found.notes)
+    assert small.notes == found.notes

@@ -132,8 +132,8 @@ def test_they_are_short_and_in_one_line(said: str) -> None:
 
 def test_a_secret_is_hidden_before_anything_is_cut() -> None:
     secret = "s3cr3t-" * 6
-    for before in range(150, 210):
-        said = "x" * before + secret
+    long = [8192 - n for n in range(0, len(secret) + 2, 5)]
+    for said in ["x" * n + secret for n in range(150, 210)] + [" " * n + secret for n in long]:
         assert "s3cr3t" not in own_words(said, lambda text: text.replace(secret, "***"))
 
 

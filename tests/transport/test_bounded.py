@@ -178,6 +178,25 @@ def test_a_stop_iteration_that_slips_out_of_the_taker_ends_nothing_silently() ->
         asyncio.run(run_bounded(call, range(10), 2, lambda *_: next(iter(()))))
 
 
+def test_calls_that_never_wait_can_be_cancelled_too():
+    def rows() -> Iterator[int]:
+        yield from range(1_000_000)
+        raise AssertionError("it heard nothing")
+
+    async def call(n: int) -> int:
+        return n
+
+    async def main() -> None:
+        task = asyncio.ensure_future(run_bounded(call, rows(), 4, lambda *_: None))
+        for _ in range(3):
+            await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
+
+
 def test_nothing_to_do_and_nobody_to_do_it() -> None:
     assert collect(None, [], 3) == (0, [])
     with pytest.raises(ValueError, match="parallelism is 0, expected 1 or more"):

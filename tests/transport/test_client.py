@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import tracemalloc
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,7 @@ from pytest_evalmetrics.transport import (
     Secret,
     SendFailure,
     Transport,
+    journal_totals,
     run_bounded,
 )
 
@@ -41,7 +43,6 @@ class Client:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.time = FakeTime()
-        self.journals = []
 
     def __call__(self, *script: Any, mode: Any = None, **settings: Any) -> Transport:
         self.sender = FakeSender(*script)
@@ -201,6 +202,20 @@ def test_the_key_is_in_no_message_not_even_cut(client: Client) -> None:
     assert client.transport.hide("sk-s3cr3t-value") == "***"
 
 
+def test_the_key_is_not_in_the_place_that_a_redirect_names(client: Client) -> None:
+    with pytest.raises(EndpointError, match=r"a redirect to /login/\*\*\*;"):
+        ask(client(status(302, Location="/login/sk-s3cr3t-value")), secret=KEY)
+
+
+def test_a_new_key_finds_the_answers_to_the_old_one(client: Client) -> None:
+    client(ok(), mode=JournalMode.NORMAL)
+    hits = []
+    for value in ("sk-old-value", "sk-new-value"):
+        secret = Secret("my-key", "MY_KEY", value)
+        hits.append(ask(client.transport, {"token": value}, secret=secret).from_journal)
+    assert hits == [False, True]
+
+
 def test_an_answer_that_repeats_the_key_is_used_but_not_written(client: Client) -> None:
     script = ok({"you sent": "Bearer sk-s3cr3t-value"})
     answer = ask(client(script, mode=JournalMode.NORMAL), secret=KEY)
@@ -228,6 +243,11 @@ def test_an_answer_is_paid_for_once(client: Client) -> None:
     client.transport.close()
     assert ask(client(ok({"n": 3}), mode=JournalMode.NORMAL)).body == {"n": 1}
     assert client.sender.requests == []
+
+
+def test_an_answer_is_on_disk_when_the_run_returns(client: Client) -> None:
+    ask(client(ok(), mode=JournalMode.NORMAL))
+    assert journal_totals(client.path).answers == 1
 
 
 def test_repeated_identical_rows_and_samples_get_their_own_calls(client: Client) -> None:
@@ -336,6 +356,26 @@ def test_a_storm_of_429_is_weathered_and_no_row_is_lost(client: Client) -> None:
     assert turned_away < 1000
 
 
+@pytest.mark.parametrize("overload", [TimeoutError(), status(503), status(429)], ids=repr)
+def test_overload_makes_it_ask_less_at_once_and_success_more(
+    client: Client, overload: RawResponse | BaseException
+) -> None:
+    in_flight, most = 0, []
+
+    async def watched(_request: Any) -> RawResponse:
+        nonlocal in_flight
+        in_flight += 1
+        most.append(in_flight)
+        for _ in range(3):
+            await asyncio.sleep(0)
+        in_flight -= 1
+        return ok()
+
+    ask_many(client(*[overload] * 16, watched), range(2000), 16)
+    assert max(most[:20]) <= 8
+    assert max(most) == 16
+
+
 def test_an_endpoint_that_is_gone_stops_the_run_before_every_row_has_paid_its_retries(
     client: Client,
 ) -> None:
@@ -347,6 +387,19 @@ def test_an_endpoint_that_is_gone_stops_the_run_before_every_row_has_paid_its_re
     ):
         ask_many(client(refused), range(100_000), 8)
     assert len(client.sender.requests) < 1000
+
+
+def test_an_endpoint_that_answers_now_and_then_is_not_gone(client: Client) -> None:
+    refused = SendFailure("refused", "refused", retry=True)
+    client(*[refused, refused, refused, refused, ok()] * 100)
+    failed = 0
+    for _ in range(100):
+        with contextlib.suppress(CallError):
+            ask(client.transport)
+            failed -= 1
+        failed += 1
+        client.time.now += 10.0
+    assert 0 < failed < 100
 
 
 def test_a_fatal_answer_stops_the_run(client: Client) -> None:

@@ -240,16 +240,17 @@ def test_a_certificate_that_is_not_trusted(ask: Callable[..., Answer], tls_port:
 
 
 def test_a_proxy_of_the_environment_is_for_others_only(
-    ask: Callable[..., Answer], monkeypatch: pytest.MonkeyPatch
+    shared_server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HTTP_PROXY", "http://user:hunter2@127.0.0.1:9")
-    monkeypatch.delenv("NO_PROXY", raising=False)
-    monkeypatch.delenv("no_proxy", raising=False)
-    assert ask("/ok", {}).status == 200
-    with pytest.raises(
-        CallError, match=r"the proxy for api\.example:http can't be reached"
-    ) as error:
-        ask("http://api.example/x", {})
+    for variable in ("NO_PROXY", "no_proxy", "http_proxy"):
+        monkeypatch.delenv(variable, raising=False)
+    with Transport(policy=QUICK) as client:
+        for host in ("127.0.0.1", "localhost"):
+            endpoint = Endpoint(f"http://{host}:{shared_server.port}/ok")
+            assert client.run(client.call(Call(endpoint, {}))).status == 200
+        with pytest.raises(CallError, match=r"the proxy for api\.example:http can't") as error:
+            client.run(client.call(Call(Endpoint("http://api.example/x"), {})))
     assert "hunter2" not in str(error.value)
 
 

@@ -47,6 +47,16 @@ def test_what_the_journal_answers_does_not_flatter_the_rate(time: FakeTime) -> N
     assert progress.state().left_s == pytest.approx(40.0)
 
 
+def test_nor_does_it_in_the_middle_of_a_run(time: FakeTime) -> None:
+    progress = Progress(total=10_000, clock=time.clock)
+    for _ in range(200):
+        time.now += 1.0
+        for _ in range(9):
+            progress.succeeded(from_journal=True)
+        progress.succeeded()
+    assert progress.state().rate == pytest.approx(1.0, rel=0.05)
+
+
 def test_the_rate_is_that_of_the_last_half_minute(time: FakeTime) -> None:
     progress = Progress(total=10_000, clock=time.clock)
     for _ in range(100):

@@ -115,6 +115,11 @@ def test_no_way_of_writing_it_survives(value: str, before: str, after: str) -> N
         assert "***" in hidden
 
 
+def test_nothing_is_left_of_a_longer_form() -> None:
+    assert redact("https://x?key=ab%25cd%2F", [Secret("k", "K", "ab%cd/")]) == "https://x?key=***"
+    assert redact("ab%25", [Secret("k", "K", "ab%")]) == "***"
+
+
 def test_several_are_hidden_and_the_rest_stays() -> None:
     secrets = [Secret("a", "A", "alpha-key"), Secret("b", "B", "beta-key")]
     assert redact("x alpha-key y beta-key z", secrets) == "x *** y *** z"

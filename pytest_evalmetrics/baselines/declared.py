@@ -1,0 +1,153 @@
+"""What the benchmark files of a run declare: whose baseline a file is, and whose it is not."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_evalmetrics.baselines.naming import file_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from pytest_evalmetrics.spec import BenchmarkSpec
+
+__all__ = ["FOLDER", "Declared", "folder_of"]
+
+FOLDER = "__baselines__"
+
+
+def folder_of(file: Path) -> Path:
+    """Return where the baselines of a benchmark file lie: in a folder of its own beside it."""
+    return file.parent / FOLDER / file.stem
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """A benchmark file that was read; file names without case, as some file systems have it.
+
+    Attributes
+    ----------
+    path
+        The file.
+    names
+        The baselines that its benchmarks may have.
+    kept
+        Baseline -> the benchmarks that have one.
+    """
+
+    path: Path
+    names: frozenset[str]
+    kept: Mapping[str, tuple[str, ...]]
+
+
+class Declared:
+    """The benchmarks of the files that this process has collected.
+
+    No file is read for it a second time: what a file declares that was not collected is not
+    known, and then none of its baselines is an orphan.
+
+    Parameters
+    ----------
+    patterns
+        How the names of benchmark files look.
+    """
+
+    def __init__(self, patterns: Sequence[str]) -> None:
+        self._patterns = patterns
+        self._files: dict[Path, _File] = {}  # by the folder of its baselines
+        self._beside: dict[Path, dict[str, list[str]]] = {}  # folder -> stem -> files
+
+    @classmethod
+    def of(cls, config: pytest.Config) -> Declared:
+        """Return what is known in a run."""
+        if _KEY not in config.stash:
+            config.stash[_KEY] = cls(config.getini("evalmetrics_files"))
+        return config.stash[_KEY]
+
+    def add(self, file: Path, benchmarks: Iterable[BenchmarkSpec]) -> None:
+        """Remember what a benchmark file declares."""
+        kept: dict[str, tuple[str, ...]] = {}
+        names = set()
+        for spec in benchmarks:
+            name = file_name(spec.name).casefold()
+            names.add(name)
+            if spec.baseline is not None and spec.baseline.committed:
+                kept[name] = (*kept.get(name, ()), spec.name)
+        self._files[folder_of(file)] = _File(file, frozenset(names), kept)
+
+    def trouble(self, file: Path, benchmark: str) -> str:
+        """Say why a benchmark can't have a baseline of its own; empty where it can."""
+        twins = [name for name in self._of_stem(file) if self._is_benchmark_file(name)]
+        if len(twins) > 1:
+            return (
+                f"{' and '.join(twins)} would keep their baselines in one folder, "
+                f"{FOLDER}/{file.stem}: rename one of these files"
+            )
+        declared = self._files.get(folder_of(file))
+        sharing = declared.kept.get(file_name(benchmark).casefold(), ()) if declared else ()
+        if len(set(sharing)) > 1:
+            named = " and ".join(map(repr, sharing))
+            return (
+                f"the benchmarks {named} would have one baseline where file names ignore case: "
+                "rename one of them"
+            )
+        return ""
+
+    def orphans(self, folder: Path) -> list[Path]:
+        """List the baselines that no benchmark file on disk declares.
+
+        Parameters
+        ----------
+        folder
+            A ``__baselines__``: the benchmark files lie beside it.
+
+        Returns
+        -------
+        list of Path
+            Never one whose benchmark file was not collected or can't be read.
+        """
+        found: list[Path] = []
+        for place in _entries(folder):
+            declared = self._files.get(place)
+            known = set() if declared is None else {declared.path.name}
+            if set(self._of_stem(folder.parent / f"{place.name}.yaml")) - known:
+                continue
+            names = frozenset[str]() if declared is None else declared.names
+            found += [
+                path
+                for path in _entries(place)
+                if path.suffix == ".json" and path.stem.casefold() not in names and path.is_file()
+            ]
+        return found
+
+    def _of_stem(self, file: Path) -> list[str]:
+        """List what lies beside a file, has its stem and may be a benchmark file."""
+        folder = file.parent
+        if folder not in self._beside:
+            stems: dict[str, list[str]] = {}
+            for path in _entries(folder):
+                if path.suffix in (".yaml", ".yml") or self._is_benchmark_file(path.name):
+                    stems.setdefault(path.stem, []).append(path.name)
+            self._beside[folder] = stems
+        return self._beside[folder].get(file.stem, [])
+
+    def _is_benchmark_file(self, name: str) -> bool:
+        return any(fnmatch(name, pattern) for pattern in self._patterns)
+
+
+_KEY = pytest.StashKey[Declared]()
+
+
+def _entries(folder: Path) -> list[Path]:
+    """List a folder, sorted, without what is hidden; nothing where it can't be read."""
+    try:
+        names = sorted(os.listdir(folder))  # noqa: PTH208 - half are dropped before they are paths
+    except OSError:
+        return []
+    return [folder / name for name in names if not name.startswith(".")]

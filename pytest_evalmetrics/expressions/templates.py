@@ -1,0 +1,218 @@
+"""Jinja templates in a JSON-like value: a request's body, a prompt.
+
+Sandboxed, and strict: a name that a row doesn't have is an error, never an empty text.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+from jinja2 import StrictUndefined, Undefined, nodes
+from jinja2.exceptions import TemplateError as JinjaError
+from jinja2.exceptions import TemplateSyntaxError
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+from markupsafe import Markup
+
+from pytest_evalmetrics.errors import RowError, did_you_mean
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+Place: TypeAlias = tuple[str | int, ...]
+
+__all__ = ["Rendered", "compile_value", "faults_of"]
+
+_VALUE = "_evalmetrics_value"
+_MARKS = ("{{", "{%", "{#")
+_LACKING = re.compile(r"attribute '(?P<attribute>[^']+)'|'(?P<name>[^']+)' is undefined")
+_SHOWN = 60
+
+
+class Rendered(Protocol):
+    """A value with its templates compiled."""
+
+    def __call__(self, context: Mapping[str, Any]) -> Any:
+        """Render it for a row.
+
+        Raises
+        ------
+        RowError
+            A template asks for what the row doesn't have, or fails otherwise.
+        """
+        ...
+
+
+def compile_value(value: Any) -> Rendered:
+    """Compile the templates in a value.
+
+    Parameters
+    ----------
+    value
+        Text, numbers, lists and mappings, as JSON knows them. A text that is one lone
+        ``{{ expression }}`` becomes the expression's value, whatever its type; one that is
+        written as a JSON list or object, such as ``[{{ row.a | tojson }}]``, becomes that;
+        any other text stays text. Keys are no templates.
+
+    Raises
+    ------
+    ValueError
+        A template is no good, see `faults_of`.
+    """
+    if isinstance(value, str):
+        return _Text(value) if any(mark in value for mark in _MARKS) else _constant(value)
+    if isinstance(value, dict):
+        return _rendered_dict({key: compile_value(item) for key, item in value.items()})
+    if isinstance(value, list | tuple):
+        return _rendered_list([compile_value(item) for item in value])
+    return _constant(value)
+
+
+def faults_of(
+    value: Any, at: tuple[str | int, ...] = ()
+) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Find the templates in a value that are no good: where, and why."""
+    if isinstance(value, str):
+        try:
+            compile_value(value)
+        except ValueError as error:
+            yield at, str(error)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from faults_of(item, (*at, key))
+    elif isinstance(value, list | tuple):
+        for index, item in enumerate(value):
+            yield from faults_of(item, (*at, index))
+
+
+class _Sandbox(ImmutableSandboxedEnvironment):
+    """Jinja's sandbox, in which a row's own keys win over the methods of a dict."""
+
+    def getattr(self, obj: Any, attribute: str) -> Any:
+        """Give ``item.values`` as the column of that name where there is one."""
+        if isinstance(obj, dict) and attribute in obj:
+            return obj[attribute]
+        return super().getattr(obj, attribute)
+
+
+def _printable(value: Any) -> Any:
+    """Refuse what has no text: ``{{ item.keys }}`` without a column of that name."""
+    if callable(value) and not isinstance(value, Undefined):
+        raise TypeError("this is a method, not a value")
+    return value
+
+
+@cache
+def _environment() -> _Sandbox:
+    return _Sandbox(undefined=StrictUndefined, autoescape=False, finalize=_printable)
+
+
+@cache
+def _globals() -> dict[str, Any]:
+    return dict(_environment().globals)
+
+
+def _constant(value: Any) -> Rendered:
+    return lambda context: value  # noqa: ARG005 - the signature of all of them
+
+
+def _rendered_dict(items: dict[str, Rendered]) -> Rendered:
+    return lambda context: {key: item(context) for key, item in items.items()}
+
+
+def _rendered_list(items: list[Rendered]) -> Rendered:
+    return lambda context: [item(context) for item in items]
+
+
+class _Text:
+    """A text that holds templates."""
+
+    def __init__(self, source: str) -> None:
+        self._source = source
+        environment = _environment()
+        try:
+            parsed = environment.parse(source)
+            _refuse_private(parsed)
+            expression = _lone_expression(parsed)
+            self._is_json = expression is None and _is_written_as_json(parsed)
+            self._is_lone = expression is not None
+            if expression is not None:
+                target = nodes.Name(_VALUE, "store", lineno=1)
+                parsed = nodes.Template([nodes.Assign(target, expression, lineno=1)], lineno=1)
+            self._template: Template = environment.from_string(parsed)
+        except TemplateSyntaxError as error:
+            raise ValueError(f"this template is no good: {error.message}") from None
+        except JinjaError as error:
+            raise ValueError(f"this template is no good: {error}") from None
+
+    def __call__(self, context: Mapping[str, Any]) -> Any:
+        try:
+            return self._render(context)
+        except RowError:
+            raise
+        except Exception as error:  # noqa: BLE001 - an expression of the user's may raise anything
+            raise RowError("template", self._reason(error, context)) from None
+
+    def _render(self, context: Mapping[str, Any]) -> Any:
+        # shared: else the row and Jinja's own names would be copied for each text of the body
+        scope = self._template.new_context({**_globals(), **context}, shared=True)
+        text = "".join(self._template.root_render_func(scope))
+        if self._is_lone:
+            return _native(scope.vars[_VALUE])
+        if self._is_json:
+            try:
+                return json.loads(text)
+            except ValueError:
+                return text
+        return text
+
+    def _reason(self, error: Exception, context: Mapping[str, Any]) -> str:
+        shown = self._source if len(self._source) <= _SHOWN else self._source[:_SHOWN] + "…"
+        reason = f"{shown!r}: {error}"
+        lacking = _LACKING.search(str(error))
+        if lacking is not None:
+            name = lacking["attribute"] or lacking["name"]
+            item = context.get("item")
+            known = item if isinstance(item, Mapping) else context
+            reason += "; " + did_you_mean(name, known, what="the row's columns")
+        return reason
+
+
+def _native(value: Any) -> Any:
+    if isinstance(value, Undefined):
+        str(value)  # raises with its own words
+    if isinstance(value, Markup):
+        return str(value)
+    if isinstance(value, Iterator):  # of map, select ...
+        return list(value)
+    return _printable(value)
+
+
+def _lone_expression(parsed: nodes.Template) -> nodes.Expr | None:
+    if len(parsed.body) == 1 and isinstance(parsed.body[0], nodes.Output):
+        found = parsed.body[0].nodes
+        if len(found) == 1 and not isinstance(found[0], nodes.TemplateData):
+            return found[0]
+    return None
+
+
+def _is_written_as_json(parsed: nodes.Template) -> bool:
+    if not parsed.body or not isinstance(parsed.body[0], nodes.Output):
+        return False
+    last = parsed.body[-1]
+    if not isinstance(last, nodes.Output):
+        return False
+    first, end = parsed.body[0].nodes[0], last.nodes[-1]
+    if not (isinstance(first, nodes.TemplateData) and isinstance(end, nodes.TemplateData)):
+        return False
+    return (first.data.lstrip()[:1], end.data.rstrip()[-1:]) in {("[", "]"), ("{", "}")}
+
+
+def _refuse_private(parsed: nodes.Template) -> None:
+    """Refuse at once what the sandbox would refuse with every row."""
+    for found in parsed.find_all(nodes.Getattr):
+        if found.attr.startswith("__") and found.attr.endswith("__"):
+            raise TemplateSyntaxError(f"access to attribute {found.attr!r} is unsafe", found.lineno)

@@ -1,0 +1,173 @@
+"""A metric over the tasks of one side, and the two sides put together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pytest_evalmetrics.data import PairedMetric, TaskRewards
+from pytest_evalmetrics.metrics.calling import call, finite
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from pytest_evalmetrics.data import TaskId
+    from pytest_evalmetrics.metrics.lookup import BoundMetric
+
+__all__ = ["Side", "WeightedCombine", "paired", "reward_range", "side_of"]
+
+WeightedCombine = Callable[["NDArray[np.float64]", "NDArray[np.float64]"], float]
+
+
+@dataclass(frozen=True)
+class Side:
+    """A metric over some of the tasks of one side.
+
+    Attributes
+    ----------
+    metric
+        The metric.
+    rewards
+        What it reduces.
+    values
+        Each task's value, shape (tasks,), NaN where it has none; None for a metric that is
+        no reduction of such.
+    combine, combine_weighted
+        How the values are reduced where that is no mean.
+    """
+
+    metric: BoundMetric
+    rewards: TaskRewards
+    values: NDArray[np.float64] | None = None
+    combine: Callable[[NDArray[np.float64]], float] | None = None
+    combine_weighted: WeightedCombine | None = None
+
+    @property
+    def is_mean(self) -> bool:
+        """Whether the metric is the mean of `values`."""
+        return self.values is not None and self.combine is None
+
+    @property
+    def usable(self) -> NDArray[np.bool_]:
+        """Which tasks have a value, shape (tasks,)."""
+        usable = self.rewards.counts >= max(self.metric.samples_needed, 1)
+        if self.values is not None:
+            usable &= ~np.isnan(self.values)
+        return usable
+
+    @property
+    def weighted(self) -> WeightedCombine | None:
+        """The metric of values that occur so many times each, if it is offered."""
+        combine = self.combine_weighted
+        if combine is None:
+            return None
+        return lambda values, times: self._checked("combine_weighted", combine, values, times)
+
+    def take(self, tasks: NDArray[np.int64]) -> Side:
+        """Select tasks, ascending."""
+        if len(tasks) == len(self.rewards):
+            return self
+        values = None if self.values is None else self.values[tasks]
+        return replace(self, rewards=self.rewards.take(tasks), values=values)
+
+    def value(self) -> float:
+        """Compute the metric over all tasks; see `__call__`."""
+        if not len(self.rewards):
+            return math.nan
+        return self._reduced(self.rewards, self.values)
+
+    def __call__(self, picked: NDArray[np.int64]) -> float:
+        """Compute the metric over tasks by index, repeats allowed.
+
+        Raises
+        ------
+        MetricError
+            If it fails, or is no finite number.
+        """
+        if self.values is None:
+            return self._reduced(self.rewards.take(picked), None)
+        return self._reduced(self.rewards, self.values[picked])
+
+    def _reduced(self, rewards: TaskRewards, values: NDArray[np.float64] | None) -> float:
+        if values is None:
+            return self.metric.value(rewards)
+        if self.combine is not None:
+            return self._checked("combine", self.combine, values)
+        # in a comparison each task weighs the same, however many rollouts it has on a side
+        return float(values.mean())
+
+    def _checked(self, doing: str, function: Any, *args: Any) -> float:
+        metric = self.metric
+        result = call(metric.label, doing, metric.target, function, *args)
+        return finite(metric.label, result, metric.target)
+
+
+def side_of(metric: BoundMetric, rewards: TaskRewards, tasks: NDArray[np.int64] | None) -> Side:
+    """Select tasks of a side, in that order; None is all of them."""
+    if tasks is not None:
+        rewards = _taken(rewards, tasks)
+    parts = metric.parts(rewards)
+    if parts is None:
+        return Side(metric, rewards)
+    return Side(metric, rewards, parts.values, parts.combine, parts.combine_weighted)
+
+
+def _taken(rewards: TaskRewards, tasks: NDArray[np.int64]) -> TaskRewards:
+    """Select tasks; in less memory where all have as many rollouts."""
+    n, rollouts = len(rewards), len(rewards.values)
+    k = rollouts // max(n, 1)
+    if k * n != rollouts or (rewards.offsets != np.arange(n + 1) * k).any():
+        return rewards.take(tasks)
+    values = rewards.values.reshape(n, k)[tasks].ravel()
+    return TaskRewards(values, np.arange(len(tasks) + 1) * k)
+
+
+def paired(
+    metric: BoundMetric,
+    tasks: tuple[TaskId, ...],
+    current: Side,
+    baseline: Side,
+    *,
+    excluded: tuple[TaskId, ...],
+) -> PairedMetric:
+    """Put two sides of the same tasks together.
+
+    Parameters
+    ----------
+    metric
+        The metric.
+    tasks
+        The tasks' ids.
+    current, baseline
+        The metric on them.
+    excluded
+        Common tasks that are not among them.
+    """
+    mean = current.is_mean and baseline.is_mean
+    values = baseline.value(), current.value()
+    # "on [0, 1]" is told by the metric, or seen from the rewards
+    seen = reward_range(current.rewards, baseline.rewards) == (0.0, 1.0)
+    return PairedMetric(
+        name=str(metric),
+        tasks=tasks,
+        baseline=baseline.values,
+        current=current.values,
+        value_baseline=values[0],
+        value_current=values[1],
+        rewards_baseline=baseline.rewards,
+        rewards_current=current.rewards,
+        difference=None if mean else lambda picked: baseline(picked) - current(picked),
+        excluded=excluded,
+        bounded=metric.bounded or (seen and not any(v < 0 or v > 1 for v in values)),
+    )
+
+
+def reward_range(*sides: TaskRewards) -> tuple[float, float]:
+    """Return what any reward may be: [0, 1] where all lie in it, else what there is."""
+    low = min((float(s.values.min()) for s in sides if len(s.values)), default=0.0)
+    high = max((float(s.values.max()) for s in sides if len(s.values)), default=1.0)
+    return (0.0, 1.0) if low >= 0 and high <= 1 else (low, high)

@@ -1,0 +1,271 @@
+"""Rows to score columns: streamed from the files, scored with few in flight, joined again."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from pytest_evalmetrics import rollouts, scorers
+from pytest_evalmetrics.data import FailedRow, RowScores
+from pytest_evalmetrics.errors import DataError, RowError
+from pytest_evalmetrics.pipeline.rewards import with_reward
+from pytest_evalmetrics.rollouts.records import records
+from pytest_evalmetrics.transport import Occurrences, run_bounded
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from contextlib import AbstractContextManager
+
+    from numpy.typing import NDArray
+
+    from pytest_evalmetrics.data import RolloutTable
+    from pytest_evalmetrics.metrics import Plan
+    from pytest_evalmetrics.scorers import BoundScorer, Row
+    from pytest_evalmetrics.spec import Benchmark
+    from pytest_evalmetrics.transport import Progress, Transport
+
+__all__ = ["Runtime", "Scored", "Scoring"]
+
+
+class Runtime(Protocol):
+    """What a scored benchmark needs of the run that it is a part of.
+
+    Attributes
+    ----------
+    replays
+        Answers come from the journal alone.
+    """
+
+    replays: bool
+
+    def transport(self) -> Transport:
+        """Give the run's one way to endpoints."""
+        ...
+
+    def progress(self, total: int) -> AbstractContextManager[Progress]:
+        """Show how far it is, while it lasts."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """What came of scoring.
+
+    Attributes
+    ----------
+    rows
+        The table with the scores in it, and why rows lack some.
+    notes
+        The reasons, grouped; and what was left out on purpose.
+    partial
+        Rows were left out on purpose.
+    """
+
+    rows: RowScores
+    notes: tuple[str, ...]
+    partial: bool
+
+
+class Scoring:
+    """The scorers of one benchmark, made and ready.
+
+    Parameters
+    ----------
+    benchmark
+        The benchmark; has scorers.
+    runtime
+        The run that it is a part of.
+    label
+        What its calls are counted under.
+
+    Attributes
+    ----------
+    benchmark
+        The same, its reward settled.
+
+    Raises
+    ------
+    EvalMetricsError
+        A scorer can't be made, or nobody says which score is the reward.
+    """
+
+    def __init__(self, benchmark: Benchmark, runtime: Runtime, label: str) -> None:
+        params = benchmark.spec.params
+        terms = scorers.Terms(
+            params.parallelism, params.request_timeout, params.max_retries, runtime.replays
+        )
+        self._runtime = runtime
+        self._label = label
+        self._scorers = scorers.make_scorers(benchmark.spec.scorers, terms, benchmark.line_of)
+        self._names = tuple(name for scorer in self._scorers for name in scorer.scores)
+        self.benchmark = with_reward(benchmark, self._names)
+
+    def run(self, plan: Plan) -> Scored:
+        """Score every row.
+
+        Parameters
+        ----------
+        plan
+            What the benchmark's metrics need.
+
+        Raises
+        ------
+        DataError
+            The rows can't be read.
+        EndpointError
+            An endpoint refuses every call.
+        """
+        table = self._table(plan)
+        total = len(table)
+        limit = self.benchmark.spec.params.limit_samples
+        partial = limit is not None and limit < total
+        if limit is not None and partial:
+            table = table.where(_reading_order(table) < limit)
+        board = _Board(table, self._names)
+        with self._runtime.progress(len(table) * len(self._scorers)) as progress:
+            board.progress = progress
+            self._score(board)
+        notes = [*board.notes(self._scorers)]
+        if partial:
+            notes.append(
+                f"incomplete on purpose: params.limit_samples takes the first {limit} of {total} "
+                "rows, and no baseline is recorded"
+            )
+        return Scored(RowScores(board.table(), self._names, board.failed), tuple(notes), partial)
+
+    def _table(self, plan: Plan) -> RolloutTable:
+        spec, folder = self.benchmark.spec, self.benchmark.file.parent
+        wanted = [name for name in plan.scores if name not in self._names]
+        read = rollouts.load if spec.dataset is None else rollouts.load_dataset
+        return read(spec.rows, folder, scores=wanted, categories=plan.categories)
+
+    def _score(self, board: _Board) -> None:
+        if any(scorer.calls for scorer in self._scorers):
+            self._runtime.transport().run(self._score_with_calls(board))
+            return
+        for row, scorer in self._jobs(board):
+            try:
+                board.scored(row, scorer, scorer.score(row), from_journal=False)
+            except RowError as error:
+                board.lacks(row, scorer, error, error.message)
+
+    async def _score_with_calls(self, board: _Board) -> None:
+        transport = self._runtime.transport()
+        occurrences = Occurrences()
+
+        async def score(job: tuple[Row, BoundScorer]) -> None:
+            row, scorer = job
+            calls = scorers.RowCalls(transport, row, occurrences, self._label)
+            try:
+                found = await scorer.score_with(row, calls)
+            except RowError as error:
+                board.lacks(row, scorer, error, transport.hide(error.message))
+            else:
+                board.scored(row, scorer, found, from_journal=calls.from_journal)
+
+        parallelism = self.benchmark.spec.params.parallelism
+        async with board.progress.ticking():
+            await run_bounded(score, self._jobs(board), parallelism, lambda _job, _none: None)
+
+    def _jobs(self, board: _Board) -> Iterator[tuple[Row, BoundScorer]]:
+        for row in self._rows(board):
+            for scorer in self._scorers:
+                yield row, scorer
+
+    def _rows(self, board: _Board) -> Iterator[Row]:
+        """Go through the files again, each row with its place in the table."""
+        spec = self.benchmark.spec
+        recorded = spec.dataset is None
+        table = board.rows
+        index = -1
+        for index, (where, item) in enumerate(records(spec.rows, self.benchmark.file.parent)):
+            at = board.place(index)
+            if at is None:
+                break
+            yield scorers.Row(
+                index,
+                table.agents[table.agent[at]],
+                table.tasks[table.task[at]],
+                int(table.sample[at]),
+                item,
+                item if recorded else {},
+                where,
+            )
+        else:
+            index += 1
+        if index != len(table):
+            raise DataError(
+                f"the rows' files changed while they were read: {index} rows, after {len(table)}",
+                hint="run again when nothing writes to them",
+            )
+
+
+@dataclass
+class _Board:
+    """The scores as they come in, by row of the files."""
+
+    rows: RolloutTable
+    names: tuple[str, ...]
+    failed: dict[int, list[FailedRow]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.progress: Progress
+        order = _reading_order(self.rows)
+        self._places = np.empty(len(order), np.int64)
+        self._places[order] = np.arange(len(order))
+        self._columns = {name: np.full(len(order), np.nan) for name in self.names}
+        self._texts: dict[str, str] = {}
+
+    def place(self, index: int) -> int | None:
+        """Find a row of the files in the table."""
+        return int(self._places[index]) if index < len(self._places) else None
+
+    def scored(
+        self, row: Row, scorer: BoundScorer, found: dict[str, float], *, from_journal: bool
+    ) -> None:
+        """Take a row's scores."""
+        at = self._places[row.index]
+        for name in scorer.scores:
+            self._columns[name][at] = found[name]
+        self.progress.succeeded(from_journal=from_journal)
+
+    def lacks(self, row: Row, scorer: BoundScorer, error: RowError, reason: str) -> None:
+        """Take why a row has no scores."""
+        reason = self._texts.setdefault(reason, reason)
+        failed = FailedRow(error.kind, reason, row.where, error.hint, scorer.scores)
+        self.failed.setdefault(row.index, []).append(failed)
+        self.progress.failed(error.kind, f"{row.where}: {reason}")
+
+    def table(self) -> RolloutTable:
+        """Give the table with the scores; they take the place of recorded ones."""
+        recorded = {k: v for k, v in self.rows.scores.items() if k not in self._columns}
+        return replace(
+            self.rows,
+            scores=recorded | self._columns,
+            integers=self.rows.integers - set(self.names),
+        )
+
+    def notes(self, made: tuple[BoundScorer, ...]) -> Iterator[str]:
+        """Group the reasons: how many rows, and the first of them."""
+        in_order = [(index, f) for index in sorted(self.failed) for f in self.failed[index]]
+        for scorer in made:
+            mine = [f for _, f in in_order if f.scores == scorer.scores]
+            counts = Counter(f.kind for f in mine)
+            for kind, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
+                first = next(f for f in mine if f.kind == kind)
+                rows = "row has" if count == 1 else "rows have"
+                such = "at" if count == 1 else "such as"
+                hint = f" ({first.hint})" if first.hint else ""
+                yield (
+                    f"{count} of {len(self.rows)} {rows} no {', '.join(scorer.scores)} ({kind}), "
+                    f"{such} {first.where}: {first.reason}{hint}"
+                )
+
+
+def _reading_order(table: RolloutTable) -> NDArray[np.int64]:
+    if table.read_as is None:
+        raise ValueError("a table of no file has no rows to score")
+    return table.read_as

@@ -1,0 +1,233 @@
+"""CSV: one rollout a line, below a line of names."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import re
+import sys
+from contextlib import contextmanager
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from pytest_evalmetrics.rollouts.layout import layout_of, refused_cell
+from pytest_evalmetrics.rollouts.seam import Chunk, NotFinite
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from pytest_evalmetrics.rollouts.layout import Layout
+    from pytest_evalmetrics.rollouts.seam import Request
+    from pytest_evalmetrics.rollouts.source import Source
+
+__all__ = ["Csv"]
+
+_ROWS: Final = 1 << 15  # of a chunk
+_SEPARATORS: Final = ",\t;"
+_WORDS: Final[dict[str, float | None]] = {
+    "": None,
+    "null": None,
+    "none": None,
+    "na": None,
+    "n/a": None,
+    "true": 1,
+    "false": 0,
+}
+_is_name = re.compile(r'"?[\w .:/%@#()*+-]+"?').fullmatch
+_is_whole = re.compile(r"-?(0|[1-9]\d*)").fullmatch
+
+
+class Csv:
+    """Reads CSV, separated by commas, semicolons or tabs; empty cells are missing.
+
+    Parameters
+    ----------
+    request
+        What the benchmark wants.
+    """
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+
+    @staticmethod
+    def recognises(source: Source) -> bool:
+        """Take text whose first line is of several names, and whose second has as many cells."""
+        if source.head[:1] in (b"{", b"[", b""):
+            return False
+        try:
+            names, cells = (line for line in source.head.decode().splitlines()[:2] if line.strip())
+        except ValueError:  # no text, or less than two lines
+            return False
+        separator = _separator(names)
+        named = [name.strip() for name in names.split(separator)]
+        found = next(csv.reader([cells], delimiter=separator), [])
+        return (
+            len(named) > 1
+            and len(set(named)) == len(named)
+            and all(map(_is_name, named))
+            and (len(found) == len(named) or cells.count('"') % 2 == 1)
+        )
+
+    def read(self, source: Source) -> Iterator[Chunk]:
+        """Read one file.
+
+        Raises
+        ------
+        DataError
+            If a line has more or fewer cells than there are names, a quote is never closed,
+            or a row lacks what it needs.
+        """
+        source.must_be_text()
+        with source.open() as stream, _long_cells():
+            text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
+            separator = _separator(source.head.decode(errors="replace").partition("\n")[0])
+            reader = csv.reader(text, delimiter=separator, strict=True)
+            try:
+                yield from self._chunks(reader, source)
+            except csv.Error as error:
+                line = reader.line_num
+                end = "unexpected end" in str(error)
+                what = "the file ends inside of quotes" if end else f"this is no CSV: {error}"
+                raise source.error(
+                    what, line=line, hint="was the run, its copy or its download interrupted?"
+                ) from error
+            except UnicodeDecodeError as error:
+                raise source.error(
+                    f"this is not UTF-8 text: found the byte 0x{error.object[error.start]:02x}",
+                    hint="save the file as UTF-8",
+                ) from error
+            finally:
+                text.detach()
+
+    def _chunks(self, reader: Any, source: Source) -> Iterator[Chunk]:
+        names = [name.strip() for name in next(reader)]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise source.error(f"two columns have the name {twice!r}", line=1)
+        layout = layout_of(names, self._request, source)
+        rows = self._rows(reader, len(names), source)
+        while block := list(islice(rows, _ROWS)):
+            places = np.array([place for place, _ in block], np.int64)
+            columns = dict(
+                zip(names, zip(*(cells for _, cells in block), strict=True), strict=True)
+            )
+            yield _chunk(layout, places, columns, source)
+
+    @staticmethod
+    def _rows(reader: Any, width: int, source: Source) -> Iterator[tuple[int, list[str]]]:
+        last = reader.line_num
+        for cells in reader:
+            place, last = last + 1, reader.line_num
+            if not cells:
+                continue
+            if len(cells) != width:
+                raise source.error(
+                    f"this line has {len(cells)} cells, and there are {width} columns",
+                    line=place,
+                    hint="was it cut off? text with a separator in it has to stand in quotes",
+                )
+            yield place, cells
+
+
+def _chunk(
+    layout: Layout, places: NDArray[np.int64], columns: dict[str, Sequence[str]], source: Source
+) -> Chunk:
+    rows = len(places)
+    task: list[Any] = [0] * rows
+    if layout.task is not None:
+        task = [_id(cell) for cell in columns[layout.task]]
+    sample: list[Any] = [None] * rows
+    if layout.sample is not None:
+        sample = [_id(cell) for cell in columns[layout.sample]]
+    for at, (one, number) in enumerate(zip(task, sample, strict=True)):
+        layout.check_task(one, int(places[at]), source)
+        layout.check_sample(number, int(places[at]), source)
+    made = _Scores(layout, places, source)
+    for name, column in layout.scores.items():
+        made.add(name, [_number(cell) for cell in columns[column]])
+    agent = columns[layout.agent] if layout.agent is not None else [""] * rows
+    return Chunk(
+        places=places,
+        task=task,
+        sample=sample,
+        agent=[name or None for name in agent],
+        scores=made.scores,
+        labels={n: [cell or None for cell in columns[c]] for n, c in layout.labels.items()},
+        fractional=frozenset(made.fractional),
+        not_finite=made.not_finite,
+        not_numbers=made.not_numbers,
+        keys=tuple(columns),
+    )
+
+
+class _Scores:
+    """The columns of numbers of some rows."""
+
+    def __init__(self, layout: Layout, places: NDArray[np.int64], source: Source) -> None:
+        self._layout = layout
+        self._places = places
+        self._source = source
+        self.scores: dict[str, NDArray[np.float64]] = {}
+        self.fractional: set[str] = set()
+        self.not_finite: list[NotFinite] = []
+        self.not_numbers: dict[str, str] = {}
+
+    def add(self, name: str, values: Sequence[float | str | None]) -> None:
+        """Add a column; one of text alone is no score, unless it is needed."""
+        found = np.full(len(values), math.nan)
+        texts = [at for at, value in enumerate(values) if isinstance(value, str)]
+        if texts and name in self._layout.needed:
+            place, value = int(self._places[texts[0]]), values[texts[0]]
+            raise refused_cell(self._source, place, f"the score {name!r}", value, "a number")
+        for at, value in enumerate(values):
+            if isinstance(value, int | float):
+                found[at] = value
+        for at in [at for at, v in enumerate(values) if v is not None and not _is_finite(v)]:
+            what = "NaN" if math.isnan(found[at]) else "infinite or too large"
+            self.not_finite.append(NotFinite(name, what, int(self._places[at])))
+            found[at] = math.nan
+        if texts and not np.isfinite(found).any():
+            return
+        if texts:
+            self.not_numbers[name] = self._source.at(int(self._places[texts[0]]))
+        if any(isinstance(value, float) for value in values):
+            self.fractional.add(name)
+        self.scores[name] = found
+
+
+def _is_finite(value: float | str) -> bool:
+    return isinstance(value, str) or math.isfinite(value)
+
+
+def _id(cell: str) -> int | str | None:
+    cell = cell.strip()
+    return int(cell) if _is_whole(cell) else cell or None
+
+
+def _number(cell: str) -> float | str | None:
+    cell = cell.strip()
+    if _is_whole(cell):
+        return int(cell) if len(cell) < 16 else float(cell)  # noqa: PLR2004 - digits of a float64
+    try:
+        return float(cell)
+    except ValueError:
+        return _WORDS.get(cell.lower(), cell)
+
+
+def _separator(line: str) -> str:
+    return max(_SEPARATORS, key=line.count)
+
+
+@contextmanager
+def _long_cells() -> Iterator[None]:
+    """Lift the limit of a cell's length, which is one of the whole process."""
+    limit = csv.field_size_limit(sys.maxsize)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(limit)

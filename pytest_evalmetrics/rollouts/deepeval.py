@@ -1,0 +1,121 @@
+"""Test runs of deepeval: ``test_run_<time>.json``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from pytest_evalmetrics.rollouts.documents import Document
+from pytest_evalmetrics.rollouts.gathering import Gathering, Rollout
+from pytest_evalmetrics.rollouts.values import distinct, lookup, number, slim, usage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from pytest_evalmetrics.rollouts.seam import Chunk, Request
+    from pytest_evalmetrics.rollouts.source import Source
+
+__all__ = ["DeepEval"]
+
+_WHAT: Final = "a test run of deepeval"
+_CASES: Final = ("testCases", "conversationalTestCases")
+_SHOWN: Final = 40  # characters of an input in a task's name
+
+
+class DeepEval:
+    """Reads a test run: a test case is a task, those of the same name and input its samples.
+
+    Each metric is a score by its name; ``success`` says whether all of them were passed, and
+    is missing where a metric could not be judged and no other one failed.
+
+    Parameters
+    ----------
+    request
+        What the benchmark wants.
+    """
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+
+    @staticmethod
+    def recognises(source: Source) -> bool:
+        """Take an object with test cases and what became of them."""
+        cases = bool(source.keys & set(_CASES))
+        told = {"testPassed", "metricsScores", "testCases.metricsData", "runDuration"}
+        return cases and bool(source.keys & told)
+
+    def read(self, source: Source) -> Iterator[Chunk]:
+        """Read one file.
+
+        Raises
+        ------
+        DataError
+            If the file is broken, or holds no test case.
+        """
+        run = Document.of(source, _WHAT)
+        model = lookup(run.get("hyperparameters") or {}, "model")
+        cases = [
+            (f"{source.shown}, {kind}[{n}]", case, lookup(case, "input") or case.get("scenario"))
+            for kind in _CASES
+            for n, case in enumerate(run.items(kind))
+        ]
+        if not cases:
+            raise source.error("the test run has no test case", hint="did the run fail?")
+        titles = [str(case.get("name") or name) for name, case, _ in cases]
+        tasks = distinct(titles, [content for *_, content in cases], _short)
+        gathering = Gathering(self._request, source)
+        passed = failed = 0
+        for (name, case, _), task in zip(cases, tasks, strict=True):
+            passed += case.get("success") is True
+            failed += case.get("success") is False
+            scores, error = _judged(case)
+            gathering.add(
+                Rollout(
+                    record=slim(case, self._request),
+                    name=name,
+                    task=task,
+                    agent=model if isinstance(model, str) else None,
+                    scores=scores,
+                    usage=usage(
+                        latency_s=number(case.get("completionTime")),
+                        prompt_tokens=number(case.get("inputTokenCount")),
+                        completion_tokens=number(case.get("outputTokenCount")),
+                        cost_usd=number(case.get("tokenCost")),
+                    ),
+                    error=error,
+                    started=number(case.get("order")),
+                )
+            )
+        for key, count in (("testPassed", passed), ("testFailed", failed)):
+            stated = number(run.get(key))
+            if stated is not None and stated != count:
+                gathering.notes.append(
+                    f"{source.shown}: {key} is {stated}, and the test cases give {count}"
+                )
+        yield gathering.chunk()
+
+
+def _judged(case: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, str] | None]:
+    """Tell a case's scores, and the first of its metrics that could not be judged."""
+    metrics = [m for m in case.get("metricsData") or () if isinstance(m, dict)]
+    scores: dict[str, Any] = {"success": case.get("success")}
+    error: tuple[str, str] | None = None
+    decided = False
+    for metric in metrics:
+        name = str(metric.get("name"))
+        broken = bool(metric.get("error")) or metric.get("score") is None
+        scores[name] = None if broken else metric["score"]
+        if broken and error is None:
+            error = (f"{name} was not judged", str(metric.get("error") or ""))
+        elif not broken and metric.get("success") is False and not metric.get("flaky"):
+            decided = True
+    unsure = any(not m.get("flaky") and (m.get("error") or m.get("score") is None) for m in metrics)
+    if unsure and not decided:  # the tool counts what it could not judge as a failure
+        scores["success"] = None
+    if error is None and all(value is None for value in scores.values()):
+        error = ("not judged", "")
+    return scores, error
+
+
+def _short(content: Any) -> str:
+    text = " ".join(str(content).split())
+    return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"

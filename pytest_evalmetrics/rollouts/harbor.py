@@ -1,0 +1,262 @@
+"""Jobs of Harbor: a folder with one folder per trial, each with its ``result.json``."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from statistics import fmean
+from typing import TYPE_CHECKING, Any, Final
+
+from pytest_evalmetrics.errors import DataError
+from pytest_evalmetrics.rollouts.documents import Document
+from pytest_evalmetrics.rollouts.files import RolloutFile
+from pytest_evalmetrics.rollouts.gathering import Gathering, Rollout
+from pytest_evalmetrics.rollouts.source import open_source
+from pytest_evalmetrics.rollouts.values import agree, number, seconds, total, usage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
+
+    from pytest_evalmetrics.rollouts.seam import Chunk, Request
+    from pytest_evalmetrics.rollouts.source import Source
+
+__all__ = ["RESULT", "Harbor", "is_trials_folder", "jobs_as_folders"]
+
+RESULT: Final = "result.json"
+_CONFIG: Final = "config.json"
+_WHAT: Final = "a Harbor result"
+_TRIAL: Final = frozenset({"task_name", "trial_name"})
+_JOB: Final = frozenset({"n_total_trials", "stats"})
+_DEPTH: Final = 3  # a folder of jobs, a job, a trial
+
+
+class Harbor:
+    """Reads trials: their rewards are the scores, and attempts are in the order of their start.
+
+    Parameters
+    ----------
+    request
+        What the benchmark wants.
+    """
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+
+    @staticmethod
+    def recognises(source: Source) -> bool:
+        """Take a folder of trials, and the result of a trial or of a job."""
+        if source.is_folder:
+            return is_trials_folder(source.path)
+        return source.keys >= _TRIAL or source.keys >= _JOB
+
+    def read(self, source: Source) -> Iterator[Chunk]:
+        """Read a folder of trials, or the result of one.
+
+        Raises
+        ------
+        DataError
+            If a trial can't be read, or there is none.
+        """
+        found = _Found()
+        if source.is_folder:
+            _walk(RolloutFile(source.path, source.shown), found, _DEPTH)
+        else:
+            _add(RolloutFile(source.path, source.shown), found)
+        rollouts = [_rollout(trial, name) for trial, name in found.trials]
+        rollouts += [_unfinished(config, name, rollouts) for config, name in found.unfinished]
+        if not rollouts:
+            raise source.error(
+                "there is no Harbor trial here",
+                hint=f"give the folder of a job, or of trials, each with its {RESULT}",
+            )
+        gathering = Gathering(self._request, source)
+        for rollout in rollouts:
+            gathering.add(rollout)
+        for job, name in found.jobs:
+            gathering.notes += _disagreements(job, name, found.trials)
+        yield gathering.chunk()
+
+
+def is_trials_folder(folder: Path) -> bool:
+    """Whether a folder holds Harbor's results, its own or those of folders in it."""
+    for pattern in (RESULT, f"*/{RESULT}", f"*/*/{RESULT}"):
+        for path in folder.glob(pattern):
+            keys = open_source(RolloutFile(path, str(path))).keys
+            return keys >= _TRIAL or keys >= _JOB
+    return False
+
+
+def jobs_as_folders(files: Iterable[RolloutFile]) -> list[RolloutFile]:
+    """Let the result of a job stand for its folder, and the trials in it for themselves once."""
+    files = list(files)
+    jobs = {
+        file.path: RolloutFile(file.path.parent, file.shown.removesuffix(RESULT) or ".")
+        for file in files
+        if file.path.name == RESULT and open_source(file).keys >= _JOB
+    }
+    folders = {path.parent for path in jobs}
+    return [
+        jobs.get(file.path, file)
+        for file in files
+        if file.path in jobs or folders.isdisjoint(file.path.parents)
+    ]
+
+
+@dataclass(slots=True)
+class _Found:
+    """The results in a folder, each with how its file is called."""
+
+    trials: list[tuple[Document, str]] = field(default_factory=list)
+    jobs: list[tuple[Document, str]] = field(default_factory=list)
+    unfinished: list[tuple[Document, str]] = field(default_factory=list)
+
+
+def _walk(folder: RolloutFile, found: _Found, depth: int) -> None:
+    result = _below(folder, RESULT)
+    if result.path.is_file():
+        if not _add(result, found):
+            return  # a trial: what is below are its logs
+    elif (folder.path / _CONFIG).is_file():
+        config = Document.of(open_source(_below(folder, _CONFIG)), "the configuration of a trial")
+        if "trial_name" in config.keys:
+            found.unfinished.append((config, folder.shown))
+            return
+    for path in sorted(folder.path.iterdir()) if depth else ():
+        if path.is_dir():
+            _walk(_below(folder, path.name), found, depth - 1)
+
+
+def _add(file: RolloutFile, found: _Found) -> bool:
+    """Add a result, and say whether there may be trials beside it."""
+    result = Document.of(open_source(file), _WHAT)
+    keys = frozenset(result.keys)
+    if keys >= _TRIAL:
+        found.trials.append((result, file.shown))
+        return False
+    if keys >= _JOB:
+        found.jobs.append((result, file.shown))
+        return True
+    raise DataError(
+        f"this is no Harbor result: it has neither {' and '.join(sorted(_TRIAL))}, nor "
+        f"{' and '.join(sorted(_JOB))}",
+        file=file.shown,
+        hint="was it written by another version of Harbor, or by another tool?",
+    )
+
+
+def _below(folder: RolloutFile, name: str) -> RolloutFile:
+    shown = folder.shown.rstrip("/")
+    return RolloutFile(folder.path / name, name if shown in ("", ".") else f"{shown}/{name}")
+
+
+def _rollout(trial: Document, name: str) -> Rollout:
+    record = {key: trial.get(key) for key in trial.keys}
+    task = record["task_name"]
+    if not isinstance(task, str):
+        raise DataError(f"the task_name of this trial is {task!r}; expected text", file=name)
+    steps = [s for s in trial.get("step_results") or () if isinstance(s, dict)]
+    scores = dict(trial.object("verifier_result").get("rewards") or {})
+    error = _error(record, steps)
+    if error is None and all(value is None for value in scores.values()):
+        error = ("no reward", "the verifier gave none")
+    return Rollout(
+        record=record,
+        name=name,
+        task=task,
+        agent=_agent(trial),
+        scores=scores,
+        usage=_usage(record, steps),
+        error=error,
+        started=seconds(record.get("started_at")),
+    )
+
+
+def _unfinished(config: Document, name: str, rollouts: list[Rollout]) -> Rollout:
+    """Make the missing rollout of a trial that was begun and left no result."""
+    trial = str(config.get("trial_name"))
+    start = trial.rpartition("__")[0]
+    task = config.object("task")
+    agent = config.object("agent")
+    path = str(task.get("path") or "").replace("\\", "/").rstrip("/").rpartition("/")[2]
+    alike = [r for r in rollouts if str(r.record["trial_name"]).rpartition("__")[0] == start]
+    return Rollout(
+        record={"trial_name": trial},
+        name=name,
+        task=alike[0].task if alike else task.get("name") or path or start,
+        agent=alike[0].agent
+        if alike
+        else _joined(agent.get("name"), str(agent.get("model_name") or "").rpartition("/")[2]),
+        error=("no result", f"the trial has no {RESULT}: was the job interrupted?"),
+    )
+
+
+def _agent(trial: Document) -> str | None:
+    info = trial.object("agent_info")
+    return _joined(info.get("name"), (info.get("model_info") or {}).get("name"))
+
+
+def _joined(agent: Any, model: Any) -> str | None:
+    """Name an agent with its model, as Harbor's own statistics do."""
+    if not isinstance(agent, str):
+        return None
+    return f"{agent}__{model}" if model else agent
+
+
+def _error(record: Mapping[str, Any], steps: list[dict[str, Any]]) -> tuple[str, str] | None:
+    # a trial of several steps keeps what it survived with the step
+    for held in (record, *steps):
+        info = held.get("exception_info")
+        if isinstance(info, dict):
+            kind = str(info.get("exception_type") or "error")
+            return kind, str(info.get("exception_message") or "")
+    return None
+
+
+def _usage(record: Mapping[str, Any], steps: list[dict[str, Any]]) -> dict[str, float | None]:
+    """Add what the steps took, where the trial as a whole does not say."""
+    holders = [record] if record.get("agent_result") is not None else steps
+    used = [r for h in holders if isinstance(r := h.get("agent_result"), dict)]
+    times = [record] if _duration(record.get("agent_execution")) is not None else steps
+    took = total(_duration(each.get("agent_execution")) for each in times)
+    return usage(
+        latency_s=_duration(record) if took is None else took,
+        prompt_tokens=total(each.get("n_input_tokens") for each in used),
+        completion_tokens=total(each.get("n_output_tokens") for each in used),
+        cached_tokens=total(each.get("n_cache_tokens") for each in used),
+        cost_usd=total(each.get("cost_usd") for each in used),
+    )
+
+
+def _duration(span: Any) -> float | None:
+    if not isinstance(span, dict):
+        return None
+    start, stop = seconds(span.get("started_at")), seconds(span.get("finished_at"))
+    return None if start is None or stop is None else stop - start
+
+
+def _disagreements(job: Document, name: str, trials: list[tuple[Document, str]]) -> Iterator[str]:
+    """Compare a job's own numbers with those of its trials, a missing reward as 0, as it does."""
+    mine = [t for t, n in trials if n.startswith(name.removesuffix(RESULT))]
+    planned = number(job.get("n_total_trials"))
+    if planned is not None and planned != len(mine):
+        yield f"{name}: the job has {planned} trials, and {len(mine)} of them have a result here"
+    rewards: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for trial in mine:
+        key = f"{_agent(trial)}__{trial.get('source') or 'adhoc'}"
+        rewards[key].append(trial.object("verifier_result").get("rewards") or {})
+    for key, stats in (job.object("stats").get("evals") or {}).items():
+        names = {n for given in rewards.get(key, ()) for n in given}
+        for metric in stats.get("metrics") or ():
+            for metric_name, stated in metric.items() if isinstance(metric, dict) else ():
+                one = metric_name == "mean" and len(names) <= 1
+                if not rewards.get(key) or (not one and metric_name not in names):
+                    continue
+                reward = next(iter(names), "") if one else metric_name
+                ours = fmean(number(given.get(reward)) or 0 for given in rewards[key])
+                theirs = number(stated)
+                if theirs is not None and not agree(ours, theirs):
+                    yield (
+                        f"{name}: the job says that the mean {reward or 'reward'} of {key} is "
+                        f"{theirs:.6g}, and its trials give {ours:.6g}, a missing one counted as 0"
+                    )

@@ -1,0 +1,185 @@
+"""What one sample of an inspect_ai log comes to, and what a log says of all of them."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import defaultdict
+from statistics import fmean
+from typing import TYPE_CHECKING, Any, Final
+
+from pytest_evalmetrics.rollouts.gathering import Rollout
+from pytest_evalmetrics.rollouts.values import agree, number, seconds, total, usage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from pytest_evalmetrics.rollouts.documents import Document
+    from pytest_evalmetrics.rollouts.source import Source
+
+__all__ = ["Headline", "agent_of", "never_run", "planned", "rollout_of", "scores_of"]
+
+_LETTERS: Final = {"C": 1, "I": 0, "P": 0.5, "N": 0}
+_WORDS: Final = {"yes": 1, "true": 1, "no": 0, "false": 0}
+_exception = re.compile(r"\s*([A-Za-z_][\w.]*)\(").match
+
+
+def agent_of(spec: Mapping[str, Any]) -> str | None:
+    """Name the model that a log is of; the solver where there is none."""
+    model = spec.get("model")
+    named = isinstance(model, str) and model not in ("none", "none/none")
+    agent = model if named else spec.get("solver")
+    return agent if isinstance(agent, str) else None
+
+
+def rollout_of(
+    sample: Mapping[str, Any], scores: dict[str, Any], agent: str | None, source: Source
+) -> Rollout:
+    """Make a rollout of a sample; one that failed and was graded keeps its scores."""
+    error = _error(sample.get("error"))
+    invalid = sample.get("invalidation")
+    if invalid:
+        reason = invalid.get("reason") if isinstance(invalid, dict) else None
+        error, scores = ("invalidated", reason or ""), dict.fromkeys(scores)
+    elif error is None and all(v is None or v != v for v in scores.values()):  # noqa: PLR0124 - NaN
+        error = ("not scored", "")
+    start, stop = seconds(sample.get("started_at")), seconds(sample.get("completed_at"))
+    took = sample.get("total_time")
+    if took is None and start is not None and stop is not None:
+        took = stop - start
+    return Rollout(
+        record=sample,
+        name=f"{source.shown}, sample {sample['id']!r}, epoch {sample.get('epoch', 1)}",
+        task=sample["id"],
+        sample=sample.get("epoch", 1) - 1,
+        agent=agent,
+        scores=scores,
+        usage=_usage(sample.get("model_usage"), took),
+        error=error,
+        started=start,
+    )
+
+
+def _usage(models: Any, took: float | None) -> dict[str, float | None]:
+    used = [m for m in models.values() if isinstance(m, dict)] if isinstance(models, dict) else []
+    return usage(
+        latency_s=took,
+        prompt_tokens=total(_prompt_tokens(m) for m in used),
+        completion_tokens=total(m.get("output_tokens") for m in used),
+        cached_tokens=total(m.get("input_tokens_cache_read") for m in used),
+        total_tokens=total(m.get("total_tokens") for m in used),
+        cost_usd=total(m.get("total_cost") for m in used),
+    )
+
+
+def _prompt_tokens(model: Mapping[str, Any]) -> float | None:
+    """Add what came from the cache, where a provider does not count it as input already."""
+    given = number(model.get("input_tokens"))
+    cached = total(model.get(f"input_tokens_cache_{way}") for way in ("read", "write"))
+    if given is None or not cached:
+        return given
+    written, both = number(model.get("output_tokens")), number(model.get("total_tokens"))
+    included = written is not None and both == given + written
+    return given if included else given + cached
+
+
+def _error(error: Any) -> tuple[str, str] | None:
+    if error is None:
+        return None
+    said = error.get("message", "") if isinstance(error, dict) else str(error)
+    kind = _exception(str(said))
+    return kind.group(1) if kind else "error", str(said)
+
+
+def scores_of(sample: Mapping[str, Any]) -> dict[str, Any]:
+    """Flatten a sample's scores, and take C, I, P, N and the like as numbers."""
+    given = sample.get("scores")
+    if given is None and isinstance(sample.get("score"), dict):  # early versions have one
+        given = {"score": sample["score"]}
+    found: dict[str, Any] = {}
+    for name, score in given.items() if isinstance(given, dict) else ():
+        value = score.get("value") if isinstance(score, dict) else score
+        if isinstance(value, dict):
+            found.update({f"{name}.{key}": _number(v) for key, v in value.items()})
+        elif isinstance(value, list):
+            found.update({f"{name}.{at}": _number(v) for at, v in enumerate(value)})
+        else:
+            found[name] = _number(value)
+    return found
+
+
+def _number(value: Any) -> Any:
+    """Take a value as inspect does; but other text stays text, where inspect makes it 0."""
+    if not isinstance(value, str):
+        return value
+    if value in _LETTERS:
+        return _LETTERS[value]
+    if value.lower() in _WORDS:
+        return _WORDS[value.lower()]
+    try:
+        return float(value)
+    except ValueError:
+        return value
+
+
+def planned(spec: Mapping[str, Any], results: Mapping[str, Any]) -> list[tuple[Any, int]]:
+    """List the samples that were to be run; none where the log does not say."""
+    data, config = spec.get("dataset") or {}, spec.get("config") or {}
+    ids, epochs = data.get("sample_ids"), config.get("epochs") or 1
+    if not isinstance(ids, list) or type(epochs) is not int or results.get("early_stopping"):
+        return []
+    return [(task, epoch) for epoch in range(1, epochs + 1) for task in ids]
+
+
+def never_run(
+    key: tuple[Any, int], agent: str | None, status: str, log: Document, source: Source
+) -> Rollout:
+    """Make the missing rollout of a sample that was planned and is not in the log."""
+    error = _error(log.get("error"))
+    return Rollout(
+        record={"id": key[0], "epoch": key[1]},
+        name=f"{source.shown}, sample {key[0]!r}, epoch {key[1]}",
+        task=key[0],
+        sample=key[1] - 1,
+        agent=agent,
+        error=(
+            "planned and not in the log",
+            f"the eval's status is {status!r}" + (f": {error[1]}" if error else ""),
+        ),
+    )
+
+
+class Headline:
+    """The means that a log's results are to agree with."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, dict[Any, list[float]]] = defaultdict(lambda: defaultdict(list))
+
+    def add(self, task: Any, scores: Mapping[str, Any]) -> None:
+        """Take in the scores of one sample."""
+        for name, value in scores.items():
+            amount = number(value)
+            if amount is not None and math.isfinite(amount):
+                self._values[name][task].append(amount)
+
+    def disagreements(self, results: Mapping[str, Any], source: Source) -> Iterator[str]:
+        """Tell where a mean or an accuracy that the log states is not that of its samples."""
+        scores = results.get("scores")
+        if scores is None and isinstance(results.get("scorer"), dict):  # early versions have one
+            scores = [{**results["scorer"], "metrics": results.get("metrics")}]
+        for score in scores or ():
+            name, scorer = score.get("name"), score.get("scorer") or score.get("name")
+            column = name if name == scorer else f"{scorer}.{name}"
+            tasks = self._values.get(column) or {}
+            if score.get("reducer") not in (None, "mean") or not tasks:
+                continue
+            means = [fmean(values) for values in tasks.values()]
+            ours = [fmean(means), fmean([v for values in tasks.values() for v in values])]
+            for metric, stated in (score.get("metrics") or {}).items():
+                theirs = number(stated.get("value")) if isinstance(stated, dict) else None
+                plain = metric.rpartition("/")[2] in ("accuracy", "mean")
+                if plain and theirs is not None and not any(agree(o, theirs) for o in ours):
+                    yield (
+                        f"{source.shown}: the log says that {metric} of {column} is {theirs:.6g}, "
+                        f"and its samples give {ours[0]:.6g}"
+                    )

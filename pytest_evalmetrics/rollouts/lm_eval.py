@@ -1,0 +1,197 @@
+"""Samples of lm-evaluation-harness: ``samples_<task>_<date>.jsonl``, beside its results."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from statistics import fmean
+from typing import TYPE_CHECKING, Any, Final
+
+from pytest_evalmetrics.rollouts.documents import Document, rows_of
+from pytest_evalmetrics.rollouts.files import RolloutFile
+from pytest_evalmetrics.rollouts.gathering import Gathering, Rollout
+from pytest_evalmetrics.rollouts.source import open_source
+from pytest_evalmetrics.rollouts.values import agree, number, slim
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from pytest_evalmetrics.data import TaskId
+    from pytest_evalmetrics.rollouts.seam import Chunk, Request
+    from pytest_evalmetrics.rollouts.source import Source
+
+__all__ = ["LmEval"]
+
+_SAMPLE: Final = frozenset({"doc_id", "doc", "resps", "filtered_resps"})
+_NO_FILTER: Final = "none"
+_NO_METRIC: Final = frozenset({"doc_id"})
+_MEANS: Final = frozenset({"acc", "acc_norm", "exact_match", "em"})  # where nothing is said
+_name = re.compile(r"samples_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\dT[\d.-]+)\.jsonl").fullmatch
+
+
+class LmEval:
+    """Reads samples: a document is a task, scored once however often it was generated.
+
+    A metric is a score by its name, or as ``metric,filter`` where the filter has a name.
+
+    Parameters
+    ----------
+    request
+        What the benchmark wants.
+    """
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+
+    @staticmethod
+    def recognises(source: Source) -> bool:
+        """Take samples, and the results beside them, which are refused with the way out."""
+        keys = source.keys
+        return keys >= _SAMPLE or _is_results(keys)
+
+    def read(self, source: Source) -> Iterator[Chunk]:
+        """Read one file of samples.
+
+        Raises
+        ------
+        DataError
+            If the file is broken, holds results only, or a document twice.
+        """
+        if _is_results(source.keys):
+            raise source.error(
+                "this holds the results of lm-evaluation-harness, without its samples",
+                hint="run it with --log_samples, and give samples_*.jsonl",
+            )
+        results = _Results.of(source)
+        documents: dict[TaskId, _Scored] = {}
+        for place, row in rows_of(source):
+            task: Any = row.get("doc_id")
+            if type(task) not in (int, str):
+                raise source.error_at(
+                    place,
+                    f"this row's doc_id is {task!r}; expected a whole number",
+                    "is this the output of lm-evaluation-harness with --log_samples?",
+                )
+            known = documents.setdefault(task, _Scored(place, slim(row, self._request)))
+            known.add(row, place, source)
+        gathering = Gathering(self._request, source)
+        for task, known in documents.items():
+            gathering.add(_rollout(task, known, results, source))
+        if len(gathering):
+            gathering.notes += results.disagreements(documents, source)
+            yield gathering.chunk()
+
+
+@dataclass(slots=True)
+class _Scored:
+    """One document and what all the filters make of it."""
+
+    place: int
+    record: dict[str, Any]
+    scores: dict[str, Any] = field(default_factory=dict)
+    filters: dict[str, int] = field(default_factory=dict)
+    repeats: int = 1
+
+    def add(self, row: Mapping[str, Any], place: int, source: Source) -> None:
+        name = row.get("filter") or _NO_FILTER
+        if name in self.filters:
+            raise source.error_at(
+                place,
+                f"the document {row['doc_id']!r} with the filter {name!r} stands here and in "
+                f"{source.at(self.filters[name])}",
+                "was a run appended to the file of another?",
+            )
+        self.filters[name] = place
+        for metric in _metrics(row):
+            self.scores[metric if name == _NO_FILTER else f"{metric},{name}"] = row.get(metric)
+        answers = row.get("resps")
+        if isinstance(answers, list):
+            counts = [len(a) for a in answers if isinstance(a, list) and a]
+            if row.get("filter") is not None:  # before, a list was an answer with its likelihood
+                self.repeats = max([self.repeats, *counts])
+
+
+def _metrics(row: Mapping[str, Any]) -> list[str]:
+    named = row.get("metrics")
+    if isinstance(named, list):
+        return [name for name in named if isinstance(name, str)]
+    return [k for k, v in row.items() if k not in _NO_METRIC and isinstance(v, bool | int | float)]
+
+
+def _rollout(task: TaskId, known: _Scored, results: _Results, source: Source) -> Rollout:
+    scored = any(value is not None for value in known.scores.values())
+    return Rollout(
+        record={**known.record, "task": results.task},
+        name=source.at(known.place),
+        task=task if results.task is None else f"{results.task}/{task}",
+        sample=0,
+        agent=results.model,
+        scores=known.scores,
+        error=None if scored else ("not scored", ""),
+    )
+
+
+def _is_results(keys: frozenset[str]) -> bool:
+    return "results" in keys and bool(keys & {"configs", "n-shot", "group_subtasks"})
+
+
+class _Results:
+    """The file of results that belongs to samples, as far as it is there."""
+
+    def __init__(self, task: str | None, document: Document | None, name: str) -> None:
+        self.task = task
+        self._document = document
+        self._name = name
+        model = None if document is None else document.get("model_name")
+        self.model = model if isinstance(model, str) and model else None
+
+    @classmethod
+    def of(cls, source: Source) -> _Results:
+        """Find the results that were written together with some samples."""
+        named = _name(source.path.name.removesuffix(".gz").removesuffix(".zst"))
+        if named is None:
+            return cls(None, None, "")
+        name = f"results_{named['date']}.json"
+        path = source.path.with_name(name)
+        if not path.is_file():
+            return cls(named["task"], None, name)
+        shown = f"{source.shown.rpartition('/')[0]}/{name}".lstrip("/")
+        found = open_source(RolloutFile(path, shown))
+        return cls(named["task"], Document.of(found, "the results of lm-evaluation-harness"), shown)
+
+    def disagreements(self, documents: Mapping[TaskId, _Scored], source: Source) -> Iterator[str]:
+        repeats = max(d.repeats for d in documents.values())
+        if repeats > 1:
+            yield (
+                f"{source.shown}: each document was answered {repeats} times and scored once, "
+                "which makes it one rollout"
+            )
+        if self._document is None or self.task is None:
+            return
+        config = self._document.object("configs").get(self.task) or {}
+        counted = (self._document.object("n-samples").get(self.task) or {}).get("effective")
+        if counted is not None and counted != len(documents):
+            yield (
+                f"{source.shown}: {self._name} counts {counted} documents, and there are "
+                f"{len(documents)}"
+            )
+        for key, stated in (self._document.object("results").get(self.task) or {}).items():
+            metric, _, name = key.partition(",")
+            theirs = number(stated)
+            if theirs is None or not _is_mean(metric, config):
+                continue
+            column = metric if name in ("", _NO_FILTER) else key
+            values = [number(d.scores.get(column)) for d in documents.values()]
+            found = [value for value in values if value is not None]
+            if found and not agree(fmean(found), theirs):
+                yield (
+                    f"{source.shown}: {self._name} says that {key} is {theirs:.6g}, and the "
+                    f"samples give {fmean(found):.6g}"
+                )
+
+
+def _is_mean(metric: str, config: Mapping[str, Any]) -> bool:
+    for entry in config.get("metric_list") or ():
+        if isinstance(entry, dict) and entry.get("metric") == metric and entry.get("aggregation"):
+            return bool(entry["aggregation"] == "mean")
+    return metric in _MEANS

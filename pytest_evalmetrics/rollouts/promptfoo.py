@@ -1,0 +1,184 @@
+"""Results of promptfoo: ``-o results.json`` and ``-o results.jsonl``."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+from pytest_evalmetrics.rollouts.documents import Document, rows_of
+from pytest_evalmetrics.rollouts.gathering import Gathering, Rollout
+from pytest_evalmetrics.rollouts.values import distinct, lookup, number, slim, usage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from pytest_evalmetrics.rollouts.seam import Chunk, Request
+    from pytest_evalmetrics.rollouts.source import Source
+
+__all__ = ["Promptfoo"]
+
+_WHAT: Final = "the results of promptfoo"
+_ROW: Final = frozenset({"success", "score", "namedScores", "provider"})
+_VERSIONS: Final = (2, 3, 4)
+_ERROR: Final = 2  # of failureReason; 1 is an assertion that does not hold
+_SHOWN: Final = 40  # characters of a test's variables in its name
+_NUMBERED: Final = "testIdx"
+
+
+class Promptfoo:
+    """Reads results: a test is a task, the repeats of it are its samples.
+
+    A test is called by its description, else by its variables; the agent is the provider,
+    with the prompt where there are several. Scores are success, score and the named ones.
+
+    Parameters
+    ----------
+    request
+        What the benchmark wants.
+    """
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+
+    @staticmethod
+    def recognises(source: Source) -> bool:
+        """Take an object with versioned results, and lines that are one result each."""
+        keys = source.keys
+        return (
+            keys >= _ROW
+            or ("results.version" in keys and bool(keys & {"results.prompts", "results.results"}))
+            or {"results.results", "results.stats"} <= keys
+        )
+
+    def read(self, source: Source) -> Iterator[Chunk]:
+        """Read one file.
+
+        Raises
+        ------
+        DataError
+            If the file is broken, of an unknown version, or holds no result.
+        """
+        stats: Mapping[str, Any] = {}
+        if source.keys >= _ROW:
+            named = [(source.at(place), row) for place, row in rows_of(source)]
+        else:
+            results = Document.of(source, _WHAT).object("results")
+            version = results.get("version", _VERSIONS[0])
+            if version not in _VERSIONS:
+                raise source.error(
+                    f"{_WHAT} are of version {version!r}; known are "
+                    f"{', '.join(map(str, _VERSIONS))}",
+                    hint="update pytest-evalmetrics, or write results.jsonl",
+                )
+            stats = results.get("stats") or {}
+            rows = results.get("results")
+            if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+                raise source.error(f"this looks like {_WHAT}, and has no list of results")
+            named = [(f"{source.shown}, result {n}", row) for n, row in enumerate(rows)]
+        if not named:
+            raise source.error("the eval has no result", hint="did the run fail?")
+        gathering = Gathering(self._request, source)
+        for rollout in _rollouts(named, self._request):
+            gathering.add(rollout)
+        gathering.notes += _disagreements(stats, [row for _, row in named], source)
+        yield gathering.chunk()
+
+
+def _rollouts(named: list[tuple[str, dict[str, Any]]], request: Request) -> Iterator[Rollout]:
+    rows = [row for _, row in named]
+    tasks = distinct(list(map(_title, rows)), list(map(_variables, rows)), _short)
+    several = len({_prompt(row) for row in rows}) > 1
+    for (name, row), task in zip(named, tasks, strict=True):
+        failed = _failed(row)
+        scores: dict[str, Any] = {
+            "success": row.get("success"),
+            "score": row.get("score"),
+            **(row.get("namedScores") or {}),
+        }
+        yield Rollout(
+            record=slim(row, request),
+            name=name,
+            task=task,
+            agent=_agent(row, several),
+            scores=dict.fromkeys(scores) if failed else scores,
+            usage=_usage(row),
+            error=("error", str(row.get("error") or "")) if failed else None,
+            started=number(row.get(_NUMBERED)),
+        )
+
+
+def _title(row: Mapping[str, Any]) -> str:
+    described = lookup(row, "testCase.description") or row.get("description")
+    return str(described) if described else _short(_variables(row))
+
+
+def _variables(row: Mapping[str, Any]) -> Any:
+    given = lookup(row, "testCase.vars")
+    return row.get("vars") if given is None else given
+
+
+def _short(variables: Any) -> str:
+    text = json.dumps(variables, ensure_ascii=False, sort_keys=True, default=str)
+    return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
+
+
+def _prompt(row: Mapping[str, Any]) -> str:
+    for path in ("prompt.label", "promptIdx", "prompt.raw"):
+        value = lookup(row, path)
+        if value is not None:
+            return str(value)
+    return ""
+
+
+def _agent(row: Mapping[str, Any], several: bool) -> str | None:
+    provider = row.get("provider")
+    if isinstance(provider, dict):
+        provider = provider.get("label") or provider.get("id")
+    if not isinstance(provider, str):
+        return None
+    return f"{provider}, {_prompt(row)}" if several else provider
+
+
+def _failed(row: Mapping[str, Any]) -> bool:
+    reason = row.get("failureReason")
+    if reason is not None:
+        return bool(reason == _ERROR)
+    # before there were reasons, an assertion that does not hold was an error as well
+    return bool(row.get("error")) and not row.get("gradingResult")
+
+
+def _usage(row: Mapping[str, Any]) -> dict[str, float | None]:
+    tokens = row.get("tokenUsage") or lookup(row, "response.tokenUsage") or {}
+    took = number(row.get("latencyMs"))
+    counted = any(number(tokens.get(key)) for key in ("prompt", "completion", "total"))
+    used = tokens if counted else {}
+    whole = used if not used or used.get("prompt") or used.get("completion") else {}
+    cached = number(used.get("cached"))
+    return usage(
+        latency_s=None if took is None else took / 1000,
+        prompt_tokens=whole.get("prompt"),
+        completion_tokens=whole.get("completion"),
+        cached_tokens=cached,
+        total_tokens=used.get("total"),
+        # what a provider does not tell is written down as 0
+        cost_usd=number(row.get("cost")) or number(lookup(row, "response.cost")),
+    )
+
+
+def _disagreements(
+    stats: Mapping[str, Any], rows: Iterable[Mapping[str, Any]], source: Source
+) -> Iterator[str]:
+    rows = list(rows)
+    failed = [_failed(row) for row in rows]
+    passed = sum(row.get("success") is True for row in rows)
+    ours = {
+        "successes": passed,
+        "failures": len(rows) - sum(failed) - passed,
+        "errors": sum(failed),
+    }
+    if "errors" not in stats:  # of early versions
+        ours["failures"] += ours.pop("errors")
+    for name, count in ours.items():
+        stated = number(stats.get(name))
+        if stated is not None and stated != count:
+            yield f"{source.shown}: its stats count {stated} {name}, and its results give {count}"

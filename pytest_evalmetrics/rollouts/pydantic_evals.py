@@ -1,0 +1,128 @@
+"""Reports of pydantic-evals, as ``EvaluationReportAdapter`` writes them to JSON."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from pytest_evalmetrics.rollouts.documents import Document
+from pytest_evalmetrics.rollouts.gathering import Gathering, Rollout
+from pytest_evalmetrics.rollouts.values import number, slim, usage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from pytest_evalmetrics.rollouts.seam import Chunk, Request
+    from pytest_evalmetrics.rollouts.source import Source
+
+__all__ = ["PydanticEvals"]
+
+_WHAT: Final = "a report of pydantic-evals"
+_CASE: Final = frozenset({"cases.scores", "cases.assertions", "cases.task_duration"})
+_FAILURE: Final = frozenset({"failures.error_message", "failures.error_stacktrace"})
+_USAGE: Final = {  # a case's metrics that have a name of ours
+    "input_tokens": "prompt_tokens",
+    "output_tokens": "completion_tokens",
+    "cache_read_tokens": "cached_tokens",
+    "total_tokens": "total_tokens",
+    "cost": "cost_usd",
+}
+_run = re.compile(r"(?P<name>.*) \[(?P<number>[1-9]\d*)/[1-9]\d*\]", re.DOTALL).fullmatch
+_exception = re.compile(r"\s*([A-Za-z_][\w.]*):").match
+
+
+class PydanticEvals:
+    """Reads a report: a case is a task, its repeated runs are the samples.
+
+    Scores and assertions are scores by their names; labels can be named as fields. A case
+    whose task raised is missing, and so is what an evaluator that raised was to judge.
+
+    Parameters
+    ----------
+    request
+        What the benchmark wants.
+    """
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+
+    @staticmethod
+    def recognises(source: Source) -> bool:
+        """Take an object with cases, and their scores, or with failures."""
+        keys = source.keys
+        named = {"name", "cases"} <= keys
+        return named and (keys >= _CASE or keys >= _FAILURE or {"failures", "analyses"} <= keys)
+
+    def read(self, source: Source) -> Iterator[Chunk]:
+        """Read one file.
+
+        Raises
+        ------
+        DataError
+            If the file is broken, or holds no case.
+        """
+        report = Document.of(source, _WHAT)
+        gathering = Gathering(self._request, source)
+        for kind in ("cases", "failures"):
+            for index, case in enumerate(report.items(kind)):
+                name = f"{source.shown}, {kind}[{index}]"
+                task, sample = _attempt(case, name, source)
+                scores, error = _judged(case) if kind == "cases" else ({}, _raised(case))
+                labels = {n: _value(v) for n, v in (case.get("labels") or {}).items()}
+                gathering.add(
+                    Rollout(
+                        record={**slim(case, self._request), **labels},
+                        name=name,
+                        task=task,
+                        sample=sample,
+                        scores={**scores, **_metrics(case)},
+                        usage=_usage(case),
+                        error=error,
+                        rewards=tuple(scores),
+                    )
+                )
+        if not len(gathering):
+            raise source.error("the report has no case", hint="did the run fail?")
+        yield gathering.chunk()
+
+
+def _attempt(case: Mapping[str, Any], where: str, source: Source) -> tuple[str, int | None]:
+    name, original = case.get("name"), case.get("source_case_name")
+    if not isinstance(name, str):
+        raise source.error(f"{where} has no name", hint="was the report changed since?")
+    if not isinstance(original, str):
+        return name, None
+    run = _run(name)
+    return original, int(run["number"]) - 1 if run and run["name"] == original else None
+
+
+def _judged(case: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, str] | None]:
+    scores: dict[str, Any] = {n: _value(v) for n, v in (case.get("scores") or {}).items()}
+    for name, found in (case.get("assertions") or {}).items():
+        scores[f"assertion.{name}" if name in scores else name] = _value(found)
+    for failure in case.get("evaluator_failures") or ():
+        if isinstance(failure, dict):
+            name = str(failure.get("name") or "an evaluator")
+            said = str(failure.get("error_message") or failure.get("error_type") or "")
+            return {**scores, name: scores.get(name)}, (f"{name} was not judged", said)
+    return scores, None if scores else ("not judged", "no evaluator gave a score")
+
+
+def _raised(case: Mapping[str, Any]) -> tuple[str, str]:
+    said = str(case.get("error_message") or "")
+    kind = _exception(said)
+    return (kind.group(1) if kind else "error"), said
+
+
+def _value(found: Any) -> Any:
+    return found.get("value") if isinstance(found, dict) else found
+
+
+def _metrics(case: Mapping[str, Any]) -> dict[str, Any]:
+    return {n: v for n, v in (case.get("metrics") or {}).items() if n not in _USAGE}
+
+
+def _usage(case: Mapping[str, Any]) -> dict[str, float | None]:
+    metrics = case.get("metrics") or {}
+    named = {ours: number(metrics.get(theirs)) for theirs, ours in _USAGE.items()}
+    return usage(latency_s=number(case.get("task_duration")), **named)

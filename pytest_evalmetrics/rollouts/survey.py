@@ -1,0 +1,160 @@
+"""What recorded rollouts hold, and a benchmark file to start from."""
+
+from __future__ import annotations
+
+import glob
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from pytest_evalmetrics.rollouts import load
+from pytest_evalmetrics.rollouts.builtin import BY_CONTENT
+from pytest_evalmetrics.rollouts.files import RolloutFile
+from pytest_evalmetrics.rollouts.seam import loaders
+from pytest_evalmetrics.rollouts.source import open_source
+from pytest_evalmetrics.rollouts.values import usage
+from pytest_evalmetrics.spec import RolloutsSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from pytest_evalmetrics.data import RolloutTable
+
+__all__ = ["survey"]
+
+_LISTED: Final = 10  # names on a line
+_USAGE: Final = frozenset(
+    usage(
+        latency_s=0,
+        prompt_tokens=0,
+        completion_tokens=0,
+        cached_tokens=0,
+        cost_usd=0,
+    )
+) | {"total_tokens"}
+_is_plain = re.compile(r"[A-Za-z_.][\w./-]*").fullmatch
+
+
+def survey(pattern: str, base: Path) -> str:
+    """Read rollouts, and tell what was recognised, found and missing.
+
+    Parameters
+    ----------
+    pattern
+        A path or a glob, as it would be written into a benchmark file.
+    base
+        The folder that it is relative to.
+
+    Returns
+    -------
+    str
+        Text for people, which ends with a benchmark file.
+
+    Raises
+    ------
+    DataError
+        If they can't be read.
+    """
+    table = load(RolloutsSpec(path=(pattern,)), base, scores=())
+    reward = _reward(table)
+    lines = [
+        *_sources(table, base),
+        *_attempts(table),
+        *_scores(table, reward),
+        *table.notes,
+        "",
+        f"# a benchmark file to start from, such as {_name(pattern)}.bench.yaml",
+        *_benchmark(table, pattern, reward),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _sources(table: RolloutTable, base: Path) -> Iterator[str]:
+    for source in table.sources[:_LISTED]:
+        path = base / source.path
+        kind = next(
+            k for k in BY_CONTENT if k.recognises(open_source(RolloutFile(path, path.name)))
+        )
+        name = next(name for name in loaders.names() if loaders.find(name).target is kind)
+        yield f"{source.path}: {name}, {_many(source.rows, 'rollout')}"
+    if len(table.sources) > _LISTED:
+        yield f"and {len(table.sources) - _LISTED} more files"
+
+
+def _attempts(table: RolloutTable) -> Iterator[str]:
+    for agent, part in table.by_agent():
+        least, most = _samples(part)
+        each = str(least) if least == most else f"{least} to {most}"
+        shown = ", ".join(map(str, part.tasks[:_LISTED]))
+        more = ", ..." if len(part.tasks) > _LISTED else ""
+        yield f"agent {agent}: {_many(len(part.tasks), 'task')} ({shown}{more}), {each} each"
+
+
+def _samples(table: RolloutTable) -> tuple[int, int]:
+    counts = np.diff(table.offsets)
+    return int(counts.min()), int(counts.max())
+
+
+def _scores(table: RolloutTable, reward: str | None) -> Iterator[str]:
+    width = max(map(len, table.scores), default=0)
+    for name, column in table.scores.items():
+        given = column[np.isfinite(column)]
+        missing = len(column) - len(given)
+        said = "nothing but missing values"
+        if len(given):
+            said = f"mean {given.mean():.4g}, from {given.min():.4g} to {given.max():.4g}"
+            said += f", {missing} missing" if missing else ""
+        yield f"  {name:{width}}  {said}{'  <- the reward' if name == reward else ''}"
+
+
+def _reward(table: RolloutTable) -> str | None:
+    names = [name for name in table.scores if name not in _USAGE]
+    return "reward" if "reward" in names else next(iter(names), None)
+
+
+def _benchmark(table: RolloutTable, pattern: str, reward: str | None) -> Iterator[str]:
+    yield "benchmark:"
+    yield f"  name: {_name(pattern)}"
+    yield f"  rollouts: {_text(pattern)}"
+    others = [name for name in table.scores if name not in _USAGE and name != reward]
+    if reward not in (None, "reward"):
+        yield f"  reward: {_text(str(reward))}" + (f"  # or {', '.join(others)}" if others else "")
+    column = table.scores[reward] if reward is not None else np.empty(0)
+    counts = [_samples(part) for _, part in table.by_agent()]
+    least, most = min(a for a, _ in counts), max(b for _, b in counts)
+    if least == most:
+        yield f"  num_samples: {most}"
+    yield f"  metrics: [{', '.join(_metrics(column, least))}]"
+    tasks = {len(part.tasks) for _, part in table.by_agent()}
+    expect = [f"tasks: {tasks.pop()}"] if len(tasks) == 1 else []
+    if np.isnan(column).any():
+        expect.append("missing_reward: error")
+    if expect:
+        yield f"  expect: {{{', '.join(expect)}}}"
+    yield "  baseline: true  # record it with: pytest --snapshot-update"
+
+
+def _metrics(column: NDArray[np.float64], samples: int) -> list[str]:
+    given = column[np.isfinite(column)]
+    if not len(given) or not np.isin(given, (0, 1)).all():
+        return ["mean_reward"]
+    return ["pass@1"] if samples == 1 else ["pass@1", f"pass@{samples}", f"pass^{samples}"]
+
+
+def _name(pattern: str) -> str:
+    names = [part for part in Path(pattern).parts if not glob.has_magic(part)]
+    stem = names[-1].partition(".")[0] if names else ""
+    return re.sub(r"[^A-Za-z0-9_-]+", "-", stem).strip("-") or "benchmark"
+
+
+def _text(text: str) -> str:
+    return text if _is_plain(text) else json.dumps(text)
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count} {what}" + ("" if count == 1 else "s")

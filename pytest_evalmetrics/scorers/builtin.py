@@ -1,0 +1,11 @@
+"""The scorers that come with the package: importing this registers them.
+
+A new one is a file beside this one with its registration, a dataclass in ``spec/scorers.py``,
+a line here, and a test file.
+"""
+
+from __future__ import annotations
+
+from pytest_evalmetrics.scorers import nat, remote
+
+__all__ = ["nat", "remote"]

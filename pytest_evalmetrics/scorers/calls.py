@@ -1,0 +1,127 @@
+"""A row's way to endpoints."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any, Protocol
+
+from pytest_evalmetrics.errors import RowError
+from pytest_evalmetrics.transport import Call, CallError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from pytest_evalmetrics.scorers.protocol import Row
+    from pytest_evalmetrics.transport import Endpoint, Occurrences, Transport
+
+__all__ = ["Calls", "RowCalls"]
+
+
+class Calls(Protocol):
+    """What a scorer calls endpoints with."""
+
+    async def post(
+        self,
+        endpoint: Endpoint,
+        body: Any,
+        *,
+        kind: str,
+        check: Callable[[Any], object] | None = None,
+        versions: Mapping[str, str] | None = None,
+    ) -> Any:
+        """POST a body, and give the parsed JSON of the answer.
+
+        Parameters
+        ----------
+        endpoint
+            Where to, see `Terms.endpoint`.
+        body
+            Anything that JSON can write.
+        kind
+            What asks, and in which version: ``remote/1``. A change of it asks anew.
+        check
+            Looks at an answer and raises a `RowError` where it is none: such an answer is
+            not kept, and asked for again by the next run.
+        versions
+            What else an answer depends on, such as a prompt's version.
+
+        Raises
+        ------
+        RowError, CallError
+            This row failed.
+        EndpointError
+            All would fail.
+        """
+        ...
+
+
+class RowCalls:
+    """The calls of one scorer for one row, told apart from those of all others.
+
+    Parameters
+    ----------
+    transport
+        The run's.
+    row
+        The row.
+    occurrences
+        Counts first calls with the same content, over all rows and scorers of a benchmark.
+    label
+        What usage is counted under.
+    """
+
+    __slots__ = ("_first", "_label", "_occurrences", "_own", "_row", "_transport", "from_journal")
+
+    def __init__(
+        self, transport: Transport, row: Row, occurrences: Occurrences, label: str
+    ) -> None:
+        self._transport = transport
+        self._row = row
+        self._occurrences = occurrences
+        self._label = label
+        self._first: tuple[bytes, int] | None = None
+        self._own: Occurrences | None = None
+        self.from_journal = False
+
+    async def post(
+        self,
+        endpoint: Endpoint,
+        body: Any,
+        *,
+        kind: str,
+        check: Callable[[Any], object] | None = None,
+        versions: Mapping[str, str] | None = None,
+    ) -> Any:
+        """Answer a call, see `Calls`."""
+        told = dict(versions or {})
+        if self._first is not None:  # the later calls of a row are known by its first one
+            payload, count = self._first
+            told["after"] = f"{blake2b(payload, digest_size=20).hexdigest()}/{count}"
+        call = Call(
+            endpoint, body, kind=kind, versions=told, sample=self._row.sample, label=self._label
+        )
+        occurrence = self._count(call)
+        answer = await self._transport.call(
+            call, occurrence=occurrence, check=None if check is None else _as_transport_s(check)
+        )
+        self.from_journal = answer.from_journal
+        return answer.body
+
+    def _count(self, call: Call) -> int:
+        if self._first is not None:
+            if self._own is None:
+                self._own = type(self._occurrences)()
+            return self._own.next(call.payload, call.kind, call.endpoint.url)
+        count = self._occurrences.next(call.payload, call.kind, call.sample, call.endpoint.url)
+        self._first = call.payload or b"", count
+        return count
+
+
+def _as_transport_s(check: Callable[[Any], object]) -> Callable[[Any], None]:
+    def checked(body: Any) -> None:
+        try:
+            check(body)
+        except RowError as error:
+            raise CallError(error.kind, error.message, hint=error.hint) from None
+
+    return checked

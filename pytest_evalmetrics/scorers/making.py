@@ -1,0 +1,171 @@
+"""From what a benchmark file says to scorers that are ready."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pytest_evalmetrics.errors import DataError, EvalMetricsError, RegistryError, RowError
+from pytest_evalmetrics.registry import origin, scorers
+from pytest_evalmetrics.spec import CustomScorerSpec
+from pytest_evalmetrics.transport import CallError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pytest_evalmetrics.scorers.calls import Calls
+    from pytest_evalmetrics.scorers.protocol import Row, Terms
+    from pytest_evalmetrics.spec import ScorerSpec
+
+__all__ = ["BoundScorer", "make_scorers"]
+
+
+@dataclass(frozen=True, slots=True)
+class BoundScorer:
+    """A scorer that is ready to score.
+
+    Attributes
+    ----------
+    type
+        Its type, as it is written.
+    target
+        The scorer.
+    scores
+        What it gives.
+    calls
+        Whether it asks endpoints.
+    """
+
+    type: str
+    target: Any
+    scores: tuple[str, ...]
+    calls: bool
+
+    def score(self, row: Row) -> dict[str, float]:
+        """Score a row without calls.
+
+        Raises
+        ------
+        RowError
+            It can't be scored, or the scorer raised.
+        """
+        try:
+            return self._checked(self.target.score(row))
+        except EvalMetricsError:
+            raise
+        except Exception as error:
+            raise _raised(error) from error
+
+    async def score_with(self, row: Row, calls: Calls) -> dict[str, float]:
+        """Score a row.
+
+        Raises
+        ------
+        RowError
+            It can't be scored, or the scorer raised.
+        EvalMetricsError
+            No row can be.
+        """
+        if not self.calls:
+            return self.score(row)
+        try:
+            return self._checked(await self.target.score(row, calls))
+        except CallError as error:
+            raise RowError(error.kind, error.reason, hint=error.hint) from None
+        except EvalMetricsError:
+            raise
+        except Exception as error:
+            raise _raised(error) from error
+
+    def _checked(self, found: Any) -> dict[str, float]:
+        if not isinstance(found, Mapping):
+            if len(self.scores) != 1:
+                raise RowError(
+                    "no-score", f"the scorer gave {found!r:.60}, expected {', '.join(self.scores)}"
+                )
+            found = {self.scores[0]: found}
+        return {name: _finite(name, found.get(name)) for name in self.scores}
+
+
+def make_scorers(
+    specs: Sequence[ScorerSpec], terms: Terms, line_of: Callable[..., int]
+) -> tuple[BoundScorer, ...]:
+    """Make the scorers of a benchmark.
+
+    Parameters
+    ----------
+    specs
+        What its file says.
+    terms
+        On what terms endpoints are called.
+    line_of
+        ``Benchmark.line_of``.
+
+    Raises
+    ------
+    EvalMetricsError
+        There is no such scorer, it can't be made of its keys, lacks its secret or a package,
+        or gives a score that another one gives; with the line.
+    """
+    made: list[BoundScorer] = []
+    for index, spec in enumerate(specs):
+        try:
+            scorer = _make(spec, terms)
+            taken = {name: i for i, other in enumerate(made) for name in other.scores}
+            for name in scorer.scores:
+                if name in taken:
+                    raise DataError(
+                        f"the score {name!r} is given by scorer {taken[name] + 1} already"
+                    )
+        except EvalMetricsError as error:
+            if error.line is None and error.file is None:
+                error.line = line_of("scorers", index)
+            raise
+        made.append(scorer)
+    return tuple(made)
+
+
+def _make(spec: ScorerSpec, terms: Terms) -> BoundScorer:
+    found = scorers.find(spec.type).target
+    if not isinstance(spec, CustomScorerSpec):
+        target = found(spec, terms)
+    elif inspect.isclass(found) or inspect.isroutine(found):
+        try:
+            target = found(**spec.options)
+        except EvalMetricsError:
+            raise
+        except Exception as error:
+            raise DataError(
+                f"the scorer {spec.type!r} can't be made of its keys: "
+                f"{type(error).__name__}: {error}",
+                hint=f"its keys are the arguments of {origin(found)}",
+            ) from error
+    else:
+        target = found
+    score, names = getattr(target, "score", None), getattr(target, "scores", None)
+    if not callable(score):
+        raise RegistryError(f"the scorer {spec.type!r} has no method score: {origin(target)}")
+    if isinstance(names, str) or not names or not all(isinstance(n, str) and n for n in names):
+        raise RegistryError(
+            f"the scorer {spec.type!r} does not say what it gives: its `scores` is {names!r:.60}",
+            hint='write scores = ("accuracy",) in its class',
+        )
+    return BoundScorer(spec.type, target, tuple(names), inspect.iscoroutinefunction(score))
+
+
+def _raised(error: Exception) -> RowError:
+    name = type(error).__name__
+    return RowError(f"raised-{name}", f"the scorer raised {name}: {error}")
+
+
+def _finite(name: str, value: Any) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise RowError("no-number", f"{name} is {value!r:.60}, expected a finite number")
+    return number

@@ -1,0 +1,39 @@
+"""Reading a score out of a value that an endpoint gave."""
+
+from __future__ import annotations
+
+import json
+import math
+from contextlib import suppress
+from typing import Any
+
+from pytest_evalmetrics.errors import RowError
+
+__all__ = ["as_number", "shown"]
+
+_SHOWN = 160
+
+
+def as_number(value: Any, what: str) -> float:
+    """Read a number: ``0.25``, ``"0.25"`` and ``true`` are some.
+
+    Raises
+    ------
+    RowError
+        It is none, or not finite.
+    """
+    if value is None:
+        raise RowError("no-score", f"{what} is null")
+    number = math.nan
+    if isinstance(value, bool | int | float | str):
+        with suppress(ValueError, OverflowError):
+            number = float(value)
+    if not math.isfinite(number):
+        raise RowError("no-number", f"{what} is {shown(value)}, expected a finite number")
+    return number
+
+
+def shown(value: Any) -> str:
+    """Write a value for a message, cut short."""
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"

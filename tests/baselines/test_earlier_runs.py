@@ -1,0 +1,191 @@
+"""A baseline elsewhere: another run's rollouts, or its report."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from baselines.conftest import Quick
+
+GOOD = [[1.0, 1.0], [1.0, 0.0], [0.0, 0.0], [1.0, 1.0]]
+WORSE = [[1.0, 1.0], [0.0, 0.0], [0.0, 0.0], [0.0, 1.0]]
+COMMON = "metrics: [pass@1]\nexpect: {tasks: '>= 1'}\n"
+KINDS = {
+    "committed": "{rule: exact}",
+    "rollouts": "{rollouts: main/*.jsonl, rule: exact}",
+    "report": "{report: main/report.json, rule: exact}",
+}
+
+
+def main_run(quick: Quick, rewards: Any, kind: str, name: str = "math") -> None:
+    """Leave what a run on the main branch leaves."""
+    if kind == "rollouts":
+        quick.rollouts(rewards, "main/runs.jsonl")
+        return
+    quick.rollouts(rewards)
+    quick.bench(COMMON + ("baseline: {rule: exact}" if kind == "committed" else ""))
+    bench = quick.path / "math.bench.yaml"
+    bench.write_text(bench.read_text().replace("name: math", f"name: {name}"))
+    quick.run("--snapshot-update", "--evalmetrics-output", "main/")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_same_gate_whatever_the_baseline_is(quick: Quick, kind: str) -> None:
+    main_run(quick, GOOD, kind)
+    quick.bench(f"{COMMON}baseline: {KINDS[kind]}")
+    quick.rollouts(GOOD)
+    assert quick.run().ret == 0
+    quick.rollouts(WORSE)
+    quick.run().assert_outcomes(failed=1)
+    evidence = quick.checks()["pass@1"]["evidence"]
+    assert (evidence["baseline"], evidence["current"]) == (0.625, 0.375)
+    assert (evidence["worse"], evidence["better"]) == (2, 0)
+
+
+@pytest.mark.parametrize("kind", ["rollouts", "report"])
+def test_an_update_leaves_another_run_alone(quick: Quick, kind: str) -> None:
+    main_run(quick, GOOD, kind)
+    before = {p: p.read_bytes() for p in (quick.path / "main").iterdir()}
+    quick.rollouts(WORSE)
+    quick.bench(f"{COMMON}baseline: {KINDS[kind]}")
+    quick.run("--snapshot-update").assert_outcomes(failed=1)  # and nothing is accepted
+    assert not (quick.path / "__baselines__").exists()
+    assert {p: p.read_bytes() for p in (quick.path / "main").iterdir()} == before
+    (entry,) = quick.report()["benchmarks"]
+    assert entry["recorded"] == {}
+
+
+def edit(quick: Quick, change: Callable[[Any], object]) -> None:
+    path = quick.path / "main" / "report.json"
+    report = json.loads(path.read_text())
+    change(report)
+    path.write_text(json.dumps(report))
+
+
+BAD: dict[str, tuple[Callable[[Any], object], str]] = {
+    "other name": (
+        lambda report: report["benchmarks"][0].update(name="maths"),
+        "the report holds no benchmark named 'math': did you mean 'maths'? it holds: maths",
+    ),
+    "twice": (
+        lambda report: report["benchmarks"].append(report["benchmarks"][0]),
+        "the report holds several benchmarks named 'math': *",
+    ),
+    "none": (lambda report: report.update(benchmarks=[]), "the report holds no benchmark *none"),
+    "list": (lambda report: report.update(benchmarks={}), "this is no report of an earlier run: *"),
+    "text": (
+        lambda report: report["benchmarks"][0]["agents"][0]["task_scores"]["0"].update(reward="1"),
+        "this is no report of an earlier run: Expected `array`, got `str`*",
+    ),
+    "lengths": (
+        lambda report: report["benchmarks"][0]["agents"][0]["task_scores"]["0"].update(other=[]),
+        "task '0' of agent has scores of different lengths or names",
+    ),
+    "agentless": (
+        lambda report: report["benchmarks"][0].update(agents=[]),
+        "the baseline has no agent 'agent': it has none",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_a_report_that_does_not_hold_it(quick: Quick, kind: str) -> None:
+    change, told = BAD[kind]
+    main_run(quick, GOOD, "report")
+    edit(quick, change)
+    quick.bench(f"{COMMON}baseline: {{report: main/report.json}}")
+    result = quick.run()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines([f"INCONCLUSIVE *{told}"])
+
+
+def test_the_file_says_which_of_two_benchmarks_of_one_name_is_meant(quick: Quick) -> None:
+    main_run(quick, GOOD, "report")
+    edit(
+        quick,
+        lambda report: report["benchmarks"].append(
+            report["benchmarks"][0] | {"file": "other.bench.yaml", "agents": []}
+        ),
+    )
+    quick.bench(f"{COMMON}baseline: {{report: main/report.json}}")
+    assert quick.run().ret == 0
+
+
+def test_an_earlier_run_that_is_not_complete_is_no_baseline(quick: Quick) -> None:
+    quick.rollouts(GOOD[:3])
+    quick.bench("metrics: [pass@1]\nexpect: {tasks: 4}")
+    quick.run("--evalmetrics-output", "main/").assert_outcomes(failed=1)
+    quick.rollouts(GOOD)
+    quick.bench("metrics: [pass@1]\nexpect: {tasks: 4}\nbaseline: {report: main/report.json}")
+    result = quick.run()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        ["INCONCLUSIVE *the earlier run of math is not complete: 1 of 4 tasks *"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "told"),
+    [
+        ("report", "main/report.json: there is no such report to compare with"),
+        ("rollouts", "*main/[*].jsonl*"),
+    ],
+)
+def test_an_earlier_run_that_is_not_there(quick: Quick, kind: str, told: str) -> None:
+    quick.rollouts(GOOD)
+    quick.bench(f"{COMMON}baseline: {KINDS[kind]}\nthresholds: {{pass@1: '>= 0.5'}}")
+    result = quick.run()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines([f"INCONCLUSIVE *{told}", "  -> *"])
+    assert quick.checks()["pass@1"]["verdict"] == "PASS"
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [("{", "this is no report of an earlier run: *"), (None, "*can't be read: Is a directory")],
+)
+def test_a_report_that_is_none(quick: Quick, content: str | None, told: str) -> None:
+    quick.rollouts(GOOD)
+    if content is None:
+        (quick.path / "main" / "report.json").mkdir(parents=True)
+    else:
+        quick.write("main/report.json", content)
+    quick.bench(f"{COMMON}baseline: {KINDS['report']}")
+    result = quick.run()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines([f"INCONCLUSIVE  main/report.json: {told}", "  -> *"])
+
+
+@pytest.mark.parametrize("kind", ["rollouts", "report"])
+def test_paths_are_relative_to_the_benchmark_file_and_agents_are_kept_apart(
+    quick: Quick, kind: str
+) -> None:
+    def rows(rewards: dict[str, list[float]]) -> list[dict[str, Any]]:
+        return [
+            {"_ng_task_index": t, "agent_ref": {"name": agent}, "reward": reward}
+            for agent, found in rewards.items()
+            for t, reward in enumerate(found)
+        ]
+
+    text = "benchmark: {name: math, rollouts: runs.jsonl, metrics: [pass@1], expect: {tasks: 2}"
+    quick.write("sub/math.bench.yaml", f"{text}}}")
+    quick.rows("sub/runs.jsonl", rows({"a": [1.0, 0.0], "b": [1.0, 1.0]}))
+    quick.rows("sub/main/runs.jsonl", rows({"a": [1.0, 0.0], "b": [1.0, 1.0]}))
+    assert quick.run("--evalmetrics-output", "sub/main/").ret == 0
+    quick.write("sub/math.bench.yaml", f"{text}, baseline: {KINDS[kind]}}}")
+    assert quick.run().ret == 0
+    quick.rows("sub/runs.jsonl", rows({"b": [1.0, 0.0], "a": [1.0, 0.0]}))
+    result = quick.run()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["FAIL *b: pass@1 fell from 1 to 0.5*"])
+    quick.rows("sub/runs.jsonl", rows({"a": [1.0, 0.0]}))
+    result = quick.run()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        ["INCONCLUSIVE *this run has no agent 'b'*", "  -> *a run that holds*"]
+    )

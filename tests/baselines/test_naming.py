@@ -1,0 +1,67 @@
+"""A file name for every benchmark, and no two benchmarks with one."""
+
+from __future__ import annotations
+
+from urllib.parse import unquote
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_evalmetrics.baselines.naming import file_name
+
+# whatever comes close to the escapes, to what is dropped, and to devices
+NAMES = st.one_of(
+    st.text(max_size=20),
+    st.text(alphabet="aA%2F5.c /é", max_size=12),
+    st.sampled_from(["con", "CON.x", "nul", "com1", "lpt9.tar.gz", "aux.", "%", "."]),
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("math", "math"),
+        ("mmlu/physics", "mmlu%2Fphysics"),
+        ("mmlu_physics v1.2+x", "mmlu_physics v1.2+x"),
+        ("100%", "100%25"),
+        (".hidden", "%2Ehidden"),
+        ("ends.", "ends%2E"),
+        (".", "%2E"),
+        ("..", "%2E%2E"),
+        ("con", "%63on"),
+        ("Nul.txt", "%4Eul.txt"),
+        ("naïve", "na%C3%AFve"),
+        ("a\\b:c*d?", "a%5Cb%3Ac%2Ad%3F"),
+    ],
+)
+def test_names(name: str, expected: str) -> None:
+    assert file_name(name) == expected
+
+
+@given(NAMES)
+def test_a_name_can_be_read_back_so_that_no_two_share_a_file(name: str) -> None:
+    escaped = file_name(name)
+    if len(escaped) <= 100:  # else its end is a digest
+        assert unquote(escaped) == name
+
+
+@given(st.text(max_size=400))
+def test_what_every_file_system_takes(name: str) -> None:
+    escaped = file_name(name)
+    assert escaped.isascii()
+    assert len(escaped) <= 117
+    assert not set(escaped) & set('<>:"/\\|?*')
+    assert not escaped.startswith(".")
+    assert not escaped.endswith((".", " "))
+    assert escaped.partition(".")[0].lower() not in {"con", "prn", "aux", "nul", "com1", "lpt1"}
+
+
+@given(st.sets(st.text(alphabet="ab/", min_size=95, max_size=130), min_size=2, max_size=5))
+def test_long_names_that_begin_alike_are_told_apart(names: set[str]) -> None:
+    long = {f"{'x' * 60}{name}" for name in names}
+    assert len({file_name(name).casefold() for name in long}) == len(long)
+
+
+def test_half_a_character_is_no_reason_to_fail() -> None:
+    assert file_name("\ud800") == "%ED%A0%80"

@@ -1,0 +1,129 @@
+"""Without syrupy, beside a plugin that conflicts with it, and two benchmarks in one place."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from baselines.conftest import Evals, Quick
+
+UPDATE = "--snapshot-update"
+TWO = """
+defaults: {rollouts: runs.jsonl, expect: {tasks: 2}, metrics: [mean_reward]}
+benchmarks:
+  - {name: kept, baseline: true}
+  - {name: other, baseline: {rollouts: runs.jsonl}}
+  - {name: free, thresholds: {mean_reward: ">= 0.1"}}
+"""
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "1")])
+def test_without_syrupy_only_committed_baselines_can_t_be_had(
+    quick: Quick, workers: tuple[str, ...]
+) -> None:
+    quick.rollouts([[1.0], [0.0]])
+    quick.write("math.bench.yaml", TWO)
+    assert quick.run(UPDATE).ret == 0
+    before = quick.baseline("math.bench/kept.json").read_bytes()
+    result = quick.run("-p", "no:syrupy", *workers)
+    result.assert_outcomes(passed=2, failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "INCONCLUSIVE *baselines are kept through syrupy, which is switched off",
+            "  -> drop `-p no:syrupy`, or set `baseline: false` for this benchmark",
+        ]
+    )
+    assert quick.baseline("math.bench/kept.json").read_bytes() == before
+
+
+SNAPSHOT_PLUGIN = """
+def pytest_addoption(parser):
+    parser.getgroup("snapshot").addoption("--snapshot-update", action="store_true")
+"""
+
+
+def test_a_plugin_with_the_same_option_is_named_at_the_start(quick: Quick) -> None:
+    quick.write("fake_snapshot.py", SNAPSHOT_PLUGIN)
+    # the other plugin comes first, then syrupy is refused: we have to be there before that
+    result = quick.run_apart("-p", "evalmetrics", "-p", "fake_snapshot")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    text = result.stderr.str()
+    assert "two plugins declare the option --snapshot-update" in text
+    assert "`-p no:snapshot`" in text
+    assert "Traceback" not in text
+
+
+def test_the_other_plugin_of_that_option_is_named_where_syrupy_is_switched_off(
+    quick: Quick,
+) -> None:
+    quick.write("fake_snapshot.py", SNAPSHOT_PLUGIN)
+    quick.write(
+        "early.py",
+        """
+import fake_snapshot
+
+def pytest_load_initial_conftests(early_config):
+    early_config.pluginmanager.register(fake_snapshot, "snapshot")
+""",
+    )
+    quick.rollouts([[1.0], [0.0]])
+    quick.write("math.bench.yaml", TWO)
+    result = quick.run_apart("-p", "no:syrupy", "-p", "early")
+    result.assert_outcomes(passed=2, failed=1)
+    result.stdout.fnmatch_lines(["  -> pytest-snapshot has an option --snapshot-update too: *"])
+
+
+def test_two_files_of_one_stem_do_not_share_a_folder(evals: Evals) -> None:
+    twin = evals.write("two.bench.yml", "benchmark: {name: mine, rollouts: runs.jsonl}")
+    for args in ((), (UPDATE,), (UPDATE, "evals/two.bench.yaml")):
+        result = evals.run(*args)
+        result.stdout.fnmatch_lines(
+            ["INCONCLUSIVE *two.bench.yaml and two.bench.yml would keep their baselines in one *"]
+        )
+        assert "two.bench/other.json" not in evals.rewritten()
+    twin.rename(evals.folder / "three.bench.yml")
+    assert evals.run(UPDATE).ret == 0
+    assert "two.bench/other.json" in evals.rewritten()
+
+
+def test_two_names_that_differ_by_case_alone_do_not_share_a_file(quick: Quick) -> None:
+    quick.rollouts([[1.0], [0.0]])
+    text = TWO.replace("other, baseline: {rollouts: runs.jsonl}", "KEPT, baseline: true")
+    quick.write("math.bench.yaml", text)
+    result = quick.run(UPDATE)
+    result.assert_outcomes(passed=1, failed=2)
+    result.stdout.fnmatch_lines(
+        ["INCONCLUSIVE *the benchmarks 'kept' and 'KEPT' would have one baseline *ignore case*"] * 2
+    )
+    assert not (quick.path / "__baselines__").exists()
+    quick.write("math.bench.yaml", text.replace("KEPT, baseline: true", "KEPT"))
+    assert quick.run(UPDATE).ret == 0
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("mmlu/physics", "mmluphysics", "mmlu%2Fphysics"),
+        ("naïve", "nai\u0308ve", "数学", "😀"),
+        ("x" * 300, "x" * 299 + "y"),
+        ("con", "a.", ".a", "a b", "a[1]", "-", "..", '*?"<>|\\'),
+    ],
+)
+def test_every_name_has_a_file_of_its_own(quick: Quick, names: tuple[str, ...]) -> None:
+    quick.rollouts([[1.0], [0.0]])
+    listed = "".join(f"  - {{name: {name!r}}}\n" for name in names).replace("\\\\", "\\")
+    quick.write(
+        "math.bench.yaml",
+        f"{TWO.partition('benchmarks')[0]}benchmarks:\n{listed}".replace(
+            "metrics: [mean_reward]", "metrics: [mean_reward], baseline: true"
+        ),
+    )
+    quick.run(UPDATE).assert_outcomes(passed=len(names))
+    files = sorted((quick.path / "__baselines__" / "math.bench").iterdir())
+    assert len(files) == len(names)
+    assert all(file.name.isascii() for file in files)
+    result = quick.run()
+    result.assert_outcomes(passed=len(names))
+    assert result.ret == 0  # none of them looks like an orphan

@@ -1,0 +1,235 @@
+"""No good baseline is ever deleted, nor rewritten but where its benchmark ran to its end."""
+
+from __future__ import annotations
+
+import json
+import signal
+from typing import TYPE_CHECKING
+
+import pytest
+from baselines.conftest import ALL, BEFORE, MATH, OLD, ONE, OTHER, PHYSICS
+
+if TYPE_CHECKING:
+    from baselines.conftest import Evals
+
+UPDATE = "--snapshot-update"
+
+
+def test_an_update_of_everything_rewrites_everything(evals: Evals) -> None:
+    evals.run(UPDATE).assert_outcomes(passed=4)
+    assert evals.rewritten() == set(ALL)
+
+
+@pytest.mark.parametrize(
+    ("args", "rewritten"),
+    [
+        (("-k", "math and not old"), {MATH}),
+        (("-k", "not math"), {PHYSICS, OTHER}),
+        (("-m", "nightly"), {MATH}),
+        (("-m", "not nightly"), {OLD, PHYSICS, OTHER}),
+        (("--deselect", "evals/one.bench.yaml::math-old"), {MATH, PHYSICS, OTHER}),
+        (("--deselect", "evals/one.bench.yaml::math"), {PHYSICS, OTHER}),  # it is a prefix
+        (("--ignore", "evals/one.bench.yaml"), {OTHER}),
+        (("--ignore-glob", "*two*"), {MATH, OLD, PHYSICS}),
+        (("evals/two.bench.yaml",), {OTHER}),
+        (("evals/one.bench.yaml::math",), {MATH}),
+        (("evals/one.bench.yaml::math", "evals/two.bench.yaml"), {MATH, OTHER}),
+        (("evals", "-k", "physics"), {PHYSICS}),
+    ],
+)
+def test_a_selection_touches_what_it_selects(
+    evals: Evals, args: tuple[str, ...], rewritten: set[str]
+) -> None:
+    orphan = evals.orphan()
+    result = evals.run(UPDATE, *args)
+    result.assert_outcomes(
+        passed=len(rewritten), deselected=result.parseoutcomes().get("deselected", 0)
+    )
+    assert evals.rewritten() == rewritten
+    if args != ("--ignore-glob", "*two*"):  # that runs the whole of its file
+        assert orphan.exists()
+
+
+@pytest.mark.parametrize("dist", ["loadfile", "each"])
+def test_workers_update_what_is_selected(evals: Evals, dist: str) -> None:
+    evals.run(UPDATE, "-n", "2", "--dist", dist, "-k", "math")
+    assert evals.rewritten() == {MATH, OLD}
+
+
+def test_workers_write_what_one_process_writes(evals: Evals) -> None:
+    evals.run(UPDATE, "-n", "2")
+    theirs = evals.baselines()
+    assert evals.rewritten() == set(ALL)
+    assert evals.run(UPDATE).ret == 0
+    assert evals.baselines() == theirs  # to the byte, and the time of the recording is theirs
+
+
+def test_last_failed_touches_what_failed_last(evals: Evals) -> None:
+    run = evals.project.pytester.runpytest_inprocess
+    evals.write(
+        "one.bench.yaml", ONE.replace("name: math-old", "name: math-old, rollouts: no.jsonl")
+    )
+    run().assert_outcomes(passed=3, failed=1)
+    evals.write("one.bench.yaml", ONE)
+    run(UPDATE, "--lf").assert_outcomes(passed=1)
+    assert evals.rewritten() == {OLD}
+
+
+@pytest.mark.parametrize("args", [(), ("-x",), ("-n", "2", "-x")])
+def test_a_benchmark_that_cannot_be_evaluated_keeps_its_baseline(
+    evals: Evals, args: tuple[str, ...]
+) -> None:
+    evals.write("one.bench.yaml", ONE.replace("{name: math,", "{rollouts: no.jsonl, name: math,"))
+    result = evals.run(UPDATE, *args)
+    assert result.ret in (pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERRUPTED)
+    result.stdout.fnmatch_lines(["*no.jsonl*", "*no baseline was recorded*not complete*"])
+    rewritten = evals.rewritten()
+    assert MATH not in rewritten
+    if not args:
+        assert rewritten == {OLD, PHYSICS, OTHER}
+
+
+def test_what_errors_before_it_is_evaluated_keeps_its_baseline(evals: Evals) -> None:
+    evals.write(
+        "conftest.py",
+        """
+def pytest_runtest_setup(item):
+    if item.name == "math":
+        raise RuntimeError("no GPU")
+""",
+    )
+    evals.run(UPDATE).assert_outcomes(passed=3, errors=1)
+    assert evals.rewritten() == {OLD, PHYSICS, OTHER}
+    evals.write("conftest.py", "def pytest_runtest_call(item): raise RuntimeError('no GPU')")
+    evals.run(UPDATE).assert_outcomes(failed=4)
+    assert evals.rewritten() == {OLD, PHYSICS, OTHER}
+
+
+def test_what_is_skipped_or_known_to_fail_keeps_its_baseline(evals: Evals) -> None:
+    text = ONE.replace("{name: math-old", "{name: math-old, skip: true").replace(
+        "{name: mmlu/physics", "{name: mmlu/physics, xfail: weak"
+    )
+    evals.write("one.bench.yaml", text)
+    evals.write(
+        "conftest.py",
+        """
+import pytest
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if item.name == "other":
+            item.add_marker(pytest.mark.xfail(strict=False))
+""",
+    )
+    result = evals.run(UPDATE)
+    result.assert_outcomes(passed=1, skipped=1, xpassed=2)
+    result.stdout.fnmatch_lines(["*what is known to fail (xfail) is not recorded*"])
+    assert evals.rewritten() == {MATH}
+    evals.run(UPDATE, "--runxfail").assert_outcomes(passed=3, skipped=1)
+    assert evals.rewritten() == {MATH, PHYSICS, OTHER}
+
+
+@pytest.mark.parametrize("args", [(), ("-n", "2")])
+def test_a_crash_in_the_middle(evals: Evals, args: tuple[str, ...]) -> None:
+    orphan = evals.orphan("gone.bench/gone.json")
+    evals.write(
+        "conftest.py",
+        """
+import os
+
+def pytest_evalmetrics_benchmark_finished(result):
+    if result.name == "math-old":
+        os._exit(9)
+""",
+    )
+    result = evals.project.run_apart(UPDATE, *args)
+    assert result.ret != 0
+    assert evals.rewritten() >= {MATH, OLD}  # they were complete
+    assert all(json.loads(text) for text in evals.baselines().values())
+    assert orphan.exists() or args  # another worker took over
+
+
+def test_an_interrupt(evals: Evals) -> None:
+    orphan = evals.orphan("gone.bench/gone.json")
+    evals.write(
+        "conftest.py",
+        f"""
+import os
+
+def pytest_runtest_setup(item):
+    if item.name == "mmlu/physics":
+        os.kill(os.getpid(), {int(signal.SIGINT)})
+""",
+    )
+    result = evals.project.run_apart(UPDATE)
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    assert evals.rewritten() == {MATH, OLD}
+    assert orphan.exists()
+
+
+def test_a_broken_benchmark_file_makes_nothing_an_orphan(evals: Evals) -> None:
+    evals.write("one.bench.yaml", "benchmarks: [")
+    result = evals.run(UPDATE)
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    assert evals.rewritten() == set()
+    evals.run(UPDATE, "--continue-on-collection-errors").assert_outcomes(passed=1, errors=1)
+    assert evals.rewritten() == {OTHER}
+
+
+SNAPSHOT_TEST = """
+def test_text(snapshot):
+    assert "hello" == snapshot
+
+def test_more(snapshot):
+    assert "more" == snapshot
+"""
+
+
+def test_other_snapshots_in_the_same_folder(evals: Evals) -> None:
+    evals.write("test_texts.py", SNAPSHOT_TEST)
+    evals.rollouts(BEFORE)
+    evals.run(UPDATE, "-k", "test_texts").assert_outcomes(passed=2, deselected=4)
+    amber = evals.folder / "__snapshots__" / "test_texts.ambr"
+    written = amber.read_bytes()
+    # without our plugin nobody collects the benchmarks, and the snapshots are looked through
+    evals.run("-p", "no:evalmetrics", UPDATE).assert_outcomes(passed=2)
+    assert evals.rewritten() == set()
+    for selection in (("-k", "math"), ("evals/one.bench.yaml",), ()):
+        evals.run(UPDATE, *selection)
+        assert evals.rewritten() == set()
+        assert amber.read_bytes() == written
+    # what is unused among the others is syrupy's to tell, as without us
+    evals.write("test_texts.py", SNAPSHOT_TEST.replace("test_more", "test_other"))
+    result = evals.run()
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["*5 snapshots passed.*1 snapshot unused*"])
+
+
+@pytest.mark.parametrize(
+    ("args", "ret"),
+    [
+        (("--snapshot-update-new-only",), 1),
+        (("--snapshot-no-cleanup", UPDATE), 0),
+        (("--snapshot-disable-unused", UPDATE), 0),
+        (("--snapshot-disable-unused",), 0),
+        (("--snapshot-warn-unused",), 0),
+        (("--snapshot-details",), 1),
+        (("--co",), 0),
+        (("--co", UPDATE), 0),
+        (("-k", "math"), 0),
+    ],
+)
+def test_what_keeps_even_an_orphan(evals: Evals, args: tuple[str, ...], ret: int) -> None:
+    orphan = evals.orphan()
+    assert evals.run(*args).ret == ret
+    assert orphan.exists()
+    updated = set(ALL) if UPDATE in args and "--co" not in args else set()
+    assert evals.rewritten() == updated
+
+
+def test_only_new_ones_are_recorded_where_that_is_asked(evals: Evals) -> None:
+    (evals.folder / "__baselines__" / PHYSICS).unlink()
+    result = evals.run("--snapshot-update-new-only")
+    result.assert_outcomes(passed=4)
+    result.stdout.fnmatch_lines(["*recorded evals/__baselines__/one.bench/mmlu%2Fphysics.json"])
+    assert evals.rewritten() == {PHYSICS}  # anew, from other rollouts

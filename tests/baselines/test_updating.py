@@ -1,0 +1,219 @@
+"""What an update records, what it says, and when it is refused."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from baselines.conftest import Quick
+
+UPDATE = "--snapshot-update"
+GOOD = [[1.0, 1.0], [1.0, 0.0], [0.0, 0.0], [1.0, 1.0]]
+WORSE = [[1.0, 0.0], [1.0, 0.0], [0.0, 0.0], [1.0, 1.0]]
+BASELINE = "metrics: [pass@1]\nexpect: {tasks: 4}\nbaseline: true"
+
+
+@pytest.fixture
+def recorded(quick: Quick) -> Quick:
+    quick.rollouts(GOOD)
+    quick.bench(BASELINE)
+    result = quick.run(UPDATE)
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(
+        ["    recorded __baselines__/math.bench/math.json", "        pass@1 0.6250 (new)"]
+    )
+    return quick
+
+
+def test_the_file_is_made_for_reading(recorded: Quick) -> None:
+    lines = recorded.baseline().read_text(encoding="utf-8").splitlines()
+    # Student's t with 3 degrees of freedom: 0.625 -+ 3.18245 * sqrt(11 / 48 / 4); a rate ends at 1
+    shown = '"tasks": 4, "rollouts": 8, "interval":'
+    assert lines[:12] == [
+        "{",
+        '  "schema_version": 1,',
+        '  "benchmark": "math",',
+        '  "agents": {',
+        '    "agent": {',
+        '      "key_metrics": {',
+        f'        "pass@1": {{"value": 0.625, {shown} [0, 1]}},',
+        f'        "mean/reward": {{"value": 0.625, {shown} [-0.13674, 1.38674]}}',
+        "      },",
+        '      "tasks": {',
+        '        "0": {"reward": [1, 1]},',
+        '        "1": {"reward": [1, 0]},',
+    ]
+    provenance = json.loads("\n".join(lines))["provenance"]
+    assert (provenance["tasks"], provenance["rollouts"]) == (4, 8)
+    assert provenance["files"] == [
+        {"path": "runs.jsonl", "rows": 8, "size": (recorded.path / "runs.jsonl").stat().st_size}
+    ]
+
+
+def test_an_unchanged_run_leaves_the_file_alone(recorded: Quick) -> None:
+    before = recorded.baseline().read_bytes(), recorded.baseline().stat().st_mtime_ns
+    result = recorded.run(UPDATE)
+    result.stdout.fnmatch_lines(["    unchanged __baselines__/math.bench/math.json"])
+    assert (recorded.baseline().read_bytes(), recorded.baseline().stat().st_mtime_ns) == before
+    result.stdout.fnmatch_lines(["1 snapshot passed."])
+
+
+def test_a_change_is_told_old_to_new(recorded: Quick) -> None:
+    recorded.rollouts(WORSE)
+    result = recorded.run(UPDATE)
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(
+        [
+            "    recorded __baselines__/math.bench/math.json",
+            "        pass@1 0.6250 -> 0.5000",
+            "        mean/reward 0.6250 -> 0.5000",
+            "1 snapshot updated.",
+        ]
+    )
+    (entry,) = recorded.report()["benchmarks"]
+    assert entry["recorded"] == {
+        "file": "__baselines__/math.bench/math.json",
+        "written": True,
+        "metrics": {"pass@1": [0.625, 0.5], "mean/reward": [0.625, 0.5]},
+    }
+    assert recorded.run().ret == 0
+    assert "baselines: 1 unchanged" in recorded.run(UPDATE, "-q").stdout.str()
+
+
+def test_what_stays_within_tolerance_is_recorded_too(recorded: Quick) -> None:
+    recorded.rollouts([[0.99, 1.0], *GOOD[1:]])
+    assert recorded.run().ret == 0
+    result = recorded.run(UPDATE)
+    result.stdout.fnmatch_lines(["*pass@1 0.6250 -> 0.5000", "*mean/reward 0.6250 -> 0.6238"])
+    assert json.loads(recorded.baseline().read_text())["agents"]["agent"]["tasks"]["0"] == {
+        "reward": [0.99, 1]
+    }
+
+
+def test_metrics_that_stay_are_told_shortly_and_those_that_are_gone_too(recorded: Quick) -> None:
+    recorded.bench(BASELINE.replace("[pass@1]", "[pass^2, pass@1]"))
+    recorded.run(UPDATE).stdout.fnmatch_lines(
+        ["        pass^2 0.5000 (new)", "        as before: pass@1, mean/reward"]
+    )
+    recorded.bench(BASELINE)
+    recorded.run(UPDATE).stdout.fnmatch_lines(
+        ["        pass^2 0.5000 -> no longer recorded", "        as before: *"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("rewards", "told"),
+    [
+        (GOOD[:3], "*not complete: 1 of 4 tasks * missing: 3 were found*"),
+        ([*GOOD[:3], [1.0]], "*not complete: *1 of 4 tasks *"),
+        ([*GOOD[:3], [1.0, None]], "*not complete: one rollout has no finite reward*"),
+    ],
+)
+def test_an_incomplete_run_is_not_recorded(
+    recorded: Quick, rewards: Sequence[Sequence[Any]], told: str
+) -> None:
+    before = recorded.baseline().read_bytes()
+    recorded.rollouts(rewards)
+    for _ in range(2):
+        result = recorded.run(UPDATE)
+        result.assert_outcomes(failed=1)
+        result.stdout.fnmatch_lines(["INCONCLUSIVE *no baseline was recorded*", "  -> complete*"])
+        result.stdout.fnmatch_lines([told])
+        (entry,) = recorded.report()["benchmarks"]
+        assert entry["recorded"] == {}
+        if recorded.baseline().exists():
+            assert recorded.baseline().read_bytes() == before
+            recorded.baseline().unlink()  # nor is it as the first one
+    assert not recorded.baseline().exists()
+
+
+def test_a_threshold_that_does_not_hold_fails_and_the_baseline_is_recorded(quick: Quick) -> None:
+    # a baseline says what is, a threshold what has to be
+    quick.rollouts(GOOD)
+    quick.bench(f'{BASELINE}\nthresholds: {{pass@1: ">= 0.9"}}')
+    result = quick.run(UPDATE)
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*pass@1 is 0.625, below 0.9*", "    recorded *math.json"])
+    result = quick.run()
+    result.stdout.fnmatch_lines(["1 snapshot passed."])
+    assert {c["verdict"] for c in quick.report()["benchmarks"][0]["checks"]} == {"PASS", "FAIL"}
+
+
+def test_the_bytes_do_not_depend_on_the_order_of_rows_scores_and_agents(quick: Quick) -> None:
+    rows = [
+        {
+            "_ng_task_index": task,
+            "_ng_rollout_index": sample,
+            "agent_ref": {"name": agent},
+            "reward": float((task + sample) % 2),
+            **({"speed": 0.1 * task, "accuracy": 0.5} if task else {"accuracy": 0.25, "speed": 1}),
+        }
+        for agent in ("b", "a")
+        for task in range(12)
+        for sample in range(2)
+    ]
+    quick.bench("metrics: [mean_reward, mean_reward/speed]\nexpect: {tasks: 12}\nbaseline: true")
+    texts = []
+    for order in (rows, rows[::-1], rows[7:] + rows[:7]):
+        quick.rows("runs.jsonl", order)
+        assert quick.run(UPDATE).ret == 0
+        texts.append(quick.baseline().read_bytes())
+    assert texts[0] == texts[1] == texts[2]
+    doc = json.loads(texts[0])
+    assert list(doc["agents"]) == ["a", "b"]
+    assert list(doc["agents"]["a"]["key_metrics"]) == [
+        "mean_reward",
+        "mean_reward/speed",
+        "mean/accuracy",
+        "mean/reward",
+        "mean/speed",
+    ]
+    assert list(doc["agents"]["a"]["tasks"]) == [str(task) for task in range(12)]
+    assert doc["agents"]["a"]["tasks"]["1"] == {"reward": [1, 0], "speed": [0.1, 0.1]}
+
+
+def test_a_full_disk_leaves_the_old_one(recorded: Quick) -> None:
+    before = recorded.baseline().read_bytes()
+    recorded.rollouts(WORSE)
+    recorded.write(
+        "conftest.py",
+        """
+import resource, signal
+import pytest
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):  # a file may hold 100 bytes, then the disk is full
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
+    try:
+        return (yield)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+""",
+    )
+    result = recorded.run_apart(UPDATE, "--capture=sys")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "INCONCLUSIVE *math.json: this baseline can't be written: File too large",
+            "  -> *as it was",
+        ]
+    )
+    assert recorded.baseline().read_bytes() == before
+    assert [p.name for p in recorded.baseline().parent.iterdir()] == ["math.json"]
+
+
+def test_a_file_where_the_folder_should_be(quick: Quick) -> None:
+    quick.rollouts(GOOD)
+    quick.bench(BASELINE)
+    quick.write("__baselines__", "not a folder")
+    for args in ((), (UPDATE,)):
+        result = quick.run(*args)
+        result.assert_outcomes(failed=1)
+        result.stdout.fnmatch_lines(["INCONCLUSIVE *__baselines__/math.bench/math.json*"])

@@ -1,0 +1,38 @@
+"""JSONPath, RFC 9535."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pytest_evalmetrics.expressions.json_paths import JsonPath
+
+ANSWER = {"result": {"score": 0.5, "none": None, "list": [{"k": "a", "v": 1}, {"k": "b", "v": 2}]}}
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("$.result.score", (True, 0.5)),
+        ("$['result']['score']", (True, 0.5)),  # the same, not by the short way
+        ("$.result.none", (True, None)),
+        ("$['result']['none']", (True, None)),
+        ("$.result.list[1].v", (True, 2)),
+        ("$.result.list[-1].v", (True, 2)),
+        ("$.result.list[?@.k == 'b'].v", (True, 2)),
+        ("$..v", (True, 1)),
+        ("$.result.nope", (False, None)),
+        ("$['result']['nope']", (False, None)),
+        ("$.result.score.deeper", (False, None)),
+        ("$.result.list.v", (False, None)),
+    ],
+)
+def test_the_first_match(query: str, found: tuple[bool, Any]) -> None:
+    assert JsonPath(query).first(ANSWER) == found
+
+
+@pytest.mark.parametrize("query", ["result.score", "$.a[", "", "$.a b", "$.*.%", "$[?@.a ==]"])
+def test_what_is_no_query(query: str) -> None:
+    with pytest.raises(ValueError, match="is no JSONPath"):
+        JsonPath(query)

@@ -1,0 +1,98 @@
+"""Templates in JSON-like values."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_evalmetrics.errors import RowError
+from pytest_evalmetrics.expressions.templates import compile_value, faults_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ITEM = {"want": 1, "lst": [1, 2], "d": {"a": 1}, "values": 5, "text": "7", "_ng_task_index": 3}
+
+
+def render(value: Any, item: dict[str, Any] | None = None) -> Any:
+    item = ITEM if item is None else item
+    return compile_value(value)({**item, "item": item, "sample": {}})
+
+
+def test_the_cases_of_the_nemo_sdk(acceptance: Path) -> None:
+    cases = json.loads((acceptance / "nemo_sdk" / "cases.json").read_text(encoding="utf-8"))
+    assert len(cases["template"]) > 10
+    for case in cases["template"]:
+        if "error" not in case:
+            found = render(case["template"], cases["template_context"])
+            assert found == case["value"], case
+            assert type(found) is type(case["value"]), case
+            continue
+        if list(faults_of(case["template"])):  # found before anything runs
+            continue
+        with pytest.raises(RowError) as raised:
+            render(case["template"], cases["template_context"])
+        assert case["message"] in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("template", "value"),
+    [
+        ("plain { text", "plain { text"),
+        ("{{ item.text }}", "7"),  # text stays text, also where it looks like a number
+        ("{{- item.lst -}}", [1, 2]),
+        ("{{ item.lst | map('string') }}", ["1", "2"]),
+        ("{{ item.lst }}\n", [1, 2]),  # a YAML block ends with a line feed
+        (" {{ item.want }}", " 1"),
+        ("{% if item.want %}yes{% endif %}", "yes"),
+        ("[INST] {{ item.text }} [/INST]", "[INST] 7 [/INST]"),
+        ('{"a": {{ item.lst | tojson }}}', {"a": [1, 2]}),
+        ("{{ item.values }}", 5),  # a column, not the method of a dict
+        ("{{ item._ng_task_index }}", 3),
+        ("{{ range(2) | list }}", [0, 1]),
+        ("{{ '<b>' | escape }}", "&lt;b&gt;"),
+        ({"k": ["{{ want }}", None, {"x": "{{ item }}"}]}, {"k": [1, None, {"x": ITEM}]}),
+        (5, 5),
+    ],
+)
+def test_what_a_template_becomes(template: Any, value: Any) -> None:
+    found = render(template)
+    assert found == value
+    assert type(found) is type(value)
+
+
+@pytest.mark.parametrize(
+    ("template", "said"),
+    [
+        ("{{ item.wnt }}", "no attribute 'wnt'; did you mean 'want'?"),
+        ("x {{ item.nope.deeper }}", "no attribute 'nope'"),
+        ("{{ item.keys }}", "a method, not a value"),
+        ("x {{ item.keys }}", "a method, not a value"),
+        ("{{ item.want / 0 }}", "division by zero"),
+        ("{{ item.lst.append(3) }}", "append"),
+        ("{{ range(999999999) | list }}", "Range too big"),
+    ],
+)
+def test_what_a_row_cant_fill_in(template: str, said: str) -> None:
+    with pytest.raises(RowError) as raised:
+        render(template)
+    assert raised.value.kind == "template"
+    assert said in str(raised.value)
+
+
+def test_a_template_changes_no_row() -> None:
+    item = {"lst": [1]}
+    with pytest.raises(RowError):
+        render("{{ item.lst.append(2) }}", item)
+    assert item == {"lst": [1]}
+
+
+def test_faults_are_found_with_their_places() -> None:
+    value = {"a": ["{{ item.x }}", "{{ item. }}"], "b": {"c": "{% for %}"}, "d": "{{ ''.__class__ }}"}
+    faults = dict(faults_of(value))
+    assert list(faults) == [("a", 1), ("b", "c"), ("d",)]
+    assert all("no good" in message for message in faults.values())
+    with pytest.raises(ValueError, match="no good"):
+        compile_value(value)

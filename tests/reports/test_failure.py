@@ -1,0 +1,70 @@
+"""The text of a failure, and the line of it that summaries show."""
+
+from __future__ import annotations
+
+from pytest_evalmetrics.reports import FailureText, failure_text
+from pytest_evalmetrics.results import BenchmarkResult, Check, Verdict
+
+
+def result(*checks):
+    return BenchmarkResult(
+        id="b/m.bench.yaml::m",
+        name="m",
+        description="",
+        file="b/m.bench.yaml",
+        line=1,
+        agents=(),
+        checks=checks,
+        notes=("something",),
+    )
+
+
+def test_the_text_holds_the_table_the_reason_the_place_and_the_way_out():
+    text = failure_text(
+        result(
+            Check("expect", "tasks", Verdict.PASS, value=4, bound="== 4"),
+            Check(
+                "threshold",
+                "pass@1",
+                Verdict.FAIL,
+                value=0.5,
+                bound=">= 0.7",
+                reason="pass@1 is 0.5, below 0.7",
+                hint="mend it",
+                line=7,
+            ),
+        )
+    )
+    assert text.splitlines() == [
+        "m failed",
+        "",
+        "verdict  metric  value   expected",
+        "PASS     tasks   4       == 4",
+        "FAIL     pass@1  0.5000  >= 0.7",
+        "",
+        "FAIL  b/m.bench.yaml:7: pass@1 is 0.5, below 0.7",
+        "  -> mend it",
+        "",
+        "note: something",
+    ]
+    assert FailureText(text).reprcrash.message == "pass@1 is 0.5, below 0.7"
+
+
+def test_what_could_not_be_judged_says_so_in_the_summary():
+    text = failure_text(result(Check("data", "x", Verdict.INCONCLUSIVE, reason="no file")))
+    assert FailureText(text).reprcrash.message == "INCONCLUSIVE: no file"
+
+
+def test_a_hint_that_serves_several_checks_is_said_once():
+    checks = [
+        Check("threshold", n, Verdict.FAIL, value=0, bound="x", reason=f"{n} fell", hint="mend it")
+        for n in ("a", "b")
+    ]
+    assert failure_text(result(*checks)).count("mend it") == 1
+
+
+def test_a_row_of_the_table_is_never_taken_for_the_reason():
+    check = Check("threshold", "m", Verdict.INCONCLUSIVE, value=1, bound=">= 2", reason="no end")
+    text = failure_text(result(check))
+    assert "INCONCLUSIVE  m       1      >= 2" in text
+    assert FailureText(text).reprcrash.message == "INCONCLUSIVE: no end"

@@ -1,0 +1,37 @@
+"""How numbers are written."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_evalmetrics.gates.thresholds import distinct
+from pytest_evalmetrics.reports.numbers import number, table
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0, "0"),
+        (1.0, "1"),
+        (2000.0, "2000"),
+        (0.61234, "0.6123"),
+        (-0.06875, "-0.0688"),
+        (1234.5678, "1234.57"),
+        (0.000012345, "1.2345e-05"),
+        (None, ""),
+    ],
+)
+def test_numbers(value, text):
+    assert number(value) == text
+
+
+def test_a_column_without_content_is_left_out():
+    assert table(("a", "b", "c"), [("1", "", "x"), ("22", "", "")]) == ["a   c", "1   x", "22"]
+
+
+@given(st.floats(-1e6, 1e6), st.floats(-1e6, 1e6))
+def test_a_value_is_never_written_as_the_bound_that_it_misses(value, bound):
+    if value != bound:
+        assert float(distinct(value, bound)) != bound or repr(value) == distinct(value, bound)

@@ -1,0 +1,160 @@
+"""Parquet, Arrow and Feather files."""
+
+from __future__ import annotations
+
+import gzip
+import sys
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from pytest_evalmetrics.rollouts.arrow import Parquet
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rollouts.conftest import Folder
+
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+feather = pytest.importorskip("pyarrow.feather")
+
+ROWS = [
+    {
+        "_ng_task_index": task,
+        "_ng_rollout_index": sample,
+        "agent_ref": {"name": "coder"},
+        "reward": reward,
+        "passed": reward == 1,
+        "turns": 3,
+        "_hidden": 7,
+        "text": "a long answer",
+        "tags": ["x"],
+        "result": {"f1": 0.25},
+        "response": {"usage": {"input_tokens": 10, "output_tokens": None}},
+        "difficulty": "hard",
+    }
+    for task, sample, reward in [(1, 0, 1.0), (1, 1, None), (0, 0, float("nan")), (0, 1, 0.5)]
+]
+
+
+def write(folder: Folder, kind: str, rows: list[dict[str, Any]] = ROWS) -> str:
+    table = pa.Table.from_pylist(rows)
+    path = folder.path / f"runs.{kind}"
+    if kind == "parquet":
+        pq.write_table(table, path, row_group_size=2)
+    else:
+        feather.write_feather(table, path, compression="zstd", chunksize=2)
+    return path.name
+
+
+@pytest.mark.parametrize("kind", ["parquet", "feather"])
+def test_columns(folder: Folder, kind: str) -> None:
+    name = write(folder, kind)
+    table = folder.load(name, scores=["reward"], categories=["difficulty"])
+    assert (table.tasks, table.agents) == ((0, 1), ("coder",))
+    assert table.sample.tolist() == [0, 1, 0, 1]
+    assert set(table.scores) == {"reward", "passed", "turns", "input_tokens"}
+    np.testing.assert_equal(table.scores["reward"], [np.nan, 0.5, 1, np.nan])
+    assert table.scores["passed"].tolist() == [0, 0, 1, 0]
+    assert table.scores["input_tokens"].tolist() == [10] * 4
+    assert table.integers == {"passed", "turns", "input_tokens"}
+    assert table.categories["difficulty"].labels == ("hard",)
+    assert table.notes == (f"reward: 1 value is NaN and counts as missing ({name}:3)",)
+
+
+@pytest.mark.parametrize("kind", ["parquet", "feather"])
+def test_what_is_asked_for_inside_of_a_struct(folder: Folder, kind: str) -> None:
+    fields = {"reward": "result.f1", "task": "text", "sample": "_ng_rollout_index"}
+    rows = [ROWS[0], ROWS[1]]
+    table = folder.load(write(folder, kind, rows), scores=["reward"], fields=fields)
+    assert table.tasks == ("a long answer",)
+    assert table.scores["reward"].tolist() == [0.25, 0.25]
+
+
+def test_the_same_table_as_of_json_lines(folder: Folder) -> None:
+    folder.rows(ROWS)
+    ours, theirs = folder.load(write(folder, "parquet")), folder.load("runs.jsonl")
+    np.testing.assert_equal(dict(ours.scores), dict(theirs.scores))
+    assert (ours.integers, ours.notes) == (
+        theirs.integers,
+        tuple(note.replace("jsonl", "parquet") for note in theirs.notes),
+    )
+
+
+def test_columns_that_are_not_needed_are_not_read(folder: Folder) -> None:
+    name = write(folder, "parquet")
+    whole = bytearray((folder.path / name).read_bytes())
+    for group in range(2):
+        columns = pq.ParquetFile(folder.path / name).metadata.row_group(group)
+        for index in range(columns.num_columns):
+            column = columns.column(index)
+            if column.path_in_schema in ("text", "tags.list.element"):
+                start = column.dictionary_page_offset or column.data_page_offset
+                whole[start : start + column.total_compressed_size] = bytes(
+                    column.total_compressed_size
+                )
+    folder.write(bytes(whole), name)
+    assert len(folder.load(name, scores=["reward"])) == 4
+    assert "can't be read" in folder.refused(name, categories=["text"]).message
+
+
+def test_a_compressed_one(folder: Folder) -> None:
+    name = write(folder, "parquet")
+    folder.write(gzip.compress((folder.path / name).read_bytes()), "runs.parquet.gz")
+    assert len(folder.load("runs.parquet.gz", scores=["reward"])) == 4
+
+
+@pytest.mark.parametrize("kind", ["parquet", "feather"])
+def test_a_truncated_file(folder: Folder, kind: str) -> None:
+    name = write(folder, kind)
+    folder.write((folder.path / name).read_bytes()[:-200], name)
+    refused = folder.refused(name, scores=["reward"])
+    assert refused.file == name
+    assert "it can't be read" in refused.message
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "message"),
+    [
+        ({"reward": "high"}, {}, "the score 'reward' is 'high'; expected a number"),
+        ({"_ng_task_index": None}, {}, "the task id is empty"),
+        ({"_ng_rollout_index": -1}, {}, "the sample index is -1"),
+        ({}, {"fields": {"task": "problem"}}, "there is no 'problem'"),
+    ],
+)
+def test_what_is_refused(
+    folder: Folder, change: dict[str, Any], options: dict[str, Any], message: str
+) -> None:
+    name = write(folder, "parquet", [{**ROWS[0], **change}])
+    assert message in folder.refused(name, scores=["reward"], **options).message
+
+
+def test_an_empty_file(folder: Folder) -> None:
+    schema = pa.schema([("_ng_task_index", pa.int64()), ("reward", pa.float64())])
+    pq.write_table(schema.empty_table(), folder.path / "runs.parquet")
+    assert "holds no row" in folder.refused("runs.parquet").message
+
+
+def test_without_pyarrow_it_says_what_to_install(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = write(folder, "parquet")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    refused = folder.refused(name)
+    assert 'pip install "pytest-evalmetrics[parquet]"' in str(refused.hint)
+
+
+def test_decimals_and_large_numbers(folder: Folder, tmp_path: Path) -> None:
+    from decimal import Decimal  # noqa: PLC0415 - only here
+
+    columns = {
+        "_ng_task_index": [0],
+        "reward": pa.array([Decimal("0.25")]),
+        "large": pa.array([2**63 + 1], pa.uint64()),
+    }
+    pq.write_table(pa.table(columns), tmp_path / "runs.parquet")
+    scores = folder.load("runs.parquet", scores=["reward"]).scores
+    assert (scores["reward"].tolist(), scores["large"].tolist()) == ([0.25], [float(2**63)])
+    assert Parquet.magic == b"PAR1"

@@ -1,0 +1,105 @@
+"""Test runs of deepeval."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+if TYPE_CHECKING:
+    from rollouts.conftest import Folder
+
+
+def metric(name: str, score: float | None, **more: Any) -> dict[str, Any]:
+    return {"name": name, "score": score, "success": score is not None and score >= 0.5, **more}
+
+
+def case(name: str, *metrics: dict[str, Any], **more: Any) -> dict[str, Any]:
+    success = all(m["success"] for m in metrics)
+    return {"name": name, "input": "?", "success": success, "metricsData": list(metrics), **more}
+
+
+def write(folder: Folder, *cases: dict[str, Any], **more: Any) -> None:
+    folder.write(json.dumps({"testCases": cases, "metricsScores": [], **more}), "run.json")
+
+
+def test_what_the_tool_wrote(real: Folder) -> None:
+    path = "formats/deepeval/test_run_sample.json"
+    whole = json.loads((real.path / path).read_text())
+    table = real.load(path, scores=["success"])
+    assert table.tasks == ("sample_test_case",)
+    assert table.scores["success"].sum() == whole["testPassed"] == 0
+    assert table.scores["Answer Relevancy"].tolist() == whole["metricsScores"][0]["scores"]
+    assert table.scores["Faithfulness"].tolist() == [0.45]  # the case's, not its spans'
+    assert table.notes == ()
+    assert (
+        "success, Answer Relevancy, Faithfulness" in real.refused(path, scores=["reward"]).message
+    )
+
+
+def test_usage(folder: Folder) -> None:
+    taken = {"tokenCost": 0.5, "completionTime": 2.5, "inputTokenCount": 7, "outputTokenCount": 3}
+    write(folder, case("a", metric("m", 1.0), **taken), hyperparameters={"model": "gpt"})
+    table = folder.load("run.json", scores=["m"])
+    columns = ("cost_usd", "latency_s", "prompt_tokens", "completion_tokens")
+    assert [table.scores[c].tolist() for c in columns] == [[0.5], [2.5], [7], [3]]
+    assert table.agents == ("gpt",)
+
+
+def test_what_was_not_judged_is_missing_and_no_failure(folder: Folder) -> None:
+    broken = metric("m", None, error="rate limit")
+    write(
+        folder,
+        case("a", broken),
+        case("b", broken, metric("n", 1.0)),
+        case("c", broken, metric("n", 0.0)),
+        case("d", {**broken, "flaky": True}, metric("n", 1.0), success=True),
+        {"name": "e", "input": "?", "success": None, "metricsData": None},
+    )
+    table = folder.load("run.json", scores=["success"])
+    np.testing.assert_equal(table.scores["success"], [np.nan, np.nan, 0, 1, np.nan])
+    np.testing.assert_equal(table.scores["n"], [np.nan, 1, 0, 1, np.nan])
+    assert np.isnan(table.scores["m"]).all()
+    missing, graded, none = table.notes
+    assert missing.startswith("m was not judged: 1 rollout without a score, which is missing")
+    assert missing.endswith("run.json, testCases[0]: rate limit)")
+    assert graded.startswith("m was not judged: 3 rollouts graded all the same")
+    assert none.startswith("not judged: 1 rollout")
+
+
+def test_cases_of_one_name_and_input_are_samples(folder: Folder) -> None:
+    one, two = case("a", metric("m", 1.0)), case("a", metric("m", 0.0))
+    write(folder, one, two, case("b", metric("m", 1.0)))
+    table = folder.load("run.json", scores=["m"])
+    assert (table.tasks, table.sample.tolist()) == (("a", "b"), [0, 1, 0])
+    write(folder, one, {**two, "input": "another question"})
+    assert folder.load("run.json", scores=["m"]).tasks == ("a [?]", "a [another question]")
+
+
+def test_conversations_are_cases(folder: Folder) -> None:
+    talk = case("talk", metric("m", 0.75), scenario="a refund")
+    write(folder, case("a", metric("m", 1.0)), conversationalTestCases=[talk])
+    assert folder.load("run.json", scores=["m"]).scores["m"].tolist() == [1, 0.75]
+
+
+def test_its_own_counts_are_compared(folder: Folder) -> None:
+    write(folder, case("a", metric("m", 1.0)), testPassed=2, testFailed=0)
+    (note,) = folder.load("run.json", scores=["m"]).notes
+    assert "testPassed is 2, and the test cases give 1" in note
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ('{"testCases": [{"metricsData": [], "na', "ends in the middle of it"),
+        ('{"testCases": [], "testPassed": 0}', "has no test case"),
+        ('{"testCases": {}, "testPassed": 0}', "expected a list"),
+    ],
+)
+def test_broken_files(folder: Folder, content: str, message: str) -> None:
+    folder.write(content, "run.json")
+    refused = folder.refused("run.json")
+    assert refused.file == "run.json"
+    assert message in refused.message

@@ -1,0 +1,130 @@
+"""Paths and globs to files."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_evalmetrics.errors import DataError
+from pytest_evalmetrics.rollouts.files import find_files
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+@pytest.fixture
+def base(tmp_path: Path) -> Path:
+    for name in (
+        "b.jsonl",
+        "a.jsonl",
+        "runs/2.jsonl",
+        "runs/10.jsonl",
+        "runs/deep/x.jsonl",
+        "n.txt",
+    ):
+        path = tmp_path / "bench" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("{}")
+    (tmp_path / "other.jsonl").write_text("{}")
+    return tmp_path / "bench"
+
+
+def shown(base: Path, *patterns: str) -> list[str]:
+    return [file.shown for file in find_files(patterns, base)]
+
+
+def refused(base: Path, *patterns: str) -> str:
+    with pytest.raises(DataError) as caught:
+        find_files(patterns, base)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("patterns", "expected"),
+    [
+        (["a.jsonl"], ["a.jsonl"]),
+        (["*.jsonl"], ["a.jsonl", "b.jsonl"]),
+        (
+            ["**/*.jsonl"],
+            ["a.jsonl", "b.jsonl", "runs/10.jsonl", "runs/2.jsonl", "runs/deep/x.jsonl"],
+        ),
+        (["runs/**"], ["runs/10.jsonl", "runs/2.jsonl", "runs/deep/x.jsonl"]),
+        (["runs/[0-9].jsonl", "b.jsonl"], ["runs/2.jsonl", "b.jsonl"]),
+        (["b.jsonl", "*.jsonl", "./runs/../a.jsonl"], ["b.jsonl", "a.jsonl"]),
+        (["../other.jsonl"], ["../other.jsonl"]),
+        (["../*.jsonl"], ["../other.jsonl"]),
+    ],
+)
+def test_paths_and_globs(base: Path, patterns: Sequence[str], expected: list[str]) -> None:
+    assert shown(base, *patterns) == expected
+
+
+def test_absolute_paths(base: Path) -> None:
+    assert shown(base, str(base / "a.jsonl")) == ["a.jsonl"]
+    assert shown(base, str(base / "runs" / "*.jsonl")) == ["runs/10.jsonl", "runs/2.jsonl"]
+    other = base.parent / "other.jsonl"
+    assert shown(base, str(other)) == [other.as_posix()]
+
+
+def test_the_users_home(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(base.parent))
+    monkeypatch.setenv("USERPROFILE", str(base.parent))
+    assert shown(base, "~/bench/a.jsonl", "~/*.jsonl") == [
+        "a.jsonl",
+        (base.parent / "other.jsonl").as_posix(),
+    ]
+
+
+def test_a_link_to_a_file_is_the_file(base: Path) -> None:
+    (base / "c.jsonl").symlink_to(base / "a.jsonl")
+    assert shown(base, "*.jsonl") == ["a.jsonl", "b.jsonl"]
+
+
+def test_a_name_that_looks_like_a_glob(base: Path) -> None:
+    (base / "run[1].jsonl").write_text("{}")
+    assert shown(base, "run[1].jsonl") == ["run[1].jsonl"]
+
+
+@pytest.mark.parametrize("folder", ["runs", "runs/", "./runs"])
+def test_a_folder_is_refused_with_a_glob_to_write(base: Path, folder: str) -> None:
+    message = refused(base, folder)
+    assert f"{folder!r} is a folder" in message
+    assert f"'{folder.rstrip('/')}/*.jsonl'" in message
+
+
+def test_a_glob_of_folders_only(base: Path) -> None:
+    assert "matches only folders: runs\n  write a glob such as 'run*/*.jsonl'" in refused(
+        base, "run*"
+    )
+
+
+def test_a_missing_file_with_what_is_there(base: Path) -> None:
+    message = refused(base, "runs/3.jsonl")
+    assert "there is no file 'runs/3.jsonl': did you mean" in message
+    assert f"{base / 'runs'} holds: 10.jsonl, 2.jsonl, deep" in message
+
+
+def test_a_missing_folder(base: Path) -> None:
+    assert f"there is no folder {base / 'rnus'}" in refused(base, "rnus/3.jsonl")
+    assert f"there is no folder {base / 'rnus'}" in refused(base, "rnus/*.jsonl")
+
+
+def test_a_glob_that_matches_nothing_with_the_folder_searched(base: Path) -> None:
+    message = refused(base, "a.jsonl", "**/*.json")
+    assert f"'**/*.json' matches no file: searched {base}, which holds: a.jsonl, b.jsonl" in message
+    (base / "empty").mkdir()
+    assert f"searched {base / 'empty'}, which holds: nothing" in refused(base, "empty/*")
+
+
+def test_a_full_folder_is_not_listed_whole(base: Path) -> None:
+    for i in range(30):
+        (base / "runs" / f"{i:02}.log").write_text("")
+    assert "and 23 more" in refused(base, "runs/*.json")
+
+
+def test_the_folder_may_be_relative(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(base.parent)
+    assert shown(Path(os.path.abspath("bench")), "a.jsonl") == ["a.jsonl"]  # noqa: PTH100 - as load does

@@ -1,0 +1,243 @@
+"""Jobs of Harbor."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+if TYPE_CHECKING:
+    from rollouts.conftest import Folder
+
+
+def span(start: int, seconds: float) -> dict[str, str]:
+    return {
+        "started_at": f"2026-08-25T03:{start:02d}:00Z",
+        "finished_at": f"2026-08-25T03:{start:02d}:{seconds:09.6f}Z",
+    }
+
+
+def failed(kind: str) -> dict[str, str]:
+    return {"exception_type": kind, "exception_message": f"{kind} happened"}
+
+
+def trial(
+    folder: Folder, task: str, code: str, reward: Any = None, *, job: str = "job", **more: Any
+) -> None:
+    name = f"{task}__{code}"
+    result = {
+        "id": name,
+        "task_name": f"org/{task}",
+        "trial_name": name,
+        "agent_info": {"name": "coder", "version": "1", "model_info": {"name": "m1"}},
+        "verifier_result": None if reward is None else {"rewards": reward},
+        "exception_info": None,
+        **span(1, 50),
+        **more,
+    }
+    folder.write(json.dumps(result), f"{job}/{name}/result.json")
+
+
+def job(folder: Folder, planned: int, name: str = "job", **evals: Any) -> None:
+    result = {"id": "1", "n_total_trials": planned, "stats": {"n_completed_trials": planned}}
+    result["stats"]["evals"] = evals
+    folder.write(json.dumps(result), f"{name}/result.json")
+
+
+# -- what the tool wrote ------------------------------------------------------------------
+
+
+def test_a_job_whose_reward_is_0(real: Folder) -> None:
+    stats = json.loads((real.path / "harbor/job_reward0/result.json").read_text())["stats"]
+    table = real.load("harbor/job_reward0", scores=["reward"])
+    ((_, own),) = stats["evals"].items()
+    assert table.scores["reward"].mean() == own["metrics"][0]["mean"] == 0
+    assert table.scores["prompt_tokens"].sum() == stats["n_input_tokens"] == 2700
+    assert table.scores["completion_tokens"].sum() == stats["n_output_tokens"] == 160
+    assert table.scores["cached_tokens"].sum() == stats["n_cache_tokens"] == 768
+    assert "cost_usd" not in table.scores
+    assert table.scores["latency_s"].tolist() == [pytest.approx(2.946077)]
+    assert table.agents == ("matched-subscription-smoke__gpt-5.6-sol",)
+    assert table.notes == ()
+
+
+def test_a_job_whose_trial_crashed(real: Folder) -> None:
+    table = real.load("harbor/job_errored", scores=["reward"])
+    assert table.tasks == ("terminal-bench/pytorch-model-recovery",)
+    assert np.isnan(table.scores["reward"]).tolist() == [True]  # Harbor's own mean says 0
+    (note,) = table.notes
+    assert note.startswith("RuntimeError: 1 rollout without a score, which is missing")
+    assert "job_errored/pytorch-model-recovery__HCjaKtr/result.json: pi subscription" in note
+
+
+def test_trials_without_a_job_in_the_order_of_their_start(real: Folder) -> None:
+    folder = real.path / "harbor/trials_claude_3attempts"
+    results = [json.loads(p.read_text()) for p in folder.glob("*/result.json")]
+    results.sort(key=lambda r: r["started_at"])
+    for path in ("harbor/trials_claude_3attempts", "harbor/trials_claude_3attempts/*/result.json"):
+        table = real.load(path, scores=["reward"])
+        assert table.tasks == ("terminal-bench/asset-sync-repair",)
+        assert table.sample.tolist() == [0, 1, 2]
+        assert table.scores["reward"].tolist() == [1, 1, 1]
+        costs = [r["agent_result"]["cost_usd"] for r in results]
+        assert table.scores["cost_usd"].tolist() == costs
+
+
+@pytest.mark.parametrize("path", ["harbor", "harbor/**/result.json"])
+def test_many_jobs_at_once(real: Folder, path: str) -> None:
+    table = real.load(path, scores=["reward"])
+    assert len(table) == 5
+    assert len(table.agents) == 2
+    np.testing.assert_equal(table.scores["reward"], [0, np.nan, 1, 1, 1])
+
+
+# -- trials -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", ["job", "job/", "jo*", "job/result.json", "job/*/result.json"])
+def test_however_a_job_is_named(folder: Folder, path: str) -> None:
+    trial(folder, "b", "x", {"reward": 0.5})
+    trial(folder, "a", "z", {"reward": 0}, **span(3, 9))
+    trial(folder, "a", "y", {"reward": 1}, **span(4, 9))
+    if "*/" not in path:
+        job(folder, 3)
+    table = folder.load(path, scores=["reward"])
+    assert table.tasks == ("org/a", "org/b")
+    assert table.scores["reward"].tolist() == [0, 1, 0.5]
+    assert table.notes == ()
+
+
+def test_errors_are_missing_unless_they_were_graded(folder: Folder) -> None:
+    trial(folder, "a", "1", exception_info=failed("DockerError"), agent_result=None)
+    trial(folder, "b", "2", {"reward": 0.0}, exception_info=failed("AgentTimeoutError"))
+    trial(folder, "c", "3")
+    trial(folder, "d", "4", {})
+    trial(
+        folder, "e", "5", {"reward": None}, step_results=[{"exception_info": failed("StepError")}]
+    )
+    table = folder.load("job", scores=["reward"])
+    np.testing.assert_equal(table.scores["reward"], [np.nan, 0, np.nan, np.nan, np.nan])
+    notes = "\n".join(table.notes)
+    assert "DockerError: 1 rollout without a score, which is missing (first job/a__1/" in notes
+    assert "AgentTimeoutError: 1 rollout graded all the same (first job/b__2/" in notes
+    assert "no reward: 2 rollouts without a score, which is missing (first job/c__3/" in notes
+    assert "StepError: 1 rollout" in notes
+
+
+def test_a_trial_that_left_no_result_is_missing(folder: Folder) -> None:
+    trial(folder, "a", "1", {"reward": 1})
+    for name in ("a__2", "gone__3"):
+        config = {"trial_name": name, "task": {"path": "C:\\tasks\\gone"}, "agent": {"name": "x"}}
+        folder.write(json.dumps(config), f"job/{name}/config.json")
+    folder.write("{}", "job/config.json")  # the job's own, without a trial's name
+    job(folder, 3)
+    table = folder.load("job", scores=["reward"])
+    assert table.tasks == ("gone", "org/a")
+    np.testing.assert_equal(sorted(table.scores["reward"].tolist()), [1, np.nan, np.nan])
+    assert "the job has 3 trials, and 1 of them have a result here" in table.notes[0]
+    assert "no result: 2 rollouts without a score" in table.notes[1]
+
+
+def test_steps_are_added_up(folder: Folder) -> None:
+    used = {"n_input_tokens": 100, "n_output_tokens": 10, "n_cache_tokens": 7, "cost_usd": 0.5}
+    steps = [
+        {"agent_result": used, "agent_execution": span(1, 2)},
+        {"agent_result": {**used, "n_cache_tokens": None}, "agent_execution": span(2, 3)},
+        {"agent_result": None},
+    ]
+    trial(folder, "a", "1", {"reward": 1}, step_results=steps, agent_result=None)
+    scores = folder.load("job", scores=["reward"]).scores
+    assert {name: scores[name].tolist() for name in scores} == {
+        "reward": [1],
+        "latency_s": [5],
+        "prompt_tokens": [200],
+        "completion_tokens": [20],
+        "cached_tokens": [7],
+        "cost_usd": [1],
+    }
+
+
+def test_several_rewards_need_a_name(folder: Folder) -> None:
+    trial(folder, "a", "1", {"tests": 1, "style": 0.25})
+    job(folder, 1, coder__m1__adhoc={"metrics": [{"tests": 1.0, "style": 0.5}]})
+    assert "tests, style" in folder.refused("job", scores=["reward"]).message
+    table = folder.load("job", scores=["style"])
+    assert table.scores["style"].tolist() == [0.25]
+    assert ["mean style" in note and "0.5" in note for note in table.notes] == [True]
+
+
+def test_one_reward_of_another_name_is_the_reward(folder: Folder) -> None:
+    trial(folder, "a", "1", {"accuracy": 0.5})
+    assert folder.load("job", scores=["reward"]).scores["reward"].tolist() == [0.5]
+
+
+def test_the_jobs_own_mean_is_compared_with_missing_as_0(folder: Folder) -> None:
+    trial(folder, "a", "1", {"reward": 1}, source="bench")
+    trial(folder, "b", "2", exception_info=failed("E"), source="bench")
+    job(folder, 2, coder__m1__bench={"n_trials": 1, "metrics": [{"mean": 0.5}]})
+    notes = folder.load("job", scores=["reward"]).notes
+    assert not any("mean" in note for note in notes)
+    job(folder, 2, coder__m1__bench={"n_trials": 1, "metrics": [{"mean": 1.0}]})
+    notes = folder.load("job", scores=["reward"]).notes
+    assert "the mean reward of coder__m1__bench is 1, and its trials give 0.5" in notes[0]
+
+
+def test_the_same_run_in_two_jobs_is_numbered_through(folder: Folder) -> None:
+    trial(folder, "a", "1", {"reward": 1}, job="jobs/2", **span(9, 9))
+    trial(folder, "a", "2", {"reward": 0}, job="jobs/1", **span(10, 9))
+    for paths in (["jobs"], ["jobs/1", "jobs/2"]):
+        table = folder.load(*paths, scores=["reward"])
+        assert table.scores["reward"].tolist() == [1, 0]
+
+
+def test_labels_and_names_by_path(folder: Folder) -> None:
+    trial(folder, "a", "1", {"reward": 1}, source="bench")
+    fields = {"agent": "agent_info.version", "task": "source"}
+    table = folder.load("job", scores=["reward"], fields=fields, categories=["agent_info.name"])
+    assert (table.agents, table.tasks) == (("1",), ("bench",))
+    assert table.categories["agent_info.name"].labels == ("coder",)
+    refused = folder.refused("job", fields={"task": "nowhere"})
+    assert "which 'nowhere' is to hold, is null" in refused.message
+
+
+# -- what is refused ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ('{"task_name": "a", "trial_name": "b", "agent_i', "ends in the middle of it"),
+        ("", "the file is empty"),
+        ("version https://git-lfs.github.com/spec/v1\noid sha256:1", "Git LFS pointer"),
+        ("[1]", "no JSON object"),
+        ('{"task_name": 3, "trial_name": "b"}', "the task_name of this trial is 3"),
+        ('{"trials": []}', "no Harbor result"),
+        ('{"task_name": "a", "trial_name": "b", "verifier_result": 3}', "expected an object"),
+    ],
+)
+def test_one_bad_trial_among_many_is_named(folder: Folder, content: str, message: str) -> None:
+    for n in range(30):
+        trial(folder, f"task{n}", "x", {"reward": 1})
+    folder.write(content, "job/task20__x/result.json")
+    refused = folder.refused("job", scores=["reward"])
+    assert refused.file == "job/task20__x/result.json"
+    assert message in refused.message
+
+
+def test_a_reward_that_is_text(folder: Folder) -> None:
+    trial(folder, "a", "1", {"reward": "1.0"})
+    refused = folder.refused("job", scores=["reward"])
+    assert (refused.file, refused.message[:24]) == (
+        "job/a__1/result.json",
+        "the score 'reward' is te",
+    )
+
+
+def test_a_job_without_trials(folder: Folder) -> None:
+    job(folder, 3)
+    assert "no Harbor trial here" in folder.refused("job").message
+    (folder.path / "empty").mkdir()
+    assert "is a folder, not a file" in folder.refused("empty").message
+    assert "no Harbor trial here" in folder.refused("empty", format="harbor").message

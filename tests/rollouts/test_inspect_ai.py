@@ -1,0 +1,318 @@
+"""Logs of inspect_ai."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+if TYPE_CHECKING:
+    from rollouts.conftest import Folder
+
+GENERATED = "formats/inspect_ai/generated_0.3.285"
+
+
+def sample(task: Any, epoch: int = 1, score: Any = "C", **more: Any) -> dict[str, Any]:
+    scores = {} if score is None else {"scores": {"match": {"value": score}}}
+    return {"id": task, "epoch": epoch, "input": "?", "target": "!", **scores, **more}
+
+
+def log(samples: list[dict[str, Any]] | None, **more: Any) -> dict[str, Any]:
+    spec = {"task": "arith", "model": "mock/model", "dataset": {}, "config": {}}
+    spec.update(more.pop("eval", {}))
+    return {"version": 2, "status": "success", "eval": spec, "samples": samples, **more}
+
+
+def write(folder: Folder, samples: list[dict[str, Any]] | None, **more: Any) -> None:
+    folder.write(json.dumps(log(samples, **more)), "log.json")
+
+
+def archive(samples: list[dict[str, Any]], summaries: list[dict[str, Any]] | None = None) -> bytes:
+    header = log(None)
+    del header["samples"]
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr("_journal/start.json", json.dumps(header))
+        for each in samples:
+            file.writestr(f"samples/{each['id']}_epoch_{each['epoch']}.json", json.dumps(each))
+        if summaries is not None:
+            file.writestr("summaries.json", json.dumps(summaries))
+        file.writestr("header.json", json.dumps(header))
+    return packed.getvalue()
+
+
+# -- what the tool wrote ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["*.eval", "*.json"])
+def test_a_log_of_today_zstd_members_and_all(real: Folder, kind: str) -> None:
+    table = real.load(f"{GENERATED}/{kind}", scores=["reward"])
+    (path,) = (real.path / GENERATED).glob("*.json")
+    samples = json.loads(path.read_text())["samples"]
+    expected = {
+        (s["id"], s["epoch"] - 1): float(s["scores"]["match"]["value"] == "C") for s in samples
+    }
+    rows = zip(table.task.tolist(), table.sample.tolist(), table.scores["reward"], strict=True)
+    assert {(table.tasks[task], n): value for task, n, value in rows} == expected
+    assert table.agents == ("mockllm/model",)
+    assert table.scores["prompt_tokens"].sum() == 108
+    assert table.scores["completion_tokens"].sum() == 27
+    assert table.scores["cost_usd"].sum() == pytest.approx(0.0018)
+    assert np.isfinite(table.scores["latency_s"]).all()
+    assert table.notes == ()  # its own accuracy is that of its samples
+
+
+def test_a_log_that_was_never_scored_is_missing_everywhere(real: Folder) -> None:
+    table = real.load("formats/inspect_ai/*.eval", scores=["reward"])
+    assert len(table) == 10
+    assert np.isnan(table.scores["reward"]).all()
+    assert table.scores["prompt_tokens"].sum() == 620  # as its stats say
+    assert table.scores["completion_tokens"].sum() == 20
+    assert "not scored: 10 rollouts without a score" in table.notes[0]
+
+
+def test_a_cancelled_log_that_has_all_its_samples(real: Folder) -> None:
+    table = real.load("formats/inspect_ai/*.json", scores=["reward"])
+    assert table.scores["match"].mean() == pytest.approx(0.6666666666666666)
+    assert table.scores["latency_s"].tolist() == [0.664, 1.775, 0.657]
+    assert ["'cancelled'" in note for note in table.notes] == [True]
+
+
+# -- values -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("value", "number"),
+    [
+        *[("C", 1), ("I", 0), ("P", 0.5), ("N", 0), ("yes", 1), ("False", 0), ("0.25", 0.25)],
+        *[(True, 1), (0.3, 0.3), (2, 2)],
+    ],
+)
+def test_a_value_is_the_number_that_inspect_makes_of_it(
+    folder: Folder, value: Any, number: float
+) -> None:
+    write(folder, [sample("a", score=value)])
+    assert folder.load("log.json", scores=["reward"]).scores["reward"].tolist() == [number]
+
+
+def test_objects_and_lists_are_scores_of_their_own(folder: Folder) -> None:
+    write(folder, [sample(1, score={"tone": "P", "facts": 3}), sample(2, score={"tone": None})])
+    table = folder.load("log.json", scores=["match.tone"])
+    np.testing.assert_equal(table.scores["match.tone"], [0.5, np.nan])
+    np.testing.assert_equal(table.scores["match.facts"], [3, np.nan])
+    write(folder, [sample(1, score=["C", 0.25])])
+    table = folder.load("log.json", scores=["match.1"])
+    assert [table.scores[f"match.{i}"].tolist() for i in (0, 1)] == [[1], [0.25]]
+
+
+def test_other_text_is_no_score_of_zero(folder: Folder) -> None:
+    write(folder, [sample(1, score="a long answer"), sample(2)])
+    refused = folder.refused("log.json", scores=["match"])
+    assert "the score 'match' is text: \"a long answer\"" in refused.message
+    assert refused.file == "log.json, sample 1, epoch 1"
+
+
+def test_an_unscored_sample_is_nan_and_missing(folder: Folder) -> None:
+    write(folder, [sample(1, score=float("nan")), sample(2)])
+    table = folder.load("log.json", scores=["reward"])
+    np.testing.assert_equal(table.scores["reward"], [np.nan, 1])
+    assert any("NaN" in note and "sample 1, epoch 1" in note for note in table.notes)
+
+
+def test_several_scorers_need_a_name(folder: Folder) -> None:
+    both = {"match": {"value": "C"}, "judge": {"value": 0.5}}
+    write(folder, [sample(1, score=None, scores=both)])
+    refused = folder.refused("log.json", scores=["reward"])
+    assert "several scores could be the reward: match, judge" in refused.message
+    assert "`reward: match`" in str(refused.hint)
+    assert folder.load("log.json", scores=["judge"]).scores["judge"].tolist() == [0.5]
+    table = folder.load("log.json", scores=["reward"], fields={"reward": "judge"})
+    assert table.scores["reward"].tolist() == [0.5]
+
+
+def test_logs_of_early_versions(folder: Folder) -> None:
+    early = log(
+        [sample(1, score=None, score_={"value": "C"})],
+        version=1,
+        results={"scorer": {"name": "score"}, "metrics": {"accuracy": {"value": 0.25}}},
+    )
+    early["samples"][0]["score"] = early["samples"][0].pop("score_")
+    folder.write(json.dumps(early), "log.json")
+    table = folder.load("log.json", scores=["reward"])
+    assert table.scores["score"].tolist() == [1]
+    assert "accuracy of score is 0.25, and its samples give 1" in table.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("used", "prompt"),
+    [
+        ({"input_tokens": 10, "input_tokens_cache_read": 5, "output_tokens": 2}, 15),
+        (
+            {
+                "input_tokens": 10,
+                "input_tokens_cache_read": 5,
+                "output_tokens": 2,
+                "total_tokens": 12,
+            },
+            10,
+        ),
+        ({"input_tokens": 10, "input_tokens_cache_write": 4, "output_tokens": 2}, 14),
+    ],
+)
+def test_the_prompt_has_what_came_from_the_cache_once(
+    folder: Folder, used: dict[str, int], prompt: int
+) -> None:
+    other = {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}
+    write(folder, [sample(1, model_usage={"a/b": used, "c/d": other})])
+    scores = folder.load("log.json", scores=["reward"]).scores
+    assert scores["prompt_tokens"].tolist() == [prompt + 1]
+    assert scores["completion_tokens"].tolist() == [3]
+
+
+# -- what went wrong ----------------------------------------------------------------------
+
+
+def test_errors_are_missing_unless_they_were_graded(folder: Folder) -> None:
+    error = {"message": "RuntimeError('the sandbox is gone')", "traceback": "..."}
+    write(
+        folder,
+        [
+            sample("a", score=None, error=error, model_usage={"m": {"input_tokens": 7}}),
+            sample("b", score=None, error=error),
+            sample("c", score="I", error=error),
+            sample("d", score="C", limit={"type": "token"}),
+        ],
+    )
+    table = folder.load("log.json", scores=["reward"])
+    np.testing.assert_equal(table.scores["reward"], [np.nan, np.nan, 0, 1])
+    np.testing.assert_equal(table.scores["prompt_tokens"], [7, np.nan, np.nan, np.nan])
+    missing, graded = table.notes
+    assert missing.startswith("RuntimeError: 2 rollouts without a score, which is missing (first ")
+    assert "log.json, sample 'a', epoch 1: RuntimeError('the sandbox is gone')" in missing
+    assert graded.startswith("RuntimeError: 1 rollout graded all the same")
+
+
+def test_what_was_planned_and_never_run_is_missing(folder: Folder) -> None:
+    spec = {"dataset": {"sample_ids": ["a", "b"]}, "config": {"epochs": 2}}
+    write(folder, [sample("a"), sample("b"), sample("a", 2)], eval=spec, status="cancelled")
+    table = folder.load("log.json", scores=["reward"])
+    np.testing.assert_equal(table.scores["reward"], [1, 1, 1, np.nan])
+    assert any("planned and not in the log: 1 rollout" in note for note in table.notes)
+    stopped = {"early_stopping": {"manager": "m"}}  # these were left out on purpose
+    write(folder, [sample("a")], eval=spec, results=stopped)
+    assert len(folder.load("log.json", scores=["reward"])) == 1
+
+
+def test_an_invalidated_sample_is_missing(folder: Folder) -> None:
+    spoilt = sample("a", invalidation={"reason": "leaked answer"})
+    told = {"model_usage": {}, "total_time": 1.0}
+    folder.write(archive([spoilt, sample("b")]), "log.eval")
+    table = folder.load("log.eval", scores=["reward"])
+    np.testing.assert_equal(table.scores["reward"], [np.nan, 1])
+    assert "invalidated: 1 rollout" in table.notes[0]
+    assert "leaked answer" in table.notes[0]
+    folder.write(archive([spoilt], [sample("a", **told)]), "log.eval")
+    assert folder.load("log.eval", scores=["reward"]).scores["reward"].tolist() == [1]
+
+
+def test_the_logs_own_accuracy_is_compared(folder: Folder) -> None:
+    stated = {"name": "match", "scorer": "match", "metrics": {"accuracy": {"value": 0.75}}}
+    write(folder, [sample(1), sample(2, score="I")], results={"scores": [stated]})
+    (note,) = folder.load("log.json", scores=["reward"]).notes
+    assert "accuracy of match is 0.75, and its samples give 0.5" in note
+    stated["reducer"] = "pass_at_2"  # another aggregate
+    write(folder, [sample(1), sample(2, score="I")], results={"scores": [stated]})
+    assert folder.load("log.json", scores=["reward"]).notes == ()
+
+
+# -- archives -----------------------------------------------------------------------------
+
+
+def test_summaries_are_enough_unless_they_are_fewer(folder: Folder) -> None:
+    told = {"model_usage": {}, "total_time": 2.0}
+    both = [sample("a", **told), sample("b", score="I", **told)]
+    folder.write(archive([{"id": "a", "epoch": 1}, {"id": "b", "epoch": 1}], both), "log.eval")
+    assert folder.load("log.eval", scores=["reward"]).scores["reward"].tolist() == [1, 0]
+    folder.write(archive(both, both[:1]), "log.eval")
+    assert folder.load("log.eval", scores=["reward"]).scores["reward"].tolist() == [1, 0]
+
+
+def test_labels_come_from_the_samples(folder: Folder) -> None:
+    told = {"model_usage": {}, "total_time": 2.0}
+    whole = sample("a", metadata={"difficulty": "hard"}, **told)
+    folder.write(archive([whole], [sample("a", **told)]), "log.eval")
+    table = folder.load("log.eval", scores=["reward"], categories=["metadata.difficulty"])
+    assert table.categories["metadata.difficulty"].labels == ("hard",)
+
+
+def test_a_sample_that_was_run_again_counts_once(folder: Folder) -> None:
+    write(folder, [sample("a", score="I"), sample("a", score="C")])
+    assert folder.load("log.json", scores=["reward"]).scores["reward"].tolist() == [1]
+
+
+def test_models_are_agents(folder: Folder) -> None:
+    for model in ("x/one", "x/two"):
+        folder.write(json.dumps(log([sample(1)], eval={"model": model})), f"{model[2:]}.json")
+    assert folder.load("*.json", scores=["reward"]).agents == ("x/one", "x/two")
+
+
+# -- what is refused ----------------------------------------------------------------------
+
+
+def test_two_inspect_tasks_are_two_benchmarks(folder: Folder) -> None:
+    for task in ("arith", "logic"):
+        folder.write(json.dumps(log([sample(1)], eval={"task": task})), f"{task}.json")
+    refused = folder.refused("*.json", scores=["reward"])
+    assert refused.file == "logic.json"
+    assert "'logic', and arith.json is of 'arith'" in refused.message
+
+
+@pytest.mark.parametrize("share", [0.2, 0.5, 0.9])
+def test_a_truncated_archive(folder: Folder, share: float) -> None:
+    whole = archive([sample(n, input="x" * 500) for n in range(20)])
+    folder.write(whole[: int(len(whole) * share)], "log.eval")
+    refused = folder.refused("log.eval", scores=["reward"])
+    assert refused.file == "log.eval"
+    assert "its end is missing" in refused.message
+
+
+def test_a_damaged_archive(folder: Folder) -> None:
+    whole = bytearray(archive([sample(n) for n in range(20)]))
+    start = whole.index(b"samples/0_epoch_1.json") + len("samples/0_epoch_1.json")
+    whole[start + 8 : start + 24] = bytes(16)
+    folder.write(bytes(whole), "log.eval")
+    assert "is damaged" in folder.refused("log.eval", scores=["reward"]).message
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (json.dumps(log([sample(1)]))[:-40], "the file ends in the middle of it"),
+        (json.dumps(log([sample(1)])).replace('"samples"', "samples"), "is no JSON"),
+        (json.dumps(log([sample(1)], version=3)), "version 3"),
+        (json.dumps(log([])), "holds no sample (its status: success)"),
+        (json.dumps(log(None, status="error")), "holds no samples (its status: error)"),
+        (json.dumps(log([sample(None)])), "has the id None"),
+        (json.dumps(log([sample(1, 0)])), "the epoch 0"),
+        (json.dumps({**log([]), "samples": {}}), "expected a list"),
+        (json.dumps({**log([]), "samples": [1]}), "expected an object"),
+    ],
+)
+def test_a_broken_log(folder: Folder, content: str, message: str) -> None:
+    folder.write(content, "log.json")
+    refused = folder.refused("log.json", scores=["reward"])
+    assert refused.file == "log.json"
+    assert message in refused.message
+
+
+def test_another_zip_archive_is_none_of_ours(folder: Folder) -> None:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as file:
+        file.writestr("word/document.xml", "<x/>")
+    folder.write(packed.getvalue(), "log.eval")
+    assert "this is a zip archive" in folder.refused("log.eval").message
+    assert "no header.json" in folder.refused("log.eval", format="inspect_ai").message

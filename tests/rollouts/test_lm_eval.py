@@ -1,0 +1,143 @@
+"""Samples of lm-evaluation-harness."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+if TYPE_CHECKING:
+    from rollouts.conftest import Folder
+
+DATE = "2026-01-02T03-04-05.678901"
+
+
+def row(doc: Any, *, filter: str | None = "none", **metrics: Any) -> dict[str, Any]:  # noqa: A002
+    return {
+        "doc_id": doc,
+        "doc": {"q": "?", "subject": "math"},
+        "target": "4",
+        "resps": [["a"]],
+        "filtered_resps": ["a"],
+        **({} if filter is None else {"filter": filter, "metrics": list(metrics)}),
+        **metrics,
+    }
+
+
+def run(folder: Folder, rows: list[dict[str, Any]], task: str = "toy", **results: Any) -> None:
+    folder.rows(rows, f"out/samples_{task}_{DATE}.jsonl")
+    if results:
+        document = {"results": {}, "configs": {}, "model_name": "org/model", **results}
+        folder.write(json.dumps(document, indent=2), f"out/results_{DATE}.json")
+
+
+def test_what_the_tool_wrote(real: Folder) -> None:
+    (path,) = (real.path / "formats/lm_eval").glob("*/results_*.json")
+    stated = json.loads(path.read_text())["results"]["toy_add"]["exact_match,none"]
+    table = real.load("formats/lm_eval/*/samples_*.jsonl", scores=["reward"])
+    assert table.scores["reward"].mean() == pytest.approx(stated)
+    assert table.scores["exact_match"].tolist() == [0, 1, 0]
+    assert table.tasks == ("toy_add/0", "toy_add/1", "toy_add/2")
+    assert table.sample.tolist() == [0, 0, 0]
+    assert table.agents == ("qdpv68r5",)
+    assert ["answered 3 times and scored once" in note for note in table.notes] == [True]
+
+
+def test_each_filter_has_its_own_scores(folder: Folder) -> None:
+    strict = [row(n, filter="strict", exact_match=n % 2) for n in range(3)]
+    loose = [row(n, filter="loose", exact_match=1) for n in range(3)]
+    run(folder, strict + loose)
+    refused = folder.refused("out/*.jsonl", scores=["reward"])
+    assert "exact_match,strict, exact_match,loose" in refused.message
+    table = folder.load("out/*.jsonl", scores=["exact_match,strict"])
+    assert len(table) == 3
+    assert table.scores["exact_match,strict"].tolist() == [0, 1, 0]
+    assert table.scores["exact_match,loose"].tolist() == [1, 1, 1]
+
+
+def test_several_metrics_need_a_name(folder: Folder) -> None:
+    run(folder, [row(0, acc=1.0, acc_norm=0.0)])
+    assert "acc, acc_norm" in folder.refused("out/*.jsonl", scores=["reward"]).message
+    assert folder.load("out/*.jsonl", scores=["acc_norm"]).scores["acc_norm"].tolist() == [0]
+
+
+def test_rows_of_early_versions(folder: Folder) -> None:
+    rows = [row(n, filter=None, acc=n % 2) for n in range(4)]
+    folder.write(json.dumps(rows, indent=1), "toy.jsonl")  # an array, whatever it is called
+    table = folder.load("toy.jsonl", scores=["reward"])
+    assert (table.tasks, table.agents) == ((0, 1, 2, 3), ("agent",))
+    assert table.scores["reward"].tolist() == [0, 1, 0, 1]
+
+
+def test_tasks_of_several_files_and_the_label_that_tells_them_apart(folder: Folder) -> None:
+    run(folder, [row(0, acc=1)], "mmlu_law")
+    run(folder, [row(0, acc=0)], "mmlu_art")
+    table = folder.load("out/*.jsonl", scores=["acc"], categories=["task", "doc.subject"])
+    assert table.tasks == ("mmlu_art/0", "mmlu_law/0")
+    assert set(table.categories["task"].labels) == {"mmlu_art", "mmlu_law"}
+    assert table.categories["doc.subject"].labels == ("math",)
+
+
+@pytest.mark.parametrize(
+    ("aggregation", "stated", "told"),
+    [("mean", 0.5, False), ("mean", 0.75, True), (None, 0.75, True), ("f1", 0.75, False)],
+)
+def test_the_results_are_compared_where_they_are_means(
+    folder: Folder, aggregation: str | None, stated: float, told: bool
+) -> None:
+    metrics = [{"metric": "acc", "aggregation": aggregation}] if aggregation else None
+    run(
+        folder,
+        [row(0, acc=1), row(1, acc=0)],
+        results={"toy": {"alias": "toy", "acc,none": stated, "acc_stderr,none": 0.1}},
+        configs={"toy": {"metric_list": metrics}},
+    )
+    notes = folder.load("out/samples*", scores=["acc"]).notes
+    said = f"results_{DATE}.json says that acc,none is 0.75, and the samples give 0.5"
+    assert any(said in note for note in notes) is told
+
+
+def test_documents_that_are_not_there_are_told(folder: Folder) -> None:
+    counts = {"toy": {"original": 9, "effective": 3}}
+    run(folder, [row(0, acc=1), row(1, acc=0)], **{"n-samples": counts})
+    (note,) = folder.load("out/samples*", scores=["acc"]).notes
+    assert "counts 3 documents, and there are 2" in note
+
+
+def test_what_is_no_number(folder: Folder) -> None:
+    run(folder, [row(0, acc=1, word_perplexity=[-3.5, 4]), row(1, acc=None, word_perplexity=None)])
+    table = folder.load("out/*", scores=["acc"])
+    np.testing.assert_equal(table.scores["acc"], [1, np.nan])
+    assert any("not scored: 1 rollout" in note for note in table.notes)
+    assert any("word_perplexity: in some rows this is no number" in note for note in table.notes)
+    refused = folder.refused("out/*", scores=["word_perplexity"])
+    assert "is a list: [-3.5, 4]" in refused.message
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([row(0, acc=1), row(0, acc=0)], "stands here and in"),
+        ([row(0, acc=1), row(None, acc=0)], "doc_id is None"),
+    ],
+)
+def test_rows_that_are_refused(folder: Folder, rows: list[dict[str, Any]], message: str) -> None:
+    folder.rows(rows)
+    refused = folder.refused()
+    assert message in refused.message
+    assert refused.line == 2
+
+
+def test_a_half_line(folder: Folder) -> None:
+    folder.write(json.dumps(row(0, acc=1)) + "\n" + json.dumps(row(1, acc=1))[:-9])
+    refused = folder.refused()
+    assert (refused.line, refused.message[:34]) == (2, "the file ends in the middle of a r")
+
+
+def test_results_alone_say_how_to_get_samples(folder: Folder) -> None:
+    run(folder, [row(0, acc=1)], results={"toy": {}})
+    refused = folder.refused("out/results*")
+    assert "without its samples" in refused.message
+    assert "--log_samples" in str(refused.hint)

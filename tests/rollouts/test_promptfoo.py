@@ -1,0 +1,157 @@
+"""Results of promptfoo."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+if TYPE_CHECKING:
+    from rollouts.conftest import Folder
+
+
+def result(description: str | None = "add", **more: Any) -> dict[str, Any]:
+    case = {"vars": more.pop("vars", {"q": "1"})}
+    if description is not None:
+        case["description"] = description
+    return {
+        "success": True,
+        "score": 1,
+        "namedScores": {},
+        "provider": {"id": "openai:x", "label": ""},
+        "promptIdx": 0,
+        "prompt": {"label": "p0"},
+        "testCase": case,
+        "gradingResult": {"pass": True},
+        "failureReason": 0,
+        **more,
+    }
+
+
+def write(folder: Folder, results: Any, *, version: int = 3, **stats: Any) -> None:
+    body = {"version": version, "prompts": [], "results": results, "stats": stats}
+    folder.write(json.dumps({"evalId": "e", "results": body}), "out.json")
+
+
+@pytest.mark.parametrize("name", ["results.json", "results.jsonl"])
+def test_what_the_tool_wrote(real: Folder, name: str) -> None:
+    whole = json.loads((real.path / "formats/promptfoo/results.json").read_text())["results"]
+    stats, (prompt,) = whole["stats"], whole["prompts"]
+    table = real.load(f"formats/promptfoo/{name}", scores=["success"])
+    assert table.tasks == ("add-1", "add-2", "boom")
+    assert table.sample.tolist() == [0, 1] * 3  # --repeat 2
+    assert table.agents == ("toy",)
+    success = table.scores["success"]
+    assert np.nansum(success) == stats["successes"] == 2
+    assert (success == 0).sum() == stats["failures"] == 2
+    assert np.isnan(success).sum() == stats["errors"] == 2
+    assert np.nansum(table.scores["score"]) == prompt["metrics"]["score"]
+    assert np.nansum(table.scores["correctness"]) == prompt["metrics"]["namedScores"]["correctness"]
+    assert np.nansum(table.scores["cost_usd"]) == pytest.approx(prompt["metrics"]["cost"])
+    assert table.scores["latency_s"].sum() == pytest.approx(0.077)  # totalLatencyMs
+    assert np.nansum(table.scores["prompt_tokens"]) == stats["tokenUsage"]["prompt"]
+    assert np.nansum(table.scores["completion_tokens"]) == stats["tokenUsage"]["completion"]
+    (note,) = table.notes
+    assert note.startswith("error: 2 rollouts without a score, which is missing (first ")
+    assert note.endswith(": model down)")
+
+
+def test_the_reward_has_to_be_named(folder: Folder) -> None:
+    write(folder, [result(namedScores={"tone": 0.5})])
+    refused = folder.refused("out.json", scores=["reward"])
+    assert "success, score, tone" in refused.message
+    assert "`reward: success`" in str(refused.hint)
+
+
+def test_tests_are_told_apart_by_their_variables(folder: Folder) -> None:
+    rows = [
+        result(vars={"q": "1"}, testIdx=1, score=0.1),
+        result(vars={"q": "2"}, testIdx=2, score=0.2),
+        result(vars={"q": "1"}, testIdx=0, score=0.3),
+        result(None, vars={"q": "x" * 99}, testIdx=3, score=0.4),
+        result("alone", testIdx=4, score=0.5),
+    ]
+    write(folder, rows)
+    table = folder.load("out.json", scores=["score"])
+    named = [table.tasks[task] for task in table.task]
+    assert named[:3] == ['add [{"q": "1"}]', 'add [{"q": "1"}]', 'add [{"q": "2"}]']
+    assert named[3] == "alone"
+    assert named[4].startswith('{"q": "xxx')
+    assert table.scores["score"].tolist() == [0.3, 0.1, 0.2, 0.5, 0.4]  # repeats by testIdx
+
+
+def test_providers_and_prompts_are_agents(folder: Folder) -> None:
+    write(folder, [result(), result(provider="plain:text")])
+    assert folder.load("out.json", scores=["score"]).agents == ("openai:x", "plain:text")
+    write(folder, [result(), result(prompt={"label": "p1"}, promptIdx=1)])
+    assert folder.load("out.json", scores=["score"]).agents == ("openai:x, p0", "openai:x, p1")
+
+
+@pytest.mark.parametrize(
+    ("more", "missing"),
+    [
+        ({"failureReason": 2, "error": "down"}, True),
+        ({"failureReason": 1, "error": "not equal"}, False),
+        ({"failureReason": None, "error": "down", "gradingResult": None}, True),
+        ({"failureReason": None, "error": "not equal"}, False),
+    ],
+)
+def test_errors_are_told_from_assertions(
+    folder: Folder, more: dict[str, Any], missing: bool
+) -> None:
+    write(folder, [result(success=False, score=0, **more)])
+    value = folder.load("out.json", scores=["success"]).scores["success"]
+    np.testing.assert_equal(value, [np.nan if missing else 0])
+
+
+def test_what_a_provider_does_not_tell_is_not_0(folder: Folder) -> None:
+    silent = {"total": 0, "prompt": 0, "completion": 0, "cached": 0}
+    whole = {"total": 9, "prompt": 0, "completion": 0}  # only the sum is known
+    write(
+        folder,
+        [
+            result("a", cost=0, tokenUsage=silent, latencyMs=12),
+            result("b", cost=0, tokenUsage=whole, response={"cost": 0}),
+        ],
+    )
+    scores = folder.load("out.json", scores=["success"]).scores
+    assert "prompt_tokens" not in scores
+    np.testing.assert_equal(scores["total_tokens"], [np.nan, 9])
+    np.testing.assert_equal(scores["cost_usd"], [np.nan, 0])
+    np.testing.assert_equal(scores["latency_s"], [0.012, np.nan])
+
+
+def test_its_own_counts_are_compared(folder: Folder) -> None:
+    rows = [result(), result(success=False), result(success=False, failureReason=2, error="x")]
+    write(folder, rows, successes=1, failures=1, errors=1)
+    assert len(folder.load("out.json", scores=["success"]).notes) == 1
+    write(folder, rows, successes=2, failures=2)  # early versions count errors as failures
+    assert "stats count 2 successes, and its results give 1" in "".join(
+        folder.load("out.json", scores=["success"]).notes
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ('{"evalId": "e", "results": {"version": 3, "prompts": [{', "ends in the middle of it"),
+        ('{"evalId": "e", "results": {"version": 9, "prompts": []}}', "of version 9"),
+        ('{"evalId": "e", "results": {"version": 3, "prompts": []}}', "has no list of results"),
+        ('{"results": {"version": 3, "prompts": [], "results": []}}', "has no result"),
+        ('{"results": {"version": 3, "prompts": [], "results": [1]}}', "has no list of results"),
+    ],
+)
+def test_broken_files(folder: Folder, content: str, message: str) -> None:
+    folder.write(content, "out.json")
+    refused = folder.refused("out.json")
+    assert refused.file == "out.json"
+    assert message in refused.message
+
+
+def test_a_half_line(folder: Folder) -> None:
+    line = json.dumps(result())
+    folder.write(f"{line}\n{line[:-20]}", "out.jsonl")
+    refused = folder.refused("out.jsonl", scores=["success"])
+    assert (refused.line, refused.message[:24]) == (2, "the file ends in the mid")

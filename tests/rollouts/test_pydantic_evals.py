@@ -1,0 +1,114 @@
+"""Reports of pydantic-evals."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+if TYPE_CHECKING:
+    from rollouts.conftest import Folder
+
+
+def results(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: {"name": name, "value": value, "reason": None} for name, value in values.items()}
+
+
+def case(name: str, **more: Any) -> dict[str, Any]:
+    kinds = {kind: results(more.pop(kind, {})) for kind in ("scores", "assertions", "labels")}
+    return {"name": name, "inputs": "?", "metrics": {}, "task_duration": 0.5, **kinds, **more}
+
+
+def failure(name: str, message: str = "RuntimeError: down", **more: Any) -> dict[str, Any]:
+    return {"name": name, "error_message": message, "error_stacktrace": "...", **more}
+
+
+def write(folder: Folder, *cases: dict[str, Any], failures: list[Any] | None = None) -> None:
+    report = {"name": "task", "cases": cases, "failures": failures or [], "analyses": []}
+    folder.write(json.dumps(report), "report.json")
+
+
+def test_what_the_tool_wrote(real: Folder) -> None:
+    table = real.load("formats/pydantic_evals/report.json", scores=["EqualsExpected"])
+    assert table.tasks == ("case-a", "case-b", "case-boom")
+    assert table.sample.tolist() == [0, 1] * 3
+    np.testing.assert_equal(table.scores["EqualsExpected"], [1, 1, 1, 0, np.nan, np.nan])
+    np.testing.assert_equal(table.scores["closeness"], [1, 1, 1, 0.25, np.nan, np.nan])
+    np.testing.assert_equal(table.scores["prompt_tokens"], [12] * 4 + [np.nan] * 2)
+    np.testing.assert_equal(table.scores["cost_usd"], [0.0003] * 4 + [np.nan] * 2)
+    assert np.isfinite(table.scores["latency_s"]).tolist() == [True] * 4 + [False] * 2
+    (note,) = table.notes
+    assert note.startswith("RuntimeError: 2 rollouts without a score, which is missing (first ")
+    assert note.endswith("failures[0]: RuntimeError: model down)")
+
+
+def test_labels_are_fields(real: Folder) -> None:
+    table = real.load(
+        "formats/pydantic_evals/report.json", scores=["closeness"], categories=["tone"]
+    )
+    assert set(table.categories["tone"].labels) == {"ok", "(missing)"}
+
+
+def test_runs_are_numbered_as_they_are_named(folder: Folder) -> None:
+    write(
+        folder,
+        case("y [1/2] [2/2]", source_case_name="y [1/2]", scores={"s": 0.5}),
+        case("y [1/2] [1/2]", source_case_name="y [1/2]", scores={"s": 1.0}),
+    )
+    table = folder.load("report.json", scores=["reward"])
+    assert (table.tasks, table.scores["reward"].tolist()) == (("y [1/2]",), [1, 0.5])
+    write(folder, case("x [1/2]", scores={"s": 0.25}))  # so named by its author
+    assert folder.load("report.json", scores=["reward"]).tasks == ("x [1/2]",)
+
+
+def test_an_evaluator_that_raised(folder: Folder) -> None:
+    raised = {"name": "judge", "error_message": "ValueError: no answer"}
+    write(
+        folder,
+        case("a", scores={"s": 1}, evaluator_failures=[raised]),
+        case("b", scores={"s": 1}, assertions={"judge": True}),
+        case("c", evaluator_failures=[raised], metrics={"requests": 2}),
+        case("d"),
+    )
+    table = folder.load("report.json", scores=["judge"])
+    np.testing.assert_equal(table.scores["judge"], [np.nan, 1, np.nan, np.nan])
+    np.testing.assert_equal(table.scores["s"], [1, 1, np.nan, np.nan])
+    np.testing.assert_equal(table.scores["requests"], [np.nan, np.nan, 2, np.nan])
+    graded, missing, none = table.notes
+    assert graded.startswith("judge was not judged: 1 rollout graded all the same")
+    assert missing.startswith("judge was not judged: 1 rollout without a score")
+    assert none.startswith("not judged: 1 rollout")
+
+
+def test_metrics_are_no_reward_and_a_namesake_is_told_apart(folder: Folder) -> None:
+    write(folder, case("a", scores={"s": 0.5}, assertions={"s": True}, metrics={"steps": 4}))
+    assert "s, assertion.s" in folder.refused("report.json", scores=["reward"]).message
+    write(folder, case("a", scores={"s": 0.5}, metrics={"steps": 4, "output_tokens": 9}))
+    table = folder.load("report.json", scores=["reward"])
+    assert table.scores["reward"].tolist() == [0.5]
+    assert table.scores["completion_tokens"].tolist() == [9]
+
+
+def test_only_failures(folder: Folder) -> None:
+    write(folder, failures=[failure("a"), failure("b", "gone")])
+    table = folder.load("report.json", scores=["reward"])
+    assert np.isnan(table.scores["reward"]).tolist() == [True, True]
+    assert [note.partition(":")[0] for note in table.notes] == ["RuntimeError", "error"]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ('{"name": "t", "cases": [], "failures": [], "analyses": [', "ends in the middle of it"),
+        ('{"name": "t", "cases": [], "failures": [], "analyses": []}', "has no case"),
+        ('{"name": "t", "cases": [{}], "failures": [], "analyses": []}', "cases[0] has no name"),
+        ('{"name": "t", "cases": [3], "failures": [], "analyses": []}', "expected an object"),
+    ],
+)
+def test_broken_files(folder: Folder, content: str, message: str) -> None:
+    folder.write(content, "report.json")
+    refused = folder.refused("report.json")
+    assert refused.file == "report.json"
+    assert message in refused.message

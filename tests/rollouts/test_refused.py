@@ -1,0 +1,224 @@
+"""What is refused, and what the message says: file, line, what was found, the way out."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from rollouts.small import BLOCKS
+
+from pytest_evalmetrics.errors import RegistryError
+
+if TYPE_CHECKING:
+    from rollouts.conftest import Folder
+
+ROW = '{"_ng_task_index": 0, "_ng_rollout_index": 0, "reward": 1.0}\n'
+NEXT = ROW.replace('rollout_index": 0', 'rollout_index": 1')
+INTERRUPTED = "the file ends in the middle of a row: was the run interrupted?"
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "message"),
+    [
+        (ROW + '{"_ng_task_index": 1, "rew', 2, INTERRUPTED),
+        (ROW + '{"_ng_task_index": 1, "box": {"a": 1}', 2, INTERRUPTED),
+        (ROW + '{"_ng_task_index": 1, "rew\n\n', 2, INTERRUPTED),
+        (ROW + "{\n", 2, INTERRUPTED),
+        (
+            ROW + '{"_ng_task_index": 1, "rew\n' + NEXT,
+            2,
+            "Unterminated string starting at column 23",
+        ),
+        (ROW + "\nhello\n", 3, "Expecting value at column 1, near 'hello'"),
+        (ROW.strip() + NEXT, 1, "Extra data at column 61"),
+        (ROW + '{"a": 01}\n' + NEXT, 2, "Expecting ',' delimiter at column 8"),
+        (ROW + '{"a": "b\tc"}\n' + NEXT, 2, "Invalid control character at column 9"),
+        (ROW + "[1, 2]\n", 2, "this row is no JSON object: found '[1, 2]'"),
+        (ROW + "null\n" + NEXT, 2, "this row is no JSON object: found 'null'"),
+        (json.dumps({"_ng_task_index": 0}, indent=1), 1, "it holds only its opening brace"),
+        ("reward = 1\n", 1, "near 'reward = 1'"),
+        (ROW + '{"x": ' + "[" * 9999 + "]" * 9999 + "}", 2, "nested too deeply"),
+        (
+            ROW.encode() + '{"x": "café"}'.encode("latin-1"),
+            2,
+            "not UTF-8 text: found the byte 0xe9",
+        ),
+    ],
+)
+@pytest.mark.parametrize("before", [0, 50])
+def test_a_broken_line(
+    folder: Folder, content: str | bytes, line: int, message: str, before: int
+) -> None:
+    rows = "".join(ROW.replace("0,", f"{-1 - i},", 1) for i in range(before)).encode()
+    folder.write(rows + (content if isinstance(content, bytes) else content.encode()))
+    for form in (None, BLOCKS):
+        error = folder.refused(scores=["reward"], format=form)
+        assert error.where == f"runs.jsonl:{before + line}"
+        assert message in error.message
+
+
+@pytest.mark.parametrize("size", [1, 100_000])
+def test_a_broken_line_far_into_a_file(folder: Folder, size: int) -> None:
+    rows = [{"_ng_task_index": i, "text": "x" * size, "reward": 1} for i in range(150)]
+    lines = [json.dumps(row) for row in rows]
+    lines[120] = lines[120][:-9]
+    folder.write("\n".join(lines))
+    assert folder.refused().where == "runs.jsonl:121"
+    folder.write("\n".join(lines[:121]))
+    assert folder.refused().message == INTERRUPTED
+
+
+def test_a_row_without_a_task_among_thousands(folder: Folder) -> None:
+    rows: list[dict[str, Any]] = [{"_ng_task_index": i, "reward": i % 2} for i in range(2000)]
+    del rows[1500]["_ng_task_index"]
+    folder.rows(rows)
+    for form in (None, BLOCKS):
+        error = folder.refused(format=form)
+        assert error.where == "runs.jsonl:1501"
+        assert "the row's keys: reward" in error.message
+
+
+def test_two_rows_on_a_line_are_not_taken_for_two_lines(folder: Folder) -> None:
+    rows = [f'{{"_ng_task_index": {i}, "reward": 1}}' for i in range(200)]
+    folder.write("\n".join([*rows[:150], rows[150] + rows[151], "", *rows[152:]]))
+    for form in (None, BLOCKS):
+        error = folder.refused(format=form)
+        assert error.where == "runs.jsonl:151"
+        assert "Extra data" in error.message
+
+
+@pytest.mark.parametrize(
+    ("row", "message", "hint"),
+    [
+        ({"task_id": 1}, "this row has no task id: '_ng_task_index' is not there", "{task: KEY}"),
+        ({"_ng_task_index": None}, "'_ng_task_index' is null", "{task: KEY}"),
+        ({"_ng_task_index": 1.0}, "the task id is 1.0; expected a whole number", "{task: KEY}"),
+        ({"_ng_task_index": True}, "the task id is a boolean: true", "{task: KEY}"),
+        ({"_ng_task_index": [1]}, "the task id is a list: [1]", "{task: KEY}"),
+        ({"_ng_rollout_index": -1}, "the sample index is -1", "{sample: KEY}"),
+        ({"_ng_rollout_index": 2**63}, "the sample index is 9223372036854775808", "{sample: KEY}"),
+        ({"_ng_rollout_index": 1.0}, "the sample index is 1.0", "{sample: KEY}"),
+        ({"_ng_rollout_index": False}, "the sample index is a boolean: false", "{sample: KEY}"),
+        ({"_ng_rollout_index": "1"}, 'the sample index is text: "1"', "{sample: KEY}"),
+        ({"agent_ref": {"name": 3}}, "the agent's name is 3; expected text", "{agent: KEY}"),
+        (
+            {"reward": "0.5"},
+            "the score 'reward' is text: \"0.5\"; expected a number",
+            "reward: NAME",
+        ),
+        ({"reward": [1, 2]}, "the score 'reward' is a list: [1, 2]", "{reward: PATH}"),
+        ({"reward": {"a": 1}}, "the score 'reward' is an object: {\"a\": 1}", "{reward: PATH}"),
+        ({"level": ["a"]}, "'level' is a list: [\"a\"]", "level.KEY"),
+    ],
+)
+@pytest.mark.parametrize("before", [0, 1, 500])
+def test_a_row_that_does_not_fit(
+    folder: Folder, row: dict[str, Any], message: str, hint: str, before: int
+) -> None:
+    good = [
+        {"_ng_task_index": i, "_ng_rollout_index": 0, "reward": 1, "level": "x"}
+        for i in range(before)
+    ]
+    base = {"_ng_task_index": -1, "_ng_rollout_index": 0, "level": "x"}
+    if "task_id" in row:
+        del base["_ng_task_index"]
+    folder.rows([*good, {**base, **row}])
+    for form in (None, BLOCKS):
+        error = folder.refused(scores=["reward"], categories=["level"], format=form)
+        assert error.where == f"runs.jsonl:{before + 1}"
+        assert message in error.message
+        assert hint in str(error.hint)
+
+
+def test_a_long_value_is_shown_shortly(folder: Folder) -> None:
+    folder.rows([{"_ng_task_index": 0, "reward": list(range(1000))}])
+    error = folder.refused(scores=["reward"])
+    assert len(error.message) < 150
+    assert "[0, 1, 2" in error.message
+    assert "…" in error.message
+
+
+def test_text_is_no_number_only_where_a_number_is_needed(folder: Folder) -> None:
+    folder.rows([{"_ng_task_index": 0, "reward": 1, "acc": "0.5"}])
+    assert list(folder.load(scores=["reward"]).scores) == ["reward"]
+    assert "'acc' is text" in folder.refused(scores=["reward", "acc"]).message
+
+
+def test_a_list_of_tokens_does_not_hide_their_number(folder: Folder) -> None:
+    row = {"_ng_task_index": 0, "tokens": [1, 2], "response": {"usage": {"tokens": 2}}}
+    folder.rows([row, {**row, "_ng_task_index": 1}])
+    assert folder.load(scores=["tokens"]).scores["tokens"].tolist() == [2, 2]
+    folder.rows(
+        [row]
+        + [{**row, "_ng_task_index": i} for i in range(1, 99)]
+        + [{"_ng_task_index": 99, "tokens": [1, 2]}]
+    )
+    assert folder.refused(scores=["tokens"]).where == "runs.jsonl:100"
+
+
+def test_a_score_that_is_in_no_row(folder: Folder) -> None:
+    folder.rows([{"_ng_task_index": 0, "rewards": 1, "acc": 0.5, "text": "x"}])
+    error = folder.refused(scores=["reward"])
+    assert error.message == (
+        "the score 'reward' is in no row; did you mean 'rewards'? "
+        "the scores there are: acc, rewards"
+    )
+    assert "`reward: NAME`" in str(error.hint)
+    assert "`fields: {reward: PATH}`" in str(error.hint)
+
+
+def test_a_category_that_is_in_no_row(folder: Folder) -> None:
+    folder.rows([{"_ng_task_index": 0, "level": None}])
+    assert folder.load(categories=["level"]).categories["level"].labels == ("(missing)",)
+    assert "did you mean 'level'?" in folder.refused(categories=["lvel"]).message
+
+
+def test_the_same_attempt_twice(folder: Folder) -> None:
+    folder.write(ROW + NEXT, "a.jsonl")
+    folder.write("\n" + NEXT.replace("0,", "1,", 1) + NEXT, "b.jsonl")
+    error = folder.refused("*.jsonl")
+    assert error.where == "b.jsonl:3"
+    assert error.message == (
+        "this row is the same attempt as a.jsonl:2: task 0, sample 1, agent 'agent'"
+    )
+
+
+def test_the_first_of_many_duplicates_is_named(folder: Folder) -> None:
+    one = [{"_ng_task_index": t, "_ng_rollout_index": 0} for t in (5, 3, 4)]
+    folder.rows(one + one)
+    error = folder.refused()
+    assert error.where == "runs.jsonl:4"
+    assert "runs.jsonl:1: task 5" in error.message
+
+
+def test_duplicates_in_an_array_are_named_by_their_rows(folder: Folder) -> None:
+    folder.write(json.dumps([json.loads(ROW), json.loads(NEXT), json.loads(ROW)]))
+    assert str(folder.refused()).startswith(
+        "runs.jsonl: row 3: this row is the same attempt as runs.jsonl, row 1: task 0, sample 0"
+    )
+
+
+def test_some_rows_with_and_some_without_a_sample_index(folder: Folder) -> None:
+    folder.write(ROW + NEXT + '{"_ng_task_index": 7}\n')
+    error = folder.refused()
+    assert error.where == "runs.jsonl:3"
+    assert "this row has no sample index, and runs.jsonl:1 has one" in error.message
+
+
+def test_an_unknown_format(folder: Folder) -> None:
+    folder.write(ROW)
+    with pytest.raises(RegistryError, match="did you mean 'jsonl'"):
+        folder.load(format="jsonlines")
+
+
+@pytest.mark.parametrize(
+    ("content", "form", "message"),
+    [(ROW, "json", "this is no JSON array"), (f"[{ROW}]", "jsonl", "this is a JSON array")],
+)
+def test_a_format_that_is_not_the_files(
+    folder: Folder, content: str, form: str, message: str
+) -> None:
+    folder.write(content)
+    assert message in folder.refused(format=form).message
+    assert len(folder.load(format="json" if form == "jsonl" else "jsonl")) == 1

@@ -1,0 +1,171 @@
+"""Whatever a file is wrapped in: compressed, marked, cut short, or no text at all."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import random
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+from rollouts.small import BLOCKS
+
+from pytest_evalmetrics.errors import DataError
+from pytest_evalmetrics.rollouts import source as module
+from pytest_evalmetrics.rollouts.files import RolloutFile
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rollouts.conftest import Folder
+
+random_text = random.Random(1)  # noqa: S311 - what compresses badly
+ROWS = "".join(
+    json.dumps({"_ng_task_index": i, "reward": 1, "text": f"{random_text.getrandbits(800):x}"})
+    + "\n"
+    for i in range(3000)
+).encode()
+pack = pytest.mark.parametrize("pack", [gzip.compress, zstd.compress], ids=["gzip", "zstd"])
+
+
+@pack
+@pytest.mark.parametrize("name", ["runs.jsonl", "runs.jsonl.gz", "runs.bin"])
+def test_compressed_files_whatever_they_are_called(
+    folder: Folder, pack: Callable[[bytes], bytes], name: str
+) -> None:
+    path = folder.write(pack(ROWS), name)
+    table = folder.load(name)
+    assert len(table) == 3000
+    assert table.sources[0].size == path.stat().st_size
+
+
+@pack
+def test_compressed_arrays_and_parts(folder: Folder, pack: Callable[[bytes], bytes]) -> None:
+    rows = [json.loads(line) for line in ROWS.splitlines()]
+    folder.write(pack(json.dumps(rows, indent=1).encode()), "a")
+    assert len(folder.load("a")) == 3000
+    lines = ROWS.splitlines(keepends=True)
+    folder.write(pack(b"".join(lines[:1000])) + pack(b"".join(lines[1000:])), "b")
+    assert len(folder.load("b")) == 3000
+
+
+@pack
+@pytest.mark.parametrize("kept", [0.001, 0.3, 0.99])
+def test_a_compressed_file_that_is_cut_short(
+    folder: Folder, pack: Callable[[bytes], bytes], kept: float
+) -> None:
+    packed = pack(ROWS)
+    folder.write(packed[: int(len(packed) * kept)])
+    error = folder.refused()
+    assert error.file == "runs.jsonl"
+    assert error.message == "the compressed file ends too early"
+
+
+@pack
+def test_a_compressed_file_that_is_damaged(folder: Folder, pack: Callable[[bytes], bytes]) -> None:
+    packed = bytearray(pack(ROWS))
+    packed[20:400] = bytes(380)
+    folder.write(bytes(packed))
+    assert "damaged" in folder.refused().message
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\n\n\n", "\n  \t\r\n"])
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+@pytest.mark.parametrize("start", ["", "\n \n"])
+def test_line_ends_blank_lines_and_marks(folder: Folder, end: str, mark: bytes, start: str) -> None:
+    rows = [f'{{"_ng_task_index": {i}, "_ng_rollout_index": 0}}' for i in range(300)]
+    folder.write(mark + start.encode() + end.join([*rows, ""]).encode(), "whole.jsonl")
+    folder.write(mark + start.encode() + end.join(rows).encode(), "open.jsonl")
+    # the last row once more: the message has to name its line all the same
+    folder.write(mark + start.encode() + end.join([*rows, rows[0]]).encode(), "twice.jsonl")
+    lines = start.count("\n") + 1, start.count("\n") + 300 * end.count("\n") + 1
+    for form in (None, BLOCKS):
+        assert folder.load("whole.jsonl", format=form).tasks == tuple(range(300))
+        assert folder.load("open.jsonl", format=form).tasks == tuple(range(300))
+        error = folder.refused("twice.jsonl", format=form)
+        assert error.line == lines[1]
+        assert f"twice.jsonl:{lines[0]}: task 0" in error.message
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "the file is empty"),
+        (b"\n \n", "the file holds no row"),
+        (b"\xef\xbb\xbf", "the file holds no row"),
+        (gzip.compress(b""), "the file holds no row"),
+        (b"[]", "the file holds no row"),
+        (b" [\n ]\n", "the file holds no row"),
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\n", "Git LFS pointer"),
+        ('{"a": 1}'.encode("utf-16"), "this is UTF-16 text"),
+        ('{"a": 1}'.encode("utf-16-le"), "this is a binary file"),
+        (b"PK\x03\x04rest", "this is a zip archive"),
+        (b"PAR1rest", "this is a Parquet file"),
+        (b"BZh91AY", "compressed with bzip2"),
+        (b"\xfd7zXZ\x00", "compressed with xz"),
+        (bytes(range(256)), "this is a binary file"),
+    ],
+)
+def test_what_is_no_rollouts(folder: Folder, content: bytes, message: str) -> None:
+    folder.write(content)
+    error = folder.refused()
+    assert message in error.message
+    assert error.file == "runs.jsonl"
+    assert error.hint
+
+
+def test_a_git_lfs_pointer_says_what_to_run(folder: Folder) -> None:
+    folder.write("version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12\n")
+    assert folder.refused().hint == "run: git lfs pull"
+
+
+def test_text_of_many_spaces_before_the_first_row(folder: Folder) -> None:
+    folder.write(b" \n" * 10_000 + b'[{"_ng_task_index": 5}]')
+    assert folder.load().tasks == (5,)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_pipe_is_not_waited_for(folder: Folder) -> None:
+    os.mkfifo(folder.path / "pipe")
+    assert "no regular file" in folder.refused("pipe").message
+
+
+def test_a_link_that_leads_nowhere(folder: Folder) -> None:
+    (folder.path / "runs.jsonl").symlink_to("nowhere")
+    assert folder.refused().message == "there is no such file"
+
+
+@pytest.mark.parametrize(
+    ("raised", "message"),
+    [
+        (PermissionError(13, "Permission denied"), "no permission to read this file"),
+        (OSError(5, "Input/output error"), "the file can't be read: Input/output error"),
+        (FileNotFoundError(2, "No such file"), "there is no such file"),
+    ],
+)
+def test_what_the_system_says_is_put_into_words(raised: OSError, message: str) -> None:
+    class Denied:
+        """A path that can't be opened, whoever runs the test."""
+
+        def exists(self) -> bool:
+            return True
+
+        is_file = exists
+
+        @contextmanager
+        def open(self, *_: object, **__: object):
+            raise raised
+            yield
+
+    with pytest.raises(DataError) as caught:
+        module.open_source(RolloutFile(Denied(), "runs/a.jsonl"))  # type: ignore[arg-type]
+    assert caught.value.where == "runs/a.jsonl"
+    assert caught.value.message == message

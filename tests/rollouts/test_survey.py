@@ -1,0 +1,91 @@
+"""What is told of recorded rollouts, and the benchmark file that comes with it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from pytest_evalmetrics.rollouts.survey import survey
+
+if TYPE_CHECKING:
+    from conftest import Project
+    from rollouts.conftest import Folder
+
+
+def document(text: str) -> Any:
+    return yaml.safe_load(text[text.index("# a benchmark file") :])["benchmark"]
+
+
+def test_rows_of_nemo_gym(folder: Folder) -> None:
+    folder.rows(
+        {"_ng_task_index": n // 2, "_ng_rollout_index": n % 2, "reward": n % 2, "turns": n / 2}
+        for n in range(6)
+    )
+    text = survey("runs.jsonl", folder.path)
+    assert text.startswith(
+        "runs.jsonl: jsonl, 6 rollouts\nagent agent: 3 tasks (0, 1, 2), 2 each\n"
+        "  reward  mean 0.5, from 0 to 1  <- the reward\n  turns   mean 1.25, from 0 to 2.5\n"
+    )
+    assert document(text) == {
+        "name": "runs",
+        "rollouts": "runs.jsonl",
+        "num_samples": 2,
+        "metrics": ["pass@1", "pass@2", "pass^2"],
+        "expect": {"tasks": 3},
+        "baseline": True,
+    }
+
+
+def test_a_format_without_a_reward(folder: Folder) -> None:
+    cases = [
+        {"name": n, "scores": {"a: b": {"value": s}, "c": {"value": 0.5}}, "task_duration": 1.0}
+        for n, s in [("x", 0.5), ("y", None)]
+    ]
+    report = {"name": "t", "cases": cases, "failures": [], "analyses": []}
+    folder.write(json.dumps(report), "some runs/report 1.json")
+    text = survey("some runs/*.json", folder.path)
+    assert "some runs/report 1.json: pydantic_evals, 2 rollouts" in text
+    assert "  a: b       mean 0.5, from 0.5 to 0.5, 1 missing  <- the reward" in text
+    found = document(text)
+    assert (found["name"], found["rollouts"]) == ("some-runs", "some runs/*.json")
+    assert (found["reward"], found["metrics"]) == ("a: b", ["mean_reward"])
+    assert found["expect"] == {"tasks": 2, "missing_reward": "error"}
+    assert "# or c" in text
+
+
+@pytest.mark.parametrize("samples", [[1, 1], [1, 2]])
+def test_several_agents(folder: Folder, samples: list[int]) -> None:
+    folder.rows(
+        {"_ng_task_index": 0, "reward": 1, "agent_ref": {"name": agent}}
+        for agent, count in zip("ab", samples, strict=True)
+        for _ in range(count)
+    )
+    found = document(survey("runs.jsonl", folder.path))
+    assert found.get("num_samples") == (1 if samples == [1, 1] else None)
+    assert found["expect"] == {"tasks": 1}
+
+
+def test_many_files_are_counted(folder: Folder) -> None:
+    for n in range(12):
+        folder.rows([{"_ng_task_index": n, "reward": 1}], f"{n}.jsonl")
+    text = survey("*.jsonl", folder.path)
+    assert "and 2 more files" in text
+    assert "12 tasks (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ...)" in text
+
+
+def test_the_option_prints_a_file_that_works(project: Project) -> None:
+    project.rollouts([[1, 0], [1, 1]])
+    told = project.run("--evalmetrics-inspect", "runs.jsonl")
+    assert told.ret == 0
+    project.write("math.bench.yaml", told.stdout.str().partition("# a benchmark file")[2])
+    assert project.run("--snapshot-update").ret == 0
+    assert project.run().ret == 0
+
+
+def test_the_option_says_what_is_wrong(project: Project) -> None:
+    refused = project.run("--evalmetrics-inspect", "runs.jsonl")
+    assert refused.ret == pytest.ExitCode.USAGE_ERROR
+    refused.stderr.fnmatch_lines(["ERROR: there is no file 'runs.jsonl'*"])

@@ -1,0 +1,115 @@
+"""Chunks of whatever format to one table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rollouts.reference import plain
+
+from pytest_evalmetrics.errors import DataError
+from pytest_evalmetrics.rollouts import Chunk, Request, Source
+from pytest_evalmetrics.rollouts.table import TableBuilder
+from pytest_evalmetrics.spec import FieldMap
+
+SOURCE = Source(Path("a"), "a", 1, b"{")
+
+
+def chunk(rows: list[tuple[str | None, Any, int | None, float]], first: int = 1) -> Chunk:
+    agent, task, sample, reward = zip(*rows, strict=True)
+    return Chunk(
+        places=np.arange(first, first + len(rows)),
+        task=task,
+        sample=sample,
+        agent=agent,
+        scores={"reward": np.array(reward, np.float64)},
+    )
+
+
+def build(*chunks: Chunk) -> Any:
+    table = TableBuilder(Request(FieldMap(), ("reward",)))
+    for each in chunks:
+        table.add(SOURCE, each)
+    return table.build()
+
+
+attempts = st.tuples(st.sampled_from(["b", "a", None]), st.integers(0, 3), st.integers(0, 3))
+
+
+@given(st.lists(attempts, unique=True, min_size=1), st.integers(1, 5))
+def test_rows_are_sorted_by_agent_task_and_sample(
+    keys: list[tuple[str | None, int, int]], size: int
+) -> None:
+    rows = [(*key, float(i)) for i, key in enumerate(keys)]
+    table = build(*(chunk(rows[i : i + size], i + 1) for i in range(0, len(rows), size)))
+    order = list(dict.fromkeys(key[0] or "agent" for key in keys))
+    expected = sorted(rows, key=lambda r: (order.index(r[0] or "agent"), r[1], r[2]))
+    assert plain(table).rows == [(r[0] or "agent", r[1], r[2]) for r in expected]
+    assert table.scores["reward"].tolist() == [r[3] for r in expected]
+
+
+@given(st.lists(attempts, min_size=1))
+def test_rows_without_an_index_are_numbered_as_they_come(
+    keys: list[tuple[str | None, int, int]],
+) -> None:
+    rows = [(agent, task, None, float(i)) for i, (agent, task, _) in enumerate(keys)]
+    table = build(chunk(rows))
+    for _, mine in table.by_agent():
+        for start, stop in zip(mine.offsets, mine.offsets[1:], strict=False):
+            assert mine.sample[start:stop].tolist() == list(range(stop - start))
+            assert (np.diff(mine.scores["reward"][start:stop]) > 0).all()
+    assert len(table) == len(rows)
+
+
+@given(st.lists(attempts, min_size=1))
+def test_duplicates_are_found_wherever_they_are(keys: list[tuple[str | None, int, int]]) -> None:
+    keys = [(agent or "agent", task, sample) for agent, task, sample in keys]
+    second = next((i for i, key in enumerate(keys) if key in keys[:i]), None)
+    rows = [(*key, 0.0) for key in keys]
+    if second is None:
+        assert len(build(chunk(rows))) == len(rows)
+        return
+    with pytest.raises(DataError) as caught:
+        build(chunk(rows))
+    assert caught.value.line == second + 1
+    assert f"a:{keys.index(keys[second]) + 1}: " in caught.value.message
+
+
+def test_a_score_that_comes_with_a_later_chunk() -> None:
+    later = Chunk(
+        places=np.array([3]),
+        task=[9],
+        sample=[0],
+        agent=[None],
+        scores={"late": np.array([7.0])},
+        usage={"reward": np.array([5.0])},
+        fractional=frozenset({"late"}),
+    )
+    table = build(chunk([("agent", 1, 0, 2.0), ("agent", 2, 0, 3.0)]), later)
+    assert plain(table).scores == {"late": [None, None, 7], "reward": [2, 3, 5]}
+    assert table.integers == {"reward"}
+
+
+@pytest.mark.parametrize("tasks", [[1, "1"], ["1", 1]])
+def test_a_number_and_its_text_are_one_task(tasks: list[Any]) -> None:
+    table = build(chunk([("a", task, i, 0.0) for i, task in enumerate(tasks)]))
+    assert table.tasks == ("1",)
+    with pytest.raises(DataError, match="the same attempt as a:1: task '1'"):
+        build(chunk([("a", task, 0, 0.0) for task in tasks]))
+
+
+def test_task_ids_may_be_larger_than_any_machine_word() -> None:
+    table = build(chunk([("a", 10**30, 0, 1.0), ("a", -(10**25), 0, 2.0)]))
+    assert table.tasks == (-(10**25), 10**30)
+    assert table.scores["reward"].tolist() == [2, 1]
+
+
+def test_types_are_those_of_a_table() -> None:
+    table = build(chunk([("a", 1, None, 1.0), ("a", 0, None, 2.0)]))
+    assert table.agent.dtype == np.int32
+    assert table.task.dtype == table.sample.dtype == np.int64
+    assert table.scores["reward"].dtype == np.float64

@@ -1,0 +1,117 @@
+"""Rows of verifiers up to version 0.3."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+if TYPE_CHECKING:
+    from rollouts.conftest import Folder
+
+
+def row(example: Any, reward: Any, **more: Any) -> dict[str, Any]:
+    return {
+        "example_id": example,
+        "prompt": [],
+        "completion": [],
+        "answer": "",
+        "reward": reward,
+        **more,
+    }
+
+
+def test_what_the_tool_wrote(real: Folder) -> None:
+    path = "formats/verifiers/legacy_2025-09"
+    metadata = json.loads((real.path / path / "metadata.json").read_text())
+    table = real.load(f"{path}/results.jsonl", scores=["reward"])
+    assert len(table) == 15
+    assert (table.tasks, table.sample.tolist()) == ((0, 1, 2, 3, 4), [0, 1, 2] * 5)
+    for name in ("reward", "total_tool_calls", "python_calls", "correct_answer_reward_func"):
+        assert table.scores[name].mean() == pytest.approx(metadata[f"avg_{name}"])
+    assert "generation_ms" not in table.scores
+    rows = map(json.loads, (real.path / path / "results.jsonl").read_text().splitlines())
+    taken = [r["generation_ms"] / 1000 for r in rows]
+    assert table.scores["latency_s"].tolist() == pytest.approx(taken)
+    assert table.agents == (metadata["model"],)
+    assert table.notes == ()
+
+
+def test_rows_of_later_versions(folder: Folder) -> None:
+    folder.rows(
+        [
+            row(
+                3,
+                0.5,
+                metrics={"exact": 1.0},
+                timing={"generation_ms": 1500.0, "total_ms": 9000.0},
+                token_usage={"input_tokens": 100, "output_tokens": 20},
+                is_completed=True,
+            )
+        ]
+    )
+    table = folder.load(scores=["reward"])
+    assert {name: column.tolist() for name, column in table.scores.items()} == {
+        "reward": [0.5],
+        "exact": [1],
+        "latency_s": [1.5],
+        "prompt_tokens": [100],
+        "completion_tokens": [20],
+    }
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        ({"error": "SandboxError", "error_chain_str": "a -> b"}, "SandboxError"),
+        ("ToolError('no')", "ToolError"),
+        ("it all went wrong", "error"),
+    ],
+)
+def test_errors_are_missing_unless_they_were_graded(folder: Folder, error: Any, kind: str) -> None:
+    folder.rows([row(0, 0.0, error=error), row(1, 0.25, error=error), row(2, 0.0, error=None)])
+    table = folder.load(scores=["reward"])
+    np.testing.assert_equal(table.scores["reward"], [np.nan, 0.25, 0])
+    missing, graded = table.notes
+    assert missing.startswith(f"{kind}: 1 rollout without a score, which is missing (first runs")
+    assert graded.startswith(f"{kind}: 1 rollout graded all the same (first runs.jsonl:2")
+
+
+def test_a_null_reward_is_missing(folder: Folder) -> None:
+    folder.rows([row(0, None), row(1, 1.0)])
+    table = folder.load(scores=["reward"])
+    np.testing.assert_equal(table.scores["reward"], [np.nan, 1])
+    assert "not scored: 1 rollout" in table.notes[0]
+
+
+def test_its_metadata_is_compared(folder: Folder) -> None:
+    folder.rows([row(0, 1.0), row(1, 0.0)], "results.jsonl")
+    metadata = {"avg_reward": 0.75, "num_examples": 2, "rollouts_per_example": 2, "model": "m"}
+    folder.write(json.dumps(metadata), "metadata.json")
+    table = folder.load("results.jsonl", scores=["reward"])
+    assert table.agents == ("m",)
+    assert "says that the mean reward is 0.75, and the rows give 0.5" in table.notes[0]
+    assert "2 examples with 2 rollouts each, and there are 2 rows" in table.notes[1]
+    folder.write("{", "metadata.json")
+    assert folder.refused("results.jsonl").file == "metadata.json"
+
+
+def test_rows_of_others_are_left_to_them(folder: Folder) -> None:
+    own = {"prompt": "", "completion": "", "reward": 1, "problem": 7}
+    folder.rows([own])
+    table = folder.load(scores=["reward"], fields={"task": "problem"})
+    assert table.tasks == (7,)
+    folder.rows([{**own, "id": 3, "task": "t", "_ng_task_index": 5}])
+    assert folder.load(scores=["reward"]).tasks == (5,)
+
+
+def test_broken_rows(folder: Folder) -> None:
+    folder.rows([row(0, 1.0), row(None, 1.0)])
+    refused = folder.refused()
+    assert (refused.line, refused.message) == (2, "this row's example_id is None")
+    folder.write(json.dumps(row(0, 1.0)) + "\n" + json.dumps(row(1, 1.0))[:-4])
+    assert folder.refused().line == 2
+    folder.rows([row(0, "high")])
+    assert "the score 'reward' is text" in folder.refused(scores=["reward"]).message

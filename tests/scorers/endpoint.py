@@ -1,0 +1,92 @@
+"""An endpoint that scores what it is told to, for loopback, in a process of its own.
+
+    python endpoint.py [port]      prints its port, then serves until it is ended
+
+A row says what it wants: `score` is answered, `mode` breaks the answer. Every POST is counted.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+HTML = b"<!DOCTYPE html><html><head><title>Bad gateway</title></head><body>x</body></html>"
+LOCK = threading.Lock()
+SEEN: dict[str, Any] = {"posts": 0, "keys": []}
+
+
+def nat(item: dict[str, Any]) -> Any:
+    """Answer as a server of the NeMo Agent Toolkit does."""
+    match item.get("mode"):
+        case "crash":
+            reasoning = {"error": "Evaluator error: no judge"}
+            return {"success": True, "result": {"id": "1", "score": 0.0, "reasoning": reasoning}}
+        case "false":
+            return {"success": False, "result": None, "error": "the evaluator timed out"}
+        case "null":
+            return {"success": True, "result": {"id": "1", "score": None, "reasoning": {}}}
+    return {"success": True, "result": {"id": "1", "score": item["score"], "reasoning": {"m": "x"}}}
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+    def say(self, status: int, body: bytes, kind: str = "application/json", **more: str) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        for name, value in more.items():
+            self.send_header(name.replace("_", "-"), value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_GET(self) -> None:
+        with LOCK:
+            self.say(200, json.dumps(SEEN).encode())
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        parts = urlsplit(self.path)
+        query = dict(parse_qsl(parts.query))
+        with LOCK:
+            SEEN["posts"] += 1
+            posts = SEEN["posts"]
+            SEEN["keys"].append(self.headers.get("Authorization"))
+        time.sleep(float(query.get("latency", 0)))
+        if parts.path == "/gone":
+            self.say(404, b'{"detail": "no evaluator of that name"}')
+        elif parts.path == "/storm" and posts <= int(query["times"]):
+            self.say(429, b'{"error": "slow down"}', Retry_After="0")
+        elif parts.path == "/count":
+            self.say(200, json.dumps({"result": {"score": posts}}).encode())
+        elif parts.path == "/evaluate/item":
+            self.say(200, json.dumps(nat(body["item"])).encode())
+        elif body.get("mode") == "html":
+            self.say(200, HTML, "text/html")
+        elif body.get("mode") == "nan":
+            self.say(200, b'{"result": {"score": NaN}}')
+        elif body.get("mode") == "500":
+            self.say(500, b'{"error": "out of memory"}')
+        elif body.get("mode") == "close":
+            self.close_connection = True
+        else:
+            self.say(200, json.dumps({"result": {"score": body.get("score")}}).encode())
+
+
+def main(port: int) -> None:
+    ThreadingHTTPServer.request_queue_size = 512
+    server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
+    print(server.server_address[1], flush=True)  # noqa: T201 - how its starter learns it
+    server.serve_forever()
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 0)

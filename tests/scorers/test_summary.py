@@ -1,0 +1,56 @@
+"""A score over all rows."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_evalmetrics.scorers import summarise
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_the_cases_of_the_nemo_sdk(acceptance: Path) -> None:
+    cases = json.loads((acceptance / "nemo_sdk" / "cases.json").read_text(encoding="utf-8"))
+    assert cases["aggregate"]
+    for case in cases["aggregate"]:
+        values = np.array([float(v) for v in case["values"]])
+        found = msgspec.to_builtins(summarise("s", values))
+        expected = case["result"]
+        if expected is None:  # no rows: there is nothing, here a count of 0
+            assert (found["count"], found["nan_count"], found["mean"]) == (0, 0, None)
+            continue
+        assert expected.pop("score_type") == "range"
+        bins = expected.pop("histogram")["bins"]
+        percentiles = expected.pop("percentiles")
+        assert list(found.pop("histogram")) == [pytest.approx(b, abs=1e-12) for b in bins]
+        assert found.pop("percentiles") == (percentiles and pytest.approx(percentiles))
+        assert found == {
+            k: pytest.approx(v) if isinstance(v, float) else v for k, v in expected.items()
+        }
+
+
+@given(st.lists(st.floats(-1e6, 1e6) | st.just(math.nan), max_size=40))
+def test_what_holds_for_any_column(values: list[float]) -> None:
+    found = summarise("s", np.array(values, dtype=np.float64))
+    finite = [v for v in values if not math.isnan(v)]
+    assert found.count == len(finite)
+    assert found.nan_count == len(values) - len(finite)
+    assert sum(b.count for b in found.histogram) == len(finite)
+    if not finite:
+        assert found.mean is None
+        return
+    assert found.percentiles is not None
+    ordered = list(found.percentiles.values())
+    assert ordered == sorted(ordered)
+    assert ordered[-1] == found.max == max(finite)
+    expected = np.quantile(finite, np.arange(1, 11) / 10, method="weibull")  # the same by numpy
+    assert ordered == pytest.approx(expected.tolist(), abs=1e-6)

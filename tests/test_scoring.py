@@ -1,0 +1,644 @@
+"""Scored benchmarks, run by a real pytest against a real server process."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jsonschema
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from conftest import Project
+
+ENDPOINT = Path(__file__).parent / "scorers" / "endpoint.py"
+
+
+class Endpoint:
+    """A process of scorers/endpoint.py; it can be killed and come back on its port."""
+
+    def __init__(self) -> None:
+        self.port = 0
+        self.start()
+
+    def start(self) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, str(ENDPOINT), str(self.port)], stdout=subprocess.PIPE, text=True
+        )
+        assert self.process.stdout
+        self.port = int(self.process.stdout.readline())
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        assert self.process.stdout
+        self.process.stdout.close()
+
+    def url(self, path: str) -> str:
+        return f"http://127.0.0.1:{self.port}{path}"
+
+    def seen(self) -> Any:
+        with urllib.request.urlopen(self.url("/"), timeout=10) as response:
+            return json.load(response)
+
+    @property
+    def posts(self) -> int:
+        return int(self.seen()["posts"])
+
+
+@pytest.fixture
+def endpoint() -> Iterator[Endpoint]:
+    found = Endpoint()
+    yield found
+    found.kill()
+
+
+class Scored:
+    """A project with one scored benchmark."""
+
+    def __init__(self, project: Project, endpoint: Endpoint) -> None:
+        self.project = project
+        self.endpoint = endpoint
+        self.path = project.path
+
+    def rows(self, *rows: dict[str, Any]) -> None:
+        self.project.rows("data.jsonl", rows)
+
+    def bench(
+        self,
+        text: str = "",
+        *,
+        path: str = "/score",
+        source: str = "dataset: data.jsonl",
+        scorer: str = "",
+        name: str = "a.bench.yaml",
+    ) -> None:
+        remote = f"""\
+    - type: remote
+      url: {self.endpoint.url(path)}
+      body: {{score: "{{{{ item.score }}}}", mode: "{{{{ item.mode | default(none) }}}}"}}
+      scores: [{{name: accuracy, parser: {{type: json, json_path: $.result.score}}}}]
+"""
+        lines = "".join(f"  {line}\n" for line in text.strip("\n").splitlines())
+        self.project.write(
+            name,
+            f"benchmark:\n  name: scored\n  {source}\n  scorers:\n{scorer or remote}{lines}",
+        )
+
+    def run(self, *args: str) -> pytest.RunResult:
+        result = self.project.pytester.runpytest_subprocess(*args)
+        text = result.stdout.str() + result.stderr.str()
+        assert "INTERNALERROR" not in text, text
+        assert "Traceback" not in text, text
+        return result
+
+    def report_bytes(self) -> bytes:
+        return (self.path / "evalmetrics/report.json").read_bytes()
+
+    def row_scores(self) -> list[Any]:
+        text = (self.path / "evalmetrics/row_scores.jsonl").read_text(encoding="utf-8")
+        return [json.loads(line) for line in text.splitlines()]
+
+
+@pytest.fixture
+def scored(project: Project, endpoint: Endpoint) -> Scored:
+    return Scored(project, endpoint)
+
+
+def test_a_data_set_is_scored_and_gated(scored: Scored) -> None:
+    scored.rows(*({"id": f"q{n}", "score": n / 4, "level": "ab"[n % 2]} for n in range(5)))
+    scored.bench('metrics: mean_reward\nbreakdown: level\nthresholds: {mean_reward: ">= 0.5"}')
+    result = scored.run()
+    result.assert_outcomes(passed=1)
+    (entry,) = scored.project.report()["benchmarks"]
+    (agent,) = entry["agents"]
+    assert agent["estimates"]["mean_reward"]["value"] == 0.5
+    metrics = scored.project.aggregate()[0]["agent_metrics"]
+    assert metrics["mean_reward[level=a]"] == pytest.approx((0 + 0.5 + 1) / 3)
+    (summary,) = agent["scores"]
+    assert (summary["name"], summary["count"], summary["mean"]) == ("accuracy", 5, 0.5)
+    rows = scored.row_scores()
+    assert [row["task"] for row in rows] == [f"q{n}" for n in range(5)]
+    assert [row["scores"]["accuracy"] for row in rows] == [0, 0.25, 0.5, 0.75, 1]
+    assert scored.endpoint.posts == 5
+
+
+def test_the_report_follows_its_schema(scored: Scored) -> None:
+    scored.rows({"score": 1}, {"score": None})
+    scored.bench()
+    scored.run()
+    schema = json.loads(scored.project.pytester.runpytest_subprocess(
+        "--evalmetrics-schema=report", "-q"
+    ).stdout.str())
+    jsonschema.validate(scored.project.report(), schema)
+
+
+def test_recorded_rollouts_keep_their_numbers_and_get_scores(scored: Scored) -> None:
+    scored.project.rows(
+        "runs.jsonl",
+        [
+            {"_ng_task_index": t, "_ng_rollout_index": s, "reward": 0.5, "score": (t + s) % 2}
+            for t in (2, 0, 1)  # not in the order of the table
+            for s in (1, 0)
+        ],
+    )
+    scored.bench(
+        "reward: accuracy\nmetrics: [mean_reward, mean_reward/reward]\nnum_samples: 2",
+        source="rollouts: runs.jsonl",
+    )
+    scored.run().assert_outcomes(passed=1)
+    estimates = scored.project.report()["benchmarks"][0]["agents"][0]["estimates"]
+    assert estimates["mean_reward"]["value"] == 0.5
+    assert estimates["mean_reward/reward"]["value"] == 0.5
+    rows = scored.row_scores()
+    assert [(r["index"], r["task"], r["sample"]) for r in rows[:3]] == [(0, 2, 1), (1, 2, 0), (2, 0, 1)]
+    assert all(r["scores"]["accuracy"] == (r["task"] + r["sample"]) % 2 for r in rows)
+
+
+def test_failed_rows_are_told_in_groups_and_the_rest_goes_on(scored: Scored) -> None:
+    modes = ["html", "nan", "500", "close", None, "html", None]
+    scored.rows(*({"score": 1, "mode": mode} for mode in modes), {"other": 1})
+    scored.bench("params: {max_retries: 0}")
+    result = scored.run()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "*FAIL*6 rollouts have no finite accuracy*",
+            "*2 of 8 rows have no accuracy (html), such as data.jsonl:1: POST http*HTML page*",
+            "*1 of 8 row has no accuracy (closed), at data.jsonl:4: *closed the connection*",
+            "*(http-500), at data.jsonl:3: *out of memory*",
+            "*(not-finite), at data.jsonl:2:*NaN*",
+            "*(template), at data.jsonl:8: *no attribute 'score'; *columns: other*",
+        ]
+    )
+    rows = scored.row_scores()
+    assert [row["scores"]["accuracy"] for row in rows] == [None] * 4 + [1, None, 1, None]
+    (error,) = rows[2]["errors"]
+    assert (error["kind"], error["row"]) == ("http-500", "data.jsonl:3")
+
+
+def test_expect_decides_over_failed_rows(scored: Scored) -> None:
+    scored.rows({"score": 0.5}, {"score": 0.5, "mode": "html"})
+    scored.bench("params: {max_retries: 0}\nexpect: {max_missing: 50%}\nmetrics: mean_reward")
+    result = scored.run()
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["note: *1 of 2 row has no accuracy (html), at data.jsonl:2*"])
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [(7, "out-of-range"), ("x", "no-number"), ("NaN", "no-number"), (None, "no-score")],
+)
+def test_what_is_no_score_is_the_rows_error(scored: Scored, value: Any, kind: str) -> None:
+    scored.rows({"score": value}, {"score": "0.25"}, {"score": True})
+    scored.bench(
+        scorer=f"""\
+    - type: remote
+      url: {scored.endpoint.url("/score")}
+      body: {{score: "{{{{ item.score }}}}"}}
+      scores:
+        - {{name: s, parser: {{type: json, json_path: $.result.score}}, minimum: 0, maximum: 1}}
+""",
+        text="expect: {max_missing: 50%}\nmetrics: mean_reward",
+    )
+    scored.run().assert_outcomes(passed=1)
+    first, second, third = scored.row_scores()
+    assert first["errors"][0]["kind"] == kind
+    assert (second["scores"]["s"], third["scores"]["s"]) == (0.25, 1.0)
+
+
+def test_an_endpoint_that_refuses_stops_the_benchmark_at_once(scored: Scored) -> None:
+    scored.rows(*({"score": n} for n in range(100)))
+    scored.bench("params: {parallelism: 4}", path="/gone")
+    result = scored.run()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*INCONCLUSIVE*404 Not Found*no evaluator of that name*"])
+    assert scored.endpoint.posts <= 8
+    assert not scored.project.report()["benchmarks"][0]["agents"]
+
+
+def test_a_key_is_sent_and_shown_nowhere(
+    scored: Scored, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_KEY", "sesame-opens")
+    scored.rows({"score": 1}, {"score": "the key is sesame-opens"})
+    scorer = f"""\
+    - type: remote
+      url: {scored.endpoint.url("/score")}
+      body: {{score: "{{{{ item.score }}}}"}}
+      scores: [{{name: s, parser: {{type: json, json_path: $.result.score}}}}]
+      api_key_secret: my-key
+"""
+    scored.bench(scorer=scorer)
+    result = scored.run("--evalmetrics-journal-export=journal.jsonl")
+    assert scored.endpoint.seen()["keys"][0] == "Bearer sesame-opens"
+    written = [p.read_bytes() for p in scored.path.rglob("*") if p.is_file() and p.name != "data.jsonl"]
+    assert len(written) > 4
+    assert not any(b"sesame" in text for text in written)
+    assert "sesame" not in result.stdout.str()
+    result.stdout.fnmatch_lines(["*(no-number), at data.jsonl:2: *the key is [*][*][*]*"])
+
+
+def test_a_missing_key_is_told_before_anything_is_sent(scored: Scored) -> None:
+    scored.rows({"score": 1})
+    scorer = f"""\
+    - type: nemo-agent-toolkit-remote
+      url: {scored.endpoint.url("/evaluate/item")}
+      evaluator_name: similarity
+      api_key_secret: no/such-key
+"""
+    scored.bench(scorer=scorer)
+    result = scored.run()
+    result.stdout.fnmatch_lines(
+        ["*INCONCLUSIVE*a.bench.yaml:5: the secret 'no/such-key' is not in the environment*"]
+    )
+    result.stdout.fnmatch_lines(["*NO_SUCH_KEY*"])
+    assert scored.endpoint.posts == 0
+
+
+def test_nemo_agent_toolkit_answers_that_hide_a_failure(scored: Scored) -> None:
+    scored.rows(
+        {"id": "a", "score": 0.5}, {"id": "b", "score": 0.0},
+        *({"id": mode, "score": 1, "mode": mode} for mode in ("crash", "false", "null")),
+    )
+    scored.bench(
+        scorer=f"""\
+    - type: nemo-agent-toolkit-remote
+      url: {scored.endpoint.url("/evaluate/item")}
+      evaluator_name: similarity eval
+""",
+    )
+    result = scored.run()
+    result.assert_outcomes(failed=1)
+    rows = scored.row_scores()
+    assert [row["scores"]["similarity_eval"] for row in rows] == [0.5, 0.0, None, None, None]
+    kinds = [row["errors"][0]["kind"] for row in rows[2:]]
+    assert kinds == ["evaluator-crashed", "not-successful", "no-score"]
+    result.stdout.fnmatch_lines(["*Evaluator error: no judge*", "*the evaluator timed out*"])
+
+
+# -- the journal ------------------------------------------------------------------------------
+
+
+def test_a_second_run_pays_only_for_what_is_new(scored: Scored) -> None:
+    scored.rows(*({"score": n / 10} for n in range(5)))
+    scored.bench()
+    scored.run()
+    first = scored.report_bytes(), (scored.path / "evalmetrics/row_scores.jsonl").read_bytes()
+    assert scored.endpoint.posts == 5
+    scored.run().stdout.fnmatch_lines(["calls: 5 answered (5 by the journal), 0 requests sent"])
+    assert scored.endpoint.posts == 5
+    again = scored.report_bytes(), (scored.path / "evalmetrics/row_scores.jsonl").read_bytes()
+    assert again == first
+    scored.rows({"score": 0.99}, *({"score": n / 10} for n in range(5)))
+    scored.run()
+    assert scored.endpoint.posts == 6
+
+
+def test_identical_rows_and_samples_each_get_a_call_of_their_own(scored: Scored) -> None:
+    scored.rows(*({"score": 1} for _ in range(4)))
+    scored.bench("metrics: mean_reward", path="/count")
+    scored.run()
+    assert sorted(row["scores"]["accuracy"] for row in scored.row_scores()) == [1, 2, 3, 4]
+    before = scored.row_scores()
+    scored.run()
+    assert scored.row_scores() == before
+    assert scored.endpoint.posts == 4
+
+
+def test_failed_rows_are_asked_again(scored: Scored) -> None:
+    scored.rows({"score": None}, {"score": 1, "mode": "500"}, {"score": 1})
+    scored.bench("params: {max_retries: 0}")
+    scored.run()
+    scored.run()
+    assert scored.endpoint.posts == 5
+
+
+def test_replay_sends_nothing_and_needs_no_key(scored: Scored, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_KEY", "sesame-opens")
+    scored.rows({"score": 1}, {"score": 0.5})
+    scorer = f"""\
+    - type: remote
+      url: {scored.endpoint.url("/score")}
+      body: {{score: "{{{{ item.score }}}}"}}
+      scores: [{{name: s, parser: {{json_path: $.result.score}}}}]
+      api_key_secret: my-key
+"""
+    scored.bench("metrics: mean_reward", scorer=scorer)
+    scored.run()
+    first = scored.report_bytes()
+    monkeypatch.delenv("MY_KEY")
+    scored.endpoint.kill()
+    scored.run("--evalmetrics-replay").assert_outcomes(passed=1)
+    assert scored.report_bytes() == first
+    scored.rows({"score": 1}, {"score": 0.5}, {"score": 0.75})
+    result = scored.run("--evalmetrics-replay")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*(not-in-journal), at data.jsonl:3*"])
+    scored.endpoint.start()
+
+
+def test_refresh_no_journal_and_clear(scored: Scored) -> None:
+    scored.rows({"score": 1})
+    scored.bench(path="/count", text="metrics: mean_reward")
+
+    def score() -> float:
+        return float(scored.row_scores()[0]["scores"]["accuracy"])
+
+    scored.run()
+    assert score() == 1
+    scored.run("--evalmetrics-no-journal")
+    assert score() == 2
+    scored.run()
+    assert score() == 1  # it was not touched
+    scored.run("--evalmetrics-refresh")
+    assert score() == 3
+    scored.run()
+    assert score() == 3  # it was replaced
+    scored.run("--evalmetrics-journal-clear").stdout.fnmatch_lines(
+        ["journal: emptied, 1 answers dropped"]
+    )
+    assert score() == 4
+    result = scored.project.pytester.runpytest_subprocess(
+        "--evalmetrics-replay", "--evalmetrics-refresh"
+    )
+    result.stderr.fnmatch_lines(["*--evalmetrics-replay and --evalmetrics-refresh contradict*"])
+
+
+@pytest.mark.parametrize("name", ["journal.jsonl", "journal.jsonl.gz"])
+def test_a_journal_travels_as_one_file(scored: Scored, name: str) -> None:
+    scored.rows({"score": 1}, {"score": 0.5})
+    scored.bench("metrics: mean_reward")
+    scored.run(f"--evalmetrics-journal-export={name}").stdout.fnmatch_lines(
+        [f"journal: 2 answers exported to {name}"]
+    )
+    scored.run("--evalmetrics-journal-clear", f"--evalmetrics-journal-import={name}").stdout.fnmatch_lines(
+        ["journal: 2 new answers imported *"]
+    )
+    assert scored.endpoint.posts == 2
+    scored.project.write("bad.jsonl", "no journal\n")
+    result = scored.project.pytester.runpytest_subprocess("--evalmetrics-journal-import=bad.jsonl")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: *bad.jsonl:1: this is no exported journal*"])
+
+
+def test_without_pytests_cache_plugin_the_journal_is_the_same(scored: Scored) -> None:
+    scored.rows({"score": 1})
+    scored.bench("metrics: mean_reward")
+    scored.run()
+    scored.run("-p", "no:cacheprovider")
+    assert scored.endpoint.posts == 1
+
+
+def test_workers_share_one_journal_and_the_report_is_the_same(scored: Scored) -> None:
+    scored.rows(*({"score": n / 10} for n in range(5)))
+    for name in ("a", "b", "c"):
+        scored.bench("metrics: mean_reward", name=f"{name}.bench.yaml")
+    scored.run()
+    alone = scored.report_bytes()
+    posts = scored.endpoint.posts
+    result = scored.run("-n2")
+    result.assert_outcomes(passed=3)
+    result.stdout.fnmatch_lines(["calls: 15 answered (15 by the journal), 0 requests sent"])
+    assert scored.endpoint.posts == posts
+    assert scored.report_bytes() == alone
+
+
+# -- interrupted, broken, at once -------------------------------------------------------------
+
+
+def start(scored: Scored, *args: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "pytest", *args],
+        cwd=scored.path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    )
+
+
+def wait_for_posts(scored: Scored, count: int) -> None:
+    while scored.endpoint.posts < count:
+        pass  # each look is a request of its own: no busier than that
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals")
+@pytest.mark.parametrize("number", ["SIGINT", "SIGKILL"])
+def test_an_interrupted_run_ends_with_the_same_report(scored: Scored, number: str) -> None:
+    scored.rows(*({"score": n / 40} for n in range(40)))
+    scored.bench("params: {parallelism: 2}\nmetrics: mean_reward", path="/score?latency=0.03")
+    first = start(scored)
+    wait_for_posts(scored, 12)
+    first.send_signal(getattr(signal, number))
+    out, _ = first.communicate(timeout=60)
+    assert first.returncode != 0
+    assert "INTERNALERROR" not in out
+    scored.run().assert_outcomes(passed=1)
+    resumed = scored.report_bytes()
+    assert scored.endpoint.posts <= 40 + 2 + 8  # in flight, and what a kill kept from the disk
+    scored.run("--evalmetrics-refresh").assert_outcomes(passed=1)
+    assert scored.report_bytes() == resumed
+
+
+def test_a_server_that_is_killed_and_comes_back(scored: Scored) -> None:
+    scored.rows(*({"score": n / 60} for n in range(60)))
+    scored.bench(
+        "params: {parallelism: 4, max_retries: 8}\nmetrics: mean_reward",
+        path="/score?latency=0.02",
+    )
+    run = start(scored)
+    wait_for_posts(scored, 10)
+    scored.endpoint.kill()
+    scored.endpoint.start()
+    out, _ = run.communicate(timeout=120)
+    assert run.returncode == 0, out
+    assert [row["scores"]["accuracy"] for row in scored.row_scores()] == [n / 60 for n in range(60)]
+
+
+def test_a_storm_of_429_is_weathered(scored: Scored) -> None:
+    scored.rows(*({"score": n / 20} for n in range(20)))
+    scored.bench("params: {parallelism: 8, max_retries: 6}\nmetrics: mean_reward", path="/storm?times=12")
+    scored.run().assert_outcomes(passed=1)
+    assert scored.endpoint.posts == 32
+
+
+def test_two_runs_at_once_on_one_journal(scored: Scored) -> None:
+    scored.rows(*({"score": n / 30} for n in range(30)))
+    scored.bench("params: {parallelism: 4}\nmetrics: mean_reward", path="/score?latency=0.01")
+    runs = [start(scored, f"--evalmetrics-output=out{i}/") for i in range(2)]
+    for run in runs:
+        out, _ = run.communicate(timeout=60)
+        assert run.returncode == 0, out
+    one, other = ((scored.path / f"out{i}/report.json").read_bytes() for i in range(2))
+    assert one == other
+    before = scored.endpoint.posts
+    scored.run()
+    assert scored.endpoint.posts == before <= 60
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a disk that is full")
+def test_a_journal_that_cant_be_written_costs_only_what_it_saves(scored: Scored) -> None:
+    scored.rows({"score": 1}, {"score": 0.5})
+    scored.bench("metrics: mean_reward")
+    scored.run()
+    first = scored.report_bytes()
+    (journal,) = scored.path.rglob("journal.sqlite3")
+    for file in journal.parent.iterdir():
+        file.unlink()
+    journal.symlink_to("/dev/full")
+    result = scored.run()
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["warning: the journal *journal.sqlite3 can't be *"])
+    assert scored.report_bytes() == first
+
+
+# -- what else a benchmark may say ------------------------------------------------------------
+
+
+def test_a_limit_is_told_and_records_no_baseline(scored: Scored) -> None:
+    scored.rows(*({"score": 1} for _ in range(6)))
+    scored.bench("params: {limit_samples: 2}\nmetrics: mean_reward\nbaseline: true")
+    result = scored.run("--snapshot-update")
+    assert scored.endpoint.posts == 2
+    result.stdout.fnmatch_lines(["*incomplete on purpose: params.limit_samples takes the first 2 of 6*"])
+    assert not list(scored.path.rglob("__baselines__"))
+    assert len(scored.row_scores()) == 2
+
+
+def test_a_scored_benchmark_has_a_baseline_like_any_other(scored: Scored) -> None:
+    scored.rows(*({"id": n, "score": 1.0} for n in range(30)))
+    scored.bench("metrics: mean_reward\nbaseline: true")
+    scored.run("--snapshot-update").assert_outcomes(passed=1)
+    scored.run().assert_outcomes(passed=1)
+    scored.rows(*({"id": n, "score": 0.0 if n < 15 else 1.0} for n in range(30)))
+    result = scored.run()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*FAIL*mean_reward*"])
+
+
+def test_a_scorer_of_the_users_own(scored: Scored) -> None:
+    scored.project.write(
+        "conftest.py",
+        """
+from pytest_evalmetrics import RowError, register_scorer
+
+@register_scorer("length")
+class Length:
+    scores = ("length", "is_short")
+    def __init__(self, *, short=3):
+        self.short = short
+    def score(self, row):
+        if not row.item["text"]:
+            raise RowError("no-text", "there is no text")
+        n = len(row.item["text"])
+        return {"length": n, "is_short": n <= self.short}
+""",
+    )
+    scored.rows({"text": "ab"}, {"text": "abcdef"}, {"text": ""}, {"words": 1})
+    scored.bench(
+        "reward: is_short\nmetrics: [mean_reward, mean_reward/length]\nexpect: {max_missing: 50%}",
+        scorer="    - {type: length, short: 2}\n",
+    )
+    result = scored.run()
+    result.assert_outcomes(passed=1)
+    estimates = scored.project.report()["benchmarks"][0]["agents"][0]["estimates"]
+    assert estimates["mean_reward"]["value"] == 0.5
+    assert estimates["mean_reward/length"]["value"] == 4
+    kinds = [[e["kind"] for e in row["errors"]] for row in scored.row_scores()]
+    assert kinds == [[], [], ["no-text"], ["raised-KeyError"]]
+    assert not list(scored.path.rglob("journal.sqlite3"))  # nothing was called
+
+
+@pytest.mark.parametrize(
+    ("scorer", "text", "said"),
+    [
+        ("    - {type: lenght}\n", "", "*a.bench.yaml:5: there is no scorer 'lenght': did you mean*"),
+        ("    - {type: mine, shrt: 1}\n", "", "*a.bench.yaml:5: the scorer 'mine' can't be made*shrt*"),
+        ("    - {type: mine}\n", "reward: acc", "*a.bench.yaml:6: no scorer gives the reward 'acc'*"),
+        ("    - {type: mine}\n", "", "*a.bench.yaml:4: the scorers give one, two: nothing says*"),
+        ("    - {type: nameless}\n", "", "*a.bench.yaml:5: the scorer 'nameless' does not say*"),
+    ],
+)
+def test_a_scorer_that_cant_be_made_is_told_with_its_line(
+    scored: Scored, scorer: str, text: str, said: str
+) -> None:
+    scored.project.write(
+        "conftest.py",
+        """
+from pytest_evalmetrics import register_scorer
+
+@register_scorer("length")
+class Length:
+    scores = ("length",)
+    def score(self, row):
+        return 1
+
+@register_scorer("mine")
+class Mine:
+    scores = ("one", "two")
+    def __init__(self, *, short=1):
+        pass
+    def score(self, row):
+        return {"one": 1, "two": 2}
+
+@register_scorer("nameless")
+class Nameless:
+    def score(self, row):
+        return 1
+""",
+    )
+    scored.rows({"score": 1})
+    scored.bench(text, scorer=scorer)
+    result = scored.run()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines([said])
+
+
+# -- progress ---------------------------------------------------------------------------------
+
+
+def test_nothing_of_the_progress_stays_in_a_log_of_a_short_run(scored: Scored) -> None:
+    scored.rows({"score": 1})
+    scored.bench("metrics: mean_reward")
+    out = scored.run().stdout.str()
+    assert "\x1b[2K" not in out
+    assert re.search(r"^a\.bench\.yaml \.", out, re.MULTILINE)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo terminal")
+@pytest.mark.parametrize("without", ["", "rich"])
+@pytest.mark.parametrize("flag", ["-v", "-s", "-q"])
+def test_a_live_line_on_a_terminal(scored: Scored, flag: str, without: str) -> None:
+    import pty  # noqa: PLC0415 - not on Windows
+
+    scored.rows(*({"score": 1} for _ in range(8)))
+    scored.bench("params: {parallelism: 1}\nmetrics: mean_reward", path="/score?latency=0.05")
+    if without:
+        scored.project.write("conftest.py", "import sys\nsys.modules['rich.console'] = None\n")
+    ours, theirs = pty.openpty()
+    run = subprocess.Popen(
+        [sys.executable, "-m", "pytest", flag, "--color=no"],
+        cwd=scored.path, stdout=theirs, stderr=theirs, env={**os.environ, "TERM": "xterm", "COLUMNS": "120"},
+    )
+    os.close(theirs)
+    seen = b""
+    while True:
+        try:
+            piece = os.read(ours, 4096)
+        except OSError:  # how Linux says that the other side is closed
+            break
+        if not piece:
+            break
+        seen += piece
+    os.close(ours)
+    assert run.wait() == 0, seen.decode()
+    text = seen.decode()
+    assert ("8/8 (100%) rows" in text) == (flag != "-q")
+    if flag == "-v":
+        assert re.search(r"\x1b\[2K\x1b\[1A\x1b\[\d+G", text)

@@ -5,6 +5,7 @@ Imported with the first benchmark that has scorers, or by an option about the jo
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,7 +46,8 @@ def journal_path(config: pytest.Config) -> Path:
     """Find the journal: in pytest's cache folder, the same for all workers and runs."""
     cache = getattr(config, "cache", None)
     if cache is not None:
-        return Path(cache.mkdir("evalmetrics")) / "journal.sqlite3"
+        with suppress(OSError):  # the journal says what is wrong, and the run goes on
+            return Path(cache.mkdir("evalmetrics")) / "journal.sqlite3"
     # -p no:cacheprovider: where that plugin would put it
     return config.rootpath / ".pytest_cache" / "d" / "evalmetrics" / "journal.sqlite3"
 

@@ -10,6 +10,12 @@
     ├── BaselineError    a baseline is missing, unreadable, or must not be written
     ├── ArtifactError    a report can't be written
     ├── RowError         a scorer can't score one row; the others go on
+    ├── TransportError   a call of an endpoint (`transport.errors` has its branch)
+    │   ├── CallError         one call failed; the others go on
+    │   ├── EndpointError     every call would fail
+    │   ├── JournalError      paid answers can't be read or kept
+    │   ├── SecretError       a key is not in the environment
+    │   └── MissingExtraError the extra that makes calls is not installed
     └── GateFailed       everything was read and reduced, and a check did not hold
 
 Each message is for the person who reads a CI log: where, what was found, what was

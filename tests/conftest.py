@@ -14,6 +14,15 @@ if TYPE_CHECKING:
 ACCEPTANCE = Path(__file__).parents[2] / "shared" / "acceptance"
 
 
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """Keep what can't be printed out of test ids: workers and the controller must agree on them."""
+    if isinstance(val, bytes):
+        return f"{len(val)} bytes {val[:6].hex()}"
+    if isinstance(val, str) and not val.isprintable():
+        return ascii(val)[1:60]
+    return None
+
+
 @pytest.fixture(scope="session")
 def acceptance() -> Path:
     """Real inputs with expected numbers, where they are at hand."""

@@ -47,7 +47,7 @@ class Endpoint:
         return f"http://127.0.0.1:{self.port}{path}"
 
     def seen(self) -> Any:
-        with urllib.request.urlopen(self.url("/"), timeout=10) as response:
+        with urllib.request.urlopen(self.url("/"), timeout=10) as response:  # noqa: S310 - loopback
             return json.load(response)
 
     @property
@@ -124,6 +124,7 @@ def test_a_data_set_is_scored_and_gated(scored: Scored) -> None:
     assert agent["estimates"]["mean_reward"]["value"] == 0.5
     metrics = scored.project.aggregate()[0]["agent_metrics"]
     assert metrics["mean_reward[level=a]"] == pytest.approx((0 + 0.5 + 1) / 3)
+    assert list(agent["key_metrics"]) == ["mean/accuracy", "mean_reward"]  # none of the data set's
     (summary,) = agent["scores"]
     assert (summary["name"], summary["count"], summary["mean"]) == ("accuracy", 5, 0.5)
     rows = scored.row_scores()
@@ -136,9 +137,11 @@ def test_the_report_follows_its_schema(scored: Scored) -> None:
     scored.rows({"score": 1}, {"score": None})
     scored.bench()
     scored.run()
-    schema = json.loads(scored.project.pytester.runpytest_subprocess(
-        "--evalmetrics-schema=report", "-q"
-    ).stdout.str())
+    schema = json.loads(
+        scored.project.pytester.runpytest_subprocess(
+            "--evalmetrics-schema=report", "-q"
+        ).stdout.str()
+    )
     jsonschema.validate(scored.project.report(), schema)
 
 
@@ -160,7 +163,11 @@ def test_recorded_rollouts_keep_their_numbers_and_get_scores(scored: Scored) -> 
     assert estimates["mean_reward"]["value"] == 0.5
     assert estimates["mean_reward/reward"]["value"] == 0.5
     rows = scored.row_scores()
-    assert [(r["index"], r["task"], r["sample"]) for r in rows[:3]] == [(0, 2, 1), (1, 2, 0), (2, 0, 1)]
+    assert [(r["index"], r["task"], r["sample"]) for r in rows[:3]] == [
+        (0, 2, 1),
+        (1, 2, 0),
+        (2, 0, 1),
+    ]
     assert all(r["scores"]["accuracy"] == (r["task"] + r["sample"]) % 2 for r in rows)
 
 
@@ -226,9 +233,7 @@ def test_an_endpoint_that_refuses_stops_the_benchmark_at_once(scored: Scored) ->
     assert not scored.project.report()["benchmarks"][0]["agents"]
 
 
-def test_a_key_is_sent_and_shown_nowhere(
-    scored: Scored, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_key_is_sent_and_shown_nowhere(scored: Scored, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_KEY", "sesame-opens")
     scored.rows({"score": 1}, {"score": "the key is sesame-opens"})
     scorer = f"""\
@@ -241,7 +246,9 @@ def test_a_key_is_sent_and_shown_nowhere(
     scored.bench(scorer=scorer)
     result = scored.run("--evalmetrics-journal-export=journal.jsonl")
     assert scored.endpoint.seen()["keys"][0] == "Bearer sesame-opens"
-    written = [p.read_bytes() for p in scored.path.rglob("*") if p.is_file() and p.name != "data.jsonl"]
+    written = [
+        p.read_bytes() for p in scored.path.rglob("*") if p.is_file() and p.name != "data.jsonl"
+    ]
     assert len(written) > 4
     assert not any(b"sesame" in text for text in written)
     assert "sesame" not in result.stdout.str()
@@ -267,7 +274,8 @@ def test_a_missing_key_is_told_before_anything_is_sent(scored: Scored) -> None:
 
 def test_nemo_agent_toolkit_answers_that_hide_a_failure(scored: Scored) -> None:
     scored.rows(
-        {"id": "a", "score": 0.5}, {"id": "b", "score": 0.0},
+        {"id": "a", "score": 0.5},
+        {"id": "b", "score": 0.0},
         *({"id": mode, "score": 1, "mode": mode} for mode in ("crash", "false", "null")),
     )
     scored.bench(
@@ -323,7 +331,9 @@ def test_failed_rows_are_asked_again(scored: Scored) -> None:
     assert scored.endpoint.posts == 5
 
 
-def test_replay_sends_nothing_and_needs_no_key(scored: Scored, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_replay_sends_nothing_and_needs_no_key(
+    scored: Scored, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("MY_KEY", "sesame-opens")
     scored.rows({"score": 1}, {"score": 0.5})
     scorer = f"""\
@@ -381,9 +391,9 @@ def test_a_journal_travels_as_one_file(scored: Scored, name: str) -> None:
     scored.run(f"--evalmetrics-journal-export={name}").stdout.fnmatch_lines(
         [f"journal: 2 answers exported to {name}"]
     )
-    scored.run("--evalmetrics-journal-clear", f"--evalmetrics-journal-import={name}").stdout.fnmatch_lines(
-        ["journal: 2 new answers imported *"]
-    )
+    scored.run(
+        "--evalmetrics-journal-clear", f"--evalmetrics-journal-import={name}"
+    ).stdout.fnmatch_lines(["journal: 2 new answers imported *"])
     assert scored.endpoint.posts == 2
     scored.project.write("bad.jsonl", "no journal\n")
     result = scored.project.pytester.runpytest_subprocess("--evalmetrics-journal-import=bad.jsonl")
@@ -419,7 +429,10 @@ def test_workers_share_one_journal_and_the_report_is_the_same(scored: Scored) ->
 def start(scored: Scored, *args: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-m", "pytest", *args],
-        cwd=scored.path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        cwd=scored.path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
     )
 
 
@@ -463,7 +476,9 @@ def test_a_server_that_is_killed_and_comes_back(scored: Scored) -> None:
 
 def test_a_storm_of_429_is_weathered(scored: Scored) -> None:
     scored.rows(*({"score": n / 20} for n in range(20)))
-    scored.bench("params: {parallelism: 8, max_retries: 6}\nmetrics: mean_reward", path="/storm?times=12")
+    scored.bench(
+        "params: {parallelism: 8, max_retries: 6}\nmetrics: mean_reward", path="/storm?times=12"
+    )
     scored.run().assert_outcomes(passed=1)
     assert scored.endpoint.posts == 32
 
@@ -506,7 +521,9 @@ def test_a_limit_is_told_and_records_no_baseline(scored: Scored) -> None:
     scored.bench("params: {limit_samples: 2}\nmetrics: mean_reward\nbaseline: true")
     result = scored.run("--snapshot-update")
     assert scored.endpoint.posts == 2
-    result.stdout.fnmatch_lines(["*incomplete on purpose: params.limit_samples takes the first 2 of 6*"])
+    result.stdout.fnmatch_lines(
+        ["*incomplete on purpose: params.limit_samples takes the first 2 of 6*"]
+    )
     assert not list(scored.path.rglob("__baselines__"))
     assert len(scored.row_scores()) == 2
 
@@ -558,9 +575,21 @@ class Length:
 @pytest.mark.parametrize(
     ("scorer", "text", "said"),
     [
-        ("    - {type: lenght}\n", "", "*a.bench.yaml:5: there is no scorer 'lenght': did you mean*"),
-        ("    - {type: mine, shrt: 1}\n", "", "*a.bench.yaml:5: the scorer 'mine' can't be made*shrt*"),
-        ("    - {type: mine}\n", "reward: acc", "*a.bench.yaml:6: no scorer gives the reward 'acc'*"),
+        (
+            "    - {type: lenght}\n",
+            "",
+            "*a.bench.yaml:5: there is no scorer 'lenght': did you mean*",
+        ),
+        (
+            "    - {type: mine, shrt: 1}\n",
+            "",
+            "*a.bench.yaml:5: the scorer 'mine' can't be made*shrt*",
+        ),
+        (
+            "    - {type: mine}\n",
+            "reward: acc",
+            "*a.bench.yaml:6: no scorer gives the reward 'acc'*",
+        ),
         ("    - {type: mine}\n", "", "*a.bench.yaml:4: the scorers give one, two: nothing says*"),
         ("    - {type: nameless}\n", "", "*a.bench.yaml:5: the scorer 'nameless' does not say*"),
     ],
@@ -612,8 +641,7 @@ def test_nothing_of_the_progress_stays_in_a_log_of_a_short_run(scored: Scored) -
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs a pseudo terminal")
-@pytest.mark.parametrize("without", ["", "rich"])
-@pytest.mark.parametrize("flag", ["-v", "-s", "-q"])
+@pytest.mark.parametrize(("flag", "without"), [("-v", ""), ("-v", "rich"), ("-s", ""), ("-q", "")])
 def test_a_live_line_on_a_terminal(scored: Scored, flag: str, without: str) -> None:
     import pty  # noqa: PLC0415 - not on Windows
 
@@ -624,7 +652,10 @@ def test_a_live_line_on_a_terminal(scored: Scored, flag: str, without: str) -> N
     ours, theirs = pty.openpty()
     run = subprocess.Popen(
         [sys.executable, "-m", "pytest", flag, "--color=no"],
-        cwd=scored.path, stdout=theirs, stderr=theirs, env={**os.environ, "TERM": "xterm", "COLUMNS": "120"},
+        cwd=scored.path,
+        stdout=theirs,
+        stderr=theirs,
+        env={**os.environ, "TERM": "xterm", "COLUMNS": "120"},
     )
     os.close(theirs)
     seen = b""
@@ -642,3 +673,51 @@ def test_a_live_line_on_a_terminal(scored: Scored, flag: str, without: str) -> N
     assert ("8/8 (100%) rows" in text) == (flag != "-q")
     if flag == "-v":
         assert re.search(r"\x1b\[2K\x1b\[1A\x1b\[\d+G", text)
+
+
+def test_an_asking_scorer_of_the_users_own_beside_another(scored: Scored) -> None:
+    scored.project.write(
+        "conftest.py",
+        """
+from pytest_evalmetrics import register_scorer
+
+@register_scorer("twice")
+class Twice:
+    scores = ("twice",)
+    def __init__(self, terms, *, url):
+        self.endpoint = terms.endpoint(url)
+    async def score(self, row, calls):
+        first = await calls.post(self.endpoint, {"score": row.item["score"]}, kind="twice/1")
+        again = {"score": first["result"]["score"]}
+        second = await calls.post(self.endpoint, again, kind="twice/1")
+        return first["result"]["score"] + second["result"]["score"]
+
+@register_scorer("position")
+class Position:
+    scores = ("position",)
+    def score(self, row):
+        return row.index
+""",
+    )
+    scored.rows(*({"score": n} for n in (3, 1, 2)))
+    scored.bench(
+        "reward: twice\nmetrics: mean_reward\nparams: {parallelism: 2}",
+        scorer=f"    - {{type: twice, url: '{scored.endpoint.url('/score')}'}}\n"
+        "    - {type: position}\n",
+    )
+    scored.run().assert_outcomes(passed=1)
+    expected = [{"twice": 6.0, "position": 0.0}, {"twice": 2.0, "position": 1.0}]
+    assert [row["scores"] for row in scored.row_scores()[:2]] == expected
+    scored.run().assert_outcomes(passed=1)
+    assert scored.endpoint.posts == 6
+
+
+@pytest.mark.parametrize("module", ["aiohttp", "jinja2", "jsonpath"])
+def test_without_the_extra_it_is_told_what_to_install(scored: Scored, module: str) -> None:
+    scored.project.write("conftest.py", f"import sys\nsys.modules[{module!r}] = None\n")
+    scored.rows({"score": 1})
+    scored.bench()
+    result = scored.run()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines([f"*INCONCLUSIVE*needs {module}*not installed*"])
+    result.stdout.fnmatch_lines(["*pip install 'pytest-evalmetrics[[]remote]'*"])

@@ -75,7 +75,8 @@ def agent_document(
     table
         The agent's rollouts.
     columns
-        The scores to keep of each rollout: those that gated metrics are computed from.
+        The scores to keep of each rollout, in this order: those that gated metrics are
+        computed from.
     gated
         The gated metrics as they are written: they come first, and are there even where
         they are no key metrics.
@@ -84,7 +85,7 @@ def agent_document(
     # the order of the rest would be the order in which rows happen to name their scores
     values = first | dict(sorted(kv for kv in result.key_metrics.items() if kv[0] not in first))
     bounds = table.offsets.tolist()
-    kept = {name: _plain(table.scores[name]) for name in sorted(columns)}
+    kept = {name: _plain(table.scores[name]) for name in columns}
     return {
         "key_metrics": {name: _metric(result, name, value) for name, value in values.items()},
         "tasks": {

@@ -42,9 +42,8 @@ def _scores(spec: BenchmarkSpec) -> Iterator[Contradiction]:
     for index, scorer in enumerate(spec.scorers):
         for name in scorer.score_names:
             if first.setdefault(name, index) != index:
-                yield ("scorers", index), (
-                    f"the score {name!r} is given by scorer {first[name] + 1} already"
-                )
+                message = f"the score {name!r} is given by scorer {first[name] + 1} already"
+                yield ("scorers", index), message
 
 
 def _rollouts_of_a_task(spec: BenchmarkSpec) -> Iterator[Contradiction]:

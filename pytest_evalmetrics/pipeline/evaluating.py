@@ -208,7 +208,8 @@ class _Evaluation:
             key_metrics=None if choose is None else lambda known: choose(agent, known),
         )
         gated = gated_names(self.benchmark)
-        columns = plan.columns(gated, table)
+        # the reward first; the order in a table is the one in which rows happen to name them
+        columns = sorted(plan.columns(gated, table), key=lambda n: (n != plan.spec.reward, n))
         self.recorded[agent] = baselines.agent_document(result, table, columns, gated=gated)
         self.agents.append(self._with_summaries(result, table))
         self.checks.extend(gates.check_thresholds(self.benchmark, shown, result))

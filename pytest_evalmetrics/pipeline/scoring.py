@@ -139,8 +139,15 @@ class Scoring:
     def _table(self, plan: Plan) -> RolloutTable:
         spec, folder = self.benchmark.spec, self.benchmark.file.parent
         wanted = [name for name in plan.scores if name not in self._names]
-        read = rollouts.load if spec.dataset is None else rollouts.load_dataset
-        return read(spec.rows, folder, scores=wanted, categories=plan.categories)
+        if spec.dataset is None:
+            return rollouts.load(spec.rows, folder, scores=wanted, categories=plan.categories)
+        table = rollouts.load_dataset(spec.rows, folder, scores=wanted, categories=plan.categories)
+        # a data set's numbers are what is asked about, no scores: only those that metrics name
+        return replace(
+            table,
+            scores={name: table.scores[name] for name in wanted},
+            notes=tuple(n for n in table.notes if n.partition(":")[0] in wanted),
+        )
 
     def _score(self, board: _Board) -> None:
         if any(scorer.calls for scorer in self._scorers):

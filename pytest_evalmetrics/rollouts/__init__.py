@@ -12,9 +12,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pytest_evalmetrics.errors import EvalMetricsError
 from pytest_evalmetrics.rollouts.files import find_files
 from pytest_evalmetrics.rollouts.seam import (
     Chunk,
+    Failure,
     Loader,
     NotFinite,
     Request,
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Chunk",
+    "Failure",
     "Loader",
     "NotFinite",
     "Request",
@@ -119,9 +122,10 @@ def _read(spec: RolloutsSpec, base: Path, request: Request) -> RolloutTable:
         if kind not in used:
             used[kind] = kind(request)  # what it learns from one file helps with the next
         rows = 0
-        for chunk in used[kind].read(source):
-            table.add(source, chunk)
-            rows += len(chunk.places)
+        with _in_words(source):
+            for chunk in used[kind].read(source):
+                table.add(source, chunk)
+                rows += len(chunk.places)
         if not rows:
             raise source.error("the file holds no row", hint="did the run that writes it fail?")
     return table.build()
@@ -139,6 +143,20 @@ def _files(spec: RolloutsSpec, base: Path) -> list[RolloutFile]:
     from pytest_evalmetrics.rollouts import harbor  # noqa: PLC0415 - a job's result, it seems
 
     return harbor.jobs_as_folders(files)
+
+
+@contextmanager
+def _in_words(source: Source) -> Iterator[None]:
+    """Say which file a loader stumbled over, one of ours or of a user."""
+    try:
+        yield
+    except (EvalMetricsError, MemoryError):
+        raise
+    except Exception as error:
+        raise source.error(
+            f"its loader can't read this: {type(error).__name__}: {error}",
+            hint="is it whole, and of the format that it is taken for? `format:` forces another",
+        ) from error
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pytest_evalmetrics.rollouts.documents import Document
 from pytest_evalmetrics.rollouts.gathering import Gathering, Rollout
-from pytest_evalmetrics.rollouts.values import distinct, lookup, number, slim, usage
+from pytest_evalmetrics.rollouts.values import distinct, lookup, number, objects, slim, usage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["DeepEval"]
 
 _WHAT: Final = "a test run of deepeval"
-_CASES: Final = ("testCases", "conversationalTestCases")
+_CASES: Final = ("testCases", "conversationalTestCases", "test_results")  # the last of evaluate()
 _SHOWN: Final = 40  # characters of an input in a task's name
 
 
@@ -40,7 +40,7 @@ class DeepEval:
     def recognises(source: Source) -> bool:
         """Take an object with test cases and what became of them."""
         cases = bool(source.keys & set(_CASES))
-        told = {"testPassed", "metricsScores", "testCases.metricsData", "runDuration"}
+        told = {"testPassed", "metricsScores", "testCases.metricsData", "test_results.metrics_data"}
         return cases and bool(source.keys & told)
 
     def read(self, source: Source) -> Iterator[Chunk]:
@@ -52,7 +52,7 @@ class DeepEval:
             If the file is broken, or holds no test case.
         """
         run = Document.of(source, _WHAT)
-        model = lookup(run.get("hyperparameters") or {}, "model")
+        model = lookup(run.get("hyperparameters"), "model")
         cases = [
             (f"{source.shown}, {kind}[{n}]", case, lookup(case, "input") or case.get("scenario"))
             for kind in _CASES
@@ -96,7 +96,7 @@ class DeepEval:
 
 def _judged(case: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, str] | None]:
     """Tell a case's scores, and the first of its metrics that could not be judged."""
-    metrics = [m for m in case.get("metricsData") or () if isinstance(m, dict)]
+    metrics = objects(case.get("metricsData") or case.get("metrics_data"))
     scores: dict[str, Any] = {"success": case.get("success")}
     error: tuple[str, str] | None = None
     decided = False

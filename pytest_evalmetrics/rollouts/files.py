@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["RolloutFile", "find_files"]
 
 _SHOWN = 10  # names of a folder in a message
+_is_url = re.compile(r"[a-z][a-z0-9+.-]+://").match
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,7 @@ def find_files(
     Parameters
     ----------
     patterns
-        Paths and globs (``**`` for any depth); ``~`` is the user's home.
+        Paths and globs (``**`` for any depth); ``~`` is the user's home. Also URLs.
     base
         The folder of the benchmark file, which they are relative to.
     takes
@@ -60,6 +62,11 @@ def find_files(
     """
     found: dict[str, RolloutFile] = {}
     for pattern in patterns:
+        if _is_url(pattern):
+            from pytest_evalmetrics.rollouts import remote  # noqa: PLC0415 - takes an extra
+
+            found.update({file.shown: file for file in remote.fetch(pattern)})
+            continue
         written = Path(pattern).expanduser()
         for path in _matches(pattern, base / written, takes):
             shown = _shown(path, base, absolute=written.is_absolute())

@@ -12,7 +12,15 @@ from pytest_evalmetrics.rollouts.documents import Document
 from pytest_evalmetrics.rollouts.files import RolloutFile
 from pytest_evalmetrics.rollouts.gathering import Gathering, Rollout
 from pytest_evalmetrics.rollouts.source import open_source
-from pytest_evalmetrics.rollouts.values import agree, number, seconds, total, usage
+from pytest_evalmetrics.rollouts.values import (
+    agree,
+    mapping,
+    number,
+    objects,
+    seconds,
+    total,
+    usage,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -155,8 +163,8 @@ def _rollout(trial: Document, name: str) -> Rollout:
     task = record["task_name"]
     if not isinstance(task, str):
         raise DataError(f"the task_name of this trial is {task!r}; expected text", file=name)
-    steps = [s for s in trial.get("step_results") or () if isinstance(s, dict)]
-    scores = dict(trial.object("verifier_result").get("rewards") or {})
+    steps = objects(trial.get("step_results"))
+    scores = dict(mapping(trial.object("verifier_result").get("rewards")))
     error = _error(record, steps)
     if error is None and all(value is None for value in scores.values()):
         error = ("no reward", "the verifier gave none")
@@ -193,7 +201,7 @@ def _unfinished(config: Document, name: str, rollouts: list[Rollout]) -> Rollout
 
 def _agent(trial: Document) -> str | None:
     info = trial.object("agent_info")
-    return _joined(info.get("name"), (info.get("model_info") or {}).get("name"))
+    return _joined(info.get("name"), mapping(info.get("model_info")).get("name"))
 
 
 def _joined(agent: Any, model: Any) -> str | None:
@@ -244,11 +252,11 @@ def _disagreements(job: Document, name: str, trials: list[tuple[Document, str]])
     rewards: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for trial in mine:
         key = f"{_agent(trial)}__{trial.get('source') or 'adhoc'}"
-        rewards[key].append(trial.object("verifier_result").get("rewards") or {})
-    for key, stats in (job.object("stats").get("evals") or {}).items():
+        rewards[key].append(mapping(trial.object("verifier_result").get("rewards")))
+    for key, stats in mapping(job.object("stats").get("evals")).items():
         names = {n for given in rewards.get(key, ()) for n in given}
-        for metric in stats.get("metrics") or ():
-            for metric_name, stated in metric.items() if isinstance(metric, dict) else ():
+        for metric in objects(mapping(stats).get("metrics")):
+            for metric_name, stated in metric.items():
                 one = metric_name == "mean" and len(names) <= 1
                 if not rewards.get(key) or (not one and metric_name not in names):
                     continue

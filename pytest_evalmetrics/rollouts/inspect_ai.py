@@ -37,7 +37,7 @@ __all__ = ["InspectAi"]
 _WHAT: Final = "an inspect_ai log"
 _ZIP: Final = b"PK\x03\x04"
 _NAME_AT: Final = 30  # where a zip's first member has its name
-_VERSIONS: Final = (1, 2)
+_VERSIONS: Final = (1, 2, 3)  # 3 was written for a while, and differs in what is not read
 _INTERRUPTED: Final = "was the run, its copy or its download interrupted?"
 _KEPT: Final = [
     "id",
@@ -139,7 +139,7 @@ class InspectAi:
         if version not in _VERSIONS:
             raise source.error(
                 f"this is {_WHAT} of version {version!r}; versions "
-                f"{' and '.join(map(str, _VERSIONS))} are known",
+                f"{', '.join(map(str, _VERSIONS))} are known",
                 hint="update pytest-evalmetrics, or convert it with: inspect log convert",
             )
         spec = log.object("eval")
@@ -159,7 +159,9 @@ class InspectAi:
             scores = scores_of(sample)
             headline.add(key[0], scores)
             gathering.add(rollout_of(sample, scores, agent_of(spec), source))
-        for key in planned(spec, log.object("results")):
+        plan = planned(spec, log.object("results"))
+        # a log with samples of another plan was put together from several
+        for key in plan if latest.keys() <= set(plan) else ():
             if key not in latest:
                 gathering.add(never_run(key, agent_of(spec), status, log, source))
         if not len(gathering):

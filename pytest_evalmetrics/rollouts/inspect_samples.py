@@ -9,7 +9,15 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final
 
 from pytest_evalmetrics.rollouts.gathering import Rollout
-from pytest_evalmetrics.rollouts.values import agree, number, seconds, total, usage
+from pytest_evalmetrics.rollouts.values import (
+    agree,
+    mapping,
+    number,
+    objects,
+    seconds,
+    total,
+    usage,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -124,11 +132,12 @@ def _number(value: Any) -> Any:
 
 def planned(spec: Mapping[str, Any], results: Mapping[str, Any]) -> list[tuple[Any, int]]:
     """List the samples that were to be run; none where the log does not say."""
-    data, config = spec.get("dataset") or {}, spec.get("config") or {}
+    data, config = mapping(spec.get("dataset")), mapping(spec.get("config"))
     ids, epochs = data.get("sample_ids"), config.get("epochs") or 1
     if not isinstance(ids, list) or type(epochs) is not int or results.get("early_stopping"):
         return []
-    return [(task, epoch) for epoch in range(1, epochs + 1) for task in ids]
+    known = [task for task in ids if type(task) in (int, str)]
+    return [(task, epoch) for epoch in range(1, epochs + 1) for task in known]
 
 
 def never_run(
@@ -167,15 +176,15 @@ class Headline:
         scores = results.get("scores")
         if scores is None and isinstance(results.get("scorer"), dict):  # early versions have one
             scores = [{**results["scorer"], "metrics": results.get("metrics")}]
-        for score in scores or ():
+        for score in objects(scores):
             name, scorer = score.get("name"), score.get("scorer") or score.get("name")
             column = name if name == scorer else f"{scorer}.{name}"
-            tasks = self._values.get(column) or {}
+            tasks = self._values.get(str(column), {})
             if score.get("reducer") not in (None, "mean") or not tasks:
                 continue
             means = [fmean(values) for values in tasks.values()]
             ours = [fmean(means), fmean([v for values in tasks.values() for v in values])]
-            for metric, stated in (score.get("metrics") or {}).items():
+            for metric, stated in mapping(score.get("metrics")).items():
                 theirs = number(stated.get("value")) if isinstance(stated, dict) else None
                 plain = metric.rpartition("/")[2] in ("accuracy", "mean")
                 if plain and theirs is not None and not any(agree(o, theirs) for o in ours):

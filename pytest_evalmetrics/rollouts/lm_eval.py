@@ -11,7 +11,7 @@ from pytest_evalmetrics.rollouts.documents import Document, rows_of
 from pytest_evalmetrics.rollouts.files import RolloutFile
 from pytest_evalmetrics.rollouts.gathering import Gathering, Rollout
 from pytest_evalmetrics.rollouts.source import open_source
-from pytest_evalmetrics.rollouts.values import agree, number, slim
+from pytest_evalmetrics.rollouts.values import agree, mapping, number, objects, slim
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LmEval"]
 
-_SAMPLE: Final = frozenset({"doc_id", "doc", "resps", "filtered_resps"})
+_SAMPLE: Final = frozenset({"doc_id", "doc", "filtered_resps"})
 _NO_FILTER: Final = "none"
 _NO_METRIC: Final = frozenset({"doc_id"})
 _MEANS: Final = frozenset({"acc", "acc_norm", "exact_match", "em"})  # where nothing is said
@@ -93,7 +93,7 @@ class _Scored:
     repeats: int = 1
 
     def add(self, row: Mapping[str, Any], place: int, source: Source) -> None:
-        name = row.get("filter") or _NO_FILTER
+        name = str(row.get("filter") or _NO_FILTER)
         if name in self.filters:
             raise source.error_at(
                 place,
@@ -168,14 +168,14 @@ class _Results:
             )
         if self._document is None or self.task is None:
             return
-        config = self._document.object("configs").get(self.task) or {}
-        counted = (self._document.object("n-samples").get(self.task) or {}).get("effective")
+        config = mapping(self._document.object("configs").get(self.task))
+        counted = mapping(self._document.object("n-samples").get(self.task)).get("effective")
         if counted is not None and counted != len(documents):
             yield (
                 f"{source.shown}: {self._name} counts {counted} documents, and there are "
                 f"{len(documents)}"
             )
-        for key, stated in (self._document.object("results").get(self.task) or {}).items():
+        for key, stated in mapping(self._document.object("results").get(self.task)).items():
             metric, _, name = key.partition(",")
             theirs = number(stated)
             if theirs is None or not _is_mean(metric, config):
@@ -191,7 +191,7 @@ class _Results:
 
 
 def _is_mean(metric: str, config: Mapping[str, Any]) -> bool:
-    for entry in config.get("metric_list") or ():
-        if isinstance(entry, dict) and entry.get("metric") == metric and entry.get("aggregation"):
+    for entry in objects(config.get("metric_list")):
+        if entry.get("metric") == metric and entry.get("aggregation"):
             return bool(entry["aggregation"] == "mean")
     return metric in _MEANS

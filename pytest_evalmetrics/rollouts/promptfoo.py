@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pytest_evalmetrics.rollouts.documents import Document, rows_of
 from pytest_evalmetrics.rollouts.gathering import Gathering, Rollout
-from pytest_evalmetrics.rollouts.values import distinct, lookup, number, slim, usage
+from pytest_evalmetrics.rollouts.values import (
+    distinct,
+    lookup,
+    mapping,
+    number,
+    objects,
+    slim,
+    usage,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -46,8 +54,8 @@ class Promptfoo:
         keys = source.keys
         return (
             keys >= _ROW
-            or ("results.version" in keys and bool(keys & {"results.prompts", "results.results"}))
-            or {"results.results", "results.stats"} <= keys
+            or "results.results" in keys
+            or {"results.version", "results.prompts"} <= keys
         )
 
     def read(self, source: Source) -> Iterator[Chunk]:
@@ -70,7 +78,7 @@ class Promptfoo:
                     f"{', '.join(map(str, _VERSIONS))}",
                     hint="update pytest-evalmetrics, or write results.jsonl",
                 )
-            stats = results.get("stats") or {}
+            stats = mapping(results.get("stats"))
             rows = results.get("results")
             if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
                 raise source.error(f"this looks like {_WHAT}, and has no list of results")
@@ -89,22 +97,39 @@ def _rollouts(named: list[tuple[str, dict[str, Any]]], request: Request) -> Iter
     tasks = distinct(list(map(_title, rows)), list(map(_variables, rows)), _short)
     several = len({_prompt(row) for row in rows}) > 1
     for (name, row), task in zip(named, tasks, strict=True):
-        failed = _failed(row)
-        scores: dict[str, Any] = {
-            "success": row.get("success"),
-            "score": row.get("score"),
-            **(row.get("namedScores") or {}),
-        }
+        scores, error = _graded(row)
         yield Rollout(
             record=slim(row, request),
             name=name,
             task=task,
             agent=_agent(row, several),
-            scores=dict.fromkeys(scores) if failed else scores,
+            scores=scores,
             usage=_usage(row),
-            error=("error", str(row.get("error") or "")) if failed else None,
+            error=error,
             started=number(row.get(_NUMBERED)),
         )
+
+
+def _graded(row: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, str] | None]:
+    """Tell a result's scores, and why it has none."""
+    scores: dict[str, Any] = {
+        "success": row.get("success"),
+        "score": row.get("score"),
+        **mapping(row.get("namedScores")),
+    }
+    said = str(row.get("error") or "")
+    if _failed(row):
+        return dict.fromkeys(scores), ("error", said)
+    parts = objects(lookup(row, "gradingResult.componentResults"))
+    broken = [part for part in parts if lookup(part, "metadata.graderError") is True]
+    if not broken:
+        return scores, None
+    # the tool counts what its judge could not answer as a failure, with a score of 0
+    decided = any(part.get("pass") is False for part in parts if part not in broken)
+    named = {str(lookup(part, "assertion.metric")) for part in broken}
+    lost = {"score", *named} if decided else {"success", "score", *named}
+    left = {name: None if name in lost else value for name, value in scores.items()}
+    return left, ("the grader failed", str(broken[0].get("reason") or said))
 
 
 def _title(row: Mapping[str, Any]) -> str:
@@ -148,7 +173,7 @@ def _failed(row: Mapping[str, Any]) -> bool:
 
 
 def _usage(row: Mapping[str, Any]) -> dict[str, float | None]:
-    tokens = row.get("tokenUsage") or lookup(row, "response.tokenUsage") or {}
+    tokens = mapping(row.get("tokenUsage") or lookup(row, "response.tokenUsage"))
     took = number(row.get("latencyMs"))
     counted = any(number(tokens.get(key)) for key in ("prompt", "completion", "total"))
     used = tokens if counted else {}

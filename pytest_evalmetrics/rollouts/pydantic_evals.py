@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pytest_evalmetrics.rollouts.documents import Document
 from pytest_evalmetrics.rollouts.gathering import Gathering, Rollout
-from pytest_evalmetrics.rollouts.values import number, slim, usage
+from pytest_evalmetrics.rollouts.values import mapping, number, objects, slim, usage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -68,7 +68,7 @@ class PydanticEvals:
                 name = f"{source.shown}, {kind}[{index}]"
                 task, sample = _attempt(case, name, source)
                 scores, error = _judged(case) if kind == "cases" else ({}, _raised(case))
-                labels = {n: _value(v) for n, v in (case.get("labels") or {}).items()}
+                labels = {n: _value(v) for n, v in mapping(case.get("labels")).items()}
                 gathering.add(
                     Rollout(
                         record={**slim(case, self._request), **labels},
@@ -97,14 +97,13 @@ def _attempt(case: Mapping[str, Any], where: str, source: Source) -> tuple[str, 
 
 
 def _judged(case: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, str] | None]:
-    scores: dict[str, Any] = {n: _value(v) for n, v in (case.get("scores") or {}).items()}
-    for name, found in (case.get("assertions") or {}).items():
+    scores: dict[str, Any] = {n: _value(v) for n, v in mapping(case.get("scores")).items()}
+    for name, found in mapping(case.get("assertions")).items():
         scores[f"assertion.{name}" if name in scores else name] = _value(found)
-    for failure in case.get("evaluator_failures") or ():
-        if isinstance(failure, dict):
-            name = str(failure.get("name") or "an evaluator")
-            said = str(failure.get("error_message") or failure.get("error_type") or "")
-            return {**scores, name: scores.get(name)}, (f"{name} was not judged", said)
+    for failure in objects(case.get("evaluator_failures")):
+        name = str(failure.get("name") or "an evaluator")
+        said = str(failure.get("error_message") or failure.get("error_type") or "")
+        return {**scores, name: scores.get(name)}, (f"{name} was not judged", said)
     return scores, None if scores else ("not judged", "no evaluator gave a score")
 
 
@@ -119,10 +118,10 @@ def _value(found: Any) -> Any:
 
 
 def _metrics(case: Mapping[str, Any]) -> dict[str, Any]:
-    return {n: v for n, v in (case.get("metrics") or {}).items() if n not in _USAGE}
+    return {n: v for n, v in mapping(case.get("metrics")).items() if n not in _USAGE}
 
 
 def _usage(case: Mapping[str, Any]) -> dict[str, float | None]:
-    metrics = case.get("metrics") or {}
+    metrics = mapping(case.get("metrics"))
     named = {ours: number(metrics.get(theirs)) for theirs, ours in _USAGE.items()}
     return usage(latency_s=number(case.get("task_duration")), **named)

@@ -76,14 +76,17 @@ def survey(pattern: str, base: Path) -> str:
 
 def _sources(table: RolloutTable, base: Path) -> Iterator[str]:
     for source in table.sources[:_LISTED]:
-        path = base / source.path
-        kind = next(
-            k for k in BY_CONTENT if k.recognises(open_source(RolloutFile(path, path.name)))
-        )
-        name = next(name for name in loaders.names() if loaders.find(name).target is kind)
-        yield f"{source.path}: {name}, {_many(source.rows, 'rollout')}"
+        yield f"{source.path}: {_format(base / source.path)}{_many(source.rows, 'rollout')}"
     if len(table.sources) > _LISTED:
         yield f"and {len(table.sources) - _LISTED} more files"
+
+
+def _format(path: Path) -> str:
+    if not path.exists():  # it lies elsewhere
+        return ""
+    file = open_source(RolloutFile(path, path.name))
+    kind = next(kind for kind in BY_CONTENT if kind.recognises(file))
+    return next(f"{n}, " for n in loaders.names() if loaders.find(n).target is kind)
 
 
 def _attempts(table: RolloutTable) -> Iterator[str]:

@@ -13,7 +13,18 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.rollouts.seam import Request
 
-__all__ = ["agree", "distinct", "lookup", "number", "seconds", "slim", "total", "usage"]
+__all__ = [
+    "agree",
+    "distinct",
+    "lookup",
+    "mapping",
+    "number",
+    "objects",
+    "seconds",
+    "slim",
+    "total",
+    "usage",
+]
 
 _TOLERANCE: Final = 1e-6  # tools round what they print
 
@@ -54,6 +65,16 @@ def usage(
         "cost_usd": cost_usd,
     }
     return {name: amount for name, value in named.items() if (amount := number(value)) is not None}
+
+
+def mapping(value: Any) -> dict[str, Any]:
+    """Take a value as an object; what is none is an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def objects(value: Any) -> list[dict[str, Any]]:
+    """Take the objects of a list; what is no list has none."""
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 
 def number(value: Any) -> float | None:

@@ -9,7 +9,7 @@ from pytest_evalmetrics.rollouts.documents import Document, rows_of
 from pytest_evalmetrics.rollouts.files import RolloutFile
 from pytest_evalmetrics.rollouts.gathering import Gathering, Rollout
 from pytest_evalmetrics.rollouts.source import open_source
-from pytest_evalmetrics.rollouts.values import agree, lookup, number, total, usage
+from pytest_evalmetrics.rollouts.values import agree, lookup, mapping, number, total, usage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -112,8 +112,8 @@ def _row_error(error: Any) -> tuple[str, str] | None:
 
 
 def _row_usage(row: Mapping[str, Any]) -> dict[str, float | None]:
-    tokens = row.get("token_usage") or {}
-    timing = row.get("timing") or row
+    tokens = mapping(row.get("token_usage"))
+    timing = mapping(row.get("timing")) or row
     took = number(timing.get("generation_ms"))
     took = number(timing.get("total_ms")) if took is None else took
     if took is None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pytest_evalmetrics.rollouts.documents import rows_of
 from pytest_evalmetrics.rollouts.gathering import Gathering, Rollout
-from pytest_evalmetrics.rollouts.values import lookup, number, slim, total, usage
+from pytest_evalmetrics.rollouts.values import lookup, mapping, number, objects, slim, total, usage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -66,7 +66,7 @@ class VerifiersTraces:
             yield gathering.chunk()
 
     def _episode(self, row: Mapping[str, Any], place: int, source: Source) -> Iterator[Rollout]:
-        traces = [t for t in row.get("traces") or () if isinstance(t, dict)]
+        traces = objects(row.get("traces"))
         judged = [t for t in traces if lookup(t, "agent.trainable") is not False] or traces
         error = _last_error(row)
         for trace in judged or [{}]:
@@ -104,7 +104,7 @@ def _task(row: Mapping[str, Any], place: int, source: Source) -> TaskId:
 
 
 def _last_error(holder: Mapping[str, Any]) -> tuple[str, str] | None:
-    errors = [e for e in holder.get("errors") or () if isinstance(e, dict)]
+    errors = objects(holder.get("errors"))
     if holder.get("ok") is not False:  # what was tried again, and went well, is over
         return None
     if not errors:
@@ -113,7 +113,7 @@ def _last_error(holder: Mapping[str, Any]) -> tuple[str, str] | None:
 
 
 def _trace_scores(trace: Mapping[str, Any]) -> dict[str, Any]:
-    rewards = trace.get("rewards") or {}
+    rewards = mapping(trace.get("rewards"))
     given = {name: r for name, r in rewards.items() if isinstance(r, dict)}
     parts = [
         score * weight
@@ -124,14 +124,14 @@ def _trace_scores(trace: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "reward": sum(parts) if parts else None,
         **{name: (given.get(name) or {}).get("score") for name in rewards if name != "reward"},
-        **{n: v for n, v in (trace.get("metrics") or {}).items() if n != "reward"},
+        **{n: v for n, v in mapping(trace.get("metrics")).items() if n != "reward"},
     }
 
 
 def _trace_agent(trace: Mapping[str, Any]) -> str | None:
     """Name a trace's agent; one that has only the default name is called by its model."""
     name = lookup(trace, "agent.name")
-    models = [call.get("model") for call in trace.get("calls") or () if isinstance(call, dict)]
+    models = [call.get("model") for call in objects(trace.get("calls"))]
     model = lookup(trace, "agent.config.model") or next((m for m in models if m), None)
     if name in (None, "agent") and isinstance(model, str):
         return model
@@ -139,8 +139,7 @@ def _trace_agent(trace: Mapping[str, Any]) -> str | None:
 
 
 def _trace_usage(trace: Mapping[str, Any]) -> dict[str, float | None]:
-    calls = [c.get("usage") for c in trace.get("calls") or () if isinstance(c, dict)]
-    used = [u for u in calls if isinstance(u, dict)]
+    used = objects([call.get("usage") for call in objects(trace.get("calls"))])
     start, end = (number(lookup(trace, f"timing.agent.{edge}")) for edge in ("start", "end"))
     # prompt_tokens leave out here what came from the cache
     read = [total((u.get("prompt_tokens"), u.get("cached_input_tokens"))) for u in used]

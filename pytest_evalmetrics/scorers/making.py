@@ -134,7 +134,8 @@ def _make(spec: ScorerSpec, terms: Terms) -> BoundScorer:
         target = found(spec, terms)
     elif inspect.isclass(found) or inspect.isroutine(found):
         try:
-            target = found(**spec.options)
+            takes_terms = "terms" in inspect.signature(found).parameters
+            target = found(**spec.options, **({"terms": terms} if takes_terms else {}))
         except EvalMetricsError:
             raise
         except Exception as error:

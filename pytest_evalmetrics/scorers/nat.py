@@ -69,6 +69,8 @@ def _score(answer: Any) -> float:
     result = answer.get("result")
     if not isinstance(result, dict) or "score" not in result:
         raise RowError("no-score", f"the answer has nothing at $.result.score: {shown(answer)}")
+    if result.get("error"):
+        raise RowError("evaluator-crashed", f"the evaluator crashed: {_words(result['error'])}")
     score = as_number(result["score"], "$.result.score")
     crash = _crash(result.get("reasoning")) if score == 0.0 else None
     if crash is not None:

@@ -48,6 +48,10 @@ BROKEN: dict[str, tuple[Callable[[str], str], str]] = {
         edit(lambda doc: doc.update(schema_version=99, agents=[])),
         "*math.json: this baseline has the schema version 99, and 1 is known*",
     ),
+    "newer": (
+        edit(lambda doc: doc.update(schema_version=2)),
+        "*math.json: this baseline has the schema version 2, and 1 is known*",
+    ),
     "text": (
         edit(lambda doc: doc["agents"]["agent"]["tasks"]["0"].update(reward=["1"])),
         "*math.json: this is no baseline: *`$.agents[[]...[]].tasks[[]...[]][[]...[]][[]0]`*",
@@ -108,26 +112,30 @@ def _folder(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("spoil", "told", "replaced"),
+    ("spoil", "told"),
     [
-        (_no_utf8, "this baseline is no UTF-8: *", True),
-        (_loop, "this baseline can't be read: Too many levels of symbolic links", True),
-        (_folder, "this baseline can't be read: Is a directory", False),
+        (_no_utf8, "this baseline is no UTF-8: *"),
+        (_loop, "this baseline can't be read: Too many levels of symbolic links"),
+        (_folder, "this baseline can't be read: Is a directory"),
     ],
 )
-def test_what_is_no_file_of_text(
-    recorded: Quick, spoil: Callable[[Path], None], told: str, *, replaced: bool
-) -> None:
+def test_what_is_no_file_of_text(recorded: Quick, spoil: Callable[[Path], None], told: str) -> None:
     spoil(recorded.baseline())
     result = recorded.run()
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines([f"INCONCLUSIVE *math.json: {told}", "  -> *"])
+
+
+def test_an_update_replaces_what_is_no_text_and_not_a_folder(recorded: Quick) -> None:
+    _no_utf8(recorded.baseline())
+    assert recorded.run(UPDATE).ret == 0
+    assert recorded.run().ret == 0
+    _folder(recorded.baseline())
     result = recorded.run(UPDATE)
-    assert result.ret == int(not replaced)
-    if not replaced:
-        result.stdout.fnmatch_lines(["*math.json: this baseline can't be written: Is a directory"])
-        recorded.baseline().rmdir()
-        assert recorded.run(UPDATE).ret == 0
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*math.json: this baseline can't be written: Is a directory"])
+    recorded.baseline().rmdir()
+    assert recorded.run(UPDATE).ret == 0
 
 
 def test_a_merge_of_two_recordings_is_told(recorded: Quick) -> None:

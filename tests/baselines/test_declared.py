@@ -68,7 +68,8 @@ def test_two_files_of_one_stem_of_which_one_is_not_known(lie: Path) -> None:
 
 def test_case_makes_no_orphan(lie: Path) -> None:
     declared = Declared(PATTERNS)
-    declared.add(lie / "one.bench.yaml", [spec("A"), spec("B")])
+    (lie / FOLDER / "one.bench" / "C.json").touch()
+    declared.add(lie / "one.bench.yaml", [spec("A"), spec("B"), spec("c")])
     assert orphans(declared, lie) == ["gone.bench/a.json"]
 
 

@@ -45,9 +45,9 @@ def pytest_addoption(parser):
 
 
 def test_a_plugin_with_the_same_option_is_named_at_the_start(quick: Quick) -> None:
-    quick.write("fake_snapshot.py", SNAPSHOT_PLUGIN)
+    quick.write("snapshot.py", SNAPSHOT_PLUGIN)
     # the other plugin comes first, then syrupy is refused: we have to be there before that
-    result = quick.run_apart("-p", "evalmetrics", "-p", "fake_snapshot")
+    result = quick.run_apart("-p", "evalmetrics", "-p", "snapshot")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     text = result.stderr.str()
     assert "two plugins declare the option --snapshot-update" in text
@@ -58,14 +58,14 @@ def test_a_plugin_with_the_same_option_is_named_at_the_start(quick: Quick) -> No
 def test_the_other_plugin_of_that_option_is_named_where_syrupy_is_switched_off(
     quick: Quick,
 ) -> None:
-    quick.write("fake_snapshot.py", SNAPSHOT_PLUGIN)
+    quick.write("snapshot.py", SNAPSHOT_PLUGIN)
     quick.write(
         "early.py",
         """
-import fake_snapshot
+import snapshot
 
 def pytest_load_initial_conftests(early_config):
-    early_config.pluginmanager.register(fake_snapshot, "snapshot")
+    early_config.pluginmanager.register(snapshot, "snapshot")
 """,
     )
     quick.rollouts([[1.0], [0.0]])

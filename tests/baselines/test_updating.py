@@ -157,7 +157,10 @@ def test_the_bytes_do_not_depend_on_the_order_of_rows_scores_and_agents(quick: Q
         for task in range(12)
         for sample in range(2)
     ]
-    quick.bench("metrics: [mean_reward, mean_reward/speed]\nexpect: {tasks: 12}\nbaseline: true")
+    quick.bench(
+        "metrics: [mean_reward, mean_reward/speed, mean_reward/accuracy]\nexpect: {tasks: 12}\n"
+        "baseline: true"
+    )
     texts = []
     for order in (rows, rows[::-1], rows[7:] + rows[:7]):
         quick.rows("runs.jsonl", order)
@@ -169,12 +172,18 @@ def test_the_bytes_do_not_depend_on_the_order_of_rows_scores_and_agents(quick: Q
     assert list(doc["agents"]["a"]["key_metrics"]) == [
         "mean_reward",
         "mean_reward/speed",
+        "mean_reward/accuracy",
         "mean/accuracy",
         "mean/reward",
         "mean/speed",
     ]
     assert list(doc["agents"]["a"]["tasks"]) == [str(task) for task in range(12)]
-    assert doc["agents"]["a"]["tasks"]["1"] == {"reward": [1, 0], "speed": [0.1, 0.1]}
+    assert doc["agents"]["a"]["tasks"]["1"] == {
+        "reward": [1, 0],
+        "accuracy": [0.5, 0.5],
+        "speed": [0.1, 0.1],
+    }
+    assert list(doc["agents"]["a"]["tasks"]["1"]) == ["reward", "accuracy", "speed"]
 
 
 def test_a_full_disk_leaves_the_old_one(recorded: Quick) -> None:
@@ -202,7 +211,7 @@ def pytest_runtest_call(item):  # a file may hold 100 bytes, then the disk is fu
     result.stdout.fnmatch_lines(
         [
             "INCONCLUSIVE *math.json: this baseline can't be written: File too large",
-            "  -> *as it was",
+            "  -> *is as it was",
         ]
     )
     assert recorded.baseline().read_bytes() == before

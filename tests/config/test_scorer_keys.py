@@ -67,25 +67,70 @@ def test_all_that_may_be_said(tmp_path: Path) -> None:
     [
         ("{{ item.a }}", "{{ item.a", "9: benchmark.scorers[0].body.a: this template is no good: "),
         ("{{ a }}", "{% if %}", "9: benchmark.scorers[0].body.b[0]: this template is no good: "),
-        ("$.result.accuracy", "result", "12: benchmark.scorers[0].scores[0].parser.json_path: "
-         "'result' is no JSONPath: "),
+        (
+            "$.result.accuracy",
+            "result",
+            "12: benchmark.scorers[0].scores[0].parser.json_path: 'result' is no JSONPath: ",
+        ),
         ("name: accuracy", "name: Acc", "11: benchmark.scorers[0].scores[0].name: expected lower-"),
-        ("maximum: 1", "maximum: -1", "11: benchmark.scorers[0].scores[0]: minimum 0 is above maxi"),
-        ("type: json", "type: regex", "12: benchmark.scorers[0].scores[0].parser.type: expected js"),
+        (
+            "maximum: 1",
+            "maximum: -1",
+            "11: benchmark.scorers[0].scores[0]: minimum 0 is above maxi",
+        ),
+        (
+            "type: json",
+            "type: regex",
+            "12: benchmark.scorers[0].scores[0].parser.type: expected js",
+        ),
         ("https://host/", "host/", "8: benchmark.scorers[0].url: expected a URL such as "),
-        ("https://host/", "https://me:pw@host/", "8: benchmark.scorers[0].url: a URL must hold no "),
+        (
+            "https://host/",
+            "https://me:pw@host/",
+            "8: benchmark.scorers[0].url: a URL must hold no ",
+        ),
         ("timeout_seconds: 30", "timeout_seconds: 0", "17: benchmark.scorers[0].timeout_seconds: "),
-        ("max_retries: 3", "max_retries: -1", "18: benchmark.scorers[0].max_retries: expected a nu"),
-        ("api_key_secret", "api_key", "16: benchmark.scorers[0]: unknown key 'api_key': did you me"),
-        ("evaluator_name: e", "name: e", "19: benchmark.scorers[1]: unknown key 'name': did you me"),
-        ("evaluator_name: e", "evaluator_name: accuracy", "19: benchmark.scorers[1]: the score 'acc"
-         "uracy' is given by scorer 1 already"),
-        ("type: my_pkg.scorers:Mine, ", "", "20: benchmark.scorers[2]: 'type' is missing: remote, "),
-        ("{type: my_pkg.scorers:Mine, depth: 3, of: {x: [1]}}", "remote", "20: benchmark.scorers[2]:"
-         " expected a mapping with type"),
-        ("parallelism: 4", "parallelism: 0", "5: benchmark.params.parallelism: expected a number of"),
-        ("limit_samples: 10", "limit: 1", "5: benchmark.params: unknown key 'limit': did you mean 'l"),
-        ("  reward: accuracy\n", "  rollouts: r.jsonl\n", "3: benchmark.dataset: rows come from rol"),
+        (
+            "max_retries: 3",
+            "max_retries: -1",
+            "18: benchmark.scorers[0].max_retries: expected a nu",
+        ),
+        (
+            "api_key_secret",
+            "api_key",
+            "16: benchmark.scorers[0]: unknown key 'api_key': did you me",
+        ),
+        ("evaluator_name: e", "name: e", "19: benchmark.scorers[1]: unknown key 'name': keys here"),
+        (
+            "evaluator_name: e",
+            "evaluator_name: accuracy",
+            "19: benchmark.scorers[1]: the score 'accuracy' is given by scorer 1 already",
+        ),
+        (
+            "type: my_pkg.scorers:Mine, ",
+            "",
+            "20: benchmark.scorers[2]: 'type' is missing: remote, ",
+        ),
+        (
+            "{type: my_pkg.scorers:Mine, depth: 3, of: {x: [1]}}",
+            "remote",
+            "20: benchmark.scorers[2]: expected a mapping with type",
+        ),
+        (
+            "parallelism: 4",
+            "parallelism: 0",
+            "5: benchmark.params.parallelism: expected a number of",
+        ),
+        (
+            "limit_samples: 10",
+            "limit: 1",
+            "5: benchmark.params: unknown key 'limit': keys here: li",
+        ),
+        (
+            "  reward: accuracy\n",
+            "  rollouts: r.jsonl\n",
+            "3: benchmark.dataset: rows come from rol",
+        ),
     ],
 )
 def test_what_is_wrong_is_told_with_its_line(
@@ -104,7 +149,7 @@ def test_what_is_wrong_is_told_with_its_line(
         ("rollouts: r\n  params: {parallelism: 2}", "4: benchmark.params: params are for scorers"),
         ("rollouts: r\n  scorers: []", "4: benchmark.scorers: expected a list that is not empty"),
         ("scorers: [{type: mine}]", "1: benchmark: 'dataset' is missing: rows to score"),
-        ("dataset:\n  scorers: [{type: mine}]", "3: benchmark.dataset: expected a path"),
+        ("dataset:\n  scorers: [{type: mine}]", "1: benchmark: 'dataset' is missing: rows to sco"),
     ],
 )
 def test_what_belongs_together(tmp_path: Path, text: str, problem: str) -> None:

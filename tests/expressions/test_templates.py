@@ -90,7 +90,11 @@ def test_a_template_changes_no_row() -> None:
 
 
 def test_faults_are_found_with_their_places() -> None:
-    value = {"a": ["{{ item.x }}", "{{ item. }}"], "b": {"c": "{% for %}"}, "d": "{{ ''.__class__ }}"}
+    value = {
+        "a": ["{{ item.x }}", "{{ item. }}"],
+        "b": {"c": "{% for %}"},
+        "d": "{{ ''.__class__ }}",
+    }
     faults = dict(faults_of(value))
     assert list(faults) == [("a", 1), ("b", "c"), ("d",)]
     assert all("no good" in message for message in faults.values())

@@ -11,9 +11,7 @@ from pytest_evalmetrics.gates.ordering import in_order, seed_of
 
 def test_whole_numbers_ascend_and_text_ascends_as_text():
     rewards = [[1.0], [2.0, 2.5], [3.0]]
-    pair, clusters = in_order(
-        make_pair(rewards, rewards, tasks=(10, 9, 100)), np.array([5, 3, 5])
-    )
+    pair, clusters = in_order(make_pair(rewards, rewards, tasks=(10, 9, 100)), np.array([5, 3, 5]))
     assert pair.tasks == (9, 10, 100)
     assert pair.baseline.tolist() == [2.25, 1, 3]
     assert pair.rewards_current.to_lists() == [[2, 2.5], [1], [3]]

@@ -67,7 +67,7 @@ def found(drop=0.05, *, baseline=0.7, se=0.01, n=100, **changed):
         (rule("statistical"), -0.001, 0.001, PASS),
         (rule("statistical"), 0.1, math.nan, INCONCLUSIVE),
         (rule("statistical"), 0.0, math.nan, PASS),
-        # p < alpha and D >= max_drop
+        # p under alpha, and a drop of at least max_drop
         (rule("practical"), 0.01, 0.0099, FAIL),
         (rule("practical"), 0.01 - 5e-10, 0.0099, FAIL),
         (rule("practical"), 0.0099, 0.0099, PASS),

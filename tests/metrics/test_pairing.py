@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from pytest_evalmetrics.errors import RegistryError
+from pytest_evalmetrics.errors import MetricError, RegistryError
 from pytest_evalmetrics.metrics import Compared, Pairing
+from pytest_evalmetrics.metrics.lookup import BoundMetric
+from pytest_evalmetrics.metrics.names import parse
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -158,3 +160,123 @@ def test_breakdowns_clusters_and_other_scores(planned: Planned, table: Table) ->
 def test_an_unknown_metric_is_an_error(planned: Planned, table: Table) -> None:
     with pytest.raises(RegistryError, match="did you mean 'mean_reward'"):
         pairing(planned(), table([[1]]), table([[1]])).metric("mean_rewrd")
+
+
+def test_a_task_of_the_run_alone_is_excluded_from_no_comparison(
+    planned: Planned, table: Table
+) -> None:
+    run = table([[0, 1], [1], [1, 1]], tasks=[1, 2, 3])
+    baseline = table([[1], [1, 1], [0, 0]], tasks=["1", "3", "4"])
+    found = paired(planned(), "mean_reward", baseline, run)
+    assert found.pair.tasks == (1, 3)
+    assert found.pair.baseline.tolist() == [1, 1]
+    assert found.pair.current.tolist() == [0.5, 1]
+    assert (found.added, found.removed) == ((2,), ("4",))
+
+
+def test_what_is_missing_in_a_breakdown_is_missing(planned: Planned, table: Table) -> None:
+    labels = {"level": ["hard", "hard", "easy", "easy", "hard", "hard"]}
+    run = table([[1, None], [1, None], [0, 1]], labels=labels)
+    both = pairing(planned(), table([[1, 1], [1, 1], [1, None]]), run, expected=3)
+    hard = both.metric("mean_reward[level=hard]")
+    # of the run three of six: a task whose rollouts are all hard lacks its third one too
+    assert both.missing(hard) == 0.5
+    worst = both.pair_at_worst(hard, higher_is_better=True)
+    assert worst is not None
+    assert worst.pair.current.tolist() == pytest.approx([1 / 3, 1 / 3])
+    assert worst.pair.baseline.tolist() == [1, 1]
+
+
+def test_a_breakdown_of_a_baseline_without_labels_may_have_lost_any_task_that_is_gone(
+    planned: Planned, table: Table
+) -> None:
+    run = table([[1], [1], [0]], labels={"level": ["hard", "easy", "hard"]})
+    baseline = table([[1], [1], [0], [1], [1]])
+    found = paired(planned(), "mean_reward[level=hard]", baseline, run)
+    assert found.pair.tasks == (0, 2)
+    assert found.removed == (3, 4)
+    labels = {"level": ["hard", "easy", "hard", "easy", "hard"]}
+    known = table([[1], [1], [0], [1], [1]], labels=labels)
+    assert paired(planned(), "mean_reward[level=hard]", known, run).removed == (4,)
+
+
+def test_the_worst_of_a_metric_that_is_not_monotone_is_the_worst_way(
+    planned: Planned, table: Table
+) -> None:
+    # where less spread is better, a missing reward of the run is at that end which spreads more
+    both = pairing(planned(), table([[1, 1], [1, 1]]), table([[1, 1], [1, None]]), expected=2)
+    metric = both.metric("std/reward")
+    lower = both.pair_at_worst(metric, higher_is_better=False)
+    assert lower is not None
+    assert lower.pair.value_current == pytest.approx(np.std([1, 1, 1, 0], ddof=1))
+    higher = both.pair_at_worst(metric, higher_is_better=True)
+    assert higher is not None
+    assert higher.pair.value_current == 0
+
+
+@pytest.mark.parametrize(
+    ("rewards", "threshold", "worst"),
+    [
+        ([[7, None], [9, 8]], 5, (0.75, 1.0)),  # all that are there pass: a missing one may not
+        ([[1, None], [2, 3]], 5, (0.0, 0.25)),  # none of them passes: the baseline's may
+        ([[0.4, None], [0.6, 0.6]], 0.5, (0.5, 0.75)),
+    ],
+)
+def test_a_missing_rollout_at_its_worst_fails_in_the_run_and_passes_in_the_baseline(
+    planned: Planned, table: Table, rewards: Any, threshold: float, worst: tuple[float, float]
+) -> None:
+    both = pairing(planned(pass_threshold=threshold), table(rewards), table(rewards))
+    found = both.pair_at_worst(both.metric("pass@1"), higher_is_better=True)
+    assert found is not None
+    assert (found.pair.value_current, found.pair.value_baseline) == worst
+
+
+def test_a_share_of_missing_rewards_is_exact(planned: Planned, table: Table) -> None:
+    run = table([[1]] * 190 + [[None]] * 10)
+    both = pairing(planned(), table([[1]] * 200), run)
+    assert both.missing(both.metric("mean_reward")) == 0.05
+
+
+@pytest.mark.parametrize(("name", "bounded"), [("mean_reward", True), ("sum", False)])
+def test_a_metric_on_the_unit_interval_is_seen_from_rewards_and_values(
+    planned: Planned, table: Table, name: str, bounded: bool
+) -> None:
+    both = pairing(planned(), table([[1], [1]]), table([[1], [0.5]]))
+    target = both.metric("mean_reward").target if bounded else lambda tasks: sum(map(sum, tasks))
+    assert both.pair(BoundMetric(parse(name), target)).pair.bounded is bounded
+    both = pairing(planned(), table([[1], [5]]), table([[1], [0.5]]))
+    assert not both.pair(both.metric("mean_reward")).pair.bounded
+
+
+def test_a_metric_that_offers_weights_is_told_with_them(planned: Planned, table: Table) -> None:
+    sides = table([[1], [0.5], [0]]), table([[1], [0.5], [0]])
+    found = paired(planned(), "median", *sides)
+    assert found.combine_weighted(np.array([0.0, 1.0]), np.array([1.0, 2.0])) == 1
+    for name in ("mean_reward", "std/reward"):
+        assert paired(planned(), name, *sides).combine_weighted is None
+
+
+@pytest.mark.parametrize("form", ["combine", "combine_weighted"])
+def test_a_metric_that_fails_on_resampled_tasks_is_named(
+    planned: Planned, table: Table, form: str
+) -> None:
+    class Mine:
+        def task_values(self, rewards: Any) -> Any:
+            return rewards.values
+
+        def combine(self, values: Any) -> float:
+            if len(set(values.tolist())) < 3:
+                raise ValueError("two of one kind")
+            return float(values.max())
+
+        def combine_weighted(self, values: Any, times: Any) -> float:
+            return float("nan") if (times == 0).any() else float(values.max())
+
+    both = pairing(planned(), table([[1], [0.5], [0]]), table([[1], [0.5], [0.25]]))
+    found = both.pair(BoundMetric(parse("mine"), Mine()))
+    resampled: dict[str, Callable[[], float]] = {
+        "combine": lambda: found.pair.difference(np.array([0, 0, 1])),
+        "combine_weighted": lambda: found.combine_weighted(np.ones(2), np.array([2.0, 0.0])),
+    }
+    with pytest.raises(MetricError, match="metric 'mine'"):
+        resampled[form]()

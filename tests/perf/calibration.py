@@ -15,18 +15,19 @@ import math
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pytest_evalmetrics import stats
-from pytest_evalmetrics.data import PairedMetric, TaskRewards
+from pytest_evalmetrics.data import Category, PairedMetric, RolloutTable, TaskRewards
 from pytest_evalmetrics.gates import Gated, check_regression
-from pytest_evalmetrics.pipeline.judging import rule_of
+from pytest_evalmetrics.metrics import plan, reduce_agent
+from pytest_evalmetrics.pipeline.judging import Judging, Reference, rule_of
 from pytest_evalmetrics.results import Verdict
 from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec
 from pytest_evalmetrics.spec.baseline import BaselineSpec
@@ -41,23 +42,23 @@ if TYPE_CHECKING:
     Chances = Callable[[np.random.Generator, tuple[int, int], float], tuple[Floats, Floats]]
 
 TASKS, SAMPLES, DROPS = (50, 200, 1000), (1, 4, 8), (0.0, 0.02, 0.05)
+IDENTICAL = 1_000
 NO_CHANGE_RUNS, DROP_RUNS = 10_000, 4_000
 MOST_FAILS, MOST_WARNS = 1.5, 5.9  # per cent of runs in which nothing changed
 # the power that the plain t test at .01 has for a drop of 5 points, and what may lack
 POWER = {(50, 1): 5, (50, 4): 17, (200, 1): 18, (200, 4): 69, (1000, 1): 81, (1000, 4): 100}
 SLACK = 2.0
 CHUNK = 2_000_000  # rollouts simulated at once
-RULE = rule_of(
-    Benchmark(
-        BenchmarkSpec(
-            name="simulated", rollouts=RolloutsSpec(path=("runs.jsonl",)), baseline=BaselineSpec()
-        ),
-        Path("simulated.bench.yaml"),
-        {},
-    ),
-    "mean_reward",
-    bounded=True,
-)
+
+
+def simulated(**keys: Any) -> Benchmark:
+    """A benchmark that is gated against its baseline."""
+    known = {"name": "simulated", "rollouts": RolloutsSpec(path=("runs.jsonl",))}
+    spec = BenchmarkSpec(**(known | {"baseline": BaselineSpec()} | keys))
+    return Benchmark(spec, Path("simulated.bench.yaml"), {})
+
+
+RULE = rule_of(simulated(), "mean_reward", bounded=True)
 
 
 def steady(rng: np.random.Generator, shape: tuple[int, int], drop: float) -> tuple[Floats, Floats]:
@@ -182,6 +183,41 @@ def broken(cells: list[Cell]) -> Iterator[str]:
                 yield f"{where}: {c.fails:.1f} % of drops found, where the t test finds {power} %"
 
 
+def identical(runs: int) -> int:
+    """Compare random benchmarks with themselves, from tables to verdicts; count what is red."""
+    rng = np.random.default_rng(0)
+    names = ["mean_reward", "pass_rate", "pass@1", "median", "worst_task", "mean/tokens"]
+    rules = ("practical", "statistical", "exact", "relative", "absolute")
+    red = 0
+    for _ in range(runs):
+        n, counts = int(rng.integers(1, 300)), int(rng.integers(1, 9))
+        counts = rng.integers(1, counts + 1, n) if rng.random() < 0.3 else np.full(n, counts)
+        rewards = rng.random(counts.sum())
+        rewards = (rewards < 0.7).astype(float) if rng.random() < 0.5 else rewards
+        clusters = np.repeat(rng.integers(0, 20, n), counts).astype(np.int32)
+        table = RolloutTable(
+            agents=("agent",),
+            agent=np.zeros(len(rewards), dtype=np.int32),
+            tasks=tuple(range(n)),
+            task=np.repeat(np.arange(n), counts),
+            sample=np.zeros(len(rewards), dtype=np.int64),
+            scores={"reward": rewards, "tokens": rng.integers(1, 999, len(rewards)).astype(float)},
+            categories={"repo": Category(clusters, tuple(map(str, range(20))))},
+        )
+        benchmark = simulated(
+            metrics=tuple(names),
+            cluster="repo" if rng.random() < 0.3 else None,
+            baseline=BaselineSpec(rule=str(rng.choice(rules)), max_drop=0.01),
+        )
+        made = plan(benchmark.spec)
+        expected = np.diff(table.offsets)
+        text = replace(table, tasks=tuple(map(str, table.tasks)), categories={})
+        judging = Judging(benchmark, made, Reference({"agent": text}))
+        judging.add(reduce_agent(made, "agent", table), table, agent="", expected=expected)
+        red += any(check.verdict is not Verdict.PASS for check in judging.checks())
+    return red
+
+
 def main() -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -209,8 +245,10 @@ def main() -> int:
     print("| to be reached | " + " | ".join(str(p) for p in POWER.values()) + " |")
     for name, value in (("plain t here", "plain"), ("the gate", "fails")):
         print(f"| {name} | " + " | ".join(f"{getattr(steadies[p], value):.1f}" for p in POWER), "|")
-    print(f"\n{sum(c.runs for c in found):,} runs of the gate in {took:.0f} s")
-    problems = list(broken(found))
+    red = identical(IDENTICAL // part)
+    print(f"\n{IDENTICAL // part:,} benchmarks against themselves: {red} not PASS")
+    print(f"{sum(c.runs for c in found):,} runs of the gate in {took:.0f} s")
+    problems = list(broken(found)) + [f"{red} benchmarks are red against themselves"] * bool(red)
     print("\n".join(problems) or "every limit holds")
     return int(bool(problems))
 

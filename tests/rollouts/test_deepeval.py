@@ -84,6 +84,13 @@ def test_conversations_are_cases(folder: Folder) -> None:
     assert folder.load("run.json", scores=["m"]).scores["m"].tolist() == [1, 0.75]
 
 
+def test_what_evaluate_returns_is_read_too(folder: Folder) -> None:
+    found = case("a", metric("m", 0.75))
+    found["metrics_data"] = found.pop("metricsData")
+    folder.write(json.dumps({"test_results": [found], "confident_link": None}), "run.json")
+    assert folder.load("run.json", scores=["m"]).scores["m"].tolist() == [0.75]
+
+
 def test_its_own_counts_are_compared(folder: Folder) -> None:
     write(folder, case("a", metric("m", 1.0)), testPassed=2, testFailed=0)
     (note,) = folder.load("run.json", scores=["m"]).notes

@@ -202,6 +202,8 @@ def test_what_was_planned_and_never_run_is_missing(folder: Folder) -> None:
     table = folder.load("log.json", scores=["reward"])
     np.testing.assert_equal(table.scores["reward"], [1, 1, 1, np.nan])
     assert any("planned and not in the log: 1 rollout" in note for note in table.notes)
+    write(folder, [sample("a"), sample("a", 3)], eval=spec)  # put together from several logs
+    assert len(folder.load("log.json", scores=["reward"])) == 2
     stopped = {"early_stopping": {"manager": "m"}}  # these were left out on purpose
     write(folder, [sample("a")], eval=spec, results=stopped)
     assert len(folder.load("log.json", scores=["reward"])) == 1
@@ -293,7 +295,7 @@ def test_a_damaged_archive(folder: Folder) -> None:
     [
         (json.dumps(log([sample(1)]))[:-40], "the file ends in the middle of it"),
         (json.dumps(log([sample(1)])).replace('"samples"', "samples"), "is no JSON"),
-        (json.dumps(log([sample(1)], version=3)), "version 3"),
+        (json.dumps(log([sample(1)], version=4)), "version 4"),
         (json.dumps(log([])), "holds no sample (its status: success)"),
         (json.dumps(log(None, status="error")), "holds no samples (its status: error)"),
         (json.dumps(log([sample(None)])), "has the id None"),

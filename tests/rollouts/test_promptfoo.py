@@ -106,6 +106,27 @@ def test_errors_are_told_from_assertions(
     np.testing.assert_equal(value, [np.nan if missing else 0])
 
 
+def test_what_its_grader_could_not_answer_is_missing_and_no_failure(folder: Folder) -> None:
+    broken = {"pass": False, "score": 0, "reason": "no JSON", "metadata": {"graderError": True}}
+    failed = {"pass": False, "score": 0, "reason": "not equal"}
+    named = {**broken, "assertion": {"metric": "tone"}}
+    rows = [
+        result(success=False, score=0, failureReason=1, gradingResult={"componentResults": parts})
+        for parts in ([broken], [broken, failed], [named, {"pass": True}], [failed])
+    ]
+    rows[2]["namedScores"] = {"tone": 0, "facts": 1}
+    write(folder, rows)
+    table = folder.load("out.json", scores=["success"])
+    np.testing.assert_equal(table.scores["success"], [np.nan, 0, np.nan, 0])
+    np.testing.assert_equal(table.scores["score"], [np.nan, np.nan, np.nan, 0])
+    np.testing.assert_equal(table.scores["tone"], [np.nan] * 4)
+    np.testing.assert_equal(table.scores["facts"], [np.nan, np.nan, 1, np.nan])
+    missing, graded = table.notes
+    assert missing.startswith("the grader failed: 1 rollout without a score")
+    assert missing.endswith("result 0: no JSON)")
+    assert graded.startswith("the grader failed: 2 rollouts graded all the same")
+
+
 def test_what_a_provider_does_not_tell_is_not_0(folder: Folder) -> None:
     silent = {"total": 0, "prompt": 0, "completion": 0, "cached": 0}
     whole = {"total": 9, "prompt": 0, "completion": 0}  # only the sum is known

@@ -103,7 +103,8 @@ def test_terms_give_way_to_what_a_scorer_says() -> None:
 
 
 def test_a_key_is_needed_unless_nothing_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    name = "no-key"
     monkeypatch.delenv("NO_KEY", raising=False)
     with pytest.raises(SecretError):
-        Terms().endpoint("http://127.0.0.1:1/x", secret="no-key")
-    assert Terms(replays=True).endpoint("http://127.0.0.1:1/x", secret="no-key").secret is None
+        Terms().endpoint("http://127.0.0.1:1/x", secret=name)
+    assert Terms(replays=True).endpoint("http://127.0.0.1:1/x", secret=name).secret is None

@@ -1,0 +1,164 @@
+"""From files to verdicts: a run is recorded, and a later one is compared with it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_evalmetrics.baselines import render
+from pytest_evalmetrics.config import load_benchmarks
+from pytest_evalmetrics.pipeline import evaluate
+from pytest_evalmetrics.results import Verdict
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pytest_evalmetrics.pipeline import Evaluated
+
+PASS, WARN, FAIL, INCONCLUSIVE = (
+    Verdict.PASS,
+    Verdict.WARN,
+    Verdict.FAIL,
+    Verdict.INCONCLUSIVE,
+)
+ALL = [[1.0, 1.0]] * 60 + [[0.0, 1.0]] * 20
+
+
+class Runs:
+    """One benchmark in a folder, and its committed baseline."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.text: str | None = None
+
+    def write(self, rewards: dict[str, list[list[float | None]]], **fields: Any) -> None:
+        rows = [
+            {"agent_ref": {"name": agent}, "_ng_task_index": t, "_ng_rollout_index": s, "reward": r}
+            | {name: values[t] for name, values in fields.items()}
+            for agent, tasks in rewards.items()
+            for t, task in enumerate(tasks)
+            for s, r in enumerate(task)
+        ]
+        text = "".join(json.dumps(row) + "\n" for row in rows)
+        self.folder.joinpath("runs.jsonl").write_text(text, encoding="utf-8")
+
+    def evaluate(
+        self, keys: str, rewards: list[list[float | None]], *, updates: bool = False, **fields: Any
+    ) -> Evaluated:
+        return self.evaluate_agents(keys, {"agent": rewards}, updates=updates, **fields)
+
+    def evaluate_agents(
+        self,
+        keys: str,
+        rewards: dict[str, list[list[float | None]]],
+        *,
+        updates: bool = False,
+        **fields: Any,
+    ) -> Evaluated:
+        self.write(rewards, **fields)
+        path = self.folder / "b.bench.yaml"
+        path.write_text(
+            f"benchmark:\n  name: b\n  rollouts: runs.jsonl\n  {keys}\n", encoding="utf-8"
+        )
+        (benchmark,) = load_benchmarks(path, shown="b.bench.yaml")
+        found = evaluate(
+            benchmark,
+            item_id="b.bench.yaml::b",
+            snapshot=lambda: None if self.text is None else (self.text, "b.json"),
+            updates=updates,
+        )
+        if updates:
+            assert found.baseline is not None
+            self.text = render(found.baseline)
+        return found
+
+
+@pytest.fixture
+def runs(tmp_path):
+    return Runs(tmp_path)
+
+
+def gated(found):
+    return {(c.agent, c.name): c for c in found.result.checks if c.gate == "baseline"}
+
+
+def test_a_run_is_compared_with_what_was_recorded(runs):
+    keys = "metrics: [mean_reward, pass@2]\n  expect: {tasks: 80}\n  baseline: true"
+    assert runs.evaluate(keys, ALL).result.verdict is INCONCLUSIVE  # there is none yet
+    assert runs.evaluate(keys, ALL, updates=True).result.verdict is PASS
+    assert runs.evaluate(keys, ALL).result.verdict is PASS
+    worse = [[0.0, 0.0]] * 14 + ALL[14:]
+    found = runs.evaluate(keys, worse)
+    assert found.result.verdict is FAIL
+    check = gated(found)["", "mean_reward"]
+    assert check.evidence["worst_tasks"][0] == {
+        "task": 0,
+        "baseline": [1.0, 1.0],
+        "current": [0.0, 0.0],
+        "drop": 1.0,
+    }
+    assert runs.evaluate(keys, worse, updates=True).result.verdict is PASS
+    assert runs.evaluate(keys, worse).result.verdict is PASS
+    better = runs.evaluate(keys, ALL)
+    assert better.result.verdict is PASS
+    assert any("better than the baseline" in note for note in better.result.notes)
+
+
+def test_the_same_run_leaves_the_same_evidence(runs):
+    keys = "metrics: [mean_reward, median]\n  baseline: true"
+    runs.evaluate(keys, ALL, updates=True)
+    worse = [[0.0, 0.0]] * 8 + ALL[8:]
+    first, again = (runs.evaluate(keys, worse).result.checks for _ in range(2))
+    assert first == again
+
+
+def test_a_metric_that_is_gated_anew_can_be_recorded(runs):
+    runs.evaluate("metrics: [mean_reward]\n  baseline: true", ALL, updates=True)
+    keys = "metrics: [mean_reward, mean/tokens]\n  baseline: true"
+    tokens = {"tokens": [100] * 80}
+    found = runs.evaluate(keys, ALL, **tokens)
+    assert gated(found)["", "mean/tokens"].verdict is INCONCLUSIVE
+    assert gated(found)["", "mean_reward"].verdict is PASS
+    runs.evaluate(keys, ALL, updates=True, **tokens)
+    assert runs.evaluate(keys, ALL, **tokens).result.verdict is PASS
+    longer = runs.evaluate(keys, ALL, tokens=[120] * 80)
+    assert gated(longer)["", "mean/tokens"].verdict is FAIL
+
+
+def test_missing_rewards_that_decide_are_told_apart_from_a_regression(runs):
+    keys = "metrics: [mean_reward]\n  expect: {missing_reward: exclude}\n  baseline: true"
+    runs.evaluate(keys, [[1.0]] * 120, updates=True)
+    unsure = runs.evaluate(keys, [[None]] * 6 + [[0.0]] * 2 + [[1.0]] * 112)
+    assert gated(unsure)["", "mean_reward"].verdict is INCONCLUSIVE
+    regression = runs.evaluate(keys, [[0.0]] * 9 + [[1.0]] * 111)
+    assert gated(regression)["", "mean_reward"].verdict is FAIL
+
+
+def test_a_recorded_missing_reward_stays_one(runs):
+    keys = "metrics: [mean_reward]\n  expect: {missing_reward: exclude}\n  baseline: true"
+    runs.evaluate(keys, [[None, 1.0]] * 2 + [[1.0, 1.0]] * 98, updates=True)
+    found = runs.evaluate(keys, [[1.0, 1.0]] * 100)
+    assert gated(found)["", "mean_reward"].evidence["missing"] == 0.01
+    assert found.result.verdict is PASS
+
+
+def test_clusters_come_from_the_run_alone(runs):
+    keys = "metrics: [mean_reward]\n  cluster: repo\n  baseline: true"
+    repos = {"repo": [f"r{t // 16}" for t in range(80)]}
+    runs.evaluate(keys, [[1.0]] * 80, updates=True, **repos)
+    found = runs.evaluate(keys, [[0.0]] * 16 + [[1.0]] * 64, **repos)
+    check = gated(found)["", "mean_reward"]
+    assert (check.verdict, check.evidence["clusters"]) == (PASS, 5)
+
+
+def test_each_agent_is_compared_with_itself(runs):
+    keys = "metrics: [mean_reward]\n  baseline: true"
+    both = {"new": [[1.0]] * 60, "old": [[1.0]] * 60}
+    runs.evaluate_agents(keys, both, updates=True)
+    found = gated(runs.evaluate_agents(keys, both | {"old": [[0.0]] * 20 + [[1.0]] * 40}))
+    assert found["new", "mean_reward"].verdict is PASS
+    assert found["old", "mean_reward"].verdict is FAIL
+    lost = runs.evaluate_agents(keys, {"new": [[1.0]] * 60, "other": [[1.0]] * 60})
+    assert lost.result.verdict is INCONCLUSIVE

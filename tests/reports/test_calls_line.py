@@ -1,0 +1,24 @@
+"""The line about the calls of a run."""
+
+from __future__ import annotations
+
+from pytest_evalmetrics.reports import calls_line
+from pytest_evalmetrics.transport import Usage
+
+
+def test_nothing_where_nothing_was_called() -> None:
+    assert calls_line([]) == []
+    assert calls_line([{}, {}]) == []
+
+
+def test_all_benchmarks_are_summed_up() -> None:
+    one = Usage(calls=5, from_journal=2, requests=4, failed=1, cost_now=0.5)
+    other = Usage(calls=1, requests=1, total_tokens=70, cost_now=0.25)
+    assert calls_line([one.as_dict(), {}, other.as_dict()]) == [
+        "calls: 6 answered (2 by the journal), 1 failed, 5 requests sent, 70 tokens, cost 0.75"
+    ]
+
+
+def test_a_cost_that_is_not_wholly_known_is_not_told() -> None:
+    known, unknown = Usage(calls=1, cost_now=1.0), Usage(calls=1)
+    assert "cost" not in calls_line([known.as_dict(), unknown.as_dict()])[0]

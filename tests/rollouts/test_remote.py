@@ -1,0 +1,151 @@
+"""Rollouts that lie elsewhere: real servers on this machine's loopback."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_evalmetrics.rollouts import remote
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rollouts.conftest import Folder
+
+pytest.importorskip("fsspec")
+ROWS = [{"_ng_task_index": n, "_ng_rollout_index": 0, "reward": n % 2} for n in range(50)]
+TEXT = "".join(json.dumps(row) + "\n" for row in ROWS).encode()
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Serves rows, and what goes wrong with them."""
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+    def do_HEAD(self) -> None:
+        self.answer(body=False)
+
+    def do_GET(self) -> None:
+        self.answer(body=True)
+
+    def answer(self, *, body: bool) -> None:
+        name = self.path.partition("?")[0]
+        status = {"/denied.jsonl": 403, "/none.jsonl": 404, "/down.jsonl": 503}.get(name, 200)
+        self.send_response(status)
+        text = TEXT if status == 200 else b""
+        self.send_header("Content-Length", str(len(text) + (name == "/cut.jsonl") * 100))
+        self.end_headers()
+        if body:
+            self.wfile.write(text)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    pytest.importorskip("aiohttp")
+    made = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=made.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{made.server_port}"
+    made.shutdown()
+    made.server_close()
+    thread.join()
+
+
+def test_over_http(folder: Folder, server: str) -> None:
+    table = folder.load(f"{server}/runs.jsonl?token=secret", scores=["reward"])
+    assert table.scores["reward"].tolist() == [row["reward"] for row in ROWS]
+    ((source),) = table.sources
+    assert (source.path, source.size) == (f"{server}/runs.jsonl", len(TEXT))
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("denied", "access is denied: 403"),
+        ("none", "there is no such file"),
+        ("down", "this can't be fetched: 503"),
+        ("cut", "this can't be fetched: "),
+    ],
+)
+def test_what_goes_wrong_over_http(folder: Folder, server: str, name: str, message: str) -> None:
+    url = f"{server.replace('://', '://user:word@')}/{name}.jsonl?token=secret"
+    refused = folder.refused(url)
+    assert refused.file == f"{server}/{name}.jsonl"
+    assert message in refused.message
+    assert "secret" not in str(refused)
+    assert "word" not in str(refused)
+
+
+@pytest.fixture(scope="module")
+def bucket() -> Iterator[None]:
+    pytest.importorskip("s3fs")
+    boto3 = pytest.importorskip("boto3")
+    moto = pytest.importorskip("moto.server")
+    made = moto.ThreadedMotoServer(ip_address="127.0.0.1", port=0)
+    made.start()
+    host, port = made.get_host_and_port()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
+        patch.setenv("AWS_ACCESS_KEY_ID", "key")
+        patch.setenv("AWS_SECRET_ACCESS_KEY", "word")
+        patch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+        client = boto3.client("s3")
+        client.create_bucket(Bucket="runs")
+        half = len(ROWS) // 2
+        for name, rows in (("a", ROWS[:half]), ("b", ROWS[half:])):
+            text = "".join(json.dumps(row) + "\n" for row in rows)
+            client.put_object(Bucket="runs", Key=f"math/{name}.jsonl", Body=text.encode())
+        client.close()
+        yield
+    made.stop()
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
+@pytest.mark.usefixtures("bucket")
+def test_from_s3(folder: Folder) -> None:
+    table = folder.load("s3://runs/math/*.jsonl", scores=["reward"])
+    assert table.scores["reward"].tolist() == [row["reward"] for row in ROWS]
+    assert [s.path for s in table.sources] == [f"s3://runs/math/{n}.jsonl" for n in "ab"]
+    assert len(folder.load("s3://runs/math/a.jsonl", scores=["reward"])) == 25
+    assert folder.refused("s3://runs/math/c.jsonl").message == "there is no such file"
+    assert folder.refused("s3://runs/math/c*").message == "this matches no file"
+    assert "is a folder" in folder.refused("s3://runs/math").message
+
+
+def test_a_file_that_grows_shorter(
+    folder: Folder, server: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = remote._system
+
+    def system(url: str) -> object:
+        found, path = made(url)
+        monkeypatch.setattr(found, "info", lambda _: {"size": len(TEXT) + 7})
+        return found, path
+
+    monkeypatch.setattr(remote, "_system", system)
+    refused = folder.refused(f"{server}/runs.jsonl")
+    assert refused.message == f"only {len(TEXT)} of {len(TEXT) + 7} bytes arrived"
+
+
+@pytest.mark.parametrize(
+    ("url", "extra"),
+    [("s3://a/b.jsonl", "s3"), ("hf://datasets/a/b.jsonl", "hf"), ("https://a.invalid/b", "http")],
+)
+def test_what_has_to_be_installed(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch, url: str, extra: str
+) -> None:
+    monkeypatch.setitem(sys.modules, "fsspec", None)
+    refused = folder.refused(url)
+    assert f'pip install "pytest-evalmetrics[{extra}]"' in str(refused.hint)
+
+
+def test_a_place_that_nobody_knows(folder: Folder) -> None:
+    refused = folder.refused("nowhere://a/b.jsonl")
+    assert refused.file == "nowhere://a/b.jsonl"
+    assert "can't be fetched" in refused.message

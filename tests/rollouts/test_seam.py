@@ -1,0 +1,131 @@
+"""What a format may tell of its rows beyond their numbers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pytest_evalmetrics.errors import DataError
+from pytest_evalmetrics.rollouts import Chunk, Failure, NotFinite, Request, Source
+from pytest_evalmetrics.rollouts.table import TableBuilder
+from pytest_evalmetrics.spec import FieldMap
+
+SOURCE = Source(Path("a"), "a", 1, b"{")
+
+
+def chunk(tasks: list[str], scores: dict[str, list[float]] | None = None, **more: Any) -> Chunk:
+    return Chunk(
+        places=np.arange(1, len(tasks) + 1),
+        task=tasks,
+        sample=[None] * len(tasks),
+        agent=[None] * len(tasks),
+        scores={name: np.array(column, np.float64) for name, column in (scores or {}).items()},
+        **more,
+    )
+
+
+def build(*chunks: Chunk, scores: tuple[str, ...] = ("reward",), **fields: Any) -> Any:
+    table = TableBuilder(Request(FieldMap(**fields), scores))
+    for each in chunks:
+        table.add(SOURCE, each)
+    return table.build()
+
+
+def test_rows_are_numbered_by_their_start() -> None:
+    nan = float("nan")
+    table = build(
+        chunk(["x", "x", "y"], {"reward": [1, 2, 3]}, started=np.array([30.0, 20.0, nan])),
+        chunk(["x", "y", "y"], {"reward": [4, 5, 6]}, started=np.array([10.0, nan, 1.0])),
+        chunk(["x"], {"reward": [7]}),
+    )
+    assert table.scores["reward"].tolist() == [4, 2, 1, 7, 6, 3, 5]
+    assert table.sample.tolist() == [0, 1, 2, 3, 0, 1, 2]
+
+
+def test_failures_are_counted_by_kind_with_the_first_place() -> None:
+    table = build(
+        chunk(
+            ["x", "y"],
+            {"reward": [1, 2]},
+            failures=[Failure(1, "Timeout", "too slow"), Failure(0, "Limit", graded=True)],
+        ),
+        chunk(["z"], {"reward": [3]}, names=["b/z.json"], failures=[Failure(0, "Timeout")]),
+    )
+    assert table.notes == (
+        "Timeout: 2 rollouts without a score, which is missing (first a:2: too slow)",
+        "Limit: 1 rollout graded all the same (first a:1)",
+    )
+
+
+def test_names_stand_in_messages() -> None:
+    bad = [NotFinite("reward", "NaN", 2)]
+    rows = chunk(["x", "y"], {"reward": [1, np.nan]}, names=["x.json", "y.json"], not_finite=bad)
+    assert build(rows).notes == ("reward: 1 value is NaN and counts as missing (y.json)",)
+    twice = Chunk(
+        places=np.array([1, 2]),
+        task=["x", "x"],
+        sample=[0, 0],
+        agent=[None, None],
+        scores={},
+        names=["one.json", "two.json"],
+    )
+    with pytest.raises(DataError) as caught:
+        build(twice, scores=())
+    assert caught.value.file == "two.json"
+    assert "the same attempt as one.json" in caught.value.message
+
+
+def test_notes_are_kept_once() -> None:
+    rows = chunk(["x"], {"reward": [1]}, notes=["the file says 2"])
+    assert build(rows, chunk(["y"], {"reward": [1]}, notes=["the file says 2"])).notes == (
+        "the file says 2",
+    )
+
+
+def test_the_only_score_of_a_format_is_the_reward() -> None:
+    table = build(chunk(["x"], {"acc": [1.0], "n": [3.0]}, rewards=["acc"]))
+    assert table.scores["reward"].tolist() == [1]
+    assert table.integers == {"acc", "n", "reward"}
+    half = build(chunk(["x"], {"acc": [0.5]}, rewards=["acc"], fractional=frozenset({"acc"})))
+    assert half.integers == frozenset()
+    with pytest.raises(DataError, match="several scores could be the reward: acc, f1"):
+        build(
+            chunk(["x"], {"acc": [1.0]}, rewards=["acc"]),
+            chunk(["y"], {"f1": [1.0]}, rewards=["f1"]),
+        )
+    assert "reward" not in build(chunk(["x"], {"acc": [1.0]}, rewards=["acc"]), scores=()).scores
+
+
+def test_other_rows_have_no_such_rule() -> None:
+    with pytest.raises(DataError, match="the score 'reward' is in no row"):
+        build(chunk(["x"], {"acc": [1.0]}))
+    with pytest.raises(DataError, match="the path 'nowhere' of the score 'reward'"):
+        build(chunk(["x"], {"acc": [1.0]}, rewards=["acc"]), reward="nowhere")
+
+
+def test_where_all_failed_every_score_is_missing() -> None:
+    failed = [Failure(0, "Error")]
+    table = build(chunk(["x"], failures=failed, rewards=[]), scores=("reward", "acc"))
+    assert np.isnan([table.scores["reward"], table.scores["acc"]]).all()
+    with pytest.raises(DataError, match="'acc' is in no row"):
+        build(chunk(["x"], {"reward": [1.0]}, failures=failed, rewards=[]), scores=("acc",))
+
+
+def test_a_loader_that_raises_is_put_into_words(folder: Any) -> None:
+    folder.write("whatever\n")
+    refused = folder.refused(format=f"{__name__}:Raises")
+    assert refused.file == "runs.jsonl"
+    assert refused.message == "its loader can't read this: KeyError: 'gone'"
+
+
+class Raises:
+    """A loader with a mistake in it."""
+
+    def __init__(self, request: Request) -> None:
+        self.request = request
+
+    def read(self, source: Source) -> Any:
+        raise KeyError("gone") if source.shown else ValueError

@@ -1,0 +1,191 @@
+"""Files that the tools write now, in an environment of their own, where there is one."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from rollouts.tools import run_tool
+
+if TYPE_CHECKING:
+    from rollouts.conftest import Folder
+
+pytestmark = pytest.mark.tools
+
+INSPECT = """
+import os
+os.environ["INSPECT_DISPLAY"] = "none"
+from inspect_ai import Task, eval
+from inspect_ai.dataset import Sample
+from inspect_ai.model import ModelOutput, ModelUsage, get_model
+from inspect_ai.scorer import Score, accuracy, match, mean, scorer
+from inspect_ai.solver import generate, solver
+
+@solver
+def crash():
+    async def solve(state, generate):
+        if state.sample_id == "boom":
+            raise RuntimeError("the sandbox is gone")
+        return state
+    return solve
+
+@scorer(metrics={"quality": [mean()], "style": [accuracy()]})
+def parts():
+    async def score(state, target):
+        return Score(value={"quality": 0.25 * state.epoch, "style": "P"})
+    return score
+
+def answer(*args, **kwargs):
+    output = ModelOutput.from_content("mockllm/model", "x")
+    output.usage = ModelUsage(input_tokens=10, output_tokens=2, total_tokens=17,
+                              input_tokens_cache_read=5, total_cost=0.5)
+    return output
+
+for kind in ("eval", "json"):
+    for graded in (False, True):
+        task = Task(
+            name="mixed",
+            dataset=[Sample(id=i, input="?", target="x") for i in ("a", "boom")],
+            solver=[crash(), generate()], scorer=[match(), parts()], epochs=2,
+            fail_on_error=False,
+        )
+        eval(task, model=get_model("mockllm/model", custom_outputs=answer), display="none",
+             log_dir=f"{kind}-{graded}", log_format=kind, score_on_error=graded)
+"""
+
+
+def test_inspect_ai(folder: Folder) -> None:
+    run_tool("inspect_ai", INSPECT, folder.path)
+    for kind in ("eval", "json"):
+        table = folder.load(f"{kind}-False/*", scores=["match"])
+        np.testing.assert_equal(table.scores["match"], [1, 1, np.nan, np.nan])
+        np.testing.assert_equal(table.scores["parts.quality"], [0.25, 0.5, np.nan, np.nan])
+        np.testing.assert_equal(table.scores["parts.style"], [0.5, 0.5, np.nan, np.nan])
+        np.testing.assert_equal(table.scores["prompt_tokens"], [15, 15, np.nan, np.nan])
+        np.testing.assert_equal(table.scores["cost_usd"], [0.5, 0.5, np.nan, np.nan])
+        (note,) = table.notes
+        assert note.startswith("RuntimeError: 2 rollouts without a score")
+        table = folder.load(f"{kind}-True/*", scores=["match"])
+        np.testing.assert_equal(table.scores["match"], [1, 1, 0, 0])
+        (note,) = table.notes
+        assert note.startswith("RuntimeError: 2 rollouts graded all the same")
+
+
+PYDANTIC = """
+from pydantic_evals import Case, Dataset
+from pydantic_evals.evaluators import Evaluator
+from pydantic_evals.reporting import EvaluationReportAdapter
+
+class Length(Evaluator):
+    def evaluate(self, ctx):
+        return {"length": len(ctx.output), "kind": "short"}
+
+class Judge(Evaluator):
+    def evaluate(self, ctx):
+        if ctx.inputs == "b":
+            raise ValueError("the judge is down")
+        return True
+
+def task(text):
+    if text == "boom":
+        raise RuntimeError("the model is down")
+    return text.upper()
+
+cases = [Case(name="x [1/2]", inputs="a"), Case(inputs="b"), Case(name="y", inputs="boom")]
+report = Dataset(name="d", cases=cases, evaluators=[Length(), Judge()]).evaluate_sync(
+    task, progress=False)
+open("report.json", "wb").write(EvaluationReportAdapter.dump_json(report))
+"""
+
+
+def test_pydantic_evals(folder: Folder) -> None:
+    run_tool("pydantic_evals", PYDANTIC, folder.path)
+    table = folder.load("report.json", scores=["Judge"], categories=["kind"])
+    assert table.tasks == ("Case 2", "x [1/2]", "y")
+    np.testing.assert_equal(table.scores["Judge"], [np.nan, 1, np.nan])
+    np.testing.assert_equal(table.scores["length"], [1, 1, np.nan])
+    judged, crashed = table.notes
+    assert judged.startswith("Judge was not judged: 1 rollout graded all the same")
+    assert crashed.startswith("RuntimeError: 1 rollout without a score")
+
+
+LM_EVAL = """
+import json, os
+os.environ["HF_DATASETS_OFFLINE"] = "1"
+rows = [{"q": "2+2=", "a": "4"}, {"q": "dummy?", "a": "lol"}]
+open("toy.jsonl", "w").write("\\n".join(map(json.dumps, rows)))
+config = '''
+task: toy
+dataset_path: json
+dataset_kwargs: {data_files: {test: toy.jsonl}}
+test_split: test
+output_type: generate_until
+doc_to_text: "{{q}}"
+doc_to_target: "{{a}}"
+generation_kwargs: {until: ["."]}
+metric_list: [{metric: exact_match, aggregation: mean, higher_is_better: true}]
+filter_list:
+  - {name: strict, filter: [{function: regex, regex_pattern: "l(o)l"}, {function: take_first}]}
+  - {name: loose, filter: [{function: take_first}]}
+'''
+os.mkdir("tasks")
+open("tasks/toy.yaml", "w").write(config)
+import sys
+sys.argv = ["lm_eval", "--model", "dummy", "--tasks", "toy", "--include_path", "tasks",
+            "--log_samples", "--output_path", "out"]
+from lm_eval.__main__ import cli_evaluate
+cli_evaluate()
+"""
+
+
+def test_lm_eval(folder: Folder) -> None:
+    run_tool("lm_eval", LM_EVAL, folder.path)
+    (results,) = (folder.path / "out").rglob("results_*.json")
+    stated = json.loads(results.read_text())["results"]["toy"]
+    for name in ("strict", "loose"):
+        table = folder.load("out/**/samples_toy_*.jsonl", scores=[f"exact_match,{name}"])
+        assert table.tasks == ("toy/0", "toy/1")
+        column = table.scores[f"exact_match,{name}"]
+        assert column.mean() == pytest.approx(stated[f"exact_match,{name}"])
+    assert table.notes == ()
+
+
+VERIFIERS = """
+from pathlib import Path
+from verifiers.v1.configs.agent import WireAgentConfig
+from verifiers.v1.episode import Episode
+from verifiers.v1.task import WireTaskData
+from verifiers.v1.trace import AgentInfo, Error, ModelCall, TimeSpan, Trace, TraceTask, VersionInfo
+from verifiers.v1.types import Usage
+from verifiers.v1.utils.trace_store import write_episode
+
+build = VersionInfo(version="0.4.0")
+for number, (key, score) in enumerate([("a", 1.0), ("a", 0.0), ("b", None)]):
+    task = TraceTask(type="T", data=WireTaskData(idx=number, prompt="?"), key=key, hash="h")
+    agent = AgentInfo(config=WireAgentConfig(model="org/m"))
+    trace = Trace(task=task, agent=agent, verifiers=build)
+    usage = Usage(prompt_tokens=10, completion_tokens=2, cached_input_tokens=5, cost=0.25)
+    trace.calls.append(ModelCall(model="org/m", usage=usage))
+    trace.timing.agent.start, trace.timing.agent.end = 100.0, 102.5
+    trace.ok = score is not None
+    if score is None:
+        trace.rewards["exact"] = None
+        trace.record_error(RuntimeError("gone"))
+    else:
+        trace.record_reward("exact", score, weight=0.5)
+    write_episode(Path("."), Episode(task=task, traces=[trace], ok=trace.ok))
+"""
+
+
+def test_verifiers(folder: Folder) -> None:
+    run_tool("verifiers", VERIFIERS, folder.path)
+    table = folder.load("traces.jsonl", scores=["reward"])
+    assert (table.tasks, table.sample.tolist(), table.agents) == (("a", "b"), [0, 1, 0], ("org/m",))
+    np.testing.assert_equal(table.scores["reward"], [0.5, 0, np.nan])
+    np.testing.assert_equal(table.scores["exact"], [1, 0, np.nan])
+    assert table.scores["prompt_tokens"].tolist() == [15] * 3
+    assert table.scores["latency_s"].tolist() == [2.5] * 3
+    (note,) = table.notes
+    assert note.startswith("RuntimeError: 1 rollout without a score")

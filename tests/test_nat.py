@@ -1,0 +1,97 @@
+"""Scoring against a real server of the NeMo Agent Toolkit.
+
+EVALMETRICS_NAT_PYTHON names the interpreter of an environment with the extra `nat-server`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from conftest import Project
+
+PYTHON = os.environ.get("EVALMETRICS_NAT_PYTHON")
+pytestmark = [
+    pytest.mark.nat,
+    pytest.mark.skipif(not PYTHON, reason="EVALMETRICS_NAT_PYTHON names no interpreter"),
+]
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    log = tmp_path_factory.mktemp("nat") / "log"
+    with log.open("wb") as out:
+        server = subprocess.Popen(
+            [str(PYTHON), str(Path(__file__).parent / "scorers" / "nat_server.py"), str(port)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        assert server.stdout
+        for line in server.stdout:  # it ends with the server
+            out.write(line.encode())
+            if "Uvicorn running" in line:
+                break
+        else:
+            pytest.fail(f"the server did not start: {log}")
+    yield f"http://127.0.0.1:{port}/evaluate/item"
+    server.kill()
+    server.communicate()
+
+
+def bench(project: Project, url: str, evaluator: str) -> None:
+    rows = [
+        {
+            "id": str(n),
+            "input_obj": "?",
+            "expected_output_obj": "a b",
+            "output_obj": said,
+            "trajectory": [],
+            "expected_trajectory": [],
+            "full_dataset_entry": {},
+        }
+        for n, said in enumerate(["a b", "a c", "c", "crash", "nan"])
+    ]
+    project.rows("data.jsonl", rows)
+    project.write(
+        "a.bench.yaml",
+        f"""\
+benchmark:
+  name: nat
+  dataset: data.jsonl
+  scorers:
+    - {{type: nemo-agent-toolkit-remote, url: "{url}", evaluator_name: {evaluator}}}
+  metrics: mean_reward
+  expect: {{max_missing: 50%}}
+""",
+    )
+
+
+def test_scores_and_failures_of_a_real_server(project: Project, url: str) -> None:
+    bench(project, url, "overlap")
+    project.run().assert_outcomes(passed=1)
+    text = (project.path / "evalmetrics/row_scores.jsonl").read_text(encoding="utf-8")
+    rows = [json.loads(line) for line in text.splitlines()]
+    assert [row["scores"]["overlap"] for row in rows] == [1.0, 0.5, 0.0, None, None]
+    errors = [row["errors"][0] for row in rows[3:]]
+    assert [e["kind"] for e in errors] == ["evaluator-crashed", "no-score"]
+    assert "no judge" in errors[0]["reason"]
+
+
+def test_an_unknown_evaluator_stops_with_the_servers_words(project: Project, url: str) -> None:
+    bench(project, url, "nope")
+    result = project.run()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*INCONCLUSIVE*404*Evaluator 'nope' not found*overlap*"])

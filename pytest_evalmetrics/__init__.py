@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pytest_evalmetrics.errors import EvalMetricsError, RowError
-    from pytest_evalmetrics.registry import register_metric, register_scorer
-    from pytest_evalmetrics.rollouts.seam import register_loader
+    from pytest_evalmetrics.registry import register_loader, register_metric, register_scorer
 
 __version__ = "0.1.0"
 __all__ = [
@@ -27,7 +26,7 @@ __all__ = [
 _HOMES = {
     "EvalMetricsError": "pytest_evalmetrics.errors",
     "RowError": "pytest_evalmetrics.errors",
-    "register_loader": "pytest_evalmetrics.rollouts.seam",
+    "register_loader": "pytest_evalmetrics.registry",
     "register_metric": "pytest_evalmetrics.registry",
     "register_scorer": "pytest_evalmetrics.registry",
 }

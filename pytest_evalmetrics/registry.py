@@ -23,8 +23,10 @@ if TYPE_CHECKING:
 __all__ = [
     "Found",
     "Registry",
+    "loaders",
     "metrics",
     "origin",
+    "register_loader",
     "register_metric",
     "register_scorer",
     "same",
@@ -282,6 +284,9 @@ def _match(pattern: str, name: str) -> dict[str, int] | None:
 
 metrics = Registry("metric", "pytest_evalmetrics.metrics", "pytest_evalmetrics.metrics.builtin")
 register_metric = metrics.register
+
+loaders = Registry("loader", "pytest_evalmetrics.loaders", "pytest_evalmetrics.rollouts.builtin")
+register_loader = loaders.register
 
 scorers = Registry("scorer", "pytest_evalmetrics.scorers", "pytest_evalmetrics.scorers.builtin")
 register_scorer = scorers.register

@@ -84,6 +84,15 @@ class Project:
         return {check["name"]: check for check in entry["checks"]}
 
 
+@pytest.fixture(autouse=True)
+def _on_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the runs in a test be no workers of this one, nor tell its CI system anything."""
+    for name in ("PYTEST_XDIST_WORKER", "PYTEST_XDIST_WORKER_COUNT", "PYTEST_XDIST_TESTRUNUID"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("CI", "BUILD_NUMBER", "GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY"):
+        monkeypatch.delenv(name, raising=False)
+
+
 @pytest.fixture
 def project(pytester: pytest.Pytester) -> Project:
     return Project(pytester)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -13,6 +12,7 @@ from pytest_evalmetrics import stats
 from pytest_evalmetrics.errors import EvalMetricsError
 from pytest_evalmetrics.gates.ordering import in_order, seed_of
 from pytest_evalmetrics.gates.resampling import bootstrap
+from pytest_evalmetrics.gates.visible import largest_flip, visible_drop
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -183,7 +183,9 @@ def compare(
         test=tested.name,
         units=units,
         clustered=clusters is not None,
-        mde=interval.se * _power_factor(interval.df, alpha) if interval.se > 0 else math.nan,
+        mde=visible_drop(
+            interval, alpha, 0.0 if tested is interval else largest_flip(damage, clusters)
+        ),
         unseen=unseen,
         span=_span(pair),
         improved=_improved(drop, interval, p if tested is not interval else math.nan),
@@ -191,12 +193,6 @@ def compare(
         seed=seed if tested.draws else None,
         untested=untested,
     )
-
-
-@lru_cache(maxsize=256)
-def _power_factor(df: float, alpha: float) -> float:
-    """How many standard errors the test sees with 80 % power."""
-    return stats.mde_from_se(1.0, df if df > 0 else math.inf, alpha=alpha)
 
 
 def _exact(

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
-import numpy as np
-
 from pytest_evalmetrics import rollouts, scorers
-from pytest_evalmetrics.data import FailedRow, RowScores
+from pytest_evalmetrics.data import RowScores
 from pytest_evalmetrics.errors import DataError, RowError
+from pytest_evalmetrics.pipeline.board import Board, reading_order
 from pytest_evalmetrics.pipeline.rewards import with_reward
 from pytest_evalmetrics.rollouts.records import records
 from pytest_evalmetrics.transport import Occurrences, run_bounded
@@ -18,8 +16,6 @@ from pytest_evalmetrics.transport import Occurrences, run_bounded
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from contextlib import AbstractContextManager
-
-    from numpy.typing import NDArray
 
     from pytest_evalmetrics.data import RolloutTable
     from pytest_evalmetrics.metrics import Plan
@@ -123,8 +119,8 @@ class Scoring:
         limit = self.benchmark.spec.params.limit_samples
         partial = limit is not None and limit < total
         if limit is not None and partial:
-            table = table.where(_reading_order(table) < limit)
-        board = _Board(table, self._names)
+            table = table.where(reading_order(table) < limit)
+        board = Board(table, self._names)
         with self._runtime.progress(len(table) * len(self._scorers)) as progress:
             board.progress = progress
             self._score(board)
@@ -149,7 +145,7 @@ class Scoring:
             notes=tuple(n for n in table.notes if n.partition(":")[0] in wanted),
         )
 
-    def _score(self, board: _Board) -> None:
+    def _score(self, board: Board) -> None:
         if any(scorer.calls for scorer in self._scorers):
             self._runtime.transport().run(self._score_with_calls(board))
             return
@@ -159,7 +155,7 @@ class Scoring:
             except RowError as error:
                 board.lacks(row, scorer, error, error.message)
 
-    async def _score_with_calls(self, board: _Board) -> None:
+    async def _score_with_calls(self, board: Board) -> None:
         transport = self._runtime.transport()
         occurrences = Occurrences()
 
@@ -177,12 +173,12 @@ class Scoring:
         async with board.progress.ticking():
             await run_bounded(score, self._jobs(board), parallelism, lambda _job, _none: None)
 
-    def _jobs(self, board: _Board) -> Iterator[tuple[Row, BoundScorer]]:
+    def _jobs(self, board: Board) -> Iterator[tuple[Row, BoundScorer]]:
         for row in self._rows(board):
             for scorer in self._scorers:
                 yield row, scorer
 
-    def _rows(self, board: _Board) -> Iterator[Row]:
+    def _rows(self, board: Board) -> Iterator[Row]:
         """Go through the files again, each row with its place in the table."""
         spec = self.benchmark.spec
         recorded = spec.dataset is None
@@ -208,71 +204,3 @@ class Scoring:
                 f"the rows' files changed while they were read: {index} rows, after {len(table)}",
                 hint="run again when nothing writes to them",
             )
-
-
-@dataclass
-class _Board:
-    """The scores as they come in, by row of the files."""
-
-    rows: RolloutTable
-    names: tuple[str, ...]
-    failed: dict[int, list[FailedRow]] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.progress: Progress
-        order = _reading_order(self.rows)
-        self._places = np.empty(len(order), np.int64)
-        self._places[order] = np.arange(len(order))
-        self._columns = {name: np.full(len(order), np.nan) for name in self.names}
-        self._texts: dict[str, str] = {}
-
-    def place(self, index: int) -> int | None:
-        """Find a row of the files in the table."""
-        return int(self._places[index]) if index < len(self._places) else None
-
-    def scored(
-        self, row: Row, scorer: BoundScorer, found: dict[str, float], *, from_journal: bool
-    ) -> None:
-        """Take a row's scores."""
-        at = self._places[row.index]
-        for name in scorer.scores:
-            self._columns[name][at] = found[name]
-        self.progress.succeeded(from_journal=from_journal)
-
-    def lacks(self, row: Row, scorer: BoundScorer, error: RowError, reason: str) -> None:
-        """Take why a row has no scores."""
-        reason = self._texts.setdefault(reason, reason)
-        failed = FailedRow(error.kind, reason, row.where, error.hint, scorer.scores)
-        self.failed.setdefault(row.index, []).append(failed)
-        self.progress.failed(error.kind, f"{row.where}: {reason}")
-
-    def table(self) -> RolloutTable:
-        """Give the table with the scores; they take the place of recorded ones."""
-        recorded = {k: v for k, v in self.rows.scores.items() if k not in self._columns}
-        return replace(
-            self.rows,
-            scores=recorded | self._columns,
-            integers=self.rows.integers - set(self.names),
-        )
-
-    def notes(self, made: tuple[BoundScorer, ...]) -> Iterator[str]:
-        """Group the reasons: how many rows, and the first of them."""
-        in_order = [(index, f) for index in sorted(self.failed) for f in self.failed[index]]
-        for scorer in made:
-            mine = [f for _, f in in_order if f.scores == scorer.scores]
-            counts = Counter(f.kind for f in mine)
-            for kind, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
-                first = next(f for f in mine if f.kind == kind)
-                rows = "row has" if count == 1 else "rows have"
-                such = "at" if count == 1 else "such as"
-                hint = f" ({first.hint})" if first.hint else ""
-                yield (
-                    f"{count} of {len(self.rows)} {rows} no {', '.join(scorer.scores)} ({kind}), "
-                    f"{such} {first.where}: {first.reason}{hint}"
-                )
-
-
-def _reading_order(table: RolloutTable) -> NDArray[np.int64]:
-    if table.read_as is None:
-        raise ValueError("a table of no file has no rows to score")
-    return table.read_as

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Payload", "payload_of"]
 
+_INDENTED = 4 * 2**20  # bytes; nobody reads more, and indenting makes it twice as many
+
 
 class Payload(TypedDict):
     """One benchmark, as it travels on pytest's report of its item.
@@ -86,11 +88,12 @@ def payload_of(
             f"the aggregate metrics of {result.name} can't be written as JSON: {error}",
             hint="let the hook pytest_evalmetrics_compute_metrics return builtins only",
         ) from error
-    body = msgspec.json.format(text, indent=2).decode()
+    if len(text) <= _INDENTED:
+        text = msgspec.json.format(text, indent=2)
     return {
         "entry": entry,
         "task_scores": [compact(task_scores[a.agent]) for a in result.agents],
-        "aggregate": body.removeprefix("[").removesuffix("]").strip("\n"),
+        "aggregate": text[1:-1].strip(b"\n").decode(),
         "row_scores": "" if row_scores is None else row_lines(result.id, row_scores),
         "usage": {},
         "warnings": [],

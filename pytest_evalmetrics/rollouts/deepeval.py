@@ -18,6 +18,7 @@ __all__ = ["DeepEval"]
 
 _WHAT: Final = "a test run of deepeval"
 _CASES: Final = ("testCases", "conversationalTestCases", "test_results")  # the last of evaluate()
+_METRICS: Final = ("metricsData", "metrics_data", "metricsMetadata")  # the last of early versions
 _SHOWN: Final = 40  # characters of an input in a task's name
 
 
@@ -40,7 +41,7 @@ class DeepEval:
     def recognises(source: Source) -> bool:
         """Take an object with test cases and what became of them."""
         cases = bool(source.keys & set(_CASES))
-        told = {"testPassed", "metricsScores", "testCases.metricsData", "test_results.metrics_data"}
+        told = {"testPassed", "metricsScores", *(f"{c}.{m}" for c in _CASES for m in _METRICS)}
         return cases and bool(source.keys & told)
 
     def read(self, source: Source) -> Iterator[Chunk]:
@@ -96,12 +97,14 @@ class DeepEval:
 
 def _judged(case: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, str] | None]:
     """Tell a case's scores, and the first of its metrics that could not be judged."""
-    metrics = objects(case.get("metricsData") or case.get("metrics_data"))
+    metrics = next((found for key in _METRICS if (found := objects(case.get(key)))), [])
     scores: dict[str, Any] = {"success": case.get("success")}
     error: tuple[str, str] | None = None
     decided = False
     for metric in metrics:
-        name = str(metric.get("name"))
+        name = str(metric.get("name") or metric.get("metric"))
+        if name in scores:  # two metrics may have one name
+            name += f" {1 + sum(known.startswith(name) for known in scores)}"
         broken = bool(metric.get("error")) or metric.get("score") is None
         scores[name] = None if broken else metric["score"]
         if broken and error is None:

@@ -164,7 +164,7 @@ def _rollout(trial: Document, name: str) -> Rollout:
     if not isinstance(task, str):
         raise DataError(f"the task_name of this trial is {task!r}; expected text", file=name)
     steps = objects(trial.get("step_results"))
-    scores = dict(mapping(trial.object("verifier_result").get("rewards")))
+    scores = _rewards(trial)
     error = _error(record, steps)
     if error is None and all(value is None for value in scores.values()):
         error = ("no reward", "the verifier gave none")
@@ -178,6 +178,13 @@ def _rollout(trial: Document, name: str) -> Rollout:
         error=error,
         started=seconds(record.get("started_at")),
     )
+
+
+def _rewards(trial: Document) -> dict[str, Any]:
+    result = trial.object("verifier_result")
+    if "rewards" not in result and "reward" in result:  # early versions have one
+        return {"reward": result["reward"]}
+    return dict(mapping(result.get("rewards")))
 
 
 def _unfinished(config: Document, name: str, rollouts: list[Rollout]) -> Rollout:
@@ -252,7 +259,7 @@ def _disagreements(job: Document, name: str, trials: list[tuple[Document, str]])
     rewards: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for trial in mine:
         key = f"{_agent(trial)}__{trial.get('source') or 'adhoc'}"
-        rewards[key].append(mapping(trial.object("verifier_result").get("rewards")))
+        rewards[key].append(_rewards(trial))
     for key, stats in mapping(job.object("stats").get("evals")).items():
         names = {n for given in rewards.get(key, ()) for n in given}
         for metric in objects(mapping(stats).get("metrics")):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from statistics import fmean
+from statistics import fmean, median
 from typing import TYPE_CHECKING, Any, Final
 
 from pytest_evalmetrics.rollouts.gathering import Rollout
@@ -29,6 +29,7 @@ __all__ = ["Headline", "agent_of", "never_run", "planned", "rollout_of", "scores
 
 _LETTERS: Final = {"C": 1, "I": 0, "P": 0.5, "N": 0}
 _WORDS: Final = {"yes": 1, "true": 1, "no": 0, "false": 0}
+_counting = re.compile(r"(?P<kind>pass_at|at_least)_(?P<k>[1-9]\d*)").fullmatch
 _exception = re.compile(r"\s*([A-Za-z_][\w.]*)\(").match
 
 
@@ -158,6 +159,26 @@ def never_run(
     )
 
 
+def _reduced(reducer: Any, tasks: list[list[float]]) -> list[float]:
+    """Reduce each task's epochs as inspect does; nothing for a reducer that is not known."""
+    if reducer in (None, "mean"):
+        return [fmean(values) for values in tasks]
+    if reducer in ("median", "max"):
+        return [(median if reducer == "median" else max)(values) for values in tasks]
+    counted = _counting(str(reducer))
+    if counted is None:
+        return []
+    k = int(counted["k"])
+    found = []
+    for values in tasks:
+        n, c = len(values), sum(value >= 1 for value in values)
+        if counted["kind"] == "at_least":
+            found.append(float(c >= k))
+        elif n >= k:  # inspect leaves out the others
+            found.append(1 - math.comb(n - c, k) / math.comb(n, k))
+    return found
+
+
 class Headline:
     """The means that a log's results are to agree with."""
 
@@ -180,10 +201,12 @@ class Headline:
             name, scorer = score.get("name"), score.get("scorer") or score.get("name")
             column = name if name == scorer else f"{scorer}.{name}"
             tasks = self._values.get(str(column), {})
-            if score.get("reducer") not in (None, "mean") or not tasks:
+            reduced = _reduced(score.get("reducer"), list(tasks.values()))
+            if not reduced:
                 continue
-            means = [fmean(values) for values in tasks.values()]
-            ours = [fmean(means), fmean([v for values in tasks.values() for v in values])]
+            ours = [fmean(reduced)]
+            if score.get("reducer") is None:  # of the samples as they are, it may be
+                ours.append(fmean([v for values in tasks.values() for v in values]))
             for metric, stated in mapping(score.get("metrics")).items():
                 theirs = number(stated.get("value")) if isinstance(stated, dict) else None
                 plain = metric.rpartition("/")[2] in ("accuracy", "mean")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from pytest_evalmetrics.registry import Registry
+from pytest_evalmetrics.registry import loaders, register_loader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -204,10 +204,6 @@ class RecognisingFactory(LoaderFactory, Protocol):
     def recognises(self, source: Source) -> bool:
         """Whether a file looks like one of this format."""
         ...
-
-
-loaders = Registry("loader", "pytest_evalmetrics.loaders", "pytest_evalmetrics.rollouts.builtin")
-register_loader = loaders.register
 
 
 def find_loader(name: str | None, source: Source) -> LoaderFactory:

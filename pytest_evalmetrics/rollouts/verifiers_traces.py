@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["VerifiersTraces"]
 
-_EPISODE: Final = frozenset({"task", "traces", "errors"})
+_TASK: Final = frozenset({"task.key", "task.hash", "task.data"})
 _VERSIONS: Final = (1,)
 _HINT: Final = "is this the output of verifiers?"
 
@@ -41,7 +41,7 @@ class VerifiersTraces:
     @staticmethod
     def recognises(source: Source) -> bool:
         """Take rows that are episodes with traces."""
-        return source.keys >= _EPISODE
+        return "traces" in source.keys and bool(source.keys & _TASK)
 
     def read(self, source: Source) -> Iterator[Chunk]:
         """Read one file.

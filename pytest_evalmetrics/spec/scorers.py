@@ -10,7 +10,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
-from urllib.parse import urlsplit
 
 from pydantic import (
     AfterValidator,
@@ -18,11 +17,19 @@ from pydantic import (
     Discriminator,
     Field,
     Tag,
-    ValidationError,
     WithJsonSchema,
 )
-from pydantic_core import InitErrorDetails
 
+from pytest_evalmetrics.spec.endpoints import (
+    JsonPathText,
+    MaxRetries,
+    Retries,
+    Seconds,
+    SecretName,
+    TemplateValue,
+    TimeoutSeconds,
+    Url,
+)
 from pytest_evalmetrics.spec.forms import STRICT, Name, expected, refuse
 
 __all__ = [
@@ -36,76 +43,13 @@ __all__ = [
     "ScorersField",
 ]
 
-# -- what several types share -----------------------------------------------------------------
-
-
-def _url(value: str) -> str:
-    try:
-        parts = urlsplit(value)
-        usable = parts.scheme in ("http", "https") and bool(parts.hostname)
-        _ = parts.port  # a property that raises
-    except ValueError:
-        usable = False
-    if not usable:
-        raise expected("a URL such as http://localhost:8000/evaluate")
-    if parts.username is not None or parts.password is not None:
-        raise refuse(
-            "a URL must hold no user and no password: name a secret that is in the environment "
-            "(api_key_secret)"
-        )
-    return value
-
-
-Url = Annotated[Name, AfterValidator(_url), Field(description="where to POST")]
-SecretName = Annotated[
-    Name | None,
-    Field(description="the key's name in the environment; sent as Authorization: Bearer"),
-]
-Seconds = Annotated[float | None, Field(gt=0, allow_inf_nan=False)]
-Retries = Annotated[int | None, Field(ge=0)]
-TimeoutSeconds = Annotated[
-    Seconds, Field(description="for one attempt in all; default params.request_timeout, else 30")
-]
-MaxRetries = Annotated[
-    Retries, Field(description="attempts after the first; default params.max_retries, else 3")
-]
-
-
-def _no_faulty_template(value: Any) -> Any:
-    try:
-        from pytest_evalmetrics.expressions import templates  # noqa: PLC0415 - of the extra
-    except ImportError:  # said with the way out when the scorer is made
-        return value
-    faults = [
-        InitErrorDetails(type=refuse(message), loc=at, input=value)
-        for at, message in templates.faults_of(value)
-    ]
-    if faults:
-        raise ValidationError.from_exception_data("body", faults)
-    return value
-
-
-def _json_path(value: str) -> str:
-    try:
-        from pytest_evalmetrics.expressions.json_paths import (  # noqa: PLC0415 - of the extra
-            JsonPath,
-        )
-    except ImportError:
-        return value
-    try:
-        JsonPath(value)
-    except ValueError as error:
-        raise refuse(str(error)) from None
-    return value
+# -- remote -----------------------------------------------------------------------------------
 
 
 def _score_name(value: str) -> str:
     if not re.fullmatch(r"[a-z0-9_]+", value):
         raise expected("lower-case letters, digits and _")
     return value
-
-
-# -- remote -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,9 +59,7 @@ class ParserSpec:
     __pydantic_config__ = STRICT
 
     type: Annotated[Literal["json"], Field(description="the answer is JSON")] = "json"
-    json_path: Annotated[
-        Name, AfterValidator(_json_path), Field(description="JSONPath; the first match counts")
-    ]
+    json_path: Annotated[JsonPathText, Field(description="JSONPath; the first match counts")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,8 +108,7 @@ class RemoteScorerSpec:
     type: Annotated[Literal["remote"], Field(description="an endpoint of your own")]
     url: Url
     body: Annotated[
-        Any,
-        AfterValidator(_no_faulty_template),
+        TemplateValue,
         Field(description="the request; {{ item.column }} in it is filled in for each row"),
     ]
     scores: Annotated[

@@ -8,8 +8,8 @@ import pytest
 from gates.making import checked, flips, make_combined, make_pair, rule, run
 from statsmodels.stats.multitest import multipletests
 
-from pytest_evalmetrics.gates import Gated, accepted, check_regression, check_value
-from pytest_evalmetrics.results import Estimate, Verdict
+from pytest_evalmetrics.gates import Gated, accepted, check_regression
+from pytest_evalmetrics.results import Verdict
 
 PASS, WARN, FAIL, INCONCLUSIVE = (
     Verdict.PASS,
@@ -232,43 +232,6 @@ def test_the_same_input_gives_the_same_checks():
     )
     first, again = (several([pair, median]) for _ in range(2))
     assert first == again
-
-
-@pytest.mark.parametrize(
-    ("known", "asked", "verdict"),
-    [
-        (0.7, rule("exact"), PASS),
-        (0.71, rule("exact"), FAIL),
-        (0.71, rule("absolute", max_drop=0.02), PASS),
-        (0.73, rule("absolute", max_drop=0.02), FAIL),
-        (0.77, rule("relative", max_drop=0.1), PASS),
-        (0.78, rule("relative", max_drop=0.1), FAIL),
-        (0.6, rule("exact", direction="lower"), FAIL),
-        (0.7, rule(), INCONCLUSIVE),
-        (0.7, rule("statistical"), INCONCLUSIVE),
-        (0.7, rule("noninferior"), INCONCLUSIVE),
-        (None, rule("exact"), INCONCLUSIVE),
-    ],
-)
-def test_a_number_without_tasks_is_judged_by_rules_without_a_test(known, asked, verdict):
-    estimate = Estimate("any_pass", 0.7, 10, 40, by_hook=True)
-    check = check_value(estimate, known, asked, agent="", line=3)
-    assert check.verdict is verdict
-    assert bool(check.reason) == verdict.fails
-    assert bool(check.hint) == verdict.fails
-    assert check.evidence["baseline"] == known
-
-
-def test_a_number_without_tasks_tells_how_it_changed():
-    estimate = Estimate("any_pass", 0.7, 10, 40, by_hook=True)
-    fell = check_value(estimate, 0.8, rule("exact"), agent="", line=None)
-    assert fell.reason == "any_pass fell from 0.8 to 0.7"
-    unsure = check_value(estimate, 0.8, rule(max_drop=0.02), agent="", line=None)
-    assert "computed by a hook" in unsure.reason
-    assert "{rule: absolute, max_drop: 0.02}" in unsure.hint
-    new = check_value(estimate, None, rule("exact"), agent="", line=None)
-    assert new.reason == "the baseline has no any_pass"
-    assert "--snapshot-update" in new.hint
 
 
 def test_a_drop_that_is_no_number_is_never_a_pass():

@@ -193,9 +193,10 @@ def test_one_task_or_one_cluster_tells_nothing():
     assert checked(make_combined([1.0], [0.5])).verdict is Verdict.INCONCLUSIVE
 
 
-def test_what_no_resample_changes_is_no_proof():
+@pytest.mark.parametrize("weighted", [None, weighted_median])
+def test_what_no_resample_changes_is_no_proof(weighted):
     # the median falls from 1 to 0 on each resample of three tasks alike
-    found = compared(make_combined([1.0] * 3, [0.0] * 3))
+    found = compared(make_combined([1.0] * 3, [0.0] * 3), combine_weighted=weighted)
     assert found.p == 0.5**3
     assert math.isnan(found.low)
 

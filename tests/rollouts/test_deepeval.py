@@ -91,6 +91,15 @@ def test_what_evaluate_returns_is_read_too(folder: Folder) -> None:
     assert folder.load("run.json", scores=["m"]).scores["m"].tolist() == [0.75]
 
 
+def test_runs_of_early_versions_and_metrics_of_one_name(folder: Folder) -> None:
+    one, two = {**metric("x", 0.75), "metric": "m"}, {**metric("x", 0.25), "metric": "m"}
+    del one["name"], two["name"]
+    early = {"name": "a", "input": "?", "success": False, "metricsMetadata": [one, two]}
+    folder.write(json.dumps({"testCases": [early]}), "run.json")
+    scores = folder.load("run.json", scores=["m"]).scores
+    assert (scores["m"].tolist(), scores["m 2"].tolist()) == ([0.75], [0.25])
+
+
 def test_its_own_counts_are_compared(folder: Folder) -> None:
     write(folder, case("a", metric("m", 1.0)), testPassed=2, testFailed=0)
     (note,) = folder.load("run.json", scores=["m"]).notes

@@ -173,6 +173,11 @@ def test_one_reward_of_another_name_is_the_reward(folder: Folder) -> None:
     assert folder.load("job", scores=["reward"]).scores["reward"].tolist() == [0.5]
 
 
+def test_trials_of_early_versions(folder: Folder) -> None:
+    trial(folder, "a", "1", verifier_result={"reward": 0.25})
+    assert folder.load("job", scores=["reward"]).scores["reward"].tolist() == [0.25]
+
+
 def test_the_jobs_own_mean_is_compared_with_missing_as_0(folder: Folder) -> None:
     trial(folder, "a", "1", {"reward": 1}, source="bench")
     trial(folder, "b", "2", exception_info=failed("E"), source="bench")

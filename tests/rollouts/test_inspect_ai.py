@@ -226,9 +226,32 @@ def test_the_logs_own_accuracy_is_compared(folder: Folder) -> None:
     write(folder, [sample(1), sample(2, score="I")], results={"scores": [stated]})
     (note,) = folder.load("log.json", scores=["reward"]).notes
     assert "accuracy of match is 0.75, and its samples give 0.5" in note
-    stated["reducer"] = "pass_at_2"  # another aggregate
+    stated["reducer"] = "mode"  # another aggregate
     write(folder, [sample(1), sample(2, score="I")], results={"scores": [stated]})
     assert folder.load("log.json", scores=["reward"]).notes == ()
+
+
+@pytest.mark.parametrize(
+    ("reducer", "value"),
+    [
+        # three of four, and one of four
+        *[("mean", 0.5), ("median", 0.5), ("max", 1.0), ("pass_at_1", 0.5), ("at_least_3", 0.5)],
+        ("pass_at_2", (1 + 0.5) / 2),
+    ],
+)
+def test_each_reducer_is_compared_with_its_own(folder: Folder, reducer: str, value: float) -> None:
+    scores = {"a": "CCCI", "b": "CIII"}
+    samples = [sample(t, n, s) for t, each in scores.items() for n, s in enumerate(each, 1)]
+    samples.append(sample("b", 5, float("nan")))  # which reducers leave out
+    stated = {"name": "match", "scorer": "match", "reducer": reducer}
+    stated["metrics"] = {"accuracy": {"value": value}}
+    write(folder, samples, results={"scores": [stated]})
+    notes = folder.load("log.json", scores=["reward"]).notes
+    assert not any("the log says" in note for note in notes)
+    stated["metrics"]["accuracy"]["value"] = value - 0.01
+    write(folder, samples, results={"scores": [stated]})
+    notes = folder.load("log.json", scores=["reward"]).notes
+    assert any("the log says" in note for note in notes)
 
 
 # -- archives -----------------------------------------------------------------------------

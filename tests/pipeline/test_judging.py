@@ -64,6 +64,7 @@ def test_the_defaults():
         ("my_pkg.tokens:Median", "higher"),  # nor does a module
         ("my_pkg.scores:TotalTokens", "lower"),
         ("a hook's cost [usd", "lower"),
+        ("cost/", "lower"),  # a hook may name its numbers as it likes
     ],
 )
 def test_the_direction_is_known_by_the_scores_name(name, direction):

@@ -262,11 +262,14 @@ class RowScores:
         Those of its scores that scorers gave.
     failed
         Row of the files, from 0 -> why it lacks scores, one per scorer.
+    requests
+        Gives what was asked for a row of the files, and answered, as a JSON array.
     """
 
     table: RolloutTable
     names: tuple[str, ...]
     failed: Mapping[int, Sequence[FailedRow]]
+    requests: Callable[[int], bytes] = lambda _row: b"[]"
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,7 @@ class BenchmarkFile(pytest.File):
             self.config.hook.pytest_evalmetrics_register(registry=registry)
         shown = self.nodeid or self.path.name
         try:
-            benchmarks = load_benchmarks(self.path, shown=shown)
+            benchmarks = load_benchmarks(self.path, shown=shown, scorers_known=True)
         except ConfigError as error:
             raise self.CollectError(str(error)) from None
         self._declare(benchmarks)

@@ -15,7 +15,9 @@ __all__ = [
     "Estimate",
     "Interval",
     "Power",
+    "RowFailure",
     "ScoreSummary",
+    "ScorerFailures",
     "Verdict",
     "worst",
 ]
@@ -181,6 +183,52 @@ class ScoreSummary:
 
 
 @dataclass(frozen=True, slots=True)
+class RowFailure:
+    """One row that a scorer could not score.
+
+    Attributes
+    ----------
+    index
+        Its position in the files, from 0.
+    row
+        ``file:line``.
+    kind, reason, hint
+        A word to group by, what happened, and the way out.
+    """
+
+    index: int
+    row: str
+    kind: str
+    reason: str
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ScorerFailures:
+    """The rows that one scorer could not score.
+
+    Attributes
+    ----------
+    scorer
+        Its type.
+    scores
+        What they lack.
+    count
+        How many there are.
+    kinds
+        How many of each kind, the most frequent first.
+    first
+        The first of them, in the order of the files, at most 20.
+    """
+
+    scorer: str
+    scores: tuple[str, ...]
+    count: int
+    kinds: Mapping[str, int]
+    first: tuple[RowFailure, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class AgentResult:
     """What was computed for one agent of a benchmark.
 
@@ -233,6 +281,8 @@ class BenchmarkResult:
         Whether the benchmark file says that it is known to fail.
     recorded
         Of a new baseline: its ``file``, and ``metrics``, each [old or None, new].
+    failed_rows
+        What the scorers could not score, by scorer; one that scored every row is not there.
     """
 
     id: str
@@ -246,6 +296,7 @@ class BenchmarkResult:
     sources: tuple[Mapping[str, Any], ...] = ()
     xfail: bool = False
     recorded: Mapping[str, Any] = field(default_factory=dict)
+    failed_rows: tuple[ScorerFailures, ...] = ()
 
     @property
     def verdict(self) -> Verdict:

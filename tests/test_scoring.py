@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import urllib.request
@@ -576,9 +577,9 @@ class Length:
     ("scorer", "text", "said"),
     [
         (
-            "    - {type: lenght}\n",
+            "    - {type: no_such_pkg.scorers:Length}\n",
             "",
-            "*a.bench.yaml:5: there is no scorer 'lenght': did you mean*",
+            "*a.bench.yaml:5: the scorer 'no_such_pkg*' can't be imported: there is no module*",
         ),
         (
             "    - {type: mine, shrt: 1}\n",
@@ -627,6 +628,162 @@ class Nameless:
     result = scored.run()
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines([said])
+
+
+def test_a_type_that_nobody_offers_is_found_at_collection(scored: Scored) -> None:
+    scored.project.write(
+        "conftest.py",
+        """
+from pytest_evalmetrics import register_scorer
+
+@register_scorer("length")
+class Length:
+    scores = ("length",)
+    def score(self, row):
+        return 1
+""",
+    )
+    scored.rows({"score": 1})
+    scored.bench(
+        scorer="    - {type: length}\n    - {type: lenght}\n    - url: x\n      type: remot\n",
+        text="metrics: mean_rewrad\nmetrcs: x",
+    )
+    result = scored.run()
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(
+        [
+            "a.bench.yaml:6: *scorers[[]1[]].type: *no scorer 'lenght': did you mean 'length'*",
+            "a.bench.yaml:8: *scorers[[]2[]].type: *no scorer 'remot': did you mean 'remote'*",
+            "a.bench.yaml:10: *unknown key 'metrcs'*",
+        ]
+    )
+
+
+# -- endpoints at fault -----------------------------------------------------------------------
+
+
+def test_an_answer_that_drips_ends_with_the_time_for_all_of_it(scored: Scored) -> None:
+    # its bytes come every 20 ms: no pause is ever as long as the time-out
+    scored.rows({"score": 1, "mode": "drip"})
+    scored.bench("params: {max_retries: 0, request_timeout: 0.5}")
+    result = scored.run()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        ["*(timeout), at data.jsonl:1: POST http*: no whole answer within 0.5 s"]
+    )
+
+
+def test_an_answer_that_is_huge_is_one_rows_error(scored: Scored) -> None:
+    scored.rows({"score": 1}, {"score": 1, "mode": "huge"}, {"score": 1})
+    scored.bench("params: {max_retries: 0}")
+    result = scored.run()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        ["*(too-large), at data.jsonl:2: POST http*: the answer is larger than 16 MiB (17 MiB)"]
+    )
+    assert [row["scores"]["accuracy"] for row in scored.row_scores()] == [1, None, 1]
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        (
+            "http://127.0.0.1:{refused}/score",
+            "*127.0.0.1:* refused the connection (is the server running*",
+        ),
+        ("http://no-such-host.invalid/score", "*: the name no-such-host.invalid *"),
+        ("https://127.0.0.1:{plain}/score", "*POST https://*: no TLS connection to 127.0.0.1:*"),
+        ("http://127.0.0.1:{plain}/moved", "*307*a redirect to *elsewhere; redirects are not*"),
+    ],
+    ids=["refused", "dns", "tls", "redirect"],
+)
+def test_an_endpoint_that_isnt_there_is_told_in_clear_words(
+    scored: Scored, url: str, said: str
+) -> None:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))  # bound, and nobody listens
+        refused = closed.getsockname()[1]
+        scored.rows(*({"score": 1} for _ in range(3)))
+        shown = url.format(refused=refused, plain=scored.endpoint.port)
+        scored.bench(
+            "params: {max_retries: 0}",
+            scorer=f"""\
+    - type: remote
+      url: {shown}
+      body: {{score: "{{{{ item.score }}}}"}}
+      scores: [{{name: accuracy, parser: {{type: json, json_path: $.result.score}}}}]
+""",
+        )
+        result = scored.run()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines([said])
+    (entry,) = scored.project.report()["benchmarks"]
+    assert entry["verdict"] in ("FAIL", "INCONCLUSIVE")
+
+
+# -- what was asked, and what failed ----------------------------------------------------------
+
+
+def test_what_was_asked_for_a_row_is_written_with_it(
+    scored: Scored, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_KEY", "sesame-opens")
+    scored.rows(
+        {"score": 0.5, "text": "für \U0001f600"},
+        {"score": 1, "text": "x" * 3950 + "sesame-opens" + "y" * 9000},
+        {"score": "bad", "text": ""},
+        {"score": 1, "text": "\ud800", "mode": "html"},
+        {"text": "no score"},
+    )
+    scorer = f"""\
+    - type: remote
+      url: {scored.endpoint.url("/score")}
+      body:
+        score: "{{{{ item.score }}}}"
+        text: "{{{{ item.text }}}}"
+        mode: "{{{{ item.mode | default(none) }}}}"
+      scores: [{{name: s, parser: {{type: json, json_path: $.result.score}}}}]
+      api_key_secret: my-key
+"""
+    scored.bench("expect: {max_missing: 60%}\nmetrics: mean_reward", scorer=scorer)
+    scored.run("-p", "xdist").assert_outcomes(passed=1)
+    rows = [row["requests"] for row in scored.row_scores()]
+    assert rows[0] == [
+        {
+            "request": '{"score":0.5,"text":"für \U0001f600","mode":null}',
+            "answer": '{"result":{"score":0.5}}',
+        }
+    ]
+    (long,) = rows[1]
+    written, mark = long["request"].split("…")
+    assert len(written) == 4000
+    assert "***" in written
+    assert re.fullmatch(r" \(of \d+ characters\)", mark)
+    assert rows[2][0]["answer"] == '{"result":{"score":"bad"}}'
+    assert rows[3] == [{"request": '{"score":1,"text":"\\ud800","mode":"html"}', "answer": None}]
+    assert rows[4] == []
+    found = (scored.path / "evalmetrics/row_scores.jsonl").read_bytes()
+    assert b"sesame" not in found
+    for args in ([], ["-n1"], ["--evalmetrics-no-journal"]):
+        scored.run(*args)
+        assert (scored.path / "evalmetrics/row_scores.jsonl").read_bytes() == found
+
+
+def test_the_report_names_the_first_rows_that_failed(scored: Scored) -> None:
+    scored.rows(*({"score": 1, "mode": "html" if n % 2 else "500"} for n in range(50)), {"a": 1})
+    scored.bench("params: {max_retries: 0}")
+    scored.run().assert_outcomes(failed=1)
+    (entry,) = scored.project.report()["benchmarks"]
+    (failed,) = entry["failed_rows"]
+    assert (failed["scorer"], failed["scores"], failed["count"]) == ("remote", ["accuracy"], 51)
+    assert list(failed["kinds"].items()) == [("html", 25), ("http-500", 25), ("template", 1)]
+    assert [row["index"] for row in failed["first"]] == list(range(20))
+    assert failed["first"][1]["row"] == "data.jsonl:2"
+    assert failed["first"][1]["kind"] == "html"
+    assert "HTML page" in failed["first"][1]["reason"]
+    scored.rows({"score": 1})
+    scored.run().assert_outcomes(passed=1)
+    assert scored.project.report()["benchmarks"][0]["failed_rows"] == []
 
 
 # -- progress ---------------------------------------------------------------------------------

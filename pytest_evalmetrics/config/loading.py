@@ -12,6 +12,7 @@ from pytest_evalmetrics.config.checks import contradictions
 from pytest_evalmetrics.config.layout import lay_out
 from pytest_evalmetrics.config.messages import problems_of
 from pytest_evalmetrics.config.nodes import Node, lines_of, plain, show_path
+from pytest_evalmetrics.config.scorer_types import unknown_types
 from pytest_evalmetrics.config.yaml_source import read_yaml
 from pytest_evalmetrics.errors import ConfigError, Problem
 from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
 __all__ = ["load_benchmarks"]
 
 
-def load_benchmarks(path: Path, *, shown: str) -> tuple[Benchmark, ...]:
+def load_benchmarks(
+    path: Path, *, shown: str, scorers_known: bool = False
+) -> tuple[Benchmark, ...]:
     """Read a benchmark file.
 
     Parameters
@@ -31,6 +34,8 @@ def load_benchmarks(path: Path, *, shown: str) -> tuple[Benchmark, ...]:
         The file.
     shown
         The file as messages name it.
+    scorers_known
+        Everybody has registered what there is: a scorer of another type is a problem.
 
     Returns
     -------
@@ -52,6 +57,8 @@ def load_benchmarks(path: Path, *, shown: str) -> tuple[Benchmark, ...]:
             problems += _wrong_defaults(layout.defaults)
         for node in layout.benchmarks:
             spec = _validate(node, problems)
+            if scorers_known:
+                problems += unknown_types(node)
             if spec is not None:
                 benchmarks.append(Benchmark(spec, path, lines_of(node)))
     if problems:

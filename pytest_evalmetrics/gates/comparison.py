@@ -142,15 +142,14 @@ def compare(
     """
     pair, clusters = in_order(pair, clusters)
     sign = 1.0 if direction == "higher" else -1.0
-    damage = np.zeros(len(pair.tasks))
-    drop, seed, untested = math.nan, None, ""
+    damage, untested = _damage(pair, sign)
+    drop, seed = math.nan, None
     tested = interval = stats.StatResult("", math.nan)
     try:
-        damage = _damage(pair, sign)
-        if not len(damage):
+        if not len(damage) or untested:
             pass
         elif pair.baseline is None or pair.difference is not None:
-            drop = sign * (pair.value_baseline - pair.value_current)
+            drop = sign * (pair.value_baseline - pair.value_current) + 0.0
             seed = seed_of(f"{gate_id}::{pair.name}", pair.tasks)
             tested = interval = bootstrap(
                 pair,
@@ -226,11 +225,19 @@ def _improved(drop: float, interval: stats.StatResult, exact: float) -> bool:
     return interval.high < 0
 
 
-def _damage(pair: PairedMetric, sign: float) -> NDArray[np.float64]:
+def _damage(pair: PairedMetric, sign: float) -> tuple[NDArray[np.float64], str]:
+    """Return each task's damage; zeros and the reason where a value is no finite number."""
     if pair.baseline is not None and pair.current is not None:
-        return sign * stats.paired_differences(pair.baseline, pair.current)
-    baseline, current = (_means(r) for r in (pair.rewards_baseline, pair.rewards_current))
-    return sign * stats.paired_differences(baseline, current)
+        sides = pair.baseline, pair.current
+    else:
+        sides = _means(pair.rewards_baseline), _means(pair.rewards_current)
+    try:
+        damage = stats.paired_differences(*sides)
+    except stats.StatsError as error:
+        return np.zeros(len(pair.tasks)), str(error)
+    damage *= sign
+    damage += 0.0  # no -0
+    return damage, ""
 
 
 def _means(rewards: TaskRewards) -> NDArray[np.float64]:

@@ -120,10 +120,10 @@ def _taken(rewards: TaskRewards, tasks: NDArray[np.int64]) -> TaskRewards:
     """Select tasks; in less memory where all have as many rollouts."""
     n, rollouts = len(rewards), len(rewards.values)
     k = rollouts // max(n, 1)
-    if k * n != rollouts or (rewards.offsets != np.arange(n + 1) * k).any():
+    if not k or k * n != rollouts or (np.diff(rewards.offsets) != k).any():
         return rewards.take(tasks)
     values = rewards.values.reshape(n, k)[tasks].ravel()
-    return TaskRewards(values, np.arange(len(tasks) + 1) * k)
+    return TaskRewards(values, np.arange(0, len(values) + 1, k))
 
 
 def paired(

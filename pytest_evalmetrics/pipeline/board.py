@@ -9,18 +9,22 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pytest_evalmetrics.data import FailedRow
+from pytest_evalmetrics.pipeline.exchanges import Exchanges
+from pytest_evalmetrics.results import RowFailure, ScorerFailures
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
     from pytest_evalmetrics.data import RolloutTable
     from pytest_evalmetrics.errors import RowError
-    from pytest_evalmetrics.scorers import BoundScorer, Row
+    from pytest_evalmetrics.scorers import BoundScorer, Exchange, Row
     from pytest_evalmetrics.transport import Progress
 
 __all__ = ["Board", "reading_order"]
+
+_FIRST = 20  # failed rows of a scorer that the report holds; row_scores.jsonl holds all
 
 
 @dataclass
@@ -38,6 +42,7 @@ class Board:
         self._places[order] = np.arange(len(order))
         self._columns = {name: np.full(len(order), np.nan) for name in self.names}
         self._texts: dict[str, str] = {}
+        self.exchanges = Exchanges(len(order), len(self.names))
 
     def place(self, index: int) -> int | None:
         """Find a row of the files in the table."""
@@ -59,6 +64,10 @@ class Board:
         self.failed.setdefault(row.index, []).append(failed)
         self.progress.failed(error.kind, f"{row.where}: {reason}")
 
+    def asked(self, row: Row, scorer: BoundScorer, found: Sequence[Exchange]) -> None:
+        """Take what was asked for a row, and answered."""
+        self.exchanges.add(row.index, self.names.index(scorer.scores[0]), found)
+
     def table(self) -> RolloutTable:
         """Give the table with the scores; they take the place of recorded ones."""
         recorded = {k: v for k, v in self.rows.scores.items() if k not in self._columns}
@@ -68,19 +77,35 @@ class Board:
             integers=self.rows.integers - set(self.names),
         )
 
-    def notes(self, made: tuple[BoundScorer, ...]) -> Iterator[str]:
-        """Group the reasons: how many rows, and the first of them."""
+    def failures(self, made: tuple[BoundScorer, ...]) -> Iterator[ScorerFailures]:
+        """Group the rows that lack scores: by scorer, and by reason."""
         in_order = [(index, f) for index in sorted(self.failed) for f in self.failed[index]]
         for scorer in made:
-            mine = [f for _, f in in_order if f.scores == scorer.scores]
-            counts = Counter(f.kind for f in mine)
-            for kind, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
-                first = next(f for f in mine if f.kind == kind)
+            mine = [(index, f) for index, f in in_order if f.scores == scorer.scores]
+            if mine:
+                counts = Counter(f.kind for _, f in mine)
+                yield ScorerFailures(
+                    scorer.type,
+                    scorer.scores,
+                    len(mine),
+                    dict(sorted(counts.items(), key=lambda item: (-item[1], item[0]))),
+                    tuple(
+                        RowFailure(index, f.where, f.kind, f.reason, f.hint or "")
+                        for index, f in mine[:_FIRST]
+                    ),
+                )
+
+    def notes(self, failures: Sequence[ScorerFailures]) -> Iterator[str]:
+        """Tell the reasons: how many rows, and the first of them."""
+        in_order = [f for index in sorted(self.failed) for f in self.failed[index]]
+        for found in failures:
+            for kind, count in found.kinds.items():
+                first = next(f for f in in_order if f.scores == found.scores and f.kind == kind)
                 rows = "row has" if count == 1 else "rows have"
                 such = "at" if count == 1 else "such as"
                 hint = f" ({first.hint})" if first.hint else ""
                 yield (
-                    f"{count} of {len(self.rows)} {rows} no {', '.join(scorer.scores)} ({kind}), "
+                    f"{count} of {len(self.rows)} {rows} no {', '.join(found.scores)} ({kind}), "
                     f"{such} {first.where}: {first.reason}{hint}"
                 )
 

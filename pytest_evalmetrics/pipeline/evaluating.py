@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_evalmetrics import baselines, gates, metrics, rollouts
 from pytest_evalmetrics.errors import EvalMetricsError
-from pytest_evalmetrics.pipeline.judging import gated_names, gone_agents, judge
+from pytest_evalmetrics.pipeline.judging import Judging, gated_names, gone_agents
 from pytest_evalmetrics.pipeline.references import reference_of
 from pytest_evalmetrics.results import AgentResult, BenchmarkResult, Check, Verdict
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.data import RolloutTable, RowScores
     from pytest_evalmetrics.pipeline.judging import Reference
     from pytest_evalmetrics.pipeline.scoring import Runtime, Scoring
+    from pytest_evalmetrics.results import ScorerFailures
     from pytest_evalmetrics.spec import Benchmark
 
 __all__ = ["Evaluated", "Hooks", "evaluate"]
@@ -123,6 +124,7 @@ class _Evaluation:
     recorded: dict[str, AgentDocument] = field(default_factory=dict)
     sources: tuple[dict[str, Any], ...] = ()
     row_scores: RowScores | None = None
+    failed_rows: tuple[ScorerFailures, ...] = ()
     partial: bool = False
 
     def run(self, label: str, runtime: Runtime | None) -> None:
@@ -134,8 +136,13 @@ class _Evaluation:
         self.sources = tuple(asdict(s) for s in table.sources)
         self.notes.extend(table.notes)
         reference = self._reference(plan) if spec.baseline else None
-        for agent, part in table.by_agent():
-            self._one_agent(plan, agent, agent if len(table.agents) > 1 else "", part, reference)
+        judging = None if reference is None else Judging(self.benchmark, plan, reference)
+        try:
+            for agent, part in table.by_agent():
+                self._one_agent(plan, agent, agent if len(table.agents) > 1 else "", part, judging)
+        finally:  # what was compared before an error is told
+            if judging is not None:
+                self._compare(judging)
         if reference is not None and not self.updates:
             self.checks.extend(gone_agents(self.benchmark, table.agents, reference))
         if not spec.thresholds and not spec.baseline:
@@ -169,6 +176,7 @@ class _Evaluation:
         scored = scoring.run(plan)
         self.notes.extend(scored.notes)
         self.row_scores, self.partial = scored.rows, scored.partial
+        self.failed_rows = scored.failures
         return scored.rows.table
 
     def _reference(self, plan: metrics.Plan) -> Reference | None:
@@ -193,7 +201,7 @@ class _Evaluation:
         agent: str,
         shown: str,
         table: RolloutTable,
-        reference: Reference | None,
+        judging: Judging | None,
     ) -> None:
         found = gates.check_completeness(self.benchmark, shown, table)
         self.checks.extend(found.checks)
@@ -213,20 +221,15 @@ class _Evaluation:
         self.recorded[agent] = baselines.agent_document(result, table, columns, gated=gated)
         self.agents.append(self._with_summaries(result, table))
         self.checks.extend(gates.check_thresholds(self.benchmark, shown, result))
-        if reference is not None:
-            checks = judge(
-                self.benchmark,
-                plan,
-                result,
-                table,
-                agent=shown,
-                expected=found.expected,
-                reference=reference,
-            )
-            for check in checks:
-                self.checks.append(gates.accepted(check) if self.updates else check)
-                if check.evidence.get("improved") and not self.updates:
-                    self.notes.append(_better(check))
+        if judging is not None:
+            judging.add(result, table, agent=shown, expected=found.expected)
+
+    def _compare(self, judging: Judging) -> None:
+        """Judge all agents at once: Holm's correction is across all that a benchmark gates."""
+        for check in judging.checks():
+            self.checks.append(gates.accepted(check) if self.updates else check)
+            if check.evidence.get("improved") and not self.updates:
+                self.notes.append(_better(check))
 
     def _with_summaries(self, result: AgentResult, table: RolloutTable) -> AgentResult:
         if self.row_scores is None:
@@ -277,6 +280,7 @@ class _Evaluation:
             notes=tuple(self.notes),
             sources=self.sources,
             xfail=spec.xfail is not None,
+            failed_rows=self.failed_rows,
         )
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.data import RolloutTable
     from pytest_evalmetrics.metrics import Plan
+    from pytest_evalmetrics.results import ScorerFailures
     from pytest_evalmetrics.scorers import BoundScorer, Row
     from pytest_evalmetrics.spec import Benchmark
     from pytest_evalmetrics.transport import Progress, Transport
@@ -54,6 +55,8 @@ class Scored:
     ----------
     rows
         The table with the scores in it, and why rows lack some.
+    failures
+        The rows that lack some, by scorer.
     notes
         The reasons, grouped; and what was left out on purpose.
     partial
@@ -61,6 +64,7 @@ class Scored:
     """
 
     rows: RowScores
+    failures: tuple[ScorerFailures, ...]
     notes: tuple[str, ...]
     partial: bool
 
@@ -124,13 +128,15 @@ class Scoring:
         with self._runtime.progress(len(table) * len(self._scorers)) as progress:
             board.progress = progress
             self._score(board)
-        notes = [*board.notes(self._scorers)]
+        failures = tuple(board.failures(self._scorers))
+        notes = [*board.notes(failures)]
         if partial:
             notes.append(
                 f"incomplete on purpose: params.limit_samples takes the first {limit} of {total} "
                 "rows, and no baseline is recorded"
             )
-        return Scored(RowScores(board.table(), self._names, board.failed), tuple(notes), partial)
+        rows = RowScores(board.table(), self._names, board.failed, board.exchanges.of)
+        return Scored(rows, failures, tuple(notes), partial)
 
     def _table(self, plan: Plan) -> RolloutTable:
         spec, folder = self.benchmark.spec, self.benchmark.file.parent
@@ -168,6 +174,7 @@ class Scoring:
                 board.lacks(row, scorer, error, transport.hide(error.message))
             else:
                 board.scored(row, scorer, found, from_journal=calls.from_journal)
+            board.asked(row, scorer, calls.exchanges)
 
         parallelism = self.benchmark.spec.params.parallelism
         async with board.progress.ticking():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 
 from pytest_evalmetrics.layout import compact
@@ -22,7 +23,7 @@ def row_lines(benchmark: str, found: RowScores) -> str:
     benchmark
         The pytest item.
     found
-        The scores. No request is written: it may be large, and hold what is nobody's business.
+        The scores, and what was asked for them.
     """
     table = found.table
     order = np.arange(len(table)) if table.read_as is None else np.argsort(table.read_as)
@@ -42,6 +43,7 @@ def row_lines(benchmark: str, found: RowScores) -> str:
                 {"scores": f.scores, "kind": f.kind, "reason": f.reason, "row": f.where}
                 for f in found.failed.get(index, ())
             ],
+            "requests": msgspec.Raw(found.requests(index)),
         }
         lines.append(compact(row) + "\n")
     return "".join(lines)

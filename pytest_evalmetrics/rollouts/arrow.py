@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -18,9 +20,11 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.rollouts.seam import Request
     from pytest_evalmetrics.rollouts.source import Source
 
-__all__ = ["Arrow", "Parquet"]
+__all__ = ["NOTES", "Arrow", "Parquet"]
 
+NOTES: Final = b"pytest_evalmetrics.notes"  # where a run that we wrote keeps what was told of it
 _ROWS: Final = 1 << 16  # of a chunk
+_MAX_SAMPLE: Final = 2**63
 _USAGE: Final = ("response.usage", "usage")  # where NeMo Gym keeps it
 
 
@@ -89,8 +93,9 @@ class Parquet:
             )
         ]
         first = 1
+        notes = tuple(json.loads((schema.metadata or {}).get(NOTES, b"[]")))
         for batch in batches(layout.used(scores)):
-            yield _Batch(batch, layout, types, first, source).chunk(scores)
+            yield replace(_Batch(batch, layout, types, first, source).chunk(scores), notes=notes)
             first += batch.num_rows
 
     def _open(self, data: Any) -> tuple[Any, Any]:
@@ -166,10 +171,16 @@ class _Batch:
         layout, rows = self._layout, self._batch.num_rows
         task = [0] * rows if layout.task is None else self._values(layout.task)
         sample = [None] * rows if layout.sample is None else self._values(layout.sample)
-        for at, (one, number) in enumerate(zip(task, sample, strict=True), self._first):
-            layout.check_task(one, at, self._source)
-            layout.check_sample(number, at, self._source)
+        # looking at types and ends costs little; what is wrong, and where, is told value by value
+        if not _all_of(task, {int, str}):
+            for at, one in enumerate(task, self._first):
+                layout.check_task(one, at, self._source)
+        if not (_all_of(sample, {int}) and min(sample) >= 0 and max(sample) < _MAX_SAMPLE):
+            for at, number in enumerate(sample, self._first):
+                layout.check_sample(number, at, self._source)
         agent = [None] * rows if layout.agent is None else self._values(layout.agent)
+        if not _all_of(agent, {str}):
+            agent = [None if name is None else str(name) for name in agent]
         bad: list[NotFinite] = []
         columns: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
         fractional: set[str] = set()
@@ -185,7 +196,7 @@ class _Batch:
             places=np.arange(self._first, self._first + rows),
             task=task,
             sample=sample,
-            agent=[None if name is None else str(name) for name in agent],
+            agent=agent,
             scores=columns[0],
             usage=columns[1],
             labels={
@@ -236,6 +247,10 @@ def _usage_name(name: str) -> tuple[str, str | None]:
     """Split ``response.usage.input_tokens`` into what is counted and where."""
     above, _, last = name.rpartition(".")
     return (last, above) if above in _USAGE else (name, None)
+
+
+def _all_of(values: list[Any], kinds: set[type]) -> bool:
+    return set(map(type, values)) <= kinds and bool(values)
 
 
 def _is_whole(kind: Any) -> bool:

@@ -20,6 +20,13 @@ __all__ = ["fetch"]
 
 _EXTRAS: Final = {"s3": "s3", "s3a": "s3", "gs": "gs", "gcs": "gs", "hf": "hf"}
 _WEB: Final = ("http", "https")
+_CUT: Final = (  # what the libraries that fsspec uses raise then: they share no class
+    "ClientPayloadError",
+    "IncompleteRead",
+    "IncompleteReadError",
+    "ServerDisconnectedError",
+    "ResponseStreamingError",
+)
 _SAID: Final = 200  # characters of an error's message
 _secret = re.compile(r"(?<=://)[^/@\s]+@|\?[^\s'\")]*").sub
 
@@ -123,6 +130,12 @@ def _in_words(shown: str, error: Exception) -> DataError:
         return _denied(shown, error)
     if isinstance(error, FileNotFoundError) and status in (None, 404, 410):
         return DataError("there is no such file", file=shown)
+    if type(error).__name__ in _CUT or isinstance(error, ConnectionResetError):
+        return DataError(
+            f"the connection was closed before all of it had arrived: {_said(cause)}",
+            file=shown,
+            hint="try again; or copy the file here, and name the copy",
+        )
     return DataError(
         f"this can't be fetched: {_said(cause)}",
         file=shown,

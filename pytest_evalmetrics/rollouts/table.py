@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.rollouts.seam import Chunk, Request
     from pytest_evalmetrics.rollouts.source import Source
 
-__all__ = ["TableBuilder"]
+__all__ = ["MISSING", "TableBuilder"]
 
-_MISSING = "(missing)"
+MISSING = "(missing)"  # the label of a row that has none
 _AGENT = "agent"  # where rows name none
 _REWARD = "reward"
 _NONE = -1  # a row without a sample index
@@ -85,7 +85,7 @@ class TableBuilder:
             labels = chunk.labels.get(name, [None] * rows)
             if name in chunk.labels:
                 self._labelled.add(name)
-            _encode(codes, labels, column, absent=_MISSING)
+            _encode(codes, labels, column, absent=MISSING)
         self._fractional |= chunk.fractional
         for bad in chunk.not_finite:
             where = chunk.names[bad.place - 1] if chunk.names else source.at(bad.place)

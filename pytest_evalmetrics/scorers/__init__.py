@@ -5,7 +5,7 @@ A scorer is one file with one registration; `protocol` says what it has to be.
 
 from __future__ import annotations
 
-from pytest_evalmetrics.scorers.calls import Calls, RowCalls
+from pytest_evalmetrics.scorers.calls import Calls, Exchange, RowCalls
 from pytest_evalmetrics.scorers.making import BoundScorer, make_scorers
 from pytest_evalmetrics.scorers.protocol import AsyncScorer, Row, Scorer, Terms
 from pytest_evalmetrics.scorers.summary import summarise
@@ -14,6 +14,7 @@ __all__ = [
     "AsyncScorer",
     "BoundScorer",
     "Calls",
+    "Exchange",
     "Row",
     "RowCalls",
     "Scorer",

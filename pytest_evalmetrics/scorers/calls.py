@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypedDict
 
 from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.transport import Call, CallError
@@ -14,7 +15,25 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.scorers.protocol import Row
     from pytest_evalmetrics.transport import Endpoint, Occurrences, Transport
 
-__all__ = ["Calls", "RowCalls"]
+__all__ = ["Calls", "Exchange", "RowCalls"]
+
+_SHOWN = 4000  # characters of a request or an answer
+_JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+
+
+class Exchange(TypedDict):
+    """One call, for people: JSON as text, without secrets, cut where it is long.
+
+    Attributes
+    ----------
+    request
+        The body that was sent.
+    answer
+        The body that came back; None where none came that is JSON.
+    """
+
+    request: str
+    answer: str | None
 
 
 class Calls(Protocol):
@@ -68,9 +87,25 @@ class RowCalls:
         Counts first calls with the same content, over all rows and scorers of a benchmark.
     label
         What usage is counted under.
+
+    Attributes
+    ----------
+    exchanges
+        What was asked so far, and answered; the same whoever answered.
+    from_journal
+        The last answer came from the journal.
     """
 
-    __slots__ = ("_first", "_label", "_occurrences", "_own", "_row", "_transport", "from_journal")
+    __slots__ = (
+        "_first",
+        "_label",
+        "_occurrences",
+        "_own",
+        "_row",
+        "_transport",
+        "exchanges",
+        "from_journal",
+    )
 
     def __init__(
         self, transport: Transport, row: Row, occurrences: Occurrences, label: str
@@ -81,6 +116,7 @@ class RowCalls:
         self._label = label
         self._first: tuple[bytes, int] | None = None
         self._own: Occurrences | None = None
+        self.exchanges: list[Exchange] = []
         self.from_journal = False
 
     async def post(
@@ -101,11 +137,32 @@ class RowCalls:
             endpoint, body, kind=kind, versions=told, sample=self._row.sample, label=self._label
         )
         occurrence = self._count(call)
-        answer = await self._transport.call(
-            call, occurrence=occurrence, check=None if check is None else _as_transport_s(check)
-        )
+        asked = _written(body)
+        refused: list[tuple[str, Any]] = []
+        try:
+            answer = await self._transport.call(
+                call,
+                occurrence=occurrence,
+                check=None if check is None else _as_transport_s(check, refused),
+            )
+        except CallError as error:
+            # what was answered, and is none
+            bodies = [found for kind, found in refused if kind == error.kind]
+            self._told(asked, _written(bodies[-1]) if bodies else None)
+            raise
+        self._told(asked, _written(answer.body))
         self.from_journal = answer.from_journal
         return answer.body
+
+    def _told(self, asked: str, answered: str | None) -> None:
+        """Keep an exchange; the transport knows the endpoint's key by now, and hides it."""
+        hide = self._transport.hide
+        self.exchanges.append(
+            {
+                "request": _cut(hide(asked)),
+                "answer": None if answered is None else _cut(hide(answered)),
+            }
+        )
 
     def _count(self, call: Call) -> int:
         if self._first is not None:
@@ -117,11 +174,23 @@ class RowCalls:
         return count
 
 
-def _as_transport_s(check: Callable[[Any], object]) -> Callable[[Any], None]:
+def _as_transport_s(
+    check: Callable[[Any], object], refused: list[tuple[str, Any]]
+) -> Callable[[Any], None]:
     def checked(body: Any) -> None:
         try:
             check(body)
         except RowError as error:
+            refused.append((error.kind, body))
             raise CallError(error.kind, error.message, hint=error.hint) from None
 
     return checked
+
+
+def _written(value: Any) -> str:
+    # half a surrogate pair is no text, and is written as its escape
+    return _JSON.encode(value).encode("utf-8", "backslashreplace").decode()
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}… (of {len(text)} characters)"

@@ -162,3 +162,14 @@ def test_each_agent_is_compared_with_itself(runs):
     assert found["old", "mean_reward"].verdict is FAIL
     lost = runs.evaluate_agents(keys, {"new": [[1.0]] * 60, "other": [[1.0]] * 60})
     assert lost.result.verdict is INCONCLUSIVE
+
+
+def test_holms_correction_is_across_all_agents(runs):
+    keys = "metrics: [mean_reward, pass@1]\n  baseline: true"
+    both = {"new": [[1.0]] * 110, "old": [[1.0]] * 110}
+    runs.evaluate_agents(keys, both, updates=True)
+    found = gated(runs.evaluate_agents(keys, both | {"old": [[0.0]] * 7 + [[1.0]] * 103}))
+    check = found["old", "mean_reward"]
+    assert check.evidence["p"] == 0.5**8
+    assert check.evidence["p_adjusted"] == 4 * 0.5**8  # two metrics of two agents
+    assert check.verdict is WARN

@@ -39,6 +39,12 @@ class Handler(BaseHTTPRequestHandler):
         status = {"/denied.jsonl": 403, "/none.jsonl": 404, "/down.jsonl": 503}.get(name, 200)
         self.send_response(status)
         text = TEXT if status == 200 else b""
+        if name == "/chunked.jsonl":  # says no length, so that only its end tells that it is whole
+            self.send_header("Transfer-Encoding", "chunked")
+            self.end_headers()
+            if body:
+                self.wfile.write(b"%x\r\n%s\r\n" % (len(text), text))
+            return
         self.send_header("Content-Length", str(len(text) + (name == "/cut.jsonl") * 100))
         self.end_headers()
         if body:
@@ -70,7 +76,7 @@ def test_over_http(folder: Folder, server: str) -> None:
         ("denied", "access is denied: 403"),
         ("none", "there is no such file"),
         ("down", "this can't be fetched: 503"),
-        ("cut", "this can't be fetched: "),
+        ("cut", "the connection was closed before all of it had arrived: "),
     ],
 )
 def test_what_goes_wrong_over_http(folder: Folder, server: str, name: str, message: str) -> None:
@@ -80,6 +86,88 @@ def test_what_goes_wrong_over_http(folder: Folder, server: str, name: str, messa
     assert message in refused.message
     assert "secret" not in str(refused)
     assert "word" not in str(refused)
+
+
+@pytest.mark.parametrize("name", ["cut", "chunked"])
+def test_a_connection_that_is_closed_in_the_middle(folder: Folder, server: str, name: str) -> None:
+    refused = folder.refused(f"{server}/{name}.jsonl?token=secret", scores=["reward"])
+    assert refused.file == f"{server}/{name}.jsonl"
+    assert refused.message.startswith("the connection was closed before all of it had arrived")
+    assert "try again" in str(refused.hint)
+
+
+class Expired(BaseHTTPRequestHandler):
+    """Answers as S3 does where temporary credentials have run out, or may not read."""
+
+    code = "ExpiredToken"
+    said = "The provided token has expired."
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+    def answer(self, status: int, *, body: bool) -> None:
+        text = (
+            '<?xml version="1.0" encoding="UTF-8"?>\n'
+            f"<Error><Code>{self.code}</Code><Message>{self.said}</Message></Error>"
+        ).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/xml")
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        if body:
+            self.wfile.write(text)
+
+    def do_HEAD(self) -> None:
+        self.answer(400 if self.code == "ExpiredToken" else 403, body=False)
+
+    def do_GET(self) -> None:
+        self.answer(400 if self.code == "ExpiredToken" else 403, body=True)
+
+
+class Denied(Expired):
+    """Answers as S3 does where the credentials hold and may not read."""
+
+    code = "AccessDenied"
+    said = "Access Denied"
+
+
+class Forbidden(Expired):
+    """Answers as other stores do, with 403."""
+
+    def do_HEAD(self) -> None:
+        self.answer(403, body=False)
+
+    def do_GET(self) -> None:
+        self.answer(403, body=True)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
+@pytest.mark.parametrize("name", ["a.jsonl", "*.jsonl"])
+@pytest.mark.parametrize("answers", [Expired, Forbidden, Denied])
+def test_credentials_that_do_not_open_it(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch, answers: type[Expired], name: str
+) -> None:
+    pytest.importorskip("s3fs")
+    made = ThreadingHTTPServer(("127.0.0.1", 0), answers)
+    thread = threading.Thread(target=made.serve_forever, daemon=True)
+    thread.start()
+    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{made.server_port}")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "key")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    monkeypatch.setenv("AWS_SESSION_TOKEN", "token-of-yesterday")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    try:
+        refused = folder.refused(f"s3://runs/math/{name}")
+    finally:
+        made.shutdown()
+        made.server_close()
+        thread.join()
+    assert refused.file == f"s3://runs/math/{name}"
+    assert refused.message.startswith("access is denied: ")
+    assert "not expired" in str(refused.hint)
+    assert "secret" not in str(refused)
+    assert "token-of-yesterday" not in str(refused)
+    assert answers.said in refused.message
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,7 @@ import json
 import sys
 import threading
 import time
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
@@ -48,6 +49,17 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
+    def drip(self) -> None:
+        """Answer a byte now and then, until the caller has had enough."""
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", "1000000")
+        self.end_headers()
+        with suppress(OSError):
+            while True:
+                self.wfile.write(b" ")
+                time.sleep(0.02)
+
     def do_GET(self) -> None:
         with LOCK:
             self.say(200, json.dumps(SEEN).encode())
@@ -63,6 +75,8 @@ class Handler(BaseHTTPRequestHandler):
         time.sleep(float(query.get("latency", 0)))
         if parts.path == "/gone":
             self.say(404, b'{"detail": "no evaluator of that name"}')
+        elif parts.path == "/moved":
+            self.say(307, b"", Location="http://127.0.0.1:1/elsewhere")
         elif parts.path == "/storm" and posts <= int(query["times"]):
             self.say(429, b'{"error": "slow down"}', Retry_After="0")
         elif parts.path == "/count":
@@ -77,6 +91,11 @@ class Handler(BaseHTTPRequestHandler):
             self.say(500, b'{"error": "out of memory"}')
         elif body.get("mode") == "close":
             self.close_connection = True
+        elif body.get("mode") == "drip":
+            self.drip()
+        elif body.get("mode") == "huge":
+            with suppress(OSError):  # nobody reads it to its end
+                self.say(200, b'"' + b"x" * (17 * 2**20) + b'"')
         else:
             self.say(200, json.dumps({"result": {"score": body.get("score")}}).encode())
 

@@ -1,0 +1,160 @@
+"""A run kept as Parquet columns is the same run."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from pytest_evalmetrics.errors import DataError
+from pytest_evalmetrics.rollouts.parquet_writing import to_parquet
+
+if TYPE_CHECKING:
+    from conftest import Project
+    from rollouts.conftest import Folder
+
+    from pytest_evalmetrics.data import RolloutTable
+
+pq = pytest.importorskip("pyarrow.parquet")
+
+
+def row(task: int | str, sample: int, reward: Any, **more: Any) -> dict[str, Any]:
+    return {"_ng_task_index": task, "_ng_rollout_index": sample, "reward": reward, **more}
+
+
+def assert_same(one: RolloutTable, other: RolloutTable) -> None:
+    assert (one.agents, one.tasks, one.integers) == (other.agents, other.tasks, other.integers)
+    assert [type(task) for task in one.tasks] == [type(task) for task in other.tasks]
+    assert list(one.scores) == list(other.scores)
+    for name, column in one.scores.items():
+        np.testing.assert_array_equal(column, other.scores[name])
+    for name in ("agent", "task", "sample", "read_as"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+    assert one.categories.keys() == other.categories.keys()
+    for name, category in one.categories.items():
+        assert category.labels == other.categories[name].labels
+        np.testing.assert_array_equal(category.codes, other.categories[name].codes)
+    assert one.notes == other.notes
+
+
+@pytest.mark.parametrize("tasks", [(7, 0, 1 << 40), ("b", "a", "10"), (1, "a", 2)])
+def test_json_lines(folder: Folder, tasks: tuple[int | str, ...]) -> None:
+    usage = {"input_tokens": 5, "output_tokens": 0.5}
+    folder.rows(
+        row(
+            task,
+            sample,
+            reward,
+            turns=3,
+            level=sample if task == tasks[0] else None,
+            passed=sample == 1,
+            **({"agent_ref": {"name": agent}, "response": {"usage": usage}} if agent else {}),
+            meta={"kind": "hard" if sample else None},
+            seconds=1e400 if task == tasks[1] else 0.1,
+        )
+        for agent in ("z", None, "b")
+        for task, sample, reward in zip(
+            tasks * 2, [1, 1, 1, 0, 0, 0], [1.0, float("nan"), 0.1, None, 1 / 3, -0.0], strict=True
+        )
+    )
+    labels = ["meta.kind", "passed", "level"]
+    told = to_parquet("runs.jsonl", "out/run.parquet", folder.path, labels)
+    assert "out/run.parquet: 18 rollouts of 3 tasks, reward, turns" in told
+    ours, theirs = (
+        folder.load(name, scores=["reward"], categories=labels)
+        for name in ("runs.jsonl", "out/run.parquet")
+    )
+    assert np.isnan(ours.scores["reward"]).any()
+    assert any("NaN" in note for note in ours.notes)
+    assert_same(ours, theirs)
+    assert [path.name for path in (folder.path / "out").iterdir()] == ["run.parquet"]
+
+
+def test_a_foreign_format_with_an_only_score(folder: Folder) -> None:
+    cases = [
+        {"name": n, "scores": {"a: b": {"value": s}}, "task_duration": d}
+        for n, s, d in [("x", 0.5, 1.0), ("y", None, 2.5), ("w", 1, 0)]
+    ]
+    failed = [{"name": "v", "error_message": "RuntimeError: no", "error_type": "RuntimeError"}]
+    report = {"name": "t", "cases": cases, "failures": failed, "analyses": []}
+    folder.write(json.dumps(report), "report.json")
+    to_parquet("report.json", "run.parquet", folder.path)
+    ours, theirs = (folder.load(n, scores=["reward"]) for n in ("report.json", "run.parquet"))
+    assert ours.tasks == ("v", "w", "x", "y")
+    assert ours.notes
+    assert_same(ours, theirs)
+
+
+def test_several_scores_and_no_reward(folder: Folder) -> None:
+    folder.rows({"_ng_task_index": n, "b.c": n, "a": n / 2} for n in range(3))
+    to_parquet("runs.jsonl", "run.parquet", folder.path)
+    assert_same(folder.load("runs.jsonl"), folder.load("run.parquet"))
+
+
+@pytest.mark.parametrize("name", ["level", "meta"])
+def test_what_would_be_read_otherwise_is_refused(folder: Folder, name: str) -> None:
+    folder.rows([row(0, 0, 1, level=2), row(0, 1, 0, level="hard")])
+    folder.write("before", "run.parquet")
+    message = "the label 'level' would not be read back" if name == "level" else "in no row"
+    with pytest.raises(DataError, match=message):
+        to_parquet("runs.jsonl", "run.parquet", folder.path, [name])
+    assert (folder.path / "run.parquet").read_text() == "before"
+    assert len(list(folder.path.iterdir())) == 2
+
+
+def test_a_write_that_fails_leaves_what_was_there(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: object, path: str) -> None:
+        with open(path, "wb") as file:  # noqa: PTH123 - as pyarrow does it
+            file.write(b"PAR1")
+        raise OSError(28, "No space left on device")
+
+    folder.rows([row(0, 0, 1)])
+    folder.write("before", "run.parquet")
+    monkeypatch.setattr(pq, "write_table", full)
+    with pytest.raises(DataError, match="can't be written: No space left") as caught:
+        to_parquet("runs.jsonl", "run.parquet", folder.path)
+    assert caught.value.file == "run.parquet"
+    assert (folder.path / "run.parquet").read_text() == "before"
+    assert len(list(folder.path.iterdir())) == 2
+
+
+def test_without_pyarrow(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder.rows([row(0, 0, 1)])
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(DataError, match="takes pyarrow") as caught:
+        to_parquet("runs.jsonl", "run.parquet", folder.path)
+    assert 'pip install "pytest-evalmetrics[parquet]"' in str(caught.value.hint)
+
+
+def test_the_option(project: Project) -> None:
+    project.rollouts([[1, 0], [1, 1]], level="easy")
+    made = project.run(
+        "--evalmetrics-inspect=runs.jsonl",
+        "--evalmetrics-to-parquet=run.parquet",
+        "--evalmetrics-label=level",
+    )
+    assert made.ret == 0
+    assert "run.parquet: 4 rollouts of 2 tasks, reward, level" in made.stdout.str()
+    project.bench("metrics: [pass@1]\nbreakdown: [level]\nthresholds: {pass@1: '>= 0.75'}")
+    path = project.path / "math.bench.yaml"
+    path.write_text(path.read_text().replace("runs.jsonl", "run.parquet"))
+    assert project.run().ret == 0
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["--evalmetrics-to-parquet=a"], "--evalmetrics-to-parquet needs --evalmetrics-inspect"),
+        (["--evalmetrics-label=a"], "--evalmetrics-label needs --evalmetrics-inspect"),
+        (["--evalmetrics-inspect=b", "--evalmetrics-to-parquet=a"], "there is no file 'b'"),
+    ],
+)
+def test_the_option_says_what_is_wrong(project: Project, args: list[str], message: str) -> None:
+    refused = project.run(*args)
+    assert refused.ret == pytest.ExitCode.USAGE_ERROR
+    assert message in refused.stderr.str()

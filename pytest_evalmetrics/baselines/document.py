@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 
-from pytest_evalmetrics.baselines.collector import collector_paused
+from pytest_evalmetrics.collector import collector_paused
 from pytest_evalmetrics.layout import one_per_line, spaced
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, TypedDict
 
 import msgspec
 
-from pytest_evalmetrics.baselines.collector import collector_paused
 from pytest_evalmetrics.baselines.document import document
+from pytest_evalmetrics.collector import collector_paused
 from pytest_evalmetrics.errors import BaselineError, did_you_mean
 
 if TYPE_CHECKING:

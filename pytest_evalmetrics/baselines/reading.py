@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
-from pytest_evalmetrics.baselines.collector import collector_paused
 from pytest_evalmetrics.baselines.document import SCHEMA_VERSION, Document, render
+from pytest_evalmetrics.collector import collector_paused
 from pytest_evalmetrics.data import RolloutTable
 from pytest_evalmetrics.errors import BaselineError
 

@@ -5,13 +5,13 @@ Whatever the format, a file is turned into columns as it is read; no text of it 
 
 from __future__ import annotations
 
-import gc
 import os
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pytest_evalmetrics.collector import collector_paused
 from pytest_evalmetrics.errors import EvalMetricsError
 from pytest_evalmetrics.rollouts.files import find_files
 from pytest_evalmetrics.rollouts.seam import (
@@ -109,7 +109,7 @@ def load_dataset(
 
 
 def _load(spec: RolloutsSpec, base: Path, request: Request) -> RolloutTable:
-    with _collector_paused():
+    with collector_paused():
         return _read(spec, Path(os.path.abspath(base)), request)  # noqa: PTH100 - links
 
 
@@ -157,15 +157,3 @@ def _in_words(source: Source) -> Iterator[None]:
             f"its loader can't read this: {type(error).__name__}: {error}",
             hint="is it whole, and of the format that it is taken for? `format:` forces another",
         ) from error
-
-
-@contextmanager
-def _collector_paused() -> Iterator[None]:
-    """Keep the cyclic garbage collector from going through millions of short-lived tuples."""
-    running = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if running:
-            gc.enable()

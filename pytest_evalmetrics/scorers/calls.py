@@ -7,6 +7,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict
 
 from pytest_evalmetrics.errors import RowError
+from pytest_evalmetrics.layout import compact
 from pytest_evalmetrics.transport import Call, CallError
 
 if TYPE_CHECKING:
@@ -188,8 +189,11 @@ def _as_transport_s(
 
 
 def _written(value: Any) -> str:
-    # half a surrogate pair is no text, and is written as its escape
-    return _JSON.encode(value).encode("utf-8", "backslashreplace").decode()
+    try:
+        return compact(value)
+    except (TypeError, ValueError):  # a number or a text that only the slow way can write
+        # half a surrogate pair is no text, and is written as its escape
+        return _JSON.encode(value).encode("utf-8", "backslashreplace").decode()
 
 
 def _cut(text: str) -> str:

@@ -14,7 +14,7 @@ __all__ = ["collector_paused"]
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """Keep it from going through all tasks of a baseline again and again: none is in a cycle."""
+    """Keep it from going through them again and again: none of them is in a cycle."""
     running = gc.isenabled()
     gc.disable()
     try:

@@ -26,6 +26,7 @@ def test_digits_shows_what_a_regression_prints(project):
     result = project.run("examples/digits", "--runxfail")
     result.assert_outcomes(passed=2, failed=1)
     result.stdout.fnmatch_lines(["FAIL  examples/digits/*: pass@1 fell from 0.96 to 0.8912: *"])
+    assert project.report()["verdict"] == "FAIL"
 
 
 def test_the_committed_baseline_of_digits_is_what_an_update_writes(project):

@@ -52,7 +52,7 @@ class Store:
             else (Declared.of(item.config).trouble(item.path, item.name), None)
         )
         marked = item.get_closest_marker("xfail") is not None
-        self._is_known_to_fail = marked and not item.config.getoption("runxfail")
+        self._is_known_to_fail = marked and not item.config.getoption("runxfail", default=False)
         self.path = Path(BaselineExtension.get_location(test_location=self._location, index=0))
         self.shown = _shown(self.path, item.config.rootpath)
 

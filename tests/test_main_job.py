@@ -140,7 +140,7 @@ def test_a_missing_reward_means_what_the_file_says(project):
     project.bench(f"{common}expect: {{tasks: 2, missing_reward: exclude}}")
     result = project.run()
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["*0.25 of 4 rollouts, more than 0.05"])
+    result.stdout.fnmatch_lines(["*25 % of 4 rollouts, more than 5 %"])
 
 
 def test_several_agents_are_judged_each_for_itself(project):

@@ -204,7 +204,7 @@ class _Inventory:
         share = counted / total if total else 0.0
         reason = self._what_is_missing()
         if counted:
-            reason += f", {share:.2g} of {total} rollouts"
+            reason += f", {share * 100:.3g} % of {total} rollouts"
         verdict, hint = Verdict.PASS, ""
         if meaning == "error" and self.unscored:
             verdict = Verdict.FAIL
@@ -214,7 +214,7 @@ class _Inventory:
             )
         elif share > limit:
             verdict = Verdict.FAIL
-            reason += f", more than {limit:.2g}"
+            reason += f", more than {limit * 100:.3g} %"
             hint = "complete the run; or set expect: {max_missing: ...}"
         elif filled:
             reason += f": counted as {meaning}"

@@ -130,13 +130,13 @@ def test_more_than_five_percent_left_out_fails():
     found = of(check([[None]] * 2 + [[1.0]] * 37, expect=expect), "missing")
     assert found.verdict is FAIL
     assert found.value == 2 / 39
-    assert "0.051 of 39 rollouts, more than 0.05" in found.reason
+    assert "5.13 % of 39 rollouts, more than 5 %" in found.reason
 
 
 def test_absent_rollouts_are_missing_too():
     found = check([[1.0, 1.0], [1.0]], num_samples=2, expect={"max_missing": "30%"})
     assert (found.missing, of(found, "missing").value) == (1, 0.25)
-    assert of(found, "missing").reason == "one rollout is absent, 0.25 of 4 rollouts"
+    assert of(found, "missing").reason == "one rollout is absent, 25 % of 4 rollouts"
     filled = check([[1.0, 1.0], [1.0]], num_samples=2, expect={"missing_reward": 0.0})
     assert of(filled, "missing").verdict is FAIL  # an absent one has no reward to fill in
 

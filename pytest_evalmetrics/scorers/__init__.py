@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pytest_evalmetrics.scorers.calls import Calls, Exchange, RowCalls
 from pytest_evalmetrics.scorers.making import BoundScorer, make_scorers
-from pytest_evalmetrics.scorers.protocol import AsyncScorer, Row, Scorer, Terms
+from pytest_evalmetrics.scorers.protocol import AsyncScorer, Explained, Row, Scorer, Terms
 from pytest_evalmetrics.scorers.summary import summarise
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "BoundScorer",
     "Calls",
     "Exchange",
+    "Explained",
     "Row",
     "RowCalls",
     "Scorer",

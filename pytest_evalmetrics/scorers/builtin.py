@@ -1,7 +1,7 @@
 """The scorers that come with the package: importing this registers them.
 
-A new one is a file beside this one with its registration, a dataclass in ``spec/scorers.py``,
-a line here, and a test file.
+A new one is a file beside this one with its registration, a file in ``spec/scorers/`` that says
+what its keys are, a line here and there, and a test file.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_evalmetrics.errors import DataError, EvalMetricsError, RegistryError, RowError
 from pytest_evalmetrics.registry import origin, scorers
+from pytest_evalmetrics.scorers.protocol import Explained
 from pytest_evalmetrics.spec import CustomScorerSpec
 from pytest_evalmetrics.transport import CallError
 
@@ -81,6 +82,8 @@ class BoundScorer:
             raise _raised(error) from error
 
     def _checked(self, found: Any) -> dict[str, float]:
+        if isinstance(found, Explained):
+            found = found.scores
         if not isinstance(found, Mapping):
             if len(self.scores) != 1:
                 raise RowError(

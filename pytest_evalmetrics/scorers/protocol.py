@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.scorers.calls import Calls
     from pytest_evalmetrics.transport import Secret
 
-__all__ = ["AsyncScorer", "Row", "Scorer", "Terms"]
+__all__ = ["AsyncScorer", "Explained", "Row", "Scorer", "Terms"]
 
 _TIMEOUT_S, _RETRIES = 30.0, 3
 
@@ -51,6 +51,22 @@ class Row:
         return {**self.item, "item": self.item, "sample": self.sample_data}
 
 
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """Scores, and why they are what they are: for people, in ``row_scores.jsonl``.
+
+    Attributes
+    ----------
+    scores
+        What a scorer gives otherwise.
+    reason
+        A judge's reasoning, or what a number rests on.
+    """
+
+    scores: Mapping[str, float] | float
+    reason: str
+
+
 class Scorer(Protocol):
     """Scores a row with what the row holds.
 
@@ -62,7 +78,7 @@ class Scorer(Protocol):
 
     scores: tuple[str, ...]
 
-    def score(self, row: Row) -> Mapping[str, float] | float:
+    def score(self, row: Row) -> Mapping[str, float] | float | Explained:
         """Score one row: a number by name, or the number where there is one score.
 
         Raises
@@ -87,7 +103,7 @@ class AsyncScorer(Protocol):
 
     scores: tuple[str, ...]
 
-    async def score(self, row: Row, calls: Calls) -> Mapping[str, float] | float:
+    async def score(self, row: Row, calls: Calls) -> Mapping[str, float] | float | Explained:
         """Score one row, see `Scorer`; `calls` is the way to endpoints."""
         ...
 

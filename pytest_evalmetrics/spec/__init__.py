@@ -9,11 +9,11 @@ from pytest_evalmetrics.spec.baseline import BaselineSpec, GateSpec, RuleName
 from pytest_evalmetrics.spec.benchmark import Benchmark, BenchmarkSpec, XFail
 from pytest_evalmetrics.spec.forms import Count
 from pytest_evalmetrics.spec.gates import ExpectSpec, Threshold
+from pytest_evalmetrics.spec.params import ParamsSpec
 from pytest_evalmetrics.spec.rollouts import FieldMap, RolloutsSpec
 from pytest_evalmetrics.spec.scorers import (
     CustomScorerSpec,
     NatScorerSpec,
-    ParamsSpec,
     RemoteScorerSpec,
     RemoteScoreSpec,
     ScorerSpec,

@@ -23,8 +23,9 @@ from pytest_evalmetrics.spec.forms import (
     refuse,
 )
 from pytest_evalmetrics.spec.gates import ExpectSpec, ThresholdField
+from pytest_evalmetrics.spec.params import ParamsSpec
 from pytest_evalmetrics.spec.rollouts import RolloutsField, RolloutsSpec
-from pytest_evalmetrics.spec.scorers import ParamsSpec, ScorersField
+from pytest_evalmetrics.spec.scorers import ScorersField
 
 __all__ = ["Benchmark", "BenchmarkSpec", "XFail"]
 

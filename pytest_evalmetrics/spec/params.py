@@ -1,0 +1,32 @@
+"""``params:``: on what terms rows are scored."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import Field
+
+from pytest_evalmetrics.spec.endpoints import Retries, Seconds
+from pytest_evalmetrics.spec.forms import STRICT
+
+__all__ = ["ParamsSpec"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParamsSpec:
+    """On what terms rows are scored."""
+
+    __pydantic_config__ = STRICT
+
+    parallelism: Annotated[int, Field(ge=1, le=4096, description="calls in flight at once")] = 16
+    limit_samples: Annotated[
+        Annotated[int, Field(ge=1)] | None,
+        Field(description="score the first rows only, to try things out; records no baseline"),
+    ] = None
+    request_timeout: Annotated[
+        Seconds, Field(description="seconds for one attempt in all, where a scorer says none")
+    ] = None
+    max_retries: Annotated[
+        Retries, Field(description="attempts after the first, where a scorer says none")
+    ] = None

@@ -1,0 +1,31 @@
+"""A type of scorer that is registered elsewhere."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from pytest_evalmetrics.spec.forms import STRICT, Name
+
+__all__ = ["CustomScorerSpec", "options_apart"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CustomScorerSpec:
+    """A type that is registered elsewhere; its keys are judged when it is made."""
+
+    __pydantic_config__ = STRICT
+
+    type: Name
+    options: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def score_names(self) -> tuple[str, ...]:
+        """Not known before it is made."""
+        return ()
+
+
+def options_apart(value: Any) -> Any:
+    """Put every key but the type under ``options``."""
+    rest = {key: item for key, item in value.items() if key != "type"}
+    return {"type": value["type"], "options": rest}

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, Protocol, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
+from pytest_evalmetrics.chat import Calls, Ticket
 from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.layout import compact
 from pytest_evalmetrics.transport import Call, CallError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Hashable, Mapping
 
     from pytest_evalmetrics.scorers.protocol import Row
     from pytest_evalmetrics.transport import Endpoint, Occurrences, Transport
@@ -37,44 +38,6 @@ class Exchange(TypedDict):
     answer: str | None
 
 
-class Calls(Protocol):
-    """What a scorer calls endpoints with."""
-
-    async def post(
-        self,
-        endpoint: Endpoint,
-        body: Any,
-        *,
-        kind: str,
-        check: Callable[[Any], object] | None = None,
-        versions: Mapping[str, str] | None = None,
-    ) -> Any:
-        """POST a body, and give the parsed JSON of the answer.
-
-        Parameters
-        ----------
-        endpoint
-            Where to, see `Terms.endpoint`.
-        body
-            Anything that JSON can write.
-        kind
-            What asks, and in which version: ``remote/1``. A change of it asks anew.
-        check
-            Looks at an answer and raises a `RowError` where it is none: such an answer is
-            not kept, and asked for again by the next run.
-        versions
-            What else an answer depends on, such as a prompt's version.
-
-        Raises
-        ------
-        RowError, CallError
-            This row failed.
-        EndpointError
-            All would fail.
-        """
-        ...
-
-
 class RowCalls:
     """The calls of one scorer for one row, told apart from those of all others.
 
@@ -91,8 +54,6 @@ class RowCalls:
 
     Attributes
     ----------
-    exchanges
-        What was asked so far, and answered; the same whoever answered.
     from_journal
         The last answer came from the journal.
     """
@@ -103,8 +64,9 @@ class RowCalls:
         "_occurrences",
         "_own",
         "_row",
+        "_taken",
+        "_told_of",
         "_transport",
-        "exchanges",
         "from_journal",
     )
 
@@ -117,8 +79,36 @@ class RowCalls:
         self._label = label
         self._first: tuple[bytes, int] | None = None
         self._own: Occurrences | None = None
-        self.exchanges: list[Exchange] = []
+        self._told_of: list[tuple[int, Exchange]] = []
+        self._taken = 0
         self.from_journal = False
+
+    @property
+    def memory(self) -> dict[Hashable, Any]:
+        """What is known of endpoints, see `Calls`."""
+        return self._transport.memory
+
+    @property
+    def exchanges(self) -> list[Exchange]:
+        """What was asked so far, and answered; the same whoever answered, and how fast."""
+        return [found for _, found in sorted(self._told_of, key=lambda told: told[0])]
+
+    def ticket(
+        self,
+        endpoint: Endpoint,
+        body: Any,
+        *,
+        kind: str,
+        versions: Mapping[str, str] | None = None,
+    ) -> Ticket:
+        """Take a place for a call, see `Calls`."""
+        told = dict(versions or {})
+        if self._first is not None:  # the later calls of a row are known by its first one
+            payload, count = self._first
+            told["after"] = f"{blake2b(payload, digest_size=20).hexdigest()}/{count}"
+        asked = Call(endpoint, body, kind=kind).payload or b""
+        place, self._taken = self._taken, self._taken + 1
+        return Ticket(place, asked, self._count(asked, kind, endpoint.url), told)
 
     async def post(
         self,
@@ -128,50 +118,54 @@ class RowCalls:
         kind: str,
         check: Callable[[Any], object] | None = None,
         versions: Mapping[str, str] | None = None,
+        ticket: Ticket | None = None,
     ) -> Any:
         """Answer a call, see `Calls`."""
-        told = dict(versions or {})
-        if self._first is not None:  # the later calls of a row are known by its first one
-            payload, count = self._first
-            told["after"] = f"{blake2b(payload, digest_size=20).hexdigest()}/{count}"
+        if ticket is None:
+            ticket = self.ticket(endpoint, body, kind=kind, versions=versions)
         call = Call(
-            endpoint, body, kind=kind, versions=told, sample=self._row.sample, label=self._label
+            endpoint,
+            body,
+            kind=kind,
+            versions=ticket.versions,
+            sample=self._row.sample,
+            label=self._label,
+            identity=ticket.identity,
         )
-        occurrence = self._count(call)
         asked = _written(body)
         refused: list[tuple[str, Any]] = []
         try:
             answer = await self._transport.call(
                 call,
-                occurrence=occurrence,
+                occurrence=ticket.occurrence,
                 check=None if check is None else _as_transport_s(check, refused),
             )
         except CallError as error:
             # what was answered, and is none
             bodies = [found for kind, found in refused if kind == error.kind]
-            self._told(asked, _written(bodies[-1]) if bodies else None)
+            self._told(ticket.place, asked, _written(bodies[-1]) if bodies else None)
             raise
-        self._told(asked, _written(answer.body))
-        self.from_journal = answer.from_journal
+        self._told(ticket.place, asked, _written(answer.body))
+        ticket.attempts, ticket.latency_s = answer.attempts, answer.latency_s
+        self.from_journal = ticket.from_journal = answer.from_journal
         return answer.body
 
-    def _told(self, asked: str, answered: str | None) -> None:
+    def _told(self, place: int, asked: str, answered: str | None) -> None:
         """Keep an exchange; the transport knows the endpoint's key by now, and hides it."""
         hide = self._transport.hide
-        self.exchanges.append(
-            {
-                "request": _cut(hide(asked)),
-                "answer": None if answered is None else _cut(hide(answered)),
-            }
-        )
+        told: Exchange = {
+            "request": _cut(hide(asked)),
+            "answer": None if answered is None else _cut(hide(answered)),
+        }
+        self._told_of.append((place, told))
 
-    def _count(self, call: Call) -> int:
+    def _count(self, payload: bytes, kind: str, url: str) -> int:
         if self._first is not None:
             if self._own is None:
                 self._own = type(self._occurrences)()
-            return self._own.next(call.payload, call.kind, call.endpoint.url)
-        count = self._occurrences.next(call.payload, call.kind, call.sample, call.endpoint.url)
-        self._first = call.payload or b"", count
+            return self._own.next(payload, kind, url)
+        count = self._occurrences.next(payload, kind, self._row.sample, url)
+        self._first = payload, count
         return count
 
 

@@ -5,18 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from pytest_evalmetrics.transport import Endpoint, SecretError, find_secret
+from pytest_evalmetrics.transport import Terms
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pytest_evalmetrics.data import TaskId
     from pytest_evalmetrics.scorers.calls import Calls
-    from pytest_evalmetrics.transport import Secret
 
 __all__ = ["AsyncScorer", "Explained", "Row", "Scorer", "Terms"]
-
-_TIMEOUT_S, _RETRIES = 30.0, 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,58 +103,3 @@ class AsyncScorer(Protocol):
     async def score(self, row: Row, calls: Calls) -> Mapping[str, float] | float | Explained:
         """Score one row, see `Scorer`; `calls` is the way to endpoints."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class Terms:
-    """On what terms endpoints are called: what ``params:`` says, and defaults.
-
-    Attributes
-    ----------
-    parallelism
-        Calls in flight at once.
-    timeout_s, max_retries
-        Where a scorer says nothing of its own.
-    replays
-        Nothing is called: what a key is needed for can do without one.
-    """
-
-    parallelism: int = 16
-    timeout_s: float | None = None
-    max_retries: int | None = None
-    replays: bool = False
-
-    def endpoint(
-        self,
-        url: str,
-        *,
-        secret: str | None = None,
-        timeout_s: float | None = None,
-        max_retries: int | None = None,
-    ) -> Endpoint:
-        """Make an endpoint on these terms.
-
-        Raises
-        ------
-        SecretError
-            The named secret is not in the environment.
-        """
-        return Endpoint(
-            url,
-            secret=self._secret(secret),
-            timeout_s=timeout_s or self.timeout_s or _TIMEOUT_S,
-            max_retries=next(
-                (n for n in (max_retries, self.max_retries) if n is not None), _RETRIES
-            ),
-            parallelism=self.parallelism,
-        )
-
-    def _secret(self, name: str | None) -> Secret | None:
-        if name is None:
-            return None
-        try:
-            return find_secret(name)
-        except SecretError:
-            if self.replays:
-                return None
-            raise

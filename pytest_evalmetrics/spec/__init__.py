@@ -9,6 +9,7 @@ from pytest_evalmetrics.spec.baseline import BaselineSpec, GateSpec, RuleName
 from pytest_evalmetrics.spec.benchmark import Benchmark, BenchmarkSpec, XFail
 from pytest_evalmetrics.spec.forms import Count
 from pytest_evalmetrics.spec.gates import ExpectSpec, Threshold
+from pytest_evalmetrics.spec.models import ModelSpec, PriceSpec, ReasoningSpec
 from pytest_evalmetrics.spec.params import ParamsSpec
 from pytest_evalmetrics.spec.rollouts import FieldMap, RolloutsSpec
 from pytest_evalmetrics.spec.scorers import (
@@ -28,8 +29,11 @@ __all__ = [
     "ExpectSpec",
     "FieldMap",
     "GateSpec",
+    "ModelSpec",
     "NatScorerSpec",
     "ParamsSpec",
+    "PriceSpec",
+    "ReasoningSpec",
     "RemoteScoreSpec",
     "RemoteScorerSpec",
     "RolloutsSpec",

@@ -1,21 +1,26 @@
-"""``params:``: on what terms rows are scored."""
+"""``params:``: on what terms rows are generated and scored."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated
 
 from pydantic import Field
 
 from pytest_evalmetrics.spec.endpoints import Retries, Seconds
 from pytest_evalmetrics.spec.forms import STRICT
+from pytest_evalmetrics.spec.models import InferenceField, ReasoningSpec, SystemPrompt
 
 __all__ = ["ParamsSpec"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParamsSpec:
-    """On what terms rows are scored."""
+    """On what terms rows are generated and scored.
+
+    What is said of models here holds for ``model:``; where there is none, for the judges. A
+    model's own keys come first.
+    """
 
     __pydantic_config__ = STRICT
 
@@ -30,3 +35,6 @@ class ParamsSpec:
     max_retries: Annotated[
         Retries, Field(description="attempts after the first, where a scorer says none")
     ] = None
+    inference: InferenceField = field(default_factory=dict)
+    system_prompt: SystemPrompt = None
+    reasoning: Annotated[ReasoningSpec | None, Field(description="of a reasoning model")] = None

@@ -34,6 +34,7 @@ from pytest_evalmetrics.transport.errors import (
     MissingExtraError,
     SecretError,
     TransportError,
+    needs_extra,
 )
 from pytest_evalmetrics.transport.journal import Journal, JournalMode, JournalStats
 from pytest_evalmetrics.transport.journal_files import (
@@ -45,6 +46,7 @@ from pytest_evalmetrics.transport.journal_files import (
 from pytest_evalmetrics.transport.progress import Progress, ProgressState
 from pytest_evalmetrics.transport.retrying import RetryPolicy
 from pytest_evalmetrics.transport.secrets import Secret, find_secret, redact
+from pytest_evalmetrics.transport.terms import Terms
 from pytest_evalmetrics.transport.usage import Price, Tokens, Usage, UsageTally, tokens_of
 from pytest_evalmetrics.transport.wire import Clock, RawResponse, Request, Sender, SendFailure
 
@@ -71,6 +73,7 @@ __all__ = [
     "SecretError",
     "SendFailure",
     "Sender",
+    "Terms",
     "Tokens",
     "Transport",
     "TransportError",
@@ -81,6 +84,7 @@ __all__ = [
     "find_secret",
     "import_journal",
     "journal_totals",
+    "needs_extra",
     "redact",
     "run_bounded",
     "tokens_of",

@@ -121,6 +121,9 @@ class Call:
         The row as messages name it: ``row 17``.
     label
         What its usage is counted under.
+    identity
+        What the journal knows it by instead of its body: the same question may be sent in
+        several forms, of which an endpoint takes one. None for the body.
     """
 
     endpoint: Endpoint
@@ -131,6 +134,7 @@ class Call:
     sample: int = 0
     row: str | None = None
     label: str = ""
+    identity: bytes | None = None
 
     @cached_property
     def payload(self) -> bytes | None:
@@ -182,7 +186,8 @@ def journal_key(call: Call, occurrence: int, hide: Callable[[str], str]) -> byte
             occurrence,
         ]
     )
-    body = (call.payload or b"").decode("ascii")
+    known_by = call.payload if call.identity is None else call.identity
+    body = (known_by or b"").decode("ascii")
     return blake2b(hide(f"{head}\n{body}").encode("ascii"), digest_size=20).digest()
 
 

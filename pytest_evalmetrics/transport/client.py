@@ -15,7 +15,7 @@ from pytest_evalmetrics.transport.usage import UsageTally
 from pytest_evalmetrics.transport.wire import SendFailure
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable, Coroutine, Hashable
 
     from pytest_evalmetrics.transport.calls import Call
     from pytest_evalmetrics.transport.journal import Journal
@@ -46,6 +46,8 @@ class Transport:
 
     Notes
     -----
+    `memory` is for what callers learn of endpoints, once for the whole run.
+
     One per run, used as a context manager; `run` is its way in from ordinary code. A
     redirect is never followed: a POST would become a GET, or a key would go elsewhere.
     """
@@ -65,6 +67,7 @@ class Transport:
         self._secrets: dict[Secret, None] = {}  # a set that keeps its order
         self._warnings: list[str] = []
         self._loop = LoopThread()
+        self.memory: dict[Hashable, Any] = {}
 
     def __enter__(self) -> Self:
         return self

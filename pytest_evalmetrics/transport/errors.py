@@ -13,7 +13,13 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
 from pytest_evalmetrics.errors import EvalMetricsError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 __all__ = [
     "CallError",
@@ -22,6 +28,7 @@ __all__ = [
     "MissingExtraError",
     "SecretError",
     "TransportError",
+    "needs_extra",
 ]
 
 
@@ -83,3 +90,28 @@ class SecretError(TransportError):
 
 class MissingExtraError(TransportError):
     """A part of the package is needed that was not installed."""
+
+
+@contextmanager
+def needs_extra(extra: str, who: str) -> Iterator[None]:
+    """Import inside of this what an extra brings.
+
+    Parameters
+    ----------
+    extra
+        The extra: ``remote``.
+    who
+        What needs it, for the message: ``the scorer remote``.
+
+    Raises
+    ------
+    MissingExtraError
+        It is not installed; with the command that does it.
+    """
+    try:
+        yield
+    except ImportError as error:
+        raise MissingExtraError(
+            f"{who} needs {error.name or error}, which is not installed",
+            hint=f"pip install 'pytest-evalmetrics[{extra}]'",
+        ) from None

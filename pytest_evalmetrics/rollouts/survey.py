@@ -5,14 +5,18 @@ from __future__ import annotations
 import glob
 import json
 import re
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.rollouts import load
 from pytest_evalmetrics.rollouts.builtin import BY_CONTENT
 from pytest_evalmetrics.rollouts.files import RolloutFile
+from pytest_evalmetrics.rollouts.guessing import guessed_fields
 from pytest_evalmetrics.rollouts.seam import loaders
 from pytest_evalmetrics.rollouts.source import open_source
 from pytest_evalmetrics.rollouts.values import usage
@@ -24,6 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pytest_evalmetrics.data import RolloutTable
+    from pytest_evalmetrics.spec import FieldMap
 
 __all__ = ["survey"]
 
@@ -60,7 +65,7 @@ def survey(pattern: str, base: Path) -> str:
     DataError
         If they can't be read.
     """
-    table = load(RolloutsSpec(path=(pattern,)), base, scores=())
+    spec, table = _read(pattern, base)
     reward = _reward(table)
     lines = [
         *_sources(table, base),
@@ -69,9 +74,32 @@ def survey(pattern: str, base: Path) -> str:
         *table.notes,
         "",
         f"# a benchmark file to start from, such as {_name(pattern)}.bench.yaml",
-        *_benchmark(table, pattern, reward),
+        *_benchmark(table, _place(pattern, spec.fields), pattern, reward),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _read(pattern: str, base: Path) -> tuple[RolloutsSpec, RolloutTable]:
+    """Read the rollouts; where their rows don't say which task they are of, by a guess."""
+    spec = RolloutsSpec(path=(pattern,))
+    try:
+        return spec, load(spec, base, scores=())
+    except DataError:
+        with suppress(DataError):
+            fields = guessed_fields(spec, base)
+            if fields is not None:
+                spec = replace(spec, fields=fields)
+                return spec, load(spec, base, scores=())
+        raise
+
+
+def _place(pattern: str, fields: FieldMap) -> str:
+    """Write where the rollouts are, as a benchmark file says it."""
+    if fields.task is None:
+        return _text(pattern)
+    named = {"task": fields.task, "sample": fields.sample}
+    keys = ", ".join(f"{what}: {_text(key)}" for what, key in named.items() if key is not None)
+    return f"{{path: {_text(pattern)}, fields: {{{keys}}}}}"
 
 
 def _sources(table: RolloutTable, base: Path) -> Iterator[str]:
@@ -120,10 +148,10 @@ def _reward(table: RolloutTable) -> str | None:
     return "reward" if "reward" in names else next(iter(names), None)
 
 
-def _benchmark(table: RolloutTable, pattern: str, reward: str | None) -> Iterator[str]:
+def _benchmark(table: RolloutTable, place: str, pattern: str, reward: str | None) -> Iterator[str]:
     yield "benchmark:"
     yield f"  name: {_name(pattern)}"
-    yield f"  rollouts: {_text(pattern)}"
+    yield f"  rollouts: {place}"
     others = [name for name in table.scores if name not in _USAGE and name != reward]
     if reward not in (None, "reward"):
         yield f"  reward: {_text(str(reward))}" + (f"  # or {', '.join(others)}" if others else "")

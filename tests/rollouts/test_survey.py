@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
+from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.rollouts.survey import survey
 
 if TYPE_CHECKING:
@@ -90,3 +91,19 @@ def test_the_option_says_what_is_wrong(project: Project) -> None:
     refused = project.run("--evalmetrics-inspect", "runs.jsonl")
     assert refused.ret == pytest.ExitCode.USAGE_ERROR
     refused.stderr.fnmatch_lines(["ERROR: there is no file 'runs.jsonl'*"])
+
+
+def test_rows_that_name_their_task_otherwise(folder: Folder) -> None:
+    folder.rows({"task": f"t{n}", "attempt": 0, "reward": n % 2} for n in range(4))
+    found = document(survey("runs.jsonl", folder.path))
+    assert found["rollouts"] == {
+        "path": "runs.jsonl",
+        "fields": {"task": "task", "sample": "attempt"},
+    }
+    assert found["expect"] == {"tasks": 4}
+
+
+def test_rows_without_anything_like_a_task(folder: Folder) -> None:
+    folder.rows({"name": {"no": 1}, "reward": n % 2} for n in range(4))
+    with pytest.raises(DataError, match="no task id"):
+        survey("runs.jsonl", folder.path)

@@ -1,0 +1,95 @@
+"""Writes the reference of benchmark files from the types that validate them, as pages are built."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pytest_evalmetrics.schemas import text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from sphinx.application import Sphinx
+
+PAGE = Path(__file__).parent / "reference" / "benchmark-file.md"
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Tell Sphinx when to write."""
+    app.connect("builder-inited", lambda _: write())
+    return {"parallel_read_safe": True}
+
+
+def write() -> None:
+    """Write the page, unless it is as it should be."""
+    page = "\n".join(lines(json.loads(text("benchmark")))) + "\n"
+    PAGE.parent.mkdir(exist_ok=True)
+    if not PAGE.exists() or PAGE.read_text(encoding="utf-8") != page:
+        PAGE.write_text(page, encoding="utf-8")
+
+
+def lines(schema: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a table per type, the benchmark first."""
+    yield "# Benchmark files, key by key"
+    yield ""
+    yield "Made from the types that validate the files; `pytest --evalmetrics-schema` prints the same"
+    yield "as JSON Schema."
+    known = schema["$defs"]
+    left = [name for name in known if name not in ("NamedBenchmarkSpec", "PartialBenchmarkSpec")]
+    for name in sorted(left, key=lambda n: (n != "BenchmarkSpec", n)):
+        yield from table(name, known[name])
+
+
+def table(name: str, found: Mapping[str, Any]) -> Iterator[str]:
+    """Yield one type's keys."""
+    keys = found.get("properties", {})
+    if not keys:
+        return
+    title = found.get("title", name).removesuffix("Spec")
+    kind = keys.get("type", {}).get("const")
+    yield from ("", f"({name.lower()})=", f"## {f'`type: {kind}`' if kind else title}", "")
+    if found.get("description"):
+        yield from (found["description"].replace("\n", " "), "")
+    yield "| key | value | default | |"
+    yield "|---|---|---|---|"
+    for key, value in keys.items():
+        needed = key in found.get("required", ())
+        default = value.get("default")
+        shown = "required" if needed else "" if default is None else f"`{json.dumps(default)}`"
+        said = cell(value.get("description", ""))
+        yield f"| `{key}` | {kind_of(value)} | {cell(shown)} | {said} |"
+
+
+_WORDS = {
+    "string": "text",
+    "integer": "whole number",
+    "boolean": "true, false",
+    "object": "mapping",
+}
+
+
+def kind_of(value: Mapping[str, Any]) -> str:
+    """Tell a key's kind in a few words."""
+    several = value.get("anyOf") or value.get("oneOf")
+    values = value.get("enum") or ([value["const"]] if "const" in value else [])
+    if several:
+        kinds = (kind_of(v) for v in several if v.get("type") != "null")
+        return " or ".join(dict.fromkeys(kinds))
+    if values:
+        return ", ".join(f"`{item}`" for item in values)
+    if "$ref" in value:
+        name = value["$ref"].rpartition("/")[2]
+        return f"[{name.removesuffix('Spec')}](#{name.lower()})"
+    kind = value.get("type", "anything")
+    if kind == "array":
+        return f"list of {kind_of(value.get('items', {}))}"
+    if kind == "object" and isinstance(value.get("additionalProperties"), dict):
+        return f"mapping to {kind_of(value['additionalProperties'])}"
+    return _WORDS.get(kind, str(kind))
+
+
+def cell(text: str) -> str:
+    """Escape what would end a cell."""
+    return " ".join(text.split()).replace("|", "\\|")

@@ -1,0 +1,84 @@
+"""The guides do what they say: every block of a page is written, or run, and its output is found.
+
+A comment before a block says what it is: ``file: NAME`` (the block is written there), ``run`` or
+``run: exit 1`` (a shell runs it), ``shows`` (lines of what the last run printed; ``...`` stands for
+anything), ``not run: REASON``. A page is one project, from its first block to its last.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import pytest
+
+GUIDES = sorted((Path(__file__).parents[1] / "docs" / "guides").glob("*.md"))
+_BLOCK = re.compile(
+    r"(?:^<!-- (?P<mark>[^\n]*?) -->\n+)?^```(?P<language>\w+)\n(?P<text>.*?)^```",
+    re.MULTILINE | re.DOTALL,
+)
+_FROM_OUTSIDE = ("PYTEST", "GITHUB_", "GITLAB_", "CI", "EVALMETRICS")
+
+
+@dataclass
+class Block:
+    """A fenced block of a page."""
+
+    mark: str
+    text: str
+    line: int
+
+
+def blocks(page):
+    text = page.read_text(encoding="utf-8")
+    for found in _BLOCK.finditer(text):
+        line = text.count("\n", 0, found.start("text"))
+        yield Block(found["mark"] or "", found["text"], line)
+
+
+def run(block, folder):
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(_FROM_OUTSIDE)}
+    environment |= {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    return subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", block.text],
+        cwd=folder,
+        env=environment | {"COLUMNS": "200", "HOME": str(folder)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+
+
+def shown(line, printed):
+    pattern = re.sub(r"([\[?*])", r"[\1]", line.strip()).replace("...", "*")
+    return any(fnmatchcase(found.strip(), pattern) for found in printed.splitlines())
+
+
+@pytest.mark.parametrize("page", GUIDES, ids=lambda page: page.stem)
+def test_a_guide_does_what_it_says(page, tmp_path):
+    printed = ""
+    for block in blocks(page):
+        where = f"{page.name}, line {block.line}"
+        kind, _, rest = block.mark.partition(": ")
+        if kind == "file":
+            path = tmp_path / rest
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(block.text, encoding="utf-8")
+        elif kind == "run":
+            done = run(block, tmp_path)
+            printed = done.stdout
+            expected = int(rest.removeprefix("exit ") or 0)
+            assert done.returncode == expected, f"{where}: {done.returncode}\n{printed}"
+        elif kind == "shows":
+            missing = [line for line in block.text.splitlines() if not shown(line, printed)]
+            assert not missing, f"{where}: {missing}\nis not in\n{printed}"
+        else:
+            assert kind == "not run", f"{where}: a block that says not what it is"
+            assert rest, where

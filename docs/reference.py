@@ -34,8 +34,8 @@ def lines(schema: Mapping[str, Any]) -> Iterator[str]:
     """Yield a table per type, the benchmark first."""
     yield "# Benchmark files, key by key"
     yield ""
-    yield "Made from the types that validate the files; `pytest --evalmetrics-schema` prints the same"
-    yield "as JSON Schema."
+    yield "Made from the types that validate the files; `pytest --evalmetrics-schema` prints the"
+    yield "same as JSON Schema."
     known = schema["$defs"]
     left = [name for name in known if name not in ("NamedBenchmarkSpec", "PartialBenchmarkSpec")]
     for name in sorted(left, key=lambda n: (n != "BenchmarkSpec", n)):

@@ -10,24 +10,34 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pytest_evalmetrics.checking import EvalMetrics
     from pytest_evalmetrics.errors import EvalMetricsError, RowError
-    from pytest_evalmetrics.registry import register_loader, register_metric, register_scorer
+    from pytest_evalmetrics.registry import (
+        register_loader,
+        register_metric,
+        register_reporter,
+        register_scorer,
+    )
 
 __version__ = "0.1.0"
 __all__ = [
+    "EvalMetrics",
     "EvalMetricsError",
     "RowError",
     "__version__",
     "register_loader",
     "register_metric",
+    "register_reporter",
     "register_scorer",
 ]
 
 _HOMES = {
+    "EvalMetrics": "pytest_evalmetrics.checking",
     "EvalMetricsError": "pytest_evalmetrics.errors",
     "RowError": "pytest_evalmetrics.errors",
     "register_loader": "pytest_evalmetrics.registry",
     "register_metric": "pytest_evalmetrics.registry",
+    "register_reporter": "pytest_evalmetrics.registry",
     "register_scorer": "pytest_evalmetrics.registry",
 }
 

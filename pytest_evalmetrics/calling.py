@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_evalmetrics import settings
 from pytest_evalmetrics.live import shown_live
 from pytest_evalmetrics.transport import (
     Journal,
@@ -30,20 +31,20 @@ if TYPE_CHECKING:
 __all__ = ["ItemRuntime", "close_transport", "export_asked", "journal_path", "prepare_asked"]
 
 _TRANSPORT = pytest.StashKey[Transport]()
-_MODES = {
-    "evalmetrics_replay": JournalMode.REPLAY,
-    "evalmetrics_refresh": JournalMode.REFRESH,
-    "evalmetrics_no_journal": JournalMode.OFF,
-}
 
 
 def journal_mode(config: pytest.Config) -> JournalMode:
-    """Tell how the options want the journal used."""
-    return next((m for o, m in _MODES.items() if config.getoption(o)), JournalMode.NORMAL)
+    """Tell how the options and the settings want the journal used."""
+    return JournalMode[settings.journal_mode(config).upper()]
 
 
 def journal_path(config: pytest.Config) -> Path:
     """Find the journal: in pytest's cache folder, the same for all workers and runs."""
+    said = settings.journal_path(config)
+    if said is not None:
+        with suppress(OSError):  # the journal says what is wrong, and the run goes on
+            said.parent.mkdir(parents=True, exist_ok=True)
+        return said
     cache = getattr(config, "cache", None)
     if cache is not None:
         with suppress(OSError):  # the journal says what is wrong, and the run goes on
@@ -71,10 +72,19 @@ def close_transport(config: pytest.Config) -> None:
 
 
 class ItemRuntime:
-    """What one benchmark needs of its run, see `pipeline.scoring.Runtime`."""
+    """What one benchmark needs of its run, see `pipeline.scoring.Runtime`.
 
-    def __init__(self, item: pytest.Item) -> None:
+    Parameters
+    ----------
+    item
+        The item that runs it.
+    label
+        What its calls are counted under.
+    """
+
+    def __init__(self, item: pytest.Item, label: str) -> None:
         self._item = item
+        self._label = label
         self._transport: Transport | None = None
         self.replays = journal_mode(item.config) is JournalMode.REPLAY
 
@@ -91,7 +101,7 @@ class ItemRuntime:
         """Tell what the benchmark's calls took in this run."""
         if self._transport is None:
             return {}
-        found = self._transport.usage.by_label().get(self._item.nodeid)
+        found = self._transport.usage.by_label().get(self._label)
         return {} if found is None else found.as_dict()
 
     def warnings(self) -> list[str]:

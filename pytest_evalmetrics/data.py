@@ -44,11 +44,14 @@ class SourceFile:
         Rollouts in it.
     size
         Bytes on disk.
+    row_is_line
+        Whether each row stands on the line of its number.
     """
 
     path: str
     rows: int
     size: int
+    row_is_line: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,12 +267,19 @@ class RowScores:
         Row of the files, from 0 -> why it lacks scores, one per scorer.
     requests
         Gives what was asked for a row of the files, and answered, as a JSON array.
+    reasons
+        Gives why scores of a row of the files are what they are, as a JSON array.
+    answers
+        Gives what was generated for a row, as a JSON array of one object; None where nothing
+        was generated.
     """
 
     table: RolloutTable
     names: tuple[str, ...]
     failed: Mapping[int, Sequence[FailedRow]]
     requests: Callable[[int], bytes] = lambda _row: b"[]"
+    reasons: Callable[[int], bytes] = lambda _row: b"[]"
+    answers: Callable[[int], bytes] | None = None
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,8 @@
     ├── MetricError      a metric raised, or returned no finite number
     ├── BaselineError    a baseline is missing, unreadable, or must not be written
     ├── ArtifactError    a report can't be written
+    ├── EngineError      the place where work is done can't be reached, or is gone
+    ├── CheckError       a test calls the fixture in a way that means nothing
     ├── RowError         a scorer can't score one row; the others go on
     ├── TransportError   a call of an endpoint (`transport.errors` has its branch)
     │   ├── CallError         one call failed; the others go on
@@ -25,7 +27,7 @@ expected, the way out. None of them is shown with a traceback.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -33,8 +35,10 @@ if TYPE_CHECKING:
 __all__ = [
     "ArtifactError",
     "BaselineError",
+    "CheckError",
     "ConfigError",
     "DataError",
+    "EngineError",
     "EvalMetricsError",
     "GateFailed",
     "MetricError",
@@ -59,7 +63,14 @@ class EvalMetricsError(Exception):
         The line in that file, from 1.
     hint
         The way out: what to write or to run.
+
+    Attributes
+    ----------
+    shown
+        How pytest shows it, where that is more than its text: with a test's own line.
     """
+
+    shown: str | None = None
 
     def __init__(
         self,
@@ -86,6 +97,10 @@ class EvalMetricsError(Exception):
         text = f"{self.where}: {self.message}" if self.where else self.message
         return f"{text}\n  {self.hint}" if self.hint else text
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Cross to another process as what it is, whatever its class is made of."""
+        return _revived, (type(self), self.args, self.__dict__)
+
 
 @dataclass(frozen=True, slots=True)
 class Problem:
@@ -108,11 +123,15 @@ class ConfigError(EvalMetricsError):
         The benchmark file.
     problems
         Everything that is wrong with it, in the order of its lines.
+    what
+        What it is a problem of.
     """
 
-    def __init__(self, file: str, problems: tuple[Problem, ...]) -> None:
+    def __init__(
+        self, file: str, problems: tuple[Problem, ...], *, what: str = "benchmark file"
+    ) -> None:
         count = "one problem" if len(problems) == 1 else f"{len(problems)} problems"
-        super().__init__(f"{count} in this benchmark file", file=file)
+        super().__init__(f"{count} in this {what}", file=file)
         self.problems = problems
 
     def __str__(self) -> str:
@@ -143,6 +162,14 @@ class ArtifactError(EvalMetricsError):
     """A report can't be written."""
 
 
+class EngineError(EvalMetricsError):
+    """The place where work is done can't be reached, or is gone."""
+
+
+class CheckError(EvalMetricsError):
+    """A test calls the fixture ``evalmetrics`` in a way that means nothing."""
+
+
 class RowError(EvalMetricsError):
     """A scorer can't score one row; the others go on, and ``expect`` decides.
 
@@ -167,6 +194,15 @@ class GateFailed(EvalMetricsError):  # noqa: N818 - the name that pytest prints:
 
 class RegressionWarning(UserWarning):
     """A metric may have got worse: not sure enough to fail, too likely to be silent."""
+
+
+def _revived(
+    kind: type[EvalMetricsError], args: tuple[Any, ...], found: dict[str, Any]
+) -> EvalMetricsError:
+    error = kind.__new__(kind)
+    error.args = args
+    error.__dict__.update(found)
+    return error
 
 
 def did_you_mean(name: str, known: Iterable[object], *, what: str = "known") -> str:

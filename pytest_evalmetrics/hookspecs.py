@@ -69,7 +69,9 @@ def pytest_evalmetrics_key_metrics(
 
 
 def pytest_evalmetrics_register(registry: Any) -> None:
-    """Register metrics when the first benchmark file is collected.
+    """Register metrics, scorers, loaders and reporters.
+
+    Called once, when the first benchmark file is collected or a test asks for the fixture.
 
     Parameters
     ----------

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_evalmetrics.session import EvaluationSession
+from pytest_evalmetrics.settings import validate
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     import pluggy
 
+    from pytest_evalmetrics.checking import EvalMetrics
     from pytest_evalmetrics.items import BenchmarkFile
 
 __all__: list[str] = []
@@ -47,7 +49,42 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
         help="evaluate nothing: print the smallest drop that each gated metric can see, and "
         "how many rollouts a task would see max_drop",
     )
+    group.addoption(
+        "--evalmetrics-list",
+        action="store_true",
+        help="print what there is: metrics, scorers, loaders and reporters, each with a line "
+        "and who provides it, and exit",
+    )
+    group.addoption(
+        "--evalmetrics-explain",
+        metavar="NAME",
+        help="print what a metric, scorer, loader or reporter does, its keys, and where it is "
+        "written, and exit",
+    )
+    group.addoption(
+        "--evalmetrics-reporters",
+        metavar="NAMES",
+        help="write these files alone, separated by commas, such as report.json,summary.md; "
+        "default all (see --evalmetrics-list)",
+    )
+    group.addoption(
+        "--evalmetrics-history",
+        metavar="FILE",
+        help="append one line per benchmark to this file (.jsonl): its key metrics, verdict, "
+        "commit and branch; reports show the trend",
+    )
     _add_journal_options(group)
+    group.addoption(
+        "--evalmetrics-engine",
+        choices=["local", "ray"],
+        help="where rollouts are read and rows are scored: local (default), or on a Ray cluster",
+    )
+    group.addoption(
+        "--evalmetrics-ray-address",
+        metavar="ADDRESS",
+        help="the Ray cluster; default what Ray finds: RAY_ADDRESS, one that runs on this "
+        "machine, else one that is started for this run",
+    )
     group.addoption(
         "--evalmetrics-inspect",
         metavar="PATH",
@@ -78,6 +115,33 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
         "evalmetrics_output",
         default="evalmetrics/",
         help="default of --evalmetrics-output, relative to the root folder",
+    )
+    parser.addini(
+        "evalmetrics_reporters",
+        type="args",
+        default=[],
+        help="default of --evalmetrics-reporters, separated by spaces",
+    )
+    parser.addini(
+        "evalmetrics_history",
+        default="",
+        help="default of --evalmetrics-history, relative to the root folder",
+    )
+    parser.addini(
+        "evalmetrics_engine",
+        default="local",
+        help="default of --evalmetrics-engine",
+    )
+    parser.addini(
+        "evalmetrics_journal",
+        default="normal",
+        help="how scorers' calls use the journal: normal, or replay, refresh or off as the "
+        "options --evalmetrics-replay, -refresh and -no-journal do, which win",
+    )
+    parser.addini(
+        "evalmetrics_journal_path",
+        default="",
+        help="the journal's file, relative to the root folder; default in pytest's cache",
     )
 
 
@@ -165,10 +229,13 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
     """Answer an option that only prints."""
     if config.getoption("evalmetrics_plan") and getattr(config.option, "numprocesses", None):
         raise pytest.UsageError("--evalmetrics-plan works in one process: leave -n out")
-    modes = [m for m in ("replay", "refresh", "no_journal") if config.getoption(f"evalmetrics_{m}")]
-    if len(modes) > 1:
-        named = " and ".join(f"--evalmetrics-{m.replace('_', '-')}" for m in modes)
-        raise pytest.UsageError(f"{named} contradict each other: give one of them")
+    validate(config)
+    asked = config.getoption("evalmetrics_explain")
+    if config.getoption("evalmetrics_list") or asked is not None:
+        from pytest_evalmetrics.telling import explained, listed  # noqa: PLC0415 - asked for
+
+        print(listed(config) if asked is None else explained(config, asked))  # noqa: T201 - the same
+        return 0
     inspected = config.getoption("evalmetrics_inspect")
     if inspected is not None:
         _print_survey(inspected, config)
@@ -211,6 +278,14 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> BenchmarkF
     from pytest_evalmetrics.items import BenchmarkFile  # noqa: PLC0415 - loads the machinery
 
     return BenchmarkFile.from_parent(parent, path=file_path)
+
+
+@pytest.fixture
+def evalmetrics(request: pytest.FixtureRequest) -> EvalMetrics:
+    """Gate numbers: evalmetrics.check(rewards, thresholds=..., baseline=...), or .run(file)."""
+    from pytest_evalmetrics.checking import EvalMetrics  # noqa: PLC0415 - loads the machinery
+
+    return EvalMetrics(request.node)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -28,9 +28,12 @@ __all__ = [
     "origin",
     "register_loader",
     "register_metric",
+    "register_reporter",
     "register_scorer",
+    "reporters",
     "same",
     "scorers",
+    "targets",
 ]
 
 T = TypeVar("T")
@@ -119,6 +122,25 @@ class Registry:
         """Every name that can be written, families as patterns."""
         self._load_builtins()
         return sorted({*self._targets, *self._entry_points})
+
+    def offers(self, name: str) -> bool:
+        """Whether an entry point, or a reference, is meant by a name: loading it may still fail."""
+        return name in self._entry_points or bool(_REFERENCE.fullmatch(name))
+
+    def is_builtin(self, name: str) -> bool:
+        """Whether a name is one of ours, and nobody's else."""
+        self._load_builtins()
+        target = self._targets.get(name)
+        return name not in self._entry_points and _module(target).startswith("pytest_evalmetrics.")
+
+    def source(self, name: str) -> str:
+        """Say who provides a name: built in, the distribution of an entry point, or a module."""
+        if self.is_builtin(name):
+            return "built-in"
+        if name in self._entry_points:
+            packages = dict.fromkeys(map(_package, self._entry_points[name]))
+            return f"entry point of {' and '.join(packages)}"
+        return _module(self._targets.get(name))
 
     def find(self, name: str) -> Found:
         """Look a name up.
@@ -267,6 +289,11 @@ def _identity(target: Any) -> tuple[Any, ...]:
     return (getattr(target, "__qualname__", None), file, *lines)
 
 
+def _module(target: Any) -> str:
+    thing = target if inspect.isclass(target) or inspect.isroutine(target) else type(target)
+    return str(thing.__module__)
+
+
 def _package(point: EntryPoint) -> str:
     return point.dist.name if point.dist is not None else "an installed package"
 
@@ -290,3 +317,10 @@ register_loader = loaders.register
 
 scorers = Registry("scorer", "pytest_evalmetrics.scorers", "pytest_evalmetrics.scorers.builtin")
 register_scorer = scorers.register
+
+reporters = Registry(
+    "reporter", "pytest_evalmetrics.reporters", "pytest_evalmetrics.reports.builtin"
+)
+register_reporter = reporters.register
+
+targets = Registry("target", "pytest_evalmetrics.targets", "pytest_evalmetrics.generation")

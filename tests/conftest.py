@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from judge_process import JudgeProcess
 
 ACCEPTANCE = Path(__file__).parents[2] / "shared" / "acceptance"
 
@@ -89,10 +91,27 @@ def _on_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the runs in a test be no workers of this one, nor tell its CI system anything."""
     for name in ("PYTEST_XDIST_WORKER", "PYTEST_XDIST_WORKER_COUNT", "PYTEST_XDIST_TESTRUNUID"):
         monkeypatch.delenv(name, raising=False)
-    for name in ("CI", "BUILD_NUMBER", "GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY"):
+    ci = ("CI", "BUILD_NUMBER", "CI_COMMIT_SHA", "CI_PROJECT_DIR", "GIT_COMMIT", "GITLAB_CI")
+    for name in (*ci, "GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY"):
         monkeypatch.delenv(name, raising=False)
 
 
 @pytest.fixture
 def project(pytester: pytest.Pytester) -> Project:
     return Project(pytester)
+
+
+@pytest.fixture(scope="session")
+def _judge_process() -> Iterator[JudgeProcess]:
+    from judge_process import JudgeProcess  # noqa: PLC0415 - only for those who ask judges
+
+    found = JudgeProcess()
+    yield found
+    found.kill()
+
+
+@pytest.fixture
+def judge_server(_judge_process: JudgeProcess) -> JudgeProcess:
+    """One judge for all tests, that has seen nothing yet."""
+    _judge_process.forget()
+    return _judge_process

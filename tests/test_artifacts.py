@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 
 from pytest_evalmetrics.errors import ArtifactError
-from pytest_evalmetrics.reports import artifacts
+from pytest_evalmetrics.reports import writing
 from pytest_evalmetrics.schemas import text
 
 MANY = (
@@ -32,8 +32,8 @@ def many(project):
 
 def _bytes(project, prefix="evalmetrics/"):
     return [
-        (project.path / f"{prefix}{name}.json").read_bytes()
-        for name in ("aggregate_metrics", "report")
+        (project.path / f"{prefix}{name}").read_bytes()
+        for name in ("aggregate_metrics.json", "report.json", "report.html")
     ]
 
 
@@ -57,7 +57,7 @@ def test_the_same_bytes_with_xdist_and_in_any_order(many):
 def test_output(many, value, prefix):
     (many.path / "there").mkdir()
     many.run("--evalmetrics-output", value)
-    assert len(_bytes(many, prefix)) == 2
+    assert len(_bytes(many, prefix)) == 3
     assert not (many.path / "evalmetrics").exists()
 
 
@@ -91,7 +91,7 @@ def test_nothing_half_written_is_left_behind(many):
     target = many.path / "x.json"
     target.write_text("old")
     with pytest.raises(ArtifactError, match="No space left"):
-        artifacts._atomically(Path(target), full)
+        writing.atomically(Path(target), full)
     assert target.read_text() == "old"
     assert [p.name for p in many.path.glob(".x.json*")] == []
 

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
+from http.server import ThreadingHTTPServer
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from threading import Thread
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
@@ -35,4 +40,76 @@ def test_the_committed_baseline_of_digits_is_what_an_update_writes(project):
     (baseline,) = target.glob("__baselines__/*/*.json")
     before = baseline.read_bytes()
     project.run("examples/digits", "--snapshot-update")
+    assert baseline.read_bytes() == before
+
+
+def test_agent_tools(project):
+    shutil.copytree(EXAMPLES / "agent_tools", project.path / "examples" / "agent_tools")
+    result = project.run("examples/agent_tools")
+    result.assert_outcomes(passed=2)
+    result.stdout.fnmatch_lines(
+        [
+            "PASS * examples/agent_tools/*.bench.yaml::conversations  mean_reward 0.9302*",
+            "PASS * examples/agent_tools/*.bench.yaml::parallel  mean_reward 0.9125*",
+        ]
+    )
+
+
+def test_what_is_committed_of_agent_tools_is_what_its_commands_write(project):
+    target = project.path / "examples" / "agent_tools"
+    shutil.copytree(EXAMPLES / "agent_tools", target)
+    files = [*target.glob("__baselines__/*/*.json"), *target.glob("runs/*.jsonl")]
+    before = {file: file.read_bytes() for file in files}
+    assert len(before) == 4
+    for file in target.glob("runs/*.jsonl"):
+        file.unlink()
+    subprocess.run([sys.executable, str(target / "make.py")], check=True)
+    project.run("examples/agent_tools", "--snapshot-update")
+    assert {file: file.read_bytes() for file in files} == before
+
+
+_JUDGED = [
+    "PASS * examples/judge/judge.bench.yaml::accuracy  mean_reward 0.7917*",
+    "PASS * examples/judge/judge.bench.yaml::tone  mean_reward 0.6458*",
+]
+
+
+def test_judge_is_replayed_from_the_committed_journal(project):
+    shutil.copytree(EXAMPLES / "judge", project.path / "examples" / "judge")
+    result = project.run("examples/judge")
+    result.assert_outcomes(passed=2)
+    result.stdout.fnmatch_lines([*_JUDGED, "calls: 64 answered (64 by the journal), 0 requests*"])
+
+
+def test_judge_asks_whom_the_environment_names(project, monkeypatch):
+    shutil.copytree(EXAMPLES / "judge", project.path / "examples" / "judge")
+    spec = spec_from_file_location("record", EXAMPLES / "judge" / "record.py")
+    record = module_from_spec(spec)
+    spec.loader.exec_module(record)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), record.Judge)
+    Thread(target=server.serve_forever, daemon=True).start()
+    monkeypatch.setenv("JUDGE_URL", f"http://127.0.0.1:{server.server_address[1]}/v1")
+    try:
+        result = project.run("examples/judge")
+    finally:
+        server.shutdown()
+        server.server_close()
+    result.assert_outcomes(passed=2)
+    result.stdout.fnmatch_lines([*_JUDGED, "calls: 64 answered (16 by the journal), 48 requests*"])
+
+
+def test_online(project):
+    shutil.copytree(EXAMPLES / "online", project.path / "examples" / "online")
+    result = project.run("examples/online")
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["PASS * examples/online/units.bench.yaml::units  pass@1 0.7917*"])
+    assert (project.path / "evalmetrics" / "rollouts.jsonl").read_text().count("\n") == 48
+
+
+def test_what_is_committed_of_online_is_what_its_commands_write(project):
+    target = project.path / "examples" / "online"
+    shutil.copytree(EXAMPLES / "online", target)
+    (baseline,) = target.glob("__baselines__/*/*.json")
+    before = baseline.read_bytes()
+    project.run("examples/online", "--snapshot-update")
     assert baseline.read_bytes() == before

@@ -17,7 +17,8 @@ from pathlib import Path
 
 import pytest
 
-GUIDES = sorted((Path(__file__).parents[1] / "docs" / "guides").glob("*.md"))
+DOCS = Path(__file__).parents[1] / "docs"
+GUIDES = [*sorted((DOCS / "guides").glob("*.md")), DOCS / "python.md", DOCS / "history.md"]
 _BLOCK = re.compile(
     r"(?:^<!-- (?P<mark>[^\n]*?) -->\n+)?^```(?P<language>\w+)\n(?P<text>.*?)^```",
     re.MULTILINE | re.DOTALL,

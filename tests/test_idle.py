@@ -48,6 +48,7 @@ def test_no_heavy_module_is_loaded_and_nothing_is_written(tmp_path):
         "pytest_evalmetrics.hookspecs",
         "pytest_evalmetrics.plugin",
         "pytest_evalmetrics.session",
+        "pytest_evalmetrics.settings",
     ]
     assert not HEAVY & set(loaded)
     assert [p.name for p in tmp_path.iterdir()] == ["test_x.py"]

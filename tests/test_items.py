@@ -139,7 +139,7 @@ def test_verbosity(two):
             "*= benchmarks =*",
             "PASS * sub/two.bench.yml::easy * mean_reward 0.5*2 tasks, 2 rollouts",
             "FAIL * sub/two.bench.yml::hard *",
-            "artifacts: evalmetrics/aggregate_metrics.json, evalmetrics/report.json, *summary.md",
+            "artifacts: evalmetrics/aggregate_metrics.json, evalmetrics/report.json, *summary.md*",
         ]
     )
     two.run("-v").stdout.fnmatch_lines(["*PASS * mean_reward * (expected >= 0.1)"])

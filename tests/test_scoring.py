@@ -180,14 +180,22 @@ def test_failed_rows_are_told_in_groups_and_the_rest_goes_on(scored: Scored) -> 
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(
         [
-            "*FAIL*6 rollouts have no finite accuracy*",
-            "*2 of 8 rows have no accuracy (html), such as data.jsonl:1: POST http*HTML page*",
-            "*1 of 8 row has no accuracy (closed), at data.jsonl:4: *closed the connection*",
-            "*(http-500), at data.jsonl:3: *out of memory*",
-            "*(not-finite), at data.jsonl:2:*NaN*",
-            "*(template), at data.jsonl:8: *no attribute 'score'; *columns: other*",
+            "scored failed",
+            "",
+            "6 of 8 rows have no accuracy:",
+            "  2 (html), such as data.jsonl:1: POST http*HTML page*",
+            "  1 (closed), at data.jsonl:4: *closed the connection*",
+            "  1 (http-500), at data.jsonl:3: *out of memory*",
+            "  1 (not-finite), at data.jsonl:2:*NaN*",
+            "  1 (template), at data.jsonl:8: *no attribute 'score'; *columns: other*",
+            "",
+            "verdict *",
+            "FAIL*6 of 8 rows have no accuracy (html: 2, *; 6 rollouts have no finite accuracy*",
+            "FAILED a.bench.yaml::scored - 6 of 8 rows have no accuracy (html: 2, *",
         ]
     )
+    summary = (scored.path / "evalmetrics/summary.md").read_text()
+    assert "<summary>❌ scored: 6 of 8 rows have no accuracy (html: 2, closed: 1" in summary
     rows = scored.row_scores()
     assert [row["scores"]["accuracy"] for row in rows] == [None] * 4 + [1, None, 1, None]
     (error,) = rows[2]["errors"]
@@ -199,7 +207,7 @@ def test_expect_decides_over_failed_rows(scored: Scored) -> None:
     scored.bench("params: {max_retries: 0}\nexpect: {max_missing: 50%}\nmetrics: mean_reward")
     result = scored.run()
     result.assert_outcomes(passed=1)
-    result.stdout.fnmatch_lines(["note: *1 of 2 row has no accuracy (html), at data.jsonl:2*"])
+    result.stdout.fnmatch_lines(["note: *1 of 2 rows has no accuracy (html), at data.jsonl:2*"])
 
 
 @pytest.mark.parametrize(
@@ -784,6 +792,76 @@ def test_the_report_names_the_first_rows_that_failed(scored: Scored) -> None:
     scored.rows({"score": 1})
     scored.run().assert_outcomes(passed=1)
     assert scored.project.report()["benchmarks"][0]["failed_rows"] == []
+
+
+def test_why_a_scorer_scored_as_it_did_is_written_with_the_row(
+    scored: Scored, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_KEY", "sesame-opens")
+    scored.project.write(
+        "conftest.py",
+        """
+from pytest_evalmetrics import register_scorer
+from pytest_evalmetrics.scorers import Explained
+
+@register_scorer("explains")
+class Explains:
+    scores = ("length",)
+    def __init__(self, terms, *, url=None):
+        self.endpoint = terms.endpoint(url or "http://127.0.0.1:1/", secret="my-key")
+    def score(self, row):
+        text = row.item["text"]
+        return Explained(len(text), f"it says {text}") if text else 0
+
+@register_scorer("asks")
+class Asks(Explains):
+    scores = ("asked",)
+    async def score(self, row, calls):
+        answer = await calls.post(self.endpoint, {"score": 1}, kind="asks/1")
+        return Explained(answer["result"]["score"], "it said so: \\ud800" + "x" * 9000)
+""",
+    )
+    scored.rows({"text": "für"}, {"text": ""}, {"text": "sesame-opens"})
+    url = scored.endpoint.url("/score")
+    for scorers in ("", f"    - {{type: asks, url: '{url}'}}\n"):
+        scored.bench(
+            "reward: length\nmetrics: mean_reward",
+            scorer="    - {type: explains}\n" + scorers,
+        )
+        scored.run().assert_outcomes(passed=1)
+        first, second, third = (row.get("reasons") for row in scored.row_scores())
+        assert first[0] == {"scores": ["length"], "reason": "it says für"}
+        assert third[0]["reason"] == "it says ***"
+        assert (second is None) == (not scorers)
+    assert second[0]["scores"] == ["asked"]
+    assert second[0]["reason"].endswith("x… (of 9018 characters)")
+    assert second[0]["reason"].startswith("it said so: \\ud800x")
+    found = (scored.path / "evalmetrics/row_scores.jsonl").read_bytes()
+    scored.run("-n1")
+    assert (scored.path / "evalmetrics/row_scores.jsonl").read_bytes() == found
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a limit of the size of files")
+def test_a_full_disk_is_told_and_leaves_nothing_half_written(scored: Scored) -> None:
+    scored.project.write(
+        "conftest.py",
+        "import resource\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, resource.RLIM_INFINITY))\n",
+    )
+    scored.rows(*({"score": 1, "mode": "x" * 3000} for _ in range(30)))
+    scored.bench("metrics: mean_reward")
+    result = scored.run()  # looks for tracebacks
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(
+        [
+            "INCONCLUSIVE*the requests of the rows can't be kept for row_scores.jsonl in *",
+            "*-> free some room, or name another folder in the environment as TMPDIR*",
+        ]
+    )
+    left = {path.name for path in (scored.path / "evalmetrics").iterdir()}
+    assert "row_scores.jsonl" not in left
+    assert not any(name.startswith(".") for name in left)
+    json.loads(scored.report_bytes())
 
 
 # -- progress ---------------------------------------------------------------------------------

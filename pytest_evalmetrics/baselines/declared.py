@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pytest_evalmetrics.baselines.in_tests import InTests
 from pytest_evalmetrics.baselines.naming import file_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
+    from pytest_evalmetrics.baselines.in_tests import Tests
     from pytest_evalmetrics.spec import BenchmarkSpec
 
 __all__ = ["FOLDER", "Declared", "folder_of"]
@@ -61,6 +63,7 @@ class Declared:
     def __init__(self, patterns: Sequence[str]) -> None:
         self._patterns = patterns
         self._files: dict[Path, _File] = {}  # by the folder of its baselines
+        self.tests = InTests()
         self._beside: dict[Path, dict[str, list[str]]] = {}  # folder -> stem -> files
 
     @classmethod
@@ -83,7 +86,8 @@ class Declared:
 
     def trouble(self, file: Path, benchmark: str) -> str:
         """Say why a benchmark can't have a baseline of its own; empty where it can."""
-        twins = [name for name in self._of_stem(file) if self._is_benchmark_file(name)]
+        beside = self._of_stem(file)
+        twins = [name for name in beside if self._is_benchmark_file(name) or name == file.name]
         if len(twins) > 1:
             return (
                 f"{' and '.join(twins)} would keep their baselines in one folder, "
@@ -99,24 +103,32 @@ class Declared:
             )
         return ""
 
-    def orphans(self, folder: Path) -> list[Path]:
-        """List the baselines that no benchmark file on disk declares.
+    def orphans(self, folder: Path, collected: Tests | None = None) -> list[Path]:
+        """List the baselines that no benchmark file, and no test, on disk declares.
 
         Parameters
         ----------
         folder
-            A ``__baselines__``: the benchmark files lie beside it.
+            A ``__baselines__``: the benchmark files and the tests lie beside it.
+        collected
+            The tests of this run, see `in_tests.collected_tests`.
 
         Returns
         -------
         list of Path
-            Never one whose benchmark file was not collected or can't be read.
+            Never one whose file was not collected or can't be read, nor one of a test that
+            may still check it.
         """
         found: list[Path] = []
         for place in _entries(folder):
             declared = self._files.get(place)
             known = set() if declared is None else {declared.path.name}
-            if set(self._of_stem(folder.parent / f"{place.name}.yaml")) - known:
+            beside = self._of_stem(folder.parent / f"{place.name}.yaml")
+            if beside == [f"{place.name}.py"]:
+                kept = [p for p in _entries(place) if p.suffix == ".json" and p.is_file()]
+                found += self.tests.orphans(folder.parent / beside[0], kept, collected or {})
+                continue
+            if set(beside) - known:
                 continue
             names = frozenset[str]() if declared is None else declared.names
             found += [
@@ -132,7 +144,7 @@ class Declared:
         if folder not in self._beside:
             stems: dict[str, list[str]] = {}
             for path in _entries(folder):
-                if path.suffix in (".yaml", ".yml") or self._is_benchmark_file(path.name):
+                if path.suffix in (".yaml", ".yml", ".py") or self._is_benchmark_file(path.name):
                     stems.setdefault(path.stem, []).append(path.name)
             self._beside[folder] = stems
         return self._beside[folder].get(file.stem, [])

@@ -11,24 +11,42 @@ import os
 import tempfile
 import warnings
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from syrupy.data import Snapshot, SnapshotCollection, SnapshotCollections
 from syrupy.extensions.json import JSONSnapshotExtension
+from syrupy.location import PyTestLocation
 
 from pytest_evalmetrics.baselines.declared import FOLDER, Declared, folder_of
+from pytest_evalmetrics.baselines.in_tests import collected_tests
 from pytest_evalmetrics.baselines.naming import file_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from syrupy.location import PyTestLocation
-
-__all__ = ["BaselineExtension", "admit"]
+__all__ = ["BaselineExtension", "BaselineLocation", "admit"]
 
 _SELECTIONS = ("keyword", "markexpr", "deselect", "lf", "stepwise")
+
+
+@dataclass(frozen=True)
+class BaselineLocation(PyTestLocation):
+    """A test, and which of its benchmarks is meant.
+
+    Attributes
+    ----------
+    benchmark
+        Its name; an item that is a benchmark itself has its own.
+    """
+
+    benchmark: str = ""
+
+
+def _name_of(location: PyTestLocation) -> str:
+    return getattr(location, "benchmark", "") or str(location.item.name)
 
 
 class BaselineExtension(JSONSnapshotExtension):
@@ -60,13 +78,13 @@ class BaselineExtension(JSONSnapshotExtension):
     def get_snapshot_name(cls, *, test_location: PyTestLocation, index: Any = 0) -> str:
         """Name the snapshot as the benchmark."""
         del index
-        return str(test_location.snapshot_name)
+        return getattr(test_location, "benchmark", "") or str(test_location.snapshot_name)
 
     @classmethod
     def get_file_basename(cls, *, test_location: PyTestLocation, index: Any) -> str:
         """Name the file, so that no two benchmarks share one."""
         del index
-        return file_name(test_location.item.name)
+        return file_name(_name_of(test_location))
 
     @classmethod
     def dirname(cls, *, test_location: PyTestLocation) -> str:
@@ -95,7 +113,8 @@ class BaselineExtension(JSONSnapshotExtension):
         if not hasattr(item, "config") or not _is_whole(item.session):
             return found
         folder = Path(self.discovery_dirname(test_location=test_location))
-        for orphan in Declared.of(item.config).orphans(folder):
+        declared = Declared.of(item.config)
+        for orphan in declared.orphans(folder, collected_tests(item.session.items)):
             collection = SnapshotCollection(location=str(orphan))
             collection.add(Snapshot(name=orphan.stem))
             found.add(collection)

@@ -14,11 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from syrupy.assertion import SnapshotAssertion
-from syrupy.location import PyTestLocation
 
 from pytest_evalmetrics.baselines.declared import Declared
 from pytest_evalmetrics.baselines.document import render
-from pytest_evalmetrics.baselines.extension import BaselineExtension
+from pytest_evalmetrics.baselines.extension import BaselineExtension, BaselineLocation
 from pytest_evalmetrics.baselines.reading import parse, stamped, values
 from pytest_evalmetrics.errors import BaselineError
 from pytest_evalmetrics.results import Check, Verdict
@@ -38,20 +37,22 @@ class Store:
     Parameters
     ----------
     item
-        The benchmark's item; has an ``obj``, as syrupy expects.
+        The benchmark's item, or the test that checks it; has an ``obj``, as syrupy expects.
+    name
+        The benchmark's name, where the item is a test.
     """
 
-    def __init__(self, item: pytest.Item) -> None:
+    def __init__(self, item: pytest.Item, name: str = "") -> None:
         self._session = getattr(item.config, "_syrupy", None)
         self._option = item.config.option
-        self._location = PyTestLocation(item)
+        self._location = BaselineLocation(item, name)
         self._assertion: SnapshotAssertion | None = None
         self._unusable = (
             _no_syrupy(item.config)
             if self._session is None
-            else (Declared.of(item.config).trouble(item.path, item.name), None)
+            else (Declared.of(item.config).trouble(item.path, name or item.name), None)
         )
-        marked = item.get_closest_marker("xfail") is not None
+        marked = any(map(_may_hold, item.iter_markers("xfail")))
         self._is_known_to_fail = marked and not item.config.getoption("runxfail", default=False)
         self.path = Path(BaselineExtension.get_location(test_location=self._location, index=0))
         self.shown = _shown(self.path, item.config.rootpath)
@@ -181,6 +182,12 @@ class Store:
         told = assertion.executions[assertion.num_executions - 1]
         told.asserted_data = None  # which syrupy would keep until the end of the run
         return told.exception
+
+
+def _may_hold(mark: pytest.Mark) -> bool:
+    """Whether a mark may apply: only where each of its conditions is plainly false it does not."""
+    conditions = [*mark.args, *([mark.kwargs["condition"]] if "condition" in mark.kwargs else [])]
+    return not conditions or any(c is not False for c in conditions)
 
 
 def _no_syrupy(config: pytest.Config) -> tuple[str, str]:

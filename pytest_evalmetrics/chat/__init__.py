@@ -8,19 +8,24 @@
 
 from __future__ import annotations
 
-from pytest_evalmetrics.chat.asking import ask
+from pytest_evalmetrics.chat.asking import ask, side_by_side
 from pytest_evalmetrics.chat.calls import Calls, Ticket
 from pytest_evalmetrics.chat.models import ChatModel, Message, chat_model
+from pytest_evalmetrics.chat.prompts import compile_prompt
 from pytest_evalmetrics.chat.replies import Reply, json_in, read_reply
+from pytest_evalmetrics.chat.spending import Spending
 
 __all__ = [
     "Calls",
     "ChatModel",
     "Message",
     "Reply",
+    "Spending",
     "Ticket",
     "ask",
     "chat_model",
+    "compile_prompt",
     "json_in",
     "read_reply",
+    "side_by_side",
 ]

@@ -20,22 +20,25 @@ class Ticket:
     Attributes
     ----------
     place
-        Position among the row's calls, from 0.
+        Position among the row's calls, from 0; halves are second tries.
     identity
         What the journal knows it by: the body it was taken for, as it is sent.
     occurrence
         How many calls with the same content came before it.
     versions
         What else the answer depends on.
+    told
+        What is shown as asked, where it is sent in several forms; None for what is sent.
     attempts, latency_s, from_journal
         Requests it took when it was paid for, seconds of the one that succeeded, and whether
         the journal answered; set by `Calls.post`.
     """
 
-    place: int
+    place: float
     identity: bytes
     occurrence: int
     versions: Mapping[str, str]
+    told: Any = None
     attempts: int = 0
     latency_s: float = 0.0
     from_journal: bool = False

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import urlsplit, urlunsplit
 
+from pytest_evalmetrics.chat.spending import Spending
 from pytest_evalmetrics.transport import Price
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ class ChatModel:
         What ends its reasoning.
     price
         Of its tokens.
+    spending
+        What its answers took.
     """
 
     endpoint: Endpoint
@@ -49,6 +52,7 @@ class ChatModel:
     system_prompt: str | None = None
     end_token: str | None = None
     price: Price | None = None
+    spending: Spending = field(default_factory=Spending, compare=False, repr=False)
 
     def request(self, messages: Sequence[Message], **more: Any) -> dict[str, Any]:
         """Make the body of a request.
@@ -98,13 +102,15 @@ def chat_model(spec: ModelSpec, terms: Terms, params: ParamsSpec | None = None) 
     prompt = spec.system_prompt
     if prompt is None and params is not None:
         prompt = params.system_prompt
+    price = Price(spec.price.input, spec.price.output) if spec.price else None
+    endpoint = terms.endpoint(
+        url,
+        secret=spec.api_key_secret,
+        timeout_s=spec.timeout_seconds,
+        max_retries=spec.max_retries,
+    )
     return ChatModel(
-        terms.endpoint(
-            url,
-            secret=spec.api_key_secret,
-            timeout_s=spec.timeout_seconds,
-            max_retries=spec.max_retries,
-        ),
+        replace(endpoint, price=price),
         spec.name,
         plain,
         {
@@ -114,7 +120,7 @@ def chat_model(spec: ModelSpec, terms: Terms, params: ParamsSpec | None = None) 
         },
         prompt,
         reasoning.end_token if reasoning else None,
-        Price(spec.price.input, spec.price.output) if spec.price else None,
+        price,
     )
 
 

@@ -125,7 +125,7 @@ def json_in(reply: Reply) -> Any:
     for candidate in (text, *reversed(_FENCED.findall(text))):
         try:
             return _finite(json.loads(candidate))
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
     for value in _objects(text):
         return _finite(value)
@@ -140,7 +140,7 @@ def _objects(text: str) -> Iterator[Any]:
     while at >= 0:
         try:
             value, end = _DECODER.raw_decode(text, at)
-        except ValueError:
+        except (ValueError, RecursionError):
             end = at + 1
         else:
             found.append(value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
+from pytest_evalmetrics.config.generation import contradictions_of_generation
 from pytest_evalmetrics.spec import Count, ParamsSpec
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ Contradiction: TypeAlias = tuple[tuple[str | int, ...], str]
 def contradictions(spec: BenchmarkSpec) -> Iterator[Contradiction]:
     """Yield the path within the benchmark, and what is wrong there."""
     yield from _one_source(spec)
+    yield from contradictions_of_generation(spec)
     yield from _scores(spec)
     yield from _rollouts_of_a_task(spec)
     yield from _blank_thresholds(spec)
@@ -26,16 +28,22 @@ def contradictions(spec: BenchmarkSpec) -> Iterator[Contradiction]:
 
 def _one_source(spec: BenchmarkSpec) -> Iterator[Contradiction]:
     if spec.rollouts is None and spec.dataset is None:
-        yield (), "'dataset' is missing: rows to score" if spec.scorers else "'rollouts' is missing"
+        yield (), _no_rows(spec)
     elif spec.rollouts is not None and spec.dataset is not None:
         yield ("dataset",), "rows come from rollouts or from a dataset, not from both"
-    elif spec.dataset is not None and not spec.scorers:
+    elif spec.dataset is not None and not spec.runs:
         yield ("dataset",), "a dataset has no rewards yet: say under scorers: what gives them"
+
+
+def _no_rows(spec: BenchmarkSpec) -> str:
+    if spec.answers is not None:
+        return "'dataset' is missing: rows to answer"
+    return "'dataset' is missing: rows to score" if spec.scorers else "'rollouts' is missing"
 
 
 def _scores(spec: BenchmarkSpec) -> Iterator[Contradiction]:
     if not spec.scorers:
-        if spec.params != ParamsSpec():
+        if spec.params != ParamsSpec() and not spec.runs:
             yield ("params",), "params are for scorers, and there are none"
         return
     first: dict[str, int] = {}

@@ -20,7 +20,7 @@ from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["load_benchmarks"]
+__all__ = ["load_benchmarks", "validated"]
 
 
 def load_benchmarks(
@@ -56,7 +56,7 @@ def load_benchmarks(
         if layout.defaults is not None:
             problems += _wrong_defaults(layout.defaults)
         for node in layout.benchmarks:
-            spec = _validate(node, problems)
+            spec = validated(node, problems)
             if scorers_known:
                 problems += unknown_types(node)
             if spec is not None:
@@ -67,12 +67,21 @@ def load_benchmarks(
     return tuple(benchmarks)
 
 
+# for keys that are wrong, so that what rests on them is not called wrong too
+_STAND_INS = {
+    "model": {"url": "http://localhost/v1", "name": "unknown", "price": {"input": 0, "output": 0}},
+    "prompt_template": "unknown",
+    "target": "unknown:unknown",
+}
+
+
 @cache
 def _adapter() -> TypeAdapter[BenchmarkSpec]:
     return TypeAdapter(BenchmarkSpec)
 
 
-def _validate(node: Node, problems: list[Problem]) -> BenchmarkSpec | None:
+def validated(node: Node, problems: list[Problem]) -> BenchmarkSpec | None:
+    """Make one benchmark's spec, and add what is wrong with it to `problems`."""
     values = plain(node)
     spec, errors = _try(values)
     problems += problems_of(errors, node)
@@ -82,7 +91,8 @@ def _validate(node: Node, problems: list[Problem]) -> BenchmarkSpec | None:
         rest = {key: value for key, value in values.items() if key not in wrong}
         source = {} if wrong.isdisjoint({"rollouts", "dataset"}) else {"rollouts": "unknown"}
         scorers = {} if "scorers" not in wrong else {"scorers": [{"type": "unknown"}]}
-        checked, _ = _try({"name": "unnamed", **source, **scorers, **rest})
+        answers = {key: _STAND_INS[key] for key in wrong & _STAND_INS.keys()}
+        checked, _ = _try({"name": "unnamed", **source, **scorers, **answers, **rest})
     else:
         checked = spec
     if checked is not None:

@@ -29,6 +29,9 @@ __all__ = ["Rendered", "compile_value", "faults_of"]
 _VALUE = "_evalmetrics_value"
 _MARKS = ("{{", "{%", "{#")
 _LACKING = re.compile(r"attribute '(?P<attribute>[^']+)'|'(?P<name>[^']+)' is undefined")
+_PATH = re.compile(r"\{\{ *(item(?:\.[A-Za-z][A-Za-z0-9_]*)+) *\}\}")
+_PLAIN = {str, int, float, bool, list, dict}  # what JSON gives; the sandbox need not look at it
+_NOTHING = object()
 _SHOWN = 60
 
 
@@ -130,8 +133,13 @@ def _rendered_list(items: list[Rendered]) -> Rendered:
 class _Text:
     """A text that holds templates."""
 
+    _keys: tuple[str, ...] = ()  # of one that is a lone path: {{ item.answer }}
+
     def __init__(self, source: str) -> None:
         self._source = source
+        path = _PATH.fullmatch(source)
+        if path is not None:
+            self._keys = tuple(path[1].split("."))
         environment = _environment()
         try:
             parsed = environment.parse(source)
@@ -150,6 +158,11 @@ class _Text:
 
     def __call__(self, context: Mapping[str, Any]) -> Any:
         try:
+            found: Any = context if self._keys else _NOTHING
+            for key in self._keys:  # the usual ones, ten times as fast
+                found = found.get(key, _NOTHING) if type(found) is dict else _NOTHING
+            if type(found) in _PLAIN:
+                return found
             return self._render(context)
         except RowError:
             raise

@@ -4,7 +4,7 @@ from pytest_evalmetrics.gates.completeness import Completeness, check_completene
 from pytest_evalmetrics.gates.direction import less_is_better
 from pytest_evalmetrics.gates.regression import Gated, accepted, check_regression
 from pytest_evalmetrics.gates.rules import Rule
-from pytest_evalmetrics.gates.thresholds import check_thresholds
+from pytest_evalmetrics.gates.thresholds import check_threshold, check_thresholds
 from pytest_evalmetrics.gates.values import check_value
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "accepted",
     "check_completeness",
     "check_regression",
+    "check_threshold",
     "check_thresholds",
     "check_value",
     "less_is_better",

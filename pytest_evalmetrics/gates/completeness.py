@@ -131,6 +131,12 @@ class _Inventory:
             return ()
         found = len(self.table.tasks)
         of = f" of {self.agent}" if self.agent else ""
+        if self.benchmark.in_python:
+            told = (
+                f"completeness is unchecked: {found} tasks{of} were found, and nothing says how "
+                f'many there are: give expect={{"tasks": {found}}}'
+            )
+            return (told,)
         also = (
             "" if spec.num_samples or spec.expect.rollouts else f" and `num_samples: {self.most}`"
         )

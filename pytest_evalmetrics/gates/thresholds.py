@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from pytest_evalmetrics.results import Check, Verdict
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.results import AgentResult, Estimate
     from pytest_evalmetrics.spec import Benchmark, Threshold
 
-__all__ = ["check_thresholds"]
+__all__ = ["check_threshold", "check_thresholds"]
 
 _SLACK = 1e-9  # a mean of seven passes in ten is not always 0.7 to the last bit
 
@@ -30,13 +31,36 @@ def check_thresholds(benchmark: Benchmark, agent: str, result: AgentResult) -> I
         What was computed for it; has an estimate for each name under ``thresholds``.
     """
     for name, threshold in benchmark.spec.thresholds.items():
-        yield _check(
+        yield check_threshold(
             result.estimates[name], threshold, agent, benchmark.line_of("thresholds", name)
         )
 
 
-def _check(estimate: Estimate, threshold: Threshold, agent: str, line: int) -> Check:
+def check_threshold(estimate: Estimate, threshold: Threshold, agent: str, line: int) -> Check:
+    """Hold one estimate against a threshold; what is undefined can't be judged.
+
+    Parameters
+    ----------
+    estimate
+        The estimate.
+    threshold
+        What was asked for.
+    agent
+        The agent's name where a benchmark has several, else empty.
+    line
+        The line that asks for it.
+    """
     bound = str(threshold)
+    if math.isnan(estimate.value):
+        return Check(
+            "threshold",
+            estimate.name,
+            Verdict.INCONCLUSIVE,
+            agent=agent,
+            bound=bound,
+            reason=f"{estimate.name} is undefined: {estimate.reason}",
+            line=line,
+        )
     if threshold.bound == "point":
         value, subject = estimate.value, estimate.name
     elif estimate.interval is None:

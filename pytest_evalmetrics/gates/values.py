@@ -10,9 +10,11 @@ from pytest_evalmetrics.gates.wording import hint_for
 from pytest_evalmetrics.results import Check, Verdict
 
 if TYPE_CHECKING:
-    from pytest_evalmetrics.results import Estimate
+    from pytest_evalmetrics.results import Estimate, Interval
 
 __all__ = ["check_value"]
+
+_SLACK = 1e-9
 
 
 def check_value(
@@ -23,29 +25,55 @@ def check_value(
     agent: str,
     line: int | None,
     accept: str = "",
+    against: str = "",
 ) -> Check:
     """Judge a number of which no tasks are known, such as a hook's.
 
-    Only the rules that need no test can: exact, absolute and relative.
+    Only the rules that need no test can: exact, absolute and relative; and noninferior
+    where the estimate has an interval, the other number taken as certain.
+
+    Parameters
+    ----------
+    estimate
+        The number.
+    known
+        The one that it is held against; None where there is none.
+    rule
+        How.
+    agent, line
+        Of the check.
+    accept
+        How an intended change is accepted, for hints.
+    against
+        What the other number is, where it is no baseline's: ``the best of 7 runs``; or why
+        there is none.
     """
     name, value = estimate.name, estimate.value
     drop: float | None = None
     decision = Decision(Verdict.PASS)
     if known is None:
-        decision = Decision(Verdict.INCONCLUSIVE, "no_value", f"the baseline has no {name}")
+        decision = Decision(
+            Verdict.INCONCLUSIVE, "no_value", against or f"the baseline has no {name}"
+        )
     else:
         drop = known - value if rule.direction == "higher" else value - known
-        if rule.allowed(known) is None:
+        went = "fell" if rule.direction == "higher" else "rose"
+        changed = f"{name} {went} from {known:.6g} to {value:.6g}"
+        changed += f" ({against})" if against else ""
+        if rule.name == "noninferior" and estimate.interval is not None:
+            decision = _noninferior(estimate.interval, known, drop, rule, changed)
+        elif rule.allowed(known) is None:
             decision = Decision(
                 Verdict.INCONCLUSIVE,
                 "untested",
-                f"{name} is computed by a hook, and nothing is known of its tasks: the rule "
+                f"{name} has no interval{f': {estimate.reason}' if estimate.reason else ''}: the "
+                f"rule {rule.name} can't judge it"
+                if against
+                else f"{name} is computed by a hook, and nothing is known of its tasks: the rule "
                 f"{rule.name} can't test it",
             )
         elif rule.exceeds(drop, known, value):
-            went = "fell" if rule.direction == "higher" else "rose"
-            reason = f"{name} {went} from {known:.6g} to {value:.6g}"
-            decision = Decision(Verdict.FAIL, reason=reason)
+            decision = Decision(Verdict.FAIL, reason=changed)
     details = {"baseline": known, "current": value, "drop": drop, **evidence.of_rule(rule)}
     return Check(
         "baseline",
@@ -59,4 +87,21 @@ def check_value(
         estimate=estimate,
         line=line,
         evidence={**details, "why": decision.why, "improved": False},
+    )
+
+
+def _noninferior(
+    interval: Interval, known: float, drop: float, rule: Rule, changed: str
+) -> Decision:
+    """Pass where the interval shows that the drop is at most the largest allowed one."""
+    if drop > rule.max_drop + _SLACK:
+        return Decision(Verdict.FAIL, reason=changed)
+    largest = known - interval.low if rule.direction == "higher" else interval.high - known
+    if largest <= rule.max_drop + _SLACK:
+        return Decision(Verdict.PASS)
+    return Decision(
+        Verdict.INCONCLUSIVE,
+        "not_shown",
+        f"the drop may be as large as {largest:.3g}, which is more than {rule.max_drop:.4g}: "
+        "not shown to be no worse",
     )

@@ -9,7 +9,7 @@ from pytest_evalmetrics.metrics.basestats import pooled_statistics
 from pytest_evalmetrics.metrics.calling import is_number
 from pytest_evalmetrics.metrics.economics import ECONOMICS
 from pytest_evalmetrics.metrics.estimate import estimate
-from pytest_evalmetrics.metrics.groups import Completeness, group_entries
+from pytest_evalmetrics.metrics.groups import Completeness, GroupEntries
 from pytest_evalmetrics.metrics.hooks import additions, chosen
 from pytest_evalmetrics.metrics.source import Source, with_missing_rewards
 from pytest_evalmetrics.results import AgentResult, Estimate
@@ -92,7 +92,7 @@ def reduce_agent(
             "agent_ref": {"name": agent},
             "agent_metrics": reduction.metrics,
             "key_metrics": key_values,
-            "group_level_metrics": group_entries(table, agent, completeness),
+            "group_level_metrics": GroupEntries(table, agent, completeness),
         },
     )
 

@@ -6,7 +6,6 @@ to the last digit: its order of additions is kept, with a missing value as a 0 i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,26 +20,9 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.data import RolloutTable
 
-__all__ = ["TaskStatistics", "pooled_statistics", "statistics_of", "task_statistics"]
+__all__ = ["StatisticsByTask", "pooled_statistics", "statistics_of"]
 
-
-@dataclass(frozen=True)
-class TaskStatistics:
-    """The base statistics of each task.
-
-    Attributes
-    ----------
-    names
-        ``mean/reward`` and so on, in NeMo Gym's order: all means, then max, min, median, std.
-    values
-        One array per name, shape (tasks,), NaN where a task has no such statistic.
-    whole
-        Names whose values are written as whole numbers.
-    """
-
-    names: tuple[str, ...]
-    values: tuple[NDArray[np.float64], ...]
-    whole: frozenset[str]
+_SAFE = 1e140  # no sum of squares of as many numbers as fit into memory overflows below it
 
 
 def pooled_statistics(table: RolloutTable) -> dict[str, float]:
@@ -75,23 +57,61 @@ def pooled_statistics(table: RolloutTable) -> dict[str, float]:
     return pooled
 
 
-def task_statistics(table: RolloutTable) -> TaskStatistics:
-    """Compute the base statistics of each task; see `pooled_statistics`."""
-    columns = _present(table)
-    buckets = list(_buckets(table.offsets))
-    found = {name: _by_task(column, buckets, len(table.tasks)) for name, column in columns.items()}
-    whole = _whole(table, columns)
-    names, values = [], []
-    for at, statistic in enumerate(STATISTICS):
-        for name, per_task in found.items():
-            _no_overflow(f"{statistic}/{name}", per_task[at])
-            names.append(f"{statistic}/{name}")
-            values.append(per_task[at])
-    return TaskStatistics(
-        tuple(names),
-        tuple(values),
-        frozenset(name for name in names if name.partition("/")[0] in whole),
-    )
+class StatisticsByTask:
+    """The base statistics of each task, computed for some tasks at a time.
+
+    Parameters
+    ----------
+    table
+        One agent's rollouts.
+
+    Attributes
+    ----------
+    names
+        ``mean/reward`` and so on, in NeMo Gym's order: all means, then max, min, median, std.
+    whole
+        Names whose values are written as whole numbers.
+    """
+
+    def __init__(self, table: RolloutTable) -> None:
+        self._offsets = table.offsets
+        self._columns = _present(table)
+        whole = _whole(table, self._columns)
+        self.names = tuple(f"{s}/{column}" for s in STATISTICS for column in self._columns)
+        self.whole = frozenset(name for name in self.names if name.partition("/")[0] in whole)
+
+    def of(self, start: int, stop: int) -> list[NDArray[np.float64]]:
+        """Compute those of the tasks from `start` to `stop`.
+
+        Returns
+        -------
+        list of array
+            One per name, shape (stop - start,), NaN where a task has no such statistic.
+
+        Raises
+        ------
+        MetricError
+            If one is too large for a float.
+        """
+        first, last = self._offsets[start], self._offsets[stop]
+        buckets = list(_buckets(self._offsets[start : stop + 1] - first))
+        found = [_by_task(c[first:last], buckets, stop - start) for c in self._columns.values()]
+        ordered = [column[at] for at in range(len(STATISTICS)) for column in found]
+        for name, values in zip(self.names, ordered, strict=True):
+            _no_overflow(name, values)
+        return ordered
+
+    def must_be_finite(self) -> None:
+        """Refuse statistics that are too large before anybody asks for them.
+
+        Raises
+        ------
+        MetricError
+            If one is.
+        """
+        largest = max((np.nanmax(np.abs(c)) for c in self._columns.values()), default=0.0)
+        if largest > _SAFE:
+            self.of(0, len(self._offsets) - 1)
 
 
 def _present(table: RolloutTable) -> dict[str, NDArray[np.float64]]:

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import itertools
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import repeat
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, overload
 
+import msgspec
 import numpy as np
+from msgspec import UNSET
 
-from pytest_evalmetrics.metrics.basestats import task_statistics
+from pytest_evalmetrics.metrics.basestats import StatisticsByTask
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
     from pytest_evalmetrics.data import RolloutTable
 
-__all__ = ["Completeness", "group_entries"]
+__all__ = ["Completeness", "GroupEntries"]
+
+_BLOCK: Final = 4096  # tasks whose entries are made at a time
+_undeclarable = re.compile(r'["\\\x00-\x1f]').search  # msgspec takes no such key
 
 _TAIL = (
     "sample",
@@ -71,10 +80,11 @@ class Completeness:
         return cls(found, wanted, np.maximum(wanted - found, 0) + without)
 
 
-def group_entries(
-    table: RolloutTable, agent: str, completeness: Completeness
-) -> list[dict[str, Any]]:
-    """Build the entry of each task.
+class GroupEntries(Sequence[dict[str, Any]]):
+    """The entry of each task: made when it is looked at, for a run may have a million of them.
+
+    Each is a dict: ``_ng_task_index`` (the task's id, number or text), the base statistics
+    that the task has, ``sample``, and the counts.
 
     Parameters
     ----------
@@ -85,36 +95,93 @@ def group_entries(
     completeness
         The tasks' counts.
 
-    Returns
-    -------
-    list of dict
-        ``_ng_task_index`` (the task's id, number or text), the base statistics that the
-        task has, ``sample``, and the counts.
+    Raises
+    ------
+    MetricError
+        If a statistic is too large for a float.
     """
-    statistics = task_statistics(table)
-    columns = [
-        (values.astype(np.int64) if name in statistics.whole else values).tolist()
-        for name, values in zip(statistics.names, statistics.values, strict=True)
-    ]
-    gaps = np.zeros(len(table.tasks), dtype=bool)
-    for values in statistics.values:
-        gaps |= np.isnan(values)
-    expected = np.maximum(completeness.expected, 1)
-    share = 100.0 * np.maximum(completeness.expected - completeness.missing, 0) / expected
-    names = ("_ng_task_index", *statistics.names, *_TAIL)
-    entries = [
-        dict(zip(names, row, strict=True))
-        for row in zip(
-            table.tasks,
-            *columns,
-            repeat({"agent_ref": {"name": agent}}),
-            completeness.found.tolist(),
-            completeness.expected.tolist(),
-            completeness.missing.tolist(),
-            share.tolist(),
-            strict=False,
+
+    def __init__(self, table: RolloutTable, agent: str, completeness: Completeness) -> None:
+        self._tasks = table.tasks
+        self._sample = {"agent_ref": {"name": agent}}
+        self._completeness = completeness
+        self._statistics = StatisticsByTask(table)
+        self._names = ("_ng_task_index", *self._statistics.names, *_TAIL)
+        self._statistics.must_be_finite()
+
+    def __len__(self) -> int:
+        return len(self._tasks)
+
+    @overload
+    def __getitem__(self, index: int) -> dict[str, Any]: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[dict[str, Any]]: ...
+    def __getitem__(self, index: int | slice) -> dict[str, Any] | list[dict[str, Any]]:
+        """Make one entry, or some."""
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        at = range(len(self))[index]
+        return self._entries(at, at + 1)[0]
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        for start, stop in self._blocks():
+            yield from self._entries(start, stop)
+
+    def pieces(self) -> Iterator[bytes]:
+        """Write the entries as JSON, some at a time.
+
+        Yields
+        ------
+        bytes
+            Entries with commas between them.
+        """
+        fields = [(f"f{i}", Any) for i in range(len(self._names))]
+        names = dict(zip((name for name, _ in fields), self._names, strict=True))
+        if any(map(_undeclarable, self._names)):
+            for start, stop in self._blocks():
+                yield msgspec.json.encode(self._entries(start, stop))[1:-1]
+            return
+        # what holds the names once is several times as fast as a dict for each task
+        entry = msgspec.defstruct("_Entry", fields, rename=names, gc=False)
+        for start, stop in self._blocks():
+            rows = list(itertools.starmap(entry, self._rows(start, stop)))
+            yield msgspec.json.encode(rows)[1:-1]
+
+    def _blocks(self) -> Iterator[tuple[int, int]]:
+        for start in range(0, len(self), _BLOCK):
+            yield start, min(start + _BLOCK, len(self))
+
+    def _entries(self, start: int, stop: int) -> list[dict[str, Any]]:
+        return [
+            {k: v for k, v in zip(self._names, row, strict=True) if v is not UNSET}
+            for row in self._rows(start, stop)
+        ]
+
+    def _rows(self, start: int, stop: int) -> Iterator[tuple[Any, ...]]:
+        counts = self._completeness
+        found, expected, missing = (
+            part[start:stop] for part in (counts.found, counts.expected, counts.missing)
         )
-    ]
-    for task in np.flatnonzero(gaps).tolist():
-        entries[task] = {k: v for k, v in entries[task].items() if v == v}  # noqa: PLR0124 - not NaN
-    return entries
+        share = 100.0 * np.maximum(expected - missing, 0) / np.maximum(expected, 1)
+        return zip(
+            self._tasks[start:stop],
+            *(
+                _values(values, whole=name in self._statistics.whole)
+                for name, values in zip(
+                    self._statistics.names, self._statistics.of(start, stop), strict=True
+                )
+            ),
+            itertools.repeat(self._sample, stop - start),
+            found.tolist(),
+            expected.tolist(),
+            missing.tolist(),
+            share.tolist(),
+            strict=True,
+        )
+
+
+def _values(values: NDArray[np.float64], *, whole: bool) -> list[Any]:
+    listed: list[Any] = (values.astype(np.int64) if whole else values).tolist()
+    for at in np.flatnonzero(np.isnan(values)).tolist():
+        listed[at] = UNSET
+    return listed

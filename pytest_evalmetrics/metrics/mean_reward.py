@@ -30,6 +30,6 @@ class MeanReward(Vectorised):
 
 @register_metric("avg")
 class Avg(MeanReward):
-    """The same under its other name."""
+    """mean_reward under its other name: each task weighs the same."""
 
     name: ClassVar[str] = "avg"

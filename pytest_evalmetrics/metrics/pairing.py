@@ -134,7 +134,7 @@ class Pairing:
         )
 
     @cached_property
-    def _at(self) -> NDArray[np.int64] | None:
+    def at(self) -> NDArray[np.int64] | None:
         """Each task's place in the baseline, -1 for a new one; None where all are alike."""
         return positions(self.current.tasks, self.baseline.tasks)
 
@@ -148,10 +148,10 @@ class Pairing:
         if not self._lacking or not len(self.current):
             return self.baseline
         of = np.arange(len(self.baseline.tasks))
-        if self._at is not None:
-            known = self._at >= 0
+        if self.at is not None:
+            known = self.at >= 0
             of[:] = -1
-            of[self._at[known]] = np.flatnonzero(known)
+            of[self.at[known]] = np.flatnonzero(known)
         categories = dict(self.baseline.categories)
         for name in self._lacking:
             category = self.current.categories[name]
@@ -182,7 +182,7 @@ class Pairing:
 
     def _pair(self, metric: BoundMetric, current: Sample, baseline: Sample) -> Compared:
         whole = metric.name.field is None
-        at = self._at if whole else positions(current.tasks, baseline.tasks)
+        at = self.at if whole else positions(current.tasks, baseline.tasks)
         both = None if at is None or (at >= 0).all() else np.flatnonzero(at >= 0)
         places = at if at is None or both is None else at[both]
         sides = (
@@ -191,7 +191,7 @@ class Pairing:
         )
         added, removed = _unshared(current.tasks, baseline.tasks, at)
         if metric.name.field in self._lacking:  # which of the gone tasks were of it is not known
-            removed += _unshared(self.current.tasks, self.baseline.tasks, self._at)[1]
+            removed += _unshared(self.current.tasks, self.baseline.tasks, self.at)[1]
         usable = sides[0].usable & sides[1].usable
         tasks, clusters = current.tasks, current.clusters
         if both is not None:

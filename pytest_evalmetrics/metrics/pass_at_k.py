@@ -56,7 +56,14 @@ class _PassK(Vectorised):
 
 @register_metric("pass@{k}")
 class PassAtK(_PassK):
-    """The chance that at least one of k rollouts of a task passes, averaged over tasks."""
+    """The chance that at least one of k rollouts of a task passes, averaged over tasks.
+
+    Notes
+    -----
+    1 - C(n - c, k) / C(n, k) of a task with n rollouts, c of which pass: the mean over all
+    sets of k of them (Chen et al. 2021, arXiv 2107.03374). ``pass_estimator: first_k`` looks
+    at the first k alone.
+    """
 
     @property
     def name(self) -> str:
@@ -70,7 +77,14 @@ class PassAtK(_PassK):
 
 @register_metric("pass^{k}")
 class PassHatK(_PassK):
-    """The chance that all of k rollouts of a task pass, averaged over tasks."""
+    """The chance that all of k rollouts of a task pass, averaged over tasks.
+
+    Notes
+    -----
+    C(c, k) / C(n, k) of a task with n rollouts, c of which pass: the mean over all sets of k
+    of them (tau-bench, arXiv 2406.12045). ``pass_estimator: first_k`` looks at the first k
+    alone.
+    """
 
     @property
     def name(self) -> str:

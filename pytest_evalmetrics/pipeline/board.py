@@ -4,27 +4,43 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from pytest_evalmetrics.data import FailedRow
-from pytest_evalmetrics.pipeline.exchanges import Exchanges
+from pytest_evalmetrics.layout import compact
+from pytest_evalmetrics.pipeline.choosing import reading_order
+from pytest_evalmetrics.pipeline.row_texts import RowTexts
 from pytest_evalmetrics.results import RowFailure, ScorerFailures
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from pytest_evalmetrics.data import RolloutTable
     from pytest_evalmetrics.errors import RowError
-    from pytest_evalmetrics.scorers import BoundScorer, Exchange, Row
+    from pytest_evalmetrics.scorers import Exchange, Row
     from pytest_evalmetrics.transport import Progress
 
-__all__ = ["Board", "reading_order"]
+__all__ = ["Board", "Giver"]
 
 _FIRST = 20  # failed rows of a scorer that the report holds; row_scores.jsonl holds all
+
+
+class Giver(Protocol):
+    """What gives scores: a scorer, or what answers rows and is measured."""
+
+    @property
+    def type(self) -> str:
+        """What it is."""
+        ...
+
+    @property
+    def scores(self) -> tuple[str, ...]:
+        """What it gives."""
+        ...
 
 
 @dataclass
@@ -42,14 +58,12 @@ class Board:
         self._places[order] = np.arange(len(order))
         self._columns = {name: np.full(len(order), np.nan) for name in self.names}
         self._texts: dict[str, str] = {}
-        self.exchanges = Exchanges(len(order), len(self.names))
-
-    def place(self, index: int) -> int | None:
-        """Find a row of the files in the table."""
-        return int(self._places[index]) if index < len(self._places) else None
+        self._numbers = {name: i for i, name in enumerate(self.names)}
+        self.requests = RowTexts(len(order), len(self.names), "requests")
+        self.reasons = RowTexts(len(order), len(self.names), "reasons")
 
     def scored(
-        self, row: Row, scorer: BoundScorer, found: dict[str, float], *, from_journal: bool
+        self, row: Row, scorer: Giver, found: Mapping[str, float], *, from_journal: bool
     ) -> None:
         """Take a row's scores."""
         at = self._places[row.index]
@@ -57,16 +71,32 @@ class Board:
             self._columns[name][at] = found[name]
         self.progress.succeeded(from_journal=from_journal)
 
-    def lacks(self, row: Row, scorer: BoundScorer, error: RowError, reason: str) -> None:
+    def lacks(self, row: Row, scorer: Giver, error: RowError, reason: str) -> None:
         """Take why a row has no scores."""
         reason = self._texts.setdefault(reason, reason)
         failed = FailedRow(error.kind, reason, row.where, error.hint, scorer.scores)
         self.failed.setdefault(row.index, []).append(failed)
         self.progress.failed(error.kind, f"{row.where}: {reason}")
 
-    def asked(self, row: Row, scorer: BoundScorer, found: Sequence[Exchange]) -> None:
+    def asked(self, row: Row, scorer: Giver, found: Sequence[Exchange]) -> None:
         """Take what was asked for a row, and answered."""
-        self.exchanges.add(row.index, self.names.index(scorer.scores[0]), found)
+        if found:
+            items = compact(found)[1:-1].encode()
+            self.requests.add(row.index, self._numbers[scorer.scores[0]], items)
+
+    def explained(self, row: Row, scorer: Giver, reason: str) -> None:
+        """Take why a row's scores are what they are."""
+        item = compact({"scores": scorer.scores, "reason": reason}).encode()
+        self.reasons.add(row.index, self._numbers[scorer.scores[0]], item)
+
+    def column(self, name: str) -> NDArray[np.float64]:
+        """Give a score of all rows, NaN where it is missing."""
+        return self._columns[name]
+
+    def flush(self) -> None:
+        """Write what waits: what there is no room for is told as what the benchmark came to."""
+        self.requests.flush()
+        self.reasons.flush()
 
     def table(self) -> RolloutTable:
         """Give the table with the scores; they take the place of recorded ones."""
@@ -77,41 +107,25 @@ class Board:
             integers=self.rows.integers - set(self.names),
         )
 
-    def failures(self, made: tuple[BoundScorer, ...]) -> Iterator[ScorerFailures]:
+    def failures(self, made: Sequence[Giver]) -> Iterator[ScorerFailures]:
         """Group the rows that lack scores: by scorer, and by reason."""
         in_order = [(index, f) for index in sorted(self.failed) for f in self.failed[index]]
         for scorer in made:
             mine = [(index, f) for index, f in in_order if f.scores == scorer.scores]
             if mine:
                 counts = Counter(f.kind for _, f in mine)
+                kinds = dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+                examples = {f.kind: (index, f) for index, f in reversed(mine)}
                 yield ScorerFailures(
                     scorer.type,
                     scorer.scores,
                     len(mine),
-                    dict(sorted(counts.items(), key=lambda item: (-item[1], item[0]))),
-                    tuple(
-                        RowFailure(index, f.where, f.kind, f.reason, f.hint or "")
-                        for index, f in mine[:_FIRST]
-                    ),
-                )
-
-    def notes(self, failures: Sequence[ScorerFailures]) -> Iterator[str]:
-        """Tell the reasons: how many rows, and the first of them."""
-        in_order = [f for index in sorted(self.failed) for f in self.failed[index]]
-        for found in failures:
-            for kind, count in found.kinds.items():
-                first = next(f for f in in_order if f.scores == found.scores and f.kind == kind)
-                rows = "row has" if count == 1 else "rows have"
-                such = "at" if count == 1 else "such as"
-                hint = f" ({first.hint})" if first.hint else ""
-                yield (
-                    f"{count} of {len(self.rows)} {rows} no {', '.join(found.scores)} ({kind}), "
-                    f"{such} {first.where}: {first.reason}{hint}"
+                    kinds,
+                    tuple(_failure(*found) for found in mine[:_FIRST]),
+                    len(self.rows),
+                    {kind: _failure(*examples[kind]) for kind in kinds},
                 )
 
 
-def reading_order(table: RolloutTable) -> NDArray[np.int64]:
-    """Tell which row of the files each row of a table was."""
-    if table.read_as is None:
-        raise ValueError("a table of no file has no rows to score")
-    return table.read_as
+def _failure(index: int, found: FailedRow) -> RowFailure:
+    return RowFailure(index, found.where, found.kind, found.reason, found.hint or "")

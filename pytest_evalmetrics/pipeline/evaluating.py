@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from pytest_evalmetrics import baselines, gates, metrics, rollouts
 from pytest_evalmetrics.errors import EvalMetricsError
-from pytest_evalmetrics.pipeline.judging import Judging, gated_names, gone_agents
+from pytest_evalmetrics.pipeline.anchoring import compares_with_history
+from pytest_evalmetrics.pipeline.contents import changed
+from pytest_evalmetrics.pipeline.judging import Judging, gone_agents
+from pytest_evalmetrics.pipeline.picturing import picture
 from pytest_evalmetrics.pipeline.references import reference_of
+from pytest_evalmetrics.pipeline.rules import gated_names
+from pytest_evalmetrics.reports import failed_row_cause
 from pytest_evalmetrics.results import AgentResult, BenchmarkResult, Check, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
 
     from pytest_evalmetrics.baselines import AgentDocument, Document
     from pytest_evalmetrics.data import RolloutTable, RowScores
+    from pytest_evalmetrics.engines import Engine
+    from pytest_evalmetrics.pipeline.judges import Judged
     from pytest_evalmetrics.pipeline.judging import Reference
     from pytest_evalmetrics.pipeline.scoring import Runtime, Scoring
     from pytest_evalmetrics.results import ScorerFailures
+    from pytest_evalmetrics.scorers import About
     from pytest_evalmetrics.spec import Benchmark
 
 __all__ = ["Evaluated", "Hooks", "evaluate"]
@@ -56,12 +65,15 @@ class Evaluated:
         The document to record; None where a number may be missing or wrong.
     row_scores
         What scorers gave to each row; None without scorers.
+    pictures
+        By agent: its tasks before and after, for the page that people look at.
     """
 
     result: BenchmarkResult
     task_scores: dict[str, Any]
     baseline: Document | None
     row_scores: RowScores | None = None
+    pictures: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 def evaluate(
@@ -72,6 +84,10 @@ def evaluate(
     snapshot: Callable[[], tuple[str, str] | None] = lambda: None,
     updates: bool = False,
     runtime: Runtime | None = None,
+    table: RolloutTable | None = None,
+    file: str | None = None,
+    history: Path | None = None,
+    engine: Engine | None = None,
 ) -> Evaluated:
     """Evaluate one benchmark.
 
@@ -90,6 +106,14 @@ def evaluate(
         Whether this run records a new baseline: then the old one is told, not asserted.
     runtime
         What a scored benchmark needs of the run that it is a part of.
+    table
+        The rollouts, where they come from no file.
+    file
+        How messages call the file that it is written in; default what `item_id` starts with.
+    history
+        The history of earlier runs, where the run keeps one.
+    engine
+        Where rollouts are read and rows are scored, if not here.
 
     Returns
     -------
@@ -97,16 +121,25 @@ def evaluate(
         With every check. What can't be read or reduced is a check too, INCONCLUSIVE with
         its reason, so that reports tell of it.
     """
-    evaluation = _Evaluation(benchmark, hooks or Hooks(), snapshot, updates=updates)
+    evaluation = _Evaluation(
+        benchmark,
+        hooks or Hooks(),
+        snapshot,
+        updates=updates,
+        given=table,
+        history=history,
+        engine=engine,
+    )
     try:
         evaluation.run(item_id, runtime)
     except EvalMetricsError as error:
         evaluation.fail(error)
     return Evaluated(
-        evaluation.result(item_id),
+        evaluation.result(item_id, file or item_id.rpartition("::")[0]),
         {agent: found["tasks"] for agent, found in evaluation.recorded.items()},
         evaluation.document(),
         evaluation.row_scores,
+        evaluation.pictures,
     )
 
 
@@ -118,14 +151,21 @@ class _Evaluation:
     hooks: Hooks
     snapshot: Callable[[], tuple[str, str] | None]
     updates: bool = field(kw_only=True)
+    given: RolloutTable | None = None
+    history: Path | None = None
+    engine: Engine | None = None
     checks: list[Check] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     agents: list[AgentResult] = field(default_factory=list)
     recorded: dict[str, AgentDocument] = field(default_factory=dict)
+    pictures: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     sources: tuple[dict[str, Any], ...] = ()
     row_scores: RowScores | None = None
     failed_rows: tuple[ScorerFailures, ...] = ()
     partial: bool = False
+    content: Mapping[str, Any] = field(default_factory=dict)
+    about: Mapping[str, About] = field(default_factory=dict)
+    judged: Judged | None = None
 
     def run(self, label: str, runtime: Runtime | None) -> None:
         scoring = self._scoring(label, runtime)
@@ -133,9 +173,11 @@ class _Evaluation:
         gated = gated_names(self.benchmark)
         plan = metrics.plan(spec, also=gated, line_of=self.benchmark.line_of)
         table = self._rows(plan) if scoring is None else self._scored(plan, scoring)
-        self.sources = tuple(asdict(s) for s in table.sources)
+        self.sources = tuple(
+            {"path": s.path, "rows": s.rows, "size": s.size} for s in table.sources
+        )
         self.notes.extend(table.notes)
-        reference = self._reference(plan) if spec.baseline else None
+        reference = self._reference(plan, label) if spec.baseline else None
         judging = None if reference is None else Judging(self.benchmark, plan, reference)
         try:
             for agent, part in table.by_agent():
@@ -145,46 +187,62 @@ class _Evaluation:
                 self._compare(judging)
         if reference is not None and not self.updates:
             self.checks.extend(gone_agents(self.benchmark, table.agents, reference))
-        if not spec.thresholds and not spec.baseline:
-            self.notes.append(
-                f"nothing is gated: add `thresholds:` or `baseline:` below line "
-                f"{self.benchmark.line_of()}, such as `thresholds: "
-                f'{{{spec.metrics[0]}: ">= 0.9"}}`'
-            )
+        judged = self.judged is not None and self.judged.gates
+        if not spec.thresholds and not spec.baseline and not judged:
+            self.notes.append(_nothing_gated(self.benchmark))
 
     def _rows(self, plan: metrics.Plan) -> RolloutTable:
+        if self.given is not None:
+            return self.given
         return rollouts.load(
             self.benchmark.spec.rows,
             self.benchmark.file.parent,
             scores=plan.scores,
             categories=plan.categories,
+            reader=None if self.engine is None else self.engine.read,
         )
 
     def _scoring(self, label: str, runtime: Runtime | None) -> Scoring | None:
         """Make the scorers, and settle which of their scores is the reward."""
-        if not self.benchmark.spec.scorers:
+        if not self.benchmark.spec.runs:
             return None
         from pytest_evalmetrics.pipeline.scoring import Scoring  # noqa: PLC0415 - loads asyncio
 
         if runtime is None:
             raise ValueError("a scored benchmark needs the run that it is a part of")
-        scoring = Scoring(self.benchmark, runtime, label)
+        scoring = Scoring(self.benchmark, runtime, label, self.engine)
         self.benchmark = scoring.benchmark
         return scoring
 
     def _scored(self, plan: metrics.Plan, scoring: Scoring) -> RolloutTable:
+        from pytest_evalmetrics.pipeline.judges import judge_notes  # noqa: PLC0415 - loaded by now
+
         scored = scoring.run(plan)
         self.notes.extend(scored.notes)
         self.row_scores, self.partial = scored.rows, scored.partial
-        self.failed_rows = scored.failures
-        return scored.rows.table
+        self.failed_rows, self.about = scored.failures, scoring.about
+        self.judged = scored.judged
+        self.checks.extend(scored.judged.gates)
+        self.notes.extend(judge_notes(scored.judged.checks))
+        self.checks.extend(scored.checks)
+        self.content = scored.content.as_dict if self.benchmark.spec.baseline else {}
+        self.benchmark = scoring.benchmark  # what is left out changes what is expected
+        return scored.table
 
-    def _reference(self, plan: metrics.Plan) -> Reference | None:
+    def _reference(self, plan: metrics.Plan, label: str) -> Reference | None:
         """Find what to compare with; what is wrong with it leaves the rest to be judged."""
         try:
-            reference = reference_of(self.benchmark, plan, self.snapshot)
+            reference = reference_of(
+                self.benchmark,
+                plan,
+                self.snapshot,
+                label=label,
+                history=self.history,
+                engine=self.engine,
+            )
         except EvalMetricsError as error:
-            if not self.updates:  # what is broken is replaced
+            # what is broken is replaced, but for a history
+            if not self.updates or compares_with_history(self.benchmark):
                 self.fail(error)
             return None
         if self.updates:
@@ -193,6 +251,7 @@ class _Evaluation:
             self.checks.append(_no_baseline(self.benchmark))
         else:
             self.notes.extend(reference.notes)
+            self.notes.extend(changed(reference.content, self.content))
         return reference
 
     def _one_agent(
@@ -204,7 +263,7 @@ class _Evaluation:
         judging: Judging | None,
     ) -> None:
         found = gates.check_completeness(self.benchmark, shown, table)
-        self.checks.extend(found.checks)
+        self.checks.extend(map(self._with_cause, found.checks))
         self.notes.extend(found.notes)
         compute, choose = self.hooks.compute_metrics, self.hooks.key_metrics
         result = metrics.reduce_agent(
@@ -223,21 +282,29 @@ class _Evaluation:
         self.checks.extend(gates.check_thresholds(self.benchmark, shown, result))
         if judging is not None:
             judging.add(result, table, agent=shown, expected=found.expected)
+        self.pictures[agent] = picture(self.benchmark, agent, table, judging, self.row_scores)
+
+    def _with_cause(self, check: Check) -> Check:
+        """Let a check of what is missing begin with why it is."""
+        cause = failed_row_cause(self.failed_rows, self.benchmark.spec.reward)
+        if check.name != "missing" or not check.verdict.fails or not cause:
+            return check
+        return replace(check, reason=f"{cause}; {check.reason}")
 
     def _compare(self, judging: Judging) -> None:
         """Judge all agents at once: Holm's correction is across all that a benchmark gates."""
         for check in judging.checks():
             self.checks.append(gates.accepted(check) if self.updates else check)
             if check.evidence.get("improved") and not self.updates:
-                self.notes.append(_better(check))
+                self.notes.append(_better(check, self.benchmark))
 
     def _with_summaries(self, result: AgentResult, table: RolloutTable) -> AgentResult:
         if self.row_scores is None:
             return result
-        from pytest_evalmetrics.scorers import summarise  # noqa: PLC0415 - loaded by now
+        from pytest_evalmetrics.scorers import summarise_all  # noqa: PLC0415 - loaded by now
 
         names = self.row_scores.names
-        return replace(result, scores=tuple(summarise(n, table.scores[n]) for n in names))
+        return replace(result, scores=summarise_all(names, table.scores, self.about))
 
     def fail(self, error: EvalMetricsError) -> None:
         where = error.where if error.file else ""
@@ -264,16 +331,17 @@ class _Evaluation:
                 "tasks": sum(a.tasks for a in self.agents),
                 "rollouts": sum(a.rollouts for a in self.agents),
                 "files": list(self.sources),
+                **({"dataset": self.content} if self.content.get("tasks") else {}),
             },
         )
 
-    def result(self, item_id: str) -> BenchmarkResult:
+    def result(self, item_id: str, file: str) -> BenchmarkResult:
         spec = self.benchmark.spec
         return BenchmarkResult(
             id=item_id,
             name=spec.name,
             description=spec.description,
-            file=item_id.rpartition("::")[0],
+            file=file,
             line=self.benchmark.line_of(),
             agents=tuple(self.agents),
             checks=tuple(self.checks),
@@ -281,15 +349,32 @@ class _Evaluation:
             sources=self.sources,
             xfail=spec.xfail is not None,
             failed_rows=self.failed_rows,
+            partial=self.partial,
+            judges=() if self.judged is None else self.judged.uses,
+            judge_checks=() if self.judged is None else self.judged.checks,
         )
 
 
-def _better(check: Check) -> str:
-    found = check.evidence
+def _nothing_gated(benchmark: Benchmark) -> str:
+    metric = benchmark.spec.metrics[0]
+    if benchmark.in_python:
+        return (
+            "nothing is gated: give thresholds= or baseline=, such as "
+            f'thresholds={{"{metric}": ">= 0.9"}}'
+        )
+    return (
+        f"nothing is gated: add `thresholds:` or `baseline:` below line {benchmark.line_of()}, "
+        f'such as `thresholds: {{{metric}: ">= 0.9"}}`'
+    )
+
+
+def _better(check: Check, benchmark: Benchmark) -> str:
+    found, spec = check.evidence, benchmark.spec.baseline
     of = f"{check.agent}: " if check.agent else ""
+    kept = spec is not None and spec.committed
     return (
         f"better than the baseline: {of}{check.name} went from {found['baseline']:.4g} to "
-        f"{found['current']:.4g}; record it with `pytest --snapshot-update`"
+        f"{found['current']:.4g}" + ("; record it with `pytest --snapshot-update`" if kept else "")
     )
 
 

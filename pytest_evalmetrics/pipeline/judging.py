@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pytest_evalmetrics import gates, metrics
-from pytest_evalmetrics.errors import EvalMetricsError, MetricError
-from pytest_evalmetrics.metrics.names import parse
+from pytest_evalmetrics.errors import EvalMetricsError
+from pytest_evalmetrics.pipeline.anchoring import anchored_checks
+from pytest_evalmetrics.pipeline.rules import gated_names, rule_of, settings_of
 from pytest_evalmetrics.results import Check, Verdict
-from pytest_evalmetrics.spec import BaselineSpec
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -18,12 +18,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pytest_evalmetrics.data import RolloutTable
+    from pytest_evalmetrics.history import Anchors
     from pytest_evalmetrics.results import AgentResult, Estimate
     from pytest_evalmetrics.spec import Benchmark
 
-__all__ = ["Judging", "Reference", "gated_names", "gone_agents", "judge", "rule_of"]
-
-_ALPHA, _WARN_ALPHA, _MAX_DROP = 0.01, 0.05, 0.01
+__all__ = ["Judging", "Reference", "gone_agents", "judge"]
 
 
 @dataclass(frozen=True)
@@ -42,6 +41,12 @@ class Reference:
         What to do where it does not hold what is compared.
     notes
         What a reader should know of it.
+    content
+        What its data set held, see `contents.Content`; empty where nobody knows.
+    anchors
+        Earlier runs, of which nothing but numbers is known: then there are no tables.
+    origin
+        Where its numbers lie, and since when, for people.
     """
 
     tables: Mapping[str, RolloutTable]
@@ -49,24 +54,21 @@ class Reference:
     where: str = "the baseline"
     renew: str = "record a new baseline with --snapshot-update"
     notes: tuple[str, ...] = ()
+    content: Mapping[str, Any] = field(default_factory=dict)
+    anchors: Anchors | None = None
+    origin: str = ""
+
+    @property
+    def agents(self) -> tuple[str, ...]:
+        """Whose rollouts, or numbers, it has."""
+        return tuple(self.tables) if self.anchors is None else self.anchors.agents
 
     def agent_for(self, name: str, *, alone: bool) -> str | None:
         """Find an agent; where both sides have one agent, it may have been renamed."""
-        if name in self.tables or not alone or len(self.tables) != 1:
-            return name if name in self.tables else None
-        return next(iter(self.tables))
-
-
-def gated_names(benchmark: Benchmark) -> tuple[str, ...]:
-    """List the metrics that a baseline gates.
-
-    The key metrics that the benchmark names, else its listed metrics, and those that have
-    settings of their own. A ``mean/*`` that is a key metric only by default is told and not
-    gated: where each recorded number can fail the build, chance soon does.
-    """
-    spec = benchmark.spec
-    own = spec.baseline.metrics if isinstance(spec.baseline, BaselineSpec) else ()
-    return tuple(dict.fromkeys((*(spec.key_metrics or spec.metrics), *own)))
+        agents = self.agents
+        if name in agents or not alone or len(agents) != 1:
+            return name if name in agents else None
+        return agents[0]
 
 
 @dataclass
@@ -84,11 +86,14 @@ class Judging:
         Its metrics.
     reference
         What to compare with.
+    pairings
+        By agent: both sides of what was taken.
     """
 
     benchmark: Benchmark
     plan: metrics.Plan
     reference: Reference
+    pairings: dict[str, metrics.Pairing] = field(default_factory=dict, init=False)
     _found: list[Check | gates.Gated] = field(default_factory=list, init=False)
 
     def add(
@@ -106,6 +111,9 @@ class Judging:
             Rollouts that each task should have, shape (tasks,).
         """
         reference = self.reference
+        if reference.anchors is not None:
+            self._found += anchored_checks(self.benchmark, reference.anchors, result, agent=agent)
+            return
         counterpart = reference.agent_for(result.agent, alone=not agent)
         if counterpart is None:
             self._found.append(
@@ -122,6 +130,7 @@ class Judging:
             )
             return
         pairing = metrics.Pairing(self.plan, table, reference.tables[counterpart], expected)
+        self.pairings[result.agent] = pairing
         known = reference.values.get(counterpart, {})
         written = {result.estimates[name].name: name for name in gated_names(self.benchmark)}
         for name, text in written.items():  # the last text is the one with its own settings
@@ -132,7 +141,7 @@ class Judging:
 
     def checks(self) -> list[Check]:
         """Judge all that was taken, in its order."""
-        spec = _settings(self.benchmark)
+        spec = settings_of(self.benchmark)
         gated = [found for found in self._found if isinstance(found, gates.Gated)]
         judged = iter(
             gates.check_regression(gated, min_coverage=spec.min_coverage, accept=self._accept)
@@ -141,7 +150,7 @@ class Judging:
 
     @property
     def _accept(self) -> str:
-        return "" if _settings(self.benchmark).committed else "compare with a newer run"
+        return "" if settings_of(self.benchmark).committed else "compare with a newer run"
 
     def _judged(
         self,
@@ -196,7 +205,7 @@ def gone_agents(
     """Tell of the agents that only the reference has: nothing else would miss them."""
     alone = len(agents) == 1
     compared = {reference.agent_for(agent, alone=alone) for agent in agents}
-    for gone in reference.tables:
+    for gone in reference.agents:
         if gone not in compared:
             yield Check(
                 "baseline",
@@ -207,48 +216,6 @@ def gone_agents(
                 hint=f"complete the run, or {reference.renew}",
                 line=benchmark.line_of("baseline"),
             )
-
-
-def rule_of(benchmark: Benchmark, name: str, *, bounded: bool) -> gates.Rule:
-    """Return the rule by which a benchmark judges one of its gated metrics.
-
-    Parameters
-    ----------
-    benchmark
-        The benchmark.
-    name
-        The metric, as it is written.
-    bounded
-        Whether its values lie in [0, 1].
-    """
-    spec = _settings(benchmark)
-    own = spec.metrics.get(name)
-    asked = spec if own is None else own.over(spec)
-    less = _less_is_better(name)
-    drop = asked.max_drop
-    if drop is None:
-        drop = _MAX_DROP if bounded and not less else 0.0
-    return gates.Rule(
-        name=asked.rule or "practical",
-        direction=asked.direction or ("lower" if less else "higher"),
-        alpha=asked.alpha or _ALPHA,
-        warn_alpha=asked.warn_alpha or _WARN_ALPHA,
-        max_drop=drop,
-        require_mde=asked.require_mde,
-    )
-
-
-def _less_is_better(text: str) -> bool:
-    try:
-        name = parse(text)
-    except MetricError:  # a hook may name its numbers as it likes
-        return gates.less_is_better(text)
-    return gates.less_is_better(name.metric.rpartition(":")[2], name.score)
-
-
-def _settings(benchmark: Benchmark) -> BaselineSpec:
-    spec = benchmark.spec.baseline
-    return spec if isinstance(spec, BaselineSpec) else BaselineSpec()
 
 
 def _gated(pairing: metrics.Pairing, text: str, benchmark: Benchmark) -> gates.Gated:

@@ -11,9 +11,10 @@ import numpy as np
 from pytest_evalmetrics import metrics, rollouts, stats
 from pytest_evalmetrics.data import TaskRewards
 from pytest_evalmetrics.errors import DataError, EvalMetricsError
-from pytest_evalmetrics.pipeline.judging import gated_names, rule_of
+from pytest_evalmetrics.pipeline.anchoring import compares_with_history
 from pytest_evalmetrics.pipeline.references import reference_of
 from pytest_evalmetrics.pipeline.rewards import with_reward
+from pytest_evalmetrics.pipeline.rules import gated_names, rule_of
 from pytest_evalmetrics.results import Power
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def power_of(
 def _tables(
     benchmark: Benchmark, plan: metrics.Plan, snapshot: Callable[[], tuple[str, str] | None]
 ) -> tuple[dict[str, RolloutTable], str]:
-    if benchmark.spec.baseline is not None:
+    if benchmark.spec.baseline is not None and not compares_with_history(benchmark):
         reference = reference_of(benchmark, plan, snapshot)
         if reference is not None:
             return dict(reference.tables), "baseline"

@@ -3,26 +3,42 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
-from pytest_evalmetrics import rollouts, scorers
+import numpy as np
+
+from pytest_evalmetrics import scorers
 from pytest_evalmetrics.data import RowScores
-from pytest_evalmetrics.errors import DataError, RowError
-from pytest_evalmetrics.pipeline.board import Board, reading_order
-from pytest_evalmetrics.pipeline.rewards import with_reward
-from pytest_evalmetrics.rollouts.records import records
-from pytest_evalmetrics.transport import Occurrences, run_bounded
+from pytest_evalmetrics.engines import Work
+from pytest_evalmetrics.errors import RowError
+from pytest_evalmetrics.pipeline.attempting import Attempts, recorded_row
+from pytest_evalmetrics.pipeline.board import Board
+from pytest_evalmetrics.pipeline.budgets import Budget, check_of
+from pytest_evalmetrics.pipeline.choosing import choose, rows_of
+from pytest_evalmetrics.pipeline.contents import Content
+from pytest_evalmetrics.pipeline.judges import Judges
+from pytest_evalmetrics.pipeline.rewards import with_any_rollouts, with_reward
+from pytest_evalmetrics.reports import failed_row_notes
+from pytest_evalmetrics.scorers.one import score_row
+from pytest_evalmetrics.spec.usage import COUNTED_SCORES
+from pytest_evalmetrics.transport import Occurrences, Progress, redact, run_bounded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from contextlib import AbstractContextManager
 
     from pytest_evalmetrics.data import RolloutTable
+    from pytest_evalmetrics.engines import Engine
     from pytest_evalmetrics.metrics import Plan
-    from pytest_evalmetrics.results import ScorerFailures
+    from pytest_evalmetrics.pipeline.board import Giver
+    from pytest_evalmetrics.pipeline.budgets import Spender
+    from pytest_evalmetrics.pipeline.choosing import Chosen
+    from pytest_evalmetrics.pipeline.judges import Judged
+    from pytest_evalmetrics.results import Check, ScorerFailures
     from pytest_evalmetrics.scorers import BoundScorer, Row
     from pytest_evalmetrics.spec import Benchmark
-    from pytest_evalmetrics.transport import Progress, Transport
+    from pytest_evalmetrics.transport import Transport
 
 __all__ = ["Runtime", "Scored", "Scoring"]
 
@@ -61,30 +77,46 @@ class Scored:
         The reasons, grouped; and what was left out on purpose.
     partial
         Rows were left out on purpose.
+    table
+        What metrics reduce: the table of `rows`, without what is to be ignored.
+    content
+        What a data set holds, see `Content`; empty of recorded rollouts.
+    judged
+        What the judges took, and how far they agree with people.
+    checks
+        What is wrong with the whole of it: a budget that was used up.
     """
 
     rows: RowScores
     failures: tuple[ScorerFailures, ...]
     notes: tuple[str, ...]
     partial: bool
+    table: RolloutTable
+    content: Content
+    judged: Judged
+    checks: tuple[Check, ...] = ()
 
 
 class Scoring:
-    """The scorers of one benchmark, made and ready.
+    """The scorers of one benchmark, and who answers its rows, made and ready.
 
     Parameters
     ----------
     benchmark
-        The benchmark; has scorers.
+        The benchmark; has scorers, or a model or a target.
     runtime
         The run that it is a part of.
     label
         What its calls are counted under.
+    engine
+        Where its rows are read and scored, if not here.
 
     Attributes
     ----------
     benchmark
-        The same, its reward settled.
+        The same, its reward settled, and without the thresholds on judges.
+    about
+        What scores stand for beyond their numbers, by name.
 
     Raises
     ------
@@ -92,16 +124,32 @@ class Scoring:
         A scorer can't be made, or nobody says which score is the reward.
     """
 
-    def __init__(self, benchmark: Benchmark, runtime: Runtime, label: str) -> None:
+    def __init__(
+        self, benchmark: Benchmark, runtime: Runtime, label: str, engine: Engine | None = None
+    ) -> None:
         params = benchmark.spec.params
         terms = scorers.Terms(
-            params.parallelism, params.request_timeout, params.max_retries, runtime.replays
+            params.parallelism,
+            params.request_timeout,
+            params.max_retries,
+            runtime.replays,
+            judging=params if benchmark.spec.model is None else None,
         )
         self._runtime = runtime
         self._label = label
+        self._engine = engine
+        self._terms = terms
+        self._secrets = terms.secrets
         self._scorers = scorers.make_scorers(benchmark.spec.scorers, terms, benchmark.line_of)
-        self._names = tuple(name for scorer in self._scorers for name in scorer.scores)
-        self.benchmark = with_reward(benchmark, self._names)
+        self._attempts = Attempts.of(benchmark, terms)
+        measured = () if self._attempts is None else self._attempts.stage.scores
+        given = tuple(name for scorer in self._scorers for name in scorer.scores)
+        self._names = (*given, *measured)
+        self._content = Content()
+        self._budget = None if benchmark.spec.budget is None else Budget(benchmark.spec.budget)
+        self._judges = Judges(benchmark, self._scorers)
+        self.about = self._judges.about
+        self.benchmark = with_reward(self._judges.benchmark, given, measured)
 
     def run(self, plan: Plan) -> Scored:
         """Score every row.
@@ -118,96 +166,153 @@ class Scoring:
         EndpointError
             An endpoint refuses every call.
         """
-        table = self._table(plan)
-        total = len(table)
-        limit = self.benchmark.spec.params.limit_samples
-        partial = limit is not None and limit < total
-        if limit is not None and partial:
-            table = table.where(reading_order(table) < limit)
-        board = Board(table, self._names)
-        with self._runtime.progress(len(table) * len(self._scorers)) as progress:
+        self._judges.read_labels()
+        reader = None if self._engine is None else self._engine.read
+        chosen = choose(self.benchmark, plan, self._names, reader)
+        board = Board(chosen.table, self._names)
+        rounds = 1 if self._attempts is not None else len(self._scorers)
+        with self._runtime.progress(len(board.rows) * rounds) as progress:
             board.progress = progress
-            self._score(board)
-        failures = tuple(board.failures(self._scorers))
-        notes = [*board.notes(failures)]
-        if partial:
-            notes.append(
-                f"incomplete on purpose: params.limit_samples takes the first {limit} of {total} "
-                "rows, and no baseline is recorded"
-            )
-        rows = RowScores(board.table(), self._names, board.failed, board.exchanges.of)
-        return Scored(rows, failures, tuple(notes), partial)
+            self._score(board, chosen)
+        board.flush()
+        return self._scored(board, chosen, plan)
 
-    def _table(self, plan: Plan) -> RolloutTable:
-        spec, folder = self.benchmark.spec, self.benchmark.file.parent
-        wanted = [name for name in plan.scores if name not in self._names]
-        if spec.dataset is None:
-            return rollouts.load(spec.rows, folder, scores=wanted, categories=plan.categories)
-        table = rollouts.load_dataset(spec.rows, folder, scores=wanted, categories=plan.categories)
-        # a data set's numbers are what is asked about, no scores: only those that metrics name
-        return replace(
+    def _scored(self, board: Board, chosen: Chosen, plan: Plan) -> Scored:
+        attempts = self._attempts
+        givers: list[Giver] = [*self._scorers]
+        if attempts is not None:
+            givers.insert(0, attempts.failing)
+        failures = tuple(board.failures(givers))
+        notes = [*failed_row_notes(failures), *chosen.notes]
+        table, names = board.table(), self._names
+        if attempts is not None:
+            notes += attempts.notes(board)
+            names = tuple(n for n in names if n in plan.scores or attempts.has(board, n))
+            kept = {n: c for n, c in table.scores.items() if n in names or n not in self._names}
+            counted = {n for n in COUNTED_SCORES if n in kept and not np.isnan(kept[n]).any()}
+            table = replace(table, scores=kept, integers=table.integers | counted)
+        rows = RowScores(
             table,
-            scores={name: table.scores[name] for name in wanted},
-            notes=tuple(n for n in table.notes if n.partition(":")[0] in wanted),
+            names,
+            board.failed,
+            board.requests.of,
+            board.reasons.of,
+            None if attempts is None else attempts.answer,
         )
+        if attempts is not None and self.benchmark.spec.params.ignore_request_failure:
+            table, ignored = attempts.without_failed_requests(table)
+            if ignored:
+                notes += ignored
+                self.benchmark = with_any_rollouts(self.benchmark)
+        checks: tuple[Check, ...] = ()
+        if self._budget is not None and self._budget.reached:
+            checks = (check_of(self.benchmark, self._budget, board),)
+        partial = chosen.cut_to is not None
+        judged = self._judges.judged(self._transport, self._calls)
+        return Scored(rows, failures, tuple(notes), partial, table, self._content, judged, checks)
 
-    def _score(self, board: Board) -> None:
-        if any(scorer.calls for scorer in self._scorers):
-            self._runtime.transport().run(self._score_with_calls(board))
+    def _score(self, board: Board, chosen: Chosen) -> None:
+        if self._attempts is not None:
+            self._runtime.transport().run(self._attempt_all(self._attempts, board, chosen))
             return
-        for row, scorer in self._jobs(board):
+        if self._engine is not None and self._budget is None:  # which looks at each call before
+            self._engine.prepare()
+            self._runtime.transport().run(self._score_elsewhere(self._engine, board, chosen))
+            return
+        if any(scorer.calls for scorer in self._scorers):
+            self._runtime.transport().run(self._score_with_calls(board, chosen))
+            return
+        hide = partial(redact, secrets=self._secrets)
+        for row, scorer in self._jobs(board, chosen):
             try:
-                board.scored(row, scorer, scorer.score(row), from_journal=False)
+                found = scorer.score(row)
             except RowError as error:
-                board.lacks(row, scorer, error, error.message)
+                board.lacks(row, scorer, error, hide(error.message))
+            else:
+                board.scored(row, scorer, found, from_journal=False)
+                if found.reason:
+                    board.explained(row, scorer, scorers.shown_text(found.reason, hide))
 
-    async def _score_with_calls(self, board: Board) -> None:
-        transport = self._runtime.transport()
+    async def _score_with_calls(self, board: Board, chosen: Chosen) -> None:
+        transport = self._transport()
         occurrences = Occurrences()
 
         async def score(job: tuple[Row, BoundScorer]) -> None:
             row, scorer = job
-            calls = scorers.RowCalls(transport, row, occurrences, self._label)
-            try:
-                found = await scorer.score_with(row, calls)
-            except RowError as error:
-                board.lacks(row, scorer, error, transport.hide(error.message))
-            else:
-                board.scored(row, scorer, found, from_journal=calls.from_journal)
-            board.asked(row, scorer, calls.exchanges)
+            calls = scorers.RowCalls(transport, row, occurrences, self._label, self._spender())
+            await score_row(row, scorer, calls, board, transport.hide)
 
         parallelism = self.benchmark.spec.params.parallelism
         async with board.progress.ticking():
-            await run_bounded(score, self._jobs(board), parallelism, lambda _job, _none: None)
+            await run_bounded(
+                score, self._jobs(board, chosen), parallelism, lambda _job, _none: None
+            )
 
-    def _jobs(self, board: Board) -> Iterator[tuple[Row, BoundScorer]]:
-        for row in self._rows(board):
+    async def _score_elsewhere(self, engine: Engine, board: Board, chosen: Chosen) -> None:
+        work = Work(
+            self._jobs(board, chosen),
+            self._scorers,
+            self.benchmark.spec.scorers,
+            self._terms,
+            self._transport(),
+            self._label,
+            board,
+        )
+        async with board.progress.ticking():
+            await engine.score(work)
+
+    async def _attempt_all(self, attempts: Attempts, board: Board, chosen: Chosen) -> None:
+        """Answer each row as often as it takes, and score each answer when it is there."""
+        transport = self._transport()
+        occurrences = Occurrences()
+        attempts.begin(len(board.rows))
+        progress, board.progress = board.progress, Progress()  # it counts scores, not rollouts
+        progress.unit = "rollouts"
+
+        async def attempt(row: Row) -> None:
+            calls = scorers.RowCalls(transport, row, occurrences, self._label, self._spender())
+            answered = await attempts.attempt(row, calls, board, transport.hide)
+            if answered is not None:
+                for scorer in self._scorers:
+                    after = calls.following()
+                    await score_row(answered, scorer, after, board, transport.hide)
+            for failed in board.failed.get(row.index, ())[:1]:
+                progress.failed(failed.kind, f"{failed.where}: {failed.reason}")
+                return
+            progress.succeeded(from_journal=calls.from_journal)
+
+        # endpoints are given `parallelism` calls each: while a judge looks at one answer, the
+        # model is at work on another
+        stages = 1 + any(scorer.calls for scorer in self._scorers)
+        at_once = stages * self.benchmark.spec.params.parallelism
+        try:
+            async with progress.ticking():
+                rows = self._rows(chosen)
+                await run_bounded(attempt, rows, at_once, lambda _row, _none: None)
+        finally:
+            attempts.generator.close()
+
+    def _transport(self) -> Transport:
+        transport = self._runtime.transport()
+        transport.keep_secret(self._secrets)
+        return transport
+
+    def _calls(self, row: Row, occurrences: Occurrences) -> scorers.RowCalls:
+        return scorers.RowCalls(self._transport(), row, occurrences, self._label, self._spender())
+
+    def _spender(self) -> Spender | None:
+        return None if self._budget is None else self._budget.spender()
+
+    def _jobs(self, board: Board, chosen: Chosen) -> Iterator[tuple[Row, BoundScorer]]:
+        for written in self._rows(chosen):
+            row, failure = recorded_row(written)
             for scorer in self._scorers:
-                yield row, scorer
+                if failure is None:
+                    yield row, scorer
+                else:
+                    board.lacks(row, scorer, failure, failure.message)
 
-    def _rows(self, board: Board) -> Iterator[Row]:
-        """Go through the files again, each row with its place in the table."""
-        spec = self.benchmark.spec
-        recorded = spec.dataset is None
-        table = board.rows
-        index = -1
-        for index, (where, item) in enumerate(records(spec.rows, self.benchmark.file.parent)):
-            at = board.place(index)
-            if at is None:
-                break
-            yield scorers.Row(
-                index,
-                table.agents[table.agent[at]],
-                table.tasks[table.task[at]],
-                int(table.sample[at]),
-                item,
-                item if recorded else {},
-                where,
-            )
-        else:
-            index += 1
-        if index != len(table):
-            raise DataError(
-                f"the rows' files changed while they were read: {index} rows, after {len(table)}",
-                hint="run again when nothing writes to them",
-            )
+    def _rows(self, chosen: Chosen) -> Iterator[Row]:
+        """Go through the files again; what a data set holds is remembered in a few bytes."""
+        seen = None if self.benchmark.spec.dataset is None else self._content.add
+        return rows_of(self.benchmark, chosen, seen)

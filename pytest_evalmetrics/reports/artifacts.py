@@ -1,4 +1,4 @@
-"""The artifacts: files that appear whole or not at all."""
+"""What the artifacts are made of: kept until the run's end, and written out then."""
 
 from __future__ import annotations
 
@@ -7,15 +7,17 @@ import os
 import tempfile
 import uuid
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from pytest_evalmetrics.errors import ArtifactError
-from pytest_evalmetrics.reports.summary import summary
+from pytest_evalmetrics.reports.handover import take
+from pytest_evalmetrics.reports.html import PagePieces, write_page
 from pytest_evalmetrics.results import Verdict, worst
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
+    from typing import Self
 
     from pytest_evalmetrics.reports.payload import Payload
 
@@ -54,51 +56,71 @@ class Artifacts:
     They lie in a temporary file, so that a run over many benchmarks holds none in memory.
     """
 
-    def __init__(self, in_memory: int = 32 * 2**20) -> None:
+    def __init__(self, in_memory: int = 4 * 2**20) -> None:
         self._spool = tempfile.SpooledTemporaryFile(max_size=in_memory)  # noqa: SIM115 - lives as long as we do
         self._aggregates: dict[str, _Place] = {}
         self._task_scores: dict[str, list[_Place]] = {}
         self._row_scores: dict[str, _Place] = {}
+        self._rollouts: dict[str, _Place] = {}
+        self._pages: dict[str, PagePieces] = {}
 
     def add(self, item_id: str, payload: Payload) -> None:
-        """Keep one benchmark's texts; those of a rerun replace the earlier ones."""
-        self._aggregates[item_id] = self._keep(payload["aggregate"])
-        self._task_scores[item_id] = [self._keep(text) for text in payload["task_scores"]]
-        self._row_scores[item_id] = self._keep(payload["row_scores"])
-
-    def write(self, prefix: str, report: Mapping[str, Any]) -> list[Path]:
-        """Write every artifact, sorted by benchmark, whatever the order they ran in.
-
-        What was kept is let go then.
+        """Keep one benchmark's texts; those of a rerun replace the earlier ones.
 
         Raises
         ------
         ArtifactError
-            If a file can't be written.
+            There is no room for them.
         """
-        with self._spool:
-            return self._write_all(prefix, report)
+        try:
+            self._add(item_id, payload)
+        except OSError as error:
+            raise ArtifactError(
+                f"no artifact is written: what {item_id} came to can't be kept in "
+                f"{tempfile.gettempdir()}: {error.strerror or error}",
+                hint="free some room, or name another folder in the environment as TMPDIR",
+            ) from error
 
-    def _write_all(self, prefix: str, report: Mapping[str, Any]) -> list[Path]:
-        written = [
-            _atomically(Path(f"{prefix}aggregate_metrics.json"), self._write_aggregates),
-            _atomically(
-                Path(f"{prefix}report.json"), lambda file: self._write_report(file, report)
-            ),
-            _atomically(
-                Path(f"{prefix}summary.md"), lambda file: file.write(summary(report).encode())
-            ),
-        ]
-        if any(length for _, length in self._row_scores.values()):
-            path = Path(f"{prefix}row_scores.jsonl")
-            written.append(_atomically(path, self._write_row_scores))
-        return written
+    def _add(self, item_id: str, payload: Payload) -> None:
+        path = payload["aggregate_file"]
+        self._aggregates[item_id] = self._take(path) if path else self._keep(payload["aggregate"])
+        self._task_scores[item_id] = [self._keep(text) for text in payload["task_scores"]]
+        rows = payload["row_file"]
+        self._row_scores[item_id] = self._take(rows) if rows else self._keep(payload["row_scores"])
+        made = payload["rollout_file"]
+        self._rollouts[item_id] = self._take(made) if made else self._keep(payload["rollouts"])
+        self._pages[item_id] = PagePieces(*map(self._keep, payload["page"]))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with suppress(OSError):  # of a full disk was told where it was written
+            self._spool.close()
+
+    @property
+    def has_row_scores(self) -> bool:
+        """Whether any benchmark has scorers."""
+        return any(length for _, length in self._row_scores.values())
+
+    @property
+    def with_rollouts(self) -> list[str]:
+        """The benchmarks whose rollouts were generated."""
+        return sorted(name for name, (_, length) in self._rollouts.items() if length)
 
     def _keep(self, text: str) -> _Place:
         data = text.encode()
         start = self._spool.seek(0, os.SEEK_END)
         self._spool.write(data)
         return start, len(data)
+
+    def _take(self, path: str) -> _Place:
+        start = self._spool.seek(0, os.SEEK_END)
+        return start, take(path, self._spool)
+
+    def _read(self, place: _Place) -> bytes:
+        self._spool.seek(place[0])
+        return self._spool.read(place[1])
 
     def _copy(self, place: _Place, file: BinaryIO) -> None:
         start, length = place
@@ -107,7 +129,8 @@ class Artifacts:
             self._spool.read(min(_PIECE, length - done)) for done in range(0, length, _PIECE)
         )
 
-    def _write_aggregates(self, file: BinaryIO) -> None:
+    def write_aggregates(self, file: BinaryIO) -> None:
+        """Write NeMo Gym's array, sorted by benchmark, whatever the order they ran in."""
         file.write(b"[")
         places = [place for _, place in sorted(self._aggregates.items()) if place[1]]
         for i, place in enumerate(places):
@@ -115,11 +138,21 @@ class Artifacts:
             self._copy(place, file)
         file.write(b"\n]\n" if places else b"]\n")
 
-    def _write_row_scores(self, file: BinaryIO) -> None:
+    def write_row_scores(self, file: BinaryIO) -> None:
+        """Write the rows of all scored benchmarks."""
         for _, place in sorted(self._row_scores.items()):
             self._copy(place, file)
 
-    def _write_report(self, file: BinaryIO, report: Mapping[str, Any]) -> None:
+    def write_rollouts(self, item_id: str, file: BinaryIO) -> None:
+        """Write what was generated for one benchmark."""
+        self._copy(self._rollouts[item_id], file)
+
+    def write_page(self, file: BinaryIO, report: Mapping[str, Any]) -> None:
+        """Write the page that people look at."""
+        write_page(file, report, self._pages, self._read)
+
+    def write_report(self, file: BinaryIO, report: Mapping[str, Any]) -> None:
+        """Write the report, with the scores of its tasks."""
         # the tasks' scores are copied from the spool to where a mark stands for them
         mark = uuid.uuid4().hex
         benchmarks = [
@@ -137,7 +170,9 @@ class Artifacts:
 
 
 def report_document(
-    entries: Iterable[dict[str, Any]], not_evaluated: Iterable[str]
+    entries: Iterable[dict[str, Any]],
+    not_evaluated: Iterable[str],
+    history: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
 ) -> dict[str, Any]:
     """Put the entries of all benchmarks together as ``report.json``.
 
@@ -147,6 +182,8 @@ def report_document(
         One per evaluated benchmark.
     not_evaluated
         The benchmarks that were collected and never judged: a crash, ``-x``, an interrupt.
+    history
+        By benchmark its last runs, the oldest first and this one last; empty without one.
     """
     benchmarks = sorted(entries, key=lambda entry: entry["id"])
     lost = sorted(not_evaluated)
@@ -158,27 +195,5 @@ def report_document(
         "verdict": str(worst(verdicts)),
         "benchmarks": benchmarks,
         "not_evaluated": lost,
+        "history": dict(sorted((history or {}).items())),
     }
-
-
-def _atomically(path: Path, write: Callable[[BinaryIO], object]) -> Path:
-    temporary = None
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        with os.fdopen(handle, "wb") as file:
-            write(file)
-        umask = os.umask(0)
-        os.umask(umask)
-        Path(temporary).chmod(0o666 & ~umask)  # mkstemp makes it readable for its owner alone
-        Path(temporary).replace(path)
-    except OSError as error:
-        if temporary is not None:
-            with suppress(OSError):
-                Path(temporary).unlink()
-        raise ArtifactError(
-            f"can't be written: {error.strerror or error}",
-            file=str(path),
-            hint="choose another place with --evalmetrics-output, or free some room",
-        ) from error
-    return path

@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from pytest_evalmetrics.reports.comparison import comparison_details, comparison_table
+from pytest_evalmetrics.reports.failed_rows import failed_row_groups, failed_row_notes
 from pytest_evalmetrics.reports.numbers import interval, number, table
 from pytest_evalmetrics.results import Verdict
 
@@ -53,6 +54,8 @@ def checks_table(checks: Sequence[Check]) -> list[str]:
 def failure_text(result: BenchmarkResult) -> str:
     """Explain a benchmark that failed, for the reader of a CI log."""
     parts = [f"{result.name} {_ANNOUNCED[result.verdict]}"]
+    if result.failed_rows:  # what is missing below is missing for this reason
+        parts += ["", *failed_row_groups(result.failed_rows)]
     rows = checks_table(result.checks)
     if rows:
         parts += ["", *rows]
@@ -65,8 +68,10 @@ def failure_text(result: BenchmarkResult) -> str:
         following = telling[i + 1] if i + 1 < len(telling) else None
         if check.hint and (following is None or following.hint != check.hint):
             parts.append(f"  -> {check.hint}")
-    if result.notes:
-        parts += ["", *(f"note: {note}" for note in result.notes)]
+    told = set(failed_row_notes(result.failed_rows))
+    notes = [note for note in result.notes if note not in told]
+    if notes:
+        parts += ["", *(f"note: {note}" for note in notes)]
     return "\n".join(parts)
 
 
@@ -93,7 +98,8 @@ class FailureText:
             if not before and (told := _REASON.fullmatch(line)):
                 prefix = "" if told["verdict"] == "FAIL" else f"{told['verdict']}: "
                 return _Crash(prefix + told["reason"])
-        return _Crash(self.text.partition("\n")[0])
+        call, _, rest = self.text.partition("\n\n")  # of a test: its line comes first
+        return _Crash((rest if "\n> " in call else call).partition("\n")[0])
 
     def toterminal(self, tw: Any) -> None:
         """Write the text, verdicts in colour."""

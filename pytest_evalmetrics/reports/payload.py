@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypedDict
 
 import msgspec
 
 from pytest_evalmetrics.errors import MetricError
 from pytest_evalmetrics.layout import compact
+from pytest_evalmetrics.reports.aggregate_text import write_aggregates
+from pytest_evalmetrics.reports.handover import leave
+from pytest_evalmetrics.reports.html import page_pieces
+from pytest_evalmetrics.reports.rollout_lines import rollout_lines
 from pytest_evalmetrics.reports.row_scores import row_lines
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from pytest_evalmetrics.data import RowScores
     from pytest_evalmetrics.results import BenchmarkResult
 
 __all__ = ["Payload", "payload_of"]
-
-_INDENTED = 4 * 2**20  # bytes; nobody reads more, and indenting makes it twice as many
 
 
 class Payload(TypedDict):
@@ -34,8 +38,16 @@ class Payload(TypedDict):
     aggregate
         Its entries of ``aggregate_metrics.json``, as JSON text: tens of megabytes for a
         large benchmark, so it is made once, and written out without being parsed again.
+    aggregate_file
+        A file with these instead where they are larger still, see `handover`; else empty.
+    row_file
+        A file with its lines of ``row_scores.jsonl``, see `handover`; empty without scorers.
     row_scores
-        Its lines of ``row_scores.jsonl``; empty without scorers.
+        The lines themselves, where no folder is shared with who writes the artifacts.
+    rollout_file, rollouts
+        The same of its lines of ``rollouts.jsonl``; empty where nothing was generated.
+    page
+        What ``report.html`` says of its tasks, as JSON texts, see `PagePieces`.
     usage
         What its calls took in this run; for the terminal, because it is another at each run.
     warnings
@@ -45,7 +57,12 @@ class Payload(TypedDict):
     entry: dict[str, Any]
     task_scores: list[str]
     aggregate: str
+    aggregate_file: str
+    row_file: str
     row_scores: str
+    rollout_file: str
+    rollouts: str
+    page: list[str]
     usage: dict[str, Any]
     warnings: list[str]
 
@@ -54,6 +71,8 @@ def payload_of(
     result: BenchmarkResult,
     task_scores: Mapping[str, Mapping[str, Any]],
     row_scores: RowScores | None = None,
+    pictures: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
+    folder: Path | None = None,
 ) -> Payload:
     """Turn a result into builtins.
 
@@ -65,9 +84,16 @@ def payload_of(
         By agent and task: the scores of each rollout that gated metrics rest on.
     row_scores
         What scorers gave to each row.
+    pictures
+        By agent, what `picture_of` gives.
+    folder
+        Where files are left for the process that writes the artifacts; None where that
+        process sees no folder of this one's.
 
     Raises
     ------
+    ArtifactError
+        There is no room for what scorers gave to each row.
     MetricError
         If a hook added something that JSON can't hold.
     """
@@ -80,21 +106,28 @@ def payload_of(
     for agent in entry["agents"]:
         del agent["aggregate"]
     try:
-        text = msgspec.json.encode(
-            [{"benchmark": result.id, **agent.aggregate} for agent in result.agents]
+        aggregate, aggregate_file = write_aggregates(
+            result.id,
+            (agent.aggregate for agent in result.agents),
+            folder,
         )
     except (TypeError, ValueError) as error:
         raise MetricError(
             f"the aggregate metrics of {result.name} can't be written as JSON: {error}",
             hint="let the hook pytest_evalmetrics_compute_metrics return builtins only",
         ) from error
-    if len(text) <= _INDENTED:
-        text = msgspec.json.format(text, indent=2)
+    lines = () if row_scores is None else row_lines(result.id, row_scores)
+    rollouts = () if row_scores is None or row_scores.answers is None else rollout_lines(row_scores)
     return {
         "entry": entry,
         "task_scores": [compact(task_scores[a.agent]) for a in result.agents],
-        "aggregate": text[1:-1].strip(b"\n").decode(),
-        "row_scores": "" if row_scores is None else row_lines(result.id, row_scores),
+        "aggregate": aggregate,
+        "aggregate_file": aggregate_file,
+        "row_file": leave(lines, folder) if lines and folder is not None else "",
+        "row_scores": "" if folder is not None else b"".join(lines).decode(),
+        "rollout_file": leave(rollouts, folder) if rollouts and folder is not None else "",
+        "rollouts": "" if folder is not None else b"".join(rollouts).decode(),
+        "page": page_pieces(pictures),
         "usage": {},
         "warnings": [],
     }

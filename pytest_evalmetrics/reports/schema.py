@@ -39,6 +39,7 @@ def report_schema() -> dict[str, Any]:
     }
     agent["required"].append("task_scores")
     definitions["BenchmarkResult"] = entry
+    definitions["Run"] = _run()
     for definition in definitions.values():
         if definition.get("type") == "object":
             definition["additionalProperties"] = False
@@ -55,11 +56,48 @@ def report_schema() -> dict[str, Any]:
                 "type": "array",
                 "items": {"type": "string"},
             },
+            "history": {
+                "description": "benchmark -> its last runs, the oldest first and this one last; "
+                "empty without --evalmetrics-history",
+                "type": "object",
+                "additionalProperties": {"type": "array", "items": {"$ref": "#/$defs/Run"}},
+            },
         },
-        "required": ["schema_version", "verdict", "benchmarks", "not_evaluated"],
+        "required": ["schema_version", "verdict", "benchmarks", "not_evaluated", "history"],
         "additionalProperties": False,
         "$defs": definitions,
     }
+
+
+def _run() -> dict[str, Any]:
+    """Return the schema of a line of the history."""
+    number, whole, text = {"type": "number"}, {"type": "integer"}, {"type": "string"}
+    point = {"value": number, "low": number, "high": number, "tasks": whole, "rollouts": whole}
+    maybe = {"type": ["string", "null"]}
+    properties: dict[str, Any] = {
+        "schema_version": {"const": 1},
+        "benchmark": text,
+        "time": text,
+        "commit": maybe,
+        "branch": maybe,
+        "url": maybe,
+        "verdict": {"enum": [str(v) for v in Verdict]},
+        "usable": {"type": "boolean"},
+        "starts": {"type": "boolean"},
+        "agents": {
+            "type": "object",
+            "additionalProperties": {
+                "type": "object",
+                "additionalProperties": {
+                    "type": "object",
+                    "properties": point,
+                    "required": ["value", "tasks", "rollouts"],
+                    "additionalProperties": False,
+                },
+            },
+        },
+    }
+    return {"type": "object", "properties": properties, "required": list(properties)}
 
 
 if __name__ == "__main__":

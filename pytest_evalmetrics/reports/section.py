@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pytest_evalmetrics.reports.judges import judge_lines
 from pytest_evalmetrics.reports.numbers import number
 from pytest_evalmetrics.reports.recorded import recorded_count, recorded_lines
 
@@ -45,6 +46,7 @@ def section(
             if verbosity > 0:
                 lines += [(f"    {text}", None) for text in _details(entry)]
             lines += [(f"    {text}", None) for text in recorded_lines(entry["recorded"])]
+            lines += [(f"    {text}", None) for text in judge_lines(entry.get("judges", ()))]
         if hidden:
             lines.append((f"... and {hidden} more that pass (-v shows them)", "green"))
         lines += [

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_evalmetrics.reports.comparison import comparison_details
 from pytest_evalmetrics.reports.numbers import number
+from pytest_evalmetrics.reports.trend import sparkline, trends
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -16,6 +17,8 @@ __all__ = ["summary"]
 _SIGNS = {"PASS": "✅", "WARN": "⚠️", "INCONCLUSIVE": "❔", "FAIL": "❌"}
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+!|~&])")
 _PASSING_SHOWN = 50  # rows of passing metrics; a page has to open
+_TRENDS_SHOWN = 50
+_LAST_VALUES = 5
 
 
 def summary(report: Mapping[str, Any]) -> str:
@@ -48,6 +51,7 @@ def summary(report: Mapping[str, Any]) -> str:
         ]
     for entry in benchmarks:
         lines += _details(entry)
+    lines += _trends(report)
     lines += [f"- {_SIGNS['INCONCLUSIVE']} {_plain(item)} was not evaluated" for item in lost]
     return "\n".join(lines).rstrip() + "\n"
 
@@ -101,6 +105,26 @@ def _details(entry: Mapping[str, Any]) -> list[str]:
             "",
         ]
     return lines
+
+
+def _trends(report: Mapping[str, Any]) -> list[str]:
+    rows = [
+        f"| {_plain(entry['name'] + (f' / {agent}' if agent else ''))} | {_plain(name)} "
+        f"| {sparkline(values)} | {', '.join(map(number, values[-_LAST_VALUES:]))} |"
+        for entry, agent, name, values in trends(report)
+    ]
+    if not rows:
+        return []
+    more = len(rows) - _TRENDS_SHOWN
+    return [
+        "### The last runs",
+        "",
+        "| benchmark | metric | trend | last values |",
+        "|---|---|---|---|",
+        *rows[:_TRENDS_SHOWN],
+        *([f"| and {more} more | | | |"] if more > 0 else []),
+        "",
+    ]
 
 
 def _interval(estimate: Mapping[str, Any] | None) -> str:

@@ -13,7 +13,10 @@ from typing import TYPE_CHECKING
 
 from pytest_evalmetrics.collector import collector_paused
 from pytest_evalmetrics.errors import EvalMetricsError
-from pytest_evalmetrics.rollouts.files import find_files
+from pytest_evalmetrics.rollouts.files import RolloutFile, find_files
+from pytest_evalmetrics.rollouts.in_memory import table_in_memory
+from pytest_evalmetrics.rollouts.large import is_large, read_large
+from pytest_evalmetrics.rollouts.memory import Room
 from pytest_evalmetrics.rollouts.seam import (
     Chunk,
     Failure,
@@ -29,12 +32,16 @@ from pytest_evalmetrics.rollouts.source import Source, open_source
 from pytest_evalmetrics.rollouts.table import TableBuilder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
+    from typing import TypeAlias
 
     from pytest_evalmetrics.data import RolloutTable
-    from pytest_evalmetrics.rollouts.files import RolloutFile
     from pytest_evalmetrics.rollouts.seam import LoaderFactory
     from pytest_evalmetrics.spec import RolloutsSpec
+
+    # Reads files elsewhere: the files (those with a URL are not here yet), the loader's name or
+    # None, what is wanted -> the table; None where this process is to read them.
+    Reader: TypeAlias = Callable[[Sequence[RolloutFile], str | None, Request], RolloutTable | None]
 
 __all__ = [
     "Chunk",
@@ -42,12 +49,14 @@ __all__ = [
     "Loader",
     "NotFinite",
     "Request",
+    "RolloutFile",
     "Source",
     "TextLoader",
     "load",
     "load_dataset",
     "loaders",
     "register_loader",
+    "table_in_memory",
 ]
 
 
@@ -57,6 +66,7 @@ def load(
     *,
     scores: Sequence[str],
     categories: Sequence[str] = (),
+    reader: Reader | None = None,
 ) -> RolloutTable:
     """Read recorded rollouts.
 
@@ -71,6 +81,8 @@ def load(
         nor null is refused; in others it counts as missing.
     categories
         Fields kept as labels, as dotted paths.
+    reader
+        Reads the files elsewhere, if it takes them.
 
     Returns
     -------
@@ -85,7 +97,7 @@ def load(
     RegistryError
         If there is no such format.
     """
-    return _load(spec, base, Request(spec.fields, tuple(scores), tuple(categories)))
+    return _load(spec, base, Request(spec.fields, tuple(scores), tuple(categories)), reader)
 
 
 def load_dataset(
@@ -94,6 +106,7 @@ def load_dataset(
     *,
     scores: Sequence[str] = (),
     categories: Sequence[str] = (),
+    reader: Reader | None = None,
 ) -> RolloutTable:
     """Read the numbers and the labels of a data set; each row is a task with one rollout.
 
@@ -105,18 +118,33 @@ def load_dataset(
     key = task_key(spec, base)
     fields = spec.fields if key is None else replace(spec.fields, task=key)
     by_position = key is None
-    return _load(spec, base, Request(fields, tuple(scores), tuple(categories), by_position))
+    request = Request(fields, tuple(scores), tuple(categories), by_position)
+    return _load(spec, base, request, reader)
 
 
-def _load(spec: RolloutsSpec, base: Path, request: Request) -> RolloutTable:
+def _load(spec: RolloutsSpec, base: Path, request: Request, reader: Reader | None) -> RolloutTable:
     with collector_paused():
-        return _read(spec, Path(os.path.abspath(base)), request)  # noqa: PTH100 - links
+        return _read(spec, Path(os.path.abspath(base)), request, reader)  # noqa: PTH100 - links
 
 
-def _read(spec: RolloutsSpec, base: Path, request: Request) -> RolloutTable:
+def _read(spec: RolloutsSpec, base: Path, request: Request, reader: Reader | None) -> RolloutTable:
+    if reader is not None:
+        table = reader(_files(spec, base, fetch=False), spec.format, request)
+        if table is not None:
+            return table
+    files = _files(spec, base)
+    if is_large(files):
+        table = read_large(files, spec.format, request)
+        if table is not None:
+            return table
+    return _read_in_order(files, spec, request)
+
+
+def _read_in_order(files: list[RolloutFile], spec: RolloutsSpec, request: Request) -> RolloutTable:
     table = TableBuilder(request)
+    room = Room()
     used: dict[LoaderFactory, Loader] = {}
-    for file in _files(spec, base):
+    for file in files:
         source = open_source(file)
         kind = find_loader(spec.format, source)
         if kind not in used:
@@ -126,18 +154,19 @@ def _read(spec: RolloutsSpec, base: Path, request: Request) -> RolloutTable:
             for chunk in used[kind].read(source):
                 table.add(source, chunk)
                 rows += len(chunk.places)
+                room.check(table.part)
         if not rows:
             raise source.error("the file holds no row", hint="did the run that writes it fail?")
     return table.build()
 
 
-def _files(spec: RolloutsSpec, base: Path) -> list[RolloutFile]:
+def _files(spec: RolloutsSpec, base: Path, *, fetch: bool = True) -> list[RolloutFile]:
     def takes(folder: Path) -> bool:
         from pytest_evalmetrics.rollouts import harbor  # noqa: PLC0415 - only for a folder
 
         return spec.format == "harbor" or (spec.format is None and harbor.is_trials_folder(folder))
 
-    files = find_files(spec.path, base, takes=takes)
+    files = find_files(spec.path, base, takes=takes, fetch=fetch)
     if all(file.path.name != "result.json" for file in files):
         return files
     from pytest_evalmetrics.rollouts import harbor  # noqa: PLC0415 - a job's result, it seems

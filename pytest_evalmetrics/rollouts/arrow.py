@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+from contextlib import contextmanager
 from dataclasses import replace
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -24,6 +27,7 @@ __all__ = ["NOTES", "Arrow", "Parquet"]
 
 NOTES: Final = b"pytest_evalmetrics.notes"  # where a run that we wrote keeps what was told of it
 _ROWS: Final = 1 << 16  # of a chunk
+_WHOLE_ROWS: Final = 256  # with all their text: few at a time
 _MAX_SAMPLE: Final = 2**63
 _USAGE: Final = ("response.usage", "usage")  # where NeMo Gym keeps it
 
@@ -59,6 +63,21 @@ class Parquet:
         DataError
             If pyarrow is not there, the file is damaged, or a row lacks what it needs.
         """
+        with self._data(source) as data:
+            yield from self._chunks(data, source)
+
+    def rows(self, source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Go through the rows, see `RowLoader`; what JSON has no form for is text, or a number."""
+        with self._data(source) as data:
+            schema, batches = self._open(data)
+            place = 0
+            for batch in batches([name for name, _ in _leaves(schema)], _WHOLE_ROWS):
+                for row in batch.to_pylist():
+                    place += 1
+                    yield place, {key: _plain(value) for key, value in row.items()}
+
+    @contextmanager
+    def _data(self, source: Source) -> Iterator[Any]:
         try:
             import pyarrow as pa  # noqa: PLC0415 - an extra, and only where a file needs it
         except ImportError as error:
@@ -71,7 +90,7 @@ class Parquet:
             data = pa.memory_map(str(source.path)) if plain else pa.BufferReader(stream.read())
             try:
                 with data:
-                    yield from self._chunks(data, source)
+                    yield data
             except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
                 raise source.error(
                     f"this is {self.what}, and it can't be read: {str(error).splitlines()[0]}",
@@ -103,8 +122,8 @@ class Parquet:
 
         file = pq.ParquetFile(data)
 
-        def batches(columns: list[str]) -> Iterator[Any]:
-            yield from file.iter_batches(_ROWS, columns=columns)
+        def batches(columns: list[str], rows: int = _ROWS) -> Iterator[Any]:
+            yield from file.iter_batches(rows, columns=columns)
 
         return file.schema_arrow, batches
 
@@ -120,14 +139,16 @@ class Arrow(Parquet):
 
         schema = pa.ipc.open_file(data).schema
 
-        def batches(columns: list[str]) -> Iterator[Any]:
+        def batches(columns: list[str], rows: int = _ROWS) -> Iterator[Any]:
             tops = [_top(column, schema) for column in columns]
             wanted = sorted({schema.get_field_index(top) for top in tops})
             data.seek(0)
             options = pa.ipc.IpcReadOptions(included_fields=wanted)
             file = pa.ipc.open_file(data, options=options)
             for index in range(file.num_record_batches):
-                yield file.get_batch(index)
+                batch = file.get_batch(index)
+                for start in range(0, batch.num_rows, rows):
+                    yield batch.slice(start, rows)
 
         return schema, batches
 
@@ -263,3 +284,18 @@ def _text(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value)
+
+
+def _plain(value: Any) -> Any:
+    """Turn what a table may hold into what JSON knows."""
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, Decimal | timedelta):
+        return float(value) if isinstance(value, Decimal) else value.total_seconds()
+    if isinstance(value, datetime | date | time):
+        return value.isoformat()
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "backslashreplace")
+    return value

@@ -42,7 +42,7 @@ class Columns:
         self._by_position = request.by_position
         self._scores: dict[str, None] = {}  # names, in the order of their first appearance
         self._usage: dict[str, None] = {}
-        self._learnt = 0  # rows
+        self._learnt = self._told = 0  # rows
 
     @property
     def root(self) -> Node:
@@ -64,7 +64,7 @@ class Columns:
         """
         record: Record = {}
         self._learnt += 1
-        new = self.root.learn(value, (self._learnt, source.at(row.place)), record)
+        new = self.root.learn(value, (self._learnt, row.place), record)
         for node in record if new else ():
             for name, usage in self._roles.scores_at(node):
                 (self._usage if usage else self._scores).setdefault(name)
@@ -95,7 +95,6 @@ class Columns:
         values = _Values(len(places), decoded.values(), odd, check)
         bad: list[NotFinite] = []
         fractional: set[str] = set()
-        not_numbers: dict[str, tuple[int, str]] = {}
         columns: list[dict[str, NDArray[np.float64]]] = [{}, {}]
         for usage, names in enumerate((self._scores, self._usage)):
             for name in tuple(names):
@@ -106,9 +105,6 @@ class Columns:
                 bad += [NotFinite(name, what, int(places[i])) for i, what in not_finite]
                 if any(node.kinds & FLOAT for node in nodes):
                     fractional.add(name)
-                met = [n.not_number for n in nodes if n.not_number is not None]
-                if met:
-                    not_numbers[name] = min([*met, *filter(None, [not_numbers.get(name)])])
         return Chunk(
             places=places,
             task=values.of(self._roles.task, None if self._by_position else {int, str}),
@@ -123,9 +119,22 @@ class Columns:
             },
             fractional=frozenset(fractional),
             not_finite=sorted(bad, key=lambda each: each.place),
-            not_numbers={name: where for name, (_, where) in not_numbers.items()},
+            other_kinds=self._other_kinds(),
             keys=tuple(key for key, node in self.root.fields.items() if node.kinds),
         )
+
+    def _other_kinds(self) -> dict[tuple[str, bool], int]:
+        """Tell where text and the like was first met; what was told once need not be again."""
+        if self._told == self._learnt:
+            return {}
+        self._told = self._learnt
+        found: dict[tuple[str, bool], int] = {}
+        for name, usage in self._roles.names():
+            nodes = self._roles.places_of(name, usage=usage)
+            met = [node.not_number for node in nodes if node.not_number is not None]
+            if met:
+                found[name, usage] = min(met)[1]
+        return found
 
 
 class _Values:

@@ -82,38 +82,23 @@ class Csv:
             If a line has more or fewer cells than there are names, a quote is never closed,
             or a row lacks what it needs.
         """
-        source.must_be_text()
-        with source.open() as stream, _long_cells():
-            text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
-            separator = _separator(source.head.decode(errors="replace").partition("\n")[0])
-            reader = csv.reader(text, delimiter=separator, strict=True)
-            try:
-                yield from self._chunks(reader, source)
-            except csv.Error as error:
-                line = reader.line_num
-                end = "unexpected end" in str(error)
-                what = "the file ends inside of quotes" if end else f"this is no CSV: {error}"
-                raise source.error(
-                    what, line=line, hint="was the run, its copy or its download interrupted?"
-                ) from error
-            except UnicodeDecodeError as error:
-                raise source.error(
-                    f"this is not UTF-8 text: found the byte 0x{error.object[error.start]:02x}",
-                    hint="save the file as UTF-8",
-                ) from error
-            finally:
-                text.detach()
+        with _cells(source) as reader:
+            yield from self._chunks(reader, source)
+
+    def rows(self, source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Go through the rows, see `RowLoader`; each cell is text, because CSV knows no types."""
+        with _cells(source) as reader:
+            names = _names(reader, source)
+            for place, cells in self._rows(reader, len(names), source):
+                yield place, dict(zip(names, cells, strict=True))
 
     def _chunks(self, reader: Any, source: Source) -> Iterator[Chunk]:
-        names = [name.strip() for name in next(reader)]
-        twice = next((name for name in names if names.count(name) > 1), None)
-        if twice is not None:
-            raise source.error(f"two columns have the name {twice!r}", line=1)
+        names = _names(reader, source)
         layout = layout_of(names, self._request, source)
         rows = self._rows(reader, len(names), source)
         while block := list(islice(rows, _ROWS)):
             places = np.array([place for place, _ in block], np.int64)
-            columns = dict(
+            columns: dict[str, Sequence[str]] = dict(
                 zip(names, zip(*(cells for _, cells in block), strict=True), strict=True)
             )
             yield _chunk(layout, places, columns, source)
@@ -221,6 +206,40 @@ def _number(cell: str) -> float | str | None:
 
 def _separator(line: str) -> str:
     return max(_SEPARATORS, key=line.count)
+
+
+@contextmanager
+def _cells(source: Source) -> Iterator[Any]:
+    """Open a file for the reader of cells; what is wrong with it is told in our words."""
+    source.must_be_text()
+    with source.open() as stream, _long_cells():
+        text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
+        separator = _separator(source.head.decode(errors="replace").partition("\n")[0])
+        reader = csv.reader(text, delimiter=separator, strict=True)
+        try:
+            yield reader
+        except csv.Error as error:
+            line = reader.line_num
+            end = "unexpected end" in str(error)
+            what = "the file ends inside of quotes" if end else f"this is no CSV: {error}"
+            raise source.error(
+                what, line=line, hint="was the run, its copy or its download interrupted?"
+            ) from error
+        except UnicodeDecodeError as error:
+            raise source.error(
+                f"this is not UTF-8 text: found the byte 0x{error.object[error.start]:02x}",
+                hint="save the file as UTF-8",
+            ) from error
+        finally:
+            text.detach()
+
+
+def _names(reader: Any, source: Source) -> list[str]:
+    names = [name.strip() for name in next(reader)]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise source.error(f"two columns have the name {twice!r}", line=1)
+    return names
 
 
 @contextmanager

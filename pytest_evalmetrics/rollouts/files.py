@@ -30,14 +30,21 @@ class RolloutFile:
         Where it is.
     shown
         As a user would write it: relative to the benchmark file, with ``/``.
+    url
+        Where it is, if it is not here yet: then `path` is only its name.
     """
 
     path: Path
     shown: str
+    url: str | None = None
 
 
 def find_files(
-    patterns: tuple[str, ...], base: Path, *, takes: Callable[[Path], bool] = lambda _: False
+    patterns: tuple[str, ...],
+    base: Path,
+    *,
+    takes: Callable[[Path], bool] = lambda _: False,
+    fetch: bool = True,
 ) -> list[RolloutFile]:
     """Find the files that paths and globs name, each once.
 
@@ -49,6 +56,8 @@ def find_files(
         The folder of the benchmark file, which they are relative to.
     takes
         Whether a folder is one of a format that reads folders, as if it were a file.
+    fetch
+        Whether what a URL names is copied here; else it is only found.
 
     Returns
     -------
@@ -65,7 +74,8 @@ def find_files(
         if _is_url(pattern):
             from pytest_evalmetrics.rollouts import remote  # noqa: PLC0415 - takes an extra
 
-            found.update({file.shown: file for file in remote.fetch(pattern)})
+            get = remote.fetch if fetch else remote.find
+            found.update({file.shown: file for file in get(pattern)})
             continue
         written = Path(pattern).expanduser()
         for path in _matches(pattern, base / written, takes):

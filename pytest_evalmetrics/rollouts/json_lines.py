@@ -39,11 +39,17 @@ class JsonLines:
         Bytes that are read at a time.
     ahead
         Rows that are learnt from together where a row looks unlike those before.
+
+    Attributes
+    ----------
+    lines
+        How many lines the last file had, or the part of it that was to be read.
     """
 
     def __init__(self, request: Request, *, block: int = BLOCK, ahead: int = AHEAD) -> None:
         self._reader = RowReader(request, ahead)
         self._block = block
+        self.lines = 0
 
     @staticmethod
     def recognises(source: Source) -> bool:
@@ -77,6 +83,7 @@ class JsonLines:
             for block in _blocks(stream, self._block):
                 check_utf8(block.buffer, len(block.text), block.first, source)
                 yield block
+                self.lines = block.first + len(block) - 1
 
 
 class _Block:

@@ -10,7 +10,7 @@ import msgspec
 
 from pytest_evalmetrics.rollouts.files import find_files
 from pytest_evalmetrics.rollouts.parse import parse
-from pytest_evalmetrics.rollouts.seam import Request, TextLoader, find_loader
+from pytest_evalmetrics.rollouts.seam import Request, RowLoader, TextLoader, find_loader
 from pytest_evalmetrics.rollouts.source import open_source
 
 if TYPE_CHECKING:
@@ -49,10 +49,14 @@ def records(spec: RolloutsSpec, base: Path) -> Iterator[tuple[str, dict[str, Any
     for file in find_files(spec.path, Path(os.path.abspath(base))):  # noqa: PTH100 - links
         source = open_source(file)
         loader = find_loader(spec.format, source)(Request(spec.fields))
+        if isinstance(loader, RowLoader):
+            for place, item in loader.rows(source):
+                yield source.at(place), item
+            continue
         if not isinstance(loader, TextLoader):
             raise source.error(
                 "the rows of this format can't be scored: only its numbers are read",
-                hint="write one JSON object per line (.jsonl)",
+                hint="write JSON Lines (.jsonl), CSV or Parquet",
             )
         for row in loader.texts(source):
             yield source.at(row.place), _decoded(row, source)

@@ -10,13 +10,16 @@ import shutil
 import tempfile
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.rollouts.files import RolloutFile
 
-__all__ = ["fetch"]
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["fetch", "find"]
 
 _EXTRAS: Final = {"s3": "s3", "s3a": "s3", "gs": "gs", "gcs": "gs", "hf": "hf"}
 _WEB: Final = ("http", "https")
@@ -51,11 +54,32 @@ def fetch(url: str) -> list[RolloutFile]:
         If something to read them with is not installed, they are not there, access is
         denied, or not all of a file arrives.
     """
+    return _each(url, lambda system, found, shown, _: _copy(system, found, shown))
+
+
+def find(url: str) -> list[RolloutFile]:
+    """Find the same files, and leave them where they are; parameters and errors of `fetch`."""
+
+    def found(_system: Any, path: str, shown: str, whole: str) -> RolloutFile:
+        return RolloutFile(Path(Path(urlsplit(path).path).name), shown, whole)
+
+    return _each(url, found)
+
+
+def _each(url: str, make: Callable[[Any, str, str, str], RolloutFile]) -> list[RolloutFile]:
+    """Make something of each file: of its system, its path there, its name and its whole URL."""
     shown = _secret("", url)
     try:
         system, path = _system(url)
-        paths = _paths(system, path, url, shown)
-        return [_copy(system, found, _shown(system, found, path, shown)) for found in paths]
+        return [
+            make(
+                system,
+                found,
+                _shown(system, found, path, shown),
+                url if found == path else str(system.unstrip_protocol(found)),
+            )
+            for found in _paths(system, path, url, shown)
+        ]
     except DataError:
         raise
     except ImportError as error:

@@ -106,6 +106,11 @@ class Roles:
         elif any(usage.fields.get(name) is node for usage in self._usage):
             yield name, True
 
+    def names(self) -> set[tuple[str, bool]]:
+        """Name what may be a score, and tell whether it is one of the usage."""
+        tops = {(name, False) for name in (*self.root.fields, *self._mapped)}
+        return tops | {(name, True) for usage in self._usage for name in usage.fields}
+
     def places_of(self, score: str, *, usage: bool) -> list[Node]:
         """Get the places that may hold a score, or its namesake of the usage."""
         if score in self._mapped:

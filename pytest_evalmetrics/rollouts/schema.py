@@ -50,7 +50,7 @@ class Node:
     long
         Whether some text here is long.
     not_number
-        Where text, a list or an object was first met, as `learn` was told.
+        In which row text, a list or an object was first met, as `learn` was told.
     fields, items
         The places in it.
     """
@@ -74,7 +74,7 @@ class Node:
         self.ignored = False
         self.kinds = 0
         self.long = False
-        self.not_number: tuple[int, str] | None = None
+        self.not_number: tuple[int, int] | None = None
         self.fields: dict[str, Node] = {}
         self.items: dict[int, Node] = {}
 
@@ -98,7 +98,7 @@ class Node:
                 found += [place] if size == len(parts) else place.declare(rest)
         return found
 
-    def learn(self, value: Any, where: tuple[int, str], record: Record) -> bool:
+    def learn(self, value: Any, where: tuple[int, int], record: Record) -> bool:
         """Take in a value as ``json.loads`` gives it.
 
         Parameters
@@ -106,7 +106,7 @@ class Node:
         value
             What stands at this place.
         where
-            In which row: one that is learnt from later has a larger number; and for messages.
+            In which row: one that is learnt from later has a larger number; and its place.
         record
             Gets the value of each place, in the order of the row.
 

@@ -7,7 +7,7 @@ the table) is known to `table` alone.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from pytest_evalmetrics.registry import loaders, register_loader
 
@@ -29,6 +29,7 @@ __all__ = [
     "NotFinite",
     "RecognisingFactory",
     "Request",
+    "RowLoader",
     "TextLoader",
     "find_loader",
     "loaders",
@@ -127,6 +128,9 @@ class Chunk:
         What counts as missing although it is a number in the file.
     not_numbers
         Score -> where text, a list or an object was first met under its name.
+    other_kinds
+        The same as a place in this file, of whatever may yet turn out to be a score: by its
+        name, and by whether it is one of the usage.
     keys
         What a row can hold, for messages.
     names
@@ -153,6 +157,7 @@ class Chunk:
     fractional: frozenset[str] = frozenset()
     not_finite: Sequence[NotFinite] = ()
     not_numbers: Mapping[str, str] = field(default_factory=dict)
+    other_kinds: Mapping[tuple[str, bool], int] = field(default_factory=dict)
     keys: Sequence[str] = ()
     names: Sequence[str] = ()
     started: NDArray[np.float64] | None = None
@@ -181,6 +186,21 @@ class TextLoader(Loader, Protocol):
 
     def texts(self, source: Source) -> Iterator[Row]:
         """Go through the rows of one file in the order of `read`.
+
+        Raises
+        ------
+        DataError
+            If the file is broken.
+        """
+        ...
+
+
+@runtime_checkable
+class RowLoader(Loader, Protocol):
+    """The same of a format that is no JSON."""
+
+    def rows(self, source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Go through the rows of one file in the order of `read`: their places, and builtins.
 
         Raises
         ------

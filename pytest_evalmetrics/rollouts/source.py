@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import gzip
+import io
 import os
 import sys
 import zlib
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, BinaryIO, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, cast
 
 from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.rollouts.peek import ENOUGH, keys_of
@@ -73,6 +74,8 @@ class Source:
         The first bytes from the first that is no white space, unwrapped; none of a folder.
     packed
         How it is compressed.
+    span
+        From which byte to which it is read, where that is not from its start to its end.
     """
 
     path: Path
@@ -80,6 +83,7 @@ class Source:
     size: int
     head: bytes
     packed: Literal["gzip", "zstd"] | None = None
+    span: tuple[int, int] | None = None
 
     @cached_property
     def keys(self) -> frozenset[str]:
@@ -148,10 +152,37 @@ class Source:
             Here or while it is being read: if it can't be, or is cut short.
         """
         with _explained(self.shown), self.path.open("rb") as raw:
-            stream = _unwrap(raw, self.packed)
-            if stream.read(len(BOM)) != BOM:
+            if self.span is None:
+                stream = _unwrap(raw, self.packed)
+            else:
+                stream = cast("BinaryIO", _Span(raw, *self.span))
+            if self.span and self.span[0]:
+                pass  # a byte-order mark stands at the start of a file alone
+            elif stream.read(len(BOM)) != BOM:
                 stream.seek(0)
             yield stream
+
+
+class _Span(io.RawIOBase):
+    """Some bytes of a file, as a file."""
+
+    def __init__(self, raw: BinaryIO, start: int, stop: int) -> None:
+        super().__init__()
+        self._raw = raw
+        self._start = start
+        self._stop = stop
+        raw.seek(start)
+
+    def readable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        return self._raw.seek(self._start + offset, whence)
+
+    def readinto(self, buffer: Any) -> int:
+        left = max(0, self._stop - self._raw.tell())
+        got: int = self._raw.readinto(memoryview(buffer)[:left])  # type: ignore[attr-defined]
+        return got
 
 
 def open_source(file: RolloutFile) -> Source:

@@ -5,12 +5,14 @@ A scorer is one file with one registration; `protocol` says what it has to be.
 
 from __future__ import annotations
 
-from pytest_evalmetrics.scorers.calls import Calls, Exchange, RowCalls
-from pytest_evalmetrics.scorers.making import BoundScorer, make_scorers
+from pytest_evalmetrics.scorers.calls import Calls, Exchange, RowCalls, shown_text
+from pytest_evalmetrics.scorers.making import BoundScorer, Scores, make_scorers
 from pytest_evalmetrics.scorers.protocol import AsyncScorer, Explained, Row, Scorer, Terms
-from pytest_evalmetrics.scorers.summary import summarise
+from pytest_evalmetrics.scorers.reading import shown
+from pytest_evalmetrics.scorers.summary import About, summarise, summarise_all
 
 __all__ = [
+    "About",
     "AsyncScorer",
     "BoundScorer",
     "Calls",
@@ -19,7 +21,11 @@ __all__ = [
     "Row",
     "RowCalls",
     "Scorer",
+    "Scores",
     "Terms",
     "make_scorers",
+    "shown",
+    "shown_text",
     "summarise",
+    "summarise_all",
 ]

@@ -2,26 +2,46 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from pytest_evalmetrics.errors import DataError, EvalMetricsError, RegistryError, RowError
 from pytest_evalmetrics.registry import origin, scorers
+from pytest_evalmetrics.scorers.functions import function_scorer, scores_rows
 from pytest_evalmetrics.scorers.protocol import Explained
-from pytest_evalmetrics.spec import CustomScorerSpec
+from pytest_evalmetrics.spec import CustomScorerSpec, PythonScorerSpec
 from pytest_evalmetrics.transport import CallError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from pytest_evalmetrics.scorers.calls import Calls
+    from pytest_evalmetrics.scorers.judges import Judge
     from pytest_evalmetrics.scorers.protocol import Row, Terms
+    from pytest_evalmetrics.scorers.summary import About
     from pytest_evalmetrics.spec import ScorerSpec
 
-__all__ = ["BoundScorer", "make_scorers"]
+__all__ = ["BoundScorer", "Scores", "make_scorers"]
+
+
+class Scores(dict[str, float]):
+    """What a row got, by name; and why, where the scorer says so.
+
+    Attributes
+    ----------
+    reason
+        A judge's reasoning, or what a number rests on; empty for none.
+    """
+
+    __slots__ = ("reason",)
+
+    def __init__(self, found: Mapping[str, float], reason: str = "") -> None:
+        super().__init__(found)
+        self.reason = reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +58,30 @@ class BoundScorer:
         What it gives.
     calls
         Whether it asks endpoints.
+    foreign
+        Whether it is the user's own code, which may take its time.
     """
 
     type: str
     target: Any
     scores: tuple[str, ...]
     calls: bool
+    foreign: bool = False
+    _turn: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False, compare=False)
 
-    def score(self, row: Row) -> dict[str, float]:
+    @property
+    def judges(self) -> tuple[Judge, ...]:
+        """Who it asks; none where it asks no models."""
+        found: tuple[Judge, ...] = getattr(self.target, "judges", ())
+        return found
+
+    @property
+    def about(self) -> Mapping[str, About]:
+        """What its scores stand for beyond their numbers, by name."""
+        found: Mapping[str, About] = getattr(self.target, "about", {})
+        return found
+
+    def score(self, row: Row) -> Scores:
         """Score a row without calls.
 
         Raises
@@ -60,7 +96,7 @@ class BoundScorer:
         except Exception as error:
             raise _raised(error) from error
 
-    async def score_with(self, row: Row, calls: Calls) -> dict[str, float]:
+    async def score_with(self, row: Row, calls: Calls) -> Scores:
         """Score a row.
 
         Raises
@@ -71,7 +107,10 @@ class BoundScorer:
             No row can be.
         """
         if not self.calls:
-            return self.score(row)
+            if not self.foreign:
+                return self.score(row)
+            async with self._turn:  # beside the loop, whose calls go on; never two at once
+                return await asyncio.to_thread(self.score, row)
         try:
             return self._checked(await self.target.score(row, calls))
         except CallError as error:
@@ -81,16 +120,17 @@ class BoundScorer:
         except Exception as error:
             raise _raised(error) from error
 
-    def _checked(self, found: Any) -> dict[str, float]:
+    def _checked(self, found: Any) -> Scores:
+        reason = ""
         if isinstance(found, Explained):
-            found = found.scores
+            found, reason = found.scores, str(found.reason or "")
         if not isinstance(found, Mapping):
             if len(self.scores) != 1:
                 raise RowError(
                     "no-score", f"the scorer gave {found!r:.60}, expected {', '.join(self.scores)}"
                 )
             found = {self.scores[0]: found}
-        return {name: _finite(name, found.get(name)) for name in self.scores}
+        return Scores({name: _finite(name, found.get(name)) for name in self.scores}, reason)
 
 
 def make_scorers(
@@ -135,6 +175,8 @@ def _make(spec: ScorerSpec, terms: Terms) -> BoundScorer:
     found = scorers.find(spec.type).target
     if not isinstance(spec, CustomScorerSpec):
         target = found(spec, terms)
+    elif scores_rows(found):
+        target = function_scorer(found, spec.options, name=spec.type)
     elif inspect.isclass(found) or inspect.isroutine(found):
         try:
             takes_terms = "terms" in inspect.signature(found).parameters
@@ -157,7 +199,9 @@ def _make(spec: ScorerSpec, terms: Terms) -> BoundScorer:
             f"the scorer {spec.type!r} does not say what it gives: its `scores` is {names!r:.60}",
             hint='write scores = ("accuracy",) in its class',
         )
-    return BoundScorer(spec.type, target, tuple(names), inspect.iscoroutinefunction(score))
+    is_async = inspect.iscoroutinefunction(score)
+    foreign = isinstance(spec, CustomScorerSpec | PythonScorerSpec)
+    return BoundScorer(spec.type, target, tuple(names), is_async, foreign)
 
 
 def _raised(error: Exception) -> RowError:

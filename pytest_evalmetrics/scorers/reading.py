@@ -9,7 +9,7 @@ from typing import Any
 
 from pytest_evalmetrics.errors import RowError
 
-__all__ = ["as_number", "shown"]
+__all__ = ["as_number", "shown", "within"]
 
 _SHOWN = 160
 
@@ -30,6 +30,24 @@ def as_number(value: Any, what: str) -> float:
             number = float(value)
     if not math.isfinite(number):
         raise RowError("no-number", f"{what} is {shown(value)}, expected a finite number")
+    return number
+
+
+def within(name: str, number: float, low: float | None, high: float | None) -> float:
+    """Give a number that is within its bounds, of which either may lack.
+
+    Raises
+    ------
+    RowError
+        It is outside of them.
+    """
+    if (low is not None and number < low) or (high is not None and number > high):
+        bounds = " and ".join(
+            f"{word} {bound:.12g}"
+            for word, bound in (("at least", low), ("at most", high))
+            if bound is not None
+        )
+        raise RowError("out-of-range", f"{name} is {number:.12g}, expected {bounds}")
     return number
 
 

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.registry import register_scorer
-from pytest_evalmetrics.scorers.reading import as_number, shown
-from pytest_evalmetrics.transport import MissingExtraError
+from pytest_evalmetrics.scorers.reading import as_number, shown, within
+from pytest_evalmetrics.scorers.texts import compiled
+from pytest_evalmetrics.transport import needs_extra
 
 if TYPE_CHECKING:
     from pytest_evalmetrics.expressions.json_paths import JsonPath
@@ -40,18 +41,10 @@ class RemoteScorer:
     """
 
     def __init__(self, spec: RemoteScorerSpec, terms: Terms) -> None:
-        try:
+        with needs_extra("remote", f"the scorer {spec.type}"):
             from pytest_evalmetrics.expressions.json_paths import (  # noqa: PLC0415 - of the extra
                 JsonPath,
             )
-            from pytest_evalmetrics.expressions.templates import (  # noqa: PLC0415 - of the extra
-                compile_value,
-            )
-        except ImportError as error:
-            raise MissingExtraError(
-                f"the scorer remote needs {error.name}, which is not installed",
-                hint="pip install 'pytest-evalmetrics[remote]'",
-            ) from None
         self.scores = spec.score_names
         self._endpoint = terms.endpoint(
             spec.url,
@@ -59,7 +52,7 @@ class RemoteScorer:
             timeout_s=spec.timeout_seconds,
             max_retries=spec.max_retries,
         )
-        self._body = compile_value(spec.body)
+        self._body = compiled(spec.body, spec.type)
         self._wanted = [(score, JsonPath(score.parser.json_path)) for score in spec.scores]
 
     async def score(self, row: Row, calls: Calls) -> dict[str, float]:
@@ -78,12 +71,4 @@ def _score(score: RemoteScoreSpec, path: JsonPath, answer: Any) -> float:
     if not matches:
         raise RowError("no-score", f"the answer has nothing at {path.query}: {shown(answer)}")
     number = as_number(value, f"{path.query} of the answer")
-    low, high = score.minimum, score.maximum
-    if (low is not None and number < low) or (high is not None and number > high):
-        bounds = " and ".join(
-            f"{word} {bound:.12g}"
-            for word, bound in (("at least", low), ("at most", high))
-            if bound is not None
-        )
-        raise RowError("out-of-range", f"{score.name} is {number:.12g}, expected {bounds}")
-    return number
+    return within(score.name, number, score.minimum, score.maximum)

@@ -2,18 +2,70 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from pytest_evalmetrics.results import Bin, ScoreSummary
+from pytest_evalmetrics.results import Agreement, Bin, RubricCount, ScoreSummary
+from pytest_evalmetrics.stats import krippendorff_alpha
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from numpy.typing import NDArray
 
-__all__ = ["summarise"]
+__all__ = ["About", "summarise", "summarise_all"]
 
 _BINS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What a score stands for, beyond its number.
+
+    Attributes
+    ----------
+    labels
+        Of a rubric, each with its value.
+    judges
+        The scores that are the several judges' own.
+    level
+        How these differ: ``nominal`` or ``interval``.
+    """
+
+    labels: tuple[tuple[str, float], ...] = ()
+    judges: tuple[str, ...] = ()
+    level: Literal["nominal", "interval"] = "interval"
+
+
+def summarise_all(
+    names: Sequence[str],
+    columns: Mapping[str, NDArray[np.float64]],
+    about: Mapping[str, About] | None = None,
+) -> tuple[ScoreSummary, ...]:
+    """Sum scores up.
+
+    Parameters
+    ----------
+    names
+        Which.
+    columns
+        By name, shape (rows,), NaN where a score is missing.
+    about
+        What they stand for.
+    """
+    found = []
+    for name in names:
+        summary, known = summarise(name, columns[name]), (about or {}).get(name)
+        if known is not None:
+            summary = replace(
+                summary,
+                **_rubric(columns[name], known),
+                agreement=_agreement(columns, known) if known.judges else None,
+            )
+        found.append(summary)
+    return tuple(found)
 
 
 def summarise(name: str, column: NDArray[np.float64]) -> ScoreSummary:
@@ -66,3 +118,22 @@ def _histogram(values: NDArray[np.float64]) -> tuple[Bin, ...]:
     return tuple(
         Bin(edges[i], edges[i + 1] if i + 1 < _BINS else high, counts[i]) for i in range(_BINS)
     )
+
+
+def _rubric(column: NDArray[np.float64], about: About) -> dict[str, Any]:
+    counted = tuple(
+        RubricCount(label, value, int((column == value).sum())) for label, value in about.labels
+    )
+    most = max((one.count for one in counted), default=0)
+    mode = min((one.label for one in counted if one.count == most), default=None) if most else None
+    return {"rubric_distribution": counted, "mode_category": mode}
+
+
+def _agreement(columns: Mapping[str, NDArray[np.float64]], about: About) -> Agreement:
+    ratings = np.stack([columns[name] for name in about.judges])
+    rows = int((~np.isnan(ratings).any(axis=0)).sum())
+    alpha = krippendorff_alpha(ratings, about.level)
+    if not np.isnan(alpha):
+        return Agreement(alpha, about.level, len(ratings), rows)
+    reason = "all their scores are the same" if rows else "no row has a score of each"
+    return Agreement(None, about.level, len(ratings), rows, reason)

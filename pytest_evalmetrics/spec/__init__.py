@@ -7,38 +7,81 @@ before validation, so that the rest of the project sees one form.
 
 from pytest_evalmetrics.spec.baseline import BaselineSpec, GateSpec, RuleName
 from pytest_evalmetrics.spec.benchmark import Benchmark, BenchmarkSpec, XFail
+from pytest_evalmetrics.spec.datasets import DatasetSpec
 from pytest_evalmetrics.spec.forms import Count
 from pytest_evalmetrics.spec.gates import ExpectSpec, Threshold
+from pytest_evalmetrics.spec.generation import BudgetSpec, TargetSpec
 from pytest_evalmetrics.spec.models import ModelSpec, PriceSpec, ReasoningSpec
 from pytest_evalmetrics.spec.params import ParamsSpec
 from pytest_evalmetrics.spec.rollouts import FieldMap, RolloutsSpec
 from pytest_evalmetrics.spec.scorers import (
+    AgentGoalAccuracySpec,
+    AnswerAccuracySpec,
+    BleuSpec,
     CustomScorerSpec,
+    ExactMatchSpec,
+    F1Spec,
+    JsonParserSpec,
+    JudgeScoreSpec,
+    LlmJudgeSpec,
     NatScorerSpec,
+    NumberCheckSpec,
+    PythonScorerSpec,
+    RagasSpec,
+    RegexParserSpec,
     RemoteScorerSpec,
     RemoteScoreSpec,
+    RougeSpec,
+    RubricSpec,
     ScorerSpec,
+    StringCheckSpec,
+    ToolCallAccuracySpec,
+    ToolCallingSpec,
+    TopicAdherenceSpec,
+    TrajectoryEvaluationSpec,
 )
 
 __all__ = [
+    "AgentGoalAccuracySpec",
+    "AnswerAccuracySpec",
     "BaselineSpec",
     "Benchmark",
     "BenchmarkSpec",
+    "BleuSpec",
+    "BudgetSpec",
     "Count",
     "CustomScorerSpec",
+    "DatasetSpec",
+    "ExactMatchSpec",
     "ExpectSpec",
+    "F1Spec",
     "FieldMap",
     "GateSpec",
+    "JsonParserSpec",
+    "JudgeScoreSpec",
+    "LlmJudgeSpec",
     "ModelSpec",
     "NatScorerSpec",
+    "NumberCheckSpec",
     "ParamsSpec",
     "PriceSpec",
+    "PythonScorerSpec",
+    "RagasSpec",
     "ReasoningSpec",
+    "RegexParserSpec",
     "RemoteScoreSpec",
     "RemoteScorerSpec",
     "RolloutsSpec",
+    "RougeSpec",
+    "RubricSpec",
     "RuleName",
     "ScorerSpec",
+    "StringCheckSpec",
+    "TargetSpec",
     "Threshold",
+    "ToolCallAccuracySpec",
+    "ToolCallingSpec",
+    "TopicAdherenceSpec",
+    "TrajectoryEvaluationSpec",
     "XFail",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, fields
 from typing import Annotated, Any, Literal
 
@@ -21,6 +22,8 @@ from pytest_evalmetrics.spec.rollouts import RolloutsField
 
 __all__ = ["BaselineField", "BaselineSpec", "GateSpec", "RuleName"]
 
+_AGAINST = r"snapshot|best|median-of-last-[1-9][0-9]{0,3}"
+_WITHOUT_TASKS = ("exact", "absolute", "relative", "noninferior")
 RuleName = Literal["exact", "absolute", "relative", "statistical", "practical", "noninferior"]
 
 
@@ -85,6 +88,12 @@ class GateSpec:
         return GateSpec(**said)
 
 
+def _against(value: Any) -> Any:
+    if not isinstance(value, str) or not re.fullmatch(_AGAINST, value):
+        raise expected("snapshot, best, or median-of-last-5")
+    return value
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BaselineSpec(GateSpec):
     """What a run is compared with, and how its metrics are judged."""
@@ -97,6 +106,21 @@ class BaselineSpec(GateSpec):
     report: Annotated[
         Name | None, Field(description="compare with an earlier run's report.json")
     ] = None
+    against: Annotated[
+        str,
+        BeforeValidator(_against),
+        Field(
+            description="snapshot, or a number of the history: best, median-of-last-5",
+            pattern=f"^({_AGAINST})$",
+        ),
+    ] = "snapshot"
+    history: Annotated[
+        Name | None,
+        Field(
+            description="the history that best and median-of-last-5 are taken from; default "
+            "that of --evalmetrics-history"
+        ),
+    ] = None
     min_coverage: Annotated[
         Share, Field(description="the share of the baseline's tasks that must be there")
     ] = 0.9
@@ -107,7 +131,7 @@ class BaselineSpec(GateSpec):
     @property
     def committed(self) -> bool:
         """Whether it is the snapshot beside the benchmark file, and no other run."""
-        return self.rollouts is None and self.report is None
+        return self.rollouts is None and self.report is None and self.against == "snapshot"
 
 
 def _baseline(value: Any) -> Any:
@@ -118,11 +142,33 @@ def _baseline(value: Any) -> Any:
     return value
 
 
+def _history_is_possible(spec: BaselineSpec) -> None:
+    if spec.against == "snapshot":
+        if spec.history is not None:
+            raise refuse("a history is for `against: best` or `against: median-of-last-5`")
+        return
+    if spec.rollouts is not None or spec.report is not None:
+        raise refuse(f"against: {spec.against} takes the history: drop rollouts, or report")
+    for name, own in (("", spec), *spec.metrics.items()):
+        asked = own.over(spec)
+        rule = asked.rule or "practical"
+        of = f"metrics.{name}: " if name else ""
+        if rule not in _WITHOUT_TASKS:
+            default = "" if asked.rule else ", the default,"
+            raise refuse(
+                f"{of}the rule {rule}{default} compares task by task, and a history holds numbers "
+                f"alone: with against: {spec.against} use one of {', '.join(_WITHOUT_TASKS)}"
+            )
+        if asked.require_mde is not None:
+            raise refuse(f"{of}require_mde needs a test task by task, and a history has no tasks")
+
+
 def _is_possible(spec: BaselineSpec | None) -> BaselineSpec | None:
     if spec is None:
         return None
     if spec.rollouts is not None and spec.report is not None:
         raise refuse("a baseline is either rollouts or a report, not both")
+    _history_is_possible(spec)
     for name, own in (("", spec), *spec.metrics.items()):
         asked = own.over(spec)
         of = f"metrics.{name}: " if name else ""

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from pytest_evalmetrics.spec.baseline import BaselineField
+from pytest_evalmetrics.spec.datasets import DatasetField, DatasetSpec
 from pytest_evalmetrics.spec.forms import (
     FREE_NAMES,
     STRICT,
@@ -23,6 +24,15 @@ from pytest_evalmetrics.spec.forms import (
     refuse,
 )
 from pytest_evalmetrics.spec.gates import ExpectSpec, ThresholdField
+from pytest_evalmetrics.spec.generation import (
+    BudgetSpec,
+    PromptField,
+    ResponseFormatField,
+    TargetField,
+    TargetSpec,
+    ToolsField,
+)
+from pytest_evalmetrics.spec.models import ModelSpec
 from pytest_evalmetrics.spec.params import ParamsSpec
 from pytest_evalmetrics.spec.rollouts import RolloutsField, RolloutsSpec
 from pytest_evalmetrics.spec.scorers import ScorersField
@@ -131,9 +141,25 @@ class BenchmarkSpec:
 
     rollouts: Annotated[RolloutsField | None, Field(description="the recorded rollouts")] = None
     dataset: Annotated[
-        RolloutsField | None,
+        DatasetField | None,
         Field(description="rows to be scored, each one task, where nothing was recorded"),
     ] = None
+    model: Annotated[
+        ModelSpec | None, Field(description="answers each row of the dataset, num_samples times")
+    ] = None
+    prompt_template: Annotated[
+        PromptField | None,
+        Field(description="what the model is asked: a text, a list of messages, {messages: ...}"),
+    ] = None
+    tools: Annotated[ToolsField | None, Field(description="what the model may call")] = None
+    response_format: Annotated[
+        ResponseFormatField | None, Field(description="the form that the model has to answer in")
+    ] = None
+    target: Annotated[
+        TargetField | None,
+        Field(description="in place of a model: a Python function that answers each row"),
+    ] = None
+    budget: Annotated[BudgetSpec | None, Field(description="what one run may use")] = None
     scorers: Annotated[ScorersField, Field(description="what gives each row its scores")] = ()
     params: Annotated[ParamsSpec, Field(description="on what terms rows are scored")] = field(
         default_factory=ParamsSpec
@@ -177,7 +203,17 @@ class BenchmarkSpec:
     ] = None
 
     @property
-    def rows(self) -> RolloutsSpec:
+    def answers(self) -> ModelSpec | TargetSpec | None:
+        """Who answers the rows; None where nothing is generated."""
+        return self.model or self.target
+
+    @property
+    def runs(self) -> bool:
+        """Whether evaluating it takes more than reading: rows are generated or scored."""
+        return bool(self.scorers) or self.answers is not None
+
+    @property
+    def rows(self) -> RolloutsSpec | DatasetSpec:
         """Where its rows come from: recorded rollouts, or a data set to be scored."""
         found = self.rollouts or self.dataset
         if found is None:  # no benchmark file with neither is ever accepted
@@ -198,11 +234,14 @@ class Benchmark:
     lines
         Line of each key, from 1, by its path within the benchmark:
         ``("thresholds", "pass@1") -> 12``; the empty path is the benchmark itself.
+    in_python
+        It is a call in a test, and its keys are keyword arguments.
     """
 
     spec: BenchmarkSpec
     file: Path
     lines: Mapping[tuple[str | int, ...], int]
+    in_python: bool = False
 
     def line_of(self, *path: str | int) -> int:
         """Line of the key at `path`, or of the nearest one above it that is written."""

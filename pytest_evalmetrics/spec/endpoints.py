@@ -2,24 +2,53 @@
 
 from __future__ import annotations
 
+import os
+import re
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, Field, ValidationError
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 from pydantic_core import InitErrorDetails
 
 from pytest_evalmetrics.spec.forms import Name, expected, refuse
 
 __all__ = [
+    "FromEnvironment",
     "JsonPathText",
     "MaxRetries",
     "Retries",
     "Seconds",
     "SecretName",
+    "TemplateText",
     "TemplateValue",
     "TimeoutSeconds",
     "Url",
+    "json_path",
 ]
+
+
+_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+
+
+def _filled_in(value: Any) -> Any:
+    """Fill in ``${NAME}`` and ``${NAME:-default}`` from the environment."""
+    if not isinstance(value, str):
+        return value
+
+    def found(match: re.Match[str]) -> str:
+        name, default = match.groups()
+        there = os.environ.get(name) or default
+        if there is None:
+            raise refuse(
+                f"the environment has no {name}: set it, or write ${{{name}:-...}} with what holds "
+                "without it"
+            )
+        return there
+
+    return _VARIABLE.sub(found, value)
+
+
+FromEnvironment = BeforeValidator(_filled_in)
 
 
 def _url(value: str) -> str:
@@ -39,7 +68,7 @@ def _url(value: str) -> str:
     return value
 
 
-Url = Annotated[Name, AfterValidator(_url), Field(description="where to POST")]
+Url = Annotated[Name, FromEnvironment, AfterValidator(_url), Field(description="where to POST")]
 SecretName = Annotated[
     Name | None,
     Field(description="the key's name in the environment; sent as Authorization: Bearer"),
@@ -68,7 +97,8 @@ def _no_faulty_template(value: Any) -> Any:
     return value
 
 
-def _json_path(value: str) -> str:
+def json_path(value: str) -> str:
+    """Refuse a text that is no JSONPath."""
     try:
         from pytest_evalmetrics.expressions.json_paths import (  # noqa: PLC0415 - of the extra
             JsonPath,
@@ -83,4 +113,5 @@ def _json_path(value: str) -> str:
 
 
 TemplateValue = Annotated[Any, AfterValidator(_no_faulty_template)]
-JsonPathText = Annotated[Name, AfterValidator(_json_path)]
+TemplateText = Annotated[Name, AfterValidator(_no_faulty_template)]
+JsonPathText = Annotated[Name, AfterValidator(json_path)]

@@ -8,7 +8,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
-from pytest_evalmetrics.spec.endpoints import MaxRetries, SecretName, TimeoutSeconds, Url
+from pytest_evalmetrics.spec.endpoints import (
+    FromEnvironment,
+    MaxRetries,
+    SecretName,
+    TimeoutSeconds,
+    Url,
+)
 from pytest_evalmetrics.spec.forms import STRICT, Name, is_number, refuse
 
 __all__ = ["InferenceField", "ModelSpec", "PriceSpec", "ReasoningSpec", "SystemPrompt"]
@@ -85,8 +91,8 @@ class PriceSpec:
 
     __pydantic_config__ = STRICT
 
-    input: Annotated[float, Field(ge=0, allow_inf_nan=False)]
-    output: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+    input: Annotated[float, Field(ge=0, allow_inf_nan=False, description="of a prompt")]
+    output: Annotated[float, Field(ge=0, allow_inf_nan=False, description="of an answer")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +105,9 @@ class ModelSpec:
         Url,
         Field(description="of chat completions, or its base: http://localhost:8000/v1"),
     ]
-    name: Annotated[Name, Field(description="the model's name, as its endpoint knows it")]
+    name: Annotated[
+        Name, FromEnvironment, Field(description="the model's name, as its endpoint knows it")
+    ]
     api_key_secret: SecretName = None
     format: Annotated[
         Literal["chat", "completions"] | None,

@@ -38,3 +38,10 @@ class ParamsSpec:
     inference: InferenceField = field(default_factory=dict)
     system_prompt: SystemPrompt = None
     reasoning: Annotated[ReasoningSpec | None, Field(description="of a reasoning model")] = None
+    ignore_request_failure: Annotated[
+        bool,
+        Field(
+            description="leave out the rollouts whose request failed; default: they are missing, "
+            "and expect decides"
+        ),
+    ] = False

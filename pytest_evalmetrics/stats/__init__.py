@@ -11,6 +11,7 @@ asks for ``greater`` on damages.
 
 from __future__ import annotations
 
+from pytest_evalmetrics.stats.agreement import cohen_kappa, krippendorff_alpha
 from pytest_evalmetrics.stats.bootstrap import (
     bootstrap_ci,
     paired_bootstrap,
@@ -100,8 +101,10 @@ __all__ = [
     "clopper_pearson",
     "clustered_se",
     "clustered_t_interval",
+    "cohen_kappa",
     "design_effect",
     "holm",
+    "krippendorff_alpha",
     "lattice_step",
     "max_at_k",
     "max_at_k_weights",

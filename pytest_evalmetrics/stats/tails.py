@@ -7,6 +7,7 @@ for a million degrees of freedom too.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
@@ -173,6 +174,7 @@ def _log_t_far(ratio: float, df: float) -> float:
     return -df * math.log(ratio) - math.log(df / 2) - log_beta
 
 
+@lru_cache(maxsize=1024)  # many small benchmarks ask for the same few
 def _t_upper_quantile(tail: float, df: float) -> float:
     """Return the t with P(T > t) = tail, for 0 < tail < 1/2.
 

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from pytest_evalmetrics.transport.answers import Answer
 from pytest_evalmetrics.transport.bounded import run_bounded
-from pytest_evalmetrics.transport.calls import Call, Endpoint, Occurrences
+from pytest_evalmetrics.transport.calls import Call, Endpoint, Occurrences, written_body
 from pytest_evalmetrics.transport.client import Transport
 from pytest_evalmetrics.transport.errors import (
     CallError,
@@ -49,6 +49,7 @@ from pytest_evalmetrics.transport.secrets import Secret, find_secret, redact
 from pytest_evalmetrics.transport.terms import Terms
 from pytest_evalmetrics.transport.usage import Price, Tokens, Usage, UsageTally, tokens_of
 from pytest_evalmetrics.transport.wire import Clock, RawResponse, Request, Sender, SendFailure
+from pytest_evalmetrics.transport.work import Meter, Work, perform
 
 __all__ = [
     "Answer",
@@ -61,6 +62,7 @@ __all__ = [
     "JournalError",
     "JournalMode",
     "JournalStats",
+    "Meter",
     "MissingExtraError",
     "Occurrences",
     "Price",
@@ -79,13 +81,16 @@ __all__ = [
     "TransportError",
     "Usage",
     "UsageTally",
+    "Work",
     "clear_journal",
     "export_journal",
     "find_secret",
     "import_journal",
     "journal_totals",
     "needs_extra",
+    "perform",
     "redact",
     "run_bounded",
     "tokens_of",
+    "written_body",
 ]

@@ -14,7 +14,7 @@ import ssl
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from pytest_evalmetrics.transport.errors import MissingExtraError
+from pytest_evalmetrics.transport.errors import needs_extra
 from pytest_evalmetrics.transport.wire import RawResponse, SendFailure
 
 if TYPE_CHECKING:
@@ -207,11 +207,6 @@ def _proxy_for(url: str) -> str | None:
 
 
 def _import_aiohttp() -> ModuleType:
-    try:
+    with needs_extra("remote", "calling an endpoint"):
         import aiohttp  # noqa: PLC0415 - 230 ms, only where a client is made
-    except ImportError:
-        raise MissingExtraError(
-            "calling an endpoint needs aiohttp, which is not installed",
-            hint="pip install 'pytest-evalmetrics[remote]'",
-        ) from None
     return aiohttp

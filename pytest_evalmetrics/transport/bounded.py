@@ -58,15 +58,20 @@ async def run_bounded(
     source = _Source(items)
 
     async def work(item: _Item) -> None:
+        first = True
         try:
             while True:
                 on_done(item, await _outcome(call, item))
+                # Where nothing has to be waited for, those that were pulled with the first one
+                # go before: items begin in their order, in which equal calls are counted. Never
+                # between an item's pull and its begin, for the same reason.
+                if first or source.pulled % _BREATHE == 0:
+                    first = False
+                    await asyncio.sleep(0)
                 try:
                     item = next(source)
                 except StopIteration:
                     return
-                if source.pulled % _BREATHE == 0:
-                    await asyncio.sleep(0)
         except BaseException:
             source.stop()  # the group cancels the others a moment later: they pull nothing more
             raise

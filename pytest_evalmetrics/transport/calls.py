@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping
 
     from pytest_evalmetrics.transport.secrets import Secret
+    from pytest_evalmetrics.transport.usage import Price
 
-__all__ = ["Call", "Endpoint", "Occurrences", "journal_key"]
+__all__ = ["Call", "Endpoint", "Occurrences", "journal_key", "written_body"]
 
 # Escaped, so that half a surrogate pair in a row can be sent; in the caller's order of keys,
 # because a model reads it: the order of a schema's properties is part of what it is asked.
@@ -46,6 +47,8 @@ class Endpoint:
         Further headers, none of them secret.
     max_response_bytes
         The largest answer, uncompressed.
+    price
+        Of a model's tokens.
 
     Raises
     ------
@@ -60,6 +63,7 @@ class Endpoint:
     parallelism: int = 16
     headers: Mapping[str, str] = field(default_factory=dict)
     max_response_bytes: int = 16 * 2**20
+    price: Price | None = None
 
     def __post_init__(self) -> None:
         try:
@@ -124,6 +128,8 @@ class Call:
     identity
         What the journal knows it by instead of its body: the same question may be sent in
         several forms, of which an endpoint takes one. None for the body.
+    written
+        The body as `written_body` gives it, where that is known already.
     """
 
     endpoint: Endpoint
@@ -135,6 +141,7 @@ class Call:
     row: str | None = None
     label: str = ""
     identity: bytes | None = None
+    written: bytes | None = field(default=None, repr=False, compare=False)
 
     @cached_property
     def payload(self) -> bytes | None:
@@ -147,15 +154,26 @@ class Call:
         """
         if self.body is None:
             return None
-        try:
-            return _BODY.encode(self.body).encode("ascii")
-        except (TypeError, ValueError, RecursionError) as error:
-            place, found = _culprit(self.body) or ("", str(error))
-            raise CallError(
-                "bad-request",
-                f"the request can't be written as JSON: body{place} is {found}",
-                row=self.row,
-            ) from None
+        return written_body(self.body, self.row) if self.written is None else self.written
+
+
+def written_body(body: Any, row: str | None = None) -> bytes:
+    """Write a body as it is sent.
+
+    Raises
+    ------
+    CallError
+        It holds NaN or an infinity, or what JSON has no form for.
+    """
+    try:
+        return _BODY.encode(body).encode("ascii")
+    except (TypeError, ValueError, RecursionError) as error:
+        place, found = _culprit(body) or ("", str(error))
+        raise CallError(
+            "bad-request",
+            f"the request can't be written as JSON: body{place} is {found}",
+            row=row,
+        ) from None
 
 
 def journal_key(call: Call, occurrence: int, hide: Callable[[str], str]) -> bytes:
@@ -212,14 +230,22 @@ class Occurrences:
         of
             What else tells calls apart: the sample's number, the scorer's name.
         """
+        return self.count(self.digest(content, *of))
+
+    @staticmethod
+    def digest(content: bytes | None, *of: Hashable) -> int:
+        """Give what stands for a content, see `next`."""
         digest = blake2b(repr(of).encode(), digest_size=8)
         digest.update(content or b"")
-        seen = int.from_bytes(digest.digest())
-        if seen not in self._seen:
-            self._seen.add(seen)
+        return int.from_bytes(digest.digest())
+
+    def count(self, digest: int) -> int:
+        """Count one of which the digest is known."""
+        if digest not in self._seen:
+            self._seen.add(digest)
             return 0
-        self._repeats[seen] = self._repeats.get(seen, 0) + 1
-        return self._repeats[seen]
+        self._repeats[digest] = self._repeats.get(digest, 0) + 1
+        return self._repeats[digest]
 
 
 def _culprit(value: Any, place: str = "", depth: int = 0) -> tuple[str, str] | None:

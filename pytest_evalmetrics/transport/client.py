@@ -11,16 +11,17 @@ from pytest_evalmetrics.transport.exchange import Exchange
 from pytest_evalmetrics.transport.journal import JournalMode
 from pytest_evalmetrics.transport.loop import LoopThread
 from pytest_evalmetrics.transport.secrets import Secret, holds_secret, redact
-from pytest_evalmetrics.transport.usage import UsageTally
+from pytest_evalmetrics.transport.usage import UsageTally, tokens_of
 from pytest_evalmetrics.transport.wire import SendFailure
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Hashable
+    from collections.abc import Callable, Coroutine, Hashable, Iterable
 
     from pytest_evalmetrics.transport.calls import Call
     from pytest_evalmetrics.transport.journal import Journal
     from pytest_evalmetrics.transport.retrying import RetryPolicy
     from pytest_evalmetrics.transport.wire import Clock, Sender
+    from pytest_evalmetrics.transport.work import Meter
 
 __all__ = ["Transport"]
 
@@ -102,12 +103,21 @@ class Transport:
             if self._journal is not None:
                 self._journal.close()
 
+    def keep_secret(self, secrets: Iterable[Secret]) -> None:
+        """Hide these from now on, also before an endpoint is called with one of them."""
+        self._secrets.update(dict.fromkeys(secrets))
+
     def hide(self, text: str) -> str:
         """Hide the secrets of every endpoint that was called, in a text to be shown."""
-        return redact(text, self._secrets)
+        return redact(text, self._secrets) if self._secrets else text
 
     async def call(
-        self, call: Call, *, occurrence: int = 0, check: Callable[[Any], None] | None = None
+        self,
+        call: Call,
+        *,
+        occurrence: int = 0,
+        check: Callable[[Any], None] | None = None,
+        meter: Meter | None = None,
     ) -> Answer:
         """Answer a call, from the journal if it is there.
 
@@ -120,6 +130,8 @@ class Transport:
         check
             Raises a `CallError` for a body that is no answer (``success: false``): it is
             not kept, and what the journal has of it is asked again.
+        meter
+            Lets it be sent, where the journal has no answer.
 
         Raises
         ------
@@ -139,23 +151,30 @@ class Transport:
                 key = journal_key(call, occurrence, self.hide)
                 known = self._from_journal(call, key, check)
                 if known is not None:
-                    self.usage.answered(call.label, known)
+                    self.usage.answered(call.label, known, call.endpoint.price)
                     return known
+            if meter is not None:
+                meter.admit()
             raw, latency, attempts = await self._exchange.send(call, payload)
             text = text_of(raw)
             body = parse_json(text)
+            if meter is not None:
+                meter.paid(attempts, tokens_of(body), call.endpoint.price)
+                meter = None
             if check is not None:
                 check(body)
         except SendFailure as failure:
             attempts = max(attempts, failure.attempts)
+            if meter is not None:
+                meter.paid(attempts, None, call.endpoint.price)
             self.usage.failed(call.label, attempts)
             raise self._error(failure, call, attempts) from None
         except CallError as error:
             self.usage.failed(call.label, attempts)
             raise self._at(error, call, attempts) from None
         answer = Answer(raw.status, body, latency, attempts, from_journal=False)
-        self._keep(key, answer, text)
-        self.usage.answered(call.label, answer)
+        self.keep(key, answer, text)
+        self.usage.answered(call.label, answer, call.endpoint.price)
         return answer
 
     def _from_journal(
@@ -218,11 +237,18 @@ class Transport:
             hint=error.hint,
         )
 
-    def _keep(self, key: bytes, answer: Answer, text: str) -> None:
+    @property
+    def journal(self) -> Journal | None:
+        """The run's journal; None where answers are neither kept nor looked up."""
+        used = self._journal is not None and self._journal.mode is not JournalMode.OFF
+        return self._journal if used else None
+
+    def keep(self, key: bytes, answer: Answer, text: str) -> None:
+        """Put an answer into the journal, unless it holds a secret or has no key."""
         if self._journal is None or not key:
             return
         if holds_secret(text, self._secrets):
-            self._warn(
+            self.warn(
                 "an endpoint repeats its key in its answers: they are used, but not kept "
                 "in the journal"
             )
@@ -235,6 +261,7 @@ class Transport:
             attempts=answer.attempts,
         )
 
-    def _warn(self, text: str) -> None:
+    def warn(self, text: str) -> None:
+        """Keep a warning for the end of the run, once."""
         if text not in self._warnings:
             self._warnings.append(text)

@@ -16,6 +16,7 @@ __all__ = ["Entry", "Store", "Totals"]
 _APPLICATION, _VERSION = 0x65764A31, 1  # "evJ1": other programs' files are not taken for ours
 _BUSY_S = 30.0  # how long another process may hold the file
 _LOW_WATER = 0.9
+_AT_ONCE, _COLUMNS = 32, 7  # SQLite takes 999 values to a statement
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS answers (
@@ -127,15 +128,19 @@ class Store:
         self, entries: Collection[tuple[bytes, Entry]], used: Collection[tuple[float, bytes]]
     ) -> None:
         """Write answers and note uses, in one transaction."""
+        values = [
+            value
+            for key, e in entries
+            for value in (key, e.status, e.text, e.latency_s, e.attempts, e.created, e.used)
+        ]
         with self._writing():
-            self._db.executemany(
-                "INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?)",
-                [
-                    (key, e.status, e.text, e.latency_s, e.attempts, e.created, e.used)
-                    for key, e in entries
-                ],
-            )
-            self._db.executemany("UPDATE answers SET used = ? WHERE key = ?", used)
+            # several to a statement: between statements the thread that calls has to wait
+            for start in range(0, len(values), _AT_ONCE * _COLUMNS):
+                some = values[start : start + _AT_ONCE * _COLUMNS]
+                rows = ", ".join(["(?, ?, ?, ?, ?, ?, ?)"] * (len(some) // _COLUMNS))
+                self._db.execute(f"INSERT OR REPLACE INTO answers VALUES {rows}", some)  # noqa: S608 - question marks alone
+            if used:
+                self._db.executemany("UPDATE answers SET used = ? WHERE key = ?", used)
 
     def add_new(self, entries: Iterator[tuple[bytes, Entry]]) -> int:
         """Add the answers that are not there yet, all or none; return how many."""

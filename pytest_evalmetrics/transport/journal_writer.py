@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 __all__ = ["JournalWriter"]
 
 _LINGER_S = 0.005  # how long answers are gathered before they are written together
+_UNLOOKED = 0.001  # of the bound: what is written before the size is looked at again
+_OVERHEAD = 200  # bytes of an answer beside its text, about
 _HELD_BYTES = 32 * 2**20  # what is held of answers that the disk refuses
 
 
@@ -44,6 +46,7 @@ class JournalWriter:
         self._writing = threading.Lock()  # of the store
         self._waiting: dict[bytes, Entry] = {}
         self._waiting_bytes = self._dropped = 0
+        self._unbounded = max_bytes  # bytes since the size was looked at
         self._used: dict[bytes, float] = {}
         self._wake, self._closing = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, name="evalmetrics-journal", daemon=True)
@@ -67,7 +70,8 @@ class JournalWriter:
             while self._waiting_bytes > _HELD_BYTES and len(self._waiting) > 1:
                 self._forget(next(iter(self._waiting)))
                 self._dropped += 1
-        self._wake.set()
+        if not self._wake.is_set():
+            self._wake.set()
 
     def use(self, key: bytes, at: float) -> None:
         """Note that an answer was used; written with the next answers."""
@@ -93,7 +97,10 @@ class JournalWriter:
                 for key in used:
                     self._used.pop(key, None)
             self.written += len(entries)
-            self._bound()
+            self._unbounded += sum(len(e.text) + _OVERHEAD for _, e in entries)
+            if self._unbounded > self._max_bytes * _UNLOOKED:
+                self._unbounded = 0
+                self._bound()
 
     def close(self) -> None:
         """Write what waits, end the thread, close the store."""

@@ -45,6 +45,8 @@ class ProgressState:
         Seconds that are left at this rate; None where it can't be told.
     cost
         What it has cost so far; None where it is not known.
+    unit
+        What is counted.
     """
 
     label: str
@@ -57,19 +59,20 @@ class ProgressState:
     rate: float | None
     left_s: float | None
     cost: float | None
+    unit: str = "rows"
 
     @property
     def text(self) -> str:
         """One line for a log."""
         whole = f"/{self.total} ({self.done / self.total:.0%})" if self.total else ""
-        parts = [f"{self.done}{whole} rows"]
+        parts = [f"{self.done}{whole} {self.unit}"]
         if self.from_journal:
             parts.append(f"{self.from_journal} from the journal")
         if self.failed:
             kinds = ", ".join(f"{kind} {count}" for kind, count in self.failed.items())
             parts.append(f"{sum(self.failed.values())} failed ({kinds})")
         if self.rate is not None:
-            parts.append(f"{self.rate:.3g} rows/s")
+            parts.append(f"{self.rate:.3g} {self.unit}/s")
         if self.left_s is not None and self.done != self.total:
             parts.append(f"{_duration(self.left_s)} left")
         else:
@@ -114,6 +117,7 @@ class Progress:
     ) -> None:
         self.label = label
         self.total = total
+        self.unit = "rows"
         self._emit, self._on_change, self._cost = emit, on_change, cost
         self._every_s, self._frame_s = every_s, frame_s
         self._now = (clock or Clock()).monotonic
@@ -181,6 +185,7 @@ class Progress:
             rate=rate,
             left_s=left,
             cost=self._cost() if self._cost is not None else None,
+            unit=self.unit,
         )
 
     @asynccontextmanager

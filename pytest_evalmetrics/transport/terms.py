@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from pytest_evalmetrics.transport.calls import Endpoint
 from pytest_evalmetrics.transport.errors import SecretError
 from pytest_evalmetrics.transport.secrets import Secret, find_secret
+
+if TYPE_CHECKING:
+    from pytest_evalmetrics.spec import ParamsSpec
 
 __all__ = ["Terms"]
 
@@ -25,12 +29,18 @@ class Terms:
         Where a scorer says nothing of its own.
     replays
         Nothing is called: what a key is needed for can do without one.
+    judging
+        What ``params:`` says of models, where it is the judges that it says it of.
+    secrets
+        Those that were found for endpoints, in their order: nobody shows them.
     """
 
     parallelism: int = 16
     timeout_s: float | None = None
     max_retries: int | None = None
     replays: bool = False
+    judging: ParamsSpec | None = None
+    secrets: dict[Secret, None] = field(default_factory=dict, repr=False, compare=False)
 
     def endpoint(
         self,
@@ -61,8 +71,10 @@ class Terms:
         if name is None:
             return None
         try:
-            return find_secret(name)
+            found = find_secret(name)
         except SecretError:
             if self.replays:
                 return None
             raise
+        self.secrets.setdefault(found)
+        return found

@@ -101,7 +101,8 @@ class _Sums:
         self.calls = self.from_journal = self.requests = self.failed = 0
         self.prompt = self.completion = self.total = self.without = 0
         self.latency = self.longest = 0.0
-        self.now_prompt = self.now_completion = self.now_without = 0
+        self.cost = self.now_cost = 0.0
+        self.priced = self.unpriced = self.now_unpriced = 0
 
 
 class UsageTally:
@@ -117,8 +118,18 @@ class UsageTally:
         self._prices = dict(prices or {})
         self._sums: dict[str, _Sums] = {}
 
-    def answered(self, label: str, answer: Answer) -> None:
-        """Count an answer."""
+    def answered(self, label: str, answer: Answer, price: Price | None = None) -> None:
+        """Count an answer.
+
+        Parameters
+        ----------
+        label
+            What it is counted under.
+        answer
+            The answer.
+        price
+            Of its tokens; default the label's.
+        """
         sums = self._of(label)
         sums.calls += 1
         sums.latency += answer.latency_s
@@ -129,16 +140,21 @@ class UsageTally:
         else:
             sums.from_journal += 1
         tokens = tokens_of(answer.body)
+        price = price or self._prices.get(label)
+        if tokens is None or price is None:
+            sums.unpriced += 1
+            sums.now_unpriced += live
+        else:
+            sums.priced += 1
+            cost = price.of(tokens)
+            sums.cost += cost
+            sums.now_cost += cost if live else 0.0
         if tokens is None:
             sums.without += 1
-            sums.now_without += live
             return
         sums.prompt += tokens.prompt
         sums.completion += tokens.completion
         sums.total += tokens.total
-        if live:
-            sums.now_prompt += tokens.prompt
-            sums.now_completion += tokens.completion
 
     def failed(self, label: str, requests: int) -> None:
         """Count a call that ended in an error after so many requests."""
@@ -179,12 +195,12 @@ class UsageTally:
         return sums
 
     def _cost(self, label: str, *, now: bool = False) -> float | None:
-        price, s = self._prices.get(label), self._sums[label]
-        if price is None or (s.now_without if now else s.without):
+        s = self._sums[label]
+        if s.unpriced if not now else s.now_unpriced:
             return None
-        if now:
-            return price.of(Tokens(s.now_prompt, s.now_completion, 0))
-        return price.of(Tokens(s.prompt, s.completion, 0))
+        if not s.priced and label not in self._prices:
+            return None
+        return s.now_cost if now else s.cost
 
 
 def _count(usage: Mapping[str, Any], names: tuple[str, ...]) -> int | None:

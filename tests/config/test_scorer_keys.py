@@ -124,7 +124,7 @@ def test_all_that_may_be_said(tmp_path: Path) -> None:
         (
             "limit_samples: 10",
             "limit: 1",
-            "5: benchmark.params: unknown key 'limit': keys here: inference, li",
+            "5: benchmark.params: unknown key 'limit': keys here: ignore_req",
         ),
         (
             "  reward: accuracy\n",

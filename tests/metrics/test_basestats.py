@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_evalmetrics.errors import MetricError
-from pytest_evalmetrics.metrics.basestats import pooled_statistics, task_statistics
-from pytest_evalmetrics.metrics.groups import Completeness, group_entries
+from pytest_evalmetrics.metrics.basestats import StatisticsByTask, pooled_statistics
+from pytest_evalmetrics.metrics.groups import Completeness, GroupEntries
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def statistics_of_tasks(made: RolloutTable) -> list[dict[str, Any]]:
     """Return each task's statistics without what else an entry holds."""
-    entries = group_entries(made, "agent", Completeness.of(made, "reward"))
+    entries = GroupEntries(made, "agent", Completeness.of(made, "reward"))
     return [{k: v for k, v in entry.items() if "/" in k} for entry in entries]
 
 
@@ -47,7 +47,7 @@ def test_all_means_come_first_then_max_min_median_std(table: Callable[..., Rollo
         f"{s}/{c}" for s in ("mean", "max", "min", "median", "std") for c in ("reward", "b", "a")
     ]
     assert list(pooled_statistics(made)) == names
-    assert list(task_statistics(made).names) == names
+    assert list(StatisticsByTask(made).names) == names
 
 
 def test_missing_values_are_skipped_column_by_column(table: Callable[..., RolloutTable]) -> None:
@@ -103,7 +103,7 @@ def test_a_number_that_overflows_is_an_error(table: Callable[..., RolloutTable])
         pooled_statistics(table([[1.7e308, 1.7e308]]))
     assert "broken value of 'reward'" in str(caught.value)
     with pytest.raises(MetricError, match=r"std/reward is too large"):
-        task_statistics(table([[1e200, -1e200]]))
+        StatisticsByTask(table([[1e200, -1e200]])).must_be_finite()
 
 
 # -- against pandas, to the last digit ----------------------------------------------------

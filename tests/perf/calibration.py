@@ -27,7 +27,8 @@ from pytest_evalmetrics import stats
 from pytest_evalmetrics.data import Category, PairedMetric, RolloutTable, TaskRewards
 from pytest_evalmetrics.gates import Gated, check_regression
 from pytest_evalmetrics.metrics import plan, reduce_agent
-from pytest_evalmetrics.pipeline.judging import Judging, Reference, rule_of
+from pytest_evalmetrics.pipeline.judging import Judging, Reference
+from pytest_evalmetrics.pipeline.rules import rule_of
 from pytest_evalmetrics.results import Verdict
 from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec
 from pytest_evalmetrics.spec.baseline import BaselineSpec

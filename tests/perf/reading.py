@@ -1,8 +1,10 @@
-"""How fast recorded rollouts are read, against the standard library's json.
+"""How fast recorded rollouts are read, against json.loads and the fastest library there is.
 
-Run as ``python tests/perf/reading.py [rows]``. Both sides are measured in processes of
-their own on one core: ours reads the files into a table; theirs only calls ``json.loads``
-on every line. Times are CPU seconds, medians of three.
+Run as ``python tests/perf/reading.py [rows]``. Every side is measured in processes of its
+own. On one core, in CPU seconds, medians of three: ours reads the files into a table; the
+standard library only calls ``json.loads`` on every line; and msgspec's structs over one
+buffer find all numeric columns, as ours does, but check, number and sort nothing. Then ours
+in wall seconds, by one process and by as many as there are cores.
 """
 
 from __future__ import annotations
@@ -16,6 +18,8 @@ import sys
 import tempfile
 from pathlib import Path
 from typing import Any
+
+from pytest_evalmetrics.rollouts.processes import usable_cores
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = 8  # rollouts of each task
@@ -138,11 +142,12 @@ from pathlib import Path
 from pytest_evalmetrics.rollouts import builtin, load  # builtin: what load() imports at first
 from pytest_evalmetrics.spec import RolloutsSpec
 path = Path(sys.argv[1])
-start = time.process_time()
+start, wall = time.process_time(), time.perf_counter()
 table = load(RolloutsSpec(path=(path.name,)), path.parent, scores=["reward"])
 took = time.process_time() - start
+wall = time.perf_counter() - wall
 assert len(table.scores) == 10, list(table.scores)
-print(took, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+print(took, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, wall)
 """
 _THEIRS = """
 import json, resource, sys, time
@@ -150,21 +155,74 @@ start = time.process_time()
 with open(sys.argv[1], "rb") as file:
     for line in file:
         json.loads(line)
-print(time.process_time() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+print(time.process_time() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 0)
+"""
+_MSGSPEC = """
+import json, resource, sys, time
+from array import array
+from operator import attrgetter
+import msgspec, numpy
+
+NUMBER = float | int | bool | None
+
+def learn(rows, known):
+    for row in rows:
+        for key, value in row.items():
+            if isinstance(value, (int, float)) or key not in known:
+                known[key] = isinstance(value, (int, float))
+        for key, value in row["response"]["usage"].items():
+            if isinstance(value, (int, float)):
+                known["response"] = known.setdefault("usage of response", {})
+                known["response"][key] = True
+    return known
+
+def struct(known):
+    usage = msgspec.defstruct(
+        "Usage", [(f"u{i}", NUMBER, None) for i, _ in enumerate(known["response"])],
+        rename={f"u{i}": k for i, k in enumerate(known["response"])}, gc=False)
+    response = msgspec.defstruct("Response", [("usage", usage | None, None)], gc=False)
+    fields = [k for k in known if k not in ("usage of response",)]
+    types = [response if k == "response" else NUMBER if known[k] else msgspec.Raw for k in fields]
+    row = msgspec.defstruct(
+        "Row", [(f"f{i}", t | None if t is response else t, None if t is not msgspec.Raw
+        else msgspec.Raw(b"null")) for i, t in enumerate(types)],
+        rename={f"f{i}": k for i, k in enumerate(fields)}, forbid_unknown_fields=True, gc=False)
+    numbers = [f"f{i}" for i, t in enumerate(types) if t is NUMBER]
+    numbers += [f"f{fields.index('response')}.usage.u{i}" for i, _ in enumerate(known["response"])]
+    return msgspec.json.Decoder(row), attrgetter(*numbers), numbers
+
+start = time.process_time()
+known = {}
+buffer = bytearray(1 << 18)
+columns, left = [], 0
+with open(sys.argv[1], "rb", buffering=0) as file:
+    head = [json.loads(line) for _, line in zip(range(64), file)]
+    file.seek(0)
+    decoder, get, numbers = struct(learn(head, known))
+    columns = [array("d") for _ in numbers]
+    while got := file.readinto(memoryview(buffer)[left:]):
+        end = buffer.rfind(b"\\n", 0, left + got) + 1
+        rows = decoder.decode_lines(memoryview(buffer)[:end])
+        for column, values in zip(columns, zip(*map(get, rows))):
+            column.frombytes(numpy.array(values, float).tobytes())
+        left = left + got - end
+        buffer[:left] = buffer[end : end + left]
+assert len(columns) == 12, numbers
+print(time.process_time() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 0)
 """
 
 
-def measure(program: str, path: Path) -> tuple[float, float]:
-    """Run a program on a file in a process of its own: CPU seconds and peak MiB."""
+def measure(program: str, path: Path, processes: int = 1) -> tuple[float, float, float]:
+    """Run a program on a file in a process of its own: CPU seconds, peak MiB, wall seconds."""
     output = subprocess.run(
         [sys.executable, "-c", program, str(path)],
         check=True,
         capture_output=True,
         text=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env={**os.environ, "PYTHONPATH": str(ROOT), "EVALMETRICS_PROCESSES": str(processes)},
     ).stdout
-    seconds, peak = map(float, output.split())
-    return seconds, peak
+    seconds, peak, wall = map(float, output.split())
+    return seconds, peak, wall
 
 
 def main(rows: int) -> None:
@@ -174,15 +232,23 @@ def main(rows: int) -> None:
         write(path, rows)
         size = path.stat().st_size
         # alternately, so that a drift of the machine's speed meets both
-        pairs = [(measure(_OURS, path), measure(_THEIRS, path)) for _ in range(RUNS)]
-    ours = statistics.median(us[0] for us, _ in pairs)
-    theirs = statistics.median(them[0] for _, them in pairs)
-    ratio = statistics.median(us[0] / them[0] for us, them in pairs)
-    peak = max(us[1] for us, _ in pairs)
+        runs = [[measure(p, path) for p in (_OURS, _THEIRS, _MSGSPEC)] for _ in range(RUNS)]
+        cores = usable_cores()
+        walls = [(measure(_OURS, path)[2], measure(_OURS, path, cores)[2]) for _ in range(RUNS)]
+    ours, theirs, fastest = (statistics.median(run[side][0] for run in runs) for side in range(3))
+    ratio = statistics.median(us[0] / them[0] for us, them, _ in runs)
+    times = statistics.median(us[0] / other[0] for us, _, other in runs)
+    peak = max(us[1] for us, _, _ in runs)
+    one, several = (statistics.median(column) for column in zip(*walls, strict=True))
     print(f"{rows} rows, {size / 1e6:.0f} MB, {size / rows:.0f} bytes a row, 10 numbers in each")
     print(f"load()                    {ours:6.2f} s  {size / ours / 1e9:5.2f} GB/s")
     print(f"json.loads over the lines {theirs:6.2f} s  {size / theirs / 1e9:5.2f} GB/s")
-    print(f"ratio {ratio:.3f}; peak of load()'s process {peak:.0f} MiB")
+    print(f"msgspec, columns found    {fastest:6.2f} s  {size / fastest / 1e9:5.2f} GB/s")
+    print(f"ratio to json.loads {ratio:.3f}; to msgspec {times:.2f} (limit 1.3)")
+    print(f"peak of load()'s process {peak:.0f} MiB")
+    print(
+        f"wall, {cores} processes against one: {several:.2f} s, {one:.2f} s, {one / several:.2f} x"
+    )
 
 
 if __name__ == "__main__":

@@ -18,8 +18,8 @@ from pydantic import TypeAdapter
 
 from pytest_evalmetrics.data import RolloutTable, TaskRewards
 from pytest_evalmetrics.metrics import plan, reduce_agent
-from pytest_evalmetrics.metrics.basestats import pooled_statistics, task_statistics
-from pytest_evalmetrics.metrics.groups import Completeness, group_entries
+from pytest_evalmetrics.metrics.basestats import StatisticsByTask, pooled_statistics
+from pytest_evalmetrics.metrics.groups import Completeness, GroupEntries
 from pytest_evalmetrics.metrics.lookup import Names
 from pytest_evalmetrics.spec import BenchmarkSpec
 
@@ -76,14 +76,14 @@ def main() -> None:
         json.dumps({"name": "perf", "rollouts": "none.jsonl", "metrics": metrics})
     )
     print(f"{TASKS:,} tasks x {SAMPLES} rollouts x {FIELDS} fields, {len(metrics)} metrics")
-    by_task = seconds(lambda: task_statistics(made))
+    by_task = seconds(lambda: StatisticsByTask(made).of(0, TASKS))
     pooled = seconds(lambda: pooled_statistics(made))
     completeness = Completeness.of(made, "reward")
     whole = seconds(lambda: reduce_agent(plan(spec), "agent", made))
     line("base statistics by task, as arrays", by_task)
     line("base statistics pooled", pooled)
-    line("those by task, as the entries of the artifact", seconds(
-        lambda: group_entries(made, "agent", completeness)
+    line("those by task, as the text of the artifact", seconds(
+        lambda: sum(map(len, GroupEntries(made, "agent", completeness).pieces()))
     ))  # fmt: skip
     line("everything: estimates, intervals, aggregate entry", whole)
 
@@ -107,7 +107,9 @@ def main() -> None:
     line("    and against everything of ours", alone, whole)
 
     small = table(10_000, 8, FIELDS)
-    few_entries = seconds(lambda: group_entries(small, "agent", Completeness.of(small, "reward")))
+    few_entries = seconds(
+        lambda: list(GroupEntries(small, "agent", Completeness.of(small, "reward")))
+    )
     line("10,000 entries x 50 statistics", few_entries)
 
     count = 10_000_000

@@ -5,9 +5,13 @@ from __future__ import annotations
 import gzip
 import json
 import math
+from datetime import UTC, datetime
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from pytest_evalmetrics.errors import DataError
@@ -111,3 +115,46 @@ def test_fields_say_which_key_it_is(tmp_path: Path) -> None:
     (tmp_path / "d.jsonl").write_text('{"id": 1, "q": {"n": "b"}}\n{"id": 2, "q": {"n": "a"}}\n')
     spec = RolloutsSpec(path=("d.jsonl",), fields=FieldMap(task="q.n"))
     assert load_dataset(spec, tmp_path).tasks == ("a", "b")
+
+
+def test_rows_of_tables_come_with_their_text(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text('id,question,n\nq1,"what, then?",007\n\nq2,ü,1.5\n')
+    pq.write_table(
+        pa.table(
+            {
+                "id": ["a", "b"],
+                "messages": [[{"role": "user", "content": "hi"}], None],
+                "at": [datetime(2024, 5, 1, tzinfo=UTC), None],
+                "price": [Decimal("1.50"), None],
+                "raw": [b"x\xff", b""],
+            }
+        ),
+        tmp_path / "b.parquet",
+    )
+    with pa.OSFile(str(tmp_path / "c.arrow"), "wb") as sink:
+        table = pa.table({"id": list(range(600)), "q": [f"text {i}" for i in range(600)]})
+        with pa.ipc.new_file(sink, table.schema) as writer:
+            writer.write_table(table)
+    assert list(records(RolloutsSpec(path=("a.csv",)), tmp_path)) == [
+        ("a.csv:2", {"id": "q1", "question": "what, then?", "n": "007"}),
+        ("a.csv:4", {"id": "q2", "question": "ü", "n": "1.5"}),
+    ]
+    first, second = records(RolloutsSpec(path=("b.parquet",)), tmp_path)
+    assert first[1] == {
+        "id": "a",
+        "messages": [{"role": "user", "content": "hi"}],
+        "at": "2024-05-01T00:00:00+00:00",
+        "price": 1.5,
+        "raw": "x\\xff",
+    }
+    assert second[1]["messages"] is None
+    rows = [row for _, row in records(RolloutsSpec(path=("c.arrow",)), tmp_path)]
+    assert rows == [{"id": i, "q": f"text {i}"} for i in range(600)]
+    loaded = load_dataset(RolloutsSpec(path=("a.csv",)), tmp_path)
+    assert loaded.tasks == ("q1", "q2")
+
+
+def test_a_broken_table_is_told_where_it_breaks(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text('id,q\n1,"x\n')
+    with pytest.raises(DataError, match="ends inside of quotes"):
+        list(records(RolloutsSpec(path=("a.csv",), format="csv"), tmp_path))

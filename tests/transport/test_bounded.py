@@ -201,3 +201,17 @@ def test_nothing_to_do_and_nobody_to_do_it() -> None:
     assert collect(None, [], 3) == (0, [])
     with pytest.raises(ValueError, match="parallelism is 0, expected 1 or more"):
         collect(None, [], 0)
+
+
+@given(st.lists(st.integers(0, 3), max_size=200), st.integers(1, 12))
+def test_items_begin_in_their_order_whatever_has_to_wait(delays: Any, parallelism: Any) -> None:
+    # equal calls are counted as they begin: a run that the journal answers counts as the first
+    begun = []
+
+    async def call(pair: Any) -> None:
+        begun.append(pair[0])
+        for _ in range(pair[1]):
+            await asyncio.sleep(0)
+
+    collect(call, enumerate(delays), parallelism)
+    assert begun == list(range(len(delays)))

@@ -77,3 +77,15 @@ def test_a_cost_that_is_not_whole_is_none() -> None:
     assert tally.cost_now() == 2.0
     tally.answered("other", answer(1))
     assert tally.cost_now() is None
+
+
+def test_the_price_of_an_endpoint_holds_for_its_calls_alone() -> None:
+    tally = UsageTally()
+    priced = {"usage": {"prompt_tokens": 1_000_000, "completion_tokens": 0}}
+    tally.answered("x", Answer(200, priced, 0.1, 1, from_journal=False), Price(2, 3))
+    tally.answered("x", Answer(200, priced, 0.1, 1, from_journal=True), Price(2, 3))
+    assert (tally.by_label()["x"].cost, tally.by_label()["x"].cost_now) == (4, 2)
+    tally.answered("x", Answer(200, priced, 0.1, 1, from_journal=False))  # nobody knows its price
+    assert (tally.by_label()["x"].cost, tally.by_label()["x"].cost_now) == (None, None)
+    tally.answered("y", Answer(200, priced, 0.1, 1, from_journal=True))
+    assert tally.by_label()["y"].cost_now is None

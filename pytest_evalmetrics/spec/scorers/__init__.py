@@ -13,22 +13,76 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol, Union, get_args, get
 from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema
 
 from pytest_evalmetrics.spec.forms import expected, refuse
+from pytest_evalmetrics.spec.scorers.agent_goal_accuracy import AgentGoalAccuracySpec
+from pytest_evalmetrics.spec.scorers.answer_accuracy import AnswerAccuracySpec
+from pytest_evalmetrics.spec.scorers.bleu import BleuSpec
 from pytest_evalmetrics.spec.scorers.custom import CustomScorerSpec, options_apart
+from pytest_evalmetrics.spec.scorers.exact_match import ExactMatchSpec
+from pytest_evalmetrics.spec.scorers.f1 import F1Spec
+from pytest_evalmetrics.spec.scorers.llm_judge import (
+    JsonParserSpec,
+    JudgeScoreSpec,
+    LlmJudgeSpec,
+    RegexParserSpec,
+    RubricSpec,
+)
 from pytest_evalmetrics.spec.scorers.nat import NatScorerSpec
+from pytest_evalmetrics.spec.scorers.number_check import NumberCheckSpec
+from pytest_evalmetrics.spec.scorers.python import PythonScorer, PythonScorerSpec, in_long_form
+from pytest_evalmetrics.spec.scorers.ragas import RagasSpec
 from pytest_evalmetrics.spec.scorers.remote import RemoteScorerSpec, RemoteScoreSpec
+from pytest_evalmetrics.spec.scorers.rouge import RougeSpec
+from pytest_evalmetrics.spec.scorers.string_check import StringCheckSpec
+from pytest_evalmetrics.spec.scorers.tool_call_accuracy import ToolCallAccuracySpec
+from pytest_evalmetrics.spec.scorers.tool_calling import ToolCallingSpec
+from pytest_evalmetrics.spec.scorers.topic_adherence import TopicAdherenceSpec
+from pytest_evalmetrics.spec.scorers.trajectory_evaluation import TrajectoryEvaluationSpec
 
 __all__ = [
+    "AgentGoalAccuracySpec",
+    "AnswerAccuracySpec",
+    "BleuSpec",
     "CustomScorerSpec",
+    "ExactMatchSpec",
+    "F1Spec",
+    "JsonParserSpec",
+    "JudgeScoreSpec",
+    "LlmJudgeSpec",
     "NatScorerSpec",
+    "NumberCheckSpec",
+    "PythonScorerSpec",
+    "RagasSpec",
+    "RegexParserSpec",
     "RemoteScoreSpec",
     "RemoteScorerSpec",
+    "RougeSpec",
+    "RubricSpec",
     "ScorerSpec",
     "ScorersField",
+    "StringCheckSpec",
+    "ToolCallAccuracySpec",
+    "ToolCallingSpec",
+    "TopicAdherenceSpec",
+    "TrajectoryEvaluationSpec",
 ]
 
 BUILTIN = (
     RemoteScorerSpec,
     NatScorerSpec,
+    ToolCallAccuracySpec,
+    ToolCallingSpec,
+    ExactMatchSpec,
+    StringCheckSpec,
+    NumberCheckSpec,
+    F1Spec,
+    BleuSpec,
+    RougeSpec,
+    TopicAdherenceSpec,
+    AgentGoalAccuracySpec,
+    AnswerAccuracySpec,
+    LlmJudgeSpec,
+    TrajectoryEvaluationSpec,
+    RagasSpec,
 )
 
 
@@ -46,20 +100,25 @@ class ScorerSpec(Protocol):
         ...
 
 
-def _type_of(spec: type) -> str:
-    name: str = get_args(get_type_hints(spec)["type"])[0]
-    return name
+def _types_of(spec: type) -> tuple[str, ...]:
+    """Give the type's name, and what else it may be called."""
+    names: tuple[str, ...] = get_args(get_type_hints(spec)["type"])
+    return names
 
 
-_BY_TYPE = {_type_of(spec): spec for spec in BUILTIN}
-_OTHER = "other"
+_BY_TYPE = {_types_of(spec)[0]: spec for spec in BUILTIN}
+_PYTHON, _OTHER = "python", "other"
+_FUNCTION = "function of python"  # its tag: "python" might be a key of the file
+_TAGS = {name: kind for kind, spec in _BY_TYPE.items() for name in _types_of(spec)}
+_TAGS[_PYTHON] = _FUNCTION
 
 
 def _is_mapping(value: Any) -> Any:
     if not isinstance(value, dict):
         raise expected("a mapping with type")
+    value = in_long_form(value)
     if "type" not in value:
-        raise refuse(f"'type' is missing: {', '.join(_BY_TYPE)}, or one of your own")
+        raise refuse(f"'type' is missing: {', '.join([*_BY_TYPE, _PYTHON])}, or one of your own")
     if not isinstance(value["type"], str) or not value["type"]:
         raise refuse("type has to be the name of a scorer")
     return value
@@ -67,7 +126,7 @@ def _is_mapping(value: Any) -> Any:
 
 def _kind(value: Any) -> str:
     found = value["type"] if isinstance(value, Mapping) else value.type
-    return found if found in _BY_TYPE else _OTHER
+    return _TAGS.get(found, _OTHER)
 
 
 _Custom = Annotated[
@@ -80,7 +139,7 @@ _Custom = Annotated[
                 "type": {
                     "description": "the name of a scorer of your own, or package.module:name",
                     "type": "string",
-                    "not": {"enum": list(_BY_TYPE)},
+                    "not": {"enum": list(_TAGS)},
                 }
             },
             "required": ["type"],
@@ -90,11 +149,13 @@ _Custom = Annotated[
     Tag(_OTHER),
 ]
 
+_Python = Annotated[PythonScorer, Tag(_FUNCTION)]
+
 if TYPE_CHECKING:
     ScorersField = tuple[ScorerSpec, ...]
 else:
     _Any = Annotated[
-        Union[*(Annotated[spec, Tag(name)] for name, spec in _BY_TYPE.items()), _Custom],
+        Union[*(Annotated[spec, Tag(name)] for name, spec in _BY_TYPE.items()), _Python, _Custom],
         Discriminator(_kind),
     ]
     ScorersField = Annotated[

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -16,15 +15,16 @@ from pytest_evalmetrics.spec.endpoints import (
     TimeoutSeconds,
     Url,
 )
-from pytest_evalmetrics.spec.forms import STRICT, Name, expected, refuse
+from pytest_evalmetrics.spec.forms import STRICT
+from pytest_evalmetrics.spec.scorers.scores import (
+    Maximum,
+    Minimum,
+    ScoreName,
+    in_order,
+    names_once,
+)
 
 __all__ = ["ParserSpec", "RemoteScoreSpec", "RemoteScorerSpec"]
-
-
-def _score_name(value: str) -> str:
-    if not re.fullmatch(r"[a-z0-9_]+", value):
-        raise expected("lower-case letters, digits and _")
-    return value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,35 +43,15 @@ class RemoteScoreSpec:
 
     __pydantic_config__ = STRICT
 
-    name: Annotated[
-        Name,
-        AfterValidator(_score_name),
-        Field(description="lower-case letters, digits and _", pattern=r"^[a-z0-9_]+$"),
-    ]
+    name: ScoreName
     parser: Annotated[ParserSpec, Field(description="where the answer holds it")]
     description: Annotated[str, Field(description="for people")] = ""
-    minimum: Annotated[
-        float | None, Field(allow_inf_nan=False, description="below it is the row's error")
-    ] = None
-    maximum: Annotated[
-        float | None, Field(allow_inf_nan=False, description="above it is the row's error")
-    ] = None
+    minimum: Minimum = None
+    maximum: Maximum = None
 
-
-def _possible(score: RemoteScoreSpec) -> RemoteScoreSpec:
-    if score.minimum is not None and score.maximum is not None and score.minimum > score.maximum:
-        raise refuse(
-            f"minimum {score.minimum:.12g} is above maximum {score.maximum:.12g}: nothing can pass"
-        )
-    return score
-
-
-def _names_once(scores: tuple[RemoteScoreSpec, ...]) -> tuple[RemoteScoreSpec, ...]:
-    names = [score.name for score in scores]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise refuse(f"two scores are named {twice[0]!r}")
-    return scores
+    def __post_init__(self) -> None:
+        """Refuse a range that nothing is in."""
+        in_order(self.minimum, self.maximum)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,9 +67,9 @@ class RemoteScorerSpec:
         Field(description="the request; {{ item.column }} in it is filled in for each row"),
     ]
     scores: Annotated[
-        tuple[Annotated[RemoteScoreSpec, AfterValidator(_possible)], ...],
+        tuple[RemoteScoreSpec, ...],
         Field(min_length=1, strict=False, description="what the answer holds"),
-        AfterValidator(_names_once),
+        AfterValidator(names_once),
     ]
     api_key_secret: SecretName = None
     timeout_seconds: TimeoutSeconds = None

@@ -1,0 +1,17 @@
+"""Answer from the committed journal, unless JUDGE_URL names a judge to ask."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pytest
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Replay where there is nobody to ask."""
+    if not os.environ.get("JUDGE_URL") and not os.environ.get("JUDGE_RECORDS"):
+        config.option.evalmetrics_replay = True
+        config.option.evalmetrics_journal_import = str(Path(__file__).parent / "journal.jsonl.gz")

@@ -1,0 +1,8 @@
+"""Lets `target: converter:answer` be found: the agent lies beside its benchmark."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))

@@ -1,0 +1,262 @@
+"""The fixture ``evalmetrics``: a test's own numbers, gated as those of a benchmark file are.
+
+A check is a benchmark made in memory: it goes through the same pipeline, and its result the
+same way to the same reports, artifacts and baselines.
+"""
+
+from __future__ import annotations
+
+import linecache
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, overload
+
+from pytest_evalmetrics.baselines.in_tests import benchmark_name, name_of_test
+from pytest_evalmetrics.config import benchmark_in_python, load_benchmarks
+from pytest_evalmetrics.errors import CheckError, EvalMetricsError, GateFailed, did_you_mean
+from pytest_evalmetrics.rollouts import table_in_memory
+from pytest_evalmetrics.running import failure_of, let_register, run_benchmark
+from pytest_evalmetrics.session import PAYLOADS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from os import PathLike
+    from types import FrameType
+
+    import pytest
+
+    from pytest_evalmetrics.results import BenchmarkResult
+
+__all__ = ["EvalMetrics"]
+
+_HERE = str(Path(__file__).parent)
+_SHOWN = 8  # lines of a call
+
+
+class EvalMetrics:
+    """Gates numbers from a test.
+
+    Parameters
+    ----------
+    item
+        The test.
+    """
+
+    def __init__(self, item: pytest.Item) -> None:
+        self._item = item
+        self._test = name_of_test(item)
+        self._names: set[str | None] = set()
+        item.stash.setdefault(PAYLOADS, [])
+        let_register(item.config)
+
+    def check(
+        self,
+        rewards: Any,
+        *,
+        name: str | None = None,
+        metrics: Sequence[str] | str | None = None,
+        key_metrics: Sequence[str] | str | None = None,
+        thresholds: Mapping[str, Any] | None = None,
+        baseline: bool | Mapping[str, Any] | None = None,
+        expect: Mapping[str, Any] | None = None,
+        num_samples: int | None = None,
+        pass_threshold: float | None = None,
+        pass_estimator: str | None = None,
+        breakdown: Sequence[str] | str | None = None,
+        cluster: str | None = None,
+        scores: Mapping[str, Any] | None = None,
+        labels: Mapping[str, Any] | None = None,
+        description: str | None = None,
+        fail: bool = True,
+    ) -> BenchmarkResult:
+        """Reduce rewards to metrics, and gate them.
+
+        Parameters
+        ----------
+        rewards
+            One sequence of numbers per task, a dict of task to numbers, an array of shape
+            (tasks, samples), or flat, one number per task. None and NaN are missing.
+        name
+            Tells several checks of one test apart; names its entry and its baseline.
+        metrics, key_metrics, thresholds, baseline, expect, num_samples, pass_threshold, \
+pass_estimator, breakdown, cluster, description
+            As in a benchmark file.
+        scores
+            Further scores by name, each of the form of `rewards`: for metrics such as
+            ``mean/output_tokens``.
+        labels
+            Labels of tasks by field, one per task: for `breakdown` and `cluster`.
+        fail
+            Whether a gate that does not hold fails the test; else the result says so.
+
+        Returns
+        -------
+        BenchmarkResult
+            True where every gate holds.
+
+        Raises
+        ------
+        GateFailed
+            A gate does not hold.
+        DataError
+            The numbers can't be reduced.
+        CheckError, ConfigError
+            The call means nothing: two checks of one name, an unknown metric, no numbers.
+        """
+        __tracebackhide__ = True
+        settings = {
+            "metrics": metrics,
+            "key_metrics": key_metrics,
+            "thresholds": thresholds,
+            "baseline": baseline,
+            "expect": expect,
+            "num_samples": num_samples,
+            "pass_threshold": pass_threshold,
+            "pass_estimator": pass_estimator,
+            "breakdown": breakdown,
+            "cluster": cluster,
+            "description": description,
+        }
+        frame = self._caller(sys._getframe(1))  # noqa: SLF001 - the test's line
+        try:
+            self._claim(name)
+            benchmark = benchmark_in_python(
+                {key: value for key, value in settings.items() if value is not None},
+                name=benchmark_name(self._test, name),
+                file=self._item.path,
+                line=frame.f_lineno,
+                shown=self._file,
+            )
+            table = table_in_memory(rewards, scores=scores, labels=labels)
+            result = run_benchmark(
+                self._item,
+                benchmark,
+                label=self._label(name),
+                file=self._file,
+                table=table,
+                in_test=True,
+            )
+        except EvalMetricsError as error:
+            raise _shown_at(frame, error, self._file) from None
+        failure = failure_of(result) if fail else None
+        if failure is not None:
+            raise _shown_at(frame, failure, self._file)
+        return result
+
+    @overload
+    def run(
+        self, path: str | PathLike[str], name: None = None, *, fail: bool = True
+    ) -> dict[str, BenchmarkResult]: ...
+
+    @overload
+    def run(
+        self, path: str | PathLike[str], name: str, *, fail: bool = True
+    ) -> BenchmarkResult: ...
+
+    def run(
+        self, path: str | PathLike[str], name: str | None = None, *, fail: bool = True
+    ) -> dict[str, BenchmarkResult] | BenchmarkResult:
+        """Evaluate the benchmarks of a file.
+
+        Parameters
+        ----------
+        path
+            The benchmark file, relative to the test file.
+        name
+            One of its benchmarks; all if left out.
+        fail
+            Whether a gate that does not hold fails the test; all of them are evaluated first.
+
+        Returns
+        -------
+        dict or BenchmarkResult
+            The results by the benchmarks' names; the result, where one was named.
+
+        Raises
+        ------
+        EvalMetricsError
+            As of `check`. Their baselines are the test's own, beside the test file.
+        """
+        __tracebackhide__ = True
+        frame = self._caller(sys._getframe(1))  # noqa: SLF001 - the test's line
+        try:
+            file = self._item.path.parent / path
+            shown = _shown_path(file, self._item.config.rootpath)
+            if not file.is_file():
+                raise CheckError(
+                    f"there is no benchmark file {shown}",
+                    hint="name it relative to the test file",
+                )
+            found = {b.spec.name: b for b in load_benchmarks(file, shown=shown, scorers_known=True)}
+            if name is not None and name not in found:
+                raise CheckError(
+                    f"{shown} has no benchmark {name!r}: {did_you_mean(name, found, what='it has')}"
+                )
+            results = {}
+            for known, benchmark in found.items():
+                if name in (None, known):
+                    self._claim(known)
+                    own = replace(benchmark.spec, name=benchmark_name(self._test, known))
+                    results[known] = run_benchmark(
+                        self._item,
+                        replace(benchmark, spec=own),
+                        label=self._label(known),
+                        file=shown,
+                        in_test=True,
+                    )
+        except EvalMetricsError as error:
+            raise _shown_at(frame, error, self._file) from None
+        failures = [f for r in results.values() if fail and (f := failure_of(r)) is not None]
+        if failures:
+            worst = next((f for f in failures if not isinstance(f, GateFailed)), failures[0])
+            joined = type(worst)("\n\n".join(map(str, failures)))
+            raise _shown_at(frame, joined, self._file)
+        return results if name is None else results[name]
+
+    @property
+    def _file(self) -> str:
+        """The test file as messages name it."""
+        return self._item.nodeid.partition("::")[0]
+
+    def _label(self, name: str | None) -> str:
+        return self._item.nodeid if name is None else f"{self._item.nodeid}::{name}"
+
+    def _claim(self, name: str | None) -> None:
+        """Give a name to one check alone."""
+        if name is not None and (not isinstance(name, str) or not name.strip() or "::" in name):
+            raise CheckError(f"{name!r} can't name a check: expected text without '::'")
+        if name in self._names:
+            which = "without a name" if name is None else f"named {name!r}"
+            raise CheckError(
+                f"two checks of this test are {which}",
+                hint='give each its own: evalmetrics.check(..., name="hard")',
+            )
+        self._names.add(name)
+
+    def _caller(self, frame: FrameType) -> FrameType:
+        """Find the test's own line, where a helper calls us."""
+        found: FrameType | None = frame
+        while found is not None and found.f_code.co_filename != str(self._item.path):
+            found = found.f_back
+        return frame if found is None else found
+
+
+def _shown_at(frame: FrameType, error: EvalMetricsError, file: str) -> EvalMetricsError:
+    """Let pytest show the call and our text, and nothing between them."""
+    lines = [f"{file}:{frame.f_lineno}: in {frame.f_code.co_name}"]
+    first, last = frame.f_lineno, frame.f_lineno
+    at = list(frame.f_code.co_positions())[frame.f_lasti // 2]
+    if at[0] is not None and at[1] is not None:
+        first, last = at[0], min(at[1], at[0] + _SHOWN - 1)
+    lines += [
+        f"> {linecache.getline(frame.f_code.co_filename, n).rstrip()}"
+        for n in range(first, last + 1)
+    ]
+    error.shown = "\n".join([*lines, "", str(error)])
+    return error
+
+
+def _shown_path(path: Path, root: Path) -> str:
+    resolved = Path(path).resolve()
+    return resolved.relative_to(root).as_posix() if resolved.is_relative_to(root) else str(path)

@@ -1,0 +1,254 @@
+"""Rollouts read where they lie, by the tasks of a Ray cluster."""
+
+from __future__ import annotations
+
+from array import array
+from collections import deque
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from socket import gethostname
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from pytest_evalmetrics.errors import DataError, EngineError, EvalMetricsError
+from pytest_evalmetrics.rollouts.large import is_large
+from pytest_evalmetrics.rollouts.memory import Room
+from pytest_evalmetrics.rollouts.part import Part
+from pytest_evalmetrics.rollouts.seam import find_loader
+from pytest_evalmetrics.rollouts.shards import map_shard, shards_of, splits
+from pytest_evalmetrics.rollouts.source import Source, open_source
+from pytest_evalmetrics.rollouts.table import TableBuilder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from pytest_evalmetrics.data import RolloutTable
+    from pytest_evalmetrics.engines.ray_cluster import Cluster
+    from pytest_evalmetrics.rollouts.files import RolloutFile
+    from pytest_evalmetrics.rollouts.seam import Request
+
+__all__ = ["read_on"]
+
+_COLUMNS: Final = ("agent", "task", "sample", "place")
+_CODES: Final = {"i4": "i", "i8": "q", "f8": "d"}
+_NAMED: Final = ("scores", "usage")
+_SHARD: Final = (8 << 20, 64 << 20)  # the least and the most bytes of one
+_EACH: Final = 12  # shards per core, so that all of them end at about the same time
+_TRIES: Final = 5  # of a task whose node is gone
+_AHEAD: Final = 3  # tasks per core that are under way: what they give waits in the object store
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """What one task reads.
+
+    Attributes
+    ----------
+    what
+        Some lines of a file that every node sees, or a whole file that is fetched.
+    file
+        Which of the files it is of, from 0.
+    """
+
+    what: Source | RolloutFile
+    file: int
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What a task gives.
+
+    Attributes
+    ----------
+    source
+        The file; None where it can't be read in shards.
+    columns
+        What was read, see `packed`.
+    error
+        What is wrong with it; its line is counted from the start of the piece.
+    """
+
+    source: Source | None = None
+    columns: dict[str, Any] | None = None
+    error: EvalMetricsError | None = None
+
+
+def read_on(
+    cluster: Cluster,
+    files: Sequence[RolloutFile],
+    format_: str | None,
+    request: Request,
+    *,
+    always: bool = False,
+    size: int | None = None,
+) -> RolloutTable | None:
+    """Read files by the tasks of a cluster, see `rollouts.Reader`.
+
+    Parameters
+    ----------
+    cluster
+        The cluster. Every node sees the files under the same paths, or can fetch their URLs.
+    files, format_, request
+        As of `rollouts.Reader`.
+    always
+        Also where all of them are so few bytes here that it does not pay.
+    size
+        Bytes of a shard; chosen if None.
+
+    Raises
+    ------
+    DataError
+        What the reader in one process would raise.
+    EngineError
+        The cluster lost a task, again and again.
+    """
+    if not (always or any(file.url for file in files) or is_large(files)):
+        return None
+    cpus = cluster.cpus()
+    pieces = _pieces(files, format_, size, cpus)
+    if pieces is None:
+        return None
+    table, room = TableBuilder(request), Room()
+    rows = dict.fromkeys(range(len(files)), 0)
+    lines, last = 0, -1
+    for done, (piece, found) in enumerate(_results(cluster, pieces, format_, request, cpus), 1):
+        if piece.file != last:
+            lines, last = 0, piece.file
+        if found.error is not None:
+            raise _moved(found.error, lines)
+        if found.source is None or found.columns is None:
+            return None
+        part = unpacked(found.columns, request)
+        table.extend(found.source, part)
+        lines += part.lines
+        rows[piece.file] += part.rows
+        room.check(table.part, done / len(pieces))
+    return table.build() if all(rows.values()) else None
+
+
+def read_piece(what: Source | RolloutFile, format_: str | None, request: Request) -> Read:
+    """Read a piece on whatever node this is."""
+    try:
+        if isinstance(what, Source):
+            _must_be_here(what)
+            return Read(what, packed(map_shard(what, request)))
+        return _fetched(what, format_, request)
+    except EvalMetricsError as error:  # a value: Ray would make another class of it
+        return Read(error=error)
+
+
+def _must_be_here(source: Source) -> None:
+    if not source.path.exists():
+        raise EngineError(
+            f"the node {gethostname()} of the Ray cluster has no file {source.path}",
+            file=source.shown,
+            hint="place the rollouts where all nodes see them under the same path, or behind URLs",
+        )
+
+
+def packed(part: Part) -> dict[str, Any]:
+    """Give a part as numpy arrays, which the object store shares without copies."""
+    found = {name: value for name, value in vars(part).items() if name != "_by_position"}
+    for name in _COLUMNS:
+        found[name] = _shared(found[name])
+    for name in _NAMED:
+        found[name] = {key: _shared(column) for key, column in found[name].items()}
+    found["labels"] = {k: (codes, _shared(column)) for k, (codes, column) in part.labels.items()}
+    return found
+
+
+def unpacked(columns: dict[str, Any], request: Request) -> Part:
+    """Make the part again."""
+    part = Part(request)
+    vars(part).update(columns)
+    for name in _COLUMNS:
+        setattr(part, name, _owned(columns[name]))
+    for name in _NAMED:
+        setattr(part, name, {key: _owned(column) for key, column in columns[name].items()})
+    part.labels = {k: (codes, _owned(column)) for k, (codes, column) in columns["labels"].items()}
+    return part
+
+
+def _shared(column: array[Any]) -> NDArray[Any]:
+    return np.frombuffer(column, column.typecode) if column else np.empty(0, column.typecode)
+
+
+def _owned(shared: NDArray[Any]) -> array[Any]:
+    column: array[Any] = array(_CODES[shared.dtype.str[1:]])
+    column.frombytes(shared.view(np.uint8).data)
+    return column
+
+
+def _pieces(
+    files: Sequence[RolloutFile], format_: str | None, size: int | None, cpus: int
+) -> list[Piece] | None:
+    """Cut the files; None where one has to be read in order, or told what is wrong with it."""
+    pieces: list[Piece] = []
+    try:
+        here = [(n, open_source(file)) for n, file in enumerate(files) if file.url is None]
+        if size is None:
+            least, most = _SHARD
+            total = sum(source.size for _, source in here)
+            size = min(max(total // (cpus * _EACH), least), most)
+        opened = dict(here)
+        for number, file in enumerate(files):
+            source = opened.get(number)
+            if source is None:
+                pieces.append(Piece(file, number))
+            elif splits(find_loader(format_, source), source):
+                pieces += (Piece(shard, number) for shard in shards_of(source, size))
+            else:
+                return None
+    except (DataError, OSError):
+        return None
+    return pieces
+
+
+def _fetched(file: RolloutFile, format_: str | None, request: Request) -> Read:
+    """Read a file that is not yet anywhere: the copy is gone when it has been read."""
+    from pytest_evalmetrics.rollouts.remote import fetch  # noqa: PLC0415 - takes an extra
+
+    (copy,) = fetch(file.url or "")
+    try:
+        source = open_source(copy)
+        if not splits(find_loader(format_, source), source):
+            return Read()
+        columns = packed(map_shard(source, request))
+        return Read(replace(source, path=Path(file.shown)), columns)
+    finally:
+        copy.path.unlink(missing_ok=True)
+
+
+def _results(
+    cluster: Cluster, pieces: Sequence[Piece], format_: str | None, request: Request, cpus: int
+) -> Iterator[tuple[Piece, Read]]:
+    """Give what the tasks read, in the order of the pieces; some are always under way."""
+    task = cluster.ray.remote(num_cpus=1, max_retries=_TRIES, scheduling_strategy="SPREAD")(
+        read_piece
+    )
+    asked = cluster.ray.put(request)
+    waiting = iter(pieces)
+    pending: deque[tuple[Piece, Any]] = deque()
+
+    def go_on(count: int) -> None:
+        for piece in islice(waiting, count):
+            pending.append((piece, task.remote(piece.what, format_, asked)))
+
+    go_on(cpus * _AHEAD)
+    while pending:
+        piece, ref = pending.popleft()
+        found = cluster.get(ref)
+        del ref  # the store may forget it
+        go_on(1)
+        yield piece, found
+
+
+def _moved(error: EvalMetricsError, lines: int) -> EvalMetricsError:
+    """Count an error's line from the start of its file, of which so many were read before."""
+    if error.line is not None:
+        error.line += lines
+    return error

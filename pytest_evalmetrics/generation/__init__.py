@@ -1,0 +1,23 @@
+"""Rows in, answers out: what attempts each row of a data set where nobody recorded it.
+
+::
+
+    generator = make_generator(benchmark.spec, terms, benchmark.line_of)
+    generated = await generator.generate(row, sample, calls)
+"""
+
+from __future__ import annotations
+
+from pytest_evalmetrics.generation.making import make_generator
+from pytest_evalmetrics.generation.model import ModelGenerator
+from pytest_evalmetrics.generation.protocol import Generated, Generator, SampleCalls
+from pytest_evalmetrics.generation.target import TargetGenerator
+
+__all__ = [
+    "Generated",
+    "Generator",
+    "ModelGenerator",
+    "SampleCalls",
+    "TargetGenerator",
+    "make_generator",
+]

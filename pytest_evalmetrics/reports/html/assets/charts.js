@@ -1,0 +1,196 @@
+// Charts by uPlot. What they show is also said in words or in a table beside them.
+
+const FONT = '12px system-ui, -apple-system, "Segoe UI", Roboto, sans-serif';
+let charts = []; // those on the page: [uPlot, its place]
+
+function dropCharts() {
+  for (const [chart] of charts) chart.destroy();
+  charts = [];
+}
+
+repaints.add(() => charts.forEach(([chart]) => chart.redraw(true, true)));
+
+const resized = new ResizeObserver((entries) => {
+  for (const entry of entries) {
+    const found = charts.find(([, place]) => place === entry.target);
+    const width = Math.floor(entry.contentRect.width);
+    if (found && width > 0 && width !== found[0].width) {
+      found[0].setSize({ width, height: found[2](width) });
+    }
+  }
+});
+
+const axis = (extra) => ({
+  stroke: () => colour("muted"),
+  font: FONT,
+  labelFont: FONT,
+  labelSize: 18,
+  grid: { stroke: () => colour("line"), width: 1 },
+  ticks: { show: false },
+  ...extra,
+});
+
+// Draws when its place is in the document and has a width.
+function chart(label, options, values, height) {
+  const place = h("div", { class: "chart", role: "img", "aria-label": label });
+  requestAnimationFrame(() => {
+    if (!place.isConnected) return;
+    const width = Math.floor(place.clientWidth) || 300;
+    const made = new uPlot({
+      width, height: height(width), legend: { show: false },
+      cursor: { show: false }, ...options,
+    }, values, place);
+    charts.push([made, place, height]);
+    resized.observe(place);
+  });
+  return place;
+}
+
+// -- a score's distribution --------------------------------------------------------------
+
+function sides(distribution) {
+  const share = (counts) => {
+    const sum = counts.reduce((a, b) => a + b, 0) || 1;
+    return counts.map((n) => (100 * n) / sum);
+  };
+  const { at, width, now, was } = distribution;
+  if (!width) return { xs: at, now: share(now), was: was && share(was), few: true };
+  const edges = [...at.map((x) => x - width / 2), at[at.length - 1] + width / 2];
+  return { xs: edges, now: [...share(now), null], was: was && [...share(was), 0], few: false };
+}
+
+function histogramChart(distribution) {
+  const { xs, now, was, few } = sides(distribution);
+  const gap = few && xs.length > 1 ? Math.min(...xs.slice(1).map((x, i) => x - xs[i])) : 0;
+  const pad = few ? gap * 0.75 || Math.abs(xs[0]) * 0.5 || 0.5 : 0;
+  const range = [xs[0] - pad, xs[xs.length - 1] + pad];
+  const bars = (align, part) => uPlot.paths.bars({ size: [part, 56], align, gap: 1 });
+  const series = [{}, {
+    stroke: () => colour("now"), fill: () => colour("now-soft"), width: few ? 0 : 1,
+    paths: few ? bars(was ? 1 : 0, was ? 0.42 : 0.6) : bars(1, 1), points: { show: false },
+  }];
+  const values = [xs, now];
+  if (was) {
+    series.push(few ? {
+      stroke: () => colour("was"), fill: () => colour("was-soft"), width: 0,
+      paths: bars(-1, 0.42), points: { show: false },
+    } : {
+      stroke: () => colour("was"), width: 1.5, paths: uPlot.paths.stepped({ align: 1 }),
+      points: { show: false },
+    });
+    values.push(was);
+  }
+  const label = `Distribution of ${distribution.score}: ${inWords(distribution.now_is)}`
+    + (distribution.was_is ? `; baseline ${inWords(distribution.was_is)}` : "");
+  return chart(label, {
+    padding: [8, 12, 0, 0],
+    scales: { x: { time: false, range: () => range }, y: { range: (u, lo, hi) => [0, Math.max(hi, 1) * 1.05] } },
+    axes: [
+      axis({ space: 60, size: 30, values: (u, ticks) => ticks.map(tick), ...(few && xs.length <= 6 ? { splits: () => xs } : {}) }),
+      axis({ size: 46, values: (u, ticks) => ticks.map((t) => `${Number(t.toPrecision(3))} %`) }),
+    ],
+    series,
+  }, values, () => 190);
+}
+
+const tick = (x) => {
+  const size = Math.abs(x);
+  if (size >= 1e6) return `${Number((x / 1e6).toPrecision(3))}M`;
+  if (size >= 1e4) return `${Number((x / 1e3).toPrecision(3))}k`;
+  return String(Number(x.toPrecision(4)));
+};
+
+const inWords = (found) => (found
+  ? `mean ${num(found.mean)}, median ${num(found.median)}, from ${num(found.min)} to ${num(found.max)}, ${plural(found.count, "rollout")}`
+  : "no values");
+
+function distributionTable(distribution) {
+  const columns = [["mean", "Mean"], ["median", "Median"], ["p90", "90 %"], ["max", "Most"]];
+  const line = (name, kind, found) => found && h("tr", {},
+    h("th", { scope: "row" }, h("span", { class: `key ${kind}`, "aria-hidden": "true" }), name),
+    columns.map(([key]) => h("td", { class: "n" }, brief(found[key]))));
+  const missing = distribution.now_is && distribution.now_is.missing;
+  return [
+    scrolling(`${distribution.score} in numbers`, h("table", { class: "small" },
+      h("caption", { class: "hidden-text" }, `${distribution.score} of rollouts`),
+      h("thead", {}, h("tr", {}, h("td"), columns.map(([, name]) => h("th", { scope: "col", class: "n" }, name)))),
+      h("tbody", {}, line("Now", "now", distribution.now_is), line("Before", "was", distribution.was_is)))),
+    missing ? h("p", { class: "muted" }, `${plural(missing, "rollout")} without it`) : null,
+  ];
+}
+
+// -- a metric over the last runs ----------------------------------------------------------
+
+function lineChart(line) {
+  const known = line.values.filter((v) => v !== null);
+  const [low, high] = [Math.min(...known), Math.max(...known)];
+  const room = (high - low) * 0.15 || Math.abs(high) * 0.05 || 0.5;
+  const label = `${line.metric} over ${plural(known.length, "run")}: from ${num(known[0])} to ${num(known[known.length - 1])}, lowest ${num(low)}, highest ${num(high)}`;
+  return chart(label, {
+    padding: [8, 16, 4, 0],
+    scales: { x: { time: false, range: () => [-0.2, line.values.length - 0.8] }, y: { range: () => [low - room, high + room] } },
+    axes: [{ show: false }, axis({ size: 56, values: (u, ticks) => ticks.map(tick) })],
+    series: [{}, { stroke: () => colour("now"), width: 2, spanGaps: true, points: { show: true, size: 7, fill: () => colour("now") } }],
+  }, [line.values.map((v, i) => i), line.values], () => 130);
+}
+
+// -- each task before and after ----------------------------------------------------------
+
+function flipsChart(compared, reward, less) {
+  const pairs = compared.pairs.slice().sort((a, b) => a[0] - b[0]);
+  const most = Math.max(1, ...pairs.map((p) => p[2]));
+  const all = pairs.flatMap((p) => [p[0], p[1]]);
+  const levels = [...new Set(all)].sort((a, b) => a - b);
+  const few = levels.length <= 5 ? { splits: () => levels } : {};
+  let [low, high] = [levels[0], levels[levels.length - 1]];
+  const room = (high - low) * 0.1 || Math.abs(high) * 0.1 || 0.5;
+  [low, high] = [low - room, high + room];
+  const range = () => [low, high];
+  const draw = (u) => {
+    const { ctx } = u;
+    const ratio = devicePixelRatio || 1;
+    const at = (x, y) => [u.valToPos(x, "x", true), u.valToPos(y, "y", true)];
+    ctx.save();
+    ctx.strokeStyle = colour("muted");
+    ctx.setLineDash([4 * ratio, 4 * ratio]);
+    ctx.lineWidth = ratio;
+    ctx.beginPath();
+    ctx.moveTo(...at(low, low));
+    ctx.lineTo(...at(high, high));
+    ctx.stroke();
+    ctx.setLineDash([]);
+    const shades = { 1: ["up", "up-soft"], 0: ["was", "was-soft"], "-1": ["down", "down-soft"] };
+    for (const kind of [0, 1, -1]) {
+      const [line, area] = shades[kind].map(colour);
+      ctx.strokeStyle = line;
+      ctx.fillStyle = area;
+      for (const [was, now, n] of pairs) {
+        const change = Math.sign(now - was) * (less ? -1 : 1);
+        if ((Math.abs(now - was) <= 1e-12 ? 0 : change) !== kind) continue;
+        ctx.beginPath();
+        ctx.arc(...at(was, now), ratio * (3 + 17 * Math.sqrt(n / most)), 0, 2 * Math.PI);
+        ctx.fill();
+        ctx.stroke();
+      }
+    }
+    ctx.restore();
+  };
+  const label = `Each task's ${reward} in the baseline and in this run: ${flipsInWords(compared)}`;
+  return chart(label, {
+    padding: [12, 12, 0, 0],
+    scales: { x: { time: false, range }, y: { range } },
+    axes: [
+      axis({ label: "Baseline", space: 50, size: 30, values: (u, t) => t.map(tick), ...few }),
+      axis({ label: "This run", space: 40, size: 46, values: (u, t) => t.map(tick), ...few }),
+    ],
+    series: [{}, { paths: () => null, points: { show: false } }],
+    hooks: { draw: [draw] },
+  }, [pairs.map((p) => p[0]), pairs.map((p) => p[1])], (width) => Math.min(360, Math.max(260, width * 0.8)));
+}
+
+function flipsInWords(compared) {
+  const parts = [`${count(compared.worse)} worse`, `${count(compared.better)} better`, `${count(compared.same)} unchanged`];
+  if (compared.new) parts.push(`${count(compared.new)} new`);
+  if (compared.gone) parts.push(`${count(compared.gone)} gone`);
+  return parts.join(", ");
+}

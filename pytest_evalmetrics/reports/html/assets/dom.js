@@ -1,0 +1,52 @@
+// Elements from values. Text is only ever text: nothing here parses markup.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+function fill(element, props, children) {
+  for (const [name, value] of Object.entries(props || {})) {
+    if (value === null || value === undefined || value === false) continue;
+    if (typeof value === "function") element.addEventListener(name, value);
+    else element.setAttribute(name, value === true ? "" : String(value));
+  }
+  for (const child of children.flat(Infinity)) {
+    if (child === null || child === undefined || child === false) continue;
+    element.append(child instanceof Node ? child : document.createTextNode(String(child)));
+  }
+  return element;
+}
+
+const h = (tag, props, ...children) => fill(document.createElement(tag), props, children);
+const s = (tag, props, ...children) => fill(document.createElementNS(SVG, tag), props, children);
+
+// The data beside the code, each part parsed when it is first asked for.
+const parsed = new Map();
+function data(id) {
+  if (!parsed.has(id)) {
+    const element = document.getElementById(id);
+    parsed.set(id, element ? JSON.parse(element.textContent) : null);
+  }
+  return parsed.get(id);
+}
+
+const say = (text) => { document.getElementById("spoken").textContent = text; };
+
+// Where a wide table does not fit it scrolls on its own, by keyboard too.
+const scrolling = (label, table) =>
+  h("div", { class: "scroll", role: "group", "aria-label": label, tabindex: "0" }, table);
+
+const WORDS = {
+  FAIL: ["✕", "fail", "Fail"],
+  INCONCLUSIVE: ["?", "unsure", "Inconclusive"],
+  WARN: ["!", "warn", "Warning"],
+  PASS: ["✓", "pass", "Pass"],
+};
+
+function badge(verdict, large) {
+  if (!WORDS[verdict]) return h("span", { class: "badge none" }, "not gated");
+  const [sign, kind, word] = WORDS[verdict];
+  return h("span", { class: `badge ${kind}${large ? " large" : ""}` },
+    h("span", { class: "sign", "aria-hidden": "true" }, sign), word);
+}
+
+const section = (id, title, ...children) =>
+  h("section", { "aria-labelledby": id, class: "part" }, h("h2", { id }, title), children);

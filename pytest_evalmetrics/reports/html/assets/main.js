@@ -1,0 +1,30 @@
+// Which page is shown: the run, or the benchmark that the address names.
+
+const run = data("run");
+const rows = data("overview");
+const main = document.getElementById("main");
+
+function show(moved) {
+  const { hash } = location;
+  if (hash && !hash.startsWith("#/")) return; // a place within the page
+  let wanted = "";
+  try {
+    wanted = decodeURIComponent(hash.slice(2));
+  } catch { /* then it names nothing */ }
+  const at = rows.findIndex((r) => r.id === wanted);
+  dropCharts();
+  const alone = rows.length === 1 && !run.lost && !run.left_out.rows;
+  const one = alone ? 0 : at;
+  const parts = one >= 0 ? benchmarkPage(rows, one, alone) : overviewPage(run, rows);
+  main.replaceChildren(...h("div", {}, parts).childNodes);
+  const [name, verdict] = one >= 0 ? [rows[one].name, rows[one].verdict] : ["Benchmarks", run.verdict];
+  document.title = `${WORDS[verdict][2]}: ${name}`;
+  if (moved) {
+    scrollTo(0, 0);
+    main.querySelector("h1")?.focus({ preventScroll: true });
+  }
+}
+
+startTheme();
+addEventListener("hashchange", () => show(true));
+show(false);

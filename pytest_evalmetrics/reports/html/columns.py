@@ -1,0 +1,136 @@
+"""Columns of a table as what a page draws: tasks' means, their attempts, numbers in short."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from pytest_evalmetrics.data import RolloutTable
+
+    _Floats = NDArray[np.float64]
+    _Ints = NDArray[np.int64]
+
+__all__ = ["ByTask", "coded", "means", "numbers", "pairs"]
+
+_STEPS = 24  # per axis, where tasks' values are too many to show each
+_WHOLE = 1e15  # above it a float is written with an exponent
+_LOOKED_AT = 4096
+
+
+class ByTask:
+    """The rows of some tasks, one list per task.
+
+    Parameters
+    ----------
+    table
+        One agent's rollouts.
+    tasks
+        Which of its tasks; below 0 stands for one that the table does not have.
+    most
+        Rows of a task that are taken.
+    """
+
+    def __init__(self, table: RolloutTable, tasks: _Ints, most: int) -> None:
+        there = np.maximum(tasks, 0)
+        starts = table.offsets[there]
+        counts = np.minimum(table.offsets[there + 1] - starts, most) if len(tasks) else starts
+        counts = np.where(tasks < 0, 0, counts)
+        ends = np.cumsum(counts)
+        self.rows: _Ints = np.arange(counts.sum()) + np.repeat(starts - (ends - counts), counts)
+        self._bounds = [0, *ends.tolist()]
+        self._there = (tasks >= 0).tolist()
+
+    def split(self, flat: Sequence[Any]) -> list[Any]:
+        """Split what there is of each row; None for a task that is not there."""
+        return [
+            list(flat[a:b]) if there else None
+            for there, (a, b) in zip(self._there, pairwise(self._bounds), strict=True)
+        ]
+
+
+def means(table: RolloutTable, score: str) -> _Floats:
+    """Return the mean of each task's finite values, shape (tasks,); NaN where it has none."""
+    column = table.scores[score]
+    known = np.isfinite(column)
+    n = len(table.tasks)
+    values = column if known.all() else np.where(known, column, 0.0)
+    sums = np.bincount(table.task, weights=values, minlength=n)
+    counts = np.bincount(table.task[known], minlength=n)
+    found: _Floats = np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
+    return found
+
+
+def coded(values: _Floats, most: int) -> tuple[_Floats, _Ints] | None:
+    """Find the few values that there are, and which of them each one is.
+
+    Parameters
+    ----------
+    values
+        Finite values.
+    most
+        How many are few.
+
+    Returns
+    -------
+    (levels, codes) or None
+        None where there are more.
+    """
+    levels = np.unique(values[:_LOOKED_AT])
+    if len(values) > _LOOKED_AT and len(levels) <= most:
+        # of a million values a sort takes longer than this
+        codes = np.searchsorted(levels, values)
+        others = levels[np.minimum(codes, len(levels) - 1)] != values
+        if not others.any():
+            return levels, codes
+        levels = np.unique(np.append(levels, values[others]))
+    if len(levels) > most or not len(values):
+        return None
+    return levels, np.searchsorted(levels, values)
+
+
+def pairs(was: _Floats, now: _Floats) -> list[list[float | None]]:
+    """Count the tasks by (before, after); on a grid where the values are many.
+
+    Returns
+    -------
+    list of [before, after, count]
+    """
+    n = len(was)
+    if not n:
+        return []
+    both = np.round(np.concatenate([was, now]), 9)
+    found = coded(both, _STEPS + 1)
+    if found is None:
+        low, high = float(both.min()), float(both.max())
+        if not np.isfinite(high - low):
+            return []  # too far apart for floating-point numbers
+        codes = np.round((both - low) / (high - low) * _STEPS).astype(np.int64)
+        levels = np.linspace(low, high, _STEPS + 1)
+    else:
+        levels, codes = found
+    width = len(levels)
+    counts = np.bincount(codes[:n] * width + codes[n:], minlength=width * width)
+    shown = numbers(levels)
+    return [
+        [shown[at // width], shown[at % width], int(counts[at])]
+        for at in np.flatnonzero(counts).tolist()
+    ]
+
+
+def numbers(values: _Floats) -> list[float | None]:
+    """Write numbers in six digits, whole ones as such; None where one is not finite."""
+    finite = np.isfinite(values)
+    if finite.all() and (np.abs(values) < _WHOLE).all() and (values == np.trunc(values)).all():
+        whole: list[float | None] = values.astype(np.int64).tolist()
+        return whole
+    return [
+        None if not known else int(x) if x == int(x) and abs(x) < _WHOLE else float(f"{x:.6g}")
+        for x, known in zip(values.tolist(), finite.tolist(), strict=True)
+    ]

@@ -1,0 +1,38 @@
+"""A line on what the judges of a benchmark took."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["judge_lines"]
+
+
+def judge_lines(judges: Sequence[dict[str, Any]]) -> list[str]:
+    """Tell what judges took, in one line; none where nothing was asked.
+
+    Parameters
+    ----------
+    judges
+        The entry's ``judges``.
+    """
+    by_model: dict[str, list[dict[str, Any]]] = {}
+    for one in judges:
+        if one["calls"]:
+            by_model.setdefault(one["model"], []).append(one)
+    return [f"judges: {'; '.join(_one(*item) for item in by_model.items())}"] if by_model else []
+
+
+def _one(model: str, uses: Sequence[dict[str, Any]]) -> str:
+    parts = [f"{model}: {sum(u['calls'] for u in uses)} answers"]
+    tokens = sum(u["total_tokens"] for u in uses)
+    if tokens:
+        parts.append(f"{tokens} tokens")
+    costs = [u["cost"] for u in uses]
+    if all(cost is not None for cost in costs):
+        parts.append(f"cost {sum(costs):.4g}")
+    slowest = max(u["latency_s"]["p95"] for u in uses)
+    parts.append(f"95 % within {slowest:.2g} s")
+    return ", ".join(parts)

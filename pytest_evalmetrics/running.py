@@ -1,0 +1,201 @@
+"""One benchmark in a pytest item: a benchmark of a file, or a check in a test.
+
+Whoever runs it, its result takes the same way: onto the item, and from there to the session.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_evalmetrics import registry
+from pytest_evalmetrics.baselines.declared import Declared
+from pytest_evalmetrics.errors import (
+    DataError,
+    EvalMetricsError,
+    GateFailed,
+    RegressionWarning,
+)
+from pytest_evalmetrics.pipeline import Hooks, evaluate
+from pytest_evalmetrics.reports import failure_text, payload_of
+from pytest_evalmetrics.results import Verdict
+from pytest_evalmetrics.session import PAYLOADS, shared_folder
+from pytest_evalmetrics.settings import engine_name, history_path
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pytest_evalmetrics.calling import ItemRuntime
+    from pytest_evalmetrics.data import RolloutTable
+    from pytest_evalmetrics.engines import Engine
+    from pytest_evalmetrics.results import BenchmarkResult
+    from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec
+
+__all__ = ["failure_of", "keeps_baseline", "let_register", "run_benchmark"]
+
+_REGISTERED = pytest.StashKey[bool]()
+_ENGINE = pytest.StashKey["Engine"]()
+
+
+def let_register(config: pytest.Config) -> None:
+    """Let everybody register what they offer, once a run."""
+    if not config.stash.get(_REGISTERED, False):
+        config.stash[_REGISTERED] = True
+        config.hook.pytest_evalmetrics_register(registry=registry)
+
+
+def keeps_baseline(spec: BenchmarkSpec) -> bool:
+    """Whether a benchmark is compared with a snapshot of its own."""
+    return spec.baseline is not None and spec.baseline.committed
+
+
+def run_benchmark(
+    item: pytest.Item,
+    benchmark: Benchmark,
+    *,
+    label: str,
+    file: str | None = None,
+    table: RolloutTable | None = None,
+    in_test: bool = False,
+) -> BenchmarkResult:
+    """Evaluate a benchmark, and leave its result on the item.
+
+    Parameters
+    ----------
+    item
+        The item that runs.
+    benchmark
+        The benchmark.
+    label
+        What its result is called: unique in the run.
+    file, table
+        See `pipeline.evaluate`.
+    in_test
+        The item is a test, and may run several.
+    """
+    spec = benchmark.spec
+    hooks = _hooks(item, spec)
+    runtime, engine = _runtime(item, benchmark, label), _engine(item.config)
+    if not keeps_baseline(spec):
+        evaluated = evaluate(
+            benchmark,
+            item_id=label,
+            hooks=hooks,
+            updates=_accepts(item, spec),
+            runtime=runtime,
+            table=table,
+            file=file,
+            history=history_path(item.config),
+            engine=engine,
+        )
+        result = evaluated.result
+        if _accepts(item, spec) and result.passed:
+            note = "accepted: from this run on its history counts anew"
+            result = replace(result, notes=(*result.notes, note))
+    else:
+        from pytest_evalmetrics.baselines.store import Store  # noqa: PLC0415 - loads syrupy
+
+        if in_test:
+            Declared.of(item.config).tests.asked(item.path, spec.name)
+        store = Store(item, spec.name if in_test else "")
+        store.watch()
+        evaluated = evaluate(
+            benchmark,
+            item_id=label,
+            hooks=hooks,
+            snapshot=store.read,
+            updates=store.updates,
+            runtime=runtime,
+            table=table,
+            file=file,
+            engine=engine,
+        )
+        result = store.settle(evaluated.result, evaluated.baseline)
+    if item.config.getoption("runxfail", default=False):
+        # then pytest expects no failure, and the report neither
+        result = replace(result, xfail=False)
+    payload = payload_of(
+        result,
+        evaluated.task_scores,
+        evaluated.row_scores,
+        evaluated.pictures,
+        shared_folder(item.config),
+    )
+    if runtime is not None:
+        payload["usage"], payload["warnings"] = runtime.usage(), runtime.warnings()
+    item.stash.setdefault(PAYLOADS, []).append(payload)
+    item.user_properties.extend(_properties(result, named=in_test))
+    item.ihook.pytest_evalmetrics_benchmark_finished(result=result)
+    for check in result.checks:
+        if check.verdict is Verdict.WARN:
+            item.warn(RegressionWarning(f"{result.name}: {check.reason}"))
+    return result
+
+
+def failure_of(result: BenchmarkResult) -> EvalMetricsError | None:
+    """Return what to raise for a benchmark that does not hold."""
+    if result.passed:
+        return None
+    unjudged = any(check.gate == "data" for check in result.checks)
+    return (DataError if unjudged else GateFailed)(failure_text(result))
+
+
+def _accepts(item: pytest.Item, spec: BenchmarkSpec) -> bool:
+    """Whether this run accepts what a benchmark's history would refuse, and says so in it."""
+    return (
+        spec.baseline is not None
+        and spec.baseline.against != "snapshot"
+        and bool(item.config.getoption("update_snapshots", default=False))
+        and history_path(item.config) is not None
+    )
+
+
+def _hooks(item: pytest.Item, spec: BenchmarkSpec) -> Hooks:
+    """Collect what the user's hooks have a say in."""
+    compute = item.ihook.pytest_evalmetrics_compute_metrics
+    choose = item.ihook.pytest_evalmetrics_key_metrics
+    return Hooks(
+        compute_metrics=(
+            (lambda agent, tasks: compute(benchmark=spec, agent=agent, tasks=tasks))
+            if compute.get_hookimpls()
+            else None
+        ),
+        key_metrics=(
+            (lambda agent, found: choose(benchmark=spec, agent=agent, agent_metrics=found))
+            if choose.get_hookimpls()
+            else None
+        ),
+    )
+
+
+def _properties(result: BenchmarkResult, *, named: bool) -> Iterator[tuple[str, object]]:
+    """Key metrics for JUnit and whoever else reads pytest's properties."""
+    of = f"{result.name}: " if named else ""
+    yield f"{of}evalmetrics.verdict", str(result.verdict)
+    several = len(result.agents) > 1
+    for agent in result.agents:
+        for name, value in agent.key_metrics.items():
+            yield of + (f"{agent.agent}: {name}" if several else name), value
+
+
+def _engine(config: pytest.Config) -> Engine | None:
+    """Give the run's engine, made at the first use; None where work is done here."""
+    if engine_name(config) == "local":
+        return None
+    if _ENGINE not in config.stash:
+        from pytest_evalmetrics.engines.ray_engine import RayEngine  # noqa: PLC0415 - if asked for
+
+        engine = RayEngine(config.getoption("evalmetrics_ray_address"), config.rootpath)
+        config.add_cleanup(engine.close)
+        config.stash[_ENGINE] = engine
+    return config.stash[_ENGINE]
+
+
+def _runtime(item: pytest.Item, benchmark: Benchmark, label: str) -> ItemRuntime | None:
+    if not benchmark.spec.runs:
+        return None
+    from pytest_evalmetrics.calling import ItemRuntime  # noqa: PLC0415 - loads asyncio
+
+    return ItemRuntime(item, label)

@@ -1,0 +1,29 @@
+"""``type: f1``: the words that two texts share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from pytest_evalmetrics.spec.forms import STRICT
+from pytest_evalmetrics.spec.scorers.texts import REFERENCE, CandidateText, ReferenceText
+
+__all__ = ["F1Spec"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class F1Spec:
+    """The F1 of the words of two texts."""
+
+    __pydantic_config__ = STRICT
+
+    type: Annotated[Literal["f1"], Field(description="the words that two texts share")]
+    reference: ReferenceText = REFERENCE
+    candidate: CandidateText = None
+
+    @property
+    def score_names(self) -> tuple[str, ...]:
+        """What it scores."""
+        return ("f1",)

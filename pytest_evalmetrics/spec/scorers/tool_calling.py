@@ -1,0 +1,33 @@
+"""``type: tool-calling``: tool calls in any order, right or not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from pytest_evalmetrics.spec.endpoints import TemplateText
+from pytest_evalmetrics.spec.forms import STRICT
+
+__all__ = ["ToolCallingSpec"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCallingSpec:
+    """The calls of a response, against a list of calls."""
+
+    __pydantic_config__ = STRICT
+
+    type: Annotated[
+        Literal["tool-calling"],
+        Field(description="the tool calls of a response against a reference, in any order"),
+    ]
+    reference: Annotated[
+        TemplateText, Field(description="template of a list of tool calls, such as {{tool_calls}}")
+    ]
+
+    @property
+    def score_names(self) -> tuple[str, ...]:
+        """What it scores."""
+        return ("function_name_accuracy", "function_name_and_args_accuracy")

@@ -1,0 +1,125 @@
+"""How far raters agree, beyond what chance alone would give."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from pytest_evalmetrics.stats.inputs import StatsError, vector
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+__all__ = ["cohen_kappa", "krippendorff_alpha"]
+
+
+def krippendorff_alpha(
+    ratings: ArrayLike, level: Literal["nominal", "interval"] = "nominal"
+) -> float:
+    """Give Krippendorff's alpha of several raters.
+
+    Parameters
+    ----------
+    ratings
+        Shape (raters, units), NaN where a rater rated nothing.
+    level
+        ``nominal``: ratings are the same or not. ``interval``: they differ by the square of
+        their distance.
+
+    Returns
+    -------
+    float
+        1 for full agreement, 0 for what chance gives, below it for less. NaN where no unit
+        was rated twice, or where all ratings are the same: then there is nothing to agree on.
+
+    Raises
+    ------
+    StatsError
+        The shape is another one, or a rating is infinite.
+
+    Notes
+    -----
+    1 - D_o / D_e over the units that were rated at least twice. Source: K. Krippendorff,
+    *Content Analysis*, 2nd ed. 2004, chapter 11.
+    """
+    found = np.asarray(ratings, dtype=np.float64)
+    if found.ndim != 2 or np.isinf(found).any():  # noqa: PLR2004 - raters and units
+        raise StatsError("ratings have to be finite or NaN, of shape (raters, units)")
+    rated = (~np.isnan(found)).sum(axis=0)
+    found, times = found[:, rated > 1], rated[rated > 1]
+    pooled = found[~np.isnan(found)]
+    n = len(pooled)
+    if not n:
+        return math.nan
+    if level == "interval":
+        pooled_mean = pooled.mean()
+        found = found - pooled_mean  # squares of large numbers would lose digits
+        within = 2 * times * np.nansum((found - np.nanmean(found, axis=0)) ** 2, axis=0)
+        expected = 2 * n * float(((pooled - pooled_mean) ** 2).sum())
+    else:
+        _, codes = np.unique(pooled, return_inverse=True)
+        units = np.nonzero(~np.isnan(found.T))[0]
+        counts = np.zeros((found.shape[1], codes.max() + 1))
+        np.add.at(counts, (units, _in_units_order(found, codes)), 1)
+        within = times**2 - (counts**2).sum(axis=1)
+        expected = float(n**2 - (counts.sum(axis=0) ** 2).sum())
+    if not expected:
+        return math.nan
+    observed = float((within / (times - 1)).sum()) / n
+    return 1 - observed / (expected / (n * (n - 1)))
+
+
+def _in_units_order(found: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """Lay the codes of the ratings, given rater by rater, out unit by unit."""
+    filled = np.full(found.shape, -1, np.int64)
+    filled[~np.isnan(found)] = codes
+    by_unit = filled.T
+    return by_unit[by_unit >= 0]
+
+
+def cohen_kappa(
+    a: ArrayLike, b: ArrayLike, weights: Literal["none", "quadratic"] = "none"
+) -> float:
+    """Give Cohen's kappa of two raters of the same units.
+
+    Parameters
+    ----------
+    a, b
+        Their ratings, shape (units,).
+    weights
+        ``none``: ratings are the same or not. ``quadratic``: they differ by the square of
+        their distance.
+
+    Returns
+    -------
+    float
+        1 for full agreement, 0 for what chance gives, below it for less; NaN where both
+        give one and the same rating to all: then there is nothing to agree on.
+
+    Raises
+    ------
+    StatsError
+        There are no ratings, not as many of both, or one is not finite.
+
+    Notes
+    -----
+    Sources: J. Cohen, "A coefficient of agreement for nominal scales", 1960; J. Cohen,
+    "Weighted kappa", 1968, whose squared weights are those of the ratings' values here.
+    """
+    one, other = vector(a, "a"), vector(b, "b")
+    if len(one) != len(other) or not len(one):
+        raise StatsError(f"a has {len(one)} ratings and b {len(other)}, expected as many, from 1")
+    if weights == "quadratic":
+        observed = float(((one - other) ** 2).mean())
+        expected = float(one.var() + other.var() + (one.mean() - other.mean()) ** 2)
+    else:
+        labels = np.unique(np.concatenate((one, other)))
+        shares = [
+            np.bincount(np.searchsorted(labels, x), minlength=len(labels)) / len(x)
+            for x in (one, other)
+        ]
+        observed = float((one != other).mean())
+        expected = 1 - float(shares[0] @ shares[1])
+    return 1 - observed / expected if expected > 0 else math.nan

@@ -1,0 +1,174 @@
+"""``--evalmetrics-list`` and ``--evalmetrics-explain``: what there is, and what it does."""
+
+from __future__ import annotations
+
+import inspect
+from textwrap import indent
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_evalmetrics import registry
+from pytest_evalmetrics.errors import MetricError, RegistryError, did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pytest_evalmetrics.registry import Found, Registry
+
+__all__ = ["explained", "listed"]
+
+_WIDE = 34
+_REGISTRIES = {
+    "metrics": registry.metrics,
+    "scorers": registry.scorers,
+    "loaders": registry.loaders,
+    "reporters": registry.reporters,
+}
+
+
+def listed(config: pytest.Config) -> str:
+    """List all that can be named, each with a line and who provides it."""
+    config.hook.pytest_evalmetrics_register(registry=registry)
+    lines = []
+    for kind, known in _REGISTRIES.items():
+        names = known.names()
+        lines.append(f"{kind} ({len(names)})")
+        wide = min(max(map(len, names), default=0), _WIDE)
+        lines += [f"  {name.ljust(wide)}  {_line(known, name)}" for name in names]
+        lines.append("")
+    lines.append(
+        "package.module:attribute names one of your own; pytest --evalmetrics-explain NAME tells "
+        "more of each"
+    )
+    return "\n".join(lines)
+
+
+def explained(config: pytest.Config, name: str) -> str:
+    """Explain everything of a name.
+
+    Raises
+    ------
+    UsageError
+        There is nothing of that name, or it can't be loaded.
+    """
+    config.hook.pytest_evalmetrics_register(registry=registry)
+    parts, broken = [], []
+    for kind, known in _REGISTRIES.items():
+        try:
+            found = _find(kind, known, name)
+        except RegistryError as error:
+            if known.offers(name):
+                broken.append(str(error))
+            continue
+        if found is not None:
+            parts.append("\n".join(_explain(kind, known, name, found)))
+    if parts:
+        return "\n\n".join(parts)
+    if broken:
+        raise pytest.UsageError("\n".join(broken))
+    there = [n for known in _REGISTRIES.values() for n in known.names()]
+    raise pytest.UsageError(
+        f"there is nothing named {name!r}: {did_you_mean(name, there, what='there is')}"
+    )
+
+
+def _find(kind: str, known: Registry, name: str) -> Found | None:
+    if kind != "metrics":
+        return known.find(name)
+    from pytest_evalmetrics.metrics.names import parse  # noqa: PLC0415 - only where asked for
+
+    try:
+        metric = parse(name)
+    except MetricError:
+        return None
+    if metric.is_statistic:
+        from pytest_evalmetrics.metrics.statistic import statistic  # noqa: PLC0415 - the same
+
+        return registry.Found(f"{metric.metric}/...", statistic(metric.metric))
+    pattern = name if name in known.names() else metric.metric
+    if pattern in known.names() and "{" in pattern:  # the family itself: pass@{k}
+        return registry.Found(pattern, known.find(pattern).target)
+    return known.find(pattern)
+
+
+def _line(known: Registry, name: str) -> str:
+    try:
+        target = known.find(name).target
+    except RegistryError as error:
+        return f"can't be loaded: {error.message}"
+    return f"{_first_line(target)}  [{known.source(name)}]"
+
+
+def _first_line(target: Any) -> str:
+    return _doc(target).partition("\n")[0].rstrip(".")
+
+
+def _doc(target: Any) -> str:
+    own = target if inspect.isclass(target) or inspect.isroutine(target) else type(target)
+    text = getattr(own, "__doc__", None)
+    if text is None and not inspect.isroutine(own):  # not what `object` or a base says
+        text = getattr(own.__dict__.get("compute"), "__doc__", None)
+    return inspect.cleandoc(text) if text else "(says nothing of itself)"
+
+
+def _explain(kind: str, known: Registry, name: str, found: Found) -> Iterator[str]:
+    numbers = "".join(f", {key} = {value}" for key, value in found.numbers.items())
+    of = f" (one of {found.name}{numbers})" if found.name != name else ""
+    yield f"{name}: {kind[:-1]}{of}"
+    yield ""
+    yield indent(_doc(found.target), "  ")
+    yield ""
+    keys = list(_keys(kind, found))
+    if keys:
+        yield "  keys"
+        yield from keys
+        yield ""
+    if kind == "metrics":
+        yield from _about_metric(found.target)
+    who = "named outright" if found.reference else known.source(found.name)
+    if found.name.endswith("/..."):
+        who = "built-in"
+    yield f"  from: {who}, {registry.origin(found.target)}"
+
+
+def _about_metric(target: Any) -> Iterator[str]:
+    if getattr(target, "bounded", False) is True:
+        yield "  a rate in [0, 1]"
+    reason = getattr(target, "no_interval", "")
+    if isinstance(reason, str) and reason:
+        yield f"  no interval: {reason}"
+
+
+def _keys(kind: str, found: Found) -> Iterator[str]:
+    """Yield the keys of what can be configured, with their types and defaults."""
+    if kind == "scorers":
+        from pytest_evalmetrics.config.explaining import keys_of_scorer  # noqa: PLC0415 - asked for
+
+        keys = keys_of_scorer(found.name)
+        if keys is not None:
+            yield from (f"    {line}" for line in keys)
+            return
+    for key, parameter in _parameters(found.target):
+        if kind == "metrics" and ("{" + key + "}") in found.name:
+            yield f"    {key}: a whole number from 1, in the name"
+        elif kind == "metrics" and key == "options":
+            yield "    pass_threshold, pass_estimator: of the benchmark, where it asks for them"
+        elif kind == "scorers" and key != "terms":
+            yield f"    {parameter}"
+
+
+def _parameters(target: Any) -> Iterator[tuple[str, str]]:
+    if not inspect.isclass(target):
+        return
+    try:
+        parameters = inspect.signature(target).parameters.values()
+    except (TypeError, ValueError):
+        return
+    for p in parameters:
+        if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
+            kind = p.annotation if isinstance(p.annotation, str) else None
+            if kind is None and p.annotation is not p.empty:
+                kind = inspect.formatannotation(p.annotation)
+            default = " (required)" if p.default is p.empty else f" = {p.default!r}"
+            yield p.name, p.name + (f": {kind}" if kind else "") + default

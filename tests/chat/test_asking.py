@@ -1,0 +1,270 @@
+"""One question: its form, its second try, its requests counted against a real process."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from judge_process import TERMS, row, run
+
+from pytest_evalmetrics.chat import ask, chat_model, json_in, side_by_side
+from pytest_evalmetrics.errors import RowError
+from pytest_evalmetrics.scorers import RowCalls
+from pytest_evalmetrics.transport import (
+    CallError,
+    Clock,
+    EndpointError,
+    Journal,
+    JournalMode,
+    Occurrences,
+    SendFailure,
+    Transport,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+    from pathlib import Path
+
+    from judge_process import JudgeProcess
+
+    from pytest_evalmetrics.chat import ChatModel, Reply
+
+SCHEMA = {
+    "type": "object",
+    "properties": {"n": {"type": "integer"}},
+    "required": ["n"],
+    "additionalProperties": False,
+}
+
+
+def read(reply: Reply) -> int:
+    found = json_in(reply)
+    if not isinstance(found, dict) or not isinstance(found.get("n"), int):
+        raise RowError("bad-answer", "there is no n in it")
+    return int(found["n"])
+
+
+def model(judge_server: JudgeProcess, query: str = "", **more: Any) -> ChatModel:
+    return chat_model(judge_server.model(query, **more), TERMS)
+
+
+def question(
+    calls: RowCalls, of: ChatModel, text: str = '[[say: {"n": 3}]]', schema: Any = SCHEMA
+) -> Coroutine[Any, Any, int]:
+    messages = [{"role": "user", "content": text}]
+    return ask(calls, of, messages, kind="number/1", read=read, schema=schema)
+
+
+@pytest.mark.parametrize(
+    ("takes", "requests", "form"),
+    [("json_schema", 3, "json_schema"), ("json_object", 4, "json_object"), ("none", 5, None)],
+)
+def test_the_form_is_found_out_once(
+    judge_server: JudgeProcess, takes: str, requests: int, form: str | None
+) -> None:
+    judge = model(judge_server, f"takes={takes}")
+
+    async def work(calls: RowCalls) -> list[int]:
+        return await side_by_side([question(calls, judge) for _ in range(3)])
+
+    found, calls = run(work)
+    assert found == [3, 3, 3]
+    assert judge_server.posts == requests
+    assert judge_server.bodies[-1].get("response_format", {}).get("type") == form
+    # what is told is the question, in whatever form it was sent
+    assert len({exchange["request"] for exchange in calls.exchanges}) == 1
+    assert (judge.spending.calls, judge.spending.requests) == (3, 3)
+
+
+def test_a_schema_is_sent_in_the_strict_form(judge_server: JudgeProcess) -> None:
+    run(lambda calls: question(calls, model(judge_server)))
+    (body,) = judge_server.bodies
+    assert body == {
+        "model": "judge",
+        "messages": [{"role": "user", "content": '[[say: {"n": 3}]]'}],
+        "response_format": {
+            "type": "json_schema",
+            "json_schema": {"name": "number", "strict": True, "schema": SCHEMA},
+        },
+    }
+
+
+@pytest.mark.parametrize("takes", ["json_schema", "none"])
+def test_a_bad_answer_is_asked_for_once_more_with_the_reason(
+    judge_server: JudgeProcess, tmp_path: Path, takes: str
+) -> None:
+    judge = model(judge_server, f"takes={takes}&bad=first")
+    found, calls = run(lambda calls: question(calls, judge), tmp_path / "j")
+    assert found == 3
+    probing = 0 if takes == "json_schema" else 2
+    assert judge_server.posts == 2 + probing
+    said = judge_server.bodies[-1]["messages"]
+    assert [m["role"] for m in said] == ["user", "assistant", "user"]
+    assert said[1]["content"] == "I would rather not say."
+    assert "holds no JSON object" in said[2]["content"]
+    # answered from the journal, whatever form it was sent in
+    judge_server.forget()
+    again = model(judge_server, f"takes={takes}&bad=first")
+    replayed, same = run(lambda calls: question(calls, again), tmp_path / "j", JournalMode.REPLAY)
+    assert (replayed, judge_server.posts) == (3, 0)
+    assert same.exchanges == calls.exchanges
+    assert [e["answer"] is not None for e in same.exchanges] == [True, True]
+    assert again.spending.as_dict(None) == judge.spending.as_dict(None)
+
+
+@pytest.mark.parametrize("retries", [0, 1, 3])
+def test_no_more_requests_than_calls_times_one_and_retries(
+    judge_server: JudgeProcess, retries: int
+) -> None:
+    judge = model(judge_server, "bad=always", max_retries=retries)
+    with pytest.raises((RowError, CallError), match="no JSON") as raised:
+        run(lambda calls: question(calls, judge))
+    assert judge_server.posts == min(2, 1 + retries)
+    assert ("asked twice" in str(raised.value)) == (retries > 0)
+
+
+def test_second_tries_side_by_side_find_their_answers_again(
+    judge_server: JudgeProcess, tmp_path: Path
+) -> None:
+    judge = model(judge_server, "bad=first")
+
+    async def work(calls: RowCalls) -> list[int]:
+        texts = [f'{n}: [[say: {{"n": {n % 2}}}]]' for n in range(6)]
+        texts += texts[:2]  # the same question twice
+        return await side_by_side([question(calls, judge, text) for text in texts])
+
+    first, calls = run(work, tmp_path / "j")
+    assert first == [0, 1, 0, 1, 0, 1, 0, 1]
+    assert judge_server.posts == 16
+    again, same = run(work, tmp_path / "j", JournalMode.REPLAY)
+    assert (again, judge_server.posts) == (first, 16)
+    assert same.exchanges == calls.exchanges
+    assert len(same.exchanges) == 16
+
+
+def test_what_the_journal_answers_says_nothing_of_the_form(
+    judge_server: JudgeProcess, tmp_path: Path
+) -> None:
+    judge = model(judge_server, "takes=json_object")
+    run(lambda calls: question(calls, judge), tmp_path / "j")
+    judge_server.forget()
+
+    async def work(calls: RowCalls) -> list[int]:
+        old = question(calls, judge)
+        return [await old, await question(calls, judge, '[[say: {"n": 4}]]')]
+
+    found, _ = run(work, tmp_path / "j")
+    assert found == [3, 4]
+    assert judge_server.posts == 2  # refused as a schema, then taken
+
+
+def test_a_question_that_is_refused_in_every_form_is_no_matter_of_form(
+    judge_server: JudgeProcess,
+) -> None:
+    judge = model(judge_server, "status=400")
+    with Transport() as transport:
+        for at in range(5):
+            calls = RowCalls(transport, row(), Occurrences(), "x")
+            with pytest.raises(CallError, match="this judge answers nobody"):
+                transport.run(question(calls, judge))
+            assert judge_server.posts == (3 * (at + 1) if at < 3 else 9 + at - 2)
+
+
+def test_an_endpoint_that_refuses_stops_at_once_with_its_words(judge_server: JudgeProcess) -> None:
+    judge = model(judge_server, "status=401")
+
+    async def work(calls: RowCalls) -> list[int]:
+        return await side_by_side([question(calls, judge) for _ in range(3)])
+
+    with pytest.raises(EndpointError, match="this judge answers nobody"):
+        run(work)
+    assert judge_server.posts <= 3
+
+
+def test_the_first_error_in_order_is_told(judge_server: JudgeProcess) -> None:
+    judge = model(judge_server, max_retries=0)
+
+    async def work(calls: RowCalls) -> list[int]:
+        texts = ['[[say: {"n": 1}]]', '[[say: {"m": 2}]]', "[[garbage]]"]
+        return await side_by_side([question(calls, judge, text) for text in texts])
+
+    with pytest.raises(RowError, match="there is no n in it"):
+        run(work)
+    assert judge_server.posts == 3
+
+
+def test_questions_are_counted_in_the_order_they_are_put() -> None:
+    taken: list[str] = []
+
+    class Calls:
+        def __init__(self) -> None:
+            self.memory: dict[Any, Any] = {}
+
+        def ticket(self, _endpoint: Any, body: Any, **_: Any) -> Any:
+            taken.append(body["messages"][0]["content"])
+            raise RowError("enough", "nothing is sent here")
+
+    judge = chat_model(server_of_none(), TERMS)
+    for text in ("a", "b"):
+        with pytest.raises(RowError):
+            ask(Calls(), judge, [{"role": "user", "content": text}], kind="k/1", read=read)  # type: ignore[arg-type]
+    assert taken == ["a", "b"]  # before anything was awaited
+
+
+def server_of_none() -> Any:
+    from pytest_evalmetrics.spec import ModelSpec  # noqa: PLC0415 - the only one here
+
+    return ModelSpec(url="http://127.0.0.1:1/v1", name="none")
+
+
+def test_a_cancelled_question_cancels(judge_server: JudgeProcess, tmp_path: Path) -> None:
+    judge = model(judge_server, "latency=30")
+
+    async def work(calls: RowCalls) -> None:
+        async with asyncio.timeout(0.2):
+            await side_by_side([question(calls, judge) for _ in range(2)])
+
+    with Transport(Journal(tmp_path / "j")) as transport:
+        calls = RowCalls(transport, row(), Occurrences(), "x")
+        with pytest.raises(TimeoutError):
+            transport.run(work(calls))
+
+
+class Sleepers:
+    """Counts who waits at once."""
+
+    def __init__(self) -> None:
+        self.now = self.most = 0
+
+    async def sleep(self, _seconds: float) -> None:
+        self.now += 1
+        self.most = max(self.most, self.now)
+        for _ in range(100):  # turns of the loop: all others come as far
+            await asyncio.sleep(0)
+        self.now -= 1
+
+
+class Gone:
+    """A host at which nothing listens."""
+
+    async def send(self, _request: Any) -> Any:
+        raise SendFailure("refused", "the connection was refused", retry=True)
+
+    async def close(self) -> None:
+        pass
+
+
+def test_nobody_waits_in_line_for_a_judge_that_is_not_there() -> None:
+    judge = chat_model(server_of_none(), replace(TERMS, max_retries=1))
+    sleepers = Sleepers()
+
+    async def work(calls: RowCalls) -> list[int]:
+        return await side_by_side([question(calls, judge) for _ in range(20)])
+
+    with Transport(sender=Gone(), clock=Clock(sleep=sleepers.sleep)) as transport:
+        calls = RowCalls(transport, row(), Occurrences(), "x")
+        with pytest.raises((CallError, EndpointError), match="refused"):
+            transport.run(work(calls))
+    assert sleepers.most == 19  # the first waited alone

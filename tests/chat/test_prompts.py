@@ -1,0 +1,67 @@
+"""Prompts: a text, messages, and columns that hold messages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pytest_evalmetrics.chat import compile_prompt
+from pytest_evalmetrics.errors import RowError
+
+USER = {"role": "user", "content": "hi"}
+
+
+def ask(template: Any, **row: Any) -> Any:
+    return compile_prompt(template)({**row, "item": row})
+
+
+@pytest.mark.parametrize(
+    ("template", "row", "messages"),
+    [
+        ("{{ q }}", {"q": "hi"}, [USER]),
+        ("{{ q }}", {"q": 5}, [{"role": "user", "content": "5"}]),
+        ("{{ messages }}", {"messages": [USER, USER]}, [USER, USER]),
+        (
+            [{"role": "system", "content": "be {{ how }}"}, "{{ messages }}"],
+            {"how": "kind", "messages": [USER]},
+            [{"role": "system", "content": "be kind"}, USER],
+        ),
+        (
+            "{{ user_input }}",
+            {"user_input": [{"type": "human", "content": "hi"}, {"type": "ai", "content": "ho"}]},
+            [USER, {"role": "assistant", "content": "ho"}],
+        ),
+        (
+            [{"role": "user", "content": "{{ x if x is string else (x | string) }}"}],
+            {"x": [1]},
+            [{"role": "user", "content": "[1]"}],
+        ),
+        (
+            [{"role": "user", "content": "{{ parts }}"}],
+            {"parts": [{"type": "text", "text": "hi"}]},
+            [{"role": "user", "content": [{"type": "text", "text": "hi"}]}],
+        ),
+        ([{"role": "user", "content": "{{ n }}"}], {"n": 5}, [{"role": "user", "content": "5"}]),
+    ],
+)
+def test_what_is_sent(template: Any, row: dict[str, Any], messages: Any) -> None:
+    assert ask(template, **row) == messages
+
+
+@pytest.mark.parametrize(
+    ("template", "row", "kind"),
+    [
+        ("{{ gone }}", {"q": 1}, "template"),
+        ("{{ q }}", {"q": {"a": 1}}, "bad-prompt"),
+        ("{{ q }}", {"q": None}, "bad-prompt"),
+        ("{{ messages }}", {"messages": []}, "bad-prompt"),
+        ("{{ messages }}", {"messages": [{"content": "hi"}]}, "bad-prompt"),
+        ("{{ messages }}", {"messages": [5]}, "bad-prompt"),
+        ([{"role": "user", "content": "{{ q }}"}], {"q": {"a": 1}}, "bad-prompt"),
+    ],
+)
+def test_what_no_row_can_be_asked(template: Any, row: dict[str, Any], kind: str) -> None:
+    with pytest.raises(RowError) as raised:
+        ask(template, **row)
+    assert raised.value.kind == kind

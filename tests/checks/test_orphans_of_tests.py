@@ -1,0 +1,124 @@
+"""Which baselines of checks are unused: only where their test ran without them, or is gone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from baselines.conftest import Quick
+
+UPDATE = "--snapshot-update"
+TEXT = """
+import pytest
+
+@pytest.mark.parametrize("model", ["a", "b"])
+def test_models(evalmetrics, model):
+    evalmetrics.check([1, 0], baseline=True)
+
+def test_named(evalmetrics):
+    evalmetrics.check([1, 0], name="kept", baseline=True)
+    evalmetrics.check([1, 0], name="other", baseline=True)
+
+def test_last(evalmetrics):
+    evalmetrics.check([1, 0], baseline=True)
+"""
+ALL = {
+    "test_models%5Ba%5D.json",
+    "test_models%5Bb%5D.json",
+    "test_named-kept.json",
+    "test_named-other.json",
+    "test_last.json",
+}
+
+
+@pytest.fixture
+def folder(quick: Quick) -> Path:
+    """Where all baselines of the file lie, as recorded."""
+    quick.write("test_x.py", TEXT)
+    assert quick.run(UPDATE).ret == 0
+    folder = quick.path / "__baselines__" / "test_x"
+    assert names(folder) == ALL
+    return folder
+
+
+def names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()} if folder.exists() else set()
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2")])
+def test_a_check_that_its_test_makes_no_more(
+    quick: Quick, folder: Path, workers: tuple[str, ...]
+) -> None:
+    quick.write("test_x.py", TEXT.replace('name="other"', 'name="new"'))
+    result = quick.run("--snapshot-details", "-k", "not named")
+    assert result.ret == 0  # a selection says nothing
+    assert quick.run(*workers).ret == 1  # the new one is missing, so that its test fails
+    assert names(folder) == ALL
+    result = quick.run(UPDATE, *workers)
+    result.stdout.fnmatch_lines(["*1 unused snapshot deleted*"])
+    assert names(folder) == ALL - {"test_named-other.json"} | {"test_named-new.json"}
+
+
+def test_an_unused_one_fails_the_run(quick: Quick, folder: Path) -> None:
+    quick.write(
+        "test_x.py",
+        TEXT.replace('    evalmetrics.check([1, 0], name="other", baseline=True)\n', ""),
+    )
+    result = quick.run("--snapshot-details")
+    assert result.ret == 1
+    result.assert_outcomes(passed=4)
+    result.stdout.fnmatch_lines(["*1 snapshot unused*", "Unused test_named-other*"])
+    assert names(folder) == ALL
+
+
+def test_a_test_that_is_gone_from_its_file(quick: Quick, folder: Path) -> None:
+    quick.write("test_x.py", TEXT.partition("def test_last")[0])
+    assert quick.run().ret == 1
+    assert quick.run(UPDATE).ret == 0
+    assert names(folder) == ALL - {"test_last.json"}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ('["a", "b"]', '["a"]'),  # another run may have the other one
+        ("def test_last", "@pytest.mark.skip\ndef test_last"),
+        ("def test_last", "@pytest.mark.skipif(True, reason='here')\ndef test_last"),
+        ("def test_last(evalmetrics):", "def test_last(evalmetrics):\n    1 / 0"),
+        ("def test_named(evalmetrics):", "def test_named(evalmetrics):\n    pytest.skip()"),
+        ("def test_last", "if False:\n  def test_last"),
+    ],
+)
+def test_what_may_still_be_asked_for_is_kept(
+    quick: Quick, folder: Path, change: tuple[str, str]
+) -> None:
+    text = TEXT.replace(*change)
+    assert text != TEXT
+    quick.write("test_x.py", text)
+    result = quick.run(UPDATE)
+    result.stdout.no_fnmatch_line("*unused*")
+    assert names(folder) == ALL
+
+
+def test_a_file_that_is_gone_or_left_out(quick: Quick, folder: Path) -> None:
+    quick.write("test_y.py", "def test_y(evalmetrics): evalmetrics.check([1], baseline=True)\n")
+    assert quick.run(UPDATE, "--ignore", "test_x.py").ret == 0
+    assert names(folder) == ALL
+    (quick.path / "test_x.py").unlink()
+    quick.run(UPDATE).stdout.fnmatch_lines(["*5 unused snapshots deleted*"])
+    assert names(folder) == set()
+
+
+def test_a_file_of_benchmarks_of_the_same_stem(quick: Quick, folder: Path) -> None:
+    quick.write("pytest.ini", "[pytest]\nevalmetrics_files = *.yaml\n")
+    quick.rollouts([[1.0]])
+    quick.write("test_x.yaml", "benchmark: {name: a, rollouts: runs.jsonl, baseline: true}")
+    result = quick.run(UPDATE)
+    result.stdout.fnmatch_lines(
+        ["INCONCLUSIVE *test_x.py and test_x.yaml would keep their baselines in one folder*"]
+    )
+    assert names(folder) == ALL | {"a.json"}

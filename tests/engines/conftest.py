@@ -1,0 +1,186 @@
+"""A real Ray cluster of several nodes on this machine, and benchmarks that are run on it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import urllib.request
+import warnings
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_evalmetrics.config import load_benchmarks
+from pytest_evalmetrics.pipeline import evaluate
+from pytest_evalmetrics.transport import Journal, Progress, Transport
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from pytest_evalmetrics.engines.ray_engine import RayEngine
+    from pytest_evalmetrics.pipeline import Evaluated
+
+ENDPOINT = Path(__file__).parents[1] / "scorers" / "endpoint.py"
+STORE = 80 * 2**20  # bytes of a node's object store: the least that Ray takes
+# a node that is gone is noticed within a second or two
+QUICK = {
+    "health_check_initial_delay_ms": 500,
+    "health_check_period_ms": 300,
+    "health_check_timeout_ms": 1000,
+    "health_check_failure_threshold": 3,
+}
+
+
+class Nodes:
+    """A cluster: a head without a core, and two nodes with one each."""
+
+    def __init__(self) -> None:
+        from ray.cluster_utils import Cluster  # noqa: PLC0415 - a second to import, where it is
+
+        head = {"num_cpus": 0, "object_store_memory": STORE, "_system_config": QUICK}
+        self._cluster = Cluster(initialize_head=True, head_node_args=head)
+        self._more: list[Any] = []
+        self.address: str = self._cluster.address
+        for _ in range(2):
+            self.add()
+
+    def add(self) -> Any:
+        """Add a node with one core."""
+        node = self._cluster.add_node(num_cpus=1, object_store_memory=STORE)
+        self._more.append(node)
+        return node
+
+    def kill(self, node: Any) -> None:
+        """Let a node be gone, without a word."""
+        self._more.remove(node)
+        self._cluster.remove_node(node, allow_graceful=False)
+
+    @property
+    def folder(self) -> Path:
+        """Where it writes its logs, and what its stores have no room for."""
+        return Path(self._cluster.head_node.get_session_dir_path())
+
+    def end(self) -> None:
+        self._cluster.shutdown()
+
+
+@pytest.fixture(scope="session")
+def nodes() -> Iterator[Nodes]:
+    pytest.importorskip("ray")
+    with warnings.catch_warnings(), pytest.MonkeyPatch.context() as patch:
+        warnings.simplefilter("ignore")  # Ray's own
+        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        found = Nodes()
+        yield found
+        found.end()
+
+
+@pytest.fixture(scope="session")
+def ray_engine(nodes: Nodes, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RayEngine]:
+    """An engine on that cluster, connected once; reads the smallest files there."""
+    from pytest_evalmetrics.engines.ray_engine import RayEngine  # noqa: PLC0415 - of the extra
+
+    root = tmp_path_factory.mktemp("project")
+    engine = RayEngine(nodes.address, root, always=True, size=5000)
+    yield engine
+    engine.close()
+
+
+class Endpoint:
+    """A process of scorers/endpoint.py."""
+
+    def __init__(self) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, str(ENDPOINT)], stdout=subprocess.PIPE, text=True
+        )
+        assert self.process.stdout
+        self.port = int(self.process.stdout.readline())
+
+    def url(self, path: str) -> str:
+        return f"http://127.0.0.1:{self.port}{path}"
+
+    @property
+    def posts(self) -> int:
+        with urllib.request.urlopen(self.url("/"), timeout=10) as response:  # noqa: S310 - loopback
+            return int(json.load(response)["posts"])
+
+    def end(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        assert self.process.stdout
+        self.process.stdout.close()
+
+
+@pytest.fixture
+def endpoint() -> Iterator[Endpoint]:
+    found = Endpoint()
+    yield found
+    found.end()
+
+
+class Runtime:
+    """A run of one benchmark, with a journal of its own or a given one."""
+
+    replays = False
+
+    def __init__(self, journal: Path | None) -> None:
+        self._transport = Transport(None if journal is None else Journal(journal))
+
+    def transport(self) -> Transport:
+        return self._transport
+
+    @contextmanager
+    def progress(self, total: int) -> Iterator[Progress]:
+        yield Progress(total=total)
+
+    def close(self) -> None:
+        self._transport.close()
+
+
+class Bench:
+    """A scored benchmark in a folder."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def write(self, rows: Sequence[Mapping[str, Any]], text: str) -> None:
+        lines = "".join(json.dumps(row) + "\n" for row in rows)
+        (self.path / "data.jsonl").write_text(lines, encoding="utf-8")
+        body = "".join(f"  {line}\n" for line in text.strip("\n").splitlines())
+        whole = f"benchmark:\n  name: scored\n  dataset: data.jsonl\n{body}"
+        (self.path / "a.bench.yaml").write_text(whole, encoding="utf-8")
+
+    def run(self, engine: RayEngine | None = None, journal: Path | None = None) -> Ran:
+        (benchmark,) = load_benchmarks(self.path / "a.bench.yaml", shown="a.bench.yaml")
+        runtime = Runtime(journal)
+        try:
+            found = evaluate(
+                benchmark, item_id="a.bench.yaml::scored", runtime=runtime, engine=engine
+            )
+            return Ran(found, runtime)
+        finally:
+            runtime.close()
+
+
+class Ran:
+    """What a run came to."""
+
+    def __init__(self, found: Evaluated, runtime: Runtime) -> None:
+        self.result = found.result
+        self.usage = runtime.transport().usage.by_label().get("a.bench.yaml::scored")
+        self.rows: list[Any] = []
+        if found.row_scores is not None:
+            rows, table = found.row_scores, found.row_scores.table
+            for n in range(len(table)):
+                scores = {name: repr(float(table.scores[name][n])) for name in rows.names}
+                index = int(table.read_as[n]) if table.read_as is not None else n
+                asked, why = rows.requests(index), rows.failed.get(index)
+                self.rows.append((table.tasks[table.task[n]], scores, asked, why))
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    return Bench(tmp_path)

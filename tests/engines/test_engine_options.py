@@ -1,0 +1,84 @@
+"""What is refused before anything is done, and what the choice of an engine costs otherwise."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_evalmetrics.errors import ConfigError, DataError, Problem, RowError
+from pytest_evalmetrics.transport import CallError
+
+if TYPE_CHECKING:
+    from conftest import Project
+
+NO_RAY = """
+import importlib.util
+find = importlib.util.find_spec
+importlib.util.find_spec = lambda name, *more: None if name == "ray" else find(name, *more)
+"""
+A_RAY = NO_RAY.replace("None if", "object() if")
+
+
+@pytest.mark.parametrize(
+    ("options", "settings", "told"),
+    [
+        (["--evalmetrics-engine", "ray"], "", "pip install 'pytest-evalmetrics[ray]'"),
+        ([], "evalmetrics_engine = ray", "the engine ray needs Ray, which is not installed"),
+        ([], "evalmetrics_engine = spark", "spark: expected one of local, ray"),
+        (["--evalmetrics-ray-address", "x:1"], "", "needs --evalmetrics-engine ray"),
+    ],
+)
+def test_what_can_not_work_is_refused(
+    project: Project, options: list[str], settings: str, told: str
+) -> None:
+    project.write("pytest.ini", f"[pytest]\n{settings}\n")
+    project.write("early.py", NO_RAY)
+    project.bench()
+    result = project.run("-p", "early", *options)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert told in result.stderr.str()
+
+
+def test_xdist_needs_a_cluster_that_runs(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    project.write("early.py", A_RAY)
+    project.bench()
+    result = project.run("-p", "early", "-n", "2", "--evalmetrics-engine", "ray")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert "each worker would start a Ray cluster of its own" in result.stderr.str()
+
+
+def test_the_command_line_wins(project: Project) -> None:
+    project.write("pytest.ini", "[pytest]\nevalmetrics_engine = ray\n")
+    project.rollouts([[1, 0], [1, 1]])
+    project.bench("thresholds: {mean_reward: '>= 0.5'}")
+    project.write("early.py", NO_RAY)
+    assert project.run("-p", "early", "--evalmetrics-engine", "local").ret == 0
+
+
+def test_ray_is_imported_by_nobody_but_its_own_module() -> None:
+    code = (
+        "import sys, pytest_evalmetrics.engines.ray_engine, pytest_evalmetrics.engines.ray_scoring,"
+        "pytest_evalmetrics.engines.ray_reading; sys.exit('ray' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        DataError("no row", file="a.jsonl", line=3, hint="write one"),
+        RowError("no-score", "none", hint="give one"),
+        CallError("http-500", "broken", row="row 7", status=500, attempts=2, hint="wait"),
+        ConfigError("a.bench.yaml", (Problem(1, "x", "wrong"),)),
+    ],
+)
+def test_errors_cross_processes_as_what_they_are(error: Exception) -> None:
+    import pickle  # noqa: PLC0415 - what is tested
+
+    found = pickle.loads(pickle.dumps(error))  # noqa: S301 - our own
+    assert type(found) is type(error)
+    assert (str(found), vars(found)) == (str(error), vars(error))

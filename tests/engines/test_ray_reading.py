@@ -1,0 +1,141 @@
+"""Rollouts read by the nodes of a real cluster: the same bits, the same errors."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from rollouts.same import all_bits
+
+from pytest_evalmetrics.errors import DataError
+from pytest_evalmetrics.rollouts import load, load_dataset
+from pytest_evalmetrics.spec import DatasetSpec, FieldMap, RolloutsSpec
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from engines.conftest import Nodes
+
+    from pytest_evalmetrics.engines.ray_engine import RayEngine
+
+pytestmark = pytest.mark.ray
+
+
+def some_rows(first: int, count: int) -> list[dict[str, Any]]:
+    return [
+        {
+            "_ng_task_index": i // 4,
+            "_ng_rollout_index": i % 4,
+            "reward": [1, True, 0.25][i % 3],
+            "agent_ref": {"name": f"agent{i % 7 // 6}"},
+            "level": "ab"[i % 2],
+            "text": "word " * (i % 50),
+            **({"late": i} if i > 600 else {}),
+            **({"odd": float("nan") if i % 200 < 100 else "text"} if i % 100 == 17 else {"odd": 1}),
+        }
+        for i in range(first, first + count)
+    ]
+
+
+def lines(rows: list[dict[str, Any]], end: str = "\n") -> bytes:
+    return end.join([*(json.dumps(row) for row in rows), ""]).encode()
+
+
+def written(folder: Path) -> RolloutsSpec:
+    (folder / "a.jsonl").write_bytes(lines(some_rows(0, 500)))
+    (folder / "b.jsonl").write_bytes(b"\xef\xbb\xbf" + lines(some_rows(500, 400), "\r\n"))
+    (folder / "c.json.gz").write_bytes(gzip.compress(json.dumps(some_rows(900, 50)).encode()))
+    return RolloutsSpec(path=("*.json*",))
+
+
+def test_the_cluster_reads_what_one_process_does(ray_engine: RayEngine, tmp_path: Path) -> None:
+    spec = written(tmp_path)
+    wanted = {"scores": ["reward"], "categories": ["level"]}
+    alone = load(spec, tmp_path, **wanted)
+    assert len(alone.notes) == 2
+    assert all_bits(load(spec, tmp_path, **wanted, reader=ray_engine.read)) == all_bits(alone)
+
+
+def test_urls_are_fetched_by_the_nodes(
+    ray_engine: RayEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written(tmp_path)
+    spec = RolloutsSpec(path=(f"{tmp_path.as_uri()}/*.jsonl",))
+    alone = load(spec, tmp_path, scores=["reward"])
+    monkeypatch.setattr(  # here nothing is copied any more
+        "pytest_evalmetrics.rollouts.remote._copy", lambda *_: pytest.fail("copied here")
+    )
+    found = load(spec, tmp_path, scores=["reward"], reader=ray_engine.read)
+    assert all_bits(found) == all_bits(alone)
+
+
+def test_a_data_set_is_numbered_over_all_pieces(ray_engine: RayEngine, tmp_path: Path) -> None:
+    (tmp_path / "d.jsonl").write_bytes(lines([{"score": i, "x": "y" * 90} for i in range(300)]))
+    spec = DatasetSpec(path=("d.jsonl",))
+    alone = load_dataset(spec, tmp_path, scores=["score"])
+    found = load_dataset(spec, tmp_path, scores=["score"], reader=ray_engine.read)
+    assert all_bits(found) == all_bits(alone)
+
+
+BROKEN = {
+    "no-json": b'{"_ng_task_index": 5, "reward": }\n',
+    "no-task": b'{"reward": 1}\n',
+    "no-number": b'{"_ng_task_index": 5, "_ng_rollout_index": 77, "reward": "high"}\n',
+    "no-utf8": b'{"_ng_task_index": 5, "reward": "\xff"}\n',
+    "twice": lines(some_rows(3, 1)),
+    "no-sample": b'{"_ng_task_index": 5, "reward": 1, "agent_ref": {"name": "agent0"}}\n',
+    "empty": b"",
+}
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_errors_cross_as_themselves(ray_engine: RayEngine, tmp_path: Path, what: str) -> None:
+    good = lines(some_rows(0, 400))
+    (tmp_path / "a.jsonl").write_bytes(good)
+    more = b"" if what == "empty" else lines(some_rows(400, 300)) + BROKEN[what]
+    (tmp_path / "b.jsonl").write_bytes(more + (lines(some_rows(700, 200)) if more else b""))
+    spec = RolloutsSpec(path=("*.jsonl",), fields=FieldMap())
+    told = []
+    for reader in (None, ray_engine.read):
+        with pytest.raises(DataError) as raised:
+            load(spec, tmp_path, scores=["reward"], reader=reader)
+        assert type(raised.value) is DataError
+        told.append((str(raised.value), raised.value.file, raised.value.line))
+    assert told[0] == told[1]
+
+
+def test_a_node_that_is_gone_in_the_middle_costs_nothing(
+    nodes: Nodes, ray_engine: RayEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pytest_evalmetrics.rollouts.memory import Room  # noqa: PLC0415 - what is looked into
+
+    for number in range(4):
+        (tmp_path / f"{number}.jsonl").write_bytes(lines(some_rows(1000 * number, 1000)))
+    spec = RolloutsSpec(path=("*.jsonl",))
+    alone = load(spec, tmp_path, scores=["reward"])
+    victim, pieces = nodes.add(), []
+    was = Room.check
+
+    def check(room: Room, part: Any, share: float = 1.0) -> None:
+        pieces.append(share)
+        if len(pieces) == 10:
+            nodes.kill(victim)
+        was(room, part, share)
+
+    monkeypatch.setattr(Room, "check", check)
+    found = load(spec, tmp_path, scores=["reward"], reader=ray_engine.read)
+    assert len(pieces) > 40
+    assert all_bits(found) == all_bits(alone)
+
+
+def test_a_node_that_does_not_see_the_files_is_said(tmp_path: Path) -> None:
+    from pytest_evalmetrics.engines.ray_reading import read_piece  # noqa: PLC0415 - on a node
+    from pytest_evalmetrics.rollouts import Request  # noqa: PLC0415 - the same
+    from pytest_evalmetrics.rollouts.source import Source  # noqa: PLC0415 - the same
+
+    source = Source(tmp_path / "a.jsonl", "runs/a.jsonl", 10, b"{")
+    found = read_piece(source, None, Request(FieldMap()))
+    assert "has no file" in str(found.error)
+    assert "runs/a.jsonl" in str(found.error)

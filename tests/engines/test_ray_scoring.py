@@ -1,0 +1,234 @@
+"""Rows scored by workers of a real cluster: the same scores, the same journal."""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_evalmetrics.errors import RowError
+from pytest_evalmetrics.registry import register_scorer
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from engines.conftest import Bench, Endpoint, Ran
+    from judge_process import JudgeProcess
+
+    from pytest_evalmetrics.engines.ray_engine import RayEngine
+
+pytestmark = pytest.mark.ray
+
+REMOTE = """
+scorers:
+  - type: remote
+    url: {url}
+    body: {{score: "{{{{ item.score }}}}", mode: "{{{{ item.mode | default(none) }}}}"}}
+    scores: [{{name: accuracy, parser: {{type: json, json_path: $.result.score}}}}]
+    max_retries: 0
+{more}
+reward: accuracy
+params: {{parallelism: 16}}
+expect: {{max_missing: 90%}}
+"""
+
+
+@register_scorer("far-length")
+class Length:
+    """A scorer of the user's own, that has no module which a worker could import."""
+
+    scores = ("length", "is_short")
+
+    def __init__(self, *, short: int) -> None:
+        self.short = short
+
+    def score(self, row: Any) -> dict[str, float]:
+        if row.index == 7:
+            raise RowError("no-output", "there is no output", hint="write some")
+        return {"length": row.index, "is_short": row.index < self.short}
+
+
+@register_scorer("far-asking")
+class Asking:
+    """One that asks, and says why."""
+
+    scores = ("asked",)
+
+    def __init__(self, terms: Any, *, url: str) -> None:
+        self.endpoint = terms.endpoint(url)
+
+    async def score(self, row: Any, calls: Any) -> float:
+        first = await calls.post(self.endpoint, {"score": 1}, kind="asking/1")
+        later = await calls.post(self.endpoint, {"score": row.index % 3}, kind="asking/1")
+        return float(first["result"]["score"] + later["result"]["score"])
+
+
+@register_scorer("far-unsendable")
+class Unsendable:
+    """One that holds what no other process can have."""
+
+    scores = ("x",)
+    lock = threading.Lock()
+
+    def score(self, row: Any) -> float:
+        return float(row.index)
+
+
+@register_scorer("far-deadly")
+class Deadly:
+    """One that takes its process down, as a broken extension would."""
+
+    scores = ("x",)
+
+    def score(self, row: Any) -> float:
+        os._exit(row.index)
+
+
+@pytest.fixture
+def engine(ray_engine: RayEngine, monkeypatch: pytest.MonkeyPatch, request: Any) -> RayEngine:
+    """Let these tests be the project whose modules go along."""
+    monkeypatch.setattr(ray_engine, "_root", request.path.parent)
+    return ray_engine
+
+
+def test_scores_failures_and_requests_are_those_of_a_local_run(
+    bench: Bench, endpoint: Endpoint, engine: RayEngine
+) -> None:
+    modes: dict[int, dict[str, Any]] = {3: {"mode": "500"}, 11: {"score": None}}
+    rows = [{"id": n, "score": n % 5, **modes.get(n, {})} for n in range(60)]
+    more = "  - {type: far-length, short: 9}\n"
+    more += f"  - {{type: far-asking, url: '{endpoint.url('/score')}'}}"
+    bench.write(rows, REMOTE.format(url=endpoint.url("/score"), more=more))
+    here = bench.run()
+    assert here.usage is not None
+    assert endpoint.posts == here.usage.requests == 60 * 3
+    there = bench.run(engine)
+    assert endpoint.posts == 2 * 60 * 3
+    assert there.rows == here.rows
+    assert shown(there) == shown(here)
+    assert [sum(f.kinds.values()) for f in there.result.failed_rows] == [2, 1]
+    assert there.usage is not None
+    assert (there.usage.calls, there.usage.requests, there.usage.failed) == (
+        here.usage.calls,
+        here.usage.requests,
+        here.usage.failed,
+    )
+
+
+def shown(ran: Ran) -> str:
+    """Write a result; in this form NaN is NaN."""
+    return re.sub(r" at 0x\w+", "", repr(ran.result))
+
+
+def test_what_one_engine_paid_for_the_other_finds(
+    bench: Bench, endpoint: Endpoint, engine: RayEngine, tmp_path: Path
+) -> None:
+    # the same question again and again, and no two answers alike: each row keeps its own
+    rows = [{"id": n, "score": n % 2} for n in range(50)]
+    bench.write(rows, REMOTE.format(url=endpoint.url("/count"), more=""))
+    there = bench.run(engine, tmp_path / "journal")
+    assert endpoint.posts == 50
+    assert len({scores["accuracy"] for _, scores, _, _ in there.rows}) == 50
+    assert bench.run(None, tmp_path / "journal").rows == there.rows
+    again = bench.run(engine, tmp_path / "journal")
+    assert again.rows == there.rows
+    assert endpoint.posts == 50
+    assert again.usage is not None
+    assert (again.usage.from_journal, again.usage.requests) == (50, 0)
+
+
+def test_judges_that_ask_several_questions(
+    bench: Bench, judge_server: JudgeProcess, engine: RayEngine, tmp_path: Path
+) -> None:
+    rows = [
+        {
+            "id": n,
+            "user_input": "Where?",
+            "response": f"[[rating: {n % 3 * 2}]]",
+            "reference": f"[[rating: {4 if n % 11 else 3}]]",  # 3 was not offered
+        }
+        for n in range(33)
+    ]
+    bench.write(
+        rows,
+        f"""
+scorers:
+  - type: answer_accuracy
+    judge_model: {{url: '{judge_server.url()}', name: judge}}
+metrics: mean_reward
+params: {{parallelism: 16}}
+expect: {{max_missing: 50%}}
+""",
+    )
+    there = bench.run(engine, tmp_path / "journal")
+    paid = judge_server.posts
+    assert paid >= 66
+    here = bench.run(None, tmp_path / "journal")
+    refused = 3  # rows whose answer can't be used: each is asked for that one again
+    assert judge_server.posts - paid == refused
+    assert _without_ids(there) == _without_ids(here)
+    assert there.result.failed_rows == here.result.failed_rows
+    assert _without_times(there.result.judges) == _without_times(here.result.judges)
+
+
+def _without_ids(ran: Ran) -> Any:
+    """Give the rows; what was asked again has another id."""
+    return [(*row[:2], re.sub(rb"chatcmpl-\d+", b"", row[2]), row[3]) for row in ran.rows]
+
+
+def _without_times(judges: Any) -> Any:
+    assert judges
+    return [{k: v for k, v in asdict(judge).items() if k != "latency_s"} for judge in judges]
+
+
+def test_an_endpoint_that_refuses_all_stops_the_benchmark(
+    bench: Bench, endpoint: Endpoint, engine: RayEngine
+) -> None:
+    rows = [{"id": n, "score": 1} for n in range(200)]
+    bench.write(rows, REMOTE.format(url=endpoint.url("/gone"), more=""))
+    there = bench.run(engine)
+    assert endpoint.posts <= 32
+    (check,) = [c for c in there.result.checks if c.gate == "data"]
+    assert "answered 404 Not Found, and said: no evaluator of that name" in check.reason
+
+
+def test_a_scorer_that_can_not_be_sent_says_so(bench: Bench, engine: RayEngine) -> None:
+    bench.write([{"id": 1}], "scorers: [{type: far-unsendable}]\nmetrics: mean_reward")
+    (check,) = [c for c in bench.run(engine).result.checks if c.gate == "data"]
+    assert "the scorers can't be sent to the cluster: TypeError: cannot pickle" in check.reason
+    assert "made where it is used" in check.hint
+
+
+def test_workers_that_die_again_and_again_end_the_benchmark(
+    bench: Bench, engine: RayEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pytest_evalmetrics.engines.ray_scoring._DEATHS", 2)
+    rows = [{"id": n} for n in range(9)]
+    bench.write(rows, "scorers: [{type: far-deadly}]\nmetrics: mean_reward")
+    (check,) = [c for c in bench.run(engine).result.checks if c.gate == "data"]
+    assert "the Ray cluster lost the work again and again: The actor died" in check.reason
+    assert "--evalmetrics-engine local does without" in check.hint
+
+
+def test_a_cluster_without_a_free_core_is_said(
+    bench: Bench, engine: RayEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Holder:
+        def ready(self) -> bool:
+            return True
+
+    ray = engine.cluster.ray
+    holders = [ray.remote(num_cpus=1)(Holder).remote() for _ in range(2)]
+    try:
+        assert ray.get([holder.ready.remote() for holder in holders]) == [True, True]
+        monkeypatch.setattr("pytest_evalmetrics.engines.ray_scoring._PATIENCE_S", 0.5)
+        bench.write([{"id": 1}], "scorers: [{type: far-length, short: 3}]\nreward: length")
+        (check,) = [c for c in bench.run(engine).result.checks if c.gate == "data"]
+        assert "no node of the Ray cluster had a free core within 0 s" in check.reason
+    finally:
+        for holder in holders:
+            ray.kill(holder)

@@ -1,0 +1,166 @@
+"""An OpenAI-compatible server that says what it is told to, for loopback.
+
+    python openai_server.py [port]      prints its port, then serves until it is ended
+
+The last message tells how it answers: `mode=500 what is this?`; without a mode it repeats the
+message. A sum such as `2 + 3` is answered right. `?latency=0.05` in the URL makes it slow.
+Written on bare asyncio, so that it is faster than what is measured with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import re
+import sys
+import time
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+MODE = re.compile(r"mode=(\w+)(?::(\d+))?")
+SUM = re.compile(r"(\d+) \+ (\d+)")
+SEEN: dict[str, Any] = {
+    "posts": 0,
+    "bodies": [],
+    "keys": [],
+    "tries": {},
+    "in_flight": 0,
+    "most_in_flight": 0,
+    "first": 0.0,
+    "last": 0.0,
+}
+KEPT = 200  # bodies
+
+
+def reply(status: int, body: bytes, kind: str = "application/json", **more: str) -> bytes:
+    lines = [f"HTTP/1.1 {status} Reason", f"Content-Type: {kind}", f"Content-Length: {len(body)}"]
+    lines += [f"{name.replace('_', '-')}: {value}" for name, value in more.items()]
+    return ("\r\n".join(lines) + "\r\n\r\n").encode() + body
+
+
+def said(text: Any, *, finish: str = "stop", usage: bool = True, **message: Any) -> bytes:
+    """Word an answer as chat completions do."""
+    told = {"role": "assistant", "content": text, **message}
+    body: dict[str, Any] = {
+        "id": "c-1",
+        "object": "chat.completion",
+        "model": "m",
+        "choices": [{"index": 0, "message": told, "finish_reason": finish}],
+    }
+    if usage:
+        made = len(str(text or "").split()) or 1
+        body["usage"] = {"prompt_tokens": 10, "completion_tokens": made, "total_tokens": 10 + made}
+    return reply(200, json.dumps(body).encode())
+
+
+def as_text(body: dict[str, Any]) -> str:
+    if "prompt" in body:
+        return str(body["prompt"])
+    content = body["messages"][-1]["content"]
+    if isinstance(content, list):
+        return "".join(part.get("text", "") for part in content)
+    return str(content)
+
+
+def answer(path: str, body: dict[str, Any]) -> bytes:  # noqa: PLR0911 - one return for each mode
+    asked = as_text(body)
+    match = MODE.search(asked)
+    mode, number = (match[1], int(match[2] or 1)) if match else ("", 0)
+    text = MODE.sub("", asked).strip()
+    total = SUM.search(text)
+    if total:
+        text = str(int(total[1]) + int(total[2]))
+    if path.endswith("/completions") and not path.endswith("/chat/completions"):
+        choice = {"index": 0, "text": f" {text}", "finish_reason": "stop"}
+        usage = {"prompt_tokens": 3, "completion_tokens": 1, "total_tokens": 4}
+        return reply(200, json.dumps({"choices": [choice], "usage": usage}).encode())
+    match mode:
+        case "storm":  # the first requests with the same body are too many
+            tried = SEEN["tries"][asked] = SEEN["tries"].get(asked, 0) + 1
+            if tried <= number:
+                return reply(429, b'{"error": {"message": "slow down"}}', Retry_After="0")
+        case "500":
+            return reply(500, b'{"error": {"message": "out of memory"}}')
+        case "401":
+            return reply(401, b'{"error": {"message": "no such key"}}')
+        case "length":
+            return said(text, finish="length")
+        case "cut":  # it never came to its answer
+            return said("hm, let me think", finish="length")
+        case "empty":
+            return reply(200, b'{"choices": []}')
+        case "refuse":
+            return said(None, refusal="I can't help with that")
+        case "filter":
+            return said("", finish="content_filter")
+        case "tools":
+            name = body["tools"][0]["function"]["name"]
+            call = {"id": "t", "type": "function"}
+            call["function"] = {"name": name, "arguments": json.dumps({"of": text})}
+            return said(None, finish="tool_calls", tool_calls=[call])
+        case "think":
+            return said(f"let me see</think>no</think>\n\n{text}\n")
+        case "apart":
+            return said(text, reasoning_content="let me see")
+        case "json":
+            form = body.get("response_format", {}).get("type")
+            return said(json.dumps({"answer": text}) if form else "no form was asked for")
+        case "stream":
+            return reply(200, b"data: {}\n\n", "text/event-stream")
+        case "nousage":
+            return said(text, usage=False)
+        case "count":
+            return said(str(SEEN["posts"]))
+    return said(text)
+
+
+async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    try:
+        while True:
+            head = await reader.readuntil(b"\r\n\r\n")
+            first, *lines = head.decode("latin-1").split("\r\n")
+            method, target, _version = first.split(" ")
+            headers = {k.lower(): v.strip() for k, _, v in (ln.partition(":") for ln in lines)}
+            sent = await reader.readexactly(int(headers.get("content-length", 0)))
+            parts = urlsplit(target)
+            if method == "GET":
+                writer.write(reply(200, json.dumps(SEEN).encode()))
+                if parts.query == "reset":
+                    SEEN.update(posts=0, first=0.0)
+                continue
+            SEEN["posts"] += 1
+            SEEN["last"] = time.perf_counter()
+            SEEN["first"] = SEEN["first"] or SEEN["last"]
+            SEEN["in_flight"] += 1
+            SEEN["most_in_flight"] = max(SEEN["most_in_flight"], SEEN["in_flight"])
+            body = json.loads(sent)
+            if len(SEEN["bodies"]) < KEPT:
+                SEEN["bodies"].append(body)
+                SEEN["keys"].append(headers.get("authorization"))
+            try:
+                latency = float(dict(parse_qsl(parts.query)).get("latency", 0))
+                if latency:
+                    await asyncio.sleep(latency)
+            finally:
+                SEEN["in_flight"] -= 1
+            writer.write(answer(parts.path, body))
+            await writer.drain()
+    except (asyncio.IncompleteReadError, ConnectionError, ValueError):
+        pass  # the client went away
+    finally:
+        writer.close()
+        with contextlib.suppress(ConnectionError):
+            await writer.wait_closed()
+
+
+async def main(port: int) -> None:
+    server = await asyncio.start_server(serve, "127.0.0.1", port, backlog=512, limit=2**24)
+    print(server.sockets[0].getsockname()[1], flush=True)  # noqa: T201 - how its starter learns it
+    async with server:
+        await server.serve_forever()
+
+
+if __name__ == "__main__":
+    with contextlib.suppress(KeyboardInterrupt):
+        asyncio.run(main(int(sys.argv[1]) if len(sys.argv) > 1 else 0))

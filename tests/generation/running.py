@@ -1,0 +1,69 @@
+"""One benchmark evaluated in this process, over a real client and journal."""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from pytest_evalmetrics.config import load_benchmarks
+from pytest_evalmetrics.pipeline import evaluate
+from pytest_evalmetrics.reports.rollout_lines import rollout_lines
+from pytest_evalmetrics.transport import Journal, JournalMode, Progress, Transport
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
+
+    from pytest_evalmetrics.pipeline import Evaluated
+
+
+class Run:
+    """What a benchmark needs of its run."""
+
+    def __init__(self, folder: Path, mode: JournalMode = JournalMode.NORMAL) -> None:
+        self.replays = mode is JournalMode.REPLAY
+        self._transport = Transport(Journal(folder / "journal.sqlite3", mode))
+
+    def transport(self) -> Transport:
+        return self._transport
+
+    @contextmanager
+    def progress(self, total: int) -> Iterator[Progress]:
+        yield Progress("", total)
+
+
+def rows(path: Path, found: Iterable[Mapping[str, Any]]) -> None:
+    path.write_text("".join(json.dumps(row) + "\n" for row in found), encoding="utf-8")
+
+
+def run(
+    folder: Path, text: str, mode: JournalMode = JournalMode.NORMAL, **more: Any
+) -> tuple[Evaluated, list[dict[str, Any]]]:
+    """Evaluate the benchmark of a text; give also what rollouts.jsonl would hold."""
+    path = folder / "a.bench.yaml"
+    path.write_text(text, encoding="utf-8")
+    (benchmark,) = load_benchmarks(path, shown="a.bench.yaml")
+    runtime = Run(folder, mode)
+    try:
+        found = evaluate(benchmark, item_id="a.bench.yaml::a", runtime=runtime, **more)
+        lines = b"" if found.row_scores is None else b"".join(rollout_lines(found.row_scores))
+        if lines:
+            (folder / "rollouts.jsonl").write_bytes(lines)
+        return found, [json.loads(line) for line in lines.splitlines()]
+    finally:
+        runtime.transport().close()
+
+
+def online(url: str, rest: str = "", samples: int = 1, prompt: str = '"{{ question }}"') -> str:
+    """Write a benchmark that asks a model and compares with `answer`."""
+    return f"""\
+benchmark:
+  name: a
+  dataset: data.jsonl
+  num_samples: {samples}
+  model: {{url: "{url}", name: m, max_retries: 2, price: {{input: 1, output: 2}}}}
+  prompt_template: {prompt}
+  scorers: [{{type: exact_match, reference: "{{{{ answer }}}}"}}]
+  metrics: [mean_reward]
+{rest}"""

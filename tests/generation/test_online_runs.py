@@ -1,0 +1,82 @@
+"""Real pytest runs of online benchmarks: files, an interrupt, several benchmarks."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from conftest import Project
+    from generation.conftest import Model
+
+
+def write(project: Any, url: str, n: int = 12, rest: str = "", name: str = "sums") -> None:
+    project.rows(
+        "data.jsonl",
+        [{"id": f"q{i}", "question": f"{i} + 1", "answer": str(i + 1)} for i in range(n)],
+    )
+    text = f"""\
+benchmark:
+  name: {name}
+  dataset: data.jsonl
+  num_samples: 2
+  model: {{url: "{url}", name: m, api_key_secret: my-key}}
+  prompt_template: "{{{{ question }}}}"
+  scorers: [{{type: exact_match, reference: "{{{{ answer }}}}"}}]
+  metrics: [mean_reward, pass@2]
+  thresholds: {{mean_reward: ">= 0.9"}}
+  expect: {{tasks: {n}}}
+{rest}"""
+    project.write(f"{name}.bench.yaml", text)
+
+
+def test_a_run_leaves_its_rollouts_and_no_key(
+    project: Project, model: Model, monkeypatch: Any
+) -> None:
+    monkeypatch.setenv("MY_KEY", "s3cr3t-key-of-mine")
+    write(project, model.url)
+    result = project.pytester.runpytest_subprocess("-q")
+    assert result.ret == 0, result.stdout.str()
+    assert "evalmetrics/rollouts.jsonl" in result.stdout.str()
+    text = (project.path / "evalmetrics/rollouts.jsonl").read_text(encoding="utf-8")
+    assert len(text.splitlines()) == 24
+    assert model.seen()["keys"][0] == "Bearer s3cr3t-key-of-mine"
+    for path in project.path.rglob("*"):
+        assert not path.is_file() or b"s3cr3t-key-of-mine" not in path.read_bytes(), path
+    write(project, model.url, name="others")
+    result = project.pytester.runpytest_subprocess("-q")
+    assert result.ret == 0
+    assert "evalmetrics/rollouts/others.bench.yaml_others.jsonl" in result.stdout.str()
+    assert model.posts == 24  # the same requests: the journal answers them
+
+
+def test_an_interrupted_run_goes_on_where_it_stopped(
+    project: Project, model: Model, monkeypatch: Any
+) -> None:
+    monkeypatch.setenv("MY_KEY", "k")
+    url = f"{model.url}/chat/completions?latency=0.05"
+    write(project, url, n=60, rest="  params: {parallelism: 2}\n")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "pytest", "-q"],
+        cwd=project.path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    deadline = time.monotonic() + 60
+    while model.posts < 20 and time.monotonic() < deadline:
+        assert process.poll() is None, process.communicate()[0].decode()
+    os.kill(process.pid, signal.SIGINT)
+    out = process.communicate(timeout=60)[0].decode()
+    assert "KeyboardInterrupt" in out
+    paid = model.posts
+    assert 20 <= paid < 120
+    result = project.pytester.runpytest_subprocess("-q")
+    assert result.ret == 0, result.stdout.str()
+    assert model.posts - 120 <= 2  # what was in flight when it was interrupted
+    lines = (project.path / "evalmetrics/rollouts.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [json.loads(line)["exact-match"] for line in lines] == [1.0] * 120

@@ -1,0 +1,185 @@
+"""A Python function in place of a model."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from generation.running import rows, run
+
+from pytest_evalmetrics.errors import RowError
+from pytest_evalmetrics.generation.answers import as_json, read_answer
+from pytest_evalmetrics.transport import JournalMode
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+BENCH = """\
+benchmark:
+  name: a
+  dataset: data.jsonl
+  num_samples: 2
+  target: {target}
+  params: {{parallelism: 4}}
+  scorers: [{{type: exact_match, reference: "{{{{ answer }}}}"}}]
+  metrics: [mean_reward]
+{rest}"""
+AGENT = """\
+import asyncio
+import threading
+import time
+
+CALLS = []
+ALL_THERE = threading.Barrier(4, timeout=60)
+
+
+def plain(row):
+    CALLS.append(row["id"])
+    row["answer"] = "changed"  # its own copy
+    return str(row["id"] + 1)
+
+
+async def asks(row, sample):
+    await asyncio.sleep(0)
+    return {"output": str(row["id"] + 1), "usage": {"input_tokens": 3, "output_tokens": sample},
+            "steps": ["thought"]}
+
+
+def side_by_side(row):
+    ALL_THERE.wait()  # nobody gets through alone
+    return str(row["id"] + 1)
+
+
+def fails(row):
+    if row["id"] == 1:
+        raise KeyError("no such tool")
+    if row["id"] == 2:
+        return object()
+    if row["id"] == 3:
+        time.sleep(0.5)
+    return str(row["id"] + 1)
+
+
+class Agent:
+    def __call__(self, row):
+        return {"role": "assistant", "content": str(row["id"] + 1)}
+
+
+def two(row, tools):
+    return ""
+"""
+
+
+@pytest.fixture
+def agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "an_agent", raising=False)
+    (tmp_path / "an_agent.py").write_text(AGENT)
+    rows(tmp_path / "data.jsonl", [{"id": i, "answer": str(i + 1)} for i in range(4)])
+    yield tmp_path
+    sys.modules.pop("an_agent", None)
+
+
+def bench(target: str, rest: str = "") -> str:
+    return BENCH.format(target=target, rest=rest)
+
+
+def mean(evaluated: Any) -> float:
+    return float(evaluated.result.agents[0].estimates["mean_reward"].value)
+
+
+@pytest.mark.parametrize("name", ["plain", "asks", "side_by_side", "Agent"])
+def test_all_forms_of_a_target(agent: Path, name: str) -> None:
+    found, lines = run(agent, bench(f"an_agent:{name}"))
+    assert mean(found) == 1.0
+    assert [line["response"] for line in lines] == [str(i + 1) for i in range(4) for _ in "ab"]
+    assert [line["_ng_rollout_index"] for line in lines] == [0, 1] * 4
+    if name == "asks":
+        assert [line["usage"]["output_tokens"] for line in lines] == [0, 1] * 4
+        assert lines[0]["_evalmetrics"]["sample"]["steps"] == ["thought"]
+
+
+def test_only_a_target_with_a_version_is_kept_in_the_journal(agent: Path) -> None:
+    import an_agent  # noqa: PLC0415 - it was just written
+
+    for times in (8, 16):
+        run(agent, bench("an_agent:plain"))
+        assert len(an_agent.CALLS) == times
+    kept = bench('{function: "an_agent:plain", version: "1"}')
+    _, lines = run(agent, kept)
+    _, again = run(agent, kept)
+    assert len(an_agent.CALLS) == 24
+    assert again == lines
+    found, _ = run(agent, kept, JournalMode.REPLAY)
+    assert mean(found) == 1.0
+    run(agent, kept.replace('"1"', '"2"'))
+    assert len(an_agent.CALLS) == 32
+
+
+def test_what_a_target_raises_is_the_failure_of_that_rollout(agent: Path) -> None:
+    target = '{function: "an_agent:fails", timeout_seconds: 0.1}'
+    found, _ = run(agent, bench(target, "  expect: {missing_reward: exclude, max_missing: 1}\n"))
+    (failures,) = found.result.failed_rows
+    assert dict(failures.kinds) == {"raised-KeyError": 2, "no-answer": 2, "timeout": 2}
+    reasons = {row.kind: row.reason for row in failures.first}
+    assert reasons["raised-KeyError"] == "the target raised KeyError: 'no such tool'"
+    assert "object that can't be written as JSON" in reasons["no-answer"]
+    assert reasons["timeout"] == "the target gave no answer within 0.1 s"
+    assert mean(found) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("no_such_module_x:f", "can't be imported: there is no module 'no_such_module_x'"),
+        ("an_agent:gone", "an_agent has no 'gone'; "),
+        ("an_agent:CALLS", "is no function"),
+        ("an_agent:two", "can't be called with a row: two(row, tools)"),
+    ],
+)
+def test_a_target_that_is_none_is_told_with_its_line(agent: Path, name: str, said: str) -> None:
+    found, _ = run(agent, bench(name))
+    (check,) = found.result.checks
+    assert said in check.reason
+    assert check.line == 5
+
+
+def test_all_forms_of_an_answer() -> None:
+    body = {
+        "choices": [{"message": {"content": "hi", "tool_calls": []}, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": 2, "completion_tokens": 1},
+    }
+    calls = [{"function": {"name": "f", "arguments": "{}"}}]
+    texts = {
+        read_answer(value, 0.5).output_text
+        for value in (
+            "hi",
+            {"content": "hi"},
+            {"output": "hi"},
+            {"response": body},
+            body,
+            {"output_text": "hi", "response": None},
+        )
+    }
+    assert texts == {"hi"}
+    found = read_answer({"tool_calls": calls, "usage": {"input_tokens": 2}, "x": 1}, 0.5)
+    assert (found.output_text, found.tool_calls, found.more) == ("", tuple(calls), {"x": 1})
+    assert found.response["choices"][0]["message"]["tool_calls"] == calls
+    assert found.measured["input_tokens"] == 2
+    assert read_answer({"response": body, "steps": 1}, 0).more == {"steps": 1}
+    for bad in (5, None, {}, {"output": 5}, {"usage": {}}):
+        with pytest.raises(RowError) as raised:
+            read_answer(bad, 0)
+        assert raised.value.kind == "no-answer"
+
+
+def test_what_is_written_is_json() -> None:
+    class Dumps:
+        def model_dump(self, mode: str) -> dict[str, str]:
+            return {"output": mode}
+
+    assert as_json(Dumps()) == '{"output":"json"}'
+    for bad in (float("nan"), {1, 2}):
+        with pytest.raises(RowError, match="can't be written as JSON"):
+            as_json(bad)

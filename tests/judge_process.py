@@ -1,0 +1,85 @@
+"""A judge in a process of its own, and rows that are judged without a pytest run."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pytest_evalmetrics.scorers import Row, RowCalls, Terms
+from pytest_evalmetrics.spec import ModelSpec
+from pytest_evalmetrics.transport import Journal, JournalMode, Occurrences, Transport
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
+CHAT = "/v1/chat/completions"
+
+
+class JudgeProcess:
+    """A process of scorers/judge.py; what it saw is counted from `forget` on."""
+
+    def __init__(self) -> None:
+        path = Path(__file__).parent / "scorers" / "judge.py"
+        self.process = subprocess.Popen(
+            [sys.executable, str(path)], stdout=subprocess.PIPE, text=True
+        )
+        assert self.process.stdout
+        self.port = int(self.process.stdout.readline())
+        self.forget()
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        assert self.process.stdout
+        self.process.stdout.close()
+
+    def url(self, query: str = "") -> str:
+        return f"http://127.0.0.1:{self.port}{CHAT}" + (f"?{query}" if query else "")
+
+    def model(self, query: str = "", **more: Any) -> ModelSpec:
+        return ModelSpec(url=self.url(query), name="judge", **more)
+
+    def forget(self) -> None:
+        seen = self._seen()
+        self._posts, self._bodies = seen["posts"], len(seen["bodies"])
+
+    def _seen(self) -> Any:
+        url = f"http://127.0.0.1:{self.port}/"
+        with urllib.request.urlopen(url, timeout=10) as response:
+            return json.load(response)
+
+    @property
+    def posts(self) -> int:
+        return int(self._seen()["posts"]) - self._posts
+
+    @property
+    def bodies(self) -> list[Any]:
+        return list(self._seen()["bodies"][self._bodies :])
+
+
+def row(**item: Any) -> Row:
+    return Row(0, "agent", 0, 0, item, {}, "data.jsonl:1")
+
+
+def run(
+    work: Callable[[RowCalls], Coroutine[Any, Any, Any]],
+    path: Path | None = None,
+    mode: JournalMode = JournalMode.NORMAL,
+    of: Row | None = None,
+) -> tuple[Any, RowCalls]:
+    """Do something with a row's calls; give what came out, and the calls."""
+    with Transport(None if path is None else Journal(path, mode)) as transport:
+        calls = RowCalls(transport, of or row(), Occurrences(), "x")
+        return transport.run(work(calls)), calls
+
+
+def judged(scorer: Any, found: Row, path: Path | None = None, **more: Any) -> Any:
+    """Score one row."""
+    return run(lambda calls: scorer.score(found, calls), path, of=found, **more)[0]
+
+
+TERMS = Terms(timeout_s=10)

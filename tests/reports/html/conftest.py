@@ -1,0 +1,148 @@
+"""A headless browser, where one is installed; each page comes from a real run."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from reports.html import runs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+_FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+)
+_BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+
+
+def _found(variable: str, *names: str) -> str | None:
+    return os.environ.get(variable) or next(filter(None, map(shutil.which, names)), None)
+
+
+class Browser:
+    """One tab, and what happened in it."""
+
+    def __init__(self, driver: Any) -> None:
+        self.driver = driver
+
+    def open(self, path: Path, *, width: int = 1280, dark: bool = False) -> None:
+        """Load a page in a window of that width, and forget what was before."""
+        self.command(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=900,
+            deviceScaleFactor=1,
+            mobile=width < 500,
+        )
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        self.command("Emulation.setEmulatedMedia", features=[scheme])
+        self.driver.get("about:blank")
+        self.messages(), self.requests()
+        self.driver.get(path.as_uri())
+
+    def command(self, name: str, **options: Any) -> Any:
+        return self.driver.execute_cdp_cmd(name, options)
+
+    def run(self, script: str, *args: Any) -> Any:
+        """Run JavaScript, from outside of the page's policy."""
+        return self.driver.execute_script(script, *args)
+
+    def go(self, item: str) -> None:
+        """Go to a benchmark's page, by its address."""
+        self.run("location.hash = '#/' + encodeURIComponent(arguments[0])", item)
+        self.until(
+            "document.querySelector('main h1').innerText.startsWith(arguments[0])",
+            item.rpartition("::")[2],
+        )
+        self.drawn()
+
+    def until(self, condition: str, *args: Any) -> None:
+        """Wait for what happens by an event."""
+        from selenium.webdriver.support.wait import WebDriverWait  # noqa: PLC0415 - if there is one
+
+        script = f"return Boolean({condition})"
+        WebDriverWait(self.driver, 20, 0.02).until(lambda _: self.run(script, *args))
+
+    def drawn(self) -> None:
+        """Wait for the charts, which are drawn with the next frame."""
+        self.run("return new Promise(r => requestAnimationFrame(() => requestAnimationFrame(r)))")
+
+    def text(self, selector: str) -> str:
+        """What the first such element shows."""
+        return self.run("return document.querySelector(arguments[0]).innerText", selector)
+
+    def texts(self, selector: str) -> list[str]:
+        return self.run(
+            "return [...document.querySelectorAll(arguments[0])].map(e => e.innerText)", selector
+        )
+
+    def find(self, selector: str) -> Any:
+        return self.driver.find_element("css selector", selector)
+
+    def choose(self, selector: str, value: str) -> None:
+        self.run(
+            "const e = document.querySelector(arguments[0]); e.value = arguments[1];"
+            "e.dispatchEvent(new Event('change'))",
+            selector,
+            value,
+        )
+
+    def messages(self) -> list[str]:
+        """What the console said since the last time."""
+        return [entry["message"] for entry in self.driver.get_log("browser")]
+
+    def requests(self) -> list[str]:
+        """What was asked for since the last time."""
+        told = [json.loads(e["message"])["message"] for e in self.driver.get_log("performance")]
+        return [
+            m["params"]["request"]["url"]
+            for m in told
+            if m["method"] == "Network.requestWillBeSent"
+        ]
+
+
+@pytest.fixture(scope="session")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Give the page of a run by its name in `runs`; each runs once."""
+    made: dict[str, Path] = {}
+
+    def page(name: str) -> Path:
+        if name not in made:
+            made[name] = getattr(runs, name)(tmp_path_factory.mktemp(name))
+        return made[name]
+
+    return page
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
+    binary = _found("EVALMETRICS_CHROMIUM", *_BROWSERS)
+    driver = _found("EVALMETRICS_CHROMEDRIVER", "chromedriver")
+    if binary is None or driver is None:
+        pytest.skip("no Chromium with its chromedriver is installed")
+    options = webdriver.ChromeOptions()
+    options.binary_location = binary
+    for flag in _FLAGS:
+        options.add_argument(flag)
+    options.add_argument(f"--user-data-dir={tmp_path_factory.mktemp('profile')}")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    service = webdriver.ChromeService(executable_path=driver)
+    started = webdriver.Chrome(options=options, service=service)
+    try:
+        yield Browser(started)
+    finally:
+        started.quit()

@@ -1,0 +1,179 @@
+"""Projects whose runs leave pages to look at."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+from pytest_evalmetrics.reports.html import write_page
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+EVIL = '</script><script>window.pwned=1</script>"><img src=x onerror="window.pwned=1"><!--\u2028'
+
+MATH = """
+benchmark:
+  name: math
+  description: Eleven tasks, four attempts each
+  rollouts: runs.jsonl
+  num_samples: 4
+  metrics: [mean_reward, pass@1, pass^4]
+  expect: {tasks: 11}
+  thresholds: {pass@1: ">= 0.9", mean/tokens: {max: 500}}
+  baseline: {rollouts: was.jsonl}
+"""
+
+SCORER = """
+from pytest_evalmetrics import RowError, register_scorer
+from pytest_evalmetrics.scorers import Explained
+
+
+@register_scorer("judge")
+class Judge:
+    scores = ("quality",)
+
+    def score(self, row):
+        if row.item["answer"] == "none":
+            raise RowError("no-answer", "the judge said " + row.item["said"])
+        return Explained({"quality": len(row.item["answer"]) / 10}, row.item["said"])
+"""
+
+
+def rows(rewards: list[list[float]], tokens: int) -> list[dict[str, object]]:
+    return [
+        {
+            "_ng_task_index": t,
+            "_ng_rollout_index": s,
+            "reward": reward,
+            "tokens": tokens + 10 * t + s,
+        }
+        for t, task in enumerate(rewards)
+        for s, reward in enumerate(task)
+    ]
+
+
+def write(folder: Path, name: str, text: str) -> None:
+    (folder / name).write_text(text, encoding="utf-8")
+
+
+def write_rows(folder: Path, name: str, found: Iterable[Mapping[str, Any]]) -> None:
+    write(folder, name, "".join(json.dumps(row) + "\n" for row in found))
+
+
+def page(folder: Path, *args: str) -> Path:
+    """Run pytest there, and return the page that it left."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir=."]
+    subprocess.run([*command, *args], cwd=folder, check=False, capture_output=True)
+    return folder / "evalmetrics" / "report.html"
+
+
+def flipped(folder: Path) -> Path:
+    """Tasks 2 and 10 got worse, task 3 better; the others are as before."""
+    was = [[1, 1, 1, 1]] * 11
+    was[3] = [0, 0, 1, 0]
+    now = list(was)
+    now[2], now[10], now[3] = [0, 0, 0, 0], [1, 1, 0, 1], [1, 1, 1, 1]
+    write_rows(folder, "was.jsonl", rows(was, 400))
+    write_rows(folder, "runs.jsonl", rows(now, 300))
+    write(folder, "math.bench.yaml", MATH)
+    parts = "".join(
+        f'  - {{name: part-{i}, metrics: [mean_reward], thresholds: {{mean_reward: ">= 0.{i}"}}}}\n'
+        for i in range(1, 8)
+    )
+    shared = "defaults: {rollouts: runs.jsonl, num_samples: 4, expect: {tasks: 11}}\n"
+    write(folder, "other.bench.yaml", f"{shared}benchmarks:\n{parts}")
+    return page(folder)
+
+
+def evil(folder: Path, said: str = EVIL) -> Path:
+    """Markup in whatever a file or a row can hold."""
+    write(folder, "conftest.py", SCORER)
+    write_rows(
+        folder,
+        "rows.jsonl",
+        (
+            {
+                "id": f"{said}{i}",
+                "_ng_rollout_index": 0,
+                "agent_ref": {"name": "__proto__" if i % 2 else said},
+                "answer": "none" if i < 2 else "good" * (i % 3),
+                "said": f"{said} {i}",
+                said: i,
+            }
+            for i in range(8)
+        ),
+    )
+    name = "evil <script>window.pwned=1</script>"
+    spec = {
+        "name": name,
+        "description": said,
+        "rollouts": {"path": "rows.jsonl", "fields": {"task": "id"}},
+        "scorers": [{"type": "judge"}],
+        "thresholds": {"mean_reward": ">= 0.9"},
+    }
+    write(folder, "evil.bench.yaml", json.dumps({"benchmark": spec}))  # JSON is YAML
+    return page(folder)
+
+
+def stopped(folder: Path) -> Path:
+    """One benchmark fails, and nobody comes to the next one."""
+    write_rows(folder, "runs.jsonl", rows([[1.0], [0.0]], 1))
+    asked = "benchmark: {name: math, rollouts: runs.jsonl, expect: {tasks: 2}"
+    write(folder, "a.bench.yaml", f'{asked}, thresholds: {{mean_reward: ">= 0.9"}}}}\n')
+    write(folder, "z.bench.yaml", f"{asked}}}\n")
+    return page(folder, "-x")
+
+
+def unreadable(folder: Path) -> Path:
+    """The rollouts are not there."""
+    write(folder, "a.bench.yaml", "benchmark: {name: math, rollouts: runs.jsonl}\n")
+    return page(folder)
+
+
+def judged(folder: Path) -> Path:
+    """A scored run whose report tells of judges too."""
+    left = evil(folder)
+    report = json.loads(left.with_name("report.json").read_text(encoding="utf-8"))
+    (entry,) = report["benchmarks"]
+    entry["judges"] = [
+        {
+            "scorer": "llm_judge",
+            "scores": ["quality"],
+            "model": EVIL,
+            "calls": 1800,
+            "total_tokens": 48211,
+            "cost": 1.25,
+            "latency_s": {"p95": 2.31},
+        }
+    ]
+    entry["judge_checks"] = [
+        {
+            "score": "quality",
+            "rows": 50,
+            "failed": 1,
+            "accuracy": 0.86,
+            "kappa": 0.71,
+            "quadratic_kappa": None,
+            "reason": "all labels are the same",
+            "first": [{"row": "labels.jsonl:3", "judge": 1.0, "label": 0.0}],
+        }
+    ]
+    agreement = {"alpha": 0.82, "level": "interval", "judges": 3, "rows": 50, "reason": ""}
+    entry["agents"][0]["scores"][0]["agreement"] = agreement
+    with left.open("wb") as file:
+        write_page(file, report, {}, lambda _: b"")
+    return left
+
+
+def repeated(folder: Path) -> Path:
+    """The same benchmark in two runs, which a history tells of."""
+    for good in (1.0, 0.5):
+        write_rows(folder, "runs.jsonl", rows([[good], [0.0]], 1))
+        asked = "{name: math, rollouts: runs.jsonl, expect: {tasks: 2}, metrics: [mean_reward]}"
+        write(folder, "a.bench.yaml", f"benchmark: {asked}\n")
+        left = page(folder, "--evalmetrics-history", "history.jsonl")
+    return left

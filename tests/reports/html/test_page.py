@@ -1,0 +1,231 @@
+"""The page in a browser: nothing is loaded, nothing is interpreted, everything can be reached."""
+
+from __future__ import annotations
+
+import pytest
+
+pytestmark = pytest.mark.browser
+
+FIRST_TASKS = "main table tbody .open"
+
+
+@pytest.fixture
+def failing(browser, pages):
+    browser.open(pages("flipped"))
+    return browser
+
+
+def _open_math(browser):
+    browser.go("math.bench.yaml::math")
+
+
+def _tasks(browser):
+    return [text.strip() for text in browser.texts(FIRST_TASKS)]
+
+
+def test_it_opens_from_a_file_and_asks_for_nothing_else(failing):
+    assert failing.messages() == []
+    (asked,) = failing.requests()
+    assert asked.startswith("file:")
+    _open_math(failing)
+    assert failing.requests() == []
+    assert failing.messages() == []
+
+
+def test_the_verdict_and_what_stands_in_the_way_come_first(failing):
+    assert failing.text("h1").startswith("✕")
+    assert "Fail" in failing.text("h1")
+    assert failing.text(".lead") == "Of 8 benchmarks, 1 fails."
+    assert failing.texts(".reasons a") == ["math"]
+    assert "below 0.9" in failing.text(".reasons") or "fell from" in failing.text(".reasons")
+    assert failing.texts("main tbody tr:first-child a") == ["math"]
+
+
+def test_benchmarks_are_searched_and_filtered(failing):
+    failing.find("#find-benchmark").send_keys("PART-3")
+    assert failing.texts("main tbody a") == ["part-3"]
+    failing.find("#find-benchmark").clear()
+    failing.find("#find-benchmark").send_keys("nothing")
+    assert failing.texts("main tbody td") == ["No benchmark matches."]
+    failing.find("#find-benchmark").clear()
+    failing.run("document.querySelector('#find-benchmark').dispatchEvent(new Event('input'))")
+    failing.choose(".tools select", "PASS")
+    assert len(failing.texts("main tbody a")) == 7
+
+
+def test_a_benchmark_shows_its_metrics_with_baseline_and_bound(failing):
+    _open_math(failing)
+    labels = failing.run(
+        "return [...document.querySelectorAll('.metrics svg')].map(e => e.ariaLabel)"
+    )
+    # pass@1 by hand: nine tasks at 1, one at 0, one at 0.75; before ten at 1, one at 0.25
+    assert any(
+        label.startswith("pass@1 0.8864, interval ")
+        and "baseline 0.9318, has to be at least 0.9" in label
+        for label in labels
+    )
+    assert any("has to be at most 500" in label for label in labels)
+    assert "Compared with\nwas.jsonl" in failing.text("dl")
+
+
+def test_flipped_tasks_come_first_and_lead_to_their_rows(failing):
+    _open_math(failing)
+    assert _tasks(failing)[:2] == ["2", "10"]
+    assert failing.text(".tally").split() == ["2", "worse", "1", "better", "8", "unchanged"]
+    failing.find(FIRST_TASKS).click()
+    detail = failing.text(".detail")
+    assert "runs.jsonl:9" in detail
+    assert "runs.jsonl:12" in detail
+    assert "tokens" in detail
+    assert failing.find(FIRST_TASKS).get_attribute("aria-expanded") == "true"
+    failing.find(FIRST_TASKS).click()
+    assert failing.texts(".detail") == []
+
+
+def test_tasks_are_sorted_by_their_headers_and_say_so(failing):
+    _open_math(failing)
+    header = failing.find("main table:has(.open) thead th:first-child")
+    assert header.get_attribute("aria-sort") == "none"
+    header.find_element("css selector", "button").click()
+    assert header.get_attribute("aria-sort") == "ascending"
+    assert _tasks(failing) == [str(i) for i in range(11)]  # 10 behind 9
+    header.find_element("css selector", "button").click()
+    assert header.get_attribute("aria-sort") == "descending"
+    assert _tasks(failing)[0] == "10"
+    assert failing.text("#spoken") == "Sorted by Task, descending"
+
+
+def test_tasks_are_searched_and_filtered(failing):
+    _open_math(failing)
+    failing.choose(".kind", "better")
+    assert _tasks(failing) == ["3"]
+    failing.choose(".kind", "")
+    failing.find(".find-task").send_keys("1")
+    assert sorted(_tasks(failing)) == ["1", "10"]
+    assert failing.text("#spoken") == "2 tasks"
+
+
+def test_another_score_is_compared_where_less_is_better(failing):
+    _open_math(failing)
+    failing.choose(".score", "tokens")
+    first = failing.texts("main table:has(.open) tbody tr:first-child td")
+    assert "\N{MINUS SIGN}100" in first[2]
+    assert failing.find("main table:has(.open) tbody .change").get_attribute("class") == "change up"
+
+
+def test_it_is_used_by_keyboard(failing):
+    from selenium.webdriver.common.keys import Keys  # noqa: PLC0415 - only where it is installed
+
+    active = failing.driver.switch_to
+    failing.find("body").send_keys(Keys.TAB)
+    assert active.active_element.get_attribute("class") == "skip"
+    active.active_element.send_keys(Keys.TAB)
+    assert active.active_element.get_attribute("id") == "theme"
+    active.active_element.send_keys(Keys.TAB)
+    assert active.active_element.text == "math"
+    assert "solid" in failing.run("return getComputedStyle(document.activeElement).outlineStyle")
+    active.active_element.send_keys(Keys.ENTER)
+    failing.until("document.querySelector('h1').innerText.startsWith('math')")
+    assert failing.run("return document.activeElement.tagName") == "H1"
+    failing.run("document.querySelector(arguments[0]).focus()", FIRST_TASKS)
+    active.active_element.send_keys(Keys.SPACE)
+    assert "runs.jsonl:9" in failing.text(".detail")
+
+
+def test_light_and_dark_follow_the_system_and_the_button(browser, pages):
+    path = pages("flipped")
+
+    def background():
+        return browser.run("return getComputedStyle(document.body).backgroundColor")
+
+    browser.open(path, dark=True)
+    dark = background()
+    browser.open(path)
+    light = background()
+    assert dark != light
+    seen = []
+    for _ in range(3):
+        browser.find("#theme").click()
+        seen.append((browser.text("#theme"), background()))
+    assert seen == [("Theme: light", light), ("Theme: dark", dark), ("Theme: system", light)]
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_it_fits_its_window(browser, width, pages):
+    browser.open(pages("flipped"), width=width)
+    assert browser.run("return document.documentElement.scrollWidth") <= width
+    _open_math(browser)
+    browser.find(FIRST_TASKS).click()
+    assert browser.run("return document.documentElement.scrollWidth") <= width
+
+
+def test_charts_are_drawn_and_say_what_they_show(failing):
+    _open_math(failing)
+    labels = failing.run(
+        "return [...document.querySelectorAll('.chart:has(canvas)')].map(e => e.ariaLabel)"
+    )
+    assert labels[0].endswith("2 worse, 1 better, 8 unchanged")
+    assert labels[1].startswith("Distribution of reward: mean 0.8864, median 1, from 0 to 1, 44")
+
+
+def test_nothing_of_a_row_is_interpreted(browser, pages):
+    browser.open(pages("evil"))
+    assert "<img src=x" in browser.text(".description")
+    for button in browser.driver.find_elements("css selector", ".open"):
+        browser.run("arguments[0].click()", button)
+    browser.run("document.querySelectorAll('details').forEach(d => { d.open = true })")
+    shown = browser.text("main")
+    assert shown.count("onerror=") > 20
+    for what in ("no-answer", "the judge said </script>", "quality", "rows.jsonl:1", "__proto__"):
+        assert what in shown
+    assert browser.run("return window.pwned") is None
+    assert browser.run("return document.querySelectorAll('img, main script').length") == 0
+    assert browser.messages() == []
+
+
+def test_the_policy_lets_nothing_else_run(failing):
+    for attempt in (
+        "const s = document.createElement('script'); s.text = 'pwned = 1'; document.body.append(s)",
+        "document.body.setAttribute('onclick', 'window.pwned = 1'); document.body.click()",
+        "document.body.insertAdjacentHTML('beforeend', '<img src=x onerror=window.pwned=1>')",
+    ):
+        failing.run(f"try {{ {attempt} }} catch {{ /* refused */ }}")
+    assert failing.run("return document.querySelectorAll('img').length") == 0
+    assert failing.run("return window.pwned") is None
+
+
+def test_what_was_not_evaluated_is_told(browser, pages):
+    browser.open(pages("stopped"))
+    assert browser.text(".lead") == "Of 2 benchmarks, 1 fails, 1 was not evaluated."
+    assert "z.bench.yaml::math" in browser.text(".reasons")
+
+
+def test_a_benchmark_that_can_not_be_read(browser, pages):
+    browser.open(pages("unreadable"))
+    assert "Inconclusive" in browser.text("h1")
+    assert "runs.jsonl" in browser.text(".reasons")
+    assert browser.messages() == []
+
+
+def test_what_judges_took_and_how_they_agree(browser, pages):
+    browser.open(pages("judged"))
+    told = browser.text("section[aria-labelledby=judges]")
+    for what in ("1,800", "48,211", "2.31 s", "0.8600", "all labels are the same", "alpha 0.8200"):
+        assert what in told
+    browser.run("document.querySelectorAll('details').forEach(d => { d.open = true })")
+    assert "labels.jsonl:3: the judge says 1, a person 0" in browser.text("main")
+    assert browser.run("return window.pwned") is None
+    assert browser.messages() == []
+
+
+def test_the_last_runs_are_drawn(browser, pages):
+    browser.open(pages("repeated"))
+    label = browser.run(
+        "return document.querySelector('[aria-labelledby=history] .chart').ariaLabel"
+    )
+    assert label == (
+        "mean_reward over 2 runs: from 0.5000 to 0.2500, lowest 0.2500, highest 0.5000"
+    )
+    browser.find("[aria-labelledby=history] summary").click()
+    assert len(browser.texts("[aria-labelledby=history] tbody tr")) == 2
+    assert browser.messages() == []

@@ -1,0 +1,215 @@
+"""The tasks before and after: what is counted, what is listed first, what is cut."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pytest_evalmetrics.data import FailedRow, RolloutTable, RowScores, SourceFile
+from pytest_evalmetrics.reports.html.histograms import histogram
+from pytest_evalmetrics.reports.html.picture import first, picture_of
+from pytest_evalmetrics.reports.html.rows import RowPlaces
+from pytest_evalmetrics.reports.html.safe import as_data
+
+
+def table(rewards, *, tasks=None, sources=(), **scores):
+    """Make a table of one agent from the rewards of each task."""
+    counts = [len(r) for r in rewards]
+    total = sum(counts)
+    return RolloutTable(
+        agents=("a",),
+        agent=np.zeros(total, np.int32),
+        tasks=tuple(range(len(rewards))) if tasks is None else tasks,
+        task=np.repeat(np.arange(len(rewards)), counts),
+        sample=np.concatenate([np.arange(n) for n in counts]),
+        scores={
+            "reward": np.array([v for r in rewards for v in r], float),
+            **{name: np.array(values, float) for name, values in scores.items()},
+        },
+        sources=sources or (SourceFile("runs.jsonl", total, 1, row_is_line=True),),
+        read_as=np.arange(total),
+    )
+
+
+def test_tasks_are_matched_and_the_worst_come_first():
+    was = table([[1, 1], [0, 1], [0, 0], [1, 1]], tasks=("a", "b", "c", "gone"))
+    now = table([[1, 1], [0, 0], [1, 1], [0.5, 0.5]], tasks=("a", "b", "c", "new"))
+    places = np.array([0, 1, 2, -1])
+    found = picture_of(now, reward="reward", compared=(was, places))
+    compared = found["about"]["compared"]
+    assert {k: v for k, v in compared.items() if k != "pairs"} == {
+        "worse": 1,
+        "better": 1,
+        "same": 1,
+        "new": 1,
+        "gone": 1,
+    }
+    assert sorted(compared["pairs"]) == [[0, 1, 1], [0.5, 0, 1], [1, 1, 1]]
+    tasks = found["tasks"]
+    assert tasks["ids"] == ["b", "gone", "c", "new", "a"]
+    assert tasks["was"][0] == [0.5, 1, 0, None, 1]
+    assert tasks["now"][0] == [0, None, 1, 0.5, 1]
+    assert tasks["rewards_was"] == [[0, 1], [1, 1], [0, 0], None, [1, 1]]
+    assert tasks["rewards_now"][:2] == [[0, 0], None]
+    assert tasks["rows"][0] == [[0, 0, 3], [1, 0, 4]]  # sample, file, line
+    assert tasks["rows"][1] is None
+
+
+def test_less_may_be_better():
+    found = picture_of(
+        table([[2], [5]]),
+        reward="reward",
+        lower=frozenset({"reward"}),
+        compared=(table([[3], [4]]), None),
+    )
+    assert found["about"]["compared"]["worse"] == 1
+    assert found["tasks"]["ids"] == ["1", "0"]
+
+
+def test_missing_rewards_are_none_and_never_zero():
+    nan = float("nan")
+    found = picture_of(table([[1, nan], [nan, nan]]), reward="reward")
+    assert found["tasks"]["ids"] == ["1", "0"]
+    assert found["tasks"]["now"] == [[None, 1]]
+    assert found["tasks"]["rewards_now"] == [[None, None], [1, None]]
+    assert found["about"]["distributions"][0]["now_is"]["missing"] == 3
+
+
+def test_a_run_without_a_baseline_lists_the_lowest_first():
+    found = picture_of(table([[1], [0], [0.5]]), reward="reward")
+    assert found["tasks"]["ids"] == ["1", "2", "0"]
+    assert found["tasks"]["was"] == [None]
+    assert found["about"]["compared"] is None
+
+
+def test_what_scorers_said_lies_beside_its_task():
+    failed = FailedRow("http-500", "x" * 5000, "runs.jsonl:3", None, ("reward",))
+    rows = RowScores(
+        table([[1], [1], [float("nan")]]),
+        ("reward",),
+        {2: (failed,)},
+        reasons=lambda i: b'[{"scores":["reward"],"reason":"good"}]' if i < 2 else b"[]",
+    )
+    found = picture_of(rows.table, reward="reward", rows=rows)["tasks"]
+    assert found["ids"][0] == "2"  # what has no value comes first
+    (note,) = found["notes"]["0"]
+    assert (note["kind"], note["row"], note["sample"]) == ("http-500", "runs.jsonl:3", 0)
+    assert len(note["reason"]) < 1100
+    assert found["notes"]["1"] == [{"sample": 0, "scores": ["reward"], "reason": "good"}]
+
+
+def test_rows_are_found_in_their_files():
+    files = (
+        SourceFile("a", 2, 1, row_is_line=True),
+        SourceFile("empty", 0, 0),
+        SourceFile("b", 3, 1),
+    )
+    places = RowPlaces(files)
+    assert places.of(np.arange(5)) == ([0, 0, 2, 2, 2], [1, 2, 1, 2, 3])
+
+
+def test_a_cut_keeps_the_first_of_every_column():
+    found = picture_of(table([[0], [1], [0.5]], cost=[1, 2, 3]), reward="reward")["tasks"]
+    cut = first(found, 2)
+    assert cut["of"] == 3
+    assert cut["ids"] == found["ids"][:2]
+    assert [len(c) for c in cut["now"]] == [2, 2]
+    assert len(cut["rows"]) == len(cut["rewards_now"]) == 2
+
+
+def test_many_attempts_and_many_values_are_bounded():
+    rng = np.random.default_rng(1)
+    wide = table(rng.random((3000, 40)).tolist())
+    found = picture_of(wide, reward="reward", compared=(wide, None))
+    assert max(map(len, found["tasks"]["rewards_now"])) == 16
+    before = table(rng.random((3000, 40)).tolist())
+    pairs = picture_of(wide, reward="reward", compared=(before, None))["about"]["compared"]["pairs"]
+    assert len(pairs) <= 25 * 25
+    assert sum(n for *_, n in pairs) == 3000
+
+
+@settings(deadline=None)  # a busy machine is no fault
+@given(
+    st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=80),
+    st.none() | st.lists(st.floats(-1e6, 1e6), max_size=80),
+)
+def test_a_histogram_counts_every_value_once(now, was):
+    found = histogram(np.array(now), None if was is None else np.array(was))
+    if found is None:  # closer together than numbers can be split
+        assert np.ptp(np.array(now + (was or []))) < 1e-9
+        return
+    assert sum(found["now"]) == len(now)
+    assert (found["was"] is None) == (not was)
+    assert not was or sum(found["was"]) == len(was)
+    assert len(found["at"]) == len(found["now"])
+
+
+def test_few_values_have_a_bar_each():
+    found = histogram(np.array([0.0, 1, 1, 0.25]), np.array([1.0, float("nan")]))
+    assert found is not None
+    assert (found["at"], found["width"]) == ([0, 0.25, 1], 0)
+    assert (found["now"], found["was"]) == ([1, 1, 2], [0, 0, 1])
+    assert found["was_is"]["missing"] == 1
+
+
+def test_no_value_is_no_histogram():
+    assert histogram(np.array([float("nan")]), np.array([1.0])) is None
+    assert picture_of(table([[float("nan")]]), reward="reward")["about"]["distributions"] == []
+
+
+def test_the_reward_may_not_be_there():
+    found = picture_of(table([[1]]), reward="other")
+    assert found["tasks"]["rewards_now"] == [None]
+
+
+@pytest.mark.parametrize("value", [1e300, -1e300, 1e15, 0.1 + 0.2, -0.0])
+def test_numbers_are_short_and_finite(value):
+    (shown,) = picture_of(table([[value]]), reward="reward")["tasks"]["now"][0]
+    assert shown == pytest.approx(value, rel=1e-5)
+    assert len(repr(shown)) < 24
+
+
+REWARDS = st.lists(
+    st.lists(st.none() | st.floats(-1e300, 1e300), min_size=1, max_size=4), min_size=1, max_size=9
+)
+
+
+@settings(deadline=None)  # a busy machine is no fault
+@given(REWARDS, REWARDS, st.booleans())
+def test_every_task_is_counted_and_listed_once(before, after, lower):
+    def made(rewards, tasks):
+        return table([[np.nan if r is None else r for r in t] for t in rewards], tasks=tasks)
+
+    was = made(before, tuple(f"t{i}" for i in range(len(before))))
+    now = made(after, tuple(f"t{i}" for i in range(2, len(after) + 2)))
+    places = np.array([i if i < len(before) else -1 for i in range(2, len(after) + 2)])
+    found = picture_of(
+        now,
+        reward="reward",
+        lower=frozenset({"reward"} if lower else ()),
+        compared=(was, places),
+    )
+    tasks, told = found["tasks"], found["about"]["compared"]
+    assert sorted(tasks["ids"]) == sorted({*was.tasks, *now.tasks})
+    assert told["new"] == len(set(now.tasks) - set(was.tasks))
+    assert told["gone"] == len(set(was.tasks) - set(now.tasks))
+    both = [
+        (a, b)
+        for a, b in zip(tasks["was"][0] or [], tasks["now"][0], strict=bool(tasks["was"][0]))
+        if a is not None and b is not None
+    ]
+    assert told["worse"] + told["better"] + told["same"] == len(both)
+    as_data(found)
+
+
+def test_numbers_at_the_end_of_the_range_do_no_harm():
+    rng = np.random.default_rng(2)
+    ends = (rng.choice([-1.0, 1.0], (40, 3)) * rng.uniform(1e308, 1.7e308, (40, 3))).tolist()
+    tiny = rng.uniform(5e-324, 1e-320, (40, 3)).tolist()
+    for rewards in (ends, tiny, [[1.7e308] * 3] * 40):
+        now = table(rewards)
+        found = picture_of(now, reward="reward", compared=(table(rewards[::-1]), None))
+        assert b"NaN" not in as_data(found)
+        assert found["about"]["compared"]["new"] == 0

@@ -1,0 +1,59 @@
+"""The aggregate's text: the same whether it is made at once, in pieces, or in a file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pytest
+
+from pytest_evalmetrics.reports.aggregate_text import write_aggregates
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class Groups(list[dict[str, Any]]):
+    """Entries that write themselves, two at a time."""
+
+    def pieces(self) -> Iterator[bytes]:
+        for start in range(0, len(self), 2):
+            yield msgspec.json.encode(self[start : start + 2])[1:-1]
+
+
+def aggregate(tasks: int, kind: type[list[Any]], agent: str = "é") -> dict[str, Any]:
+    groups = kind({"_ng_task_index": i, "mean/reward": i / 7} for i in range(tasks))
+    return {"agent_ref": {"name": agent}, "agent_metrics": {}, "group_level_metrics": groups}
+
+
+@pytest.mark.parametrize("tasks", [0, 1, 5, 120_000])
+def test_pieces_are_the_whole(tasks: int) -> None:
+    plain = write_aggregates("b", [aggregate(tasks, list), aggregate(1, list, "x")])
+    pieces = write_aggregates("b", [aggregate(tasks, Groups), aggregate(1, Groups, "x")])
+    assert pieces == plain
+    assert pieces[1] == ""
+    assert ("\n" in pieces[0]) == (tasks < 120_000)  # nobody reads so many
+    first, second = json.loads(f"[{pieces[0]}]")
+    assert first == {"benchmark": "b", **aggregate(tasks, list)}
+    assert second["agent_ref"] == {"name": "x"}
+
+
+def test_a_large_text_goes_to_a_file(tmp_path: Path) -> None:
+    (text, _) = write_aggregates("b", [aggregate(120_000, Groups)])
+    (empty, path) = write_aggregates("b", [aggregate(120_000, Groups)], tmp_path, held=1)
+    assert empty == ""
+    assert Path(path).parent == tmp_path
+    assert Path(path).read_text(encoding="utf-8") == text
+
+
+def test_what_is_no_json_leaves_no_file(tmp_path: Path) -> None:
+    bad = {"agent_metrics": object()}
+    with pytest.raises(TypeError):
+        write_aggregates("b", [aggregate(120_000, Groups), bad], tmp_path, held=1)
+    assert not list(tmp_path.iterdir())
+
+
+def test_no_agent_is_no_text() -> None:
+    assert write_aggregates("b", []) == ("", "")

@@ -1,0 +1,116 @@
+"""Rewards at hand -> the table that files are read into."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from pytest_evalmetrics.errors import CheckError
+from pytest_evalmetrics.rollouts import table_in_memory
+
+
+def rows(table, score="reward"):
+    """Every row as (task, sample, number), NaN as None."""
+    column = [None if math.isnan(v) else v for v in table.scores[score].tolist()]
+    tasks = [table.tasks[i] for i in table.task.tolist()]
+    return list(zip(tasks, table.sample.tolist(), column, strict=True))
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        [[1, 0], [0.5, True]],
+        ([1, 0], (0.5, True)),
+        np.array([[1.0, 0.0], [0.5, 1.0]]),
+        [np.array([1.0, 0.0]), np.array([0.5, 1.0])],
+        {0: [1, 0], 1: [np.float32(0.5), np.int64(1)]},
+        {np.int64(1): (0.5, np.True_), np.int64(0): (1, 0)},
+        [[1, 0], [Fraction(1, 2), 1]],
+    ],
+)
+def test_the_forms_mean_the_same(given):
+    table = table_in_memory(given)
+    assert table.agents == ("agent",)
+    assert rows(table) == [(0, 0, 1), (0, 1, 0), (1, 0, 0.5), (1, 1, 1)]
+
+
+@pytest.mark.parametrize("given", [[1, None, 0.5], np.array([1.0, np.nan, 0.5]), range(3)])
+def test_a_flat_list_is_one_sample_of_each_task(given):
+    table = table_in_memory(given)
+    assert [row[:2] for row in rows(table)] == [(0, 0), (1, 0), (2, 0)]
+
+
+def test_tasks_are_sorted_as_those_of_files_and_keep_their_samples_in_order():
+    table = table_in_memory({"b": [3, 1, 2], "a": [None, 5], ("x", 1): 7})
+    assert rows(table) == [
+        ("('x', 1)", 0, 7),
+        ("a", 0, None),
+        ("a", 1, 5),
+        ("b", 0, 3),
+        ("b", 1, 1),
+        ("b", 2, 2),
+    ]
+    assert table.offsets.tolist() == [0, 1, 3, 6]
+
+
+def test_a_task_of_which_nothing_came_back_is_not_lost():
+    assert rows(table_in_memory({"a": [], "b": [1]})) == [("a", 0, None), ("b", 0, 1)]
+
+
+def test_infinities_count_as_missing_and_are_told():
+    table = table_in_memory([1, math.inf, -math.inf])
+    assert [row[2] for row in rows(table)] == [1, None, None]
+    assert table.notes == ("reward: 2 infinite values count as missing",)
+
+
+def test_scores_and_labels_follow_their_tasks():
+    table = table_in_memory(
+        {"b": [1, 0], "a": [0]},
+        scores={"tokens": {"a": [7], "b": [8, 9]}, "listed": [[1, 2], [3]]},
+        labels={"level": ["hard", "easy"], "named": {"a": 1, "b": 2}},
+    )
+    assert [row[2] for row in rows(table, "tokens")] == [7, 8, 9]
+    assert [row[2] for row in rows(table, "listed")] == [3, 1, 2]
+    found = {n: [c.labels[i] for i in c.codes.tolist()] for n, c in table.categories.items()}
+    assert found == {"level": ["easy", "hard", "hard"], "named": ["1", "2", "2"]}
+
+
+@pytest.mark.parametrize(
+    ("given", "more", "told"),
+    [
+        ([], {}, "rewards holds no task"),
+        ({}, {}, "rewards holds no task"),
+        ("text", {}, "rewards is str 'text', from which no tasks"),
+        (5, {}, "rewards is int 5"),
+        (None, {}, "rewards is NoneType"),
+        ([[1], 2], {}, r"rewards\[0\] is list \[1\] and rewards\[1\] is int 2"),
+        ([[1], ["2"]], {}, r"rewards\[1\]\[0\] is str '2'; expected a number"),
+        ({"a": {"b": 1}}, {}, r"rewards\['a'\] is dict"),
+        ({"a": [1], 1: [1]}, {}, "are numbers and text"),
+        ({None: [1]}, {}, "the key None of rewards can't be a task's id"),
+        ({"(1, 2)": [1], (1, 2): [0]}, {}, "two keys of rewards are the same task"),
+        (np.zeros((2, 2, 2)), {}, r"the shape \(2, 2, 2\)"),
+        ({"a": np.zeros((2, 2))}, {}, r"rewards\['a'\] has the shape \(2, 2\)"),
+        ([1j], {}, "is complex"),
+        ([1, 2], {"scores": {"x": [1]}}, r"scores\['x'\] has 1 tasks, and rewards 2"),
+        ([[1, 2]], {"scores": {"x": [[1]]}}, "has 1 values of task 0, and rewards 2"),
+        ({"a": 1}, {"scores": {"x": {"b": 1}}}, "'b' is only in scores"),
+        ({"a": 1, "b": 1}, {"scores": {"x": {"b": 1}}}, "'a' is only in rewards"),
+        ([1, 2], {"labels": {"x": ["a"]}}, r"labels\['x'\] has 1 tasks, and rewards 2"),
+        ({"a": 1}, {"labels": {"x": {}}}, "has none for task 'a'"),
+    ],
+)
+def test_what_can_t_be_meant_is_told(given, more, told):
+    with pytest.raises(CheckError, match=told):
+        table_in_memory(given, **more)
+
+
+def test_a_frame_is_read_as_its_array():
+    class Frame:
+        def to_numpy(self):
+            return np.array([[1.0, 0.0]])
+
+    assert rows(table_in_memory(Frame())) == [(0, 0, 1), (0, 1, 0)]

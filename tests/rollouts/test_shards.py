@@ -1,0 +1,179 @@
+"""Shards, however cut and whoever reads them, put together as one process reads the files."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import pickle
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from rollouts.same import all_bits
+from rollouts.test_properties import rows_of, written
+
+from pytest_evalmetrics.errors import DataError
+from pytest_evalmetrics.rollouts import Request
+from pytest_evalmetrics.rollouts.files import find_files
+from pytest_evalmetrics.rollouts.json_array import JsonArray
+from pytest_evalmetrics.rollouts.json_lines import JsonLines
+from pytest_evalmetrics.rollouts.shards import ShardReader, map_shard, merge, shards_of, splits
+from pytest_evalmetrics.rollouts.source import open_source
+from pytest_evalmetrics.rollouts.table import TableBuilder
+from pytest_evalmetrics.spec import FieldMap
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pytest_evalmetrics.data import RolloutTable
+    from pytest_evalmetrics.rollouts.source import Source
+
+REQUESTS = (
+    Request(FieldMap(), (), ("agent_ref.name",)),
+    Request(FieldMap(reward="b.c", scores={"x": "response.usage.a"}), ("a",)),
+    Request(FieldMap(), by_position=True),
+)
+
+
+def in_order(sources: Sequence[Source], request: Request) -> RolloutTable:
+    table = TableBuilder(request)
+    loaders: dict[bool, Any] = {True: JsonArray(request), False: JsonLines(request)}
+    for source in sources:
+        for chunk in loaders[JsonArray.recognises(source)].read(source):
+            table.add(source, chunk)
+    return table.build()
+
+
+def by_readers(shards: Sequence[Source], request: Request, whose: Sequence[int]) -> RolloutTable:
+    """Read as several processes do: each keeps what it learns, each goes up."""
+    readers: dict[int, ShardReader] = {}
+    parts = [
+        pickle.dumps(readers.setdefault(who, ShardReader(request)).read(shard))
+        for shard, who in zip(shards, whose, strict=True)
+    ]
+    return merge(request, shards, map(pickle.loads, parts))
+
+
+def outcome(read: Any) -> Any:
+    try:
+        return all_bits(read())
+    except DataError as error:
+        return str(error)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.data(), st.sampled_from(REQUESTS))
+def test_shards_put_together_are_the_files(data: st.DataObject, request: Request) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for number in range(data.draw(st.integers(1, 3), label="files")):
+            array = data.draw(st.sampled_from([False, False, True]), label="array")
+            rows = data.draw(rows_of(many=data.draw(st.booleans(), label="many")))
+            content = written(rows, data, array=array)
+            packed = data.draw(st.sampled_from([False, False, True]), label="gzip")
+            path = folder / f"{number}.jsonl"
+            path.write_bytes(gzip.compress(content) if packed else content)
+        sources = [open_source(file) for file in find_files(("*.jsonl",), folder)]
+        size = data.draw(st.integers(1, 3000), label="size")
+        shards = [shard for source in sources for shard in shards_of(source, size)]
+        whose = data.draw(
+            st.lists(st.integers(0, 2), min_size=len(shards), max_size=len(shards)), label="whose"
+        )
+        expected = outcome(lambda: in_order(sources, request))
+        several = outcome(lambda: by_readers(shards, request, whose))
+        apart = outcome(lambda: merge(request, shards, (map_shard(s, request) for s in shards)))
+    if isinstance(expected, str):  # which of several bad rows is told is for `read_large` to mend
+        assert isinstance(several, str)
+        assert isinstance(apart, str)
+    else:
+        assert several == apart == expected
+
+
+@given(st.lists(st.binary(max_size=20), max_size=30), st.integers(1, 60))
+@example([b"", b"", b"a"], 1)
+def test_spans_are_whole_lines_and_all_of_them(lines: list[bytes], size: int) -> None:
+    content = b"{" + b"\n".join(lines)
+    with tempfile.TemporaryDirectory() as name:
+        path = Path(name, "rows.jsonl")
+        path.write_bytes(content)
+        (file,) = find_files(("rows.jsonl",), Path(name))
+        shards = list(shards_of(open_source(file), size))
+    spans = [shard.span or (0, len(content)) for shard in shards]
+    assert b"".join(content[a:b] for a, b in spans) == content
+    assert all(content[b - 1 : b] == b"\n" for _, b in spans[:-1])
+    assert all(a < b for a, b in spans)
+
+
+def two(folder: Path, first: list[Any], second: list[Any]) -> tuple[RolloutTable, RolloutTable]:
+    """Read two files in order, and as two shards by two readers."""
+    for name, rows in (("a", first), ("b", second)):
+        lines = (row if isinstance(row, str) else json.dumps(row) for row in rows)
+        (folder / f"{name}.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    sources = [open_source(file) for file in find_files(("*.jsonl",), folder)]
+    request = Request(FieldMap())
+    return in_order(sources, request), by_readers(sources, request, [0, 1])
+
+
+def row(task: int, **more: Any) -> dict[str, Any]:
+    return {"_ng_task_index": task, **more}
+
+
+def test_text_before_the_first_number_is_told_as_such(tmp_path: Path) -> None:
+    table, shards = two(tmp_path, [row(0), row(1, x="text")], [row(2), row(3, x=1)])
+    assert table.notes == (
+        "x: in some rows this is no number and counts as missing, first in a.jsonl:2",
+    )
+    assert shards.notes == table.notes
+
+
+def test_not_finite_numbers_are_counted_over_shards(tmp_path: Path) -> None:
+    bad = '{"_ng_task_index": %d, "x": NaN}'
+    table, shards = two(tmp_path, [row(0, x=1), bad % 1, bad % 2], [bad % 3, row(4, x=2)])
+    assert table.notes == ("x: 3 values are NaN and count as missing (a.jsonl:2)",)
+    assert shards.notes == table.notes
+
+
+def test_a_late_column_stands_where_it_is_first_met(tmp_path: Path) -> None:
+    table, shards = two(tmp_path, [row(0, a=1)], [row(1, z=1, a=2), row(2, b=1)])
+    assert list(table.scores) == list(shards.scores) == ["a", "z", "b"]
+
+
+def test_lines_of_a_later_span_count_from_the_start_of_the_file(tmp_path: Path) -> None:
+    lines = [json.dumps(row(i, x=i)) for i in range(40)]
+    lines[33] = '{"_ng_task_index": 33, "x": Infinity}'
+    tmp_path.joinpath("a.jsonl").write_text("\n\n".join(lines), encoding="utf-8")
+    (source,) = (open_source(file) for file in find_files(("a.jsonl",), tmp_path))
+    shards = list(shards_of(source, 200))
+    assert len(shards) > 3
+    table = by_readers(shards, Request(FieldMap()), [i % 3 for i in range(len(shards))])
+    (note,) = table.notes
+    assert "a.jsonl:67" in note
+
+
+def test_the_same_attempt_in_two_shards_is_refused_in_the_same_words(tmp_path: Path) -> None:
+    lines = [json.dumps({**row(i), "_ng_rollout_index": 0}) for i in [0, 1, 2, 3, 1]]
+    tmp_path.joinpath("a.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    (source,) = (open_source(file) for file in find_files(("a.jsonl",), tmp_path))
+    shards = list(shards_of(source, 60))
+    assert len(shards) == 3
+    request = Request(FieldMap())
+    told = outcome(lambda: by_readers(shards, request, [0, 1, 0]))
+    assert told == outcome(lambda: in_order([source], request))
+    assert told.startswith("a.jsonl:5: this row is the same attempt as a.jsonl:2")
+
+
+def test_only_our_own_loaders_read_in_shards(tmp_path: Path) -> None:
+    tmp_path.joinpath("a.jsonl").write_text("{}\n{}\n", encoding="utf-8")
+    tmp_path.joinpath("b.json").write_text("[{}]", encoding="utf-8")
+    lines, array = (open_source(f) for f in find_files(("a.jsonl", "b.json"), tmp_path))
+
+    class Own(JsonLines):
+        pass
+
+    assert splits(JsonLines, lines)
+    assert splits(JsonArray, array)
+    assert not splits(Own, lines)
+    assert not splits(JsonLines, array)  # refused in order
+    assert [s.span for s in shards_of(array, 1)] == [None]

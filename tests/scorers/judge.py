@@ -1,0 +1,147 @@
+"""A judge that says what it is told to, for loopback, in a process of its own.
+
+    python judge.py [port]      prints its port, then serves until it is ended
+
+It speaks OpenAI's chat completions. What it answers stands in what it is asked: `[[refused]]`
+is cut out of the text and looked up, see `ANSWERS`. How it answers stands in the URL: `takes`
+(json_schema, json_object, none), `bad` (first, always), `status`, `latency`, `usage=no`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+LOCK = threading.Lock()
+SEEN: dict[str, Any] = {"posts": 0, "keys": [], "bodies": []}
+FORMS = ("json_schema", "json_object", "none")
+
+
+def told(text: str, name: str) -> list[str]:
+    """Find `[[name: a, b]]` in a text."""
+    return [
+        part.strip() for m in re.findall(rf"\[\[{name}: (.*?)\]\]", text) for part in m.split(",")
+    ]
+
+
+def answer(text: str) -> Any:  # noqa: PLR0911 - one for each question
+    """Give what the text asks for."""
+    of_ragas = re.findall(r"the following input\ninput: (.*)\nOutput: ", text, re.DOTALL)
+    if of_ragas:
+        return answer_ragas(json.loads(of_ragas[0]))
+    if '"topics"' in text:
+        return {"topics": told(text, "topics")}
+    if '"refused"' in text:
+        topic = re.findall(r'with the topic "(.*?)"', text)[0]
+        return {"reasoning": f"about {topic}", "refused": topic in told(text, "refused")}
+    if '"matches"' in text:
+        wanted = re.findall(r"^- (.*)$", text, re.MULTILINE)
+        topics = re.findall(r"^\d+\. (.*)$", text, re.MULTILINE)
+        return {"matches": [{"topic": t, "on_topic": t in wanted} for t in topics]}
+    if '"user_goal"' in text:
+        return {"user_goal": told(text, "goal")[0], "end_state": told(text, "end")[0]}
+    if '"verdict"' in text:
+        wanted, arrived = (
+            re.findall(r"<wanted>\n(.*?)\n</wanted>", text, re.DOTALL),
+            re.findall(r"<arrived_at>\n(.*?)\n</arrived_at>", text, re.DOTALL),
+        )
+        return {"reasoning": "compared", "verdict": int(wanted == arrived)}
+    if '"rating"' in text:
+        first = re.findall(r"<answer_a>\n(.*?)\n</answer_a>", text, re.DOTALL)[0]
+        return {"reasoning": "rated", "rating": int(told(first, "rating")[0])}
+    return json.loads(re.findall(r"\[\[say: (.*?)\]\]", text, re.DOTALL)[0])
+
+
+def answer_ragas(asked: dict[str, Any]) -> Any:
+    """Give the same to the questions of RAGAS."""
+    if "topic" in asked:
+        return {"refused_to_answer": asked["topic"] in told(asked["user_input"], "refused")}
+    if "topics" in asked:
+        return {"classifications": [t in asked["reference_topics"] for t in asked["topics"]]}
+    if "user_input" in asked:
+        return {"topics": told(asked["user_input"], "topics")}
+    if "workflow" in asked:
+        said = asked["workflow"]
+        return {"user_goal": told(said, "goal")[0], "end_state": told(said, "end")[0]}
+    if "desired_outcome" in asked:
+        same = asked["desired_outcome"] == asked["arrived_outcome"]
+        return {"reason": "compared", "verdict": str(int(same))}
+    return {"rating": int(told(asked["user_answer"], "rating")[0])}
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+    def say(self, status: int, value: object) -> None:
+        body = json.dumps(value).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_GET(self) -> None:
+        with LOCK:
+            self.say(200, SEEN)
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        query = dict(parse_qsl(urlsplit(self.path).query))
+        with LOCK:
+            SEEN["posts"] += 1
+            posts = SEEN["posts"]
+            SEEN["keys"].append(self.headers.get("Authorization"))
+            SEEN["bodies"].append(body)
+        slow = 0.05 if self.path.startswith("/slow/") else 0
+        time.sleep(float(query.get("latency", slow)))
+        if "status" in query:
+            error = {"message": "this judge answers nobody", "type": "invalid_request_error"}
+            self.say(int(query["status"]), {"error": error})
+            return
+        form = body.get("response_format", {"type": "none"})["type"]
+        if FORMS.index(form) < FORMS.index(query.get("takes", "json_schema")):
+            self.say(400, {"error": {"message": f"response_format {form} is not supported"}})
+            return
+        first = body["messages"][0]["content"]
+        asked = body["messages"][-1]["content"]
+        again = "can't be used" in asked
+        text = next(m["content"] for m in body["messages"] if m["role"] == "user")
+        bad = query.get("bad")
+        if bad == "always" or (bad == "first" and not again) or "[[garbage]]" in text:
+            content = "I would rather not say."
+        else:
+            found = answer(text)
+            content = found if isinstance(found, str) else json.dumps(found)
+        if "thinking" in first:
+            content = f'<think>{{"rating": 9}}, or not?</think>\n{content}'
+        reply = {
+            "id": f"chatcmpl-{posts}",
+            "model": body["model"],
+            "choices": [
+                {"message": {"role": "assistant", "content": content}, "finish_reason": "stop"}
+            ],
+            "usage": {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110},
+        }
+        if query.get("usage") == "no":
+            del reply["usage"]
+        self.say(200, reply)
+
+
+def main(port: int) -> None:
+    ThreadingHTTPServer.request_queue_size = 512
+    server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
+    print(server.server_address[1], flush=True)  # noqa: T201 - how its starter learns it
+    server.serve_forever()
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 0)

@@ -1,0 +1,38 @@
+"""What the tests of scorers without calls share: one made of its keys, and rows to score."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_evalmetrics.errors import RowError
+from pytest_evalmetrics.scorers import Row, Terms, make_scorers
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pytest_evalmetrics.scorers import BoundScorer
+    from pytest_evalmetrics.spec import ScorerSpec
+
+
+def made(spec: ScorerSpec) -> BoundScorer:
+    (scorer,) = make_scorers([spec], Terms(), lambda *_: 1)
+    return scorer
+
+
+def recorded(item: Mapping[str, Any]) -> Row:
+    """Give the row of a recorded rollout."""
+    return Row(0, "agent", "a", 0, item, item)
+
+
+def row(item: Mapping[str, Any], sample: Mapping[str, Any] | None = None) -> Row:
+    """Give the row of a data set, or what was generated for one."""
+    return Row(0, "agent", "a", 0, item, sample or {})
+
+
+def refusal(spec: ScorerSpec, found: Row) -> str:
+    """Score a row that can't be; give the error's kind and words."""
+    with pytest.raises(RowError) as raised:
+        made(spec).score(found)
+    return f"{raised.value.kind}: {raised.value.message}"

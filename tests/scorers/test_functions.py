@@ -1,0 +1,161 @@
+"""Functions of the user's own: plain and async, with keys, and what is wrong with them."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import Any
+
+import pytest
+from scorers import own_functions
+from scorers.offline import made, recorded, row
+from scorers.own_functions import ITEM, later
+
+from pytest_evalmetrics import register_scorer
+from pytest_evalmetrics.errors import DataError, RegistryError, RowError
+from pytest_evalmetrics.scorers import Row, Terms, make_scorers
+from pytest_evalmetrics.spec import CustomScorerSpec, PythonScorerSpec
+
+HERE = "scorers.own_functions"
+
+
+def spec(function: str, *, scores: tuple[str, ...] | None = None, **options: Any) -> Any:
+    return PythonScorerSpec(
+        type="python", function=f"{HERE}:{function}", scores=scores, options=options
+    )
+
+
+def score(found: Any, at: Row) -> dict[str, float]:
+    return asyncio.run(made(found).score_with(at, None))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        (spec("length"), {"length": 3}),
+        (spec("length", scores=("n",)), {"n": 3}),
+        (spec("is_short"), {"is_short": 1}),
+        (spec("is_short", limit=2), {"is_short": 0}),
+        (spec("partial"), {"partial": 0}),
+        (spec("explained"), {"explained": 0.5}),
+        (spec("later"), {"later": 0.3}),
+        (spec("called"), {"called": 1}),
+        (spec("called_later"), {"called_later": 0.3}),
+        (CustomScorerSpec(type=f"{HERE}:is_short", options={"limit": 2}), {"is_short": 0}),
+    ],
+)
+def test_functions_score(found: Any, expected: dict[str, float]) -> None:
+    assert score(found, recorded(ITEM)) == expected
+
+
+def test_a_plain_function_needs_no_loop_and_an_async_one_does() -> None:
+    assert made(spec("length")).score(recorded(ITEM)) == {"length": 3}
+    assert not made(spec("length")).calls
+    assert made(spec("later")).calls
+    assert made(spec("called_later")).calls
+
+
+def test_what_was_generated_is_given_to_who_asks_for_it() -> None:
+    found = spec("generated", scores=("got", "asked"))
+    assert score(found, row(ITEM, {"output_text": "x"})) == {"got": 1, "asked": 3}
+    assert score(found, row(ITEM)) == {"got": 0, "asked": 3}
+
+
+def test_functions_can_be_registered() -> None:
+    @register_scorer("test-functions-words")
+    def words(item: Any, *, sep: str = " ") -> int:
+        return len(item["output"].split(sep))
+
+    @register_scorer("test-functions-async")
+    async def _later(item: Any) -> float:
+        return await later(item)
+
+    found = CustomScorerSpec(type="test-functions-words", options={"sep": "b"})
+    assert score(found, recorded(ITEM)) == {"test-functions-words": 2}
+    assert score(CustomScorerSpec(type="test-functions-async"), recorded(ITEM)) == {
+        "test-functions-async": 0.3
+    }
+
+
+def test_a_registered_function_says_what_it_gives() -> None:
+    @register_scorer("test-functions-several")
+    def several(item: Any) -> dict[str, float]:
+        return {"a": 1.0, "b": float(len(item))}
+
+    several.scores = ("a", "b")  # type: ignore[attr-defined]
+    assert score(CustomScorerSpec(type="test-functions-several"), recorded(ITEM)) == {
+        "a": 1,
+        "b": 1,
+    }
+
+
+def test_a_registered_function_may_make_a_scorer() -> None:
+    class Counted:
+        scores = ("counted",)
+
+        async def score(self, row: Row, calls: Any) -> float:
+            del calls
+            return len(row.item)
+
+    @register_scorer("test-functions-factory")
+    def make() -> Counted:
+        return Counted()
+
+    assert score(CustomScorerSpec(type="test-functions-factory"), recorded(ITEM)) == {"counted": 1}
+
+
+@pytest.mark.parametrize(
+    ("found", "kind", "said"),
+    [
+        (spec("refuses"), "no-output", "there is nothing in"),
+        (spec("breaks"), "raised-KeyError", "the scorer raised KeyError: 'nothing'"),
+        (spec("generated"), "no-score", f"{HERE}:generated gave asked, got, and no generated"),
+        (spec("length", scores=("a", "b")), "no-score", "the scorer gave 3, expected a, b"),
+        (CustomScorerSpec(type=f"{HERE}:breaks"), "raised-KeyError", "the scorer raised KeyError"),
+    ],
+)
+def test_failed_rows(found: Any, kind: str, said: str) -> None:
+    with pytest.raises(RowError) as raised:
+        score(found, row(ITEM))
+    assert raised.value.kind == kind
+    assert raised.value.message.startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("found", "error", "said"),
+    [
+        (spec("nothing"), RegistryError, f"the scorer '{HERE}:nothing' can't be found"),
+        (spec("Called"), RegistryError, f"'{HERE}:Called' is no function"),
+        (spec("ITEM"), RegistryError, f"'{HERE}:ITEM' is no function"),
+        (spec("is_short", limt=2), DataError, f"'{HERE}:is_short' can't be called with a row and"),
+        (spec("asyncio"), RegistryError, f"'{HERE}:asyncio' is no function"),
+    ],
+)
+def test_what_can_not_be_made(found: Any, error: type[Exception], said: str) -> None:
+    with pytest.raises(error) as raised:
+        make_scorers([found], Terms(), lambda *_: 7)
+    assert str(raised.value).startswith(said)
+    assert raised.value.line == 7  # type: ignore[attr-defined]
+
+
+def test_a_function_that_forgets_to_await_stops_the_benchmark() -> None:
+    with pytest.raises(RegistryError, match="gives a coroutine: write it as `async def`"):
+        made(spec("forgets_await")).score(recorded(ITEM))
+
+
+# -- beside calls -----------------------------------------------------------------------
+
+
+def test_a_plain_function_does_not_hold_the_loop_up_and_runs_once_at_a_time() -> None:
+    scorer = made(spec("slow"))
+
+    async def run() -> list[dict[str, float]]:
+        both = asyncio.gather(
+            *(scorer.score_with(row({"n": n}), None) for n in (1, 2))  # type: ignore[arg-type]
+        )
+        await asyncio.to_thread(own_functions.together.wait, 20)
+        assert own_functions.inside != [threading.current_thread().name]
+        own_functions.release.set()  # the loop goes on while the function waits for it
+        return await asyncio.wait_for(both, 20)
+
+    assert asyncio.run(run()) == [{"slow": 1}, {"slow": 2}]

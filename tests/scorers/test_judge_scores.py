@@ -1,0 +1,147 @@
+"""Scores in what a judge said, as the NeMo Evaluator SDK finds them, and where we differ."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_evalmetrics.chat import Reply, read_reply
+from pytest_evalmetrics.errors import RowError
+from pytest_evalmetrics.scorers.judge_scores import reader_of, schema_of
+from pytest_evalmetrics.spec import JsonParserSpec, JudgeScoreSpec, RegexParserSpec, RubricSpec
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+GOOD_BAD = (RubricSpec(label="good", value=1), RubricSpec(label="bad", value=0))
+SCORE = r"SCORE: (\d)"
+PARSERS = {
+    "json range": JudgeScoreSpec(name="quality", minimum=1, maximum=5),
+    "json rubric": JudgeScoreSpec(name="tone", rubric=GOOD_BAD),
+    "regex search": JudgeScoreSpec(
+        name="s", parser=RegexParserSpec(pattern=SCORE, method="search"), minimum=1, maximum=5
+    ),
+    "regex match": JudgeScoreSpec(
+        name="s", parser=RegexParserSpec(pattern=SCORE), minimum=1, maximum=5
+    ),
+    "regex rubric": JudgeScoreSpec(
+        name="s", parser=RegexParserSpec(pattern=r"(\w+)", method="search"), rubric=GOOD_BAD
+    ),
+}
+
+
+def test_the_cases_of_the_sdk(acceptance: Path) -> None:
+    cases = json.loads((acceptance / "nemo_sdk/cases.json").read_text(encoding="utf-8"))
+    for case in cases["judge_parse"]:
+        message = {"content": case["text"]}
+        body = {"choices": [{"message": message, "finish_reason": "stop"}]}
+        expected = float(case["value"])
+        try:
+            found = reader_of(PARSERS[case["parser"]])(read_reply(body))
+        except RowError:  # what is NaN there is a row's error here
+            found = math.nan
+        assert found == pytest.approx(expected, nan_ok=True), case
+
+
+@pytest.mark.parametrize(
+    ("parser", "text", "expected"),
+    [
+        ("json range", '{"quality": 4}', 4),
+        ("json range", '{"quality": true}', 1),
+        ("json range", 'Well:\n```json\n{"quality": 2.5}\n```', 2.5),  # NaN there
+        ("json rubric", '{"tone": "bad"}', 0),
+        ("regex search", "so SCORE: 3", 3),
+        ("regex match", "SCORE: 3.", 3),
+        ("regex rubric", "good!", 1),
+    ],
+)
+def test_what_is_found(parser: str, text: str, expected: float) -> None:
+    assert reader_of(PARSERS[parser])(Reply(text)) == expected
+
+
+@pytest.mark.parametrize(
+    ("parser", "text", "kind"),
+    [
+        ("json range", '{"quality": 7}', "out-of-range"),  # kept there
+        ("json range", '{"quality": 0.5}', "out-of-range"),
+        ("json range", '{"quality": "4"}', "no-number"),
+        ("json range", '{"quality": null}', "no-score"),
+        ("json range", '{"other": 1}', "no-score"),
+        ("json range", "[4]", "no-score"),
+        ("json range", "four", "no-json"),
+        ("json rubric", '{"tone": "Good"}', "no-label"),
+        ("json rubric", '{"tone": 1}', "no-label"),
+        ("json rubric", '{"tone": ["good"]}', "no-label"),
+        ("regex search", "SCORE: x", "no-score"),
+        ("regex search", "SCORE: 9", "out-of-range"),
+        ("regex match", "blah SCORE: 3", "no-score"),
+        ("regex rubric", "meh", "no-label"),
+    ],
+)
+def test_what_is_no_score(parser: str, text: str, kind: str) -> None:
+    with pytest.raises(RowError) as raised:
+        reader_of(PARSERS[parser])(Reply(text))
+    assert raised.value.kind == kind
+
+
+def test_a_json_path_and_a_named_group() -> None:
+    deep = JudgeScoreSpec(name="a", parser=JsonParserSpec(json_path="$.result[0].score"))
+    assert reader_of(deep)(Reply('{"result": [{"score": 0.5}]}')) == 0.5
+    with pytest.raises(RowError, match="nothing at"):
+        reader_of(deep)(Reply('{"result": []}'))
+    named = RegexParserSpec(pattern=r"(\w+) is (?P<n>\d)", group="n")
+    assert reader_of(JudgeScoreSpec(name="a", parser=named))(Reply("it is 4")) == 4
+    optional = RegexParserSpec(pattern=r"a(b)?")
+    with pytest.raises(RowError):
+        reader_of(JudgeScoreSpec(name="a", parser=optional))(Reply("a"))
+
+
+def test_the_schema_of_an_answer() -> None:
+    scores = [PARSERS["json range"], PARSERS["json rubric"]]
+    assert schema_of(scores) == {
+        "type": "object",
+        "properties": {
+            "quality": {"type": "number", "description": "from 1 to 5"},
+            "tone": {"type": "string", "enum": ["good", "bad"]},
+        },
+        "required": ["quality", "tone"],
+        "additionalProperties": False,
+    }
+    assert schema_of([*scores, PARSERS["regex match"]]) is None
+    path = JudgeScoreSpec(name="a", parser=JsonParserSpec(json_path="$.a.b"))
+    assert schema_of([path]) is None
+
+
+@given(
+    st.sampled_from(sorted(PARSERS)), st.text() | st.floats().map(lambda x: f'{{"quality": {x}}}')
+)
+def test_any_text_is_a_score_within_its_bounds_or_refused(parser: str, text: str) -> None:
+    score = PARSERS[parser]
+    try:
+        found = reader_of(score)(Reply(text))
+    except RowError:
+        return
+    assert found in (0, 1) if score.rubric else 1 <= found <= 5
+
+
+def spec_of(**more: Any) -> JudgeScoreSpec:
+    return JudgeScoreSpec(name="a", **more)
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"minimum": 2, "maximum": 2}, "is not below"),
+        ({"rubric": GOOD_BAD, "minimum": 1}, "no minimum"),
+        ({"rubric": (GOOD_BAD[0], GOOD_BAD[0])}, "two labels"),
+        ({"rubric": (GOOD_BAD[0], RubricSpec(label="x", value=1))}, "two values"),
+    ],
+)
+def test_what_contradicts_itself(more: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        spec_of(**more)

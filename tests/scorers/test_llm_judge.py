@@ -1,0 +1,186 @@
+"""A judge with a prompt and scores of the user's own; several of them."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from judge_process import TERMS, judged, row
+
+from pytest_evalmetrics.errors import RowError
+from pytest_evalmetrics.scorers import Row
+from pytest_evalmetrics.scorers.llm_judge import LlmJudge
+from pytest_evalmetrics.spec import (
+    JudgeScoreSpec,
+    LlmJudgeSpec,
+    ModelSpec,
+    RegexParserSpec,
+    RubricSpec,
+)
+from pytest_evalmetrics.transport import CallError
+
+if TYPE_CHECKING:
+    from judge_process import JudgeProcess
+
+QUALITY = JudgeScoreSpec(name="quality", description="how good", minimum=1, maximum=5)
+TONE = JudgeScoreSpec(
+    name="tone",
+    rubric=(
+        RubricSpec(label="kind", value=1, description="warm"),
+        RubricSpec(label="cold", value=0),
+    ),
+)
+SAY = "Rate {{ item.text }}. [[say: {{ item.say }}]]"
+
+
+def spec(**more: Any) -> LlmJudgeSpec:
+    given = {"type": "llm-judge", "prompt_template": SAY, "scores": (QUALITY,), **more}
+    return LlmJudgeSpec(**given)
+
+
+def said(**answer: Any) -> Row:
+    return row(text="this", say=json.dumps(answer))
+
+
+def test_one_judge(judge_server: JudgeProcess) -> None:
+    made = LlmJudge(spec(model=judge_server.model(), scores=(QUALITY, TONE)), TERMS)
+    assert made.scores == ("quality", "tone")
+    found = judged(made, said(quality=4, tone="kind", reasoning="it  is fine"))
+    assert found.scores == {"quality": 4, "tone": 1}
+    assert found.reason == "it is fine"
+    (body,) = judge_server.bodies
+    assert body["messages"][0]["content"].startswith("Rate this. [[say: {")
+    schema = body["response_format"]["json_schema"]
+    assert schema["name"] == "llm_judge"
+    assert list(schema["schema"]["properties"]) == ["quality", "tone"]
+
+
+def test_messages_and_what_is_said_of_the_scores(judge_server: JudgeProcess) -> None:
+    template = [
+        {"role": "system", "content": "{% for s in scores.values() %}{{ s.name }}, {% endfor %}"},
+        {"role": "user", "content": SAY},
+    ]
+    model = judge_server.model(system_prompt="never sent")
+    made = LlmJudge(
+        spec(judge_model=model, prompt_template=template, scores=(QUALITY, TONE)), TERMS
+    )
+    judged(made, said(quality=4, tone="kind"))
+    messages = judge_server.bodies[0]["messages"]
+    assert [m["role"] for m in messages] == ["system", "user"]
+    assert messages[0]["content"] == "quality, tone, "
+
+
+def test_the_default_prompt_shows_the_row_and_the_rubric(judge_server: JudgeProcess) -> None:
+    model = judge_server.model()
+    made = LlmJudge(spec(model=model, prompt_template=None, scores=(QUALITY, TONE)), TERMS)
+    item = {"say": '[[say: {"quality": 2, "tone": "cold"}]]'}
+    generated = Row(0, "a", 0, 0, item, {"output_text": "the answer"})
+    with pytest.raises((RowError, CallError)):  # the row is JSON in it: quotes are escaped
+        judged(made, generated)
+    asked = judge_server.bodies[0]["messages"][0]["content"]
+    for part in ("the answer", "- quality: how good", "  - kind: warm", '"kind" or "cold"'):
+        assert part in asked
+    assert made.judges[0].versions == {"prompts": "1"}
+
+
+def test_an_answer_in_free_text(judge_server: JudgeProcess) -> None:
+    score = JudgeScoreSpec(
+        name="s", parser=RegexParserSpec(pattern=r"SCORE: (\d)", method="search")
+    )
+    made = LlmJudge(spec(model=judge_server.model(), scores=(score,)), TERMS)
+    found = judged(made, row(text="", say='"I think SCORE: 3 is fair"'))
+    assert (found.scores, found.reason) == ({"s": 3}, "I think SCORE: 3 is fair")
+    assert "response_format" not in judge_server.bodies[0]
+
+
+@pytest.mark.parametrize(
+    ("structured_output", "form"),
+    [(False, None), ({"schema": {"type": "object"}}, {"type": "object"})],
+)
+def test_the_form_that_is_asked_for(
+    judge_server: JudgeProcess, structured_output: Any, form: Any
+) -> None:
+    made = LlmJudge(spec(model=judge_server.model(), structured_output=structured_output), TERMS)
+    judged(made, said(quality=4))
+    asked = judge_server.bodies[0].get("response_format")
+    assert (asked and asked["json_schema"]["schema"]) == form
+
+
+def panel(judge_server: JudgeProcess, queries: list[str], **more: Any) -> LlmJudge:
+    models = tuple(
+        ModelSpec(url=judge_server.url(query), name=f"org/judge {number}")
+        for number, query in enumerate(queries)
+    )
+    return LlmJudge(spec(judges=models, **more), TERMS)
+
+
+def test_several_judges_each_have_a_score_of_their_own(judge_server: JudgeProcess) -> None:
+    made = panel(judge_server, ["", "", ""])
+    assert made.scores == (
+        "quality",
+        "quality@org_judge_0",
+        "quality@org_judge_1",
+        "quality@org_judge_2",
+    )
+    found = judged(made, said(quality=4))
+    assert found.scores == dict.fromkeys(made.scores, 4)
+    assert judge_server.posts == 3
+    assert {b["model"] for b in judge_server.bodies} == {f"org/judge {n}" for n in range(3)}
+
+
+def test_one_judge_that_fails_leaves_no_score_of_the_others(judge_server: JudgeProcess) -> None:
+    made = panel(judge_server, ["", "bad=always"])
+    with pytest.raises((RowError, CallError), match=r"no JSON object.*asked twice"):
+        judged(made, said(quality=4))
+    assert judge_server.posts == 3
+
+
+def test_two_judges_of_one_name() -> None:
+    models = (ModelSpec(url="http://h/v1", name="a"), ModelSpec(url="http://i/v1", name="a"))
+    assert spec(judges=models).columns == {"quality": ("quality@a", "quality@a_2")}
+
+
+@pytest.mark.parametrize(
+    ("combine", "values", "expected"),
+    [
+        ("mean", [1, 2, 4.5], 2.5),
+        ("majority", [5, 1, 5], 5),
+        ("majority", [1, 5, 2, 3, 5], 5),
+        ("majority", [1, 5], None),
+    ],
+)
+def test_what_several_scores_come_to(
+    combine: str, values: list[float], expected: float | None, judge_server: JudgeProcess
+) -> None:
+    made = panel(judge_server, [""] * 2, combine=combine)
+    if expected is None:
+        with pytest.raises(RowError, match=r"no majority: the judges say \[1, 5\]"):
+            made._combine(values)
+    else:
+        assert made._combine(values) == expected
+
+
+def test_what_the_columns_stand_for(judge_server: JudgeProcess) -> None:
+    mean = panel(judge_server, ["", ""], scores=(TONE, QUALITY)).about
+    assert (mean["tone"].labels, mean["tone"].level) == ((), "nominal")  # no label has the mean
+    assert mean["tone@org_judge_0"].labels == (("kind", 1), ("cold", 0))
+    assert (mean["quality"].judges, mean["quality"].level) == (
+        ("quality@org_judge_0", "quality@org_judge_1"),
+        "interval",
+    )
+    majority = panel(judge_server, ["", ""], scores=(TONE,), combine="majority").about
+    assert majority["tone"].labels == (("kind", 1), ("cold", 0))
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {},
+        {"model": ModelSpec(url="http://h/v1", name="a"), "judges": ()},
+        {"model": ModelSpec(url="http://h/v1", name="a"), "structured_output": {"form": 1}},
+    ],
+)
+def test_what_a_judge_needs(more: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"missing|say the same|structured_output"):
+        spec(**more)

@@ -1,0 +1,100 @@
+"""Comparisons of the last numbers of two texts."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scorers.offline import made, recorded, refusal
+
+from pytest_evalmetrics.spec import NumberCheckSpec
+
+
+def spec(operation: Any = "==", epsilon: float | None = None) -> NumberCheckSpec:
+    return NumberCheckSpec(
+        type="number-check",
+        operation=operation,
+        left_template="{{ item.left }}",
+        right_template="{{ item.right }}",
+        epsilon=epsilon,
+    )
+
+
+def check(left: Any, right: Any, operation: Any = "==", epsilon: float | None = None) -> float:
+    found = made(spec(operation, epsilon)).score(recorded({"left": left, "right": right}))
+    return found["number-check"]
+
+
+@pytest.mark.parametrize(
+    ("operation", "below", "same", "above"),
+    [
+        ("equals", 0, 1, 0),
+        ("==", 0, 1, 0),
+        ("not equals", 1, 0, 1),
+        ("!=", 1, 0, 1),
+        ("<>", 1, 0, 1),
+        (">=", 0, 1, 1),
+        ("gte", 0, 1, 1),
+        ("greater than or equal", 0, 1, 1),
+        (">", 0, 0, 1),
+        ("gt", 0, 0, 1),
+        ("greater than", 0, 0, 1),
+        ("<=", 1, 1, 0),
+        ("lte", 1, 1, 0),
+        ("less than or equal", 1, 1, 0),
+        ("<", 1, 0, 0),
+        ("lt", 1, 0, 0),
+        ("less than", 1, 0, 0),
+    ],
+)
+def test_operations(operation: Any, below: float, same: float, above: float) -> None:
+    assert [check(left, "2", operation) for left in ("1", "2.0", "3")] == [below, same, above]
+
+
+def test_a_difference_within_epsilon() -> None:
+    assert check("1.5", "2", "absolute difference", 0.5) == 1
+    assert check("1.4", "2", "absolute difference", 0.5) == 0
+    assert check("2", "2", "absolute difference", 0) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("first 3, then 4.", 4),
+        ("it is -4.5 degrees", -4.5),
+        ("5-3", -3),
+        ("+7", 7),
+        (".5", 0.5),
+        (4, 4),
+        (4.0, 4),
+        (1e3, 1000),  # a number that is one already is not taken apart
+        (10**400, 10**400),
+        ("9007199254740993", 9007199254740993),  # to the digit
+    ],
+)
+def test_the_last_number(text: Any, number: float) -> None:
+    assert check(text, number) == 1
+
+
+@pytest.mark.parametrize("value", ["", "none", "1.2.3", ".", "-", "9" * 5000, None, True, [1]])
+def test_what_has_no_number_is_a_failed_row(value: Any) -> None:
+    assert refusal(spec(), recorded({"left": value, "right": 1})).startswith(
+        "no-number: the left value is "
+    )
+
+
+@given(st.text(alphabet="019.+- ax", max_size=12))
+def test_the_last_number_is_the_one_that_reading_forwards_finds_last(text: str) -> None:
+    found = re.findall(r"[+-]?[\.\d]*\d+", text)
+    if found and found[-1].count(".") < 2:
+        assert check(text, float(found[-1])) == 1
+    else:
+        assert refusal(spec(), recorded({"left": text, "right": 1})).startswith("no-number")
+
+
+def test_a_long_text_takes_no_more_than_its_length() -> None:
+    found = recorded({"left": "." * 1_000_000, "right": 1})  # its square would take hours
+    assert refusal(spec(), found).startswith("no-number")

@@ -1,0 +1,63 @@
+"""Scorers of texts give what the NeMo Evaluator SDK gave."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from scorers.offline import made, recorded, refusal
+
+from pytest_evalmetrics.spec import (
+    BleuSpec,
+    ExactMatchSpec,
+    F1Spec,
+    NumberCheckSpec,
+    RougeSpec,
+    StringCheckSpec,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TEMPLATES = {"left_template": "{{ item.left }}", "right_template": "{{ item.right }}"}
+
+
+@pytest.fixture
+def cases(acceptance: Path) -> Any:
+    return json.loads((acceptance / "nemo_sdk/cases.json").read_text())
+
+
+@pytest.mark.parametrize(
+    ("section", "spec"),
+    [
+        ("exact_match", ExactMatchSpec(type="exact-match", candidate="{{ item.candidate }}")),
+        ("f1", F1Spec(type="f1", candidate="{{ item.candidate }}")),
+        ("bleu", BleuSpec(type="bleu", candidate="{{ item.candidate }}")),
+        ("rouge", RougeSpec(type="rouge", candidate="{{ item.candidate }}")),
+    ],
+)
+def test_reference_and_candidate(cases: Any, section: str, spec: Any) -> None:
+    scorer = made(spec)
+    assert len(cases[section]) == 5
+    for case in cases[section]:
+        if "error" in case:
+            assert refusal(spec, recorded(case)) == "no-text: the candidate is 5, expected text"
+        else:
+            assert scorer.score(recorded(case)) == pytest.approx(case["scores"], abs=1e-12)
+
+
+def test_string_check(cases: Any) -> None:
+    for case in cases["string_check"]:
+        spec = StringCheckSpec(type="string-check", operation=case["op"], **TEMPLATES)
+        assert made(spec).score(recorded(case)) == case["scores"], case
+
+
+def test_number_check(cases: Any) -> None:
+    for case in cases["number_check"]:
+        more = {"epsilon": case["epsilon"]} if "epsilon" in case else {}
+        spec = NumberCheckSpec(type="number-check", operation=case["op"], **TEMPLATES, **more)
+        if case["scores"] == {"number-check": "NaN"}:  # a failed row here, with its reason
+            assert refusal(spec, recorded(case)).startswith("no-number: the left value is")
+        else:
+            assert made(spec).score(recorded(case)) == case["scores"], case

@@ -1,0 +1,118 @@
+"""Where scorers of texts find what they compare, and what they refuse."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from scorers.offline import made, recorded, refusal, row
+
+from pytest_evalmetrics.spec import (
+    BleuSpec,
+    ExactMatchSpec,
+    RougeSpec,
+    StringCheckSpec,
+    ToolCallingSpec,
+)
+from pytest_evalmetrics.transport import MissingExtraError
+
+SPEC = ExactMatchSpec(type="exact-match")
+
+
+def value(found: Any, **keys: Any) -> float:
+    return made(ExactMatchSpec(type="exact_match", **keys)).score(found)["exact-match"]
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        "Paris",
+        {"role": "assistant", "content": "Paris"},
+        {"choices": [{"message": {"content": "Paris"}}]},
+        {"choices": [{"message": {"content": [{"type": "text", "text": "Pa"}, {"text": "ris"}]}}]},
+        {
+            "output": [
+                {"type": "reasoning", "content": None},
+                {"type": "message", "content": [{"type": "output_text", "text": "Paris"}]},
+            ]
+        },
+    ],
+)
+def test_the_text_of_a_response(response: Any) -> None:
+    assert value(recorded({"reference": "Paris", "response": response})) == 1
+    assert value(row({"reference": "Paris", "response": response})) == 1
+    assert value(recorded({"reference": "Rome", "response": response})) == 0
+
+
+def test_what_was_generated_wins_over_the_row() -> None:
+    found = row({"reference": "Paris", "response": "Rome"}, {"output_text": "Paris"})
+    assert value(found) == 1
+    assert value(recorded({"reference": "a b", "output_text": "a b", "response": "c"})) == 1
+
+
+def test_an_empty_answer_is_an_answer() -> None:
+    assert value(recorded({"reference": "Paris", "response": ""})) == 0
+
+
+def test_templates_say_where_else() -> None:
+    found = recorded({"want": {"text": "Paris"}, "got": ["x", "Paris"]})
+    assert value(found, reference="{{ item.want.text }}", candidate="{{ got[1] }}") == 1
+    assert value(found, reference="{{ item.want.text }}", candidate="in {{ got[0] }}") == 0
+    assert value(found, reference="Paris", candidate="{{ sample.got[1] }}") == 1
+
+
+@pytest.mark.parametrize(
+    ("item", "said"),
+    [
+        ({"response": "x"}, "template: '{{ item.reference }}': 'dict object' has no attribute"),
+        ({"reference": "x"}, "no-response: the row has no response, and nothing was generated"),
+        ({"reference": 5, "response": "5"}, "no-text: the reference is 5, expected text"),
+        ({"reference": "5", "output_text": 5}, "no-text: the candidate is 5, expected text"),
+        ({"reference": "5", "response": 5}, "bad-response: the response can't be read: it is 5"),
+        (
+            {"reference": "5", "response": {"role": "assistant", "content": None}},
+            "bad-response: the response can't be read: its content is null, expected text",
+        ),
+    ],
+)
+def test_failed_rows(item: Any, said: str) -> None:
+    assert refusal(SPEC, recorded(item)).startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("spec", "module", "extra"),
+    [
+        (SPEC, "jinja2", "remote"),
+        (ToolCallingSpec(type="tool-calling", reference="{{ x }}"), "jinja2", "remote"),
+        (
+            StringCheckSpec(
+                type="string-check", operation="==", left_template="a", right_template="b"
+            ),
+            "jinja2",
+            "remote",
+        ),
+        (BleuSpec(type="bleu"), "sacrebleu", "text"),
+        (RougeSpec(type="rouge"), "rouge_score", "text"),
+    ],
+)
+def test_a_package_that_is_missing_is_named_with_the_command(
+    spec: Any, module: str, extra: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in list(sys.modules):
+        if name.split(".")[0] == module or name == "pytest_evalmetrics.expressions.templates":
+            monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(MissingExtraError) as raised:
+        made(spec)
+    assert f"the scorer {spec.type} needs {module}" in raised.value.message
+    assert raised.value.hint == f"pip install 'pytest-evalmetrics[{extra}]'"
+
+
+def test_knowing_the_scorers_imports_nothing_of_an_extra() -> None:
+    code = "import sys, pytest_evalmetrics.scorers.builtin; print(sorted(sys.modules))"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "'pytest_evalmetrics.scorers.bleu'" in run.stdout
+    for name in ("jinja2", "jsonpath", "sacrebleu", "rouge_score", "nltk", "aiohttp"):
+        assert f"'{name}'" not in run.stdout

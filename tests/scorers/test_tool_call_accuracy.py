@@ -1,0 +1,234 @@
+"""The formula of RAGAS, by hand and by an independent writing of it, and where the calls are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scorers.offline import made, recorded, refusal, row
+
+from pytest_evalmetrics.scorers import Explained
+from pytest_evalmetrics.spec import ToolCallAccuracySpec
+
+if TYPE_CHECKING:
+    import random
+
+STRICT = ToolCallAccuracySpec(type="tool_call_accuracy")
+FLEXIBLE = ToolCallAccuracySpec(type="tool_call_accuracy", strict_order=False)
+
+A = {"name": "search", "args": {"city": "Paris", "days": 2}}
+B = {"name": "book", "args": {"id": 7}}
+
+
+def ai(*calls: Any, **more: Any) -> dict[str, Any]:
+    return {"type": "ai", "content": "", "tool_calls": list(calls), **more}
+
+
+def talk(*messages: Any, reference: Any) -> dict[str, Any]:
+    return {
+        "user_input": [{"type": "human", "content": "hi"}, *messages],
+        "reference_tool_calls": reference,
+    }
+
+
+def score(item: dict[str, Any], spec: ToolCallAccuracySpec = STRICT) -> float:
+    (value,) = made(spec).score(recorded(item)).values()
+    return value
+
+
+@pytest.mark.parametrize(
+    ("messages", "reference", "strict", "flexible"),
+    [
+        ([ai(A, B)], [A, B], 1, 1),
+        ([ai()], [A], 0, 0),
+        ([ai(A)], [], 0, 0),
+        ([ai()], [], 1, 1),
+        ([{"type": "ai", "content": "x"}], [], 1, 1),
+        ([ai(B, A)], [A, B], 0, 1),
+        ([ai(A, B, B)], [A, B], 0, 0),
+        ([ai(A)], [A, B], 0, 0),
+        ([ai(A), {"type": "tool", "content": "x"}, ai(B)], [A, B], 1, 1),
+        ([ai({"name": "look", "args": A["args"]})], [A], 0, 0),
+        # one of two arguments of one of two calls
+        ([ai({"name": "search", "args": {"city": "Rome", "days": 2}}, B)], [A, B], 0.75, 0.75),
+        ([ai({"name": "search", "args": {"city": "Rome", "days": 2}})], [A], 0.5, 0.5),
+        ([ai({"name": "search", "args": {"days": 2}})], [A], 0.5, 0.5),
+        ([ai({"name": "search", "args": {**A["args"], "more": 1}})], [A], 1, 1),
+        ([ai({"name": "now", "args": {"x": 1}})], [{"name": "now", "args": {}}], 0, 0),
+        ([ai({"name": "now", "args": {}})], [{"name": "now", "args": {}}], 1, 1),
+        # texts are compared
+        ([ai({"name": "book", "args": {"id": "7"}})], [B], 1, 1),
+        ([ai({"name": "book", "args": {"id": 7.0}})], [B], 0, 0),
+        ([ai({"name": "Book", "args": {"id": 7}})], [B], 0, 0),
+    ],
+)
+def test_by_hand(messages: Any, reference: Any, strict: float, flexible: float) -> None:
+    assert score(talk(*messages, reference=reference)) == strict
+    assert score(talk(*messages, reference=reference), FLEXIBLE) == flexible
+
+
+def test_keys_within_an_argument_have_no_order() -> None:
+    one, other = {"a": 1, "b": [{"c": 1, "d": 2}]}, {"b": [{"d": 2, "c": 1}], "a": 1}
+    item = talk(
+        ai({"name": "f", "args": {"x": one}}), reference=[{"name": "f", "args": {"x": other}}]
+    )
+    assert score(item) == 1
+
+
+def test_the_forms_of_openai() -> None:
+    form = {"id": "1", "function": {"name": "book", "arguments": '{"id": 7}'}}
+    item = {
+        "user_input": [
+            {"role": "system", "content": "s"},
+            {"role": "user", "content": "u"},
+            {"role": "assistant", "content": None, "tool_calls": [form]},
+            {"role": "tool", "tool_call_id": "1", "content": "done"},
+            {"role": "assistant", "content": "done", "tool_calls": None},
+        ],
+        "reference_tool_calls": [form],
+    }
+    assert score(item) == 1
+
+
+def test_arguments_that_are_no_json_match_nothing_and_say_so() -> None:
+    scorer = made(STRICT).target
+    broken = {"function": {"name": "book", "arguments": '{"id": 7'}}
+    found = scorer.score(recorded(talk(ai(A, broken), reference=[A, B])))
+    assert isinstance(found, Explained)
+    assert found.scores == 0.5
+    assert found.reason.startswith("the arguments of 'book' are ")
+    nothing = [{"name": "book", "args": {}}]
+    assert scorer.score(recorded(talk(ai(broken), reference=nothing))).scores == 0
+
+
+# -- where the calls are ----------------------------------------------------------------
+
+
+def answer(*calls: Any) -> dict[str, Any]:
+    return {"choices": [{"message": {"role": "assistant", "tool_calls": list(calls)}}]}
+
+
+def value(found: Any) -> float:
+    return made(STRICT).score(found)["tool_call_accuracy"]
+
+
+def test_a_conversation_wins_over_a_recorded_response() -> None:
+    item = {**talk(ai(A), reference=[A]), "response": answer(B)}
+    assert value(recorded(item)) == 1
+    assert value(row(item)) == 1
+
+
+@pytest.mark.parametrize("said", ["Book it", [{"type": "human", "content": "Book it"}], [], None])
+def test_a_recorded_response_is_taken_where_no_agent_spoke(said: Any) -> None:
+    item = {"user_input": said, "reference_tool_calls": [B], "response": answer(B)}
+    assert value(recorded(item)) == 1
+    assert value(row({**item, "response": answer()})) == 0
+
+
+def test_what_was_generated_wins_over_everything() -> None:
+    item = {**talk(ai(A), reference=[B]), "response": answer(A)}
+    assert value(row(item, {"output_text": "", "response": answer(B)})) == 1
+    assert value(row(item, {"output_text": "no call", "response": answer()})) == 0
+
+
+def test_a_response_of_the_responses_api_and_a_lone_message() -> None:
+    output = [
+        {"type": "reasoning", "summary": []},
+        {"type": "function_call", "name": "book", "arguments": '{"id": 7}', "call_id": "c"},
+    ]
+    item = {"user_input": "Book it", "reference_tool_calls": [B]}
+    assert value(recorded({**item, "response": {"output": output}})) == 1
+    assert value(recorded({**item, "response": {"role": "assistant", "tool_calls": [B]}})) == 1
+
+
+@pytest.mark.parametrize(
+    ("item", "said"),
+    [
+        ({"user_input": [ai(A)]}, "no-reference: the row has no reference_tool_calls"),
+        ({"reference_tool_calls": []}, "no-response: the row has no user_input, and no response"),
+        (
+            talk(reference=[]),
+            "no-response: the row has no message of the agent in user_input, and no response",
+        ),
+        (
+            talk({"type": "AI", "tool_calls": [A]}, reference=[A]),
+            'bad-conversation: user_input[1] is {"type": "AI"',
+        ),
+        (talk("hello", reference=[A]), 'bad-conversation: user_input[1] is "hello", expected a '),
+        (
+            talk({"role": "assistant", "tool_calls": A}, reference=[A]),
+            "bad-conversation: user_input[1].tool_calls is {",
+        ),
+        (talk(ai({"function": {"arguments": "{}"}}), reference=[A]), "bad-call: the agent's tool "),
+        (talk(ai("book"), reference=[A]), 'bad-call: user_input[1].tool_calls[0] is "book"'),
+        (talk(ai(A), reference=None), "bad-reference: reference_tool_calls is null, expected a "),
+        (talk(ai(A), reference=[{"name": "a"}]), 'bad-reference: reference_tool_calls[0] is {"na'),
+        ({"user_input": 7, "reference_tool_calls": []}, "bad-conversation: user_input is 7, expec"),
+        (
+            {"user_input": "x", "reference_tool_calls": [], "response": {"text": "x"}},
+            "bad-response: the response can't be read: it has no choices",
+        ),
+    ],
+)
+def test_malformed_rows_are_told_in_clear_words(item: Any, said: str) -> None:
+    assert refusal(STRICT, recorded(item)).startswith(said)
+
+
+# -- laws -------------------------------------------------------------------------------
+
+VALUES = st.sampled_from([0, 1, 1.0, True, None, "1", "x", [1], {"k": 1}])
+CALLS = st.lists(
+    st.builds(
+        lambda name, args: {"name": name, "args": args},
+        st.sampled_from("ab"),
+        st.dictionaries(st.sampled_from("pq"), VALUES, max_size=2),
+    ),
+    max_size=4,
+)
+
+
+def by_definition(made_: Any, wanted: Any, *, strict: bool) -> float:
+    """Write the formula down again, as RAGAS describes it."""
+
+    def key(call: Any) -> list[str]:
+        return [call["name"], *(t for k in sorted(call["args"]) for t in (k, str(call["args"][k])))]
+
+    if not made_ or not wanted:
+        return float(not made_ and not wanted)
+    if not strict:
+        made_, wanted = sorted(made_, key=key), sorted(wanted, key=key)
+    if [c["name"] for c in made_] != [c["name"] for c in wanted]:
+        return 0.0
+    total = 0.0
+    for one, ref in zip(made_, wanted, strict=True):
+        args, expected = one["args"], ref["args"]
+        if not expected:
+            total += not args
+        else:
+            hits = [k for k in expected if k in args and str(args[k]) == str(expected[k])]
+            total += len(hits) / len(expected)
+    return total / len(wanted)
+
+
+@given(CALLS, CALLS, st.booleans())
+def test_it_is_the_formula(found: Any, wanted: Any, strict: bool) -> None:
+    spec = STRICT if strict else FLEXIBLE
+    expected = by_definition(found, wanted, strict=strict)
+    assert score(talk(ai(*found), reference=wanted), spec) == pytest.approx(expected, abs=1e-12)
+
+
+@given(CALLS, CALLS, st.randoms(use_true_random=False))
+def test_the_order_counts_for_nothing_where_it_is_flexible(
+    found: Any, wanted: Any, chance: random.Random
+) -> None:
+    shuffled = [chance.sample(calls, len(calls)) for calls in (found, wanted)]
+    assert score(talk(ai(*found), reference=wanted), FLEXIBLE) == score(
+        talk(ai(*shuffled[0]), reference=shuffled[1]), FLEXIBLE
+    )
+
+
+@given(CALLS)
+def test_an_agent_that_does_what_it_should_gets_one(calls: Any) -> None:
+    assert score(talk(ai(*calls), reference=calls)) == 1

@@ -1,0 +1,156 @@
+"""What the NeMo Evaluator SDK answered, where we differ on purpose, and laws of multisets."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scorers.offline import made, recorded, refusal, row
+
+from pytest_evalmetrics.scorers import Explained
+from pytest_evalmetrics.spec import ToolCallingSpec
+
+if TYPE_CHECKING:
+    import random
+    from pathlib import Path
+
+SPEC = ToolCallingSpec(type="tool-calling", reference="{{tool_calls}}")
+NAMES, WHOLE = "function_name_accuracy", "function_name_and_args_accuracy"
+# where docs/scoring.md says that we differ: name of the case -> what we give
+ON_PURPOSE = {
+    "ref args JSON string": (1, 1),
+    "dot in ref name": (1, 1),
+    "dup pred last wins": (0, 0),
+    "empty-string args": (1, 0),
+}
+
+
+def answer(*calls: Any) -> dict[str, Any]:
+    return {"choices": [{"message": {"role": "assistant", "tool_calls": list(calls)}}]}
+
+
+def call(name: str, arguments: Any) -> dict[str, Any]:
+    return {"function": {"name": name, "arguments": arguments}}
+
+
+def scores(made_: Any, wanted: Any) -> tuple[float, float]:
+    item = {"tool_calls": wanted, "response": answer(*made_)}
+    found = made(SPEC).score(recorded(item))
+    assert list(found) == [NAMES, WHOLE]
+    return found[NAMES], found[WHOLE]
+
+
+def test_the_cases_that_the_sdk_answered(acceptance: Path) -> None:
+    cases = json.loads((acceptance / "nemo_sdk/cases.json").read_text())["tool_calling"]
+    differing = {}
+    for case in cases:
+        found = recorded({"tool_calls": case["reference"], "response": case["response"]})
+        if "error" in case:
+            assert refusal(SPEC, found).startswith(("bad-reference: ", "bad-response: ", "bad-cal"))
+            continue
+        ours = made(SPEC).score(found)
+        if ours != case["scores"]:
+            differing[case["name"]] = (ours[NAMES], ours[WHOLE])
+    assert differing == ON_PURPOSE
+    assert len(cases) == 16
+
+
+@pytest.mark.parametrize(
+    ("made_", "wanted", "expected"),
+    [
+        ([call("a", '{"x": 1}')], [call("a", {"x": 1})], (1, 1)),
+        ([call("a", {"x": 1})], [call("a", '{"x": 1}')], (1, 1)),
+        ([call("a", '{"x": 1}')] * 2, [call("a", {"x": 1})], (0, 0)),
+        ([call("a", "{}")] * 2, [call("a", {})] * 2, (1, 1)),
+        ([call("a", '{"x": 1}')] * 2, [call("a", {"x": 1}), call("a", {"x": 2})], (1, 0)),
+        (
+            [call("a", {"x": 2}), call("b", {}), call("a", {"x": 1})],
+            [call("a", {"x": 1}), call("a", {"x": 2}), call("b", {})],
+            (1, 1),
+        ),
+        ([call("a_b", {})], [call("a.b", {})], (1, 1)),
+        ([call("a.b", {})], [call("a_b", {})], (1, 1)),
+        ([call("A", {})], [call("a", {})], (0, 0)),
+        ([call("a", {"x": "P"})], [call("a", {"x": "p"})], (1, 0)),
+        ([call("a", {"x": 1, "y": 2})], [call("a", {"x": 1})], (1, 0)),
+        ([call("a", '{"y": {"q": 1, "p": 2}}')], [call("a", {"y": {"p": 2, "q": 1}})], (1, 1)),
+        ([call("a", None)], [call("a", {})], (1, 1)),
+        ([{"function": {"arguments": "{}"}}], [], (1, 1)),
+        ([], [], (1, 1)),
+        ([], [call("a", {})], (0, 0)),
+        ([call("a", {})], [], (0, 0)),
+    ],
+)
+def test_by_hand(made_: Any, wanted: Any, expected: tuple[float, float]) -> None:
+    assert scores(made_, wanted) == expected
+
+
+def test_malformed_arguments_score_zero_and_say_so() -> None:
+    item = {"tool_calls": [call("a", {"x": 1})], "response": answer(call("a", '{"x": 1'))}
+    found = made(SPEC).target.score(recorded(item))
+    assert isinstance(found, Explained)
+    assert found.scores == {NAMES: 1, WHOLE: 0}
+    assert found.reason.startswith("the arguments of 'a' are ")
+    assert "no JSON" in found.reason
+
+
+def test_what_was_generated_wins_over_the_row() -> None:
+    item = {"tool_calls": [call("a", {})], "response": answer()}
+    found = row(item, {"output_text": "", "response": answer(call("a", "{}"))})
+    assert made(SPEC).score(found) == {NAMES: 1, WHOLE: 1}
+    assert made(SPEC).score(row(item)) == {NAMES: 0, WHOLE: 0}
+
+
+@pytest.mark.parametrize(
+    ("item", "said"),
+    [
+        ({"response": answer()}, "template: '{{tool_calls}}': 'tool_calls' is undefined"),
+        ({"tool_calls": []}, "no-response: the row has no response"),
+        ({"tool_calls": [], "response": {}}, "bad-response: the response can't be read: it has no"),
+        ({"tool_calls": [], "response": {"choices": [{}]}}, "bad-response: the response can't be"),
+        (
+            {"tool_calls": [], "response": {"choices": [{"message": {"tool_calls": "a"}}]}},
+            'bad-response: the response can\'t be read: its tool_calls are "a"',
+        ),
+        (
+            {"tool_calls": [], "response": {"output": "text"}},
+            'bad-response: the response can\'t be read: its output is "text"',
+        ),
+        ({"tool_calls": 3, "response": answer()}, "bad-reference: the reference is 3, expected a "),
+    ],
+)
+def test_failed_rows(item: Any, said: str) -> None:
+    assert refusal(SPEC, recorded(item)).startswith(said)
+
+
+CALLS = st.lists(
+    st.builds(
+        call,
+        st.sampled_from(["a", "a.b", "a_b"]),
+        st.dictionaries(st.sampled_from("pq"), st.sampled_from([0, 1, True, 1.0, "1"]), max_size=2),
+    ),
+    max_size=5,
+)
+
+
+@given(CALLS, CALLS)
+def test_it_is_symmetric(one: Any, other: Any) -> None:
+    assert scores(one, other) == scores(other, one)
+
+
+@given(CALLS, CALLS, st.randoms(use_true_random=False))
+def test_the_order_counts_for_nothing(one: Any, other: Any, chance: random.Random) -> None:
+    assert scores(one, other) == scores(
+        chance.sample(one, len(one)), chance.sample(other, len(other))
+    )
+
+
+@given(CALLS, st.randoms(use_true_random=False))
+def test_the_same_calls_match_and_one_more_does_not(calls: Any, chance: random.Random) -> None:
+    as_text = [call(c["function"]["name"], json.dumps(c["function"]["arguments"])) for c in calls]
+    chance.shuffle(as_text)
+    assert scores(as_text, calls) == (1, 1)
+    assert scores([*as_text, call("a", {})], calls) == (0, 0)

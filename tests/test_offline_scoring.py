@@ -1,0 +1,138 @@
+"""Benchmarks whose scorers call nothing, or functions of the user's own, by a real pytest."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from conftest import Project
+
+RIGHT = {"name": "book", "args": {"people": 2}}
+
+
+def agent_row(*calls: Any, **more: Any) -> dict[str, Any]:
+    said = [{"type": "human", "content": "hi"}, {"type": "ai", "tool_calls": list(calls)}]
+    return {"user_input": said, "reference_tool_calls": [RIGHT], **more}
+
+
+def bench(project: Project, scorers: str, text: str, source: str = "dataset: data.jsonl") -> None:
+    lines = "".join(f"    - {line}\n" for line in scorers.splitlines())
+    rest = "".join(f"  {line}\n" for line in text.splitlines())
+    project.write("a.bench.yaml", f"benchmark:\n  name: a\n  {source}\n  scorers:\n{lines}{rest}")
+
+
+def row_scores(project: Project) -> list[Any]:
+    text = (project.path / "evalmetrics/row_scores.jsonl").read_text(encoding="utf-8")
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def test_the_only_score_is_the_reward_and_is_gated(project: Project) -> None:
+    project.rows("data.jsonl", [agent_row(RIGHT), agent_row({"name": "book", "args": {}})])
+    bench(project, "type: tool_call_accuracy", 'thresholds: {mean_reward: ">= 0.6"}')
+    result = project.run()
+    result.assert_outcomes(failed=1)
+    (agent,) = project.report()["benchmarks"][0]["agents"]
+    assert agent["estimates"]["mean_reward"]["value"] == 0.5
+
+
+def test_scores_with_a_dash_in_their_names_are_gated(project: Project) -> None:
+    rows = [{"reference": "Paris", "response": word} for word in ("paris!", "Rome")]
+    project.rows("data.jsonl", rows)
+    bench(
+        project,
+        "type: exact-match\ntype: f1\n"
+        '{type: string-check, operation: contains, left_template: "{{response}}", '
+        'right_template: "{{reference}}"}',
+        "reward: f1\nmetrics: [mean_reward, mean_reward/exact-match, pass@1/string-check]\n"
+        "thresholds:\n  mean_reward/exact-match: '>= 0.5'\n  mean/exact-match: '>= 0.5'\n"
+        "  pass@1/string-check: '<= 0'",
+    )
+    result = project.run()
+    result.assert_outcomes(passed=1)
+    metrics = project.aggregate()[0]["agent_metrics"]
+    assert metrics["mean_reward/exact-match"] == metrics["mean/exact-match"] == 0.5
+    assert metrics["pass@1/string-check"] == 0
+
+
+def test_recorded_rollouts_are_scored(project: Project) -> None:
+    project.rollouts([[None, None], [None, None]], **agent_row(RIGHT))
+    bench(
+        project,
+        "type: tool_call_accuracy",
+        "num_samples: 2\nmetrics: [mean_reward, pass^2]\nthresholds: {pass^2: '>= 1'}",
+        "rollouts: runs.jsonl",
+    )
+    project.run().assert_outcomes(passed=1)
+
+
+def test_a_malformed_row_fails_with_its_place_and_the_others_are_scored(project: Project) -> None:
+    project.rows("data.jsonl", [agent_row(RIGHT), agent_row("book"), agent_row(RIGHT)])
+    bench(project, "type: tool_call_accuracy", "metrics: mean_reward")
+    result = project.run()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        ["*1 of 3 row*tool_call_accuracy (bad-call)*data.jsonl:2: user_input[[]1].tool_calls*"]
+    )
+    assert [bool(row["errors"]) for row in row_scores(project)] == [False, True, False]
+
+
+def test_functions_score_in_their_short_form(project: Project) -> None:
+    project.write("pytest.ini", "[pytest]\npythonpath = .\n")
+    project.write(
+        "mine.py",
+        "import asyncio\n"
+        "def length(item, *, most=3):\n"
+        "    return min(len(item['response']), most)\n"
+        "async def parts(item, *, sample):\n"
+        "    await asyncio.sleep(0)\n"
+        "    return {'vowels': sum(c in 'aeiou' for c in item['response']), 'n': len(sample)}\n",
+    )
+    project.rows("data.jsonl", [{"response": "abc"}, {"response": "abide"}])
+    bench(
+        project,
+        "python: mine:length\n{python: 'mine:parts', scores: [vowels, n]}\n"
+        "{type: python, function: 'mine:length', scores: short, most: 1}",
+        "reward: length\nmetrics: [mean_reward, mean/vowels]\n"
+        "thresholds: {mean_reward: '>= 3', mean/vowels: '>= 2'}",
+    )
+    project.run().assert_outcomes(passed=1)
+    assert [row["scores"] for row in row_scores(project)] == [
+        {"length": 3, "vowels": 1, "n": 0, "short": 1},
+        {"length": 3, "vowels": 3, "n": 0, "short": 1},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("scorer", "said"),
+    [
+        ("python: mine:nothing", "*a.bench.yaml:5: the scorer 'mine:nothing' can't be found*"),
+        ("python: nowhere:f", "*a.bench.yaml:5: the scorer 'nowhere:f' can't be imported*"),
+        ("{python: 'mine:f', x: 1}", "*a.bench.yaml:5: 'mine:f' can't be called with a row and*"),
+    ],
+)
+def test_a_function_that_is_none_is_told_with_its_line(
+    project: Project, scorer: str, said: str
+) -> None:
+    project.write("pytest.ini", "[pytest]\npythonpath = .\n")
+    project.write("mine.py", "def f(item):\n    return 1\n")
+    project.rows("data.jsonl", [{"response": "abc"}])
+    bench(project, scorer, "metrics: mean_reward")
+    result = project.run()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines([said])
+
+
+def test_bleu_and_rouge_by_a_real_run(project: Project) -> None:
+    project.rows("data.jsonl", [{"reference": "the cat sat on the mat", "response": "the cat sat"}])
+    bench(
+        project,
+        "type: bleu\ntype: rouge",
+        "reward: rouge_L_score\nmetrics: [mean_reward, mean/sentence]\n"
+        "thresholds: {mean_reward: '>= 0.6', mean/sentence: '>= 30'}",
+    )
+    project.run("-W", "error").assert_outcomes(passed=1)
+    (row,) = row_scores(project)
+    assert row["scores"]["rouge_L_score"] == pytest.approx(2 / 3)

@@ -1,0 +1,218 @@
+"""Our agentic metrics beside those of RAGAS, with one judge that says the same to both.
+
+EVALMETRICS_RAGAS_PYTHON names the interpreter of an environment with the extra `ragas`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from judge_process import CHAT, TERMS
+
+from pytest_evalmetrics import scorers
+from pytest_evalmetrics.spec import (
+    AgentGoalAccuracySpec,
+    AnswerAccuracySpec,
+    ToolCallAccuracySpec,
+    TopicAdherenceSpec,
+)
+from pytest_evalmetrics.transport import Occurrences, Transport, run_bounded
+
+if TYPE_CHECKING:
+    from conftest import Project
+    from judge_process import JudgeProcess
+
+PYTHON = os.environ.get("EVALMETRICS_RAGAS_PYTHON")
+pytestmark = [
+    pytest.mark.ragas,
+    pytest.mark.skipif(not PYTHON, reason="EVALMETRICS_RAGAS_PYTHON names no interpreter"),
+]
+ROWS = 200
+TOPICS = ("health", "food", "cars", "sport", "tax", "music")
+
+
+def conversations(rng: random.Random) -> dict[str, Any]:
+    """Make rows for the metrics that need a judge."""
+    topics = rng.sample(TOPICS, rng.randint(1, 6))
+    refused = rng.sample(TOPICS, rng.randint(0, 4)) or ["none"]
+    goal, end = rng.choice("abc"), rng.choice("abc")
+    said = (
+        f"[[topics: {', '.join(topics)}]] [[refused: {', '.join(refused)}]] "
+        f"[[goal: {goal}]] [[end: {end}]]"
+    )
+    messages = [
+        {"type": "human", "content": said},
+        {"type": "ai", "content": "Well.", "tool_calls": [{"name": "f", "args": {"a": 1}}]},
+        {"type": "tool", "content": "ü <done>"},
+        {"type": "ai", "content": "Done."},
+    ]
+    ratings = [f"[[rating: {rng.choice([0, 2, 4])}]] {rng.random()}" for _ in range(2)]
+    return {
+        "topic": {
+            "user_input": messages,
+            "reference_topics": rng.sample(TOPICS, rng.randint(1, 5)),
+        },
+        "goal": {"user_input": messages, "reference": rng.choice("abc")},
+        "goal-without": {"user_input": messages},
+        "answer": {"user_input": "?", "response": ratings[0], "reference": ratings[1]},
+    }
+
+
+def tool_calls(rng: random.Random) -> dict[str, Any]:
+    """Make a row with calls, and a reference that is often nearly the same."""
+
+    def call() -> dict[str, Any]:
+        keys = rng.sample("xyz", rng.randint(0, 3))
+        return {"name": rng.choice("fg"), "args": {k: rng.choice([1, "1", 2.0]) for k in keys}}
+
+    wanted = [call() for _ in range(rng.randint(0, 3))]
+    made = [c if rng.random() < 0.7 else call() for c in wanted]
+    if rng.random() < 0.3:
+        rng.shuffle(made)
+    if rng.random() < 0.1:
+        made.append(call())
+    messages: list[dict[str, Any]] = [{"type": "human", "content": "go"}]
+    messages += [{"type": "ai", "content": "", "tool_calls": [c]} for c in made]
+    messages += [{"type": "ai", "content": "done"}]
+    return {"user_input": messages, "reference_tool_calls": wanted}
+
+
+def all_rows() -> dict[str, list[Any]]:
+    rng = random.Random(20)  # noqa: S311 - the same rows each time
+    made = [conversations(rng) for _ in range(ROWS)]
+    found = {name: [row[name] for row in made] for name in made[0]}
+    topics = found.pop("topic")
+    calls = [tool_calls(rng) for _ in range(ROWS)]
+    return {
+        "precision": topics,
+        "recall": topics,
+        "f1": topics,
+        **found,
+        "tools": calls,
+        "tools-flexible": calls,
+    }
+
+
+def ours(rows: dict[str, list[Any]], judge_server: JudgeProcess) -> dict[str, list[float]]:
+    judge = judge_server.model()
+    topic, goal = "topic_adherence", "agent_goal_accuracy"
+    specs: dict[str, Any] = {
+        mode: TopicAdherenceSpec(type=topic, metric_mode=mode, judge_model=judge)  # type: ignore[arg-type]
+        for mode in ("precision", "recall", "f1")
+    }
+    specs |= {
+        "goal": AgentGoalAccuracySpec(type=goal, judge_model=judge),
+        "goal-without": AgentGoalAccuracySpec(type=goal, use_reference=False, judge_model=judge),
+        "answer": AnswerAccuracySpec(type="answer_accuracy", judge_model=judge),
+        "tools": ToolCallAccuracySpec(type="tool_call_accuracy"),
+        "tools-flexible": ToolCallAccuracySpec(type="tool_call_accuracy", strict_order=False),
+    }
+    found = {name: [0.0] * len(each) for name, each in rows.items()}
+    with Transport() as transport:
+        for name, each in rows.items():
+            (scorer,) = scorers.make_scorers([specs[name]], TERMS, lambda *_: 1)
+            occurrences = Occurrences()
+
+            async def score(
+                at: int, each: list[Any] = each, name: str = name, scorer: Any = scorer
+            ) -> None:
+                row = scorers.Row(at, "a", at, 0, each[at])
+                calls = scorers.RowCalls(transport, row, occurrences, "x")  # noqa: B023 - awaited in its turn
+                (found[name][at],) = (await scorer.score_with(row, calls)).values()
+
+            transport.run(run_bounded(score, iter(range(len(each))), 16, lambda _at, _none: None))
+    return found
+
+
+def test_scores_are_those_of_ragas(judge_server: JudgeProcess) -> None:
+    rows = all_rows()
+    peer = Path(__file__).parent / "scorers" / "ragas_peer.py"
+    url = judge_server.url().removesuffix(CHAT) + "/v1"
+    process = subprocess.run(
+        [str(PYTHON), str(peer), url],
+        input=json.dumps(rows),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert process.returncode == 0, process.stderr
+    theirs = json.loads(process.stdout)["scores"]
+    mine = ours(rows, judge_server)
+    for name in rows:
+        assert mine[name] == pytest.approx(theirs[name], abs=1e-9), name
+        assert len(set(mine[name])) > 1, name
+
+
+def bench(project: Project, metric: str, url: str) -> None:
+    project.write(
+        "a.bench.yaml",
+        f"""\
+benchmark:
+  name: by-ragas
+  dataset: data.jsonl
+  scorers:
+    - type: ragas
+      metric: {metric}
+      judge_model: {{url: "{url}", name: judge}}
+  metrics: mean_reward
+""",
+    )
+
+
+def run(project: Project, *args: str) -> str:
+    process = subprocess.run(
+        [str(PYTHON), "-m", "pytest", *args],
+        cwd=project.path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "Traceback" not in process.stdout, process.stdout
+    return process.stdout
+
+
+def test_a_metric_by_the_package_itself_goes_over_our_journal(
+    project: Project, judge_server: JudgeProcess
+) -> None:
+    rows = all_rows()["f1"][:20]
+    project.rows("data.jsonl", rows)
+    bench(project, "TopicAdherence", judge_server.url("bad=first"))
+    assert "1 passed" in run(project)
+    text = (project.path / "evalmetrics/row_scores.jsonl").read_text(encoding="utf-8")
+    found = [json.loads(line)["scores"]["topic_adherence"] for line in text.splitlines()]
+    assert found == pytest.approx(ours({"f1": rows}, judge_server)["f1"], abs=1e-9)
+    (use,) = project.report()["benchmarks"][0]["judges"]
+    assert use["versions"] == {"ragas": "0.4.3"}
+    judge_server.forget()
+    assert "1 passed" in run(project, "--evalmetrics-replay")
+    assert judge_server.posts == 0
+
+
+def test_a_refusing_judge_is_no_nan(project: Project, judge_server: JudgeProcess) -> None:
+    project.rows("data.jsonl", [{"user_input": "?", "response": "a", "reference": "b"}] * 20)
+    bench(project, "answer_accuracy", judge_server.url("status=401"))
+    text = run(project)
+    assert "1 failed" in text
+    assert "this judge answers nobody" in text
+    assert judge_server.posts <= 16
+
+
+def test_an_unusable_answer_is_asked_for_once_more(
+    project: Project, judge_server: JudgeProcess
+) -> None:
+    project.rows("data.jsonl", [{"user_input": "?", "response": "a", "reference": "b"}])
+    bench(project, "AnswerAccuracy", judge_server.url("bad=always"))
+    assert "holds no JSON object" in run(project)
+    assert judge_server.posts == 2  # ten by RAGAS alone
+
+
+def test_an_unknown_metric_says_which_there_are(project: Project) -> None:
+    project.rows("data.jsonl", [{"user_input": "?"}])
+    bench(project, "Faithfullness", "http://127.0.0.1:1/v1")
+    assert "did you mean 'Faithfulness'?" in run(project)

@@ -1,0 +1,95 @@
+"""Options and settings: the command line wins, and what means nothing is refused at the start."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from baselines.conftest import Quick, _loaded  # noqa: F401 - a fixture of this file too
+
+
+@pytest.fixture
+def project(pytester: pytest.Pytester) -> Quick:
+    return Quick(pytester)
+
+
+def ini(project: Quick, *lines: str) -> None:
+    project.write("pytest.ini", "[pytest]\n" + "".join(f"{line}\n" for line in lines))
+
+
+def test_a_mode_of_the_journal_that_is_none_is_refused(project: Quick) -> None:
+    ini(project, "evalmetrics_journal = sometimes")
+    result = project.run()
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(
+        ["ERROR: evalmetrics_journal = sometimes: expected one of normal, replay, refresh, off"]
+    )
+
+
+CONFTEST = """
+from pytest_evalmetrics.calling import journal_mode, journal_path
+
+def pytest_sessionstart(session):
+    print("journal", journal_mode(session.config).name, journal_path(session.config))
+"""
+
+
+@pytest.mark.parametrize(
+    ("lines", "args", "mode"),
+    [
+        ((), (), "NORMAL"),
+        (("evalmetrics_journal = off",), (), "OFF"),
+        (("evalmetrics_journal = replay",), (), "REPLAY"),
+        (("evalmetrics_journal = replay",), ("--evalmetrics-refresh",), "REFRESH"),
+        (("evalmetrics_journal = replay",), ("-o", "evalmetrics_journal=normal"), "NORMAL"),
+    ],
+)
+def test_the_mode_of_the_journal(
+    project: Quick, lines: tuple[str, ...], args: tuple[str, ...], mode: str
+) -> None:
+    ini(project, *lines, "evalmetrics_journal_path = kept/journal.sqlite3")
+    project.write("conftest.py", CONFTEST)
+    result = project.run("-s", *args)
+    result.stdout.fnmatch_lines([f"*journal {mode} {project.path}/kept/journal.sqlite3"])
+
+
+def test_the_journal_lies_where_the_setting_says(project: Quick) -> None:
+    project.write(
+        "pyproject.toml",
+        '[tool.pytest.ini_options]\nevalmetrics_journal_path = "kept/journal.sqlite3"\n',
+    )
+    project.write("empty.jsonl", "")
+    result = project.run("--evalmetrics-journal-import", "empty.jsonl")
+    result.stderr.fnmatch_lines(
+        [f"ERROR: *can't be imported into {project.path}/kept/journal.sqlite3: it is empty*"]
+    )
+
+
+def test_every_option_and_setting_of_the_help_is_documented(project: Quick) -> None:
+    text = project.run_apart("--help").stdout.str()
+    found = set(re.findall(r"^ +(--evalmetrics-[a-z-]+|evalmetrics_[a-z_]+)", text, re.MULTILINE))
+    assert {"--evalmetrics-list", "--evalmetrics-history", "evalmetrics_journal_path"} <= found
+    page = Path(__file__).parents[1] / "docs" / "options.md"
+    told = set(re.findall(r"--evalmetrics-[a-z-]+|evalmetrics_[a-z_]+", page.read_text("utf-8")))
+    assert found - told == set()
+    assert told - found == set()
+
+
+CODES = [
+    (("ok.bench.yaml",), pytest.ExitCode.OK),
+    (("low.bench.yaml",), pytest.ExitCode.TESTS_FAILED),
+    (("broken.bench.yaml",), pytest.ExitCode.INTERRUPTED),
+    (("--evalmetrics-explain", "zzz"), pytest.ExitCode.USAGE_ERROR),
+    (("gone.bench.yaml",), pytest.ExitCode.USAGE_ERROR),
+    (("ok.bench.yaml", "-k", "none"), pytest.ExitCode.NO_TESTS_COLLECTED),
+]
+
+
+@pytest.mark.parametrize(("args", "code"), CODES)
+def test_exit_codes(project: Quick, args: tuple[str, ...], code: pytest.ExitCode) -> None:
+    project.rollouts([[1.0]])
+    project.bench(name="ok.bench.yaml")
+    project.bench('thresholds: {mean_reward: ">= 2"}', name="low.bench.yaml")
+    project.bench("nam: x", name="broken.bench.yaml")
+    assert project.run(*args).ret == code

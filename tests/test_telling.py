@@ -1,0 +1,160 @@
+"""--evalmetrics-list and --evalmetrics-explain: all that can be named, whoever provides it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from baselines.conftest import Quick, _loaded  # noqa: F401 - a fixture of this file too
+
+if TYPE_CHECKING:
+    from conftest import Project
+
+CONFTEST = """
+from pytest_evalmetrics import register_metric, register_reporter, register_scorer
+
+@register_metric("best_task")
+class BestTask:
+    name = "best_task"
+
+    def compute(self, task_rewards):
+        "The task that does best."
+        return max(map(max, task_rewards))
+
+@register_scorer("length")
+class Length:
+    "How long an answer is."
+
+    def __init__(self, field, least: int = 3):
+        self.scores = ("length",)
+
+@register_reporter("chat")
+def chat(report, prefix):
+    "Tells the team."
+
+def pytest_evalmetrics_register(registry):
+    registry.metrics.register("late")(lambda tasks: 1.0)
+"""
+
+
+@pytest.fixture
+def own(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
+    """A project with things of its own, and an installed package with more."""
+    project.write("conftest.py", CONFTEST)
+    project.write(
+        "lib/shipped.py", "def spread(tasks):\n    'How far tasks lie apart.'\n    return 0.0\n"
+    )
+    project.write("lib/shipped-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: shipped\n")
+    project.write(
+        "lib/shipped-1.0.dist-info/entry_points.txt",
+        "[pytest_evalmetrics.metrics]\nspread = shipped:spread\ngone = shipped:nothing\n",
+    )
+    monkeypatch.setenv("PYTHONPATH", str(project.path / "lib"))
+    return project
+
+
+def test_the_list_says_what_there_is_and_who_provides_it(own: Project) -> None:
+    result = own.run("--evalmetrics-list")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(
+        [
+            "metrics (*)",
+            "  best_task * The task that does best  [[]conftest]",
+            "  gone * can't be loaded: the metric 'gone' of shipped can't be loaded from *",
+            "  late *[[]conftest]",
+            "  pass@{k} * The chance that at least one of k rollouts*  [[]built-in]",
+            "  spread * How far tasks lie apart  [[]entry point of shipped]",
+            "scorers (*)",
+            "  length * How long an answer is  [[]conftest]",
+            "  remote *  [[]built-in]",
+            "loaders (*)",
+            "  jsonl *  [[]built-in]",
+            "reporters (*)",
+            "  chat * Tells the team  [[]conftest]",
+            "  summary.md *  [[]built-in]",
+            "package.module:attribute *",
+        ]
+    )
+    assert not (own.path / "evalmetrics").exists()
+
+
+OURS = [
+    (
+        "pass@3",
+        [
+            "pass@3: metric (one of pass@{k}, k = 3)",
+            "  The chance that at least one of k rollouts of a task passes*",
+            "  1 - C(n - c, k) / C(n, k) of a task *",
+            "    k: a whole number from 1, in the name",
+            "    pass_threshold, pass_estimator: of the benchmark*",
+            "  a rate in [[]0, 1]",
+            "  from: built-in, pytest_evalmetrics.metrics.pass_at_k.PassAtK (*:*)",
+        ],
+    ),
+    ("pass^{k}", ["pass^{k}: metric", "*C(c, k) / C(n, k)*"]),
+    ("mean/reward", ["mean/reward: metric (one of mean/...)", "  The mean over all rollouts*"]),
+    ("pass@1/accuracy[level=hard]", ["*metric (one of pass@{k}, k = 1)"]),
+    (
+        "remote",
+        [
+            "remote: scorer",
+            "    url (text, required): where to POST",
+            "    scores (list of mapping, required): *",
+            "      name (text, required): *",
+            "        json_path (text, required): *",
+            "    max_retries (whole number, default none): *",
+        ],
+    ),
+    ("jsonl", ["jsonl: loader"]),
+    ("report.json", ["report.json: reporter", "  Every check with its evidence*"]),
+]
+OWN = [
+    (
+        "length",
+        ["length: scorer", "    field (required)", "    least: int = 3", "*from: conftest*"],
+    ),
+    (
+        "spread",
+        ["spread: metric", "*How far*", "  from: entry point of shipped, shipped.spread (*)"],
+    ),
+    ("shipped:spread", ["shipped:spread: metric", "*from: named outright, shipped.spread*"]),
+]
+NOT_THERE = [
+    ("pas_rate", "ERROR: there is nothing named 'pas_rate': did you mean 'pass_rate'? there is: *"),
+    ("", "ERROR: there is nothing named ''*"),
+    ("no_such.module:thing", "ERROR: the metric 'no_such.module:thing' can't be imported: *"),
+]
+
+
+@pytest.mark.parametrize(("name", "told"), OURS)
+def test_one_of_ours_is_explained(pytester: pytest.Pytester, name: str, told: list[str]) -> None:
+    result = Quick(pytester).run("--evalmetrics-explain", name)
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(told)
+
+
+@pytest.mark.parametrize(("name", "told"), OWN)
+def test_one_of_another_s_is_explained(own: Project, name: str, told: list[str]) -> None:
+    result = own.run("--evalmetrics-explain", name)
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(told)
+
+
+@pytest.mark.parametrize(("name", "told"), NOT_THERE)
+def test_what_is_not_there_is_a_usage_error(
+    pytester: pytest.Pytester, name: str, told: str
+) -> None:
+    result = Quick(pytester).run("--evalmetrics-explain", name)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([told])
+
+
+def test_what_can_t_be_loaded_is_a_usage_error_that_says_why(own: Project) -> None:
+    result = own.run("--evalmetrics-explain", "gone")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: the metric 'gone' of shipped can't be loaded from *"])
+
+
+def test_every_thing_of_ours_says_what_it_is(pytester: pytest.Pytester) -> None:
+    result = Quick(pytester).run("--evalmetrics-list")
+    result.stdout.no_fnmatch_line("*says nothing of itself*")

@@ -267,7 +267,8 @@ def _print_survey(pattern: str, config: pytest.Config) -> None:
 
             text = to_parquet(pattern, target, base, config.getoption("evalmetrics_label"))
     except EvalMetricsError as error:
-        raise pytest.UsageError(str(error)) from None
+        told = str(error).replace("the folder of the benchmark file", "where pytest is started")
+        raise pytest.UsageError(told) from None
     print(text, end="")  # noqa: T201 - printing is what the option is for
 
 

@@ -98,7 +98,7 @@ class EvaluationSession:
         from pytest_evalmetrics.reports import Artifacts, FailureText  # noqa: PLC0415 - first result
 
         if self._artifacts is None:
-            self._artifacts = Artifacts()
+            self._artifacts = Artifacts(root=self._config.rootpath)
         if payloads or report.skipped or (report.when == "call" and report.passed):
             self._judged.add(report.nodeid)
         for payload in payloads:
@@ -166,6 +166,7 @@ class EvaluationSession:
         try:
             chosen_reporters(names)
         except RegistryError as error:
+            self._collected.clear()  # nothing has begun, and there is nothing to report
             raise pytest.UsageError(str(error)) from None
 
     def pytest_sessionstart(self) -> None:
@@ -220,7 +221,7 @@ class EvaluationSession:
         written = []
         if self._unkept is None:
             found = write_reports(
-                self._artifacts or Artifacts(),
+                self._artifacts or Artifacts(root=self._config.rootpath),
                 self._prefix(),
                 report,
                 names=reporter_names(self._config),
@@ -232,7 +233,7 @@ class EvaluationSession:
             errors.append(self._unkept)
         told: list[tuple[str, str | None]] = []
         try:
-            told = [(line, None) for line in tell_ci(report, os.environ)]
+            told = [(line, None) for line in tell_ci(report, os.environ, self._config.rootpath)]
         except ArtifactError as error:
             errors.append(error)
         told += [(str(error), "red") for error in errors]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from textwrap import indent
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,11 @@ if TYPE_CHECKING:
 __all__ = ["explained", "listed"]
 
 _WIDE = 34
+# how ours are made is nothing that a benchmark file says: that is under "keys"
+_FOR_BUILDERS = re.compile(
+    r"\n\n(?:Parameters|Attributes|Raises)\n-+\n.*?(?=\n\n\w[^\n]*\n-+\n|\Z)", re.DOTALL
+)
+_STATISTICS = "NeMo Gym's statistics of a score: also max/, min/, median/ and std/  [built-in]"
 _REGISTRIES = {
     "metrics": registry.metrics,
     "scorers": registry.scorers,
@@ -36,6 +42,8 @@ def listed(config: pytest.Config) -> str:
         lines.append(f"{kind} ({len(names)})")
         wide = min(max(map(len, names), default=0), _WIDE)
         lines += [f"  {name.ljust(wide)}  {_line(known, name)}" for name in names]
+        if kind == "metrics":
+            lines += [f"  {'mean/{score}'.ljust(wide)}  {_STATISTICS}"]
         lines.append("")
     lines.append(
         "package.module:attribute names one of your own; pytest --evalmetrics-explain NAME tells "
@@ -66,10 +74,12 @@ def explained(config: pytest.Config, name: str) -> str:
     if parts:
         return "\n\n".join(parts)
     if broken:
-        raise pytest.UsageError("\n".join(broken))
+        raise pytest.UsageError(broken[0])  # a reference: each kind says the same of it
     there = [n for known in _REGISTRIES.values() for n in known.names()]
+    guess = did_you_mean(name, there, what="").partition("?")
+    meant = f": {guess[0]}?" if guess[1] else ""
     raise pytest.UsageError(
-        f"there is nothing named {name!r}: {did_you_mean(name, there, what='there is')}"
+        f"there is nothing named {name!r}{meant}\n  pytest --evalmetrics-list prints what there is"
     )
 
 
@@ -117,7 +127,9 @@ def _explain(kind: str, known: Registry, name: str, found: Found) -> Iterator[st
     of = f" (one of {found.name}{numbers})" if found.name != name else ""
     yield f"{name}: {kind[:-1]}{of}"
     yield ""
-    yield indent(_doc(found.target), "  ")
+    doc = _doc(found.target)
+    ours = not found.reference and (kind == "metrics" or known.is_builtin(found.name))
+    yield indent(_FOR_BUILDERS.sub("", doc) if ours else doc, "  ")
     yield ""
     keys = list(_keys(kind, found))
     if keys:

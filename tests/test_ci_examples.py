@@ -28,7 +28,6 @@ def checkout(tmp_path):
         folder / "benchmarks",
         ignore=shutil.ignore_patterns("evalmetrics", "__pycache__"),
     )
-    (folder / "pytest.ini").write_text("[pytest]\n")
     return folder
 
 
@@ -89,6 +88,18 @@ def test_the_github_workflow_is_red_and_keeps_its_reports(checkout, tmp_path):
     page = tmp_path / "step-summary.md"
     assert on_github(checkout, "pull_request", GITHUB_STEP_SUMMARY=str(page)) == 1
     assert "pass@1 fell from 0.96" in page.read_text(encoding="utf-8")
+
+
+def test_the_journal_is_kept_of_a_job_that_is_red_or_cancelled():
+    document = yaml.safe_load((CI / "github-actions.yml").read_text(encoding="utf-8"))
+    steps = document["jobs"]["benchmarks"]["steps"]
+    names = [each["name"] for each in steps]
+    caching = {each["uses"]: each for each in steps if "cache" in each.get("uses", "")}
+    restored, saved = caching["actions/cache/restore@v4"], caching["actions/cache/save@v4"]
+    assert saved["if"] == "always()"  # which `actions/cache` is not
+    assert names.index(restored["name"]) < names.index("Gate") < names.index(saved["name"])
+    for key in ("path", "key"):
+        assert restored["with"][key] == saved["with"][key]
 
 
 def on_gitlab(folder):

@@ -170,7 +170,7 @@ def test_a_judge_is_checked_against_people_and_gated(judged: Judged) -> None:
     result.stdout.fnmatch_lines(
         [
             "FAIL  a.bench.yaml:*: judge_kappa/quality is 0.6364, below 0.7",
-            "note: judge check: quality is what people say in 0.75 of 4 *(kappa 0.6364)",
+            "note: judge check: quality is what people say in 3 of 4 *(kappa 0.6364)",
         ]
     )
     checks = judged.project.checks()

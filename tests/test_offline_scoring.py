@@ -57,6 +57,26 @@ def test_scores_with_a_dash_in_their_names_are_gated(project: Project) -> None:
     assert metrics["pass@1/string-check"] == 0
 
 
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("dataset: data.jsonl", "INCONCLUSIVE * the task 'a' stands in several rows, *be scored*"),
+        ("dataset: data.jsonl\n  num_samples: 2", "PASS * 2 tasks, 4 rollouts"),
+        ("dataset: data.jsonl\n  expect: {rollouts: any}", "PASS * 2 tasks, 4 rollouts"),
+        ("dataset: {path: data.jsonl, fields: {task: turn}}", "PASS * 4 tasks, 4 rollouts"),
+        ("rollouts: {path: data.jsonl, fields: {task: id}}", "PASS * 2 tasks, 4 rollouts"),
+    ],
+    ids=["undeclared", "num_samples", "any", "told-apart", "rollouts"],
+)
+def test_rows_of_one_id_are_not_taken_for_attempts_unasked(
+    project: Project, source: str, said: str
+) -> None:
+    rows = [{"id": i, "task_id": i, "turn": f"{i}{n}"} for i in "ab" for n in range(2)]
+    project.rows("data.jsonl", [{**row, "reference": "x", "response": "x"} for row in rows])
+    bench(project, "type: exact-match", 'thresholds: {mean_reward: ">= 0.5"}', source)
+    project.run().stdout.fnmatch_lines([said])
+
+
 def test_recorded_rollouts_are_scored(project: Project) -> None:
     project.rollouts([[None, None], [None, None]], **agent_row(RIGHT))
     bench(

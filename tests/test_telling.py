@@ -64,6 +64,7 @@ def test_the_list_says_what_there_is_and_who_provides_it(own: Project) -> None:
             "  late *[[]conftest]",
             "  pass@{k} * The chance that at least one of k rollouts*  [[]built-in]",
             "  spread * How far tasks lie apart  [[]entry point of shipped]",
+            "  mean/{score} *",
             "scorers (*)",
             "  length * How long an answer is  [[]conftest]",
             "  remote *  [[]built-in]",
@@ -120,8 +121,8 @@ OWN = [
     ("shipped:spread", ["shipped:spread: metric", "*from: named outright, shipped.spread*"]),
 ]
 NOT_THERE = [
-    ("pas_rate", "ERROR: there is nothing named 'pas_rate': did you mean 'pass_rate'? there is: *"),
-    ("", "ERROR: there is nothing named ''*"),
+    ("pas_rate", "ERROR: there is nothing named 'pas_rate': did you mean 'pass_rate'?"),
+    ("", "ERROR: there is nothing named ''"),
     ("no_such.module:thing", "ERROR: the metric 'no_such.module:thing' can't be imported: *"),
 ]
 
@@ -158,3 +159,11 @@ def test_what_can_t_be_loaded_is_a_usage_error_that_says_why(own: Project) -> No
 def test_every_thing_of_ours_says_what_it_is(pytester: pytest.Pytester) -> None:
     result = Quick(pytester).run("--evalmetrics-list")
     result.stdout.no_fnmatch_line("*says nothing of itself*")
+
+
+@pytest.mark.parametrize("name", ["remote", "jsonl"])
+def test_how_ours_are_made_is_not_told(pytester: pytest.Pytester, name: str) -> None:
+    result = Quick(pytester).run("--evalmetrics-explain", name)
+    assert result.ret == 0
+    result.stdout.no_fnmatch_line("  Parameters*")
+    result.stdout.fnmatch_lines(["  from: built-in*"])

@@ -12,7 +12,7 @@ from pytest_evalmetrics.chat.asking import ask, side_by_side
 from pytest_evalmetrics.chat.calls import Calls, Ticket
 from pytest_evalmetrics.chat.models import ChatModel, Message, chat_model
 from pytest_evalmetrics.chat.prompts import compile_prompt
-from pytest_evalmetrics.chat.replies import Reply, json_in, read_reply
+from pytest_evalmetrics.chat.replies import Reply, json_in, read_reply, tool_calls_of
 from pytest_evalmetrics.chat.spending import Spending
 
 __all__ = [
@@ -28,4 +28,5 @@ __all__ = [
     "json_in",
     "read_reply",
     "side_by_side",
+    "tool_calls_of",
 ]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.transport import Tokens
 
-__all__ = ["Reply", "json_in", "read_reply"]
+__all__ = ["Reply", "json_in", "read_reply", "tool_calls_of"]
 
 _SHOWN = 160
 _FENCED = re.compile(r"```(?:json|JSON)?\s*\n(.*?)```", re.DOTALL)
@@ -72,7 +72,7 @@ def read_reply(body: Any, end_token: str | None = None) -> Reply:
     """
     message, finish = _message_of(body)
     text = _text(message.get("content"))
-    calls = tuple(c for c in message.get("tool_calls") or () if isinstance(c, dict))
+    calls = tool_calls_of(message)
     apart = message.get("reasoning_content") or message.get("reasoning")
     reasoning = apart if isinstance(apart, str) else ""
     if end_token and text is not None:
@@ -93,6 +93,22 @@ def read_reply(body: Any, end_token: str | None = None) -> Reply:
     return Reply(text or "", reasoning, calls, finish, message, tokens_of(body))
 
 
+def tool_calls_of(message: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
+    """Give the tool calls of a message; none where it has none.
+
+    Raises
+    ------
+    RowError
+        They are no list.
+    """
+    found = message.get("tool_calls") or []
+    if not isinstance(found, list):
+        raise RowError(
+            "bad-tool_calls", f"the answer's tool_calls is {_short(found)}, expected a list"
+        )
+    return tuple(call for call in found if isinstance(call, dict))
+
+
 def _message_of(body: Any) -> tuple[dict[str, Any], str]:
     """Find the message and why it ends."""
     choices = body.get("choices") if isinstance(body, dict) else None
@@ -107,7 +123,7 @@ def _message_of(body: Any) -> tuple[dict[str, Any], str]:
     if not isinstance(message, dict):
         raise RowError("no-message", f"the answer has no message: {_short(choice)}")
     if message.get("refusal"):
-        raise RowError("refused", f"the model refused: {_short(message['refusal'])}")
+        raise RowError("refusal", f"the model refused: {_short(message['refusal'])}")
     if finish == "content_filter":
         raise RowError("filtered", "the endpoint's content filter took the answer")
     return message, finish

@@ -86,7 +86,17 @@ def problems_of(
 def unknown_key(key: str, known: Iterable[str]) -> str:
     """Say that there is no such key, and which there are."""
     shown = key if len(key) <= 60 else key[:59] + "…"  # noqa: PLR2004 - a line
-    return f"unknown key {shown!r}: {did_you_mean(key, known, what='keys here')}"
+    known = tuple(known)
+    meant = _OF_JOBS.get(key) if "scorers" in known else None
+    return f"unknown key {shown!r}: {meant or did_you_mean(key, known, what='keys here')}"
+
+
+# keys of a job of NeMo Evaluator -> where a benchmark says the same
+_OF_JOBS = {
+    "metric": "write it under scorers:, as `- type: tool_call_accuracy`",
+    "metric_params": "write them beside the type of a scorer, as "
+    "`- {type: trajectory_evaluation, judge: ..., trajectory_used_tools: ...}`",
+}
 
 
 def place_of(trail: Sequence[Node], at: NodePath) -> tuple[int, str]:

@@ -28,9 +28,15 @@ class Cluster:
     address
         Of its head; None for what Ray finds: ``RAY_ADDRESS``, a cluster that runs on this
         machine, else one that is started here and ends with this process.
+
+    Attributes
+    ----------
+    patience_s
+        Seconds that a free core is waited for, where nobody works yet.
     """
 
     def __init__(self, address: str | None) -> None:
+        self.patience_s = 300.0  # a cluster that grows takes minutes to do so
         self._address = address
         self._ray: Any = None
         self._ours = False
@@ -59,6 +65,26 @@ class Cluster:
     def cpus(self) -> int:
         """Count the cores of all nodes."""
         return max(1, int(self.ray.cluster_resources().get("CPU", 1)))
+
+    def must_have_a_core(self) -> None:
+        """Wait for a core that is free: a cluster without one would let tasks wait for ever.
+
+        Raises
+        ------
+        EngineError
+            There is none within `patience_s`.
+        """
+        asked = self.ray.remote(num_cpus=1)(_nothing).remote()
+        if not self.ray.wait([asked], timeout=self.patience_s)[0]:
+            self.ray.cancel(asked)
+            raise self.no_core()
+
+    def no_core(self) -> EngineError:
+        """Make the error that tells that nobody can work."""
+        return EngineError(
+            f"no node of the Ray cluster had a free core within {self.patience_s:.0f} s",
+            hint="`ray status` tells what they are at",
+        )
 
     def get(self, ref: Any) -> Any:
         """Wait for what a task gives.
@@ -137,6 +163,10 @@ class Cluster:
             ) from None
         self._ours = True
         return ray
+
+
+def _nothing() -> None:
+    """Do nothing, on a core."""
 
 
 def _must_answer(address: str) -> None:

@@ -112,6 +112,7 @@ def read_on(
     pieces = _pieces(files, format_, size, cpus)
     if pieces is None:
         return None
+    cluster.must_have_a_core()
     table, room = TableBuilder(request), Room()
     rows = dict.fromkeys(range(len(files)), 0)
     lines, last = 0, -1

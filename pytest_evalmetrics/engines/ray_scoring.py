@@ -11,16 +11,14 @@ import asyncio
 import sys
 from collections import deque
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from importlib.metadata import version
+from dataclasses import dataclass, field
 from math import ceil
 from typing import TYPE_CHECKING, Any, Final
 
 from pytest_evalmetrics.engines import messages as said
 from pytest_evalmetrics.engines.in_order import InOrder
 from pytest_evalmetrics.engines.ray_worker import Worker
-from pytest_evalmetrics.engines.users_code import modules_below, targets_of
-from pytest_evalmetrics.errors import EngineError, EvalMetricsError
+from pytest_evalmetrics.engines.users_code import make_kits, modules_below
 from pytest_evalmetrics.transport.journal_store import Entry
 
 if TYPE_CHECKING:
@@ -29,6 +27,7 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.engines.protocol import Work
     from pytest_evalmetrics.engines.ray_cluster import Cluster
+    from pytest_evalmetrics.errors import EvalMetricsError
     from pytest_evalmetrics.scorers import BoundScorer, Row
 
 __all__ = ["Crew"]
@@ -36,7 +35,6 @@ __all__ = ["Crew"]
 _EACH: Final = 8  # calls at once that are worth a worker of their own
 _AHEAD: Final = 32  # jobs that a worker has where it makes no calls
 _DEATHS: Final = 3  # of one seat's workers
-_PATIENCE_S: Final = 60.0  # for a free core, where nobody works
 
 
 @dataclass(eq=False)
@@ -102,7 +100,10 @@ class Crew:
         EngineError
             The workers are gone, and no others come.
         """
-        self._make_kits()
+        work = self._work
+        self._secrets = {s.variable: s.reveal() for s in work.terms.secrets}
+        shares = {seat.share for seat in self._seats}
+        self._kits = make_kits(work, shares, self._cluster.by_value(modules_below(self._root)))
         serving = [asyncio.create_task(self._serve(seat)) for seat in self._seats]
         finished = asyncio.create_task(self._finished.wait())
         try:
@@ -145,31 +146,6 @@ class Crew:
         # endpoint's limit, so that a way to the run and back costs no call
         return share if any(s.calls and s.foreign for s in scorers) else 2 * share
 
-    def _make_kits(self) -> None:
-        work = self._work
-        journal = work.transport.journal
-        self._secrets = {s.variable: s.reveal() for s in work.terms.secrets}
-        dumps = self._cluster.by_value(modules_below(self._root))
-        self._kits = {}
-        for share in {seat.share for seat in self._seats}:
-            terms = replace(work.terms, parallelism=share, secrets={})
-            kit = said.Kit(
-                version("pytest-evalmetrics"),
-                targets_of(work.specs),
-                tuple(work.specs),
-                terms,
-                work.label,
-                None if journal is None else journal.mode,
-            )
-            try:
-                self._kits[share] = dumps(kit)
-            except Exception as error:
-                raise EngineError(
-                    f"the scorers can't be sent to the cluster: {type(error).__name__}: {error}",
-                    hint="what can't be pickled (a lock, a connection) is to be made where it "
-                    "is used; or write them into a package that is installed on every node",
-                ) from error
-
     # -- one seat -----------------------------------------------------------------------------
 
     async def _serve(self, seat: _Seat) -> None:
@@ -192,12 +168,9 @@ class Crew:
         )
         try:
             while not asked.done():
-                await asyncio.wait((asked,), timeout=_PATIENCE_S)
+                await asyncio.wait((asked,), timeout=self._cluster.patience_s)
                 if not asked.done() and not any(other.ready for other in self._seats):
-                    raise EngineError(
-                        f"no node of the Ray cluster had a free core within {_PATIENCE_S:.0f} s",
-                        hint="`ray status` tells what they are at",
-                    )
+                    raise self._cluster.no_core()
         finally:
             asked.cancel()
         error: EvalMetricsError | None = await asked

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from jsonpath import JSONPathEnvironment
-from jsonpath.exceptions import JSONPathError
+if TYPE_CHECKING:
+    from jsonpath import JSONPathEnvironment
 
 __all__ = ["JsonPath"]
 
@@ -16,6 +16,8 @@ _PLAIN = re.compile(r"\$(\.[A-Za-z_][A-Za-z0-9_]*)+")
 
 @cache
 def _environment() -> JSONPathEnvironment:
+    from jsonpath import JSONPathEnvironment  # noqa: PLC0415 - 30 ms, and few need it
+
     return JSONPathEnvironment(strict=True)  # RFC 9535 and nothing more
 
 
@@ -31,14 +33,21 @@ class JsonPath:
     ------
     ValueError
         It is no JSONPath.
+    ImportError
+        It is more than names, and the package that knows the rest is not installed.
     """
 
     def __init__(self, query: str) -> None:
         self.query = query
-        plain = _PLAIN.fullmatch(query)
-        self._keys = query.split(".")[1:] if plain else None
+        self._keys = query.split(".")[1:] if _PLAIN.fullmatch(query) else None
+        if self._keys is not None:
+            return
+        environment = _environment()
+        from jsonpath.exceptions import JSONPathError  # noqa: PLC0415 - the same
+
+        self._errors = (JSONPathError, RecursionError)  # the last: too deep
         try:
-            self._compiled = _environment().compile(query)
+            self._compiled = environment.compile(query)
         except JSONPathError as error:
             hint = "" if query.startswith("$") else "; it starts with $, such as $.result.score"
             reason = str(error.args[0]).partition("\n")[0].replace("TOKEN_", "").lower()
@@ -54,6 +63,6 @@ class JsonPath:
             return True, value
         try:
             match = self._compiled.match(value)
-        except (JSONPathError, RecursionError):  # too deep
+        except self._errors:
             return False, None
         return (False, None) if match is None else (True, match.obj)

@@ -29,7 +29,6 @@ __all__ = ["Rendered", "compile_value", "faults_of"]
 _VALUE = "_evalmetrics_value"
 _MARKS = ("{{", "{%", "{#")
 _LACKING = re.compile(r"attribute '(?P<attribute>[^']+)'|'(?P<name>[^']+)' is undefined")
-_PATH = re.compile(r"\{\{ *(item(?:\.[A-Za-z][A-Za-z0-9_]*)+) *\}\}")
 _PLAIN = {str, int, float, bool, list, dict}  # what JSON gives; the sandbox need not look at it
 _NOTHING = object()
 _SHOWN = 60
@@ -134,12 +133,10 @@ class _Text:
     """A text that holds templates."""
 
     _keys: tuple[str, ...] = ()  # of one that is a lone path: {{ item.answer }}
+    _pieces: tuple[str | tuple[str, ...], ...] = ()  # of one that is words and paths alone
 
     def __init__(self, source: str) -> None:
         self._source = source
-        path = _PATH.fullmatch(source)
-        if path is not None:
-            self._keys = tuple(path[1].split("."))
         environment = _environment()
         try:
             parsed = environment.parse(source)
@@ -147,7 +144,10 @@ class _Text:
             expression = _lone_expression(parsed)
             self._is_json = expression is None and _is_written_as_json(parsed)
             self._is_lone = expression is not None
-            if expression is not None:
+            if expression is None:
+                self._pieces = _words_and_paths(parsed)
+            else:
+                self._keys = _path_of(expression)
                 target = nodes.Name(_VALUE, "store", lineno=1)
                 parsed = nodes.Template([nodes.Assign(target, expression, lineno=1)], lineno=1)
             self._template: Template = environment.from_string(parsed)
@@ -158,11 +158,10 @@ class _Text:
 
     def __call__(self, context: Mapping[str, Any]) -> Any:
         try:
-            found: Any = context if self._keys else _NOTHING
-            for key in self._keys:  # the usual ones, ten times as fast
-                found = found.get(key, _NOTHING) if type(found) is dict else _NOTHING
-            if type(found) in _PLAIN:
-                return found
+            if self._keys:  # the usual ones, ten times as fast
+                found = _at(self._keys, context)
+                if type(found) in _PLAIN:
+                    return found
             return self._render(context)
         except RowError:
             raise
@@ -170,11 +169,13 @@ class _Text:
             raise RowError("template", self._reason(error, context)) from None
 
     def _render(self, context: Mapping[str, Any]) -> Any:
-        # shared: else the row and Jinja's own names would be copied for each text of the body
-        scope = self._template.new_context({**_globals(), **context}, shared=True)
-        text = "".join(self._template.root_render_func(scope))
-        if self._is_lone:
-            return _native(scope.vars[_VALUE])
+        text = _joined(self._pieces, context) if self._pieces else None
+        if text is None:
+            # shared: else the row and Jinja's own names would be copied for each text of the body
+            scope = self._template.new_context({**_globals(), **context}, shared=True)
+            text = "".join(self._template.root_render_func(scope))
+            if self._is_lone:
+                return _native(scope.vars[_VALUE])
         if self._is_json:
             try:
                 return json.loads(text)
@@ -210,6 +211,43 @@ def _lone_expression(parsed: nodes.Template) -> nodes.Expr | None:
         if len(found) == 1 and not isinstance(found[0], nodes.TemplateData):
             return found[0]
     return None
+
+
+def _path_of(expression: nodes.Expr) -> tuple[str, ...]:
+    """Give the names of ``item.answer``; none of what is more than a path."""
+    names: list[str] = []
+    while isinstance(expression, nodes.Getattr):
+        names.append(expression.attr)
+        expression = expression.node
+    if not isinstance(expression, nodes.Name) or expression.name == "self":  # which is Jinja's own
+        return ()
+    return (expression.name, *reversed(names))
+
+
+def _words_and_paths(parsed: nodes.Template) -> tuple[str | tuple[str, ...], ...]:
+    """Give the pieces of a text that needs no Jinja; none where there is more to it."""
+    pieces: list[str | tuple[str, ...]] = []
+    for output in parsed.body:
+        if not isinstance(output, nodes.Output):
+            return ()
+        pieces += [
+            n.data if isinstance(n, nodes.TemplateData) else _path_of(n) for n in output.nodes
+        ]
+    return tuple(pieces) if () not in pieces else ()
+
+
+def _at(keys: tuple[str, ...], context: Any) -> Any:
+    for key in keys:
+        context = context.get(key, _NOTHING) if type(context) is dict else _NOTHING
+    return context
+
+
+def _joined(pieces: tuple[str | tuple[str, ...], ...], context: Mapping[str, Any]) -> str | None:
+    """Write the pieces; None where a value is neither text nor a whole number."""
+    found = [piece if isinstance(piece, str) else _at(piece, context) for piece in pieces]
+    if not all(type(each) is str or type(each) is int for each in found):
+        return None
+    return "".join(map(str, found))
 
 
 def _is_written_as_json(parsed: nodes.Template) -> bool:

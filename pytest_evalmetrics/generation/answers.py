@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from pytest_evalmetrics.chat import read_reply
+from pytest_evalmetrics.chat import read_reply, tool_calls_of
 from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.generation.protocol import Generated
 from pytest_evalmetrics.transport import tokens_of
@@ -70,7 +70,7 @@ def read_answer(value: Any, latency_s: float) -> Generated:
     if "choices" in value:
         return _completion(value, latency_s)
     text = next((value[key] for key in _TEXTS if value.get(key) is not None), None)
-    calls = tuple(c for c in value.get("tool_calls") or () if isinstance(c, dict))
+    calls = tool_calls_of(value)
     if isinstance(text, dict) and "choices" in text:  # the whole body as `response`
         return _completion({"usage": value.get("usage"), **text}, latency_s, _more(value))
     if text is None and calls:

@@ -23,7 +23,7 @@ __all__ = ["ModelGenerator"]
 
 _KIND = "generate/1"
 # what a model says on purpose, and was paid for: it is kept, and not asked again
-_SAID = frozenset({"refused", "filtered", "cut-off"})
+_SAID = frozenset({"refusal", "filtered", "cut-off"})
 
 
 class ModelGenerator:

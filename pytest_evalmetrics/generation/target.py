@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_evalmetrics.errors import EvalMetricsError, RegistryError, RowError
 from pytest_evalmetrics.generation.answers import as_json, read_answer
 from pytest_evalmetrics.registry import origin, targets
-from pytest_evalmetrics.transport import CallError
+from pytest_evalmetrics.transport import CallError, was_cancelled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -81,10 +81,19 @@ class TargetGenerator:
             raise CallError(error.kind, error.message, hint=error.hint) from None
         except EvalMetricsError:
             raise
-        except Exception as error:
-            name = type(error).__name__
-            said = f": {error}" if str(error) else ""
-            raise CallError(f"raised-{name}", f"the target raised {name}{said}") from error
+        except asyncio.CancelledError as error:
+            if was_cancelled():
+                raise
+            raise _raised(error) from error
+        # an agent's sys.exit() would end the loop on which all others run
+        except (Exception, SystemExit, KeyboardInterrupt) as error:
+            raise _raised(error) from error
+
+
+def _raised(error: BaseException) -> CallError:
+    name = type(error).__name__
+    said = f": {error}" if str(error) else ""
+    return CallError(f"raised-{name}", f"the target raised {name}{said}")
 
 
 def _found(reference: str) -> Any:
@@ -98,7 +107,10 @@ def _found(reference: str) -> Any:
                 hint="name a function, or a class that is made without arguments and called",
             ) from error
     if not callable(target):
-        raise RegistryError(f"the target {reference!r} is no function: {origin(target)}")
+        raise RegistryError(
+            f"the target {reference!r} is no function: {origin(target)}",
+            hint="name a function that takes a row and gives its answer",
+        )
     try:
         inspect.signature(target).bind({})
     except (TypeError, ValueError):

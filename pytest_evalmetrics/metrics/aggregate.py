@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = ["reduce_agent"]
 
+_PARTS_TOLD = 100  # of a breakdown in reports; the aggregate metrics hold all
+
 
 def reduce_agent(
     plan: Plan,
@@ -57,9 +59,10 @@ def reduce_agent(
     Returns
     -------
     AgentResult
-        `estimates` holds the listed metrics, the key metrics, those with a threshold, and
-        those of ``plan.also``, by canonical name; one that is written otherwise
-        (``my_pkg.metrics:Median``) is there under what was written too.
+        `estimates` holds the listed metrics, the first hundred of ``breakdown:``, the
+        key metrics, those with a threshold, and those of ``plan.also``, by canonical name;
+        one that is written otherwise (``my_pkg.metrics:Median``) is there under what was
+        written too.
 
     Raises
     ------
@@ -80,6 +83,7 @@ def reduce_agent(
         reduction.estimate(name, "thresholds", name)
     for name in plan.also:
         reduction.estimate(name, "baseline")
+    reduction.tell_parts()
     key_values = {name: reduction.estimates[name].value for name in keys}
     return AgentResult(
         agent=agent,
@@ -111,6 +115,7 @@ class _Reduction:
         self.statistics = tuple(self.metrics)
         self.estimates: dict[str, Estimate] = {}
         self.hooked: dict[str, float] = {}
+        self.parts: list[BoundMetric] = []
         self.default_keys = [name for name in self.metrics if name.startswith("mean/")]
 
     def listed(self) -> None:
@@ -129,6 +134,26 @@ class _Reduction:
                             metric = metric.over(field, value)
                             sample = self.source.sample(metric)
                             self.metrics[str(metric)] = metric.value(sample.rewards, sample.tasks)
+                            self.parts.append(metric)
+
+    def tell_parts(self) -> None:
+        """Add the estimates of ``breakdown:`` that nothing has asked for, for reports."""
+        for metric in self.parts[:_PARTS_TOLD]:
+            name = str(metric)
+            if name in self.estimates:
+                continue
+            sample = self.source.sample(metric)
+            parts = metric.measure(sample.rewards, sample.tasks)[1]
+            if parts is not None and parts.combine is None:
+                self.estimates[name] = self._measured(metric)
+                continue
+            self.estimates[name] = Estimate(  # a bootstrap for each would take its time
+                name=name,
+                value=self.metrics[name],
+                tasks=int((sample.rewards.counts > 0).sum()),
+                rollouts=int(sample.rewards.counts.sum()),
+                reason="of a breakdown; gate it, and its interval is computed",
+            )
 
     def economics(self) -> None:
         """Compute time, tokens and cost of a task where the rollouts tell them."""
@@ -198,6 +223,9 @@ class _Reduction:
             raise
         if str(metric) in self.estimates:
             return self.estimates[str(metric)]
+        return self._measured(metric)
+
+    def _measured(self, metric: BoundMetric) -> Estimate:
         sample = self.source.sample(metric)
         return estimate(
             metric,

@@ -12,11 +12,11 @@ import numpy as np
 from pytest_evalmetrics.data import TaskRewards
 from pytest_evalmetrics.errors import MetricError
 from pytest_evalmetrics.metrics.protocol import (
-    Combining,
-    RatioMetric,
-    TaskMetric,
-    VectorMetric,
-    Weighted,
+    is_combining,
+    is_of_tasks,
+    is_ratio,
+    is_vector,
+    is_weighted,
 )
 
 if TYPE_CHECKING:
@@ -88,17 +88,17 @@ def task_parts(metric: Any, rewards: TaskRewards) -> TaskParts | None:
     TypeError
         If the metric's vectorised form does not return what it promises.
     """
-    if isinstance(metric, RatioMetric):
+    if is_ratio(metric):
         tops, bottoms = metric.task_parts(rewards)
         return TaskParts(_per_task(tops, rewards), _per_task(bottoms, rewards))
-    if isinstance(metric, TaskMetric):
+    if is_of_tasks(metric):
         values = _per_task(metric.task_values(rewards), rewards)
         held = ~np.isnan(values)
         return TaskParts(
             np.where(held, values, 0.0),
             held.astype(np.float64),
-            metric.combine if isinstance(metric, Combining) else None,
-            metric.combine_weighted if isinstance(metric, Weighted) else None,
+            metric.combine if is_combining(metric) else None,
+            metric.combine_weighted if is_weighted(metric) else None,
         )
     return None
 
@@ -176,7 +176,7 @@ def evaluate(metric: Any, rewards: TaskRewards, parts: TaskParts | None = None) 
     parts = parts or task_parts(metric, rewards)
     if parts is not None:
         return parts.value()
-    if isinstance(metric, VectorMetric):
+    if is_vector(metric):
         return metric.compute_array(rewards)
     nested = [task for task in rewards.to_lists() if task]
     return metric.compute(nested) if hasattr(metric, "compute") else metric(nested)

@@ -6,6 +6,7 @@ import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, overload
 
 import msgspec
@@ -135,14 +136,12 @@ class GroupEntries(Sequence[dict[str, Any]]):
         bytes
             Entries with commas between them.
         """
-        fields = [(f"f{i}", Any) for i in range(len(self._names))]
-        names = dict(zip((name for name, _ in fields), self._names, strict=True))
         if any(map(_undeclarable, self._names)):
             for start, stop in self._blocks():
                 yield msgspec.json.encode(self._entries(start, stop))[1:-1]
             return
         # what holds the names once is several times as fast as a dict for each task
-        entry = msgspec.defstruct("_Entry", fields, rename=names, gc=False)
+        entry = _entry(self._names)
         for start, stop in self._blocks():
             rows = list(itertools.starmap(entry, self._rows(start, stop)))
             yield msgspec.json.encode(rows)[1:-1]
@@ -178,6 +177,13 @@ class GroupEntries(Sequence[dict[str, Any]]):
             share.tolist(),
             strict=True,
         )
+
+
+@lru_cache(maxsize=64)  # benchmarks of a run mostly have the same names
+def _entry(names: tuple[str, ...]) -> type[msgspec.Struct]:
+    fields = [(f"f{i}", Any) for i in range(len(names))]
+    renamed = dict(zip((name for name, _ in fields), names, strict=True))
+    return msgspec.defstruct("_Entry", fields, rename=renamed, gc=False)
 
 
 def _values(values: NDArray[np.float64], *, whole: bool) -> list[Any]:

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from inspect import signature
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from pytest_evalmetrics.errors import MetricError, RegistryError
 from pytest_evalmetrics.metrics.calling import call, finite, place_of
 from pytest_evalmetrics.metrics.forms import TaskParts, evaluate, require, task_parts
 from pytest_evalmetrics.metrics.names import MetricName, parse
-from pytest_evalmetrics.metrics.protocol import (
-    MetricOptions,
-    RatioMetric,
-    TaskMetric,
-    VectorMetric,
-)
+from pytest_evalmetrics.metrics.protocol import MetricOptions, is_vectorised
 from pytest_evalmetrics.metrics.statistic import statistic
 from pytest_evalmetrics.registry import metrics, origin, same
 
@@ -72,7 +70,7 @@ class BoundMetric:
     @property
     def vectorised(self) -> bool:
         """Whether it offers a form that takes arrays."""
-        return isinstance(self.target, RatioMetric | TaskMetric | VectorMetric)
+        return is_vectorised(self.target)
 
     def over(self, field: str, value: str) -> BoundMetric:
         """Return the same metric over the rollouts whose `field` has that `value`."""
@@ -204,16 +202,15 @@ def _instance(found: Found, options: MetricOptions, written: str) -> Any:
         if "options" in _parameters(target):
             keywords["options"] = options
         target = call(label, "__init__", target, target, **keywords)
-    vectorised = isinstance(target, RatioMetric | TaskMetric | VectorMetric)
     function = getattr(target, "compute", None) or target
-    if vectorised and not hasattr(target, "compute"):
+    if is_vectorised(target) and not hasattr(target, "compute"):
         return target
     if not callable(function):
         raise _no_metric(label, target, "has no compute(self, task_rewards)")
     if inspect.iscoroutinefunction(function):
         raise _no_metric(label, target, "is async: a metric is a plain function of numbers")
     try:
-        inspect.signature(function).bind([])
+        _signature(getattr(function, "__func__", function)).bind(*_leading(function), [])
     except TypeError:
         raise _no_metric(
             label,
@@ -228,9 +225,21 @@ def _instance(found: Found, options: MetricOptions, written: str) -> Any:
 
 def _parameters(target: Any) -> tuple[str, ...]:
     try:
-        return tuple(inspect.signature(target).parameters)
+        return tuple(_signature(target).parameters)
     except (TypeError, ValueError):
         return ()
+
+
+def _signature(target: Any) -> inspect.Signature:
+    return _looked_up(target) if isinstance(target, FunctionType | type) else signature(target)
+
+
+_looked_up = lru_cache(signature)  # each benchmark asks the same of the same metrics
+
+
+def _leading(function: Any) -> tuple[object, ...]:
+    """Give what a method is handed before its arguments."""
+    return (function.__self__,) if hasattr(function, "__func__") else ()
 
 
 def _name(function: Any) -> str:

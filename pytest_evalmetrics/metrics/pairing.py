@@ -12,7 +12,7 @@ import numpy as np
 
 from pytest_evalmetrics.data import Category, TaskRewards
 from pytest_evalmetrics.metrics.matching import named, positions
-from pytest_evalmetrics.metrics.protocol import RatioMetric, TaskMetric
+from pytest_evalmetrics.metrics.protocol import is_of_tasks, is_ratio
 from pytest_evalmetrics.metrics.sides import paired, reward_range, side_of
 from pytest_evalmetrics.metrics.source import Sample, Source, with_missing_rewards
 
@@ -110,7 +110,7 @@ class Pairing:
         ]
         low, high = _extremes(metric, samples[0].rewards, samples[1].rewards)
         ways: list[tuple[float, ...]] = [(low, high) if higher_is_better else (high, low)]
-        if not isinstance(metric.target, RatioMetric | TaskMetric):
+        if not (is_ratio(metric.target) or is_of_tasks(metric.target)):
             ways = list(product((low, high), repeat=2))
         found = [
             self._pair(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pytest_evalmetrics.errors import EvalMetricsError, MetricError
 from pytest_evalmetrics.metrics.lookup import Names
 from pytest_evalmetrics.metrics.names import MetricName, parse
-from pytest_evalmetrics.metrics.protocol import ColumnMetric, MetricOptions
+from pytest_evalmetrics.metrics.protocol import MetricOptions, is_of_columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -65,7 +65,7 @@ class Plan:
                 metric = self.names.bind(text)
             except EvalMetricsError:
                 continue
-            if isinstance(metric.target, ColumnMetric):
+            if is_of_columns(metric.target):
                 wanted.update(getattr(metric.target, "columns", table.scores))
             else:
                 wanted.add(metric.name.score or self.spec.reward)

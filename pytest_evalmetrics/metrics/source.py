@@ -10,7 +10,7 @@ import numpy as np
 
 from pytest_evalmetrics.data import TaskRewards
 from pytest_evalmetrics.errors import DataError, MetricError, did_you_mean
-from pytest_evalmetrics.metrics.protocol import ColumnMetric
+from pytest_evalmetrics.metrics.protocol import is_of_columns
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -90,7 +90,7 @@ class Source:
         """
         name = metric.name
         column = self._column(metric)
-        own = name.metric if isinstance(metric.target, ColumnMetric) else None
+        own = name.metric if is_of_columns(metric.target) else None
         key = (own, name.score, name.field, name.value)
         if self._last is None or self._last[0] != key:  # metrics of one column come in a row
             self._last = key, self._sample(column, name.field, name.value)
@@ -121,7 +121,7 @@ class Source:
 
     def _column(self, metric: BoundMetric) -> NDArray[np.float64]:
         name = metric.name
-        if isinstance(metric.target, ColumnMetric):
+        if is_of_columns(metric.target):
             if name.score is not None:
                 raise MetricError(
                     f"{metric.label}: {name.metric} is of no score: leave /{name.score} out"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.data import RolloutTable, TaskId
     from pytest_evalmetrics.metrics import Plan
     from pytest_evalmetrics.rollouts import Reader
-    from pytest_evalmetrics.spec import Benchmark
+    from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec
 
 __all__ = ["Chosen", "choose", "reading_order", "rows_of"]
 
@@ -83,13 +83,13 @@ def choose(
     Raises
     ------
     DataError
-        The rows can't be read, or two of them are one task although they are to be answered.
+        The rows can't be read, or two of them are one task and nothing says that they are attempts.
     """
     spec = benchmark.spec
     table = _table(benchmark, plan, given, reader)
     answered = spec.answers is not None
-    if answered:
-        _each_a_task(table)
+    if answered or _of_one_rollout(spec):
+        _each_a_task(table, answered=answered)
     total, order = len(table), reading_order(table)
     limit = spec.params.limit_samples
     size = total
@@ -186,14 +186,25 @@ def _table(
     )
 
 
-def _each_a_task(table: RolloutTable) -> None:
+def _of_one_rollout(spec: BenchmarkSpec) -> bool:
+    """Whether each row of a data set has to be a task: nothing says that it is an attempt."""
+    return (
+        spec.dataset is not None
+        and spec.dataset.fields.sample is None
+        and spec.num_samples is None
+        and spec.expect.rollouts is None
+    )
+
+
+def _each_a_task(table: RolloutTable, *, answered: bool) -> None:
     again = (np.diff(table.task) == 0) & (np.diff(table.agent) == 0)
     if again.any():
         task = table.tasks[table.task[np.flatnonzero(again)[0]]]
         raise DataError(
-            f"the task {task!r} stands in several rows, of which each would be answered as a "
-            "task of its own",
-            hint="say which key tells them apart: dataset: {path: ..., fields: {task: KEY}}",
+            f"the task {task!r} stands in several rows, of which each would be "
+            f"{'answered' if answered else 'scored'} as a task of its own",
+            hint="say which key tells them apart: dataset: {path: ..., fields: {task: KEY}}"
+            + ("" if answered else "; or, where they are attempts at one task, num_samples"),
         )
 
 

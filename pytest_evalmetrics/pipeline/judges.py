@@ -137,8 +137,8 @@ def judge_notes(checks: Sequence[JudgeCheck]) -> Iterator[str]:
             continue
         kappa = check.reason if check.kappa is None else f"kappa {check.kappa:.4g}"
         yield (
-            f"judge check: {check.score} is what people say in {check.accuracy:.4g} of "
-            f"{check.rows} labelled rows ({kappa})"
+            f"judge check: {check.score} is what people say in "
+            f"{round(check.accuracy * check.rows)} of {check.rows} labelled rows ({kappa})"
         )
 
 

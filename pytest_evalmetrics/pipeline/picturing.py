@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pytest_evalmetrics.collector import collector_paused
 from pytest_evalmetrics.pipeline.rules import gated_names, rule_of
 from pytest_evalmetrics.reports import picture_of
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["picture"]
 
 
+@collector_paused()
 def picture(
     benchmark: Benchmark,
     agent: str,

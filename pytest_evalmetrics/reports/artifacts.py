@@ -9,6 +9,8 @@ import uuid
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+import msgspec
+
 from pytest_evalmetrics.errors import ArtifactError
 from pytest_evalmetrics.reports.handover import take
 from pytest_evalmetrics.reports.html import PagePieces, write_page
@@ -54,9 +56,17 @@ class Artifacts:
     """Keeps the large texts of finished benchmarks until the run's end.
 
     They lie in a temporary file, so that a run over many benchmarks holds none in memory.
+
+    Parameters
+    ----------
+    in_memory
+        Bytes that are kept without a file.
+    root
+        What the report names benchmark files relative to.
     """
 
-    def __init__(self, in_memory: int = 4 * 2**20) -> None:
+    def __init__(self, in_memory: int = 4 * 2**20, root: Path | None = None) -> None:
+        self.root = root
         self._spool = tempfile.SpooledTemporaryFile(max_size=in_memory)  # noqa: SIM115 - lives as long as we do
         self._aggregates: dict[str, _Place] = {}
         self._task_scores: dict[str, list[_Place]] = {}
@@ -159,7 +169,7 @@ class Artifacts:
             entry | {"agents": [agent | {"task_scores": mark} for agent in entry["agents"]]}
             for entry in report["benchmarks"]
         ]
-        text = json.dumps({**report, "benchmarks": benchmarks}, indent=2, allow_nan=False)
+        text = _indented({**report, "benchmarks": benchmarks})
         places = [p for entry in benchmarks for p in self._task_scores[entry["id"]]]
         first, *others = text.split(f'"{mark}"')
         file.write(first.encode())
@@ -167,6 +177,14 @@ class Artifacts:
             self._copy(place, file)
             file.write(piece.encode())
         file.write(b"\n")
+
+
+def _indented(value: Mapping[str, Any]) -> str:
+    # json indents ten times as slowly as it writes, and msgspec writes NaN as null
+    try:
+        return msgspec.json.format(json.dumps(value, allow_nan=False), indent=2)
+    except msgspec.DecodeError:  # half of a surrogate pair, such as of a file's name
+        return json.dumps(value, indent=2, allow_nan=False)
 
 
 def report_document(

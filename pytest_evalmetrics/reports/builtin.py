@@ -144,5 +144,4 @@ class CodeQuality(KeptReporter):
 
     def write_kept(self, file: BinaryIO, kept: Artifacts, report: Mapping[str, Any]) -> None:
         """Write the file."""
-        del kept
-        file.write(code_quality(report))
+        file.write(code_quality(report, kept.root))

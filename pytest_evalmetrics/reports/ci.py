@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,14 +10,17 @@ from pytest_evalmetrics.errors import ArtifactError
 from pytest_evalmetrics.reports.summary import summary
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
-__all__ = ["github_annotations", "tell_ci"]
+__all__ = ["github_annotations", "in_repository", "tell_ci"]
 
+_SHOWN = 10  # errors that GitHub shows of a step
 _LEVELS = {"FAIL": "error", "INCONCLUSIVE": "error", "WARN": "warning"}
 
 
-def tell_ci(report: Mapping[str, Any], environ: Mapping[str, str]) -> list[str]:
+def tell_ci(
+    report: Mapping[str, Any], environ: Mapping[str, str], root: Path | None = None
+) -> list[str]:
     """Append the summary where the CI system wants it.
 
     Parameters
@@ -25,7 +29,9 @@ def tell_ci(report: Mapping[str, Any], environ: Mapping[str, str]) -> list[str]:
         The report's document.
     environ
         The environment: ``GITHUB_STEP_SUMMARY`` names the file, ``GITHUB_ACTIONS`` says that
-        the log is GitHub's.
+        the log is GitHub's; ``GITHUB_WORKSPACE`` is what it checked out.
+    root
+        What the report names files relative to; default the current folder.
 
     Returns
     -------
@@ -48,16 +54,21 @@ def tell_ci(report: Mapping[str, Any], environ: Mapping[str, str]) -> list[str]:
                 file=target,
                 hint="GITHUB_STEP_SUMMARY names this file",
             ) from error
-    return github_annotations(report) if environ.get("GITHUB_ACTIONS") == "true" else []
+    if environ.get("GITHUB_ACTIONS") != "true":
+        return []
+    place = partial(in_repository, root=root, repository=environ.get("GITHUB_WORKSPACE"))
+    return github_annotations(report, place)
 
 
-def github_annotations(report: Mapping[str, Any]) -> list[str]:
+def github_annotations(report: Mapping[str, Any], place: Callable[[str], str] = str) -> list[str]:
     """Write GitHub's workflow commands: an error at the line that asks for what failed.
 
     Parameters
     ----------
     report
         The report's document.
+    place
+        Names a file as GitHub wants it.
 
     Notes
     -----
@@ -71,11 +82,36 @@ def github_annotations(report: Mapping[str, Any]) -> list[str]:
             if level is None or entry["xfail"] or not check["reason"]:
                 continue
             title = f"{entry['name']}: {check['verdict']}"
+            file = place(entry["file"])
+            agent = f"{check['agent']}: " if check["agent"] else ""
             found.append(
-                f"::{level} file={_property(entry['file'])},line={check['line'] or entry['line']},"
-                f"title={_property(title)}::{_message(check['reason'])}"
+                f"::{level} file={_property(file)},line={check['line'] or entry['line']},"
+                f"title={_property(title)}::{_message(agent + check['reason'])}"
             )
+    for item in report["not_evaluated"][:_SHOWN]:
+        file = place(item.partition("::")[0])
+        found.append(f"::error file={_property(file)}::{_message(item)} was not evaluated")
     return sorted(found, key=lambda line: not line.startswith("::error"))
+
+
+def in_repository(file: str, *, root: Path | None, repository: str | None) -> str:
+    """Name a file as a CI system wants it, relative to what it checked out, if it lies there.
+
+    Parameters
+    ----------
+    file
+        As the report names it.
+    root
+        What that is relative to; None for the current folder.
+    repository
+        The folder that was checked out; None where nothing says.
+    """
+    path = (root or Path()) / file
+    if repository and path.exists():
+        whole, top = path.resolve(), Path(repository).resolve()
+        if whole.is_relative_to(top):
+            return whole.relative_to(top).as_posix()
+    return Path(file).as_posix()
 
 
 def _message(text: str) -> str:

@@ -8,11 +8,13 @@ from __future__ import annotations
 import json
 import os
 from hashlib import blake2b
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from pytest_evalmetrics.reports.ci import in_repository
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from pathlib import Path
 
 __all__ = ["code_quality"]
 
@@ -20,15 +22,21 @@ __all__ = ["code_quality"]
 _SEVERITIES = {"WARN": "minor", "INCONCLUSIVE": "major", "FAIL": "critical"}
 
 
-def code_quality(report: Mapping[str, Any]) -> bytes:
+def code_quality(report: Mapping[str, Any], root: Path | None = None) -> bytes:
     """Write one violation for each check that does not hold, as a JSON array.
 
     Parameters
     ----------
     report
         The report's document.
+    root
+        What it names files relative to; default the current folder.
     """
+    repository = os.environ.get("CI_PROJECT_DIR")
     found = [*_violations(report), *_lost(report)]
+    for violation in found:
+        where = violation["location"]
+        where["path"] = in_repository(where["path"], root=root, repository=repository)
     return json.dumps(found, indent=2, ensure_ascii=False).encode() + b"\n"
 
 
@@ -78,14 +86,5 @@ def _violation(
         "check_name": name,
         "fingerprint": digest.hexdigest(),
         "severity": severity,
-        "location": {"path": _in_repository(place[0]), "lines": {"begin": place[1]}},
+        "location": {"path": place[0], "lines": {"begin": place[1]}},
     }
-
-
-def _in_repository(file: str) -> str:
-    """Name a file relative to the repository, as GitLab wants it, where pytest's root is below."""
-    root = os.environ.get("CI_PROJECT_DIR")
-    path = Path(file)
-    if root and path.exists() and path.resolve().is_relative_to(Path(root).resolve()):
-        return path.resolve().relative_to(Path(root).resolve()).as_posix()
-    return path.as_posix()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_evalmetrics.reports.comparison import comparison_details, comparison_table
 from pytest_evalmetrics.reports.failed_rows import failed_row_groups, failed_row_notes
-from pytest_evalmetrics.reports.numbers import interval, number, table
+from pytest_evalmetrics.reports.numbers import interval, number, table, visible
 from pytest_evalmetrics.results import Verdict
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["FailureText", "checks_table", "failure_text"]
 
 _REASON = re.compile(r"(?P<verdict>FAIL|INCONCLUSIVE)  (?:\S+:\d+: )?(?P<reason>\S.*)")
+_NOTES_SHOWN = 3  # of a kind
 _ANNOUNCED = {
     Verdict.FAIL: "failed",
     Verdict.INCONCLUSIVE: "could not be judged",
@@ -53,7 +54,7 @@ def checks_table(checks: Sequence[Check]) -> list[str]:
 
 def failure_text(result: BenchmarkResult) -> str:
     """Explain a benchmark that failed, for the reader of a CI log."""
-    parts = [f"{result.name} {_ANNOUNCED[result.verdict]}"]
+    parts = [visible(f"{result.name} {_ANNOUNCED[result.verdict]}")]
     if result.failed_rows:  # what is missing below is missing for this reason
         parts += ["", *failed_row_groups(result.failed_rows)]
     rows = checks_table(result.checks)
@@ -63,16 +64,29 @@ def failure_text(result: BenchmarkResult) -> str:
     for i, check in enumerate(telling):
         where = f"{result.file}:{check.line}: " if check.line else ""
         of = f"{check.agent}: " if check.agent else ""
-        parts += ["", f"{check.verdict}  {where}{of}{check.reason}"]
-        parts += [f"    {line}" for line in comparison_details(check.evidence)]
+        parts += ["", visible(f"{check.verdict}  {where}{of}{check.reason}")]
+        parts += [f"    {visible(line)}" for line in comparison_details(check.evidence)]
         following = telling[i + 1] if i + 1 < len(telling) else None
         if check.hint and (following is None or following.hint != check.hint):
             parts.append(f"  -> {check.hint}")
     told = set(failed_row_notes(result.failed_rows))
     notes = [note for note in result.notes if note not in told]
     if notes:
-        parts += ["", *(f"note: {note}" for note in notes)]
+        parts += ["", *(f"note: {visible(note)}" for note in _folded(notes))]
     return "\n".join(parts)
+
+
+def _folded(notes: Sequence[str]) -> list[str]:
+    """Give the first few of each kind: what is said of every agent is said of many."""
+    kinds: dict[str, list[str]] = {}
+    for note in notes:
+        kinds.setdefault(note.partition(":")[0], []).append(note)
+    shown = []
+    for found in kinds.values():
+        shown += found[:_NOTES_SHOWN]
+        if len(found) > _NOTES_SHOWN:
+            shown.append(f"and {len(found) - _NOTES_SHOWN} more such notes, in report.json")
+    return shown
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""How numbers are written for people."""
+"""How numbers and texts are written for people."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.results import Estimate
 
-__all__ = ["interval", "number", "table"]
+__all__ = ["interval", "number", "table", "visible"]
 
 
 def number(value: float | None) -> str:
@@ -31,9 +31,20 @@ def interval(estimate: Estimate | None) -> str:
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """Align rows below a header; columns without any content are left out."""
     used = [i for i in range(len(header)) if any(row[i] for row in rows)]
-    lines = [[header[i] for i in used], *([row[i] for i in used] for row in rows)]
+    lines = [[header[i] for i in used], *([visible(row[i]) for i in used] for row in rows)]
     widths = [max(len(line[i]) for line in lines) for i in range(len(used))]
     return [
         "  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)).rstrip()
         for line in lines
     ]
+
+
+def visible(text: str) -> str:
+    r"""Write line breaks and control characters as escapes: ``\n``.
+
+    A task's id may hold anything. In a log a line break would begin a line, which CI systems take
+    commands from (``::stop-commands::``), and an escape sequence would paint the terminal.
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

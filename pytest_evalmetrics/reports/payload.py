@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 import msgspec
 
+from pytest_evalmetrics.collector import collector_paused
 from pytest_evalmetrics.errors import MetricError
 from pytest_evalmetrics.layout import compact
 from pytest_evalmetrics.reports.aggregate_text import write_aggregates
@@ -67,6 +68,7 @@ class Payload(TypedDict):
     warnings: list[str]
 
 
+@collector_paused()
 def payload_of(
     result: BenchmarkResult,
     task_scores: Mapping[str, Mapping[str, Any]],

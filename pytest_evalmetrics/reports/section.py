@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pytest_evalmetrics.reports.judges import judge_lines
-from pytest_evalmetrics.reports.numbers import number
+from pytest_evalmetrics.reports.numbers import number, visible
 from pytest_evalmetrics.reports.recorded import recorded_count, recorded_lines
 
 if TYPE_CHECKING:
@@ -15,6 +15,7 @@ __all__ = ["section"]
 
 _COLOURS = {"PASS": "green", "WARN": "yellow", "INCONCLUSIVE": "red", "FAIL": "red"}
 _NAMED = 3  # key metrics on a benchmark's line; all of them are in the report
+_AGENTS_SHOWN = 3
 _PASSING_SHOWN = 30  # lines of passing benchmarks; -v shows all
 
 
@@ -60,7 +61,7 @@ def section(
         lines += [(counted, None)] if counted else []
     if written:
         lines.append(("artifacts: " + ", ".join(written), None))
-    return lines
+    return [(visible(line), colour) for line, colour in lines]
 
 
 def _shown(
@@ -76,15 +77,19 @@ def _shown(
 def _line(entry: dict[str, Any]) -> str:
     parts = [f"{entry['verdict']:<12}  {entry['id']}" + (" (xfail)" if entry["xfail"] else "")]
     several = len(entry["agents"]) > 1
-    for agent in entry["agents"]:
+    failing = {c["agent"] for c in entry["checks"] if c["verdict"] != "PASS"}
+    agents = sorted(entry["agents"], key=lambda a: a["agent"] not in failing)  # those first
+    for agent in agents[:_AGENTS_SHOWN]:
         named = [
             f"{name} {number(value)}" for name, value in _headline_metrics(entry, agent)[:_NAMED]
         ]
-        counts = f"{agent['tasks']} tasks, {agent['rollouts']} rollouts"
+        counts = f"{_many(agent['tasks'], 'task')}, {_many(agent['rollouts'], 'rollout')}"
         if agent["missing"]:
             counts += f", {agent['missing']} missing"
         parts.append((f"{agent['agent']}: " if several else "") + ", ".join([*named, counts]))
-    if not entry["agents"]:
+    if len(agents) > _AGENTS_SHOWN:
+        parts.append(f"and {len(agents) - _AGENTS_SHOWN} more agents")
+    if not agents:
         reasons = [c["reason"] for c in entry["checks"] if c["verdict"] == entry["verdict"]]
         parts.append(reasons[0] if reasons else "")
     return "  ".join(parts)
@@ -133,6 +138,8 @@ def _count(entries: Sequence[dict[str, Any]], lost: Sequence[str]) -> str:
     counted = [f"{verdicts.count(v)} {v}" for v in _COLOURS if v in verdicts]
     if lost:
         counted.append(f"{len(lost)} not evaluated")
-    return f"{len(entries)} {'benchmark' if len(entries) == 1 else 'benchmarks'}: " + ", ".join(
-        counted
-    )
+    return f"{_many(len(entries), 'benchmark')}: " + ", ".join(counted)
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"

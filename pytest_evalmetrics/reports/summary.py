@@ -16,7 +16,10 @@ __all__ = ["summary"]
 
 _SIGNS = {"PASS": "✅", "WARN": "⚠️", "INCONCLUSIVE": "❔", "FAIL": "❌"}
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+!|~&])")
+_LIVE = re.compile(r"(\$|(?<!\w)@(?=\w))")  # GitHub's formulas and mentions: no backslash helps
 _PASSING_SHOWN = 50  # rows of passing metrics; a page has to open
+_TELLING_SHOWN = 500  # of the others; GitHub drops a summary of more than 1 MiB
+_DETAILS_SHOWN = 100
 _TRENDS_SHOWN = 50
 _LAST_VALUES = 5
 
@@ -37,6 +40,9 @@ def summary(report: Mapping[str, Any]) -> str:
     benchmarks = report["benchmarks"]
     verdicts = [entry["verdict"] for entry in benchmarks]
     counted = ", ".join(f"{verdicts.count(v)} {v}" for v in _SIGNS if v in verdicts)
+    known = sum(entry["xfail"] and entry["verdict"] not in ("PASS", "WARN") for entry in benchmarks)
+    if known:
+        counted += f" ({known} known, by xfail)"
     lost = report["not_evaluated"]
     if lost:
         counted += f", {len(lost)} not evaluated"
@@ -49,10 +55,15 @@ def summary(report: Mapping[str, Any]) -> str:
             *_shown(rows),
             "",
         ]
-    for entry in benchmarks:
-        lines += _details(entry)
+    details = [text for entry in benchmarks for text in _details(entry)]
+    lines += [line for text in details[:_DETAILS_SHOWN] for line in text]
+    if len(details) > _DETAILS_SHOWN:
+        lines += [f"{len(details) - _DETAILS_SHOWN} more reasons are in report.json.", ""]
     lines += _trends(report)
-    lines += [f"- {_SIGNS['INCONCLUSIVE']} {_plain(item)} was not evaluated" for item in lost]
+    not_evaluated = f"- {_SIGNS['INCONCLUSIVE']} "
+    lines += [f"{not_evaluated}{_plain(item)} was not evaluated" for item in lost[:_TELLING_SHOWN]]
+    if len(lost) > _TELLING_SHOWN:
+        lines.append(f"{not_evaluated}and {len(lost) - _TELLING_SHOWN} more were not evaluated")
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -68,7 +79,7 @@ def _rows(benchmarks: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
             evidence = check["evidence"]
             cells = (
                 _SIGNS[check["verdict"]],
-                _plain(entry["name"] + (f" / {check['agent']}" if check["agent"] else "")),
+                _plain(_named(entry, check["agent"])),
                 _plain(check["name"]),
                 number(estimate["value"] if estimate else check["value"]),
                 _interval(estimate),
@@ -83,19 +94,28 @@ def _shown(rows: Sequence[tuple[str, str]]) -> list[str]:
     """Put what failed first, and leave out what passes beyond a page."""
     telling = [row for verdict, row in rows if verdict != "PASS"]
     passing = [row for verdict, row in rows if verdict == "PASS"]
-    more = len(passing) - _PASSING_SHOWN
-    return telling + passing[:_PASSING_SHOWN] + ([f"| | and {more} more |"] if more > 0 else [])
+    return [*_first(telling, _TELLING_SHOWN, ""), *_first(passing, _PASSING_SHOWN, " that pass")]
 
 
-def _details(entry: Mapping[str, Any]) -> list[str]:
-    lines = []
+def _first(rows: list[str], most: int, what: str) -> list[str]:
+    more = len(rows) - most
+    return rows[:most] + ([f"| | and {more} more{what} |"] if more > 0 else [])
+
+
+def _named(entry: Mapping[str, Any], agent: str) -> str:
+    known = " (xfail)" if entry["xfail"] else ""
+    return f"{entry['name']}{known}" + (f" / {agent}" if agent else "")
+
+
+def _details(entry: Mapping[str, Any]) -> Iterator[list[str]]:
+    """Yield the folded lines of each check that does not hold."""
     for check in entry["checks"]:
         if check["verdict"] == "PASS" or not check["reason"]:
             continue
-        told = f"{_SIGNS[check['verdict']]} {_html(entry['name'])}: {_html(check['reason'])}"
-        lines += [
+        named = _html(_named(entry, check["agent"]))
+        yield [
             "<details>",
-            f"<summary>{told}</summary>",
+            f"<summary>{_SIGNS[check['verdict']]} {named}: {_html(check['reason'])}</summary>",
             "",
             *(f"- {_plain(line)}" for line in comparison_details(check["evidence"])),
             *([f"- {_plain(check['hint'])}"] if check["hint"] else []),
@@ -104,7 +124,6 @@ def _details(entry: Mapping[str, Any]) -> list[str]:
             "</details>",
             "",
         ]
-    return lines
 
 
 def _trends(report: Mapping[str, Any]) -> list[str]:
@@ -143,11 +162,15 @@ def _change(evidence: Mapping[str, Any]) -> str:
 
 def _plain(text: str) -> str:
     """Escape what Markdown would interpret."""
-    return _SPECIAL.sub(r"\\\1", " ".join(str(text).split()))
+    return _inert(_SPECIAL.sub(r"\\\1", " ".join(str(text).split())))
 
 
 def _html(text: str) -> str:
     escaped = " ".join(str(text).split())
     for character, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")):
         escaped = escaped.replace(character, entity)
-    return escaped
+    return _inert(escaped)
+
+
+def _inert(text: str) -> str:
+    return _LIVE.sub(r"<span>\1</span>", text)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pytest_evalmetrics.rollouts.not_finite import restored
 from pytest_evalmetrics.rollouts.roles import Roles
 from pytest_evalmetrics.rollouts.schema import FLOAT, NOT_NUMBER
 from pytest_evalmetrics.rollouts.seam import Chunk, NotFinite
@@ -78,6 +79,8 @@ class Columns:
         places: NDArray[np.int64],
         odd: Mapping[int, Record],
         check: Callable[[int], object],
+        *,
+        stood_in: bool = False,
     ) -> Chunk:
         """Make columns of decoded rows.
 
@@ -91,8 +94,13 @@ class Columns:
             The rows that could not be decoded, by index, as `learn` gives them.
         check
             Looks closely at the row of an index, and raises if there is cause.
+        stood_in
+            Something stands in for NaN and infinities, see `not_finite`.
         """
-        values = _Values(len(places), decoded.values(), odd, check)
+        found = decoded.values()
+        if stood_in:
+            found = {node: restored(values) for node, values in found.items()}
+        values = _Values(len(places), found, odd, check, finite=not (odd or stood_in))
         bad: list[NotFinite] = []
         fractional: set[str] = set()
         columns: list[dict[str, NDArray[np.float64]]] = [{}, {}]
@@ -146,7 +154,10 @@ class _Values:
         found: dict[Node, Sequence[Any]],
         odd: Mapping[int, Record],
         check: Callable[[int], object],
+        *,
+        finite: bool,
     ) -> None:
+        self._finite = finite
         self._rows = rows
         self._found = found
         self._odd = odd
@@ -221,7 +232,7 @@ class _Values:
             except OverflowError:  # a whole number that no float64 can hold
                 pass
             else:
-                if not self._odd or np.isfinite(column).all():  # what is decoded is finite
+                if self._finite or np.isfinite(column).all():
                     return column, []
         column = np.full(self._rows, math.nan)
         not_finite: list[tuple[int, str]] = []

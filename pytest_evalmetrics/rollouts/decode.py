@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 import msgspec
@@ -99,9 +100,9 @@ class Decoder:
 
     def __init__(self, root: Node) -> None:
         self._shape = _object(root)
-        decoder = msgspec.json.Decoder(self._shape.struct)
+        decoder = _decoder(self._shape.struct)
         self.one: Callable[[memoryview], Any] = decoder.decode
-        self.lines: Callable[[memoryview], list[Any]] = decoder.decode_lines
+        self.lines: Callable[[memoryview | bytes], list[Any]] = decoder.decode_lines
         self.blank = self._shape.blank
         self.watches = self._shape.watches()
 
@@ -192,12 +193,34 @@ def _list(node: Node) -> _Shape:
     return _shape({f"f{i}": node.items.get(i) for i in range(last + 1)}, array_like=True)
 
 
-def _shape(members: Mapping[str, Node | None], **options: Any) -> _Shape:
-    fields: list[tuple[str, Any, Any]] = []
+# making these is the better part of what a small file takes, and benchmarks of a run mostly
+# have rows of the same kind
+
+
+@lru_cache(maxsize=256)
+def _decoder(struct: type[msgspec.Struct]) -> msgspec.json.Decoder[Any]:
+    return msgspec.json.Decoder(struct)
+
+
+@lru_cache(maxsize=256)
+def _struct(
+    fields: tuple[tuple[str, Any], ...],
+    rename: tuple[tuple[str, str], ...],
+    options: tuple[tuple[str, bool], ...],
+) -> type[msgspec.Struct]:
+    defaults = [(name, kind, _NULL if kind is msgspec.Raw else None) for name, kind in fields]
+    made = {"rename": dict(rename)} if rename else {}
+    return msgspec.defstruct("_Row", defaults, gc=False, **made, **dict(options))  # type: ignore[arg-type]
+
+
+def _shape(
+    members: Mapping[str, Node | None], rename: Mapping[str, str] | None = None, **options: bool
+) -> _Shape:
+    fields: list[tuple[str, Any]] = []
     collected, watched, inner = [], [], []
     for index, (name, place) in enumerate(members.items()):
         kind, shape = (msgspec.Raw, None) if place is None else _type(place)
-        fields.append((name, kind, _NULL if kind is msgspec.Raw else None))
+        fields.append((name, kind))
         if place is not None and not place.ignored:
             if place.wanted:
                 collected.append((place, index))
@@ -205,5 +228,5 @@ def _shape(members: Mapping[str, Node | None], **options: Any) -> _Shape:
                 watched.append(index)
         if shape is not None and (shape.collected or shape.watched or shape.inner):
             inner.append((shape, index))
-    struct = msgspec.defstruct("_Row", fields, gc=False, **options)
+    struct = _struct(tuple(fields), tuple((rename or {}).items()), tuple(options.items()))
     return _Shape(struct, struct(), collected, watched, inner)

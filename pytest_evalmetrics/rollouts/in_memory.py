@@ -152,10 +152,14 @@ def _number(value: Any, what: str) -> float | None:
         value = value.item()
     if isinstance(value, bool):
         return int(value)
-    if isinstance(value, int | float):
-        return value
-    if isinstance(value, numbers.Real):  # a fraction, say
-        return float(value)
+    try:
+        if isinstance(value, int):
+            float(value)  # which tells of one that is too large
+            return value
+        if isinstance(value, float | numbers.Real):  # or a fraction, say
+            return float(value)
+    except OverflowError:
+        raise CheckError(f"{what} is larger than a number can be here", hint=_FORMS) from None
     raise CheckError(
         f"{what} is {_kind(value)}; expected a number, a boolean, or None", hint=_FORMS
     )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pytest_evalmetrics.rollouts.not_finite import with_stand_ins
 from pytest_evalmetrics.rollouts.parse import check_utf8
 from pytest_evalmetrics.rollouts.rows import AHEAD, RowReader
 from pytest_evalmetrics.rollouts.source import Row
@@ -26,6 +27,8 @@ __all__ = ["JsonLines"]
 _BREAK = ord("\n")
 _BRACE = ord("{")
 _MANY = 4096  # lines in a block from which numpy finds them faster
+_SOME = 32  # lines by which it is seen how long they are
+_SHORT = 512  # bytes of a line, on average, below which numpy is faster
 
 
 class JsonLines:
@@ -80,10 +83,17 @@ class JsonLines:
                 hint="leave `format:` out, so that it is recognised",
             )
         with source.open() as stream:
-            for block in _blocks(stream, self._block):
+            for block in _blocks(stream, self._size(source)):
                 check_utf8(block.buffer, len(block.text), block.first, source)
                 yield block
                 self.lines = block.first + len(block) - 1
+
+    def _size(self, source: Source) -> int:
+        """Choose the bytes of a window: for a small file making a large one takes longest."""
+        if source.packed is not None:
+            return self._block
+        start, stop = source.span or (0, source.size)
+        return min(self._block, 2 * (stop - start) + 2)  # half full it is not made larger
 
 
 class _Block:
@@ -109,12 +119,15 @@ class _Block:
                 return None
         return self.first + np.flatnonzero(begins)
 
-    def rows(self) -> list[Row]:
-        lines = enumerate(self._lines(), self.first)
+    def rows(self, most: int | None = None) -> list[Row]:
+        lines = enumerate(self._lines(most), self.first)
         return [Row(line, line, text) for line, text in lines if not _is_blank(text)]
 
-    def _lines(self) -> list[memoryview]:
-        bounds = [*self._starts.tolist(), len(self.text)]
+    def with_stand_ins(self) -> bytes | None:
+        return with_stand_ins(self.buffer, len(self.text))
+
+    def _lines(self, most: int | None = None) -> list[memoryview]:
+        bounds = [*self._starts.tolist(), len(self.text)][: None if most is None else most + 1]
         return [self.text[a : b - (self.buffer[b - 1] == _BREAK)] for a, b in pairwise(bounds)]
 
 
@@ -127,7 +140,8 @@ def _line_starts(buffer: bytearray, end: int) -> NDArray[np.int64]:
     starts = [0]
     while start := buffer.find(b"\n", starts[-1], end) + 1:
         starts.append(start)
-        if len(starts) > _MANY:
+        short = len(starts) == _SOME and start < _SOME * _SHORT
+        if short or len(starts) > _MANY:
             rest = np.flatnonzero(np.frombuffer(buffer, np.uint8, end)[start:] == _BREAK)
             found = np.concatenate((starts, rest + (start + 1)))
             break

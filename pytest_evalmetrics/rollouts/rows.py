@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
@@ -38,8 +39,12 @@ class Lines(Protocol):
         """
         ...
 
-    def rows(self) -> list[Row]:
-        """Split into rows, without the blank lines."""
+    def rows(self, most: int | None = None) -> list[Row]:
+        """Split into rows, without the blank lines; those of the first `most` lines."""
+        ...
+
+    def with_stand_ins(self) -> bytes | None:
+        """Write the text without bare NaN and Infinity, see `not_finite`."""
         ...
 
 
@@ -57,28 +62,56 @@ class RowReader:
     def __init__(self, request: Request, ahead: int = AHEAD) -> None:
         self._ahead = ahead
         self._columns = Columns(request)
-        self._decoder = Decoder(self._columns.root)
         self._wary = False  # the last rows were not all fit for the fast path
+
+    @cached_property
+    def _decoder(self) -> Decoder:
+        return Decoder(self._columns.root)
 
     def lines(self, lines: Lines, source: Source) -> Iterator[Chunk]:
         """Read a block of lines, all of them at once if they are like those before."""
-        if not self._wary:
-            try:
-                rows = self._decoder.lines(lines.text)
-            except (msgspec.DecodeError, RecursionError):
-                rows = []
-            places = lines.places(len(rows)) if rows else None
-            if places is not None:
-                decoded = self._decoder.look_into(rows)
-                if not decoded.suspects():
-                    yield self._columns.chunk(
-                        decoded,
-                        places,
-                        {},
-                        lambda index: self._learn(lines.rows()[index], source),
-                    )
-                    return
-        yield from self.rows(lines.rows(), source)
+        chunk = None
+        if self._columns.root.kinds:
+            chunk = self._at_once(lines, source)
+        else:  # rows are mostly alike: one may tell all
+            for most in (1, self._ahead):
+                self._look_ahead(lines.rows(most), source)
+                self._decoder = Decoder(self._columns.root)
+                chunk = self._at_once(lines, source)
+                if chunk is not None:
+                    break
+        if chunk is not None:
+            yield chunk
+        else:
+            yield from self.rows(lines.rows(), source)
+
+    def _at_once(self, lines: Lines, source: Source) -> Chunk | None:
+        """Read a block that holds nothing but rows like those before."""
+        chunk = None if self._wary else self._decoded(lines, lines.text, source)
+        if chunk is None:
+            text = lines.with_stand_ins()
+            chunk = None if text is None else self._decoded(lines, text, source)
+            self._wary = self._wary or chunk is not None  # the next may be as this one
+        return chunk
+
+    def _decoded(self, lines: Lines, text: memoryview | bytes, source: Source) -> Chunk | None:
+        try:
+            rows = self._decoder.lines(text)
+        except (msgspec.DecodeError, RecursionError):
+            return None
+        places = lines.places(len(rows)) if rows else None
+        if places is None:
+            return None
+        decoded = self._decoder.look_into(rows)
+        if decoded.suspects():
+            return None
+        return self._columns.chunk(
+            decoded,
+            places,
+            {},
+            lambda index: self._learn(lines.rows()[index], source),
+            stood_in=text is not lines.text,
+        )
 
     def rows(self, rows: Sequence[Row], source: Source) -> Iterator[Chunk]:
         """Read rows one by one, learning from those that the decoder refuses."""

@@ -244,5 +244,7 @@ def _written(value: Any) -> str:
 
 def shown_text(text: str, hide: Callable[[str], str]) -> str:
     """Make a text fit for ``row_scores.jsonl``: without secrets, then cut where it is long."""
-    text = hide(text).encode("utf-8", "backslashreplace").decode()
+    text = hide(text)
+    if not text.isascii():
+        text = text.encode("utf-8", "backslashreplace").decode()
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}… (of {len(text)} characters)"

@@ -96,7 +96,8 @@ def _in_json(parser: JsonParserSpec) -> Callable[[Reply], Any]:
         return by_key
     with needs_extra("remote", "the scorer llm-judge"):
         from pytest_evalmetrics.expressions.json_paths import JsonPath  # noqa: PLC0415 - of the extra
-    path = JsonPath(key)
+
+        path = JsonPath(key)
 
     def by_path(reply: Reply) -> Any:
         said = json_in(reply)

@@ -14,7 +14,7 @@ from pytest_evalmetrics.registry import origin, scorers
 from pytest_evalmetrics.scorers.functions import function_scorer, scores_rows
 from pytest_evalmetrics.scorers.protocol import Explained
 from pytest_evalmetrics.spec import CustomScorerSpec, PythonScorerSpec
-from pytest_evalmetrics.transport import CallError
+from pytest_evalmetrics.transport import CallError, was_cancelled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -93,7 +93,8 @@ class BoundScorer:
             return self._checked(self.target.score(row))
         except EvalMetricsError:
             raise
-        except Exception as error:
+        # a scorer's sys.exit() would end the loop on which all others run
+        except (Exception, SystemExit) as error:
             raise _raised(error) from error
 
     async def score_with(self, row: Row, calls: Calls) -> Scores:
@@ -117,7 +118,11 @@ class BoundScorer:
             raise RowError(error.kind, error.reason, hint=error.hint) from None
         except EvalMetricsError:
             raise
-        except Exception as error:
+        except asyncio.CancelledError as error:
+            if was_cancelled():
+                raise
+            raise _raised(error) from error
+        except (Exception, SystemExit, KeyboardInterrupt) as error:
             raise _raised(error) from error
 
     def _checked(self, found: Any) -> Scores:
@@ -204,9 +209,10 @@ def _make(spec: ScorerSpec, terms: Terms) -> BoundScorer:
     return BoundScorer(spec.type, target, tuple(names), is_async, foreign)
 
 
-def _raised(error: Exception) -> RowError:
+def _raised(error: BaseException) -> RowError:
     name = type(error).__name__
-    return RowError(f"raised-{name}", f"the scorer raised {name}: {error}")
+    said = f": {error}" if str(error) else ""
+    return RowError(f"raised-{name}", f"the scorer raised {name}{said}")
 
 
 def _finite(name: str, value: Any) -> float:

@@ -45,6 +45,8 @@ class RemoteScorer:
             from pytest_evalmetrics.expressions.json_paths import (  # noqa: PLC0415 - of the extra
                 JsonPath,
             )
+
+            self._wanted = [(score, JsonPath(score.parser.json_path)) for score in spec.scores]
         self.scores = spec.score_names
         self._endpoint = terms.endpoint(
             spec.url,
@@ -53,7 +55,6 @@ class RemoteScorer:
             max_retries=spec.max_retries,
         )
         self._body = compiled(spec.body, spec.type)
-        self._wanted = [(score, JsonPath(score.parser.json_path)) for score in spec.scores]
 
     async def score(self, row: Row, calls: Calls) -> dict[str, float]:
         """Score one row."""

@@ -103,10 +103,10 @@ def json_path(value: str) -> str:
         from pytest_evalmetrics.expressions.json_paths import (  # noqa: PLC0415 - of the extra
             JsonPath,
         )
-    except ImportError:
-        return value
-    try:
+
         JsonPath(value)
+    except ImportError:  # who runs it says so
+        return value
     except ValueError as error:
         raise refuse(str(error)) from None
     return value

@@ -116,10 +116,10 @@ def cohen_kappa(
         expected = float(one.var() + other.var() + (one.mean() - other.mean()) ** 2)
     else:
         labels = np.unique(np.concatenate((one, other)))
-        shares = [
-            np.bincount(np.searchsorted(labels, x), minlength=len(labels)) / len(x)
-            for x in (one, other)
+        counts = [
+            np.bincount(np.searchsorted(labels, x), minlength=len(labels)) for x in (one, other)
         ]
-        observed = float((one != other).mean())
-        expected = 1 - float(shares[0] @ shares[1])
+        # in whole numbers, so that what chance gives is 0 and not a hair below
+        observed = int((one != other).sum()) * len(one)
+        expected = len(one) ** 2 - int(counts[0] @ counts[1])
     return 1 - observed / expected if expected > 0 else math.nan

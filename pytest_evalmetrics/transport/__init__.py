@@ -43,6 +43,7 @@ from pytest_evalmetrics.transport.journal_files import (
     import_journal,
     journal_totals,
 )
+from pytest_evalmetrics.transport.loop import was_cancelled
 from pytest_evalmetrics.transport.progress import Progress, ProgressState
 from pytest_evalmetrics.transport.retrying import RetryPolicy
 from pytest_evalmetrics.transport.secrets import Secret, find_secret, redact
@@ -92,5 +93,6 @@ __all__ = [
     "redact",
     "run_bounded",
     "tokens_of",
+    "was_cancelled",
     "written_body",
 ]

@@ -6,8 +6,11 @@ import json
 import math
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, NoReturn
+
+import msgspec
 
 from pytest_evalmetrics.transport.wire import SendFailure
 
@@ -68,10 +71,9 @@ def text_of(raw: RawResponse) -> str:
     SendFailure
         It is empty, an HTML page, of another content type, or not in its own encoding.
     """
-    media, _, parameters = raw.headers.get("Content-Type", "").partition(";")
-    media = media.strip().lower()
-    lenient = raw.body.decode("utf-8", errors="replace") if not _JSON_TYPE.fullmatch(media) else ""
-    if not raw.body.strip():
+    media, is_json, encoding = _content_type(raw.headers.get("Content-Type", ""))
+    lenient = "" if is_json else raw.body.decode("utf-8", errors="replace")
+    if not raw.body or raw.body.isspace():
         raise SendFailure("empty", f"answered {status_text(raw.status)} with an empty body")
     if media in ("text/html", "application/xhtml+xml") or _HTML_START.match(lenient):
         raise SendFailure(
@@ -80,7 +82,7 @@ def text_of(raw: RawResponse) -> str:
             said=lenient,
             hint="is it the right URL, and is there no login or proxy page in between?",
         )
-    if media and not _JSON_TYPE.fullmatch(media):
+    if media and not is_json:
         streams = media == "text/event-stream"
         raise SendFailure(
             "content-type",
@@ -88,12 +90,19 @@ def text_of(raw: RawResponse) -> str:
             said=lenient,
             hint="it streams: ask for one whole answer (stream: false)" if streams else None,
         )
-    charset = _CHARSET.search(parameters)
-    encoding = charset.group(1).lower() if charset else "utf-8"
     try:
         return raw.body.decode("utf-8-sig" if encoding in ("utf-8", "utf8") else encoding)
     except (UnicodeDecodeError, LookupError):
         raise SendFailure("invalid-json", f"the answer is not in {encoding}") from None
+
+
+@lru_cache(maxsize=64)  # an endpoint sends one or two
+def _content_type(header: str) -> tuple[str, bool, str]:
+    """Read a header: the type, whether it is JSON's, and the encoding."""
+    media, _, parameters = header.partition(";")
+    media = media.strip().lower()
+    charset = _CHARSET.search(parameters)
+    return media, bool(_JSON_TYPE.fullmatch(media)), charset[1].lower() if charset else "utf-8"
 
 
 def parse_json(text: str) -> Any:
@@ -104,6 +113,13 @@ def parse_json(text: str) -> Any:
     SendFailure
         It is no JSON, or holds NaN, an infinity, or a number too large for a float.
     """
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return _parsed_slowly(text)  # which knows half surrogate pairs too, and says what is wrong
+
+
+def _parsed_slowly(text: str) -> Any:
     try:
         return _DECODER.decode(text)
     except _NotFiniteError as error:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["Transport"]
 
 _T = TypeVar("_T")
-_REACHED_NOTHING = frozenset({"refused", "dns", "unreachable"})
+_REACHED_NOTHING = frozenset({"refused", "dns", "unreachable", "timeout"})
 
 
 class Transport:
@@ -213,7 +213,7 @@ class Transport:
         if failure.kind in _REACHED_NOTHING and self._exchange.is_gone(call.endpoint):
             return EndpointError(
                 f"{message}; nothing has answered there for some time, at call after call",
-                hint=failure.hint,
+                hint=failure.hint or "is the server stuck? or does it need a longer time-out?",
             )
         if attempts > 1:
             message += f" ({attempts} attempts)"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Coroutine
 
-__all__ = ["LoopThread"]
+__all__ = ["LoopThread", "was_cancelled"]
 
 _T = TypeVar("_T")
 _POLL_S = 0.5  # on Windows a wait without end hears no Ctrl-C
@@ -78,10 +78,34 @@ class LoopThread:
         self._helpers = ThreadPoolExecutor(4, thread_name_prefix="evalmetrics-names")
         loop.set_default_executor(self._helpers)
         self._thread = threading.Thread(
-            target=loop.run_forever, name="evalmetrics-loop", daemon=True
+            target=_run, args=(loop,), name="evalmetrics-loop", daemon=True
         )
         self._thread.start()
         return loop
+
+
+def _run(loop: asyncio.AbstractEventLoop) -> None:
+    """Run a loop until it is stopped; a task's sys.exit() is that task's end, and not the loop's.
+
+    The task has the exception, and hands it to the thread that waits for it; without the loop
+    that thread would wait for ever.
+    """
+    while True:
+        try:
+            loop.run_forever()
+        except (SystemExit, KeyboardInterrupt):
+            continue
+        return
+
+
+def was_cancelled() -> bool:
+    """Whether somebody cancelled this task.
+
+    Else a `CancelledError` in it comes from what it awaits, such as a function of the user's
+    that cancelled a task of its own: passed on, it would end this task without a word.
+    """
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
 async def _cancel_all() -> None:

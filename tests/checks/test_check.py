@@ -204,6 +204,7 @@ def test_sums(evalmetrics):
             ["rewards holds no task", "  give one list of numbers per task*"],
         ),
         ("evalmetrics.check([1, 'no'])", ["rewards[[]1[]] is str 'no'; expected a number, *"]),
+        ("evalmetrics.check([10**400, 1])", ["rewards[[]0[]] is larger than a number can be here"]),
         (
             "evalmetrics.check([1, float('nan')])",
             ["*one rollout has no finite reward (task 1), 50 %*"],

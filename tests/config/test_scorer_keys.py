@@ -46,6 +46,22 @@ def load(tmp_path: Path, text: str) -> Any:
     return load_benchmarks(path, shown="a.bench.yaml")
 
 
+@pytest.mark.parametrize(
+    ("key", "said"),
+    [
+        ("metric: system/trajectory-evaluation", "unknown key 'metric': write it under scorers:"),
+        ("metric_params: {judge: {}}", "unknown key 'metric_params': write them beside the type"),
+        ("metrik: mean_reward", "unknown key 'metrik': did you mean 'metrics'"),
+    ],
+)
+def test_keys_of_an_evaluator_job_are_told_where_they_go(
+    tmp_path: Path, key: str, said: str
+) -> None:
+    with pytest.raises(ConfigError) as raised:
+        load(tmp_path, f"benchmark:\n  name: a\n  rollouts: a.jsonl\n  {key}\n")
+    assert f"a.bench.yaml:4: benchmark: {said}" in str(raised.value)
+
+
 def test_all_that_may_be_said(tmp_path: Path) -> None:
     (benchmark,) = load(tmp_path, GOOD)
     spec = benchmark.spec

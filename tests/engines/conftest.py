@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 import urllib.request
@@ -40,12 +41,17 @@ class Nodes:
     def __init__(self) -> None:
         from ray.cluster_utils import Cluster  # noqa: PLC0415 - a second to import, where it is
 
-        head = {"num_cpus": 0, "object_store_memory": STORE, "_system_config": QUICK}
-        self._cluster = Cluster(initialize_head=True, head_node_args=head)
+        self._cluster = Cluster()
         self._more: list[Any] = []
-        self.address: str = self._cluster.address
+
+    def start(self) -> None:
+        self._cluster.add_node(num_cpus=0, object_store_memory=STORE, _system_config=QUICK)
         for _ in range(2):
             self.add()
+
+    @property
+    def address(self) -> str:
+        return str(self._cluster.address)
 
     def add(self) -> Any:
         """Add a node with one core."""
@@ -74,8 +80,16 @@ def nodes() -> Iterator[Nodes]:
         warnings.simplefilter("ignore")  # Ray's own
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
         found = Nodes()
-        yield found
-        found.end()
+        try:
+            found.start()
+        except Exception:  # noqa: BLE001 - Ray's own: a busy machine took more than its 30 s
+            found.end()
+            found = Nodes()
+            found.start()
+        try:
+            yield found
+        finally:
+            found.end()
 
 
 @pytest.fixture(scope="session")
@@ -87,6 +101,25 @@ def ray_engine(nodes: Nodes, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     engine = RayEngine(nodes.address, root, always=True, size=5000)
     yield engine
     engine.close()
+
+
+@pytest.fixture(autouse=True)
+def _watched() -> Iterator[None]:
+    """Let what waits for ever fail: a cluster has many ways to do so."""
+    if not hasattr(signal, "SIGALRM"):
+        yield
+        return
+
+    def too_long(*_: object) -> None:
+        raise TimeoutError("this test takes longer than four minutes")
+
+    before = signal.signal(signal.SIGALRM, too_long)
+    signal.alarm(240)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
 
 
 class Endpoint:

@@ -48,6 +48,10 @@ def test_the_cases_of_the_nemo_sdk(acceptance: Path) -> None:
         (" {{ item.want }}", " 1"),
         ("{% if item.want %}yes{% endif %}", "yes"),
         ("[INST] {{ item.text }} [/INST]", "[INST] 7 [/INST]"),
+        ("{{ item.d.a }} of {{ text }}\n", "1 of 7"),
+        ("{{ item.text }}: {{ item.d }}", "7: {'a': 1}"),
+        ("{% raw %}{{ x }}{% endraw %} {{ item.values }}", "{{ x }} 5"),
+        ("[{{ item.want }}, {{ item.text }}]", [1, 7]),
         ('{"a": {{ item.lst | tojson }}}', {"a": [1, 2]}),
         ("{{ item.values }}", 5),  # a column, not the method of a dict
         ("{{ item._ng_task_index }}", 3),

@@ -85,7 +85,7 @@ def test_answers_that_are_none_are_missing_with_their_reason(tmp_path: Path, mod
     assert kinds(found) == {
         "http-500": 1,
         "no-choices": 1,
-        "refused": 1,
+        "refusal": 1,
         "filtered": 1,
         "content-type": 1,
     }

@@ -27,6 +27,7 @@ benchmark:
 {rest}"""
 AGENT = """\
 import asyncio
+import sys
 import threading
 import time
 
@@ -48,6 +49,24 @@ async def asks(row, sample):
 
 def side_by_side(row):
     ALL_THERE.wait()  # nobody gets through alone
+    return str(row["id"] + 1)
+
+
+def ends(row):
+    if row["id"] == 1:
+        sys.exit("no such flag")
+    if row["id"] == 2:
+        raise KeyboardInterrupt
+    return str(row["id"] + 1)
+
+
+async def ends_too(row):
+    if row["id"] == 1:
+        sys.exit("no such flag")
+    if row["id"] == 2:
+        task = asyncio.ensure_future(asyncio.sleep(60))
+        task.cancel()
+        await task
     return str(row["id"] + 1)
 
 
@@ -126,6 +145,21 @@ def test_what_a_target_raises_is_the_failure_of_that_rollout(agent: Path) -> Non
     assert reasons["raised-KeyError"] == "the target raised KeyError: 'no such tool'"
     assert "object that can't be written as JSON" in reasons["no-answer"]
     assert reasons["timeout"] == "the target gave no answer within 0.1 s"
+    assert mean(found) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("name", "other"), [("ends", "KeyboardInterrupt"), ("ends_too", "CancelledError")]
+)
+def test_a_target_that_would_end_the_run_ends_its_rollout(
+    agent: Path, name: str, other: str
+) -> None:
+    found, _ = run(
+        agent, bench(f"an_agent:{name}", "  expect: {missing_reward: exclude, max_missing: 1}\n")
+    )
+    (failures,) = found.result.failed_rows
+    assert dict(failures.kinds) == {"raised-SystemExit": 2, f"raised-{other}": 2}
+    assert failures.first[0].reason == "the target raised SystemExit: no such flag"
     assert mean(found) == 1.0
 
 

@@ -234,6 +234,37 @@ def test_a_listed_metric_of_one_value_is_not_broken_down_again(
     assert names == ["pass@1[level=e]", "avg[level=e]", "avg[level=h]"]
 
 
+def test_reports_are_told_of_a_breakdown_which_nothing_gates(
+    planned: Callable[..., Plan], table: Callable[..., RolloutTable]
+) -> None:
+    made = table(FOUR, labels={"level": list("eeehhheeehhh")})
+    asked = planned(
+        metrics=["pass@1", "median"],
+        breakdown=["level"],
+        thresholds={"median[level=h]": ">= 0"},
+    )
+    found = reduce_agent(asked, "agent", made)
+    assert "pass@1[level=e]" not in found.key_metrics
+    part = found.estimates["pass@1[level=e]"]
+    assert part.value == metrics_of(found)["pass@1[level=e]"]
+    assert (part.tasks, part.rollouts) == (2, 6)
+    assert part.interval is not None
+    assert part.interval.low < part.value < part.interval.high
+    # a bootstrap is for what is gated alone
+    assert found.estimates["median[level=e]"].interval is None
+    assert "gate it" in found.estimates["median[level=e]"].reason
+    assert "gate it" not in found.estimates["median[level=h]"].reason
+
+
+def test_of_many_values_reports_are_told_a_hundred(
+    planned: Callable[..., Plan], table: Callable[..., RolloutTable]
+) -> None:
+    made = table([[1.0]] * 300, labels={"id": [str(i) for i in range(300)]})
+    found = reduce_agent(planned(metrics=["mean_reward"], breakdown=["id"]), "agent", made)
+    assert sum("[" in name for name in found.estimates) == 100
+    assert sum("[" in name for name in metrics_of(found)) == 300
+
+
 def test_a_scores_name_may_look_like_a_breakdown(
     planned: Callable[..., Plan], table: Callable[..., RolloutTable]
 ) -> None:

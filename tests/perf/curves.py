@@ -8,7 +8,8 @@ same file. The slope is that of the logarithms: 1 is linear. Prints; asserts not
     python tests/perf/curves.py                  # 1e4 to 1e6 rows of 1 KiB
     python tests/perf/curves.py --full           # 1e7 rows too: 10 GB of disk
     python tests/perf/curves.py --only tasks     # rows, peers, volume, tasks, metrics, benchmarks
-    python tests/perf/curves.py --only volume    # 1, 5 and 20 GB of 1 GB files, hard-linked
+    python tests/perf/curves.py --only volume    # 1, 5 and 20 GB of 1 GB files, hard-linked;
+                                                 # no more than 5 with --most 5
 """
 
 from __future__ import annotations
@@ -229,7 +230,8 @@ def volume(folder: Path, _: int) -> None:
         return {"ours": measure("load", folder / "volume-*.jsonl")}
 
     print(f"\n{first.stat().st_size / 1e9:.2f} GB a file, {GB_ROWS:,} rows in each")
-    curve("files", (1, 5, 20), figures)
+    most = int(sys.argv[sys.argv.index("--most") + 1]) if "--most" in sys.argv else 20
+    curve("files", [n for n in (1, 5, 20) if n <= most], figures)
 
 
 def tasks(_: Path, largest: int) -> None:

@@ -1,12 +1,14 @@
 """How long reducing takes: our whole reduction against pandas, in one run.
 
-``python tests/perf/reducing.py``; takes about a minute. The ratios are what to keep:
+``python tests/perf/reducing.py``; takes about a minute. ``python tests/perf/reducing.py large``
+reduces ten million samples once, and takes 3 GB. The ratios are what to keep:
 a machine's speed drifts, and all figures of a run drift with it.
 """
 
 from __future__ import annotations
 
 import json
+import sys
 import time
 from functools import partial
 from statistics import median
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 TASKS, SAMPLES, FIELDS = 100_000, 10, 10
+LARGE_TASKS = 1_000_000
 KS = (1, 2, 3, 5, 8, 10)
 GROUPBY_TASKS, DESCRIBE_TASKS = 20_000, 200  # what is measured of pandas, and scaled up
 STATISTICS = ("mean", "max", "min", "median", "std")
@@ -68,8 +71,30 @@ def line(what: str, took: float, ours: float | None = None) -> None:
     print(f"{what:<66}{took:>9.3f} s" + (f"{took / ours:>9.1f} x" if ours else ""))
 
 
+def large() -> None:
+    """Measure ten million samples once, CPU seconds."""
+    made = table(LARGE_TASKS, SAMPLES, FIELDS)
+    rewards = TaskRewards(made.scores["reward"], made.offsets)
+    names = Names()
+    print(f"{LARGE_TASKS:,} tasks x {SAMPLES} rollouts x {FIELDS} fields, CPU seconds")
+    for label, run in (
+        ("base statistics by task, as arrays", lambda: StatisticsByTask(made).of(0, LARGE_TASKS)),
+        ("base statistics, pooled", lambda: pooled_statistics(made)),
+        ("pass@1", lambda: names.bind("pass@1").value(rewards)),
+        ("pass@5", lambda: names.bind("pass@5").value(rewards)),
+        ("pass^5", lambda: names.bind("pass^5").value(rewards)),
+        ("mean_reward", lambda: names.bind("mean_reward").value(rewards)),
+    ):
+        started = time.process_time()
+        run()
+        line(label, time.process_time() - started)
+
+
 def main() -> None:
     """Measure."""
+    if sys.argv[1:] == ["large"]:
+        large()
+        return
     made = table(TASKS, SAMPLES, FIELDS)
     metrics = ["mean_reward", "pass_rate", *(f"pass@{k}" for k in KS)]
     spec = TypeAdapter(BenchmarkSpec).validate_json(

@@ -79,7 +79,7 @@ def test_labels_may_be_numbers_or_those_of_the_rubric(
     assert (check.rows, check.accuracy, check.kappa) == (4, 0.75, 0.5)
     assert [d.row.rpartition("/")[2] for d in check.first] == ["labels.jsonl:3"]
     assert list(judge_notes(found.checks)) == [
-        "judge check: quality is what people say in 0.75 of 4 labelled rows (kappa 0.5)"
+        "judge check: quality is what people say in 3 of 4 labelled rows (kappa 0.5)"
     ]
     (use,) = found.uses
     assert (use.calls, use.scores) == (4, ("quality", "other"))

@@ -79,3 +79,12 @@ def test_paths_are_those_of_the_repository(tmp_path, monkeypatch):
     monkeypatch.setenv("CI_PROJECT_DIR", str(tmp_path))
     assert written({})[0]["location"]["path"] == "sub/a.bench.yaml"
     assert written({}, entry={"file": "gone.yaml"})[0]["location"]["path"] == "gone.yaml"
+
+
+def test_paths_are_relative_to_the_root_that_the_report_has(tmp_path, monkeypatch):
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "a.bench.yaml").touch()
+    monkeypatch.setenv("CI_PROJECT_DIR", str(tmp_path))
+    report = {"benchmarks": [ENTRY], "not_evaluated": []}
+    (found,) = json.loads(code_quality(report, tmp_path / "sub"))
+    assert found["location"]["path"] == "sub/a.bench.yaml"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pytest_evalmetrics.reports import FailureText, failure_text
 from pytest_evalmetrics.results import BenchmarkResult, Check, Verdict
 
@@ -68,3 +70,19 @@ def test_a_row_of_the_table_is_never_taken_for_the_reason():
     text = failure_text(result(check))
     assert "INCONCLUSIVE  m       1      >= 2" in text
     assert FailureText(text).reprcrash.message == "INCONCLUSIVE: no end"
+
+
+def test_what_a_task_is_called_begins_no_line():
+    odd = Check(
+        "threshold", "x", Verdict.FAIL, agent="a\nb", value=0, bound="y", reason="1\n::z::2"
+    )
+    text = failure_text(result(odd))
+    assert r"FAIL  a\nb: 1\n::z::2" in text.splitlines()
+    assert r"FAIL     a\nb   x       0      y" in text.splitlines()
+
+
+def test_the_same_note_of_many_agents_is_folded():
+    found = replace(result(), notes=tuple(f"completeness is unchecked: {i}" for i in range(9)))
+    told = [line for line in failure_text(found).splitlines() if line.startswith("note: ")]
+    assert len(told) == 4
+    assert told[-1] == "note: and 6 more such notes, in report.json"

@@ -33,6 +33,10 @@ from pytest_evalmetrics import register_reporter
 @register_reporter("broken")
 def broken(report, prefix):
     raise ValueError("no such channel")
+
+@register_reporter("leaving")
+def leaving(report, prefix):
+    raise SystemExit("that is all")
 """
 
 
@@ -79,6 +83,7 @@ def test_one_that_fails_is_told_and_keeps_no_other_from_writing(one: Project) ->
         [
             "the reporter 'broken' failed: ValueError: no such channel",
             "  mend conftest.broken (*conftest.py:*), or leave it out with --evalmetrics-reporters",
+            "the reporter 'leaving' failed: SystemExit: that is all",
         ]
     )
     result.stdout.no_fnmatch_line("*Traceback*")
@@ -93,6 +98,7 @@ def test_one_that_is_not_there_is_told_with_a_guess_before_anything_is_paid_for(
     result.stderr.fnmatch_lines(
         ["ERROR: there is no reporter 'sumary.md': did you mean 'summary.md'*"]
     )
+    result.stdout.no_fnmatch_line("*no reporter*")  # once is enough
     assert not (one.path / "evalmetrics").exists()
 
 

@@ -88,3 +88,18 @@ def test_each_kind_of_note_is_said_once():
 )
 def test_the_verdict_of_the_run_is_its_worst(entries, lost, verdict):
     assert report_document(entries, lost)["verdict"] == verdict
+
+
+def test_of_many_agents_the_failing_come_first_and_the_rest_is_counted():
+    found = entry("x", "FAIL")
+    (one,) = found["agents"]
+    found["agents"] = [one | {"agent": f"a{i}", "tasks": 1} for i in range(9)]
+    found["checks"][0]["agent"] = "a7"
+    (line, _), *_ = lines([found])
+    assert "::x  a7: pass@1 0.2500, 1 task, 8 rollouts" in line
+    assert line.endswith("and 6 more agents")
+
+
+def test_what_a_name_holds_begins_no_line():
+    (line, _), *_ = lines([entry("x\n::stop-commands::y\x1b[31m")])
+    assert line.startswith(r"PASS          a.bench.yaml::x\n::stop-commands::y\x1b[31m  ")

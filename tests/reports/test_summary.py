@@ -78,7 +78,45 @@ def test_nothing_that_a_file_says_is_interpreted():
 def test_annotations_are_escaped_and_errors_come_first():
     lines = github_annotations(_report(_entry("w", "odd", "WARN"), _entry("f", "100 %\nbad")))
     assert lines[0] == "::error file=a%2Cb%3Ac.yaml,line=3,title=f%3A FAIL::100 %25%0Abad"
-    assert lines[1].startswith("::warning ")
+    assert lines[1] == "::error file=z::z was not evaluated"
+    assert lines[2].startswith("::warning ")
+
+
+def test_annotations_name_the_file_from_the_repository_s_root_and_the_agent(tmp_path):
+    root = tmp_path / "sub"
+    root.mkdir()
+    (root / "a,b:c.yaml").touch()
+    entry = _entry("f", "bad")
+    entry["checks"][0]["agent"] = "gpt"
+    environ = {"GITHUB_ACTIONS": "true", "GITHUB_WORKSPACE": str(tmp_path)}
+    line, lost = tell_ci(_report(entry), environ, root)
+    assert line == "::error file=sub/a%2Cb%3Ac.yaml,line=3,title=f%3A FAIL::gpt: bad"
+    assert lost.startswith("::error file=z::")  # which is not there
+
+
+def test_a_detail_names_its_agent_and_what_is_known_to_fail():
+    entry = _entry("f", "bad") | {"xfail": True}
+    entry["checks"][0]["agent"] = "gpt"
+    text = summary(_report(entry))
+    assert "\n1 FAIL (1 known, by xfail), 1 not evaluated\n" in text
+    assert "<summary>❌ f (xfail) / gpt: bad</summary>" in text
+    assert "| f \\(xfail\\) / gpt |" in text
+
+
+def test_formulas_and_mentions_are_text():
+    text = summary(_report(_entry("$a$ @me", "$b$ @you")))
+    assert re.findall(r"(?<!<span>)[$@]", text) == []
+    assert "| pass@1 |" in summary(_report(_entry("pass@1", "bad")))  # which mentions nobody
+
+
+def test_a_summary_of_thousands_of_failures_is_one_that_github_takes():
+    entries = [_entry(f"benchmark {i}", "x" * 2_000) for i in range(2_000)]
+    report = _report(*entries) | {"not_evaluated": [f"z{i}" for i in range(2_000)]}
+    text = summary(report)
+    assert len(text.encode()) < 2**20
+    assert "| | and 1500 more |" in text
+    assert "\n1900 more reasons are in report.json.\n" in text
+    assert text.endswith("and 1500 more were not evaluated\n")
 
 
 def test_a_summary_that_cannot_be_written_is_told(tmp_path):

@@ -34,6 +34,18 @@ async def later(item: Any) -> float:
     return len(item["output"]) / 10
 
 
+def leaves(item: Any) -> float:
+    raise SystemExit(len(item["output"]))
+
+
+async def cancels(item: Any) -> float:
+    del item
+    task = asyncio.ensure_future(asyncio.sleep(60))
+    task.cancel()
+    await task
+    return 0.0
+
+
 class Called:
     def __call__(self, item: Any) -> float:
         return 1.0 if item["output"] else 0.0

@@ -109,6 +109,8 @@ def test_a_registered_function_may_make_a_scorer() -> None:
     [
         (spec("refuses"), "no-output", "there is nothing in"),
         (spec("breaks"), "raised-KeyError", "the scorer raised KeyError: 'nothing'"),
+        (spec("leaves"), "raised-SystemExit", "the scorer raised SystemExit: 3"),
+        (spec("cancels"), "raised-CancelledError", "the scorer raised CancelledError"),
         (spec("generated"), "no-score", f"{HERE}:generated gave asked, got, and no generated"),
         (spec("length", scores=("a", "b")), "no-score", "the scorer gave 3, expected a, b"),
         (CustomScorerSpec(type=f"{HERE}:breaks"), "raised-KeyError", "the scorer raised KeyError"),

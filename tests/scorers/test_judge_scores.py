@@ -136,7 +136,7 @@ def spec_of(**more: Any) -> JudgeScoreSpec:
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ({"minimum": 2, "maximum": 2}, "is not below"),
+        ({"minimum": 3, "maximum": 2}, "is above maximum"),
         ({"rubric": GOOD_BAD, "minimum": 1}, "no minimum"),
         ({"rubric": (GOOD_BAD[0], GOOD_BAD[0])}, "two labels"),
         ({"rubric": (GOOD_BAD[0], RubricSpec(label="x", value=1))}, "two values"),

@@ -86,6 +86,12 @@ def test_a_kappa_by_hand() -> None:
     assert cohen_kappa(a, b) == pytest.approx(0.4)
 
 
+def test_the_kappa_of_a_rater_who_always_says_the_same_is_zero() -> None:
+    # not a hair below: it may stand against a threshold of 0
+    for n, right in ((10, 8), (7, 3), (49, 1)):
+        assert cohen_kappa([4.0] * n, [4.0] * right + [2.0] * (n - right)) == 0
+
+
 @pytest.mark.parametrize(("a", "b"), [([], []), ([1], [1, 2]), ([NAN], [1])])
 def test_what_can_not_be_compared(a: list[float], b: list[float]) -> None:
     with pytest.raises(StatsError):

@@ -95,6 +95,10 @@ _values = st.recursive(
 )
 
 
+def test_half_a_surrogate_pair_is_read_too() -> None:
+    assert parse_json('["\\ud800", 1e-400]') == ["\ud800", 0.0]
+
+
 @given(_values)
 def test_everything_else_is_read_as_json_reads_it(value: Any) -> None:
     assert parse_json(json.dumps(value)) == value

@@ -389,6 +389,15 @@ def test_an_endpoint_that_is_gone_stops_the_run_before_every_row_has_paid_its_re
     assert len(client.sender.requests) < 1000
 
 
+def test_an_endpoint_that_never_answers_in_time_stops_the_run(client: Client) -> None:
+    late = SendFailure("timeout", "no whole answer within 30 s", retry=True)
+    with pytest.raises(EndpointError, match="within 30 s; nothing has answered") as raised:
+        ask_many(client(late), range(100_000), 8)
+    assert raised.value.hint is not None
+    assert "longer time-out" in raised.value.hint
+    assert len(client.sender.requests) < 1000
+
+
 def test_an_endpoint_that_answers_now_and_then_is_not_gone(client: Client) -> None:
     refused = SendFailure("refused", "refused", retry=True)
     client(*[refused, refused, refused, refused, ok()] * 100)

@@ -44,6 +44,21 @@ def test_results_and_errors_come_back(loop: LoopThread) -> None:
         loop.run(late())
 
 
+def test_a_task_that_would_end_the_loop_ends_alone(loop: LoopThread) -> None:
+    async def leave() -> Never:
+        raise SystemExit(3)
+
+    async def group() -> None:
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(asyncio.sleep(60))
+            tasks.create_task(leave())
+
+    for each in (leave, group):
+        with pytest.raises(SystemExit):
+            loop.run(each())
+        assert loop.run(asyncio.sleep(0, "result")) == "result"
+
+
 def test_it_works_where_a_loop_runs_already(loop: LoopThread) -> None:
     async def main() -> Any:
         return loop.run(asyncio.sleep(0, "result"))

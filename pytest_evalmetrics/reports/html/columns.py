@@ -22,6 +22,7 @@ __all__ = ["ByTask", "coded", "means", "numbers", "pairs"]
 _STEPS = 24  # per axis, where tasks' values are too many to show each
 _WHOLE = 1e15  # above it a float is written with an exponent
 _LOOKED_AT = 4096
+_REPEATED = 32  # values
 
 
 class ByTask:
@@ -46,9 +47,13 @@ class ByTask:
         self.rows: _Ints = np.arange(counts.sum()) + np.repeat(starts - (ends - counts), counts)
         self._bounds = [0, *ends.tolist()]
         self._there = (tasks >= 0).tolist()
+        same = len(counts) > 0 and bool((counts == counts[0]).all()) and all(self._there)
+        self._each = int(counts[0]) if same else 0  # rows of every task; 0 where they differ
 
     def split(self, flat: Sequence[Any]) -> list[Any]:
         """Split what there is of each row; None for a task that is not there."""
+        if self._each and len(flat) == self._bounds[-1]:
+            return list(map(list, zip(*[iter(flat)] * self._each, strict=True)))
         return [
             list(flat[a:b]) if there else None
             for there, (a, b) in zip(self._there, pairwise(self._bounds), strict=True)
@@ -130,6 +135,10 @@ def numbers(values: _Floats) -> list[float | None]:
     if finite.all() and (np.abs(values) < _WHOLE).all() and (values == np.trunc(values)).all():
         whole: list[float | None] = values.astype(np.int64).tolist()
         return whole
+    found = coded(values, _REPEATED) if len(values) > 2 * _REPEATED and finite.all() else None
+    if found is not None:  # such as the means of four rollouts: each is written once
+        written = numbers(found[0])
+        return [written[code] for code in found[1].tolist()]
     return [
         None if not known else int(x) if x == int(x) and abs(x) < _WHOLE else float(f"{x:.6g}")
         for x, known in zip(values.tolist(), finite.tolist(), strict=True)

@@ -50,9 +50,16 @@ def overview(entry: Mapping[str, Any], metrics: Sequence[Mapping[str, Any]]) -> 
         "rollouts": sum(a["rollouts"] for a in entry["agents"]),
         "missing": sum(a["missing"] for a in entry["agents"]),
         "metric": telling[0] if telling else None,
-        "reason": failing[0]["reason"][:_TOLD] if failing else "",
+        "reason": _first_reason(entry, failing)[:_TOLD],
         "reasons": len(failing),
     }
+
+
+def _first_reason(entry: Mapping[str, Any], failing: Sequence[Mapping[str, Any]]) -> str:
+    if not failing:
+        return ""
+    several = len(entry["agents"]) > 1 and failing[0]["agent"]
+    return f"{failing[0]['agent']}: {failing[0]['reason']}" if several else failing[0]["reason"]
 
 
 def about(

@@ -70,7 +70,7 @@ def _finite(column: _Column) -> _Column:
 def _summed_up(found: _Column, of: int) -> dict[str, Any] | None:
     if not len(found):
         return None
-    low, median, high = np.percentile(found, (10, 50, 90)).tolist()
+    low, median, high = _quantiles(np.sort(found), (0.1, 0.5, 0.9))
     return {
         "count": len(found),
         "missing": of - len(found),
@@ -81,6 +81,15 @@ def _summed_up(found: _Column, of: int) -> dict[str, Any] | None:
         "min": _short(float(found.min())),
         "max": _short(float(found.max())),
     }
+
+
+def _quantiles(ordered: _Column, shares: tuple[float, ...]) -> list[float]:
+    """As `numpy.percentile`, which takes longer for few values than all the rest of a histogram."""
+    at = np.multiply(shares, len(ordered) - 1)
+    below = at.astype(np.int64)
+    low, high = ordered[below], ordered[np.minimum(below + 1, len(ordered) - 1)]
+    found: list[float] = (low + (high - low) * (at - below)).tolist()
+    return found
 
 
 def _short(value: float) -> float:

@@ -53,5 +53,7 @@ def page_pieces(pictures: Mapping[str, Mapping[str, Any]]) -> list[str]:
         share = _SPARE * _MOST / len(tasks)
         found = {agent: first(of, int(share * len(of["ids"]))) for agent, of in found.items()}
         tasks = as_data(found)
-    brief = as_data({agent: first(of, _BRIEF) for agent, of in found.items()})
+    brief = tasks
+    if any(len(of["ids"]) > _BRIEF for of in found.values()):
+        brief = as_data({agent: first(of, _BRIEF) for agent, of in found.items()})
     return [part.decode() for part in (about, brief, tasks)]

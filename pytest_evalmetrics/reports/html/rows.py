@@ -36,9 +36,13 @@ class RowPlaces:
 
     def of(self, rows: NDArray[np.int64]) -> tuple[list[int], list[int]]:
         """Return each one's file, by its index, and its number there, from 1."""
+        file, number = self._of(rows)
+        return file.tolist(), number.tolist()
+
+    def _of(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         file = np.searchsorted(self._ends, rows, side="right")
         starts = np.append(0, self._ends)[file]
-        return file.tolist(), (rows - starts + 1).tolist()
+        return file, rows - starts + 1
 
     def of_table(self, table: RolloutTable, rows: NDArray[np.int64]) -> list[list[int]]:
         """Return the sample, the file and the number of a table's rows.
@@ -47,9 +51,9 @@ class RowPlaces:
         """
         if table.read_as is None:
             return []
-        samples = table.sample[rows].tolist()
-        found = zip(samples, *self.of(table.read_as[rows]), strict=True)
-        return [list(row) for row in found]
+        file, number = self._of(table.read_as[rows])
+        found: list[list[int]] = np.column_stack([table.sample[rows], file, number]).tolist()
+        return found
 
 
 def told_of_rows(

@@ -1,0 +1,112 @@
+"""Bare NaN and Infinity: read at once, and told as if each row were read on its own."""
+
+from __future__ import annotations
+
+import json
+import re
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from pytest_evalmetrics.errors import DataError
+from pytest_evalmetrics.rollouts import load
+from pytest_evalmetrics.rollouts.not_finite import restored, with_stand_ins
+from pytest_evalmetrics.spec import RolloutsSpec
+
+words = st.sampled_from(["NaN", "Infinity", "-Infinity", ": NaN,", '": NaN}', '\\": [NaN]', "\\"])
+texts = st.lists(words | st.text(max_size=3), max_size=4).map("".join)
+numbers = st.floats() | st.integers(-3, 3) | st.none()
+values = st.recursive(
+    numbers | texts,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+    max_leaves=8,
+)
+objects = st.lists(st.dictionaries(texts, values, max_size=4), min_size=1, max_size=5)
+separators = st.sampled_from([(",", ":"), (", ", ": "), (" , ", " : ")])
+
+
+def deep(value: Any) -> Any:
+    """Put NaN and infinities back wherever they were."""
+    if isinstance(value, dict):
+        return {key: deep(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [deep(inner) for inner in value]
+    return restored([value])[0]
+
+
+@pytest.mark.parametrize("number", ["-3.1738582604951726e-291", "-4.2649371850362817E-292"])
+def test_a_number_that_looks_like_a_stand_in_stays_what_it_is(number: str, tmp_path: Path) -> None:
+    rows = [f'{{"_ng_task_index": {n}, "reward": 1, "x": {number}, "y": NaN}}' for n in range(200)]
+    (tmp_path / "runs.jsonl").write_text("\n".join(rows))
+    table = load(RolloutsSpec(path=("runs.jsonl",)), tmp_path, scores=())
+    assert table.scores["x"].tolist() == [float(number)] * 200
+
+
+@given(objects, separators, st.booleans())
+@example([{": NaN, ": ": NaN,", "a\\": float("nan")}], (",", ":"), False)
+@example([{"a": [float("-inf"), "NaN", float("inf")]}], (", ", ": "), True)
+def test_what_is_put_back_is_what_json_reads(
+    rows: list[dict[str, Any]], by: tuple[str, str], escaped: bool
+) -> None:
+    lines = [json.dumps(row, separators=by, ensure_ascii=escaped) for row in rows]
+    lines = [line.encode("utf-8", "backslashreplace").decode() for line in lines]
+    text = "\n".join(lines).encode()
+    written = with_stand_ins(bytearray(text + b"\n, NaN,"), len(text))
+    plain = [json.loads(line) for line in lines]
+    if written is None:
+        mistakable = b"e-29" in text
+        assert mistakable or json.dumps(plain) == json.dumps(plain, allow_nan=False)
+    else:
+        decoded = [json.loads(line, parse_constant=pytest.fail) for line in written.splitlines()]
+        assert json.dumps(deep(decoded)) == json.dumps(plain)
+
+
+rows = st.lists(
+    st.fixed_dictionaries(
+        {"reward": st.floats() | st.none(), "other": st.floats(-2, 2) | st.sampled_from([1e999])},
+        optional={"note": texts, "usage": st.fixed_dictionaries({"tokens": numbers})},
+    ),
+    min_size=1,
+    max_size=90,
+)
+
+
+@given(rows)
+def test_lines_are_read_and_told_as_rows_are_one_by_one(found: list[dict[str, Any]]) -> None:
+    given_ = [{"_ng_task_index": i // 2, **row} for i, row in enumerate(found)]
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "a.jsonl").write_text("".join(json.dumps(r) + "\n" for r in given_), "utf-8")
+        (folder / "a.json").write_text(json.dumps(given_), "utf-8")  # never read at once
+        one, other = (
+            load(RolloutsSpec(path=(f"a.{kind}",)), folder, scores=("reward",))
+            for kind in ("jsonl", "json")
+        )
+    assert list(one.scores) == list(other.scores)
+    for score, column in one.scores.items():
+        np.testing.assert_array_equal(column, other.scores[score])
+    assert one.notes == tuple(re.sub(r"a\.json, row ", "a.jsonl:", n) for n in other.notes)
+    assert one.integers == other.integers
+
+
+def test_a_broken_row_behind_them_is_told(tmp_path: Path) -> None:
+    text = '{"_ng_task_index": 0, "reward": NaN}\n' * 3 + '{"_ng_task_index": 1, "reward": -NaN}\n'
+    (tmp_path / "a.jsonl").write_text(text, "utf-8")
+    with pytest.raises(DataError, match="this line is no JSON") as raised:
+        load(RolloutsSpec(path=("a.jsonl",)), tmp_path, scores=("reward",))
+    assert raised.value.line == 4
+
+
+def test_rows_with_them_reach_the_fast_decoder() -> None:
+    text = b'{"a": NaN, "b": "x"}\n{"a": -Infinity, "b": ", NaN,"}\n'
+    written = with_stand_ins(bytearray(text), len(text))
+    assert written is not None
+    first, second = map(msgspec.json.decode, written.splitlines())
+    assert np.isnan(restored([first["a"]])[0])
+    assert restored([second["a"], second["b"]]) == [-np.inf, ", NaN,"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,11 @@ if TYPE_CHECKING:
     from judge_process import JudgeProcess
 
 ACCEPTANCE = Path(__file__).parents[2] / "shared" / "acceptance"
+
+
+# A shell that starts a run in the background lets it ignore Ctrl-C, and some tests press it.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:

@@ -131,9 +131,10 @@ class _Inventory:
             return ()
         found = len(self.table.tasks)
         of = f" of {self.agent}" if self.agent else ""
+        were = f"1 task{of} was found" if found == 1 else f"{found} tasks{of} were found"
         if self.benchmark.in_python:
             told = (
-                f"completeness is unchecked: {found} tasks{of} were found, and nothing says how "
+                f"completeness is unchecked: {were}, and nothing says how "
                 f'many there are: give expect={{"tasks": {found}}}'
             )
             return (told,)
@@ -141,7 +142,7 @@ class _Inventory:
             "" if spec.num_samples or spec.expect.rollouts else f" and `num_samples: {self.most}`"
         )
         note = (
-            f"completeness is unchecked: {found} tasks{of} were found, and nothing says how many "
+            f"completeness is unchecked: {were}, and nothing says how many "
             f"there are: add `expect: {{tasks: {found}}}`{also} below line "
             f"{self.benchmark.line_of()}"
         )

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
@@ -19,6 +22,13 @@ __all__ = ["LoopThread", "was_cancelled"]
 _T = TypeVar("_T")
 _POLL_S = 0.5  # on Windows a wait without end hears no Ctrl-C
 _GRACE_S = 5.0  # for what is cancelled to end
+
+
+@dataclass(frozen=True, slots=True)
+class _Raised:
+    """What a coroutine raised."""
+
+    error: BaseException
 
 
 class LoopThread:
@@ -39,27 +49,41 @@ class LoopThread:
             coroutine.close()
             raise RuntimeError("run() was called on the loop's own thread: await instead")
         loop = self._loop or self._start()
-        done: Future[_T] = Future()
+        # A queue of C: a Ctrl-C that comes as a Future's lock is taken would leave it locked, and
+        # the loop's thread would wait for it for ever.
+        done: SimpleQueue[_T | _Raised] = SimpleQueue()
         task: list[asyncio.Task[None]] = []
 
         async def supervised() -> None:
             try:
-                done.set_result(await coroutine)
+                done.put(await coroutine)
             except BaseException as error:  # noqa: BLE001 - handed to the thread that waits
-                done.set_exception(error)
+                done.put(_Raised(error))
+
+        ended: SimpleQueue[None] = SimpleQueue()  # also of a task that is cancelled before it began
 
         def start() -> None:
             task.append(loop.create_task(supervised()))
+            task[0].add_done_callback(lambda _: ended.put(None))
+
+        def cancel() -> None:
+            if task:
+                task[0].cancel()
+            else:
+                ended.put(None)
 
         try:
             loop.call_soon_threadsafe(start)
-            while not done.done():
-                wait((done,), timeout=_POLL_S)
+            found = _awaited(done)
         except BaseException:
-            loop.call_soon_threadsafe(lambda: [t.cancel() for t in task])
-            wait((done,), timeout=_GRACE_S)
+            loop.call_soon_threadsafe(cancel)
+            with suppress(Empty):
+                ended.get(timeout=_GRACE_S)
+                coroutine.close()  # where it never began
             raise
-        return done.result()
+        if isinstance(found, _Raised):
+            raise found.error
+        return found
 
     def close(self) -> None:
         """Cancel what still runs, and end the thread."""
@@ -82,6 +106,12 @@ class LoopThread:
         )
         self._thread.start()
         return loop
+
+
+def _awaited(done: SimpleQueue[_T]) -> _T:
+    while True:
+        with suppress(Empty):
+            return done.get(timeout=_POLL_S)
 
 
 def _run(loop: asyncio.AbstractEventLoop) -> None:

@@ -2,7 +2,10 @@ from __future__ import annotations
 
 import _thread
 import asyncio
+import random
+import signal
 import threading
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Never
 
 import pytest
@@ -113,3 +116,25 @@ def test_closing_ends_what_still_runs_and_the_thread() -> None:
     assert ended.is_set()
     assert not thread.is_alive()
     loop.close()  # a second time does nothing
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no such timer")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # a moment too early
+def test_an_interrupt_at_any_moment_leaves_the_loop_alive(loop: LoopThread) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    chance = random.Random(5)  # noqa: S311 - moments, no secrets
+    loop.run(where())
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        for _ in range(300):
+            with suppress(KeyboardInterrupt):
+                try:
+                    signal.setitimer(signal.ITIMER_REAL, chance.uniform(1e-5, 2e-3))
+                    loop.run(asyncio.sleep(1e-3))
+                finally:
+                    signal.setitimer(signal.ITIMER_REAL, 0)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert loop.run(asyncio.sleep(0, "alive")) == "alive"

@@ -313,6 +313,7 @@ class Scoring:
                     board.lacks(row, scorer, failure, failure.message)
 
     def _rows(self, chosen: Chosen) -> Iterator[Row]:
-        """Go through the files again; what a data set holds is remembered in a few bytes."""
-        seen = None if self.benchmark.spec.dataset is None else self._content.add
-        return rows_of(self.benchmark, chosen, seen)
+        """Go through the files again; for a baseline, what a data set holds is remembered."""
+        spec = self.benchmark.spec
+        compared = spec.dataset is not None and spec.baseline is not None
+        return rows_of(self.benchmark, chosen, self._content.add if compared else None)

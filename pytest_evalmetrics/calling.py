@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_evalmetrics import settings
+from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.live import shown_live
 from pytest_evalmetrics.transport import (
     Journal,
@@ -72,7 +73,7 @@ def close_transport(config: pytest.Config) -> None:
 
 
 class ItemRuntime:
-    """What one benchmark needs of its run, see `pipeline.scoring.Runtime`.
+    """What one benchmark needs of its run, see `pipeline.scored.Runtime`.
 
     Parameters
     ----------
@@ -124,11 +125,11 @@ def prepare_asked(config: pytest.Config) -> list[str]:
     try:
         if config.getoption("evalmetrics_journal_clear"):
             count = clear_journal(journal_path(config))
-            told.append(f"journal: emptied, {count} answers dropped")
+            told.append(f"journal: emptied, {many(count, 'answer')} dropped")
         source = config.getoption("evalmetrics_journal_import")
         if source is not None:
             count = import_journal(journal_path(config), config.invocation_params.dir / source)
-            told.append(f"journal: {count} new answers imported from {source}")
+            told.append(f"journal: {many(count, 'new answer')} imported from {source}")
     except JournalError as error:
         raise pytest.UsageError(str(error)) from None
     return told
@@ -146,4 +147,4 @@ def export_asked(config: pytest.Config) -> list[str]:
     if target is None:
         return []
     count = export_journal(journal_path(config), config.invocation_params.dir / target)
-    return [f"journal: {count} answers exported to {target}"]
+    return [f"journal: {many(count, 'answer')} exported to {target}"]

@@ -47,6 +47,7 @@ __all__ = [
     "RegressionWarning",
     "RowError",
     "did_you_mean",
+    "raised_words",
 ]
 
 
@@ -203,6 +204,21 @@ def _revived(
     error.args = args
     error.__dict__.update(found)
     return error
+
+
+def raised_words(error: BaseException, who: str) -> tuple[str, str]:
+    """Say what the user's own code raised: the kind and the message of the row that fails.
+
+    Parameters
+    ----------
+    error
+        What it raised.
+    who
+        What it is a part of: ``the scorer``.
+    """
+    name = type(error).__name__
+    said = f": {error}" if str(error) else ""
+    return f"raised-{name}", f"{who} raised {name}{said}"
 
 
 def did_you_mean(name: str, known: Iterable[object], *, what: str = "known") -> str:

@@ -9,8 +9,8 @@ import pytest
 from pytest_evalmetrics.baselines.declared import Declared
 from pytest_evalmetrics.config import load_benchmarks
 from pytest_evalmetrics.errors import ConfigError, EvalMetricsError, GateFailed
-from pytest_evalmetrics.pipeline import power_of
-from pytest_evalmetrics.reports import FailureText, power_table
+from pytest_evalmetrics.layout import visible_lines
+from pytest_evalmetrics.reports import FailureText
 from pytest_evalmetrics.running import failure_of, keeps_baseline, let_register, run_benchmark
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class BenchmarkFile(pytest.File):
         try:
             benchmarks = load_benchmarks(self.path, shown=shown, scorers_known=True)
         except ConfigError as error:
-            raise self.CollectError(str(error)) from None
+            raise self.CollectError(visible_lines(str(error))) from None
         self._declare(benchmarks)
         for benchmark in benchmarks:
             yield BenchmarkItem.from_parent(self, name=benchmark.spec.name, benchmark=benchmark)
@@ -92,7 +92,7 @@ class BenchmarkItem(pytest.Item):
     ) -> Any:
         """Show our own errors without a traceback."""
         if isinstance(excinfo.value, EvalMetricsError):
-            return FailureText(str(excinfo.value))
+            return FailureText(visible_lines(str(excinfo.value)))
         return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[PathLike[str], int, str]:
@@ -103,6 +103,8 @@ class BenchmarkItem(pytest.Item):
 def plan_lines(items: Sequence[pytest.Item]) -> list[str]:
     """Tell what the gates of some benchmarks can see, without evaluating them."""
     from pytest_evalmetrics.baselines.store import Store  # noqa: PLC0415 - loads syrupy
+    from pytest_evalmetrics.pipeline.power import power_of  # noqa: PLC0415 - only where asked for
+    from pytest_evalmetrics.reports import power_table  # noqa: PLC0415 - the same
 
     planned = [
         (item.nodeid, list(power_of(item.benchmark, Store(item).read)))

@@ -1,4 +1,4 @@
-"""JSON laid out for people: an object with one entry to a line."""
+"""How JSON and texts are laid out for people."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["compact", "one_per_line", "spaced"]
+__all__ = ["compact", "many", "of_many", "one_per_line", "spaced", "visible", "visible_lines"]
 
 _SPACED = json.JSONEncoder(ensure_ascii=False, allow_nan=False)  # json.dumps makes one each time
 
@@ -40,3 +40,38 @@ def one_per_line(entries: Mapping[str, Any], indent: int) -> str:
     pad = " " * (indent + 2)
     lines = ",\n".join([f"{pad}{spaced(k)}: {spaced(v)}" for k, v in entries.items()])
     return f"{{\n{lines}\n{' ' * indent}}}"
+
+
+_OF_MANY = {"is": "are", "has": "have", "was": "were", "counts": "count"}
+
+
+def many(count: int, what: str, verb: str = "") -> str:
+    """Count things: ``1 task``, ``2 tasks``; with a verb ``1 task is``, ``2 tasks are``."""
+    things = f"{count} {what}" if count == 1 else f"{count} {what}s"
+    return f"{things} {_verb(count, verb)}" if verb else things
+
+
+def of_many(part: int, whole: int, what: str, verb: str = "") -> str:
+    """Count a part of things: ``1 of 3 tasks has``, ``2 of 3 tasks have``."""
+    things = f"{part} of {many(whole, what)}"
+    return f"{things} {_verb(part, verb)}" if verb else things
+
+
+def _verb(count: int, verb: str) -> str:
+    return verb if count == 1 else _OF_MANY[verb]
+
+
+def visible(text: str) -> str:
+    r"""Write line breaks and control characters as escapes: ``\n``.
+
+    A task's id may hold anything. In a log a line break would begin a line, which CI systems take
+    commands from (``::stop-commands::``), and an escape sequence would paint the terminal.
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def visible_lines(text: str) -> str:
+    """Write a text of several lines, each as `visible` does."""
+    return "\n".join(map(visible, text.split("\n")))

@@ -255,6 +255,7 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
 
 def _print_survey(pattern: str, config: pytest.Config) -> None:
     from pytest_evalmetrics.errors import EvalMetricsError  # noqa: PLC0415 - only where asked for
+    from pytest_evalmetrics.layout import visible_lines  # noqa: PLC0415 - the same
 
     base, target = config.invocation_params.dir, config.getoption("evalmetrics_to_parquet")
     try:
@@ -268,7 +269,7 @@ def _print_survey(pattern: str, config: pytest.Config) -> None:
             text = to_parquet(pattern, target, base, config.getoption("evalmetrics_label"))
     except EvalMetricsError as error:
         told = str(error).replace("the folder of the benchmark file", "where pytest is started")
-        raise pytest.UsageError(told) from None
+        raise pytest.UsageError(visible_lines(told)) from None
     print(text, end="")  # noqa: T201 - printing is what the option is for
 
 
@@ -276,7 +277,10 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> BenchmarkF
     """Collect the benchmark files."""
     if not any(fnmatch(file_path.name, p) for p in parent.config.getini("evalmetrics_files")):
         return None
-    from pytest_evalmetrics.items import BenchmarkFile  # noqa: PLC0415 - loads the machinery
+    from pytest_evalmetrics.collector import collector_paused  # noqa: PLC0415 - only if needed
+
+    with collector_paused():  # of what modules are made of, nothing is garbage
+        from pytest_evalmetrics.items import BenchmarkFile  # noqa: PLC0415 - loads the machinery
 
     return BenchmarkFile.from_parent(parent, path=file_path)
 

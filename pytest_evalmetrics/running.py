@@ -18,6 +18,7 @@ from pytest_evalmetrics.errors import (
     GateFailed,
     RegressionWarning,
 )
+from pytest_evalmetrics.layout import visible
 from pytest_evalmetrics.pipeline import Hooks, evaluate
 from pytest_evalmetrics.reports import failure_text, payload_of
 from pytest_evalmetrics.results import Verdict
@@ -130,7 +131,7 @@ def run_benchmark(
     item.ihook.pytest_evalmetrics_benchmark_finished(result=result)
     for check in result.checks:
         if check.verdict is Verdict.WARN:
-            item.warn(RegressionWarning(f"{result.name}: {check.reason}"))
+            item.warn(RegressionWarning(visible(f"{result.name}: {check.reason}")))
     return result
 
 

@@ -40,7 +40,7 @@ class EvaluationSession:
         self._config = config
         self._entries: dict[str, dict[str, Any]] = {}
         self._collected: set[str] = set()
-        self._skipped: set[str] = set()
+        self._skipped: dict[str, str] = {}  # and why
         self._judged: set[str] = set()
         self._artifacts: Artifacts | None = None
         self._unkept: ArtifactError | None = None
@@ -89,9 +89,9 @@ class EvaluationSession:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Take the results off a report, in the process that writes the artifacts."""
         payloads = getattr(report, "evalmetrics", None)
+        if report.skipped and not payloads:
+            self._skipped[report.nodeid] = _why_skipped(report)
         if payloads is None:
-            if report.skipped:
-                self._skipped.add(report.nodeid)
             return
         if hasattr(self._config, "workerinput"):
             return
@@ -202,7 +202,8 @@ class EvaluationSession:
                 session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def _write_artifacts(self, session: pytest.Session) -> None:
-        lost = self._collected - self._skipped - self._judged
+        lost = self._collected - self._skipped.keys() - self._judged
+        skipped = {i: why for i, why in self._skipped.items() if i in self._collected}
         if not self._entries and not lost:
             return
         from pytest_evalmetrics.errors import ArtifactError  # noqa: PLC0415 - there are results
@@ -216,7 +217,7 @@ class EvaluationSession:
         )
 
         errors: list[EvalMetricsError] = []
-        report = report_document(self._entries.values(), lost, self._history(errors))
+        report = report_document(self._entries.values(), lost, self._history(errors), skipped)
         self._config.hook.pytest_evalmetrics_report(report=report)
         written = []
         if self._unkept is None:
@@ -263,9 +264,12 @@ class EvaluationSession:
         """Print the section."""
         if not self._lines:
             return
+        from pytest_evalmetrics.layout import visible_lines  # noqa: PLC0415 - there is something
+
         terminalreporter.write_sep("=", "benchmarks")
         for line, colour in self._lines:
-            terminalreporter.write_line(line, **({colour: True} if colour else {}))
+            shown = visible_lines(line)
+            terminalreporter.write_line(shown, **({colour: True} if colour else {}))
 
     def _prefix(self) -> str:
         from pytest_evalmetrics.reports import output_prefix  # noqa: PLC0415 - there are results
@@ -294,6 +298,14 @@ def _own_folder(config: pytest.Config) -> Path:
 
         config.stash[_FOLDER] = handover_folder()
     return config.stash[_FOLDER]
+
+
+def _why_skipped(report: pytest.TestReport) -> str:
+    """Give the reason of a skip, or of an expected failure that came before any number."""
+    if hasattr(report, "wasxfail"):
+        return f"xfail: {report.wasxfail}".removesuffix(": ")
+    reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+    return reason.removeprefix("Skipped: ")
 
 
 def _is_ours(item: pytest.Item) -> bool:

@@ -96,10 +96,10 @@ def _find(kind: str, known: Registry, name: str) -> Found | None:
         from pytest_evalmetrics.metrics.statistic import statistic  # noqa: PLC0415 - the same
 
         return registry.Found(f"{metric.metric}/...", statistic(metric.metric))
-    pattern = name if name in known.names() else metric.metric
-    if pattern in known.names() and "{" in pattern:  # the family itself: pass@{k}
-        return registry.Found(pattern, known.find(pattern).target)
-    return known.find(pattern)
+    family = known.family(metric.metric)
+    if family is not None and metric.metric not in set(known.names()) - {family}:
+        return registry.Found(family, known.find(family).target)
+    return known.find(metric.metric)
 
 
 def _line(known: Registry, name: str) -> str:
@@ -124,7 +124,9 @@ def _doc(target: Any) -> str:
 
 def _explain(kind: str, known: Registry, name: str, found: Found) -> Iterator[str]:
     numbers = "".join(f", {key} = {value}" for key, value in found.numbers.items())
-    of = f" (one of {found.name}{numbers})" if found.name != name else ""
+    family = "{" in found.name and not found.numbers
+    which = "the family" if family else "one of"
+    of = f" ({which} {found.name}{numbers})" if found.name != name else ""
     yield f"{name}: {kind[:-1]}{of}"
     yield ""
     doc = _doc(found.target)
@@ -163,7 +165,8 @@ def _keys(kind: str, found: Found) -> Iterator[str]:
             return
     for key, parameter in _parameters(found.target):
         if kind == "metrics" and ("{" + key + "}") in found.name:
-            yield f"    {key}: a whole number from 1, in the name"
+            here = f", here {found.numbers[key]}" if key in found.numbers else ""
+            yield f"    {key}: a whole number from 1, in the name{here}"
         elif kind == "metrics" and key == "options":
             yield "    pass_threshold, pass_estimator: of the benchmark, where it asks for them"
         elif kind == "scorers" and key != "terms":

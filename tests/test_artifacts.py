@@ -129,6 +129,80 @@ def test_deselected_and_skipped_benchmarks_are_not_called_lost(many):
     assert many.report()["not_evaluated"] == []
 
 
+@pytest.fixture
+def skipping(many):
+    """Benchmarks and checks that are skipped in each way there is, beside one that is not."""
+    many.write(
+        "s.bench.yaml",
+        "defaults: {rollouts: runs.jsonl, expect: {tasks: 3}}\n"
+        "benchmarks:\n  - {name: one}\n  - {name: two, skip: true}\n"
+        '  - {name: three, skip: "until\\e[31m | `the` server is back"}\n',
+    )
+    many.write(
+        "conftest.py",
+        "import pytest\n\ndef pytest_collection_modifyitems(items):\n    for item in items:\n"
+        "        if item.name == 'b1':\n"
+        "            item.add_marker(pytest.mark.skip('by a hook'))\n",
+    )
+    many.write(
+        "test_x.py",
+        "import pytest\n\ndef test_a(evalmetrics):\n    pytest.skip('no numbers')\n\n"
+        "@pytest.mark.skip\ndef test_b(evalmetrics): ...\n\n"
+        "@pytest.mark.skip\ndef test_that_checks_nothing(): ...\n\n"
+        "@pytest.mark.xfail(reason='known')\ndef test_c(evalmetrics): raise ValueError\n\n"
+        "def test_d(evalmetrics):\n    evalmetrics.check([[1.0]])\n    pytest.skip('after it')\n",
+    )
+    return many
+
+
+SKIPPED = [
+    ("a.bench.yaml::b1", "by a hook"),
+    ("s.bench.yaml::three", "until\x1b[31m | `the` server is back"),
+    ("s.bench.yaml::two", "skip: true"),
+    ("test_x.py::test_a", "no numbers"),
+    ("test_x.py::test_b", "unconditional skip"),
+    ("test_x.py::test_c", "xfail: known"),
+]
+
+
+def test_what_was_skipped_is_told_with_its_reason(skipping):
+    chosen = (
+        "-k",
+        "b1 or one or two or three or test",
+        "a.bench.yaml",
+        "s.bench.yaml",
+        "test_x.py",
+    )
+    result = skipping.run(*chosen)
+    alone = _bytes(skipping)
+    report = skipping.report()
+    assert [(s["id"], s["reason"]) for s in report["skipped"]] == SKIPPED
+    assert report["not_evaluated"] == []
+    assert report["verdict"] == "PASS"
+    assert [e["id"] for e in report["benchmarks"]] == ["s.bench.yaml::one", "test_x.py::test_d"]
+    jsonschema.validate(report, json.loads(text("report")))
+    result.stdout.fnmatch_lines(
+        [
+            "SKIPPED       a.bench.yaml::b1  by a hook",
+            r"SKIPPED       s.bench.yaml::three  until\x1b[[]31m | `the` server is back",
+        ]
+    )
+    summary = (skipping.path / "evalmetrics/summary.md").read_text()
+    assert "2 PASS, 6 skipped" in summary
+    assert "- s.bench.yaml::three was skipped: until\\\\x1b" in summary
+    assert "\x1b" not in summary
+    skipping.run(*chosen, "-n", "2")
+    assert _bytes(skipping) == alone
+    quiet = skipping.run(*chosen, "-q")
+    quiet.stdout.fnmatch_lines(["2 benchmarks: 2 PASS, 6 skipped"])
+
+
+def test_a_run_that_skips_everything_leaves_no_report(many):
+    many.write("s.bench.yaml", "benchmark: {name: s, rollouts: runs.jsonl, skip: true}")
+    many.run("s.bench.yaml").assert_outcomes(skipped=1)
+    assert not (many.path / "evalmetrics").exists()
+
+
 def test_the_report_holds_what_its_schema_says(many):
     many.run()
     schema = json.loads(text("report"))

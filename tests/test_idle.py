@@ -1,4 +1,4 @@
-"""A pytest run without a benchmark pays for nothing."""
+"""A pytest run without a benchmark pays for nothing, one that only reads for no endpoints."""
 
 from __future__ import annotations
 
@@ -26,23 +26,47 @@ class Probe:
         loaded = sorted(m for m in sys.modules if m.startswith("pytest_evalmetrics"))
         print("PROBE" + json.dumps([loaded, sorted(sys.modules)]))
 
-args = ["--co", "-q", "-p", "no:cacheprovider", "-p", "no:syrupy"]
+args = ["-q", "-p", "no:cacheprovider", "-p", "no:syrupy", *sys.argv[1:]]
 sys.exit(pytest.main(args, plugins=[Probe()]))
 """
 
+NOT_FOR_READING = (
+    "aiohttp",
+    "asyncio",
+    "jinja2",
+    "jsonpath",
+    "pyarrow",
+    "ray",
+    "rich",
+    "sqlite3",
+    "pytest_evalmetrics.chat",
+    "pytest_evalmetrics.engines",
+    "pytest_evalmetrics.generation",
+    "pytest_evalmetrics.history",
+    "pytest_evalmetrics.live",
+    "pytest_evalmetrics.scorers",
+    "pytest_evalmetrics.transport",
+)
 
-def test_no_heavy_module_is_loaded_and_nothing_is_written(tmp_path):
-    (tmp_path / "test_x.py").write_text("def test_x(): pass\n")
+
+def modules_of_a_run(folder, *args):
+    """Return which of our modules a pytest run in `folder` has loaded, and all of them."""
     run = subprocess.run(
-        [sys.executable, "-c", PROBE],
-        cwd=tmp_path,
+        [sys.executable, "-c", PROBE, *args],
+        cwd=folder,
         capture_output=True,
         text=True,
         check=False,
         env={"PYTHONDONTWRITEBYTECODE": "1", "PATH": ""},
     )
+    assert run.returncode == 0, run.stdout
     line = next(ln for ln in run.stdout.splitlines() if ln.startswith("PROBE"))
-    ours, loaded = json.loads(line.removeprefix("PROBE"))
+    return json.loads(line.removeprefix("PROBE"))
+
+
+def test_no_heavy_module_is_loaded_and_nothing_is_written(tmp_path):
+    (tmp_path / "test_x.py").write_text("def test_x(): pass\n")
+    ours, loaded = modules_of_a_run(tmp_path, "--co")
     assert ours == [
         "pytest_evalmetrics",
         "pytest_evalmetrics.hookspecs",
@@ -52,3 +76,17 @@ def test_no_heavy_module_is_loaded_and_nothing_is_written(tmp_path):
     ]
     assert not HEAVY & set(loaded)
     assert [p.name for p in tmp_path.iterdir()] == ["test_x.py"]
+
+
+def test_recorded_rollouts_load_nothing_that_asks_endpoints(tmp_path):
+    rows = "".join(f'{{"_ng_task_index": {task}, "reward": 1.0}}\n' for task in range(3))
+    (tmp_path / "runs.jsonl").write_text(rows)
+    (tmp_path / "a.bench.yaml").write_text(
+        "benchmark: {name: a, rollouts: runs.jsonl, metrics: [pass@1], "
+        "thresholds: {pass@1: '>= 0.9'}}\n"
+    )
+    ours, loaded = modules_of_a_run(tmp_path)
+    assert (tmp_path / "evalmetrics" / "report.html").exists()
+    assert not [m for m in loaded if m in NOT_FOR_READING]
+    kinds = [m for m in ours if m.startswith("pytest_evalmetrics.spec.scorers.")]
+    assert kinds == []  # the keys of a type of scorer are loaded where one is met

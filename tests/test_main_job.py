@@ -62,7 +62,7 @@ def test_a_mean_that_misses_its_bound_by_float_noise_passes(project):
         # the silent faults of other tools: clean mean 0.5 over 4 tasks x 2
         (
             [[1.0, 1.0], [1.0], [1.0, 1.0], [1.0, 1.0]],
-            "*1 of 4 tasks have fewer rollouts*task 1 has 1 of 2*",
+            "*1 of 4 tasks has fewer rollouts*task 1 has 1 of 2*",
         ),
         ([[1.0, 1.0], [1.0, None], [0.0, 1.0], [1.0, 1.0]], "*no finite reward (task 1)*"),
     ],

@@ -38,6 +38,41 @@ def test_the_only_score_is_the_reward_and_is_gated(project: Project) -> None:
     assert agent["estimates"]["mean_reward"]["value"] == 0.5
 
 
+def test_several_scorers_of_one_type_score_under_names_of_their_own(project: Project) -> None:
+    calls = [{"function": {"name": "book", "arguments": "{}"}}]
+    said = {"content": "Paris", "tool_calls": calls}
+    project.rows("data.jsonl", [{"reference": "Rome", "response": said, "calls": calls}])
+    compare = 'operation: contains, left_template: "a b", right_template'
+    number = 'operation: "==", left_template: "1", right_template'
+    bench(
+        project,
+        'type: exact-match\n{type: exact-match, name: same, reference: "paris."}\n'
+        f"{{type: string-check, {compare}: x}}\n"
+        f"{{type: string-check, name: has_b, {compare}: b}}\n"
+        f'{{type: number-check, {number}: "2"}}\n{{type: number-check, name: one, {number}: "1"}}\n'
+        'type: f1\n{type: f1, name: f1_same, reference: "paris."}\n'
+        'type: bleu\n{type: bleu, name: again, references: "Paris"}\n'
+        'type: rouge\n{type: rouge, name: other, reference: "Paris"}\n'
+        '{type: tool-calling, reference: "[]"}\n'
+        '{type: tool-calling, name: mine, reference: "{{ calls }}"}',
+        "reward: same",
+    )
+    project.run().assert_outcomes(passed=1)
+    ((scores),) = (row["scores"] for row in row_scores(project))
+    pairs = {
+        "exact-match": "same",
+        "string-check": "has_b",
+        "number-check": "one",
+        "f1": "f1_same",
+        "rouge_L_score": "other_rouge_L_score",
+        "function_name_and_args_accuracy": "mine_function_name_and_args_accuracy",
+    }
+    for own, named in pairs.items():
+        assert (scores[own], scores[named]) == (0, 1), own
+    assert scores["sentence"] < scores["again"]
+    assert len(scores) == 22
+
+
 def test_scores_with_a_dash_in_their_names_are_gated(project: Project) -> None:
     rows = [{"reference": "Paris", "response": word} for word in ("paris!", "Rome")]
     project.rows("data.jsonl", rows)
@@ -156,3 +191,28 @@ def test_bleu_and_rouge_by_a_real_run(project: Project) -> None:
     project.run("-W", "error").assert_outcomes(passed=1)
     (row,) = row_scores(project)
     assert row["scores"]["rouge_L_score"] == pytest.approx(2 / 3)
+
+
+def test_what_another_tool_recorded_is_scored_and_its_failures_are_not(project: Project) -> None:
+    def result(name: str, **more: Any) -> dict[str, Any]:
+        case = {"description": name, "vars": {"capital": "Rome"}}
+        graded = {"success": False, "score": 0, "failureReason": 0}
+        return {"testCase": case, "promptIdx": 0, "provider": "m", **graded, **more}
+
+    rows = [
+        result("right", response={"output": "Rome."}),
+        result("wrong", response={"output": "Oslo"}),
+        result("down", response={"output": "Rome"}, failureReason=2, error="model down"),
+    ]
+    body = {"evalId": "e", "results": {"version": 3, "results": rows}}
+    project.write("out.json", json.dumps(body))
+    right = '"{{ testCase.vars.capital }}"'
+    scorer = f'type: exact-match, reference: {right}, candidate: "{{{{ response.output }}}}"'
+    bench(project, f"{{{scorer}}}", "expect: {max_missing: 50%}", "rollouts: out.json")
+    project.run().assert_outcomes(passed=1)
+    found = {row["task"]: (row["scores"], row["errors"]) for row in row_scores(project)}
+    assert found["right"][0]["exact-match"] == 1
+    assert found["wrong"][0]["exact-match"] == 0
+    assert found["down"][0]["exact-match"] is None
+    ((error),) = found["down"][1]
+    assert (error["kind"], error["reason"]) == ("error", "model down")

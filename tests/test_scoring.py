@@ -366,6 +366,44 @@ def test_replay_sends_nothing_and_needs_no_key(
     scored.endpoint.start()
 
 
+def test_a_replay_tells_of_failed_rows_what_the_run_told(scored: Scored) -> None:
+    modes = ("422", None, "500", "html", "nan", "close")
+    scored.rows(*({"id": n, "score": 1, "mode": mode} for n, mode in enumerate(modes)))
+    scored.bench("metrics: mean_reward\nparams: {max_retries: 1}")
+    nat = (
+        "    - {type: nemo-agent-toolkit-remote, evaluator_name: e, max_retries: 0, "
+        f"url: {scored.endpoint.url('/evaluate/item')}}}\n"
+    )
+    scored.rows(*({"id": n, "score": 1, "mode": mode} for n, mode in enumerate((*modes, "false"))))
+    scored.bench("metrics: mean_reward", scorer=nat, name="b.bench.yaml")
+    scored.run().assert_outcomes(failed=2)
+    names = ("report.json", "row_scores.jsonl", "summary.md", "aggregate_metrics.json")
+    first = [(scored.path / "evalmetrics" / name).read_bytes() for name in names]
+    kinds = {
+        k
+        for e in scored.project.report()["benchmarks"]
+        for f in e["failed_rows"]
+        for k in f["kinds"]
+    }
+    assert {"http-422", "http-500", "html", "not-finite", "closed", "not-successful"} <= kinds
+    asked = scored.endpoint.posts
+    scored.run("--evalmetrics-replay").assert_outcomes(failed=2)
+    assert [(scored.path / "evalmetrics" / name).read_bytes() for name in names] == first
+    assert scored.endpoint.posts == asked
+    scored.run("--evalmetrics-journal-export", "j.jsonl.gz")
+    again = [(scored.path / "evalmetrics" / name).read_bytes() for name in names]
+    asked = scored.endpoint.posts
+    options = (
+        "--cache-clear",
+        "--evalmetrics-journal-import",
+        "j.jsonl.gz",
+        "--evalmetrics-replay",
+    )
+    scored.run(*options).assert_outcomes(failed=2)
+    assert [(scored.path / "evalmetrics" / name).read_bytes() for name in names] == again
+    assert scored.endpoint.posts == asked
+
+
 def test_refresh_no_journal_and_clear(scored: Scored) -> None:
     scored.rows({"score": 1})
     scored.bench(path="/count", text="metrics: mean_reward")
@@ -384,7 +422,7 @@ def test_refresh_no_journal_and_clear(scored: Scored) -> None:
     scored.run()
     assert score() == 3  # it was replaced
     scored.run("--evalmetrics-journal-clear").stdout.fnmatch_lines(
-        ["journal: emptied, 1 answers dropped"]
+        ["journal: emptied, 1 answer dropped"]
     )
     assert score() == 4
     result = scored.project.pytester.runpytest_subprocess(

@@ -86,12 +86,18 @@ OURS = [
             "pass@3: metric (one of pass@{k}, k = 3)",
             "  The chance that at least one of k rollouts of a task passes*",
             "  1 - C(n - c, k) / C(n, k) of a task *",
-            "    k: a whole number from 1, in the name",
+            "    k: a whole number from 1, in the name, here 3",
             "    pass_threshold, pass_estimator: of the benchmark*",
             "  a rate in [[]0, 1]",
             "  from: built-in, pytest_evalmetrics.metrics.pass_at_k.PassAtK (*:*)",
         ],
     ),
+    (
+        "pass@k",
+        ["pass@k: metric (the family pass@{k})", "    k: a whole number from 1, in the name"],
+    ),
+    ("pass^k", ["pass^k: metric (the family pass^{k})"]),
+    ("max@k/accuracy", ["max@k/accuracy: metric (the family max@{k})"]),
     ("pass^{k}", ["pass^{k}: metric", "*C(c, k) / C(n, k)*"]),
     ("mean/reward", ["mean/reward: metric (one of mean/...)", "  The mean over all rollouts*"]),
     ("pass@1/accuracy[level=hard]", ["*metric (one of pass@{k}, k = 1)"]),
@@ -139,6 +145,13 @@ def test_one_of_another_s_is_explained(own: Project, name: str, told: list[str])
     result = own.run("--evalmetrics-explain", name)
     assert result.ret == 0
     result.stdout.fnmatch_lines(told)
+
+
+def test_a_name_of_one_s_own_is_no_family(own: Project) -> None:
+    more = '\n\n@register_metric("pass@k")\ndef plain(tasks):\n    "All of them."\n    return 1.0\n'
+    own.write("conftest.py", CONFTEST + more)
+    result = own.run("--evalmetrics-explain", "pass@k")
+    result.stdout.fnmatch_lines(["pass@k: metric", "  All of them."])
 
 
 @pytest.mark.parametrize(("name", "told"), NOT_THERE)

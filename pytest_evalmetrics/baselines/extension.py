@@ -12,6 +12,7 @@ import tempfile
 import warnings
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -47,6 +48,11 @@ class BaselineLocation(PyTestLocation):
 
 def _name_of(location: PyTestLocation) -> str:
     return getattr(location, "benchmark", "") or str(location.item.name)
+
+
+@lru_cache(maxsize=1024)
+def _location(file: str, benchmark: str) -> str:
+    return str(folder_of(Path(file)) / f"{file_name(benchmark)}.json")
 
 
 class BaselineExtension(JSONSnapshotExtension):
@@ -85,6 +91,12 @@ class BaselineExtension(JSONSnapshotExtension):
         """Name the file, so that no two benchmarks share one."""
         del index
         return file_name(_name_of(test_location))
+
+    @classmethod
+    def get_location(cls, *, test_location: PyTestLocation, index: Any = 0) -> str:
+        """Say where a baseline lies; syrupy asks several times for each."""
+        del index
+        return _location(test_location.filepath, _name_of(test_location))
 
     @classmethod
     def dirname(cls, *, test_location: PyTestLocation) -> str:

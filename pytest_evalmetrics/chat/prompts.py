@@ -5,17 +5,44 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pytest_evalmetrics.errors import RowError
+from pytest_evalmetrics.transport import needs_extra
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["compile_prompt"]
+    from pytest_evalmetrics.expressions.templates import Rendered
+
+__all__ = ["compile_prompt", "compile_templates"]
 
 # how LangChain, and data sets for RAGAS, call the roles
 _ROLES = {"human": "user", "ai": "assistant", "system": "system"}
 
 
-def compile_prompt(template: Any) -> Callable[[Mapping[str, Any]], list[dict[str, Any]]]:
+def compile_templates(value: Any, who: str) -> Rendered:
+    """Compile the templates in a value, see `expressions.templates.compile_value`.
+
+    Parameters
+    ----------
+    value
+        A text with templates, or lists and mappings of such.
+    who
+        What needs them, for the message: ``the scorer remote``.
+
+    Raises
+    ------
+    MissingExtraError
+        The ``remote`` extra is not installed.
+    """
+    with needs_extra("remote", who):
+        from pytest_evalmetrics.expressions.templates import (  # noqa: PLC0415 - of the extra
+            compile_value,
+        )
+    return compile_value(value)
+
+
+def compile_prompt(
+    template: Any, who: str = "a prompt_template"
+) -> Callable[[Mapping[str, Any]], list[dict[str, Any]]]:
     """Compile a prompt.
 
     Parameters
@@ -24,17 +51,20 @@ def compile_prompt(template: Any) -> Callable[[Mapping[str, Any]], list[dict[str
         A text, which is what the user says; a lone ``{{ expression }}`` may also stand for a
         list of messages. Or a list of messages, of which each may be such an expression: what
         it stands for, one message or several, takes its place.
+    who
+        What needs it, for the message.
 
     Returns
     -------
     callable
         Gives the messages for a context; raises a `RowError` where a row has none.
-    """
-    from pytest_evalmetrics.expressions.templates import (  # noqa: PLC0415 - of the extra
-        compile_value,
-    )
 
-    render = compile_value(template)
+    Raises
+    ------
+    MissingExtraError
+        The ``remote`` extra is not installed.
+    """
+    render = compile_templates(template, who)
 
     def messages(context: Mapping[str, Any]) -> list[dict[str, Any]]:
         found = render(context)

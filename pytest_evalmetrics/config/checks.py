@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from pytest_evalmetrics.config.generation import contradictions_of_generation
 from pytest_evalmetrics.spec import Count, ParamsSpec
+from pytest_evalmetrics.spec.scorers import other_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,8 +51,11 @@ def _scores(spec: BenchmarkSpec) -> Iterator[Contradiction]:
     for index, scorer in enumerate(spec.scorers):
         for name in scorer.score_names:
             if first.setdefault(name, index) != index:
-                message = f"the score {name!r} is given by scorer {first[name] + 1} already"
-                yield ("scorers", index), message
+                yield (
+                    ("scorers", index),
+                    f"the score {name!r} is given by scorer {first[name] + 1} already: "
+                    + other_name(scorer),
+                )
 
 
 def _rollouts_of_a_task(spec: BenchmarkSpec) -> Iterator[Contradiction]:

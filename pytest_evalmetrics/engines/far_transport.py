@@ -4,67 +4,30 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from functools import partial
 from itertools import count
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
+from pytest_evalmetrics.engines.far_job import NOW, NotAdmitted
 from pytest_evalmetrics.engines.in_order import UNSETTLED
-from pytest_evalmetrics.engines.messages import Asked, Found, Given, Kept, Spent, Unanswered, Used
+from pytest_evalmetrics.engines.messages import Asked, Found, Kept, KeptFailure, Unanswered, Used
 from pytest_evalmetrics.transport import CallError, JournalMode, Transport, UsageTally
 from pytest_evalmetrics.transport.calls import journal_key
+from pytest_evalmetrics.transport.failures import Failure
+from pytest_evalmetrics.transport.work import work_key
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Sequence
+    from collections.abc import Awaitable, Callable, Hashable, Iterable
 
-    from pytest_evalmetrics.errors import RowError
-    from pytest_evalmetrics.scorers import BoundScorer, Exchange, Row, Scores
-    from pytest_evalmetrics.transport import Answer, Journal, Price, Tokens
+    from pytest_evalmetrics.engines.far_job import Job
+    from pytest_evalmetrics.transport import Answer, Journal, Meter, Price, Work
     from pytest_evalmetrics.transport.calls import Call
     from pytest_evalmetrics.transport.journal_store import Entry
 
-__all__ = ["NOW", "FarTransport", "Job", "OfJob", "spender"]
+__all__ = ["FarTransport", "OfJob"]
 
-NOW: ContextVar[Job] = ContextVar("NOW")  # the job that a task, and those it starts, work at
-
-
-class Speaker(Protocol):
-    """A worker, as far as it is needed here."""
-
-    def say(self, message: Any) -> None:
-        """Say something to the run."""
-        ...
-
-
-@dataclass(eq=False)
-class Job:
-    """A row and its scorer, and the sink that notes what came of it."""
-
-    given: Given
-    count: asyncio.Future[int]
-    told: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = field(default_factory=list)
-    spent: list[Spent] = field(default_factory=list)
-
-    def scored(self, row: Row, scorer: BoundScorer, found: Scores, *, from_journal: bool) -> None:
-        """Note scores."""
-        del row, scorer
-        self.told.append(("scored", (found,), {"from_journal": from_journal}))
-
-    def lacks(self, row: Row, scorer: BoundScorer, error: RowError, reason: str) -> None:
-        """Note why there are none."""
-        del row, scorer
-        self.told.append(("lacks", (error, reason), {}))
-
-    def explained(self, row: Row, scorer: BoundScorer, reason: str) -> None:
-        """Note why they are what they are."""
-        del row, scorer
-        self.told.append(("explained", (reason,), {}))
-
-    def asked(self, row: Row, scorer: BoundScorer, found: Sequence[Exchange]) -> None:
-        """Note what was asked."""
-        del row, scorer
-        if found:
-            self.told.append(("asked", (found,), {}))
+_UNTIL_DONE: Final = "(none)"  # the version of what has none: no journal is asked for it
 
 
 class OfJob:
@@ -91,24 +54,61 @@ class OfJob:
         elif after.endswith(f"/{UNSETTLED}"):  # what comes after a call is known by its count
             settled = f"{after.rpartition('/')[0]}/{await self._job.count}"
             call = replace(call, versions={**call.versions, "after": settled})
-        await self._transport.look_up(call, occurrence, self._job)
-        return await self._transport.call(call, occurrence=occurrence, **more)
+        with suppress(CallError):  # it can't be written, as `call` says again
+            key = journal_key(call, occurrence, self.hide)
+            await self._transport.look_up(key, self._job)
+        send = partial(self._transport.call, call, occurrence=occurrence, **more)
+        return await self._admitted(send)
+
+    async def perform(
+        self,
+        work: Work,
+        make: Callable[[], Awaitable[str]],
+        *,
+        occurrence: int = 0,
+        meter: Meter | None = None,
+    ) -> Answer:
+        """Do something in place of a request, see `Transport`."""
+        if occurrence == UNSETTLED:
+            occurrence = await self._job.count
+        for_good = work.version is not None
+        if not for_good and not self._transport.replays:
+            # the run keeps it until its row is done: should this worker be lost, that is not
+            work = replace(work, version=_UNTIL_DONE)
+        key = work_key(work, occurrence, self.hide)
+        if not for_good:
+            self._job.until_done.add(key)
+        if for_good or self._job.given.again:
+            await self._transport.look_up(key, self._job)
+        do = partial(self._transport.perform, work, make, occurrence=occurrence, meter=meter)
+        return await self._admitted(do)
+
+    async def _admitted(self, send: Callable[[], Awaitable[Answer]]) -> Answer:
+        """Send; where the run's meter was not asked yet, ask it, and send then."""
+        try:
+            return await send()
+        except NotAdmitted:
+            await self._job.admission()
+        return await send()
 
 
 class FarTransport(Transport):
     """Sends from here; journal and tally are the run's."""
 
-    def __init__(self, worker: Speaker, mode: JournalMode | None) -> None:
-        self._desk = _Desk(worker, mode)
-        super().__init__(cast("Journal", self._desk), usage=_Tally(worker))
+    def __init__(self, say: Callable[[Any], None], mode: JournalMode | None) -> None:
+        self._desk = _Desk(say, mode)
+        super().__init__(cast("Journal", self._desk), usage=_Tally(say))
         self._told = 0
 
-    async def look_up(self, call: Call, occurrence: int, job: Job) -> None:
+    @property
+    def replays(self) -> bool:
+        """Whether answers come from the journal alone."""
+        return self._desk.mode is JournalMode.REPLAY
+
+    async def look_up(self, key: bytes, job: Job) -> None:
         """Ask the run's journal, where it may have an answer."""
-        if not (self._desk.asks or job.given.again):
-            return
-        with suppress(CallError):  # it can't be written, as `call` says again
-            await self._desk.ask(journal_key(call, occurrence, self.hide), job.given.order)
+        if self._desk.asks or job.given.again:
+            await self._desk.ask(key, job.given.order)
 
     def found(self, message: Found) -> None:
         """Take an answer of the journal."""
@@ -126,19 +126,19 @@ class _Desk:
 
     warnings: tuple[str, ...] = ()
 
-    def __init__(self, worker: Speaker, mode: JournalMode | None) -> None:
+    def __init__(self, say: Callable[[Any], None], mode: JournalMode | None) -> None:
         # without a journal too answers go to the run: should this worker be lost, they are not
         self.mode = JournalMode.REFRESH if mode is None else mode
         self.asks = self.mode is not JournalMode.REFRESH
-        self._worker = worker
+        self._say = say
         self._numbers = count()
         self._questions: dict[int, asyncio.Future[Any]] = {}
-        self._known: dict[bytes, Entry] = {}
+        self._known: dict[bytes, Entry | Failure] = {}
 
     async def ask(self, key: bytes, order: int) -> None:
         number = next(self._numbers)
         answered = self._questions[number] = asyncio.get_running_loop().create_future()
-        self._worker.say(Asked(order, number, key))
+        self._say(Asked(order, number, key))
         try:
             entry = await answered
         finally:
@@ -152,11 +152,24 @@ class _Desk:
             answered.set_result(message.entry)
 
     def get(self, key: bytes) -> Entry | None:
-        return self._known.pop(key, None)
+        known = self._known.get(key)
+        if known is None or isinstance(known, Failure):
+            return None
+        del self._known[key]
+        return known
+
+    def failure(self, key: bytes) -> Failure | None:
+        known = self._known.pop(key, None)
+        return known if isinstance(known, Failure) else None
 
     def put(self, key: bytes, *, status: int, text: str, latency_s: float, attempts: int) -> None:
-        order = NOW.get().given.order
-        self._worker.say(Kept(order, key, status, text, latency_s, attempts))
+        job = NOW.get()
+        for_good = key not in job.until_done
+        self._say(Kept(job.given.order, key, status, text, latency_s, attempts, for_good))
+
+    def put_failure(self, key: bytes, error: CallError, body: str | None = None) -> None:
+        if key not in NOW.get().until_done:
+            self._say(KeptFailure(key, error, body))
 
     def flush(self) -> None:
         pass
@@ -168,24 +181,15 @@ class _Desk:
 class _Tally(UsageTally):
     """Counts at the run."""
 
-    def __init__(self, worker: Speaker) -> None:
+    def __init__(self, say: Callable[[Any], None]) -> None:
         super().__init__()
-        self._worker = worker
+        self._say = say
 
     def answered(self, label: str, answer: Answer, price: Price | None = None) -> None:
         body = answer.body
         said = {"usage": body["usage"]} if isinstance(body, dict) and "usage" in body else None
         order = NOW.get().given.order
-        self._worker.say(Used(order, label, replace(answer, body=said), price))
+        self._say(Used(order, label, replace(answer, body=said), price))
 
     def failed(self, label: str, requests: int) -> None:
-        self._worker.say(Unanswered(label, requests))
-
-
-def spender(scorer: int, judge: int) -> Any:
-    """Give what notes at its job what an answer of a judge took, see `Spending.add`."""
-
-    def add(attempts: int, latency_s: float, tokens: Tokens | None) -> None:
-        NOW.get().spent.append(Spent(scorer, judge, attempts, latency_s, tokens))
-
-    return add
+        self._say(Unanswered(label, requests))

@@ -1,8 +1,8 @@
-"""First calls counted in the order of the rows, in whatever order they are heard of."""
+"""What is heard of jobs in any order, taken in the order of the rows."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from pytest_evalmetrics.transport import Occurrences
 
@@ -13,37 +13,42 @@ __all__ = ["UNSETTLED", "FirstOfJob", "InOrder"]
 
 UNSETTLED = -1  # the count of a first call that is not known yet
 
+_What = TypeVar("_What")
 
-class InOrder:
-    """Counts the first calls of jobs, each when those of all jobs before it are known."""
+
+class InOrder(Generic[_What]):
+    """Holds back what is heard of a job until all jobs before it were heard of."""
 
     def __init__(self) -> None:
-        self._occurrences = Occurrences()
-        self._heard: dict[int, int | None] = {}
+        self._heard: dict[int, _What | None] = {}
         self._next = 0
 
-    def first(self, order: int, digest: int | None) -> Iterator[tuple[int, int]]:
-        """Hear of a job's first call; None if it makes none.
+    def is_past(self, order: int) -> bool:
+        """Whether a job's turn has come and gone."""
+        return order < self._next
+
+    def hear(self, order: int, what: _What | None) -> Iterator[tuple[int, _What]]:
+        """Hear of a job.
 
         Parameters
         ----------
         order
             The job's place in the order of all, from 0; what is heard twice counts once.
-        digest
-            Of the call's content, see `Occurrences.digest`.
+        what
+            What there is to take in its turn; None for nothing, as far as is known.
 
         Yields
         ------
-        order, count
-            The jobs whose count is settled by this.
+        order, what
+            What has its turn by this.
         """
-        if order >= self._next:
-            self._heard.setdefault(order, digest)
+        if order >= self._next and self._heard.get(order) is None:
+            self._heard[order] = what
         while self._next in self._heard:
-            known = self._heard.pop(self._next)
-            if known is not None:
-                yield self._next, self._occurrences.count(known)
+            settled, found = self._next, self._heard.pop(self._next)
             self._next += 1
+            if found is not None:
+                yield settled, found
 
 
 class FirstOfJob(Occurrences):

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from pytest_evalmetrics.engines.answering import Attempted
     from pytest_evalmetrics.errors import EvalMetricsError
     from pytest_evalmetrics.scorers import Row, Terms
-    from pytest_evalmetrics.spec import ScorerSpec
-    from pytest_evalmetrics.transport import Answer, JournalMode, Price, Tokens
+    from pytest_evalmetrics.spec import BenchmarkSpec
+    from pytest_evalmetrics.transport import Answer, CallError, JournalMode, Price, Tokens
 
 __all__ = [
+    "Admitted",
     "Asked",
     "Broken",
     "Counted",
@@ -23,10 +25,12 @@ __all__ = [
     "Given",
     "Kept",
     "Kit",
+    "Paid",
     "Spent",
     "Unanswered",
     "Used",
     "Warned",
+    "Wished",
 ]
 
 
@@ -38,33 +42,41 @@ class Kit:
     ----------
     version
         Of this package, which has to be the same everywhere.
-    targets
-        The scorers that are the user's own, by the names that the specs have for them.
-    specs, terms
-        What scorers are made of; the terms hold this worker's share of the parallelism.
+    scorers, targets
+        Those that are the user's own, by the names that the spec has for them.
+    spec, terms
+        What scorers, and who answers rows, are made of; the terms hold this worker's share of
+        the parallelism.
     label
         What calls are counted under.
     mode
         How the run's journal is used; None where there is none.
+    metered
+        Each job has to be let make its first call.
     """
 
     version: str
+    scorers: Mapping[str, Any]
     targets: Mapping[str, Any]
-    specs: tuple[ScorerSpec, ...]
+    spec: BenchmarkSpec
     terms: Terms
     label: str
     mode: JournalMode | None
+    metered: bool
 
 
 # -- to a worker --------------------------------------------------------------------------------
 
 
 class Given(NamedTuple):
-    """A job; its first call's count, if known, and whether another worker has begun it."""
+    """A job; its first call's count, if known, and whether another worker has begun it.
+
+    Without a scorer the row is to be answered, and scored by all of them.
+    """
 
     order: int
     row: Row
-    scorer: int
+    scorer: int | None
     before: int | None
     again: bool
 
@@ -81,6 +93,13 @@ class Found(NamedTuple):
 
     question: int
     entry: Any
+
+
+class Admitted(NamedTuple):
+    """A job may make its calls, or why not."""
+
+    order: int
+    refusal: CallError | None
 
 
 # -- from a worker ------------------------------------------------------------------------------
@@ -101,8 +120,23 @@ class Asked(NamedTuple):
     key: bytes
 
 
+class Wished(NamedTuple):
+    """A job is to make its first call that costs something."""
+
+    order: int
+
+
+class Paid(NamedTuple):
+    """A call that a job has made, whatever came of it."""
+
+    order: int
+    requests: int
+    tokens: Tokens | None
+    price: Price | None
+
+
 class Kept(NamedTuple):
-    """An answer, to be kept."""
+    """An answer, to be kept: for good, or until its job is done."""
 
     order: int
     key: bytes
@@ -110,6 +144,15 @@ class Kept(NamedTuple):
     text: str
     latency_s: float
     attempts: int
+    for_good: bool
+
+
+class KeptFailure(NamedTuple):
+    """How a call failed, and what came: for the run's journal, should somebody replay it."""
+
+    key: bytes
+    error: CallError
+    body: str | None
 
 
 class Used(NamedTuple):
@@ -145,11 +188,22 @@ class Warned(NamedTuple):
 
 
 class Done(NamedTuple):
-    """A job came to its end: what its sink was told, and what its judges took."""
+    """A job came to its end.
+
+    Attributes
+    ----------
+    told
+        What its sink was told: by which method, of which scorer, and what.
+    spent
+        What its judges took.
+    attempted
+        What came of it, if the row was to be answered.
+    """
 
     order: int
-    told: list[tuple[str, tuple[Any, ...], dict[str, Any]]]
+    told: list[tuple[str, int, tuple[Any, ...], dict[str, Any]]]
     spent: list[Spent]
+    attempted: Attempted | None
 
 
 class Broken(NamedTuple):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pytest_evalmetrics.errors import EngineError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
 
 __all__ = ["Cluster"]
 
@@ -114,21 +114,16 @@ class Cluster:
             "--evalmetrics-engine local does without",
         )
 
-    def by_value(self, modules: Iterable[Any]) -> Any:
-        """Give a function that pickles, and takes these modules' classes along whole."""
-        ray = self.ray
-        chosen = list(modules)
-
-        def dumps(what: Any) -> bytes:
-            try:
-                for module in chosen:
-                    ray.cloudpickle.register_pickle_by_value(module)
-                return bytes(ray.cloudpickle.dumps(what))
-            finally:
-                for module in chosen:
-                    ray.cloudpickle.unregister_pickle_by_value(module)
-
-        return dumps
+    def dumps(self, what: Any, modules: Sequence[Any]) -> bytes:
+        """Pickle, and take these modules' classes and functions along whole."""
+        pickler = self.ray.cloudpickle
+        try:
+            for module in modules:
+                pickler.register_pickle_by_value(module)
+            return bytes(pickler.dumps(what))
+        finally:
+            for module in modules:
+                pickler.unregister_pickle_by_value(module)
 
     def _connected(self) -> Any:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nobody is told of a run

@@ -58,7 +58,7 @@ class RayEngine:
         _ = self.cluster.ray
 
     async def score(self, work: Work) -> None:
-        """Score rows, see `Engine`."""
+        """Score rows, and answer those that are to be; see `Engine`."""
         from pytest_evalmetrics.engines.ray_scoring import Crew  # noqa: PLC0415 - if needed
 
         await Crew(self.cluster, work, self._root).run()

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from pytest_evalmetrics.errors import DataError, EngineError, EvalMetricsError
-from pytest_evalmetrics.rollouts.large import is_large
+from pytest_evalmetrics.errors import EngineError, EvalMetricsError
+from pytest_evalmetrics.rollouts.cutting import cut, is_large
 from pytest_evalmetrics.rollouts.memory import Room
 from pytest_evalmetrics.rollouts.part import Part
 from pytest_evalmetrics.rollouts.seam import find_loader
-from pytest_evalmetrics.rollouts.shards import map_shard, shards_of, splits
+from pytest_evalmetrics.rollouts.shards import map_shard, splits
 from pytest_evalmetrics.rollouts.source import Source, open_source
 from pytest_evalmetrics.rollouts.table import TableBuilder
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.data import RolloutTable
     from pytest_evalmetrics.engines.ray_cluster import Cluster
+    from pytest_evalmetrics.rollouts.cutting import Piece
     from pytest_evalmetrics.rollouts.files import RolloutFile
     from pytest_evalmetrics.rollouts.seam import Request
 
@@ -36,26 +37,8 @@ __all__ = ["read_on"]
 _COLUMNS: Final = ("agent", "task", "sample", "place")
 _CODES: Final = {"i4": "i", "i8": "q", "f8": "d"}
 _NAMED: Final = ("scores", "usage")
-_SHARD: Final = (8 << 20, 64 << 20)  # the least and the most bytes of one
-_EACH: Final = 12  # shards per core, so that all of them end at about the same time
 _TRIES: Final = 5  # of a task whose node is gone
 _AHEAD: Final = 3  # tasks per core that are under way: what they give waits in the object store
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """What one task reads.
-
-    Attributes
-    ----------
-    what
-        Some lines of a file that every node sees, or a whole file that is fetched.
-    file
-        Which of the files it is of, from 0.
-    """
-
-    what: Source | RolloutFile
-    file: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +92,7 @@ def read_on(
     if not (always or any(file.url for file in files) or is_large(files)):
         return None
     cpus = cluster.cpus()
-    pieces = _pieces(files, format_, size, cpus)
+    pieces = cut(files, format_, cpus, size=size, fetches=True)
     if pieces is None:
         return None
     cluster.must_have_a_core()
@@ -143,7 +126,7 @@ def read_piece(what: Source | RolloutFile, format_: str | None, request: Request
 
 
 def _must_be_here(source: Source) -> None:
-    if not source.path.exists():
+    if source.url is None and not source.path.exists():
         raise EngineError(
             f"the node {gethostname()} of the Ray cluster has no file {source.path}",
             file=source.shown,
@@ -182,31 +165,6 @@ def _owned(shared: NDArray[Any]) -> array[Any]:
     column: array[Any] = array(_CODES[shared.dtype.str[1:]])
     column.frombytes(shared.view(np.uint8).data)
     return column
-
-
-def _pieces(
-    files: Sequence[RolloutFile], format_: str | None, size: int | None, cpus: int
-) -> list[Piece] | None:
-    """Cut the files; None where one has to be read in order, or told what is wrong with it."""
-    pieces: list[Piece] = []
-    try:
-        here = [(n, open_source(file)) for n, file in enumerate(files) if file.url is None]
-        if size is None:
-            least, most = _SHARD
-            total = sum(source.size for _, source in here)
-            size = min(max(total // (cpus * _EACH), least), most)
-        opened = dict(here)
-        for number, file in enumerate(files):
-            source = opened.get(number)
-            if source is None:
-                pieces.append(Piece(file, number))
-            elif splits(find_loader(format_, source), source):
-                pieces += (Piece(shard, number) for shard in shards_of(source, size))
-            else:
-                return None
-    except (DataError, OSError):
-        return None
-    return pieces
 
 
 def _fetched(file: RolloutFile, format_: str | None, request: Request) -> Read:

@@ -1,4 +1,4 @@
-"""What scores rows on a node of the cluster: an actor with an event loop and a client of its own.
+"""What works at rows on a node of the cluster: an actor with an event loop and a client of its own.
 
 It knows nothing of Ray. Its answers go to the run's one journal, and what the journal has is
 asked of it; see `messages` for what is said.
@@ -10,21 +10,27 @@ import asyncio
 import os
 import pickle
 import sys
+from contextlib import suppress
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from pytest_evalmetrics.engines.far_transport import NOW, FarTransport, Job, OfJob, spender
+from pytest_evalmetrics.engines.answering import answer_and_score
+from pytest_evalmetrics.engines.far_job import NOW, FarMeter, Job, spender
+from pytest_evalmetrics.engines.far_transport import FarTransport, OfJob
 from pytest_evalmetrics.engines.in_order import FirstOfJob
-from pytest_evalmetrics.engines.messages import Broken, Counted, Done, First, Found, Given, Warned
+from pytest_evalmetrics.engines.messages import Admitted, Broken, Done, First, Found, Given, Warned
 from pytest_evalmetrics.errors import EngineError, EvalMetricsError
-from pytest_evalmetrics.registry import scorers as registered
+from pytest_evalmetrics.generation import make_generator
+from pytest_evalmetrics.registry import scorers, targets
 from pytest_evalmetrics.scorers import RowCalls, make_scorers
 from pytest_evalmetrics.scorers.one import score_row
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pytest_evalmetrics.engines.messages import Kit
+    from pytest_evalmetrics.engines.answering import Attempted
+    from pytest_evalmetrics.engines.messages import Counted, Kit
+    from pytest_evalmetrics.generation import Generator
     from pytest_evalmetrics.scorers import BoundScorer
     from pytest_evalmetrics.transport import Transport
 
@@ -36,7 +42,7 @@ _LINGER_S: Final = (
 
 
 class Worker:
-    """Scores the rows that it is given; `take` gives what it has to say."""
+    """Scores rows, or answers and scores them; `take` gives what it has to say."""
 
     def __init__(self) -> None:
         self._said: list[Any] = []
@@ -44,13 +50,14 @@ class Worker:
         self._jobs: dict[int, Job] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._scorers: tuple[BoundScorer, ...] = ()
-        self._label = ""
+        self._generator: Generator | None = None
+        self._kit: Kit
         self._transport: FarTransport
 
     async def begin(
-        self, kit: bytes, secrets: dict[str, str], path: list[str]
+        self, kit: bytes, secrets: dict[str, str], path: list[str], folder: str
     ) -> EvalMetricsError | None:
-        """Make the scorers; give the error where they can't be made here.
+        """Make what scores, and who answers; give the error where they can't be made here.
 
         Parameters
         ----------
@@ -61,31 +68,36 @@ class Worker:
             cluster's store, and on its disks.
         path
             Where the user's modules are found.
+        folder
+            Where pytest was started; where this node has it too, relative paths are as there.
         """
         sys.path[:] = [*path, *(p for p in sys.path if p not in path)]
+        with suppress(OSError):
+            os.chdir(folder)
         try:
             self._make(pickle.loads(kit), secrets)  # noqa: S301 - from the run that this works for
         except EvalMetricsError as error:
             return error
         except Exception as error:  # noqa: BLE001 - the user's modules are imported here
             return EngineError(
-                f"a worker of the cluster can't make the scorers: {type(error).__name__}: {error}",
-                hint="what they import has to be installed on every node, or lie in the "
-                "project's folder",
+                f"a worker of the cluster can't get ready: {type(error).__name__}: {error}",
+                hint="what the project's code imports has to be installed on every node, or lie "
+                "in the project's folder",
             )
         return None
 
-    async def give(self, messages: Sequence[Given | Counted | Found]) -> None:
+    async def give(self, messages: Sequence[Given | Counted | Admitted | Found]) -> None:
         """Take jobs, and answers to what was asked."""
         for message in messages:
             if isinstance(message, Given):
                 self._start(message)
-            elif isinstance(message, Counted):
-                job = self._jobs.get(message.order)
-                if job is not None and not job.count.done():
-                    job.count.set_result(message.before)
-            else:
+            elif isinstance(message, Found):
                 self._transport.found(message)
+            elif (job := self._jobs.get(message.order)) is not None:
+                if isinstance(message, Admitted):
+                    job.admitted(message.refusal)
+                elif not job.count.done():
+                    job.count.set_result(message.before)
 
     async def take(self) -> list[Any]:
         """Give what there is to say, as soon as there is something."""
@@ -107,25 +119,26 @@ class Worker:
                 f"a worker of the cluster has pytest-evalmetrics {here}, this run {kit.version}",
                 hint="install the same on every node",
             )
-        for name, target in kit.targets.items():
-            registered.register(name)(target)
+        for registry, found in ((scorers, kit.scorers), (targets, kit.targets)):
+            for name, target in found.items():
+                registry.register(name)(target)
         os.environ.update(secrets)
         try:
-            self._scorers = make_scorers(kit.specs, kit.terms, lambda *_: 0)
+            self._scorers = make_scorers(kit.spec.scorers, kit.terms, lambda *_: 0)
+            self._generator = make_generator(kit.spec, kit.terms, lambda *_: 0)
         finally:
             for variable in secrets:
                 del os.environ[variable]
-        self._label = kit.label
-        self._transport = FarTransport(self, kit.mode)
+        self._numbers = {id(scorer): n for n, scorer in enumerate(self._scorers)}
+        self._kit = kit
+        self._transport = FarTransport(self.say, kit.mode)
         self._transport.keep_secret(kit.terms.secrets)
         for number, scorer in enumerate(self._scorers):
             for place, judge in enumerate(scorer.judges):
                 judge.model.spending.add = spender(number, place)  # type: ignore[method-assign]
 
     def _start(self, given: Given) -> None:
-        job = Job(given, asyncio.get_running_loop().create_future())
-        if given.before is not None:
-            job.count.set_result(given.before)
+        job = Job(given, lambda scorer: self._numbers[id(scorer)], self.say)
         self._jobs[given.order] = job
         task = asyncio.create_task(self._do(job))
         self._tasks.add(task)
@@ -133,12 +146,9 @@ class Worker:
 
     async def _do(self, job: Job) -> None:
         NOW.set(job)
-        order, row, scorer = job.given.order, job.given.row, self._scorers[job.given.scorer]
-        first = FirstOfJob(job.given.before, lambda digest: self.say(First(order, digest)))
-        transport = cast("Transport", OfJob(self._transport, job))
+        order = job.given.order
         try:
-            calls = RowCalls(transport, row, first, self._label)
-            await score_row(row, scorer, calls, job, self._transport.hide)
+            attempted = await self._came_to(job)
         except EvalMetricsError as error:
             self.say(Broken(error))
         except Exception as error:  # noqa: BLE001 - told where somebody reads it
@@ -146,6 +156,20 @@ class Worker:
         else:
             for text in self._transport.new_warnings():
                 self.say(Warned(text))
-            self.say(Done(order, job.told, job.spent))
+            self.say(Done(order, job.told, job.spent, attempted))
         finally:
             del self._jobs[order]
+
+    async def _came_to(self, job: Job) -> Attempted | None:
+        order, row, number, before, _ = job.given
+        first = FirstOfJob(before, lambda digest: self.say(First(order, digest)))
+        meter = FarMeter(job, self.say) if self._kit.metered else None
+        transport = cast("Transport", OfJob(self._transport, job))
+        calls = RowCalls(transport, row, first, self._kit.label, meter)
+        hide = self._transport.hide
+        if number is not None:
+            await score_row(row, self._scorers[number], calls, job, hide)
+            return None
+        if self._generator is None:
+            raise EngineError(f"nobody answers the rows of {self._kit.spec.name}")
+        return await answer_and_score(row, self._generator, self._scorers, calls, job, hide=hide)

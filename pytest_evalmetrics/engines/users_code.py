@@ -1,16 +1,16 @@
-"""The user's own scorers, made ready to travel: what their project defines goes along."""
+"""The user's own scorers and targets, made ready to travel with what their project defines."""
 
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from pytest_evalmetrics.engines.messages import Kit
 from pytest_evalmetrics.errors import EngineError
-from pytest_evalmetrics.registry import scorers
+from pytest_evalmetrics.registry import scorers, targets
 from pytest_evalmetrics.spec import CustomScorerSpec, PythonScorerSpec
 
 if TYPE_CHECKING:
@@ -18,15 +18,48 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from pytest_evalmetrics.engines.protocol import Work
-    from pytest_evalmetrics.spec import ScorerSpec
+    from pytest_evalmetrics.errors import EvalMetricsError
+    from pytest_evalmetrics.spec import BenchmarkSpec
 
-__all__ = ["make_kits", "modules_below"]
+__all__ = ["Kits", "make_kits", "modules_below", "paths"]
 
 _INSTALLED: Final = ("site-packages", "dist-packages")
 
 
-def make_kits(work: Work, shares: Iterable[int], dumps: Callable[[Any], bytes]) -> dict[int, bytes]:
-    """Pack what workers need before their first row, by their share of the parallelism.
+@dataclass(frozen=True, slots=True)
+class Kits:
+    """What workers need before their first row.
+
+    Attributes
+    ----------
+    of_share
+        A pickled `Kit`, by the share of the parallelism.
+    unsendable
+        What of the project's code could not be sent: workers have to import it themselves.
+    """
+
+    of_share: dict[int, bytes]
+    unsendable: str = ""
+
+    def error(self, told: EvalMetricsError) -> EvalMetricsError:
+        """Give the error of a worker, with what led to it."""
+        if not self.unsendable:
+            return told
+        return EngineError(
+            f"the project's code can't be sent to the cluster: {self.unsendable}; nor did a worker "
+            f"get ready by importing it: {told.message}",
+            hint="what can't be pickled (a lock, a client) is to be made where it is used; or "
+            "let every node see the project's folder, or have it installed as a package",
+        )
+
+
+def make_kits(
+    work: Work,
+    shares: Iterable[int],
+    root: Path,
+    dumps: Callable[[Any, Sequence[ModuleType]], bytes],
+) -> Kits:
+    """Pack what workers need before their first row.
 
     Parameters
     ----------
@@ -34,8 +67,10 @@ def make_kits(work: Work, shares: Iterable[int], dumps: Callable[[Any], bytes]) 
         What they are to do.
     shares
         The shares that there are.
+    root
+        The user's project.
     dumps
-        Pickles, and takes the project's classes along.
+        Pickles, and takes the code of some modules along.
 
     Raises
     ------
@@ -43,32 +78,61 @@ def make_kits(work: Work, shares: Iterable[int], dumps: Callable[[Any], bytes]) 
         Some of it can't be pickled.
     """
     journal = work.transport.journal
-    mode = None if journal is None else journal.mode
-    targets = _targets_of(work.specs)
-    kits = {}
-    for share in shares:
-        terms = replace(work.terms, parallelism=share, secrets={})
-        here = version("pytest-evalmetrics")
-        kit = Kit(here, targets, tuple(work.specs), terms, work.label, mode)
-        try:
-            kits[share] = dumps(kit)
-        except Exception as error:
-            raise EngineError(
-                f"the scorers can't be sent to the cluster: {type(error).__name__}: {error}",
-                hint="what can't be pickled (a lock, a connection) is to be made where it is "
-                "used; or write them into a package that is installed on every node",
-            ) from error
-    return kits
+    kit = Kit(
+        version("pytest-evalmetrics"),
+        _scorers_of(work.spec),
+        _targets_of(work.spec),
+        work.spec,
+        work.terms,
+        work.label,
+        None if journal is None else journal.mode,
+        work.meter is not None,
+    )
+
+    def packed(modules: Sequence[ModuleType]) -> dict[int, bytes]:
+        return {
+            share: dumps(
+                replace(kit, terms=replace(work.terms, parallelism=share, secrets={})), modules
+            )
+            for share in shares
+        }
+
+    shares = tuple(shares)
+    try:
+        return Kits(packed(tuple(modules_below(root))))
+    except Exception as error:  # noqa: BLE001 - whatever the user's classes raise
+        # a module that holds a client, say: where all nodes see the folder, each imports its own
+        unsendable = f"{type(error).__name__}: {error}"
+    try:
+        return Kits(packed(()), unsendable)
+    except Exception as error:
+        raise EngineError(
+            f"the project's code can't be sent to the cluster: {unsendable}",
+            hint="what can't be pickled (a lock, a client) is to be made where it is used; or "
+            "write it into a package that is installed on every node",
+        ) from error
 
 
-def _targets_of(specs: Sequence[ScorerSpec]) -> dict[str, Any]:
-    """Find the scorers that are no part of this package, by the names that the specs have."""
+def paths(root: Path) -> list[str]:
+    """Tell where a worker finds the user's modules: as here, and in the project's folder."""
+    here = [str(Path(path).absolute()) for path in sys.path]  # "" is the current folder
+    return here if str(root) in here else [*here, str(root)]
+
+
+def _scorers_of(spec: BenchmarkSpec) -> dict[str, Any]:
+    """Find the scorers that are no part of this package, by the names that the spec has."""
     names = [
-        spec.type if isinstance(spec, CustomScorerSpec) else spec.function
-        for spec in specs
-        if isinstance(spec, CustomScorerSpec | PythonScorerSpec)
+        one.type if isinstance(one, CustomScorerSpec) else one.function
+        for one in spec.scorers
+        if isinstance(one, CustomScorerSpec | PythonScorerSpec)
     ]
     return {name: scorers.find(name).target for name in names}
+
+
+def _targets_of(spec: BenchmarkSpec) -> dict[str, Any]:
+    if spec.target is None:
+        return {}
+    return {spec.target.function: targets.find(spec.target.function).target}
 
 
 def modules_below(root: Path) -> Iterator[ModuleType]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pytest_evalmetrics.layout import many, of_many
 from pytest_evalmetrics.results import Check, Verdict
 from pytest_evalmetrics.spec import Count
 
@@ -78,13 +79,8 @@ class _Inventory:
     table: RolloutTable
 
     @cached_property
-    def counts(self) -> NDArray[np.int64]:
-        """Rollouts of each task."""
-        return np.diff(self.table.offsets)
-
-    @cached_property
     def most(self) -> int:
-        return int(self.counts.max(initial=0))
+        return int(self.table.counts.max(initial=0))
 
     @cached_property
     def wanted(self) -> Count | None:
@@ -100,11 +96,11 @@ class _Inventory:
     @cached_property
     def expected(self) -> NDArray[np.int64]:
         least = 0 if self.wanted is None else self.wanted.min
-        return np.maximum(self.counts, least)
+        return np.maximum(self.table.counts, least)
 
     @cached_property
     def absent(self) -> int:
-        return int((self.expected - self.counts).sum())
+        return int((self.expected - self.table.counts).sum())
 
     @cached_property
     def _lacks_reward(self) -> NDArray[np.bool_]:
@@ -159,28 +155,30 @@ class _Inventory:
         if found < wanted.min:
             return check(
                 Verdict.FAIL,
-                f"{wanted.min - found} of {wanted.min} tasks are missing: {found} were found",
+                f"{of_many(wanted.min - found, wanted.min, 'task', 'is')} missing: "
+                f"{found} {'was' if found == 1 else 'were'} found",
                 "complete the run; or, where the benchmark has shrunk, set expect.tasks",
             )
         return check(
             Verdict.FAIL,
-            f"{found} tasks were found, {found - wanted.min} more than there should be",
+            f"{many(found, 'task', 'was')} found, {found - wanted.min} more than there should be",
             "look for another run's rollouts in the files; or, where it has grown, set "
             "expect.tasks",
         )
 
     def check_rollouts(self) -> Check | None:
-        wanted, counts = self.wanted, self.counts
+        wanted, counts = self.wanted, self.table.counts
         if wanted is None:
             return None
         asked = self.benchmark.spec.expect.rollouts is not None
         path = ("expect", "rollouts") if asked else ("num_samples",)
-        many = np.flatnonzero(counts > wanted.max) if wanted.max is not None else counts[:0]
-        if len(many):
+        more = np.flatnonzero(counts > wanted.max) if wanted.max is not None else counts[:0]
+        if len(more) and wanted.max is not None:
             return self._against("rollouts", self.most, wanted, *path)(
                 Verdict.FAIL,
-                f"{len(many)} of {len(counts)} tasks have more than {wanted.max} rollouts: "
-                + _listed(f"task {self.table.tasks[i]} has {counts[i]}" for i in many.tolist()),
+                f"{of_many(len(more), len(counts), 'task', 'has')} more than "
+                f"{many(wanted.max, 'rollout')}: "
+                + _listed(f"task {self.table.tasks[i]} has {counts[i]}" for i in more.tolist()),
                 "look for another run's rollouts in the files; or set num_samples",
             )
         check = self._against("rollouts", int(counts.min(initial=self.most)), wanted, *path)
@@ -188,8 +186,8 @@ class _Inventory:
         if not len(few):
             return check()
         stated = asked or self.benchmark.spec.num_samples is not None
-        than = f"than {wanted.min} rollouts" if stated else "rollouts than the others"
-        reason = f"{len(few)} of {len(counts)} tasks have fewer {than}: " + _listed(
+        than = f"than {many(wanted.min, 'rollout')}" if stated else "rollouts than the others"
+        reason = f"{of_many(len(few), len(counts), 'task', 'has')} fewer {than}: " + _listed(
             f"task {self.table.tasks[i]} has {counts[i]} of {wanted.min}" for i in few.tolist()
         )
         if self.missing_check.verdict is Verdict.PASS:  # so few that max_missing allows them
@@ -211,7 +209,7 @@ class _Inventory:
         share = counted / total if total else 0.0
         reason = self._what_is_missing()
         if counted:
-            reason += f", {share * 100:.3g} % of {total} rollouts"
+            reason += f", {share * 100:.3g} % of {many(total, 'rollout')}"
         verdict, hint = Verdict.PASS, ""
         if meaning == "error" and self.unscored:
             verdict = Verdict.FAIL

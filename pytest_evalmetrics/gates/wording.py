@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from pytest_evalmetrics.layout import many
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -31,7 +33,7 @@ def told(found: Comparison, p: float) -> str:
     how = f"{found.test}, " if found.test else ""
     return (
         f"{found.pair.name} {went} from {found.baseline:.4g} to {found.current:.4g}: "
-        f"{what} of {abs(found.drop):.4g}{interval}{sure} ({how}{found.tasks} tasks), "
+        f"{what} of {abs(found.drop):.4g}{interval}{sure} ({how}{many(found.tasks, 'task')}), "
         f"{int((found.damage > 0).sum())} worse and {int((found.damage < 0).sum())} better"
     )
 
@@ -42,7 +44,7 @@ def notes_of(
     """Tell what a reader of a check that passes should know."""
     if found.improved:
         better, worse = int((found.damage < 0).sum()), int((found.damage > 0).sum())
-        yield f"better than the baseline: {better} tasks better and {worse} worse"
+        yield f"better than the baseline: {many(better, 'task')} better and {worse} worse"
     excluded = found.pair.excluded
     if excluded:
         yield f"{_tasks(excluded)} left out, without a value on one side: {listed(excluded)}"

@@ -9,15 +9,6 @@
 from __future__ import annotations
 
 from pytest_evalmetrics.generation.making import make_generator
-from pytest_evalmetrics.generation.model import ModelGenerator
-from pytest_evalmetrics.generation.protocol import Generated, Generator, SampleCalls
-from pytest_evalmetrics.generation.target import TargetGenerator
+from pytest_evalmetrics.generation.protocol import Generated, Generator
 
-__all__ = [
-    "Generated",
-    "Generator",
-    "ModelGenerator",
-    "SampleCalls",
-    "TargetGenerator",
-    "make_generator",
-]
+__all__ = ["Generated", "Generator", "make_generator"]

@@ -98,16 +98,7 @@ def _completion(
     body: Mapping[str, Any], latency_s: float, more: Mapping[str, Any] | None = None
 ) -> Generated:
     reply = read_reply(body)
-    return Generated(
-        output_text=reply.text,
-        response=body,
-        reasoning=reply.reasoning,
-        tool_calls=reply.tool_calls,
-        finish_reason=reply.finish_reason,
-        tokens=reply.tokens,
-        latency_s=latency_s,
-        more=more or {},
-    )
+    return Generated.of(reply, body, tokens=reply.tokens, latency_s=latency_s, more=more or {})
 
 
 def _more(value: Mapping[str, Any]) -> dict[str, Any]:

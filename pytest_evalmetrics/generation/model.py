@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from pytest_evalmetrics.chat import chat_model, compile_prompt, read_reply
+from pytest_evalmetrics.chat import chat_model, compile_prompt, compile_templates, read_reply
 from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.generation.protocol import Generated
-from pytest_evalmetrics.transport import needs_extra, tokens_of
+from pytest_evalmetrics.transport import tokens_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,16 +45,12 @@ class ModelGenerator:
     """
 
     def __init__(self, spec: BenchmarkSpec, terms: Terms) -> None:
-        with needs_extra("remote", "a prompt_template"):
-            from pytest_evalmetrics.expressions.templates import (  # noqa: PLC0415 - of the extra
-                compile_value,
-            )
         if spec.model is None:  # no benchmark without one is given here
             raise ValueError(f"the benchmark {spec.name} has no model")
         self._model = chat_model(spec.model, terms, spec.params)
         self._prompt = compile_prompt(spec.prompt_template)
         self._more: Mapping[str, Rendered] = {
-            key: compile_value(value)
+            key: compile_templates(value, key)
             for key, value in (("tools", spec.tools), ("response_format", spec.response_format))
             if value is not None
         }
@@ -91,7 +87,8 @@ class ModelGenerator:
         return self._last[1]
 
     def _generated(self, body: Any, reply: Reply | RowError, latency_s: float) -> Generated:
-        tokens, price = tokens_of(body), self._model.price
+        tokens = tokens_of(body) if isinstance(reply, RowError) else reply.tokens
+        price = self._model.price
         cost = math.nan if tokens is None or price is None else price.of(tokens)
         if isinstance(reply, RowError):
             error = reply
@@ -103,13 +100,4 @@ class ModelGenerator:
                 latency_s=latency_s,
                 failure=error,
             )
-        return Generated(
-            output_text=reply.text,
-            response=body,
-            reasoning=reply.reasoning,
-            tool_calls=reply.tool_calls,
-            finish_reason=reply.finish_reason,
-            tokens=tokens,
-            cost=cost,
-            latency_s=latency_s,
-        )
+        return Generated.of(reply, body, tokens=tokens, cost=cost, latency_s=latency_s)

@@ -11,6 +11,7 @@ from pytest_evalmetrics.chat import Calls
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
+    from pytest_evalmetrics.chat import Reply
     from pytest_evalmetrics.errors import RowError
     from pytest_evalmetrics.transport import Answer, Tokens
 
@@ -55,6 +56,18 @@ class Generated:
     latency_s: float = math.nan
     more: Mapping[str, Any] = field(default_factory=dict)
     failure: RowError | None = None
+
+    @classmethod
+    def of(cls, reply: Reply, response: Mapping[str, Any], **more: Any) -> Generated:
+        """Take what was read of a model's answer, with the body and what else is known."""
+        return cls(
+            output_text=reply.text,
+            response=response,
+            reasoning=reply.reasoning,
+            tool_calls=reply.tool_calls,
+            finish_reason=reply.finish_reason,
+            **more,
+        )
 
     @property
     def sample_data(self) -> dict[str, Any]:

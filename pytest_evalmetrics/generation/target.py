@@ -7,7 +7,7 @@ import inspect
 import threading
 from typing import TYPE_CHECKING, Any
 
-from pytest_evalmetrics.errors import EvalMetricsError, RegistryError, RowError
+from pytest_evalmetrics.errors import EvalMetricsError, RegistryError, RowError, raised_words
 from pytest_evalmetrics.generation.answers import as_json, read_answer
 from pytest_evalmetrics.registry import origin, targets
 from pytest_evalmetrics.transport import CallError, was_cancelled
@@ -73,7 +73,7 @@ class TargetGenerator:
             return as_json(found)
         except TimeoutError:
             if self._timeout_s is None:
-                raise CallError("raised-TimeoutError", "the target raised TimeoutError") from None
+                raise _raised(TimeoutError()) from None
             raise CallError(
                 "timeout", f"the target gave no answer within {self._timeout_s:g} s"
             ) from None
@@ -91,9 +91,7 @@ class TargetGenerator:
 
 
 def _raised(error: BaseException) -> CallError:
-    name = type(error).__name__
-    said = f": {error}" if str(error) else ""
-    return CallError(f"raised-{name}", f"the target raised {name}{said}")
+    return CallError(*raised_words(error, "the target"))
 
 
 def _found(reference: str) -> Any:

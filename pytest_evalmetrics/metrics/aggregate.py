@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_evalmetrics.errors import MetricError, RegistryError, did_you_mean
 from pytest_evalmetrics.metrics.basestats import pooled_statistics
 from pytest_evalmetrics.metrics.calling import is_number
-from pytest_evalmetrics.metrics.economics import ECONOMICS
+from pytest_evalmetrics.metrics.economics import reported
 from pytest_evalmetrics.metrics.estimate import estimate
 from pytest_evalmetrics.metrics.groups import Completeness, GroupEntries
 from pytest_evalmetrics.metrics.hooks import additions, chosen
@@ -157,7 +157,7 @@ class _Reduction:
 
     def economics(self) -> None:
         """Compute time, tokens and cost of a task where the rollouts tell them."""
-        for name in ECONOMICS:
+        for name in reported(self.table.scores):
             metric = self._bind(name)
             if name not in self.metrics and metric.target.column(self.table.scores) is not None:
                 self.metrics[name] = metric.value(self.source.sample(metric).rewards)

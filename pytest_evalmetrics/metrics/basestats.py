@@ -6,6 +6,7 @@ to the last digit: its order of additions is kept, with a missing value as a 0 i
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -51,7 +52,8 @@ def pooled_statistics(table: RolloutTable) -> dict[str, float]:
     for at, statistic in enumerate(STATISTICS):
         for name, values in found.items():
             value = values[at]
-            _no_overflow(f"{statistic}/{name}", value)
+            if math.isinf(value):
+                raise _overflow(f"{statistic}/{name}")
             if value == value:  # noqa: PLR0124 - not NaN
                 pooled[f"{statistic}/{name}"] = int(value) if statistic in whole else value
     return pooled
@@ -94,11 +96,15 @@ class StatisticsByTask:
             If one is too large for a float.
         """
         first, last = self._offsets[start], self._offsets[stop]
-        buckets = list(_buckets(self._offsets[start : stop + 1] - first))
+        counts = np.diff(self._offsets[start : stop + 1])
+        buckets: list[_Bucket] = []
+        if (counts != counts[:1]).any():
+            buckets = list(_buckets(self._offsets[start:stop] - first, counts))
         found = [_by_task(c[first:last], buckets, stop - start) for c in self._columns.values()]
         ordered = [column[at] for at in range(len(STATISTICS)) for column in found]
         for name, values in zip(self.names, ordered, strict=True):
-            _no_overflow(name, values)
+            if np.isinf(values).any():
+                raise _overflow(name)
         return ordered
 
     def must_be_finite(self) -> None:
@@ -124,12 +130,11 @@ def _whole(table: RolloutTable, columns: dict[str, NDArray[np.float64]]) -> tupl
     return ("max", "min") if whole else ()
 
 
-def _no_overflow(name: str, values: float | NDArray[np.float64]) -> None:
-    if np.isinf(values).any():
-        raise MetricError(
-            f"{name} is too large for a floating-point number",
-            hint=f"look for a broken value of {name.partition('/')[2]!r} in the rollouts",
-        )
+def _overflow(name: str) -> MetricError:
+    return MetricError(
+        f"{name} is too large for a floating-point number",
+        hint=f"look for a broken value of {name.partition('/')[2]!r} in the rollouts",
+    )
 
 
 def statistics_of(column: NDArray[np.float64]) -> tuple[float, float, float, float, float]:
@@ -167,18 +172,17 @@ def statistics_of(column: NDArray[np.float64]) -> tuple[float, float, float, flo
 _Bucket = tuple["NDArray[np.int64]", "NDArray[np.int64]"]
 
 
-def _buckets(offsets: NDArray[np.int64]) -> Iterator[_Bucket]:
-    counts = np.diff(offsets)
+def _buckets(starts: NDArray[np.int64], counts: NDArray[np.int64]) -> Iterator[_Bucket]:
     for n in np.unique(counts):
         tasks = np.flatnonzero(counts == n)
-        yield tasks, offsets[tasks][:, None] + np.arange(n)
+        yield tasks, starts[tasks][:, None] + np.arange(n)
 
 
 def _by_task(
     column: NDArray[np.float64], buckets: list[_Bucket], tasks: int
 ) -> tuple[NDArray[np.float64], ...]:
     """Compute mean, max, min, median and std of each task, shapes (tasks,)."""
-    if len(buckets) == 1:  # nothing to gather: the rows lie as the block does
+    if not buckets:  # all have as many rollouts: the rows lie as the block does
         return _blockwise(column.reshape(tasks, -1))
     found = tuple(np.empty(tasks) for _ in STATISTICS)
     for at, rows in buckets:

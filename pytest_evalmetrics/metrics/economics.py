@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["ACCEPTED", "ECONOMICS", "CostPerTask", "TimePerTask", "TokensPerTask"]
+__all__ = ["ACCEPTED", "CostPerTask", "TimePerTask", "TokensPerTask", "reported"]
 
 # What a row may call its usage, best first; the columns of one tuple are added. Where a
 # row lacks one of them, the next tuple is looked at. Names without a unit are not here:
@@ -38,7 +38,15 @@ ACCEPTED: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "cost_per_task": (("cost_usd",), ("total_cost_usd",), ("cost",), ("total_cost",)),
 }
-ECONOMICS = tuple(ACCEPTED)
+
+
+def reported(scores: Mapping[str, object]) -> list[str]:
+    """Name the metrics that rows with these scores may report."""
+    return [
+        metric
+        for metric, accepted in ACCEPTED.items()
+        if any(all(name in scores for name in names) for names in accepted)
+    ]
 
 
 class _PerTask(MeanReward):

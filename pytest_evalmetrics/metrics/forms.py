@@ -11,6 +11,7 @@ import numpy as np
 
 from pytest_evalmetrics.data import TaskRewards
 from pytest_evalmetrics.errors import MetricError
+from pytest_evalmetrics.layout import many, of_many
 from pytest_evalmetrics.metrics.protocol import (
     is_combining,
     is_of_tasks,
@@ -140,6 +141,8 @@ def require(
             hint="an undefined metric is an error, never 0",
         )
     needed = getattr(metric, "samples_needed", 0)
+    if needed <= 1:
+        return
     counts = rewards.counts
     short = np.flatnonzero((counts > 0) & (counts < needed))
     if not len(short):
@@ -149,8 +152,8 @@ def require(
     )
     more = f" and {len(short) - _LISTED} more" if len(short) > _LISTED else ""
     raise MetricError(
-        f"{label} needs {needed} rollouts of each task, and {len(short)} of {len(rewards)} tasks "
-        f"have fewer with a number: {listed}{more}",
+        f"{label} needs {many(needed, 'rollout')} of each task, and "
+        f"{of_many(len(short), len(rewards), 'task', 'has')} fewer with a number: {listed}{more}",
         hint="record more rollouts, choose a smaller k, or set `pass_estimator: first_k`, "
         "which uses what there is",
     )

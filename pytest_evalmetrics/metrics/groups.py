@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Completeness", "GroupEntries"]
 
-_BLOCK: Final = 4096  # tasks whose entries are made at a time
+_BLOCK: Final = 512  # tasks whose entries are made at a time: about what a cache holds
 _undeclarable = re.compile(r'["\\\x00-\x1f]').search  # msgspec takes no such key
 
 _TAIL = (
@@ -73,7 +73,7 @@ class Completeness:
             Rollouts that each task should have: one number, or shape (tasks,); None is as
             many as there are.
         """
-        found = np.diff(table.offsets)
+        found = table.counts
         column = table.scores.get(reward)
         absent = np.ones(len(table), dtype=bool) if column is None else np.isnan(column)
         without = np.bincount(table.task[absent], minlength=len(table.tasks))

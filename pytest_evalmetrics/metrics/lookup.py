@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from inspect import signature
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from pytest_evalmetrics.errors import MetricError, RegistryError
 from pytest_evalmetrics.metrics.calling import call, finite, place_of
-from pytest_evalmetrics.metrics.forms import TaskParts, evaluate, require, task_parts
+from pytest_evalmetrics.metrics.forms import (
+    TaskParts,
+    Vectorised,
+    evaluate,
+    require,
+    task_parts,
+)
 from pytest_evalmetrics.metrics.names import MetricName, parse
 from pytest_evalmetrics.metrics.protocol import MetricOptions, is_vectorised
 from pytest_evalmetrics.metrics.statistic import statistic
@@ -45,9 +51,13 @@ class BoundMetric:
     target: Any
 
     def __str__(self) -> str:
+        return self._text
+
+    @cached_property
+    def _text(self) -> str:
         return str(self.name)
 
-    @property
+    @cached_property
     def label(self) -> str:
         """What messages call it."""
         return f"metric {str(self)!r}"
@@ -144,6 +154,7 @@ class Names:
         self.options = options or MetricOptions()
         # name -> its canonical one, what computes it, and what that was made from
         self._targets: dict[str, tuple[str, Any, Any]] = {}
+        self._bound: dict[str, BoundMetric] = {}
 
     @staticmethod
     def statistic(name: str, score: str) -> BoundMetric:
@@ -166,6 +177,11 @@ class Names:
         MetricError
             If the name can't be taken apart, or what it stands for is no metric.
         """
+        if text not in self._bound:
+            self._bound[text] = self._made(text)
+        return self._bound[text]
+
+    def _made(self, text: str) -> BoundMetric:
         name = parse(text)
         if name.is_statistic:
             return BoundMetric(name, statistic(name.metric))
@@ -203,7 +219,8 @@ def _instance(found: Found, options: MetricOptions, written: str) -> Any:
             keywords["options"] = options
         target = call(label, "__init__", target, target, **keywords)
     function = getattr(target, "compute", None) or target
-    if is_vectorised(target) and not hasattr(target, "compute"):
+    ours = getattr(function, "__func__", None) is Vectorised.compute
+    if is_vectorised(target) and (ours or not hasattr(target, "compute")):
         return target
     if not callable(function):
         raise _no_metric(label, target, "has no compute(self, task_rewards)")

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from pytest_evalmetrics.errors import MetricError
 
@@ -58,6 +59,7 @@ class MetricName:
         return f"{self.metric}{score}{where}"
 
 
+@lru_cache(maxsize=1024)  # benchmarks of a run mostly name the same
 def parse(text: str) -> MetricName:
     """Take a metric's name apart.
 

@@ -169,7 +169,7 @@ class Pairing:
     def _wanted(self, metric: BoundMetric, side: int) -> NDArray[np.int64]:
         """Rollouts that each task of a sample should have a number for."""
         table = self._sources[side].table
-        rows = np.diff(table.offsets)
+        rows = table.counts
         wanted = rows if side else np.maximum(rows, self.expected)
         field, value = metric.name.field, metric.name.value
         if field is None or value is None:

@@ -162,8 +162,8 @@ class ColumnMetric(Protocol):
 # hundred times a benchmark that was a twelfth of a run over many
 
 
-def _offers(metric: Any, *methods: str) -> bool:
-    return all(getattr(metric, method, None) is not None for method in methods)
+def _offers(metric: Any, method: str) -> bool:
+    return getattr(metric, method, None) is not None
 
 
 def is_ratio(metric: object) -> TypeGuard[RatioMetric]:
@@ -178,12 +178,12 @@ def is_of_tasks(metric: object) -> TypeGuard[TaskMetric]:
 
 def is_combining(metric: object) -> TypeGuard[Combining]:
     """Whether it is a `Combining` one."""
-    return _offers(metric, "task_values", "combine")
+    return is_of_tasks(metric) and _offers(metric, "combine")
 
 
 def is_weighted(metric: object) -> TypeGuard[Weighted]:
     """Whether it is a `Weighted` one."""
-    return _offers(metric, "task_values", "combine", "combine_weighted")
+    return is_combining(metric) and _offers(metric, "combine_weighted")
 
 
 def is_vector(metric: object) -> TypeGuard[VectorMetric]:

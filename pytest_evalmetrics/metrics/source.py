@@ -10,6 +10,7 @@ import numpy as np
 
 from pytest_evalmetrics.data import TaskRewards
 from pytest_evalmetrics.errors import DataError, MetricError, did_you_mean
+from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.metrics.protocol import is_of_columns
 
 if TYPE_CHECKING:
@@ -182,7 +183,7 @@ class Source:
         if self.cluster is None:
             return None
         category = self._category(self.cluster, "cluster")
-        starts, counts = self.table.offsets[:-1], np.diff(self.table.offsets)
+        starts, counts = self.table.offsets[:-1], self.table.counts
         clusters = category.codes[starts].astype(np.int64)
         torn = np.unique(self.table.task[category.codes != np.repeat(clusters, counts)])
         if len(torn):
@@ -190,7 +191,7 @@ class Source:
             more = f" and {len(torn) - _LISTED} more" if len(torn) > _LISTED else ""
             raise DataError(
                 f"cluster {self.cluster!r}: a task belongs to one cluster, and the rollouts of "
-                f"{len(torn)} tasks have different values: {named}{more}",
+                f"{many(len(torn), 'task')} have different values: {named}{more}",
                 hint="name a field that is the same in all rollouts of a task",
             )
         return clusters

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from pytest_evalmetrics import gates
 from pytest_evalmetrics.errors import BaselineError
-from pytest_evalmetrics.history import Anchors, read_history
 from pytest_evalmetrics.pipeline.rules import gated_names, rule_of
 from pytest_evalmetrics.spec import BaselineSpec
 
@@ -15,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from pytest_evalmetrics.history import Anchors
     from pytest_evalmetrics.results import AgentResult, Check
     from pytest_evalmetrics.spec import Benchmark
 
@@ -57,6 +57,8 @@ def anchors_of(
     BaselineError
         There is no history to read.
     """
+    from pytest_evalmetrics.history import Anchors, read_history  # noqa: PLC0415 - if there is one
+
     spec = benchmark.spec.baseline
     if not isinstance(spec, BaselineSpec):
         raise TypeError("the benchmark has no baseline")

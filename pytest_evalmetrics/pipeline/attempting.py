@@ -1,34 +1,33 @@
-"""One attempt at a row: its answer, what it took, or why there is none."""
+"""The attempts at rows: answers, what they took, or why there are none."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pytest_evalmetrics import generation
 from pytest_evalmetrics.errors import RowError
-from pytest_evalmetrics.layout import compact
+from pytest_evalmetrics.layout import of_many
 from pytest_evalmetrics.pipeline.budgets import USED_UP
 from pytest_evalmetrics.pipeline.choosing import reading_order
 from pytest_evalmetrics.pipeline.row_texts import RowTexts
-from pytest_evalmetrics.scorers import Row
-from pytest_evalmetrics.spec.usage import GENERATED_SCORES
-from pytest_evalmetrics.transport import CallError
+from pytest_evalmetrics.spec.usage import GENERATED_SCORES, MARK
+from pytest_evalmetrics.transport import Progress
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator
 
     from pytest_evalmetrics.data import RolloutTable
+    from pytest_evalmetrics.engines.answering import Attempted
     from pytest_evalmetrics.pipeline.board import Board
-    from pytest_evalmetrics.scorers import RowCalls, Terms
+    from pytest_evalmetrics.scorers import Row, Terms
     from pytest_evalmetrics.spec import Benchmark
 
 __all__ = ["ANSWER", "Attempts", "Stage", "recorded_row"]
 
 ANSWER = "output_text"  # what a rollout lacks whose request failed
-MARK = "_evalmetrics"  # a key of rollouts.jsonl, see `reports.rollout_lines`
 # these say nothing of the endpoint: whatever the user thinks of failed requests, they count
 _NEVER_IGNORED = frozenset({USED_UP, "not-in-journal", "bad-request"})
 
@@ -66,6 +65,8 @@ class Attempts:
     generator: generation.Generator
     stage: Stage
     failing: Stage
+    _board: Board = field(init=False)
+    _progress: Progress = field(init=False)
     _texts: RowTexts = field(init=False)
     _requests_failed: list[int] = field(default_factory=list)
     _cut: int = 0
@@ -89,57 +90,30 @@ class Attempts:
         names = tuple(name for name in GENERATED_SCORES if name != "cost" or priced)
         return cls(made, Stage(kind, names), Stage(kind, (ANSWER,)))
 
-    def begin(self, rollouts: int) -> None:
-        """Make room for what so many rollouts hold."""
-        self._texts = RowTexts(rollouts, 1, "answers")
+    def begin(self, board: Board) -> None:
+        """Get ready for the rollouts of a board, whose progress they are from here on."""
+        self._board = board
+        self._progress, board.progress = board.progress, Progress()  # that counts scores
+        self._progress.unit = "rollouts"
+        self._texts = RowTexts(len(board.rows), 1, "answers")
 
-    async def attempt(
-        self, row: Row, calls: RowCalls, board: Board, hide: Callable[[str], str]
-    ) -> Row | None:
-        """Answer a row, and give it with its answer; None where it has none.
-
-        Its calls are counted before anything is awaited.
-
-        Raises
-        ------
-        EndpointError
-            All would fail.
-        """
-        try:
-            found = await self.generator.generate(row.item, row.sample, calls)
-        except CallError as error:
-            failure = RowError(error.kind, error.reason, hint=error.hint)
-            if error.kind not in _NEVER_IGNORED:
-                self._requests_failed.append(row.index)
-        except RowError as error:
-            failure = error
-        else:
-            board.scored(row, self.stage, found.measured, from_journal=calls.from_journal)
-            self._cut += found.finish_reason == "length"
+    def attempted(self, row: Row, found: Attempted) -> None:
+        """Take what came of a row, see `Answering`."""
+        board = self._board
+        if found.measured is not None:
+            board.scored(row, self.stage, found.measured, from_journal=found.from_journal)
+            self._cut += found.cut
             self._answered += 1
-            if found.failure is None:
-                return self._kept(row, found, hide)
-            failure = found.failure
-        finally:
-            board.asked(row, self.stage, calls.exchanges)
-        reason = hide(failure.message)
-        board.lacks(row, self.failing, failure, reason)
-        self._keep(row.index, {"item": row.item, "failed": [failure.kind, reason]}, hide)
-        return None
-
-    def _kept(self, row: Row, found: generation.Generated, hide: Callable[[str], str]) -> Row:
-        item = {**row.item, "response": found.output_text}
-        sample = found.sample_data
-        self._keep(row.index, {"item": item, "sample": sample}, hide)
-        # `replace` takes ten times as long, for each rollout
-        return Row(row.index, row.agent, row.task, row.sample, item, sample, row.where)
-
-    def _keep(self, index: int, what: Mapping[str, Any], hide: Callable[[str], str]) -> None:
-        try:
-            text = compact(what)
-        except (TypeError, ValueError, OverflowError):
-            text = compact(_written(what))
-        self._texts.add(index, 0, hide(text).encode())
+        board.asked(row, self.stage, found.exchanges)
+        self._texts.add(row.index, 0, found.text)
+        if found.failure is not None:
+            board.lacks(row, self.failing, found.failure, found.reason)
+            if found.call_failed and found.failure.kind not in _NEVER_IGNORED:
+                self._requests_failed.append(row.index)
+        for failed in board.failed.get(row.index, ())[:1]:
+            self._progress.failed(failed.kind, f"{failed.where}: {failed.reason}")
+            return
+        self._progress.succeeded(from_journal=found.from_journal)
 
     def answer(self, index: int) -> bytes:
         """Give what a rollout holds, as a JSON array of one object, or of none."""
@@ -159,9 +133,9 @@ class Attempts:
             return table, ()
         kept = table.where(~failed)
         gone = len(table.tasks) - len(kept.tasks)
-        tasks = f"; {gone} of {len(table.tasks)} tasks have none left" if gone else ""
+        tasks = f"; {of_many(gone, len(table.tasks), 'task', 'has')} none left" if gone else ""
         note = (
-            f"left out of every metric: {int(failed.sum())} of {len(table)} rollouts, whose "
+            f"left out of every metric: {of_many(int(failed.sum()), len(table), 'rollout')}, whose "
             f"request failed, because params.ignore_request_failure says so{tasks}"
         )
         return kept, (note,)
@@ -170,9 +144,9 @@ class Attempts:
         """Tell what a reader should know of the answers."""
         if self._cut:
             yield (
-                f"{self._cut} of {self._answered} answers were cut off at the most tokens that the "
-                "model may write (finish_reason: length): raise max_tokens; the score truncated "
-                "says which"
+                f"{of_many(self._cut, self._answered, 'answer', 'was')} cut off at the most tokens "
+                "that the model may write (finish_reason: length): raise max_tokens; the score "
+                "truncated says which"
             )
         silent = int(np.isnan(board.column("total_tokens")).sum()) - (
             len(board.rows) - self._answered
@@ -182,7 +156,9 @@ class Attempts:
 
 
 def recorded_row(row: Row) -> tuple[Row, RowError | None]:
-    """Give a recorded row as it was when it was generated, if it is one of ``rollouts.jsonl``.
+    """Give a recorded row as it was when it was generated, if it says so.
+
+    Rows of ``rollouts.jsonl`` do, and attempts that failed in another tool.
 
     Returns
     -------
@@ -198,14 +174,3 @@ def recorded_row(row: Row) -> tuple[Row, RowError | None]:
     failed = mark.get("failed")
     failure = RowError(str(failed[0]), str(failed[1])) if failed else None
     return replace(row, item=item, sample_data=mark.get("sample", {})), failure
-
-
-def _written(value: Any) -> Any:
-    """Make a value fit for a file, which can't hold half a surrogate pair as UTF-8."""
-    if isinstance(value, dict):
-        return {_written(key): _written(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_written(item) for item in value]
-    if isinstance(value, str):
-        return value.encode("utf-8", "backslashreplace").decode()
-    return value

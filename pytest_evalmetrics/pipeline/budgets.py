@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+from pytest_evalmetrics.layout import many, of_many
 from pytest_evalmetrics.results import Check, Verdict
 from pytest_evalmetrics.transport import CallError
 
@@ -83,9 +84,9 @@ class Budget:
         spec = self._spec
         # each rollout that has begun sends one request at least
         if spec.requests is not None and self._requests + self._begun >= spec.requests:
-            return f"{spec.requests} requests"
+            return many(spec.requests, "request")
         if spec.tokens is not None and self._tokens >= spec.tokens:
-            return f"{spec.tokens} tokens"
+            return many(spec.tokens, "token")
         if spec.cost is not None and self._cost >= spec.cost:
             return f"a cost of {spec.cost:g}"
         if spec.seconds is not None and seconds >= spec.seconds:
@@ -135,8 +136,8 @@ def check_of(benchmark: Benchmark, budget: Budget, board: Board) -> Check:
         Verdict.INCONCLUSIVE,
         value=total - left,
         bound=f"== {total}",
-        reason=f"the budget of {budget.reached} was used up, and {left} of {total} rollouts were "
-        "not asked for",
+        reason=f"the budget of {budget.reached} was used up, and "
+        f"{of_many(left, total, 'rollout', 'was')} not asked for",
         hint="run again, and what was paid for comes from the journal; or raise the budget",
         line=benchmark.line_of("budget"),
     )

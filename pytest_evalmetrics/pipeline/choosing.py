@@ -10,6 +10,7 @@ import numpy as np
 from pytest_evalmetrics import rollouts
 from pytest_evalmetrics.data import Category
 from pytest_evalmetrics.errors import DataError
+from pytest_evalmetrics.layout import many, of_many
 from pytest_evalmetrics.rollouts.records import records
 from pytest_evalmetrics.scorers import Row
 
@@ -58,8 +59,8 @@ class Chosen:
         if self.cut_to is None:
             return ()
         note = (
-            f"incomplete on purpose: params.limit_samples takes the first {self.cut_to} of "
-            f"{self.total} rows, and no baseline is recorded"
+            "incomplete on purpose: params.limit_samples takes the first "
+            f"{of_many(self.cut_to, self.total, 'row')}, and no baseline is recorded"
         )
         return (note,)
 
@@ -153,7 +154,7 @@ def rows_of(
         number += 1
     if number != len(chosen.rows):
         raise DataError(
-            f"the rows' files changed while they were read: {number} rows, after "
+            f"the rows' files changed while they were read: {many(number, 'row')}, after "
             f"{len(chosen.rows)}",
             hint="run again when nothing writes to them",
         )

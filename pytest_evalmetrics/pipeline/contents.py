@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from pytest_evalmetrics.layout import many
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
@@ -76,5 +78,4 @@ def _listed(what: str, tasks: Iterable[str]) -> str:
     if not names:
         return ""
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    many = "1 task is" if len(names) == 1 else f"{len(names)} tasks are"
-    return f"{many} {what} ({', '.join(names[:_SHOWN])}{more})"
+    return f"{many(len(names), 'task', 'is')} {what} ({', '.join(names[:_SHOWN])}{more})"

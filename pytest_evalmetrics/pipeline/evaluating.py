@@ -9,15 +9,22 @@ from pytest_evalmetrics import baselines, gates, metrics, rollouts
 from pytest_evalmetrics.errors import EvalMetricsError
 from pytest_evalmetrics.pipeline.anchoring import compares_with_history
 from pytest_evalmetrics.pipeline.contents import changed
+from pytest_evalmetrics.pipeline.evaluated import Evaluated, Hooks
 from pytest_evalmetrics.pipeline.judging import Judging, gone_agents
 from pytest_evalmetrics.pipeline.picturing import picture
 from pytest_evalmetrics.pipeline.references import reference_of
+from pytest_evalmetrics.pipeline.remarks import (
+    better,
+    no_baseline,
+    not_evaluated,
+    nothing_gated,
+    with_cause,
+)
 from pytest_evalmetrics.pipeline.rules import gated_names
-from pytest_evalmetrics.reports import failed_row_cause
-from pytest_evalmetrics.results import AgentResult, BenchmarkResult, Check, Verdict
+from pytest_evalmetrics.results import AgentResult, BenchmarkResult
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from pytest_evalmetrics.baselines import AgentDocument, Document
@@ -25,55 +32,13 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.engines import Engine
     from pytest_evalmetrics.pipeline.judges import Judged
     from pytest_evalmetrics.pipeline.judging import Reference
-    from pytest_evalmetrics.pipeline.scoring import Runtime, Scoring
-    from pytest_evalmetrics.results import ScorerFailures
+    from pytest_evalmetrics.pipeline.scored import Runtime
+    from pytest_evalmetrics.pipeline.scoring import Scoring
+    from pytest_evalmetrics.results import Check, ScorerFailures
     from pytest_evalmetrics.scorers import About
     from pytest_evalmetrics.spec import Benchmark
 
-__all__ = ["Evaluated", "Hooks", "evaluate"]
-
-
-@dataclass(frozen=True, slots=True)
-class Hooks:
-    """What the user's code has a say in; None where nobody implements it.
-
-    Attributes
-    ----------
-    compute_metrics
-        ``(agent, tasks) -> further metrics``, one mapping per implementation.
-    key_metrics
-        ``(agent, agent_metrics) -> the headline ones``.
-    """
-
-    compute_metrics: Callable[[str, Sequence[Any]], Sequence[Mapping[str, Any] | None]] | None = (
-        None
-    )
-    key_metrics: Callable[[str, Mapping[str, Any]], Any] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Evaluated:
-    """A benchmark's result, and the baseline that it would leave.
-
-    Attributes
-    ----------
-    result
-        The verdict and everything it rests on.
-    task_scores
-        By agent and task: the scores of each rollout that gated metrics rest on.
-    baseline
-        The document to record; None where a number may be missing or wrong.
-    row_scores
-        What scorers gave to each row; None without scorers.
-    pictures
-        By agent: its tasks before and after, for the page that people look at.
-    """
-
-    result: BenchmarkResult
-    task_scores: dict[str, Any]
-    baseline: Document | None
-    row_scores: RowScores | None = None
-    pictures: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+__all__ = ["evaluate"]
 
 
 def evaluate(
@@ -189,7 +154,7 @@ class _Evaluation:
             self.checks.extend(gone_agents(self.benchmark, table.agents, reference))
         judged = self.judged is not None and self.judged.gates
         if not spec.thresholds and not spec.baseline and not judged:
-            self.notes.append(_nothing_gated(self.benchmark))
+            self.notes.append(nothing_gated(self.benchmark))
 
     def _rows(self, plan: metrics.Plan) -> RolloutTable:
         if self.given is not None:
@@ -248,7 +213,7 @@ class _Evaluation:
         if self.updates:
             return reference
         if reference is None:
-            self.checks.append(_no_baseline(self.benchmark))
+            self.checks.append(no_baseline(self.benchmark))
         else:
             self.notes.extend(reference.notes)
             self.notes.extend(changed(reference.content, self.content))
@@ -263,7 +228,8 @@ class _Evaluation:
         judging: Judging | None,
     ) -> None:
         found = gates.check_completeness(self.benchmark, shown, table)
-        self.checks.extend(map(self._with_cause, found.checks))
+        reward = self.benchmark.spec.reward
+        self.checks.extend(with_cause(c, self.failed_rows, reward) for c in found.checks)
         self.notes.extend(found.notes)
         compute, choose = self.hooks.compute_metrics, self.hooks.key_metrics
         result = metrics.reduce_agent(
@@ -284,19 +250,12 @@ class _Evaluation:
             judging.add(result, table, agent=shown, expected=found.expected)
         self.pictures[agent] = picture(self.benchmark, agent, table, judging, self.row_scores)
 
-    def _with_cause(self, check: Check) -> Check:
-        """Let a check of what is missing begin with why it is."""
-        cause = failed_row_cause(self.failed_rows, self.benchmark.spec.reward)
-        if check.name != "missing" or not check.verdict.fails or not cause:
-            return check
-        return replace(check, reason=f"{cause}; {check.reason}")
-
     def _compare(self, judging: Judging) -> None:
         """Judge all agents at once: Holm's correction is across all that a benchmark gates."""
         for check in judging.checks():
             self.checks.append(gates.accepted(check) if self.updates else check)
             if check.evidence.get("improved") and not self.updates:
-                self.notes.append(_better(check, self.benchmark))
+                self.notes.append(better(check, self.benchmark))
 
     def _with_summaries(self, result: AgentResult, table: RolloutTable) -> AgentResult:
         if self.row_scores is None:
@@ -307,17 +266,7 @@ class _Evaluation:
         return replace(result, scores=summarise_all(names, table.scores, self.about))
 
     def fail(self, error: EvalMetricsError) -> None:
-        where = error.where if error.file else ""
-        self.checks.append(
-            Check(
-                "data",
-                "evaluation",
-                Verdict.INCONCLUSIVE,
-                reason=f"{where}: {error.message}" if where else error.message,
-                hint=error.hint or "",
-                line=None if error.file else error.line or self.benchmark.line_of(),
-            )
-        )
+        self.checks.append(not_evaluated(error, self.benchmark))
 
     def document(self) -> Document | None:
         """Describe the run as a baseline; None where a number may be missing or wrong."""
@@ -353,37 +302,3 @@ class _Evaluation:
             judges=() if self.judged is None else self.judged.uses,
             judge_checks=() if self.judged is None else self.judged.checks,
         )
-
-
-def _nothing_gated(benchmark: Benchmark) -> str:
-    metric = benchmark.spec.metrics[0]
-    if benchmark.in_python:
-        return (
-            "nothing is gated: give thresholds= or baseline=, such as "
-            f'thresholds={{"{metric}": ">= 0.9"}}'
-        )
-    return (
-        f"nothing is gated: add `thresholds:` or `baseline:` below line {benchmark.line_of()}, "
-        f'such as `thresholds: {{{metric}: ">= 0.9"}}`'
-    )
-
-
-def _better(check: Check, benchmark: Benchmark) -> str:
-    found, spec = check.evidence, benchmark.spec.baseline
-    of = f"{check.agent}: " if check.agent else ""
-    kept = spec is not None and spec.committed
-    return (
-        f"better than the baseline: {of}{check.name} went from {found['baseline']:.4g} to "
-        f"{found['current']:.4g}" + ("; record it with `pytest --snapshot-update`" if kept else "")
-    )
-
-
-def _no_baseline(benchmark: Benchmark) -> Check:
-    return Check(
-        "baseline",
-        "baseline",
-        Verdict.INCONCLUSIVE,
-        reason="there is no baseline yet to compare with",
-        hint="record one with `pytest --snapshot-update` and commit it",
-        line=benchmark.line_of("baseline"),
-    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from pytest_evalmetrics import gates, metrics
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.data import RolloutTable
     from pytest_evalmetrics.history import Anchors
-    from pytest_evalmetrics.results import AgentResult, Estimate
+    from pytest_evalmetrics.results import AgentResult
     from pytest_evalmetrics.spec import Benchmark
 
 __all__ = ["Judging", "Reference", "gone_agents", "judge"]
@@ -134,10 +134,7 @@ class Judging:
         known = reference.values.get(counterpart, {})
         written = {result.estimates[name].name: name for name in gated_names(self.benchmark)}
         for name, text in written.items():  # the last text is the one with its own settings
-            found = self._judged(pairing, text, result.estimates[text], known.get(name), agent)
-            if isinstance(found, gates.Gated):
-                found = replace(found, gate_id=f"{self.benchmark.spec.name}::{result.agent}")
-            self._found.append(found)
+            self._found.append(self._judged(pairing, text, result, known.get(name), agent))
 
     def checks(self) -> list[Check]:
         """Judge all that was taken, in its order."""
@@ -156,10 +153,11 @@ class Judging:
         self,
         pairing: metrics.Pairing,
         text: str,
-        estimate: Estimate,
+        result: AgentResult,
         known: float | None,
         agent: str,
     ) -> Check | gates.Gated:
+        estimate = result.estimates[text]
         line = self.benchmark.line_of("baseline", "metrics", text)
         if estimate.by_hook:
             rule = rule_of(self.benchmark, text, bounded=False)
@@ -167,8 +165,15 @@ class Judging:
                 estimate, known, rule, agent=agent, line=line, accept=self._accept
             )
         try:
-            gated = _gated(pairing, text, self.benchmark)
-            return replace(gated, line=line, agent=agent, estimate=estimate)
+            return _gated(
+                pairing,
+                text,
+                self.benchmark,
+                gate_id=f"{self.benchmark.spec.name}::{result.agent}",
+                line=line,
+                agent=agent,
+                estimate=estimate,
+            )
         except EvalMetricsError as error:  # the run itself has been reduced: see its estimates
             return Check(
                 "baseline",
@@ -218,19 +223,23 @@ def gone_agents(
             )
 
 
-def _gated(pairing: metrics.Pairing, text: str, benchmark: Benchmark) -> gates.Gated:
+def _gated(pairing: metrics.Pairing, text: str, benchmark: Benchmark, **asked: Any) -> gates.Gated:
     metric = pairing.metric(text)
     compared = pairing.pair(metric)
     rule = rule_of(benchmark, text, bounded=compared.pair.bounded)
-    worst = pairing.pair_at_worst(metric, higher_is_better=rule.direction == "higher")
+    missing = pairing.missing(metric)
+    worst = None
+    if missing:
+        worst = pairing.pair_at_worst(metric, higher_is_better=rule.direction == "higher")
     return gates.Gated(
         pair=compared.pair,
         rule=rule,
         worst=None if worst is None else worst.pair,
-        missing=pairing.missing(metric),
+        missing=missing,
         clusters=compared.clusters,
         worst_clusters=None if worst is None else worst.clusters,
         combine_weighted=compared.combine_weighted,
         added=compared.added,
         removed=compared.removed,
+        **asked,
     )

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pytest_evalmetrics import scorers
 from pytest_evalmetrics.data import RowScores
 from pytest_evalmetrics.engines import Work
-from pytest_evalmetrics.errors import RowError
+from pytest_evalmetrics.engines.here import score_here, score_without_calls
 from pytest_evalmetrics.pipeline.attempting import Attempts, recorded_row
 from pytest_evalmetrics.pipeline.board import Board
 from pytest_evalmetrics.pipeline.budgets import Budget, check_of
@@ -19,82 +19,25 @@ from pytest_evalmetrics.pipeline.choosing import choose, rows_of
 from pytest_evalmetrics.pipeline.contents import Content
 from pytest_evalmetrics.pipeline.judges import Judges
 from pytest_evalmetrics.pipeline.rewards import with_any_rollouts, with_reward
+from pytest_evalmetrics.pipeline.scored import Scored
 from pytest_evalmetrics.reports import failed_row_notes
-from pytest_evalmetrics.scorers.one import score_row
 from pytest_evalmetrics.spec.usage import COUNTED_SCORES
-from pytest_evalmetrics.transport import Occurrences, Progress, redact, run_bounded
+from pytest_evalmetrics.transport import redact
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from contextlib import AbstractContextManager
 
-    from pytest_evalmetrics.data import RolloutTable
     from pytest_evalmetrics.engines import Engine
     from pytest_evalmetrics.metrics import Plan
     from pytest_evalmetrics.pipeline.board import Giver
-    from pytest_evalmetrics.pipeline.budgets import Spender
     from pytest_evalmetrics.pipeline.choosing import Chosen
-    from pytest_evalmetrics.pipeline.judges import Judged
-    from pytest_evalmetrics.results import Check, ScorerFailures
+    from pytest_evalmetrics.pipeline.scored import Runtime
+    from pytest_evalmetrics.results import Check
     from pytest_evalmetrics.scorers import BoundScorer, Row
     from pytest_evalmetrics.spec import Benchmark
-    from pytest_evalmetrics.transport import Transport
+    from pytest_evalmetrics.transport import Occurrences, Transport
 
-__all__ = ["Runtime", "Scored", "Scoring"]
-
-
-class Runtime(Protocol):
-    """What a scored benchmark needs of the run that it is a part of.
-
-    Attributes
-    ----------
-    replays
-        Answers come from the journal alone.
-    """
-
-    replays: bool
-
-    def transport(self) -> Transport:
-        """Give the run's one way to endpoints."""
-        ...
-
-    def progress(self, total: int) -> AbstractContextManager[Progress]:
-        """Show how far it is, while it lasts."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Scored:
-    """What came of scoring.
-
-    Attributes
-    ----------
-    rows
-        The table with the scores in it, and why rows lack some.
-    failures
-        The rows that lack some, by scorer.
-    notes
-        The reasons, grouped; and what was left out on purpose.
-    partial
-        Rows were left out on purpose.
-    table
-        What metrics reduce: the table of `rows`, without what is to be ignored.
-    content
-        What a data set holds, see `Content`; empty of recorded rollouts.
-    judged
-        What the judges took, and how far they agree with people.
-    checks
-        What is wrong with the whole of it: a budget that was used up.
-    """
-
-    rows: RowScores
-    failures: tuple[ScorerFailures, ...]
-    notes: tuple[str, ...]
-    partial: bool
-    table: RolloutTable
-    content: Content
-    judged: Judged
-    checks: tuple[Check, ...] = ()
+__all__ = ["Scoring"]
 
 
 class Scoring:
@@ -212,85 +155,37 @@ class Scoring:
         return Scored(rows, failures, tuple(notes), partial, table, self._content, judged, checks)
 
     def _score(self, board: Board, chosen: Chosen) -> None:
-        if self._attempts is not None:
-            self._runtime.transport().run(self._attempt_all(self._attempts, board, chosen))
+        asks = self._attempts is not None or any(scorer.calls for scorer in self._scorers)
+        if self._engine is None and not asks:
+            hide = partial(redact, secrets=self._secrets)
+            score_without_calls(self._recorded(board, chosen), board, hide)
             return
-        if self._engine is not None and self._budget is None:  # which looks at each call before
+        if self._engine is not None:
             self._engine.prepare()
-            self._runtime.transport().run(self._score_elsewhere(self._engine, board, chosen))
-            return
-        if any(scorer.calls for scorer in self._scorers):
-            self._runtime.transport().run(self._score_with_calls(board, chosen))
-            return
-        hide = partial(redact, secrets=self._secrets)
-        for row, scorer in self._jobs(board, chosen):
-            try:
-                found = scorer.score(row)
-            except RowError as error:
-                board.lacks(row, scorer, error, hide(error.message))
-            else:
-                board.scored(row, scorer, found, from_journal=False)
-                if found.reason:
-                    board.explained(row, scorer, scorers.shown_text(found.reason, hide))
+        self._runtime.transport().run(self._score_with_calls(board, chosen))
 
     async def _score_with_calls(self, board: Board, chosen: Chosen) -> None:
-        transport = self._transport()
-        occurrences = Occurrences()
-
-        async def score(job: tuple[Row, BoundScorer]) -> None:
-            row, scorer = job
-            calls = scorers.RowCalls(transport, row, occurrences, self._label, self._spender())
-            await score_row(row, scorer, calls, board, transport.hide)
-
-        parallelism = self.benchmark.spec.params.parallelism
-        async with board.progress.ticking():
-            await run_bounded(
-                score, self._jobs(board, chosen), parallelism, lambda _job, _none: None
-            )
-
-    async def _score_elsewhere(self, engine: Engine, board: Board, chosen: Chosen) -> None:
+        do = score_here if self._engine is None else self._engine.score
+        progress = board.progress
+        jobs: Iterator[tuple[Row, BoundScorer | None]]
+        if self._attempts is None:
+            jobs = self._recorded(board, chosen)
+        else:
+            self._attempts.begin(board)
+            jobs = ((row, None) for row in self._rows(chosen))
         work = Work(
-            self._jobs(board, chosen),
+            jobs,
             self._scorers,
-            self.benchmark.spec.scorers,
+            self._attempts,
+            self.benchmark.spec,
             self._terms,
             self._transport(),
             self._label,
             board,
+            None if self._budget is None else self._budget.spender,
         )
-        async with board.progress.ticking():
-            await engine.score(work)
-
-    async def _attempt_all(self, attempts: Attempts, board: Board, chosen: Chosen) -> None:
-        """Answer each row as often as it takes, and score each answer when it is there."""
-        transport = self._transport()
-        occurrences = Occurrences()
-        attempts.begin(len(board.rows))
-        progress, board.progress = board.progress, Progress()  # it counts scores, not rollouts
-        progress.unit = "rollouts"
-
-        async def attempt(row: Row) -> None:
-            calls = scorers.RowCalls(transport, row, occurrences, self._label, self._spender())
-            answered = await attempts.attempt(row, calls, board, transport.hide)
-            if answered is not None:
-                for scorer in self._scorers:
-                    after = calls.following()
-                    await score_row(answered, scorer, after, board, transport.hide)
-            for failed in board.failed.get(row.index, ())[:1]:
-                progress.failed(failed.kind, f"{failed.where}: {failed.reason}")
-                return
-            progress.succeeded(from_journal=calls.from_journal)
-
-        # endpoints are given `parallelism` calls each: while a judge looks at one answer, the
-        # model is at work on another
-        stages = 1 + any(scorer.calls for scorer in self._scorers)
-        at_once = stages * self.benchmark.spec.params.parallelism
-        try:
-            async with progress.ticking():
-                rows = self._rows(chosen)
-                await run_bounded(attempt, rows, at_once, lambda _row, _none: None)
-        finally:
-            attempts.generator.close()
+        async with progress.ticking():
+            await do(work)
 
     def _transport(self) -> Transport:
         transport = self._runtime.transport()
@@ -298,12 +193,10 @@ class Scoring:
         return transport
 
     def _calls(self, row: Row, occurrences: Occurrences) -> scorers.RowCalls:
-        return scorers.RowCalls(self._transport(), row, occurrences, self._label, self._spender())
+        spender = None if self._budget is None else self._budget.spender()
+        return scorers.RowCalls(self._transport(), row, occurrences, self._label, spender)
 
-    def _spender(self) -> Spender | None:
-        return None if self._budget is None else self._budget.spender()
-
-    def _jobs(self, board: Board, chosen: Chosen) -> Iterator[tuple[Row, BoundScorer]]:
+    def _recorded(self, board: Board, chosen: Chosen) -> Iterator[tuple[Row, BoundScorer]]:
         for written in self._rows(chosen):
             row, failure = recorded_row(written)
             for scorer in self._scorers:

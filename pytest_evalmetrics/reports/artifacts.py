@@ -191,6 +191,7 @@ def report_document(
     entries: Iterable[dict[str, Any]],
     not_evaluated: Iterable[str],
     history: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
+    skipped: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """Put the entries of all benchmarks together as ``report.json``.
 
@@ -202,6 +203,8 @@ def report_document(
         The benchmarks that were collected and never judged: a crash, ``-x``, an interrupt.
     history
         By benchmark its last runs, the oldest first and this one last; empty without one.
+    skipped
+        The benchmarks that were skipped, and why.
     """
     benchmarks = sorted(entries, key=lambda entry: entry["id"])
     lost = sorted(not_evaluated)
@@ -213,5 +216,6 @@ def report_document(
         "verdict": str(worst(verdicts)),
         "benchmarks": benchmarks,
         "not_evaluated": lost,
+        "skipped": [{"id": i, "reason": why} for i, why in sorted((skipped or {}).items())],
         "history": dict(sorted((history or {}).items())),
     }

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pytest_evalmetrics.layout import many
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
@@ -35,9 +37,9 @@ def calls_line(usage: Iterable[Mapping[str, Any]]) -> list[str]:
         parts[0] += f" ({total('from_journal')} by the journal)"
     if total("failed"):
         parts.append(f"{total('failed')} failed")
-    parts.append(f"{total('requests')} requests sent")
+    parts.append(f"{many(total('requests'), 'request')} sent")
     if total("total_tokens"):
-        parts.append(f"{total('total_tokens')} tokens")
+        parts.append(many(total("total_tokens"), "token"))
     costs = [u["cost_now"] for u in found]
     if all(cost is not None for cost in costs):
         parts.append(f"cost {sum(costs):.4g}")

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_evalmetrics.errors import ArtifactError
+from pytest_evalmetrics.layout import visible
 from pytest_evalmetrics.reports.summary import summary
 
 if TYPE_CHECKING:
@@ -115,7 +116,8 @@ def in_repository(file: str, *, root: Path | None, repository: str | None) -> st
 
 
 def _message(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    # what is left of control characters would paint the log
+    return visible(text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A"))
 
 
 def _property(text: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.reports.numbers import number, table
 
 if TYPE_CHECKING:
@@ -46,10 +47,10 @@ def comparison_details(evidence: Mapping[str, Any]) -> list[str]:
         hidden = evidence["worse"] - len(worst)
         lines.append(f"worse: task {flips}" + (f" and {hidden} more" if hidden > 0 else ""))
     if evidence.get("test"):
-        clustered = f" in {evidence['units']} clusters" if _clustered(evidence) else ""
+        clustered = f" in {many(evidence['units'], 'cluster')}" if _clustered(evidence) else ""
         lines.append(
-            f"{evidence['test']} over {evidence['tasks']} tasks{clustered}, "
-            f"{evidence['rollouts_baseline']} rollouts before and "
+            f"{evidence['test']} over {many(evidence['tasks'], 'task')}{clustered}, "
+            f"{many(evidence['rollouts_baseline'], 'rollout')} before and "
             f"{evidence['rollouts_current']} now{_adjusted(evidence)}"
         )
     if evidence.get("mde"):
@@ -61,7 +62,7 @@ def comparison_details(evidence: Mapping[str, Any]) -> list[str]:
     for key, what in (("added", "only in this run"), ("removed", "only in the baseline")):
         if evidence.get(key):
             named = _listed(evidence[f"{key}_tasks"], evidence[key])
-            lines.append(f"{evidence[key]} tasks are {what}: {named}")
+            lines.append(f"{many(evidence[key], 'task', 'is')} {what}: {named}")
     if evidence.get("excluded_tasks"):
         named = _listed(evidence["excluded_tasks"], len(evidence["excluded_tasks"]))
         lines.append(f"without a value on one side, and left out: task {named}")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pytest_evalmetrics.layout import of_many
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -54,8 +56,7 @@ def failed_row_cause(failures: Sequence[ScorerFailures], score: str) -> str:
 
 
 def _rows(count: int, found: ScorerFailures) -> str:
-    of = f"{count} of {found.rows} {'row' if found.rows == 1 else 'rows'}"
-    return f"{of} {'has' if count == 1 else 'have'} no {', '.join(found.scores)}"
+    return f"{of_many(count, found.rows, 'row', 'has')} no {', '.join(found.scores)}"
 
 
 def _example(count: int, first: RowFailure) -> str:

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from pytest_evalmetrics.layout import many, visible
 from pytest_evalmetrics.reports.comparison import comparison_details, comparison_table
 from pytest_evalmetrics.reports.failed_rows import failed_row_groups, failed_row_notes
-from pytest_evalmetrics.reports.numbers import interval, number, table, visible
+from pytest_evalmetrics.reports.numbers import interval, number, table
 from pytest_evalmetrics.results import Verdict
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def _folded(notes: Sequence[str]) -> list[str]:
     for found in kinds.values():
         shown += found[:_NOTES_SHOWN]
         if len(found) > _NOTES_SHOWN:
-            shown.append(f"and {len(found) - _NOTES_SHOWN} more such notes, in report.json")
+            shown.append(f"and {many(len(found) - _NOTES_SHOWN, 'more such note')}, in report.json")
     return shown
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pytest_evalmetrics.layout import many
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -26,10 +28,10 @@ def judge_lines(judges: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def _one(model: str, uses: Sequence[dict[str, Any]]) -> str:
-    parts = [f"{model}: {sum(u['calls'] for u in uses)} answers"]
+    parts = [f"{model}: {many(sum(u['calls'] for u in uses), 'answer')}"]
     tokens = sum(u["total_tokens"] for u in uses)
     if tokens:
-        parts.append(f"{tokens} tokens")
+        parts.append(many(tokens, "token"))
     costs = [u["cost"] for u in uses]
     if all(cost is not None for cost in costs):
         parts.append(f"cost {sum(costs):.4g}")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pytest_evalmetrics.layout import visible
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pytest_evalmetrics.results import Estimate
 
-__all__ = ["interval", "number", "table", "visible"]
+__all__ = ["interval", "number", "table"]
 
 
 def number(value: float | None) -> str:
@@ -37,14 +39,3 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
         "  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)).rstrip()
         for line in lines
     ]
-
-
-def visible(text: str) -> str:
-    r"""Write line breaks and control characters as escapes: ``\n``.
-
-    A task's id may hold anything. In a log a line break would begin a line, which CI systems take
-    commands from (``::stop-commands::``), and an escape sequence would paint the terminal.
-    """
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from pytest_evalmetrics.layout import visible
 from pytest_evalmetrics.reports.numbers import number, table
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def power_table(planned: Sequence[tuple[str, Sequence[Power]]]) -> list[str]:
         "A drop is seen with 80 % power where no task truly changes; rollouts needed are those of "
         "each task, on both sides, that see max_drop."
     )
-    return [*table(header, rows), "", told, *notes]
+    return [*table(header, rows), "", told, *map(visible, notes)]
 
 
 def _needed(power: Power) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
-from pytest_evalmetrics.spec.usage import COUNTED_SCORES
+from pytest_evalmetrics.spec.usage import COUNTED_SCORES, MARK
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -77,4 +77,4 @@ def _line(kept: Mapping[str, Any], told: Mapping[str, Any]) -> dict[str, Any]:
         "row": {key: item[key] for key in told if key in item},
     }
     mark |= {key: kept[key] for key in ("sample", "failed") if key in kept}
-    return {**item, **told, "_evalmetrics": mark}
+    return {**item, **told, MARK: mark}

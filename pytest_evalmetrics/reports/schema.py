@@ -56,6 +56,16 @@ def report_schema() -> dict[str, Any]:
                 "type": "array",
                 "items": {"type": "string"},
             },
+            "skipped": {
+                "description": "benchmarks that a mark or their file skips, and why",
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "properties": {"id": {"type": "string"}, "reason": {"type": "string"}},
+                    "required": ["id", "reason"],
+                    "additionalProperties": False,
+                },
+            },
             "history": {
                 "description": "benchmark -> its last runs, the oldest first and this one last; "
                 "empty without --evalmetrics-history",
@@ -63,7 +73,14 @@ def report_schema() -> dict[str, Any]:
                 "additionalProperties": {"type": "array", "items": {"$ref": "#/$defs/Run"}},
             },
         },
-        "required": ["schema_version", "verdict", "benchmarks", "not_evaluated", "history"],
+        "required": [
+            "schema_version",
+            "verdict",
+            "benchmarks",
+            "not_evaluated",
+            "skipped",
+            "history",
+        ],
         "additionalProperties": False,
         "$defs": definitions,
     }

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pytest_evalmetrics.layout import many, visible
 from pytest_evalmetrics.reports.judges import judge_lines
-from pytest_evalmetrics.reports.numbers import number, visible
+from pytest_evalmetrics.reports.numbers import number
 from pytest_evalmetrics.reports.recorded import recorded_count, recorded_lines
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ __all__ = ["section"]
 _COLOURS = {"PASS": "green", "WARN": "yellow", "INCONCLUSIVE": "red", "FAIL": "red"}
 _NAMED = 3  # key metrics on a benchmark's line; all of them are in the report
 _AGENTS_SHOWN = 3
+_SKIPPED_SHOWN = 10
 _PASSING_SHOWN = 30  # lines of passing benchmarks; -v shows all
 
 
@@ -53,10 +55,11 @@ def section(
         lines += [
             (f"INCONCLUSIVE  {item}  was not evaluated", "red") for item in report["not_evaluated"]
         ]
+        lines += _skipped(report, everything=verbosity > 0)
         if verbosity == 0:
             lines += [(f"note: {note}", None) for note in _common_notes(entries)]
     else:
-        lines.append((_count(entries, report["not_evaluated"]), _COLOURS[report["verdict"]]))
+        lines.append((_count(entries, report), _COLOURS[report["verdict"]]))
         counted = recorded_count([entry["recorded"] for entry in entries])
         lines += [(counted, None)] if counted else []
     if written:
@@ -83,12 +86,12 @@ def _line(entry: dict[str, Any]) -> str:
         named = [
             f"{name} {number(value)}" for name, value in _headline_metrics(entry, agent)[:_NAMED]
         ]
-        counts = f"{_many(agent['tasks'], 'task')}, {_many(agent['rollouts'], 'rollout')}"
+        counts = f"{many(agent['tasks'], 'task')}, {many(agent['rollouts'], 'rollout')}"
         if agent["missing"]:
             counts += f", {agent['missing']} missing"
         parts.append((f"{agent['agent']}: " if several else "") + ", ".join([*named, counts]))
     if len(agents) > _AGENTS_SHOWN:
-        parts.append(f"and {len(agents) - _AGENTS_SHOWN} more agents")
+        parts.append(f"and {many(len(agents) - _AGENTS_SHOWN, 'more agent')}")
     if not agents:
         reasons = [c["reason"] for c in entry["checks"] if c["verdict"] == entry["verdict"]]
         parts.append(reasons[0] if reasons else "")
@@ -128,18 +131,29 @@ def _common_notes(entries: Iterable[dict[str, Any]]) -> list[str]:
         for note in entry["notes"]:
             seen.setdefault(note.partition(":")[0], []).append(f"{entry['id']}: {note}")
     return [
-        found[0] + (f" (and {len(found) - 1} more such notes: -v)" if len(found) > 1 else "")
+        found[0]
+        + (f" (and {many(len(found) - 1, 'more such note')}: -v)" if len(found) > 1 else "")
         for found in seen.values()
     ]
 
 
-def _count(entries: Sequence[dict[str, Any]], lost: Sequence[str]) -> str:
+def _skipped(report: dict[str, Any], *, everything: bool) -> list[tuple[str, str | None]]:
+    found = report.get("skipped", ())
+    shown = found if everything else found[:_SKIPPED_SHOWN]
+    lines: list[tuple[str, str | None]] = [
+        (f"{'SKIPPED':<12}  {s['id']}  {s['reason']}", "yellow") for s in shown
+    ]
+    if len(found) > len(shown):
+        lines.append((f"... and {len(found) - len(shown)} more skipped (-v shows them)", "yellow"))
+    return lines
+
+
+def _count(entries: Sequence[dict[str, Any]], report: dict[str, Any]) -> str:
+    lost, skipped = report["not_evaluated"], report.get("skipped", ())
     verdicts = [e["verdict"] for e in entries]
     counted = [f"{verdicts.count(v)} {v}" for v in _COLOURS if v in verdicts]
     if lost:
         counted.append(f"{len(lost)} not evaluated")
-    return f"{_many(len(entries), 'benchmark')}: " + ", ".join(counted)
-
-
-def _many(count: int, what: str) -> str:
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+    if skipped:
+        counted.append(f"{len(skipped)} skipped")
+    return f"{many(len(entries), 'benchmark')}: " + ", ".join(counted)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from pytest_evalmetrics.layout import many, visible
 from pytest_evalmetrics.reports.comparison import comparison_details
 from pytest_evalmetrics.reports.numbers import number
 from pytest_evalmetrics.reports.trend import sparkline, trends
@@ -18,6 +19,7 @@ _SIGNS = {"PASS": "✅", "WARN": "⚠️", "INCONCLUSIVE": "❔", "FAIL": "❌"}
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+!|~&])")
 _LIVE = re.compile(r"(\$|(?<!\w)@(?=\w))")  # GitHub's formulas and mentions: no backslash helps
 _PASSING_SHOWN = 50  # rows of passing metrics; a page has to open
+_SKIPPED_SHOWN = 100
 _TELLING_SHOWN = 500  # of the others; GitHub drops a summary of more than 1 MiB
 _DETAILS_SHOWN = 100
 _TRENDS_SHOWN = 50
@@ -46,6 +48,9 @@ def summary(report: Mapping[str, Any]) -> str:
     lost = report["not_evaluated"]
     if lost:
         counted += f", {len(lost)} not evaluated"
+    skipped = report.get("skipped", ())
+    if skipped:
+        counted += f", {len(skipped)} skipped"
     lines = [f"## {_SIGNS[report['verdict']]} Benchmarks: {report['verdict']}", "", counted, ""]
     rows = list(_rows(benchmarks))
     if rows:
@@ -58,12 +63,17 @@ def summary(report: Mapping[str, Any]) -> str:
     details = [text for entry in benchmarks for text in _details(entry)]
     lines += [line for text in details[:_DETAILS_SHOWN] for line in text]
     if len(details) > _DETAILS_SHOWN:
-        lines += [f"{len(details) - _DETAILS_SHOWN} more reasons are in report.json.", ""]
+        lines += [f"{many(len(details) - _DETAILS_SHOWN, 'more reason', 'is')} in report.json.", ""]
     lines += _trends(report)
     not_evaluated = f"- {_SIGNS['INCONCLUSIVE']} "
     lines += [f"{not_evaluated}{_plain(item)} was not evaluated" for item in lost[:_TELLING_SHOWN]]
     if len(lost) > _TELLING_SHOWN:
         lines.append(f"{not_evaluated}and {len(lost) - _TELLING_SHOWN} more were not evaluated")
+    lines += [
+        f"- {_plain(s['id'])} was skipped: {_plain(s['reason'])}" for s in skipped[:_SKIPPED_SHOWN]
+    ]
+    if len(skipped) > _SKIPPED_SHOWN:
+        lines.append(f"- and {len(skipped) - _SKIPPED_SHOWN} more were skipped")
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -162,11 +172,15 @@ def _change(evidence: Mapping[str, Any]) -> str:
 
 def _plain(text: str) -> str:
     """Escape what Markdown would interpret."""
-    return _inert(_SPECIAL.sub(r"\\\1", " ".join(str(text).split())))
+    return _inert(_SPECIAL.sub(r"\\\1", _one_line(text)))
+
+
+def _one_line(text: str) -> str:
+    return visible(" ".join(str(text).split()))
 
 
 def _html(text: str) -> str:
-    escaped = " ".join(str(text).split())
+    escaped = _one_line(text)
     for character, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")):
         escaped = escaped.replace(character, entity)
     return _inert(escaped)

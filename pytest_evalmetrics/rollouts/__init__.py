@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING
 
 from pytest_evalmetrics.collector import collector_paused
 from pytest_evalmetrics.errors import EvalMetricsError
-from pytest_evalmetrics.rollouts.files import RolloutFile, find_files
+from pytest_evalmetrics.rollouts.cutting import is_large
+from pytest_evalmetrics.rollouts.files import RolloutFile
+from pytest_evalmetrics.rollouts.finding import rollout_files
 from pytest_evalmetrics.rollouts.in_memory import table_in_memory
-from pytest_evalmetrics.rollouts.large import is_large, read_large
+from pytest_evalmetrics.rollouts.large import read_large
 from pytest_evalmetrics.rollouts.memory import Room
 from pytest_evalmetrics.rollouts.seam import (
     Chunk,
@@ -129,10 +131,10 @@ def _load(spec: RolloutsSpec, base: Path, request: Request, reader: Reader | Non
 
 def _read(spec: RolloutsSpec, base: Path, request: Request, reader: Reader | None) -> RolloutTable:
     if reader is not None:
-        table = reader(_files(spec, base, fetch=False), spec.format, request)
+        table = reader(rollout_files(spec, base, fetch=False), spec.format, request)
         if table is not None:
             return table
-    files = _files(spec, base)
+    files = rollout_files(spec, base)
     if is_large(files):
         table = read_large(files, spec.format, request)
         if table is not None:
@@ -158,20 +160,6 @@ def _read_in_order(files: list[RolloutFile], spec: RolloutsSpec, request: Reques
         if not rows:
             raise source.error("the file holds no row", hint="did the run that writes it fail?")
     return table.build()
-
-
-def _files(spec: RolloutsSpec, base: Path, *, fetch: bool = True) -> list[RolloutFile]:
-    def takes(folder: Path) -> bool:
-        from pytest_evalmetrics.rollouts import harbor  # noqa: PLC0415 - only for a folder
-
-        return spec.format == "harbor" or (spec.format is None and harbor.is_trials_folder(folder))
-
-    files = find_files(spec.path, base, takes=takes, fetch=fetch)
-    if all(file.path.name != "result.json" for file in files):
-        return files
-    from pytest_evalmetrics.rollouts import harbor  # noqa: PLC0415 - a job's result, it seems
-
-    return harbor.jobs_as_folders(files)
 
 
 @contextmanager

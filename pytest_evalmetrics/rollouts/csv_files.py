@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.rollouts.layout import layout_of, refused_cell
 from pytest_evalmetrics.rollouts.seam import Chunk, NotFinite
 
@@ -112,7 +113,8 @@ class Csv:
                 continue
             if len(cells) != width:
                 raise source.error(
-                    f"this line has {len(cells)} cells, and there are {width} columns",
+                    f"this line has {many(len(cells), 'cell')}, and the file "
+                    f"{many(width, 'column')}",
                     line=place,
                     hint="was it cut off? text with a separator in it has to stand in quotes",
                 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from pytest_evalmetrics.rollouts.documents import Document
-from pytest_evalmetrics.rollouts.gathering import Gathering, Rollout
+from pytest_evalmetrics.rollouts.gathering import Gathering, Rollout, Ungraded
 from pytest_evalmetrics.rollouts.values import distinct, lookup, number, objects, slim, usage
 
 if TYPE_CHECKING:
@@ -108,14 +108,14 @@ def _judged(case: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, str] | 
         broken = bool(metric.get("error")) or metric.get("score") is None
         scores[name] = None if broken else metric["score"]
         if broken and error is None:
-            error = (f"{name} was not judged", str(metric.get("error") or ""))
+            error = Ungraded(f"{name} was not judged", str(metric.get("error") or ""))
         elif not broken and metric.get("success") is False and not metric.get("flaky"):
             decided = True
     unsure = any(not m.get("flaky") and (m.get("error") or m.get("score") is None) for m in metrics)
     if unsure and not decided:  # the tool counts what it could not judge as a failure
         scores["success"] = None
     if error is None and all(value is None for value in scores.values()):
-        error = ("not judged", "")
+        error = Ungraded("not judged")
     return scores, error
 
 

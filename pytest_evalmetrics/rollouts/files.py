@@ -32,11 +32,14 @@ class RolloutFile:
         As a user would write it: relative to the benchmark file, with ``/``.
     url
         Where it is, if it is not here yet: then `path` is only its name.
+    size
+        Bytes of one that is not here yet, where its place says so.
     """
 
     path: Path
     shown: str
     url: str | None = None
+    size: int | None = None
 
 
 def find_files(

@@ -6,13 +6,14 @@ import json
 import math
 from collections import defaultdict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
 from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.rollouts.seam import Chunk, Failure, NotFinite
 from pytest_evalmetrics.rollouts.values import lookup, number
+from pytest_evalmetrics.spec.usage import MARK
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,9 +24,16 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.rollouts.seam import Request
     from pytest_evalmetrics.rollouts.source import Source
 
-__all__ = ["Gathering", "Rollout"]
+__all__ = ["Gathering", "Rollout", "Ungraded"]
 
 _SHOWN: Final = 160  # characters of an error's message
+
+
+class Ungraded(NamedTuple):
+    """What went wrong in the grading alone: the attempt is there, and can be scored anew."""
+
+    kind: str
+    said: str = ""
 
 
 @dataclass(slots=True)
@@ -45,7 +53,7 @@ class Rollout:
     usage
         What it took, see `usage`.
     error
-        What went wrong: its kind, and what it said.
+        What went wrong: its kind, and what it said; an `Ungraded` where the attempt went well.
     started
         When it began, in seconds.
     rewards
@@ -78,6 +86,7 @@ class Gathering:
     def __init__(self, request: Request, source: Source) -> None:
         self._source = source
         self._categories = request.categories
+        self._records: list[Mapping[str, Any]] | None = [] if request.whole else None
         fields = request.fields
         self._paths = dict(fields.scores)
         if fields.reward is not None:
@@ -142,6 +151,9 @@ class Gathering:
         for name in self._categories:
             self._labels[name].append(self._label(rollout, name))
         self._keys.update(dict.fromkeys(rollout.record))
+        if self._records is not None:
+            failed = rollout.error is not None and not isinstance(rollout.error, Ungraded)
+            self._records.append(_told(rollout) if failed and not graded else rollout.record)
         self._rows += 1
 
     def _add_score(self, name: str, value: Any, rollout: Rollout) -> bool:
@@ -212,7 +224,14 @@ class Gathering:
             failures=self._failures,
             notes=self.notes,
             rewards=tuple(self._rewards),
+            records=self._records or (),
         )
+
+
+def _told(rollout: Rollout) -> dict[str, Any]:
+    """Give the record of an attempt that failed: whatever it holds is not to be scored."""
+    kind, said = rollout.error or ("error", "")
+    return {**rollout.record, MARK: {"failed": [kind, _short(said) or kind]}}
 
 
 def _column(values: Mapping[int, float], rows: int) -> NDArray[np.float64]:

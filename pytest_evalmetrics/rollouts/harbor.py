@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.rollouts.documents import Document
 from pytest_evalmetrics.rollouts.files import RolloutFile
-from pytest_evalmetrics.rollouts.gathering import Gathering, Rollout
+from pytest_evalmetrics.rollouts.gathering import Gathering, Rollout, Ungraded
 from pytest_evalmetrics.rollouts.source import open_source
 from pytest_evalmetrics.rollouts.values import (
     agree,
@@ -167,7 +167,7 @@ def _rollout(trial: Document, name: str) -> Rollout:
     scores = _rewards(trial)
     error = _error(record, steps)
     if error is None and all(value is None for value in scores.values()):
-        error = ("no reward", "the verifier gave none")
+        error = Ungraded("no reward", "the verifier gave none")
     return Rollout(
         record=record,
         name=name,

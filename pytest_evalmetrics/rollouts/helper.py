@@ -35,6 +35,7 @@ def main() -> None:
 
 
 def _end_with_the_other() -> None:
-    while sys.stdin.buffer.read(1):
+    stdin = sys.stdin.fileno()  # not by its buffer, whose lock would abort this process's end
+    while os.read(stdin, 1):
         pass
     os._exit(1)

@@ -13,6 +13,7 @@ import numpy as np
 
 from pytest_evalmetrics.data import Category, RolloutTable
 from pytest_evalmetrics.errors import CheckError
+from pytest_evalmetrics.layout import many
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -194,13 +195,14 @@ def _aligned(
                 f"{what if other else 'rewards'}"
             )
     elif len(found) != len(tasks):
-        raise CheckError(f"{what} has {len(found)} tasks, and rewards {len(tasks)}")
+        raise CheckError(f"{what} has {many(len(found), 'task')}, and rewards {len(tasks)}")
     else:
         by_task = dict(zip(tasks, values, strict=True))
     for task, row in zip(tasks, rows, strict=True):
         if len(by_task[task]) != len(row):
             raise CheckError(
-                f"{what} has {len(by_task[task])} values of task {task!r}, and rewards {len(row)}"
+                f"{what} has {many(len(by_task[task]), 'value')} of task {task!r}, and rewards "
+                f"{len(row)}"
             )
     return [by_task[task] for task in tasks]
 
@@ -213,7 +215,9 @@ def _labels(name: str, given: Any, tasks: list[TaskId]) -> list[str]:
         return [str(given[task]) for task in tasks]
     listed = _listed(given, f"labels[{name!r}]")
     if len(listed) != len(tasks):
-        raise CheckError(f"labels[{name!r}] has {len(listed)} tasks, and rewards {len(tasks)}")
+        raise CheckError(
+            f"labels[{name!r}] has {many(len(listed), 'task')}, and rewards {len(tasks)}"
+        )
     return [str(label) for label in listed]
 
 

@@ -18,6 +18,7 @@ from pytest_evalmetrics.rollouts.inspect_samples import (
     planned,
     rollout_of,
     scores_of,
+    unfolded,
 )
 
 if TYPE_CHECKING:
@@ -128,7 +129,7 @@ class InspectAi:
         """Whether more is needed of a sample than its summary says."""
         fields = self._request.fields
         paths = (fields.task, fields.sample, fields.agent, fields.reward, *fields.scores)
-        if log is not None and log.get("invalidated"):
+        if self._request.whole or (log is not None and log.get("invalidated")):
             return True
         return bool(self._request.categories) or any(path is not None for path in paths)
 
@@ -158,7 +159,8 @@ class InspectAi:
         for key, sample in latest.items():
             scores = scores_of(sample)
             headline.add(key[0], scores)
-            gathering.add(rollout_of(sample, scores, agent_of(spec), source))
+            whole = unfolded(sample) if self._request.whole else sample
+            gathering.add(rollout_of(whole, scores, agent_of(spec), source))
         plan = planned(spec, log.object("results"))
         # a log with samples of another plan was put together from several
         for key in plan if latest.keys() <= set(plan) else ():

@@ -8,7 +8,7 @@ from collections import defaultdict
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Any, Final
 
-from pytest_evalmetrics.rollouts.gathering import Rollout
+from pytest_evalmetrics.rollouts.gathering import Rollout, Ungraded
 from pytest_evalmetrics.rollouts.values import (
     agree,
     mapping,
@@ -25,10 +25,11 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.rollouts.documents import Document
     from pytest_evalmetrics.rollouts.source import Source
 
-__all__ = ["Headline", "agent_of", "never_run", "planned", "rollout_of", "scores_of"]
+__all__ = ["Headline", "agent_of", "never_run", "planned", "rollout_of", "scores_of", "unfolded"]
 
 _LETTERS: Final = {"C": 1, "I": 0, "P": 0.5, "N": 0}
 _WORDS: Final = {"yes": 1, "true": 1, "no": 0, "false": 0}
+_ATTACHED: Final = "attachment://"
 _counting = re.compile(r"(?P<kind>pass_at|at_least)_(?P<k>[1-9]\d*)").fullmatch
 _exception = re.compile(r"\s*([A-Za-z_][\w.]*)\(").match
 
@@ -51,7 +52,7 @@ def rollout_of(
         reason = invalid.get("reason") if isinstance(invalid, dict) else None
         error, scores = ("invalidated", reason or ""), dict.fromkeys(scores)
     elif error is None and all(v is None or v != v for v in scores.values()):  # noqa: PLR0124 - NaN
-        error = ("not scored", "")
+        error = Ungraded("not scored")
     start, stop = seconds(sample.get("started_at")), seconds(sample.get("completed_at"))
     took = sample.get("total_time")
     if took is None and start is not None and stop is not None:
@@ -67,6 +68,20 @@ def rollout_of(
         error=error,
         started=start,
     )
+
+
+def unfolded(sample: Mapping[str, Any]) -> dict[str, Any]:
+    """Put long contents back where a sample refers to its attachments: ``attachment://ID``."""
+    held = mapping(sample.get("attachments"))
+
+    def filled(value: Any) -> Any:
+        if isinstance(value, str):
+            return held.get(value.removeprefix(_ATTACHED), value) if _ATTACHED in value else value
+        if isinstance(value, dict):
+            return {key: filled(each) for key, each in value.items()}
+        return [filled(each) for each in value] if isinstance(value, list) else value
+
+    return {key: filled(value) if held else value for key, value in sample.items()}
 
 
 def _usage(models: Any, took: float | None) -> dict[str, float | None]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pytest_evalmetrics.rollouts.documents import Document, rows_of
 from pytest_evalmetrics.rollouts.files import RolloutFile
-from pytest_evalmetrics.rollouts.gathering import Gathering, Rollout
+from pytest_evalmetrics.rollouts.gathering import Gathering, Rollout, Ungraded
 from pytest_evalmetrics.rollouts.source import open_source
 from pytest_evalmetrics.rollouts.values import agree, mapping, number, objects, slim
 
@@ -127,7 +127,7 @@ def _rollout(task: TaskId, known: _Scored, results: _Results, source: Source) ->
         sample=0,
         agent=results.model,
         scores=known.scores,
-        error=None if scored else ("not scored", ""),
+        error=None if scored else Ungraded("not scored"),
     )
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from pytest_evalmetrics.errors import DataError
+from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.rollouts import load
 from pytest_evalmetrics.rollouts.arrow import NOTES, Parquet
 from pytest_evalmetrics.rollouts.files import RolloutFile
@@ -67,7 +68,8 @@ def to_parquet(pattern: str, target: str, base: Path, labels: Sequence[str] = ()
     write_parquet(table, base / target, shown=target)
     kept = [*table.scores, *labels]
     notes = "".join(f"{note}\n" for note in table.notes)
-    return f"{notes}{target}: {len(table)} rollouts of {len(table.tasks)} tasks, {_list(kept)}\n"
+    rollouts, tasks = many(len(table), "rollout"), many(len(table.tasks), "task")
+    return f"{notes}{target}: {rollouts} of {tasks}, {_list(kept)}\n"
 
 
 def write_parquet(table: RolloutTable, path: Path, *, shown: str) -> None:

@@ -12,7 +12,7 @@ _DEPTH = 2  # of the keys that are of interest
 _token = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\Z)|[{}\[\]:]', re.DOTALL).finditer
 
 
-def keys_of(text: bytes) -> frozenset[str]:
+def keys_of(text: bytes) -> tuple[frozenset[str], bool]:
     """List the keys of the first object in a text that may be cut off.
 
     Parameters
@@ -22,9 +22,9 @@ def keys_of(text: bytes) -> frozenset[str]:
 
     Returns
     -------
-    frozenset of str
+    keys, whole
         The object's keys, and those one level below as ``outer.inner``, where lists count
-        as nothing.
+        as nothing; and whether the object ends in this text.
     """
     found: set[str] = set()
     opened: list[tuple[bytes, str]] = []  # each open bracket, and the path of its key
@@ -40,14 +40,14 @@ def keys_of(text: bytes) -> frozenset[str]:
             if opened:
                 opened.pop()
             if token == b"}" and not any(bracket == b"{" for bracket, _ in opened):
-                break  # the first object ends
+                return frozenset(found), True
             path = opened[-1][1] if opened else ""
         elif token == b":":
             if path.count(".") < _DEPTH - 1:
                 found.add(_joined(path, key))
         else:
             key = token[1:].removesuffix(b'"').decode(errors="replace")
-    return frozenset(found)
+    return frozenset(found), False
 
 
 def _joined(path: str, key: str) -> str:

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 from pytest_evalmetrics.rollouts.documents import Document, rows_of
-from pytest_evalmetrics.rollouts.gathering import Gathering, Rollout
+from pytest_evalmetrics.rollouts.gathering import Gathering, Rollout, Ungraded
 from pytest_evalmetrics.rollouts.values import (
     distinct,
     lookup,
@@ -129,7 +129,7 @@ def _graded(row: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, str] | N
     named = {str(lookup(part, "assertion.metric")) for part in broken}
     lost = {"score", *named} if decided else {"success", "score", *named}
     left = {name: None if name in lost else value for name, value in scores.items()}
-    return left, ("the grader failed", str(broken[0].get("reason") or said))
+    return left, Ungraded("the grader failed", str(broken[0].get("reason") or said))
 
 
 def _title(row: Mapping[str, Any]) -> str:

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from pytest_evalmetrics.rollouts.documents import Document
-from pytest_evalmetrics.rollouts.gathering import Gathering, Rollout
+from pytest_evalmetrics.rollouts.gathering import Gathering, Rollout, Ungraded
 from pytest_evalmetrics.rollouts.values import mapping, number, objects, slim, usage
 
 if TYPE_CHECKING:
@@ -103,8 +103,8 @@ def _judged(case: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, str] | 
     for failure in objects(case.get("evaluator_failures")):
         name = str(failure.get("name") or "an evaluator")
         said = str(failure.get("error_message") or failure.get("error_type") or "")
-        return {**scores, name: scores.get(name)}, (f"{name} was not judged", said)
-    return scores, None if scores else ("not judged", "no evaluator gave a score")
+        return {**scores, name: scores.get(name)}, Ungraded(f"{name} was not judged", said)
+    return scores, None if scores else Ungraded("not judged", "no evaluator gave a score")
 
 
 def _raised(case: Mapping[str, Any]) -> tuple[str, str]:

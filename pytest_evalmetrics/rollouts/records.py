@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from pytest_evalmetrics.rollouts.files import find_files
+from pytest_evalmetrics.rollouts.finding import rollout_files
 from pytest_evalmetrics.rollouts.parse import parse
 from pytest_evalmetrics.rollouts.seam import Request, RowLoader, TextLoader, find_loader
 from pytest_evalmetrics.rollouts.source import open_source
@@ -16,6 +16,7 @@ from pytest_evalmetrics.rollouts.source import open_source
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from pytest_evalmetrics.rollouts.seam import Loader, LoaderFactory
     from pytest_evalmetrics.rollouts.source import Row, Source
     from pytest_evalmetrics.spec import RolloutsSpec
 
@@ -37,7 +38,8 @@ def records(spec: RolloutsSpec, base: Path) -> Iterator[tuple[str, dict[str, Any
     Yields
     ------
     where, row
-        ``file:line`` as the user would write it, and the row. One is held at a time.
+        ``file:line`` as the user would write it, and the row. One is held at a time; of
+        other tools' formats those of a file.
 
     Raises
     ------
@@ -46,20 +48,34 @@ def records(spec: RolloutsSpec, base: Path) -> Iterator[tuple[str, dict[str, Any
     RegistryError
         If there is no such format.
     """
-    for file in find_files(spec.path, Path(os.path.abspath(base))):  # noqa: PTH100 - links
+    used: dict[LoaderFactory, Loader] = {}
+    for file in rollout_files(spec, Path(os.path.abspath(base))):  # noqa: PTH100 - links
         source = open_source(file)
-        loader = find_loader(spec.format, source)(Request(spec.fields))
+        kind = find_loader(spec.format, source)
+        if kind not in used:
+            used[kind] = kind(Request(spec.fields, whole=True))
+        loader = used[kind]
         if isinstance(loader, RowLoader):
             for place, item in loader.rows(source):
                 yield source.at(place), item
-            continue
-        if not isinstance(loader, TextLoader):
+        elif isinstance(loader, TextLoader):
+            for row in loader.texts(source):
+                yield source.at(row.place), _decoded(row, source)
+        else:
+            yield from _gathered(loader, source)
+
+
+def _gathered(loader: Loader, source: Source) -> Iterator[tuple[str, dict[str, Any]]]:
+    for chunk in loader.read(source):
+        if len(chunk.records) != len(chunk.places):
             raise source.error(
                 "the rows of this format can't be scored: only its numbers are read",
-                hint="write JSON Lines (.jsonl), CSV or Parquet",
+                hint="write JSON Lines (.jsonl), CSV or Parquet; or let the loader give "
+                "records where it is asked for whole rows",
             )
-        for row in loader.texts(source):
-            yield source.at(row.place), _decoded(row, source)
+        for at, record in enumerate(chunk.records):
+            name = chunk.names[at] if chunk.names else source.at(int(chunk.places[at]))
+            yield name, dict(record)
 
 
 def task_key(spec: RolloutsSpec, base: Path) -> str | None:

@@ -19,10 +19,10 @@ from pytest_evalmetrics.rollouts.files import RolloutFile
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["fetch", "find"]
+__all__ = ["WEB", "fetch", "find", "in_words", "system_of"]
 
 _EXTRAS: Final = {"s3": "s3", "s3a": "s3", "gs": "gs", "gcs": "gs", "hf": "hf"}
-_WEB: Final = ("http", "https")
+WEB: Final = ("http", "https")
 _CUT: Final = (  # what the libraries that fsspec uses raise then: they share no class
     "ClientPayloadError",
     "IncompleteRead",
@@ -60,8 +60,10 @@ def fetch(url: str) -> list[RolloutFile]:
 def find(url: str) -> list[RolloutFile]:
     """Find the same files, and leave them where they are; parameters and errors of `fetch`."""
 
-    def found(_system: Any, path: str, shown: str, whole: str) -> RolloutFile:
-        return RolloutFile(Path(Path(urlsplit(path).path).name), shown, whole)
+    def found(system: Any, path: str, shown: str, whole: str) -> RolloutFile:
+        size = system.info(path).get("size")
+        name = Path(Path(urlsplit(path).path).name)
+        return RolloutFile(name, shown, whole, size if isinstance(size, int) else None)
 
     return _each(url, found)
 
@@ -70,7 +72,7 @@ def _each(url: str, make: Callable[[Any, str, str, str], RolloutFile]) -> list[R
     """Make something of each file: of its system, its path there, its name and its whole URL."""
     shown = _secret("", url)
     try:
-        system, path = _system(url)
+        system, path = system_of(url)
         return [
             make(
                 system,
@@ -85,21 +87,22 @@ def _each(url: str, make: Callable[[Any, str, str, str], RolloutFile]) -> list[R
     except ImportError as error:
         raise _not_installed(url, shown, error) from error
     except Exception as error:
-        raise _in_words(shown, error) from error
+        raise in_words(shown, error) from error
 
 
-def _system(url: str) -> tuple[Any, str]:
+def system_of(url: str) -> tuple[Any, str]:
+    """Make a file system of fsspec, and give the path in it that a URL names."""
     import fsspec  # noqa: PLC0415 - an extra, and only where a file lies elsewhere
 
     options: dict[str, Any] = {"skip_instance_cache": True, "use_listings_cache": False}
-    if urlsplit(url).scheme in _WEB:
+    if urlsplit(url).scheme in WEB:
         options = {"skip_instance_cache": True, "client_kwargs": {"trust_env": True}}  # proxies
     system, path = fsspec.core.url_to_fs(url, **options)
     return system, str(path)
 
 
 def _paths(system: Any, path: str, url: str, shown: str) -> list[str]:
-    if urlsplit(url).scheme in _WEB:  # a question mark starts a query there
+    if urlsplit(url).scheme in WEB:  # a question mark starts a query there
         return [path]
     if glob.has_magic(path):
         found = sorted(p for p in system.glob(path) if not system.isdir(p))
@@ -124,7 +127,7 @@ def _copy(system: Any, path: str, shown: str) -> RolloutFile:
     local = _folder() / hashlib.sha256(path.encode()).hexdigest()[:16] / name
     local.parent.mkdir(exist_ok=True)
     size = system.info(path).get("size")
-    options = {"block_size": 0} if urlsplit(path).scheme in _WEB else {}  # one stream
+    options = {"block_size": 0} if urlsplit(path).scheme in WEB else {}  # one stream
     with system.open(path, "rb", **options) as there, local.open("wb") as here:
         shutil.copyfileobj(there, here, 1 << 20)
     arrived = local.stat().st_size
@@ -144,7 +147,8 @@ def _folder() -> Path:
     return Path(folder.name)
 
 
-def _in_words(shown: str, error: Exception) -> DataError:
+def in_words(shown: str, error: Exception) -> DataError:
+    """Say what went wrong at another machine."""
     # over HTTP, whatever was answered is said to be a file that is not there
     cause = error.__cause__ if isinstance(error.__cause__, Exception) else error
     status = getattr(cause, "status", None)
@@ -178,7 +182,7 @@ def _denied(shown: str, error: Exception) -> DataError:
 
 def _not_installed(url: str, shown: str, error: ImportError) -> DataError:
     scheme = urlsplit(url).scheme
-    extra = "http" if scheme in _WEB else _EXTRAS.get(scheme)
+    extra = "http" if scheme in WEB else _EXTRAS.get(scheme)
     how = f'pip install "pytest-evalmetrics[{extra}]"' if extra else _said(error)
     return DataError(
         f"reading {scheme}:// takes a package that is not installed ({_said(error)})",

@@ -51,12 +51,15 @@ class Request:
         The fields that are kept as labels.
     by_position
         Each row is a task of its own, whose id is the row's position: rows need no id.
+    whole
+        Rows are wanted whole, see `Chunk.records`.
     """
 
     fields: FieldMap
     scores: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
     by_position: bool = False
+    whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +148,9 @@ class Chunk:
     rewards
         The scores that a format has in place of a reward. Where it is the only one and no
         row has a score named ``reward``, that is what it becomes. None: there is no such rule.
+    records
+        All that there is of each row, where that is asked for, to be scored; one whose attempt
+        failed says so under `spec.usage.MARK`. Empty of a format whose rows can't be scored.
     """
 
     places: NDArray[np.int64]
@@ -164,6 +170,7 @@ class Chunk:
     failures: Sequence[Failure] = ()
     notes: Sequence[str] = ()
     rewards: Sequence[str] | None = None
+    records: Sequence[Mapping[str, Any]] = ()
 
 
 class Loader(Protocol):

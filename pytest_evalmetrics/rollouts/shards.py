@@ -8,6 +8,7 @@ have read, to the byte.
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from pytest_evalmetrics.collector import collector_paused
@@ -48,6 +49,11 @@ def shards_of(source: Source, size: int) -> Iterator[Source]:
     Source
         The same file with a span: whole lines, in their order.
     """
+    if source.url is not None:
+        from pytest_evalmetrics.rollouts.ranges import line_ends  # noqa: PLC0415 - takes an extra
+
+        yield from (replace(source, span=span) for span in pairwise([0, *line_ends(source, size)]))
+        return
     if JsonArray.recognises(source) or source.packed or source.size <= size:
         yield source
         return

@@ -15,8 +15,9 @@ import sys
 import tempfile
 import time
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import IO, TYPE_CHECKING, Any, Final, cast
 
 from pytest_evalmetrics.rollouts.shards import ShardReader
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.rollouts.part import Part
     from pytest_evalmetrics.rollouts.seam import Request
     from pytest_evalmetrics.rollouts.source import Source
+    from pytest_evalmetrics.spec import FieldMap
 
 __all__ = ["BrokenShard", "Job", "read_shared"]
 
@@ -187,9 +189,14 @@ def _start(job: Job) -> subprocess.Popen[bytes] | None:
         return None
     with suppress(OSError):  # it died at once
         stdin = cast("IO[bytes]", helper.stdin)  # stays open: its end tells that we are gone
-        for what in (sys.path, job):
+        for what in (sys.path, replace(job, request=_plain(job.request))):
             _send(what, stdin)
     return helper
+
+
+def _plain(request: Request) -> Request:
+    """Describe the fields by what needs no import: their own type loads what validates YAML."""
+    return replace(request, fields=cast("FieldMap", SimpleNamespace(**asdict(request.fields))))
 
 
 def _send(what: Any, stream: IO[bytes]) -> None:

@@ -76,6 +76,8 @@ class Source:
         How it is compressed.
     span
         From which byte to which it is read, where that is not from its start to its end.
+    url
+        Where it is, if it is read in spans where it lies: then `path` is only its name.
     """
 
     path: Path
@@ -84,14 +86,18 @@ class Source:
     head: bytes
     packed: Literal["gzip", "zstd"] | None = None
     span: tuple[int, int] | None = None
+    url: str | None = None
 
     @cached_property
     def keys(self) -> frozenset[str]:
         """The keys of the first row, or of the whole document, see `keys_of`."""
         if self.head[:1] not in (b"{", b"["):
             return frozenset()
-        with self.open() as stream:
-            return keys_of(stream.read(ENOUGH))
+        keys, whole = keys_of(self.head)
+        if not whole:
+            with self.open() as stream:
+                keys, _ = keys_of(stream.read(ENOUGH))
+        return keys
 
     @property
     def is_folder(self) -> bool:
@@ -151,9 +157,11 @@ class Source:
         DataError
             Here or while it is being read: if it can't be, or is cut short.
         """
-        with _explained(self.shown), self.path.open("rb") as raw:
+        with _explained(self.shown), self._raw() as raw:
             if self.span is None:
                 stream = _unwrap(raw, self.packed)
+            elif self.url is not None:
+                stream = raw
             else:
                 stream = cast("BinaryIO", _Span(raw, *self.span))
             if self.span and self.span[0]:
@@ -161,6 +169,13 @@ class Source:
             elif stream.read(len(BOM)) != BOM:
                 stream.seek(0)
             yield stream
+
+    def _raw(self) -> BinaryIO:
+        if self.url is None or self.span is None:
+            return self.path.open("rb")
+        from pytest_evalmetrics.rollouts.ranges import read_range  # noqa: PLC0415 - takes an extra
+
+        return io.BytesIO(read_range(self.url, self.shown, *self.span))
 
 
 class _Span(io.RawIOBase):
@@ -195,7 +210,7 @@ def open_source(file: RolloutFile) -> Source:
     """
     shown = file.shown
     with _explained(shown):
-        if file.path.exists() and not file.path.is_file():  # opening a pipe would wait for ever
+        if not file.path.is_file() and file.path.exists():  # opening a pipe would wait for ever
             if file.path.is_dir():
                 return Source(file.path, shown, 0, b"")
             raise DataError("this is no regular file", file=shown, hint="copy it into a file")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from pytest_evalmetrics.errors import DataError
+from pytest_evalmetrics.layout import many, visible
 from pytest_evalmetrics.rollouts import load
 from pytest_evalmetrics.rollouts.builtin import BY_CONTENT
 from pytest_evalmetrics.rollouts.files import RolloutFile
@@ -76,7 +77,8 @@ def survey(pattern: str, base: Path) -> str:
         f"# a benchmark file to start from, such as {_name(pattern)}.bench.yaml",
         *_benchmark(table, _place(pattern, spec.fields), pattern, reward),
     ]
-    return "\n".join(lines) + "\n"
+    # names and ids may hold anything, and no line of it is more than a line
+    return "\n".join(map(visible, lines)) + "\n"
 
 
 def _read(pattern: str, base: Path) -> tuple[RolloutsSpec, RolloutTable]:
@@ -104,9 +106,9 @@ def _place(pattern: str, fields: FieldMap) -> str:
 
 def _sources(table: RolloutTable, base: Path) -> Iterator[str]:
     for source in table.sources[:_LISTED]:
-        yield f"{source.path}: {_format(base / source.path)}{_many(source.rows, 'rollout')}"
+        yield f"{source.path}: {_format(base / source.path)}{many(source.rows, 'rollout')}"
     if len(table.sources) > _LISTED:
-        yield f"and {len(table.sources) - _LISTED} more files"
+        yield f"and {many(len(table.sources) - _LISTED, 'more file')}"
 
 
 def _format(path: Path) -> str:
@@ -123,7 +125,7 @@ def _attempts(table: RolloutTable) -> Iterator[str]:
         each = str(least) if least == most else f"{least} to {most}"
         shown = ", ".join(map(str, part.tasks[:_LISTED]))
         more = ", ..." if len(part.tasks) > _LISTED else ""
-        yield f"agent {agent}: {_many(len(part.tasks), 'task')} ({shown}{more}), {each} each"
+        yield f"agent {agent}: {many(len(part.tasks), 'task')} ({shown}{more}), {each} each"
 
 
 def _samples(table: RolloutTable) -> tuple[int, int]:
@@ -185,7 +187,3 @@ def _name(pattern: str) -> str:
 
 def _text(text: str) -> str:
     return text if _is_plain(text) else json.dumps(text)
-
-
-def _many(count: int, what: str) -> str:
-    return f"{count} {what}" + ("" if count == 1 else "s")

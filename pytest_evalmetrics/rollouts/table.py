@@ -9,6 +9,7 @@ import numpy as np
 
 from pytest_evalmetrics.data import Category, RolloutTable, SourceFile
 from pytest_evalmetrics.errors import DataError, did_you_mean
+from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.rollouts.part import MISSING, NO_SAMPLE, Part
 
 if TYPE_CHECKING:
@@ -269,13 +270,12 @@ class TableBuilder:
     def _notes(self, scores: Mapping[str, Any]) -> tuple[str, ...]:
         notes = list(self.part.told)
         for (kind, graded), (count, first) in self.part.failures.items():
-            many = "1 rollout" if count == 1 else f"{count} rollouts"
             what = "graded all the same" if graded else "without a score, which is missing"
-            notes.append(f"{kind}: {many} {what} (first {first})")
+            notes.append(f"{kind}: {many(count, 'rollout')} {what} (first {first})")
         for name in scores:
             for (score, what), (count, where) in self.part.not_finite.items():
                 if score == name:
-                    values = "1 value is" if count == 1 else f"{count} values are"
+                    values = many(count, "value", "is")
                     counts = "counts" if count == 1 else "count"
                     shown = self._shown(where)
                     notes.append(f"{name}: {values} {what} and {counts} as missing ({shown})")

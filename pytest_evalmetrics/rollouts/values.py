@@ -125,6 +125,8 @@ def lookup(record: Any, path: str) -> Any:
 
 def slim(record: Mapping[str, Any], request: Request) -> dict[str, Any]:
     """Leave of a record what a benchmark may ask for: its keys, and the values behind paths."""
+    if request.whole:
+        return dict(record)
     fields = request.fields
     paths = (fields.task, fields.sample, fields.agent, fields.reward, *fields.scores.values())
     wanted = [path for path in (*paths, *request.categories) if path is not None]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pytest_evalmetrics.rollouts.documents import Document, rows_of
 from pytest_evalmetrics.rollouts.files import RolloutFile
-from pytest_evalmetrics.rollouts.gathering import Gathering, Rollout
+from pytest_evalmetrics.rollouts.gathering import Gathering, Rollout, Ungraded
 from pytest_evalmetrics.rollouts.source import open_source
 from pytest_evalmetrics.rollouts.values import agree, lookup, mapping, number, total, usage
 
@@ -95,7 +95,7 @@ def _graded(row: Mapping[str, Any]) -> dict[str, Any]:
     if error is not None and not number(row.get("reward")):
         scores = dict.fromkeys(scores)
     elif error is None and scores["reward"] is None:
-        error = ("not scored", "")
+        error = Ungraded("not scored")
     return {"scores": scores, "error": error, "rewards": ("reward",)}
 
 

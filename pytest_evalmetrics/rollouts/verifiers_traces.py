@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from pytest_evalmetrics.rollouts.documents import rows_of
-from pytest_evalmetrics.rollouts.gathering import Gathering, Rollout
+from pytest_evalmetrics.rollouts.gathering import Gathering, Rollout, Ungraded
 from pytest_evalmetrics.rollouts.values import lookup, mapping, number, objects, slim, total, usage
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class VerifiersTraces:
             scores = _trace_scores(trace)
             failed = _last_error(trace) or error
             if failed is None and scores["reward"] is None:
-                failed = ("not scored", str(trace.get("stop_condition") or ""))
+                failed = Ungraded("not scored", str(trace.get("stop_condition") or ""))
             yield Rollout(
                 record=slim({**row, **trace}, self._request),
                 name=source.at(place),

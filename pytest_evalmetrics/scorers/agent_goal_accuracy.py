@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pytest_evalmetrics.registry import register_scorer
 from pytest_evalmetrics.scorers.conversations import conversation_of, text_in
-from pytest_evalmetrics.scorers.judges import field_of, judge_of, reasoning_of, unusable
+from pytest_evalmetrics.scorers.judges import OneJudge, field_of, reasoning_of, unusable
 from pytest_evalmetrics.scorers.prompts import agent_goal_accuracy as prompts
 from pytest_evalmetrics.scorers.protocol import Explained
 
@@ -20,25 +20,16 @@ __all__ = ["AgentGoalAccuracy"]
 
 
 @register_scorer("agent_goal_accuracy")
-class AgentGoalAccuracy:
+class AgentGoalAccuracy(OneJudge):
     """1 where what was wanted came out, else 0.
 
     One call finds the user's goal and how the conversation ends; another one compares that
     end with the row's ``reference``, or without one with the goal.
-
-    Parameters
-    ----------
-    spec
-        What the benchmark file says.
-    terms
-        On what terms the judge is called.
     """
 
     def __init__(self, spec: AgentGoalAccuracySpec, terms: Terms) -> None:
-        self.scores = spec.score_names
+        super().__init__(spec, terms, "agent-goal-accuracy", prompts.VERSION)
         self._with_reference = spec.use_reference
-        self._judge = judge_of(spec.model, terms, "agent-goal-accuracy", prompts.VERSION)
-        self.judges = (self._judge,)
 
     async def score(self, row: Row, calls: Calls) -> Explained:
         """Score one row."""

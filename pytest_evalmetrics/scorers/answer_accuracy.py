@@ -12,7 +12,7 @@ from pytest_evalmetrics.scorers.conversations import (
     response_in,
     text_in,
 )
-from pytest_evalmetrics.scorers.judges import field_of, judge_of, reasoning_of, unusable
+from pytest_evalmetrics.scorers.judges import OneJudge, field_of, reasoning_of, unusable
 from pytest_evalmetrics.scorers.prompts import answer_accuracy as prompts
 from pytest_evalmetrics.scorers.protocol import Explained
 
@@ -26,15 +26,8 @@ __all__ = ["AnswerAccuracy"]
 
 
 @register_scorer("answer_accuracy")
-class AnswerAccuracy:
+class AnswerAccuracy(OneJudge):
     """The mean of two ratings: of the response by the reference, and the other way round.
-
-    Parameters
-    ----------
-    spec
-        What the benchmark file says.
-    terms
-        On what terms the judge is called.
 
     Notes
     -----
@@ -43,9 +36,7 @@ class AnswerAccuracy:
     """
 
     def __init__(self, spec: AnswerAccuracySpec, terms: Terms) -> None:
-        self.scores = spec.score_names
-        self._judge = judge_of(spec.model, terms, "answer-accuracy", prompts.VERSION)
-        self.judges = (self._judge,)
+        super().__init__(spec, terms, "answer-accuracy", prompts.VERSION)
 
     async def score(self, row: Row, calls: Calls) -> Explained:
         """Score one row."""

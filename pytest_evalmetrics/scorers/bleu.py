@@ -37,10 +37,9 @@ class Bleu:
     Papineni et al. 2002; tokenised (13a) and smoothed (exp) as Post 2018 proposes.
     """
 
-    scores = ("sentence",)
-
     def __init__(self, spec: BleuSpec, terms: Terms) -> None:
         del terms
+        self.scores = spec.score_names
         with needs_extra("text", f"the scorer {spec.type}"):
             from sacrebleu.metrics.bleu import BLEU  # noqa: PLC0415 - 0.2 s, and of an extra
         self._bleu: Any = BLEU(effective_order=True)

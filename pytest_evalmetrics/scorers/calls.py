@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 from pytest_evalmetrics.chat import Calls, Ticket
 from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.layout import compact
-from pytest_evalmetrics.transport import Call, CallError, Work, perform, written_body
+from pytest_evalmetrics.transport import Call, CallError, Work, written_body
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Hashable, Mapping
@@ -176,13 +176,13 @@ class RowCalls:
         *,
         version: str | None,
     ) -> Answer:
-        """Do something in this process in place of a request, see `transport.perform`."""
+        """Do something in this process in place of a request, see `Transport.perform`."""
         asked = _written(given)
         place, self._taken = self._taken, self._taken + 1
         count = self._count(asked.encode("utf-8", "backslashreplace"), "perform/1", name)
         work = Work(name, given, version, self._row.sample, self._label)
         try:
-            answer = await perform(self._transport, work, make, occurrence=count, meter=self._meter)
+            answer = await self._transport.perform(work, make, occurrence=count, meter=self._meter)
         except CallError:
             self._told(place, asked, None)
             raise

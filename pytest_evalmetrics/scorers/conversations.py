@@ -16,18 +16,48 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.scorers.protocol import Row
 
-__all__ = ["column_of", "conversation_of", "response_in", "text_in"]
+__all__ = ["AGENT", "column_of", "conversation_of", "response_in", "speaker_of", "text_in"]
 
+AGENT = "Agent"
 _SPEAKERS = {
     "human": "User",
     "user": "User",
-    "ai": "Agent",
-    "assistant": "Agent",
+    "ai": AGENT,
+    "assistant": AGENT,
     "tool": "Tool result",
     "function": "Tool result",
     "system": "System",
     "developer": "System",
 }
+
+
+def speaker_of(message: Any, where: str, kind: str) -> str:
+    """Say who speaks in a message of a conversation: ``User``, `AGENT` ...
+
+    Parameters
+    ----------
+    message
+        ``{type: human | ai | tool, ...}``, or ``{role: user | assistant | tool, ...}``.
+    where
+        Which one it is, for the message: ``user_input[2]``.
+    kind
+        Of the error.
+
+    Raises
+    ------
+    RowError
+        It is no message.
+    """
+    if isinstance(message, Mapping):
+        for key in ("type", "role"):  # OpenAI's APIs write role, and perhaps type: message
+            said = message.get(key)
+            if isinstance(said, str) and said in _SPEAKERS:
+                return _SPEAKERS[said]
+    raise RowError(
+        kind,
+        f"{where} is {shown(message)}, expected a message with a type (human, ai or tool) or a "
+        "role (user, assistant, tool, system)",
+    )
 
 
 def column_of(row: Row, name: str) -> Any:
@@ -84,7 +114,7 @@ def conversation_of(row: Row, *, answered: bool = True) -> str:
     lines = [line for at, message in enumerate(messages) for line in _lines(message, at)]
     answer = _answered(row, to_text=isinstance(said, str)) if answered else ""
     if answer:
-        lines.append(f"Agent: {answer}")
+        lines.append(f"{AGENT}: {answer}")
     return "\n".join(lines)
 
 
@@ -114,20 +144,11 @@ def _answered(row: Row, *, to_text: bool) -> str:
 
 
 def _lines(message: Any, at: int) -> Iterator[str]:
-    kind = content = None
-    if isinstance(message, Mapping):
-        kind, content = message.get("type"), message.get("content")
-        if kind not in _SPEAKERS:  # of OpenAI's APIs
-            kind = message.get("role")
-    if kind not in _SPEAKERS or not isinstance(message, Mapping):
-        raise RowError(
-            "bad-user_input",
-            f"user_input[{at}] is {shown(message)}, expected a message with a type (human, ai or "
-            "tool) or a role (user, assistant, tool, system)",
-        )
+    speaker = speaker_of(message, f"user_input[{at}]", "bad-user_input")
+    content = message.get("content")
     text = "" if content is None else text_of({"content": content})
     if text:
-        yield f"{_SPEAKERS[kind]}: {text}"
+        yield f"{speaker}: {text}"
     for call in made_calls(message.get("tool_calls") or (), f"user_input[{at}].tool_calls"):
         args = call.fault if call.args is None else spaced(dict(call.args))
-        yield f"Agent calls {call.name}: {args}"
+        yield f"{AGENT} calls {call.name}: {args}"

@@ -5,34 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pytest_evalmetrics.registry import register_scorer
-from pytest_evalmetrics.scorers.texts import Pair
+from pytest_evalmetrics.scorers.texts import PairScorer
 from pytest_evalmetrics.scorers.words import normalised
 
 if TYPE_CHECKING:
-    from pytest_evalmetrics.scorers.protocol import Row, Terms
-    from pytest_evalmetrics.spec import ExactMatchSpec
+    from pytest_evalmetrics.scorers.protocol import Row
 
 __all__ = ["ExactMatch"]
 
 
 @register_scorer("exact-match")
 @register_scorer("exact_match")
-class ExactMatch:
-    """1 where reference and candidate are the same once normalised, else 0.
-
-    Parameters
-    ----------
-    spec
-        What the benchmark file says.
-    terms
-        Not needed: nothing is called.
-    """
-
-    scores = ("exact-match",)
-
-    def __init__(self, spec: ExactMatchSpec, terms: Terms) -> None:
-        del terms
-        self._pair = Pair(spec.reference, spec.candidate, spec.type)
+class ExactMatch(PairScorer):
+    """1 where reference and candidate are the same once normalised, else 0."""
 
     def score(self, row: Row) -> float:
         """Score one row."""

@@ -6,26 +6,18 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from pytest_evalmetrics.registry import register_scorer
-from pytest_evalmetrics.scorers.texts import Pair
+from pytest_evalmetrics.scorers.texts import PairScorer
 from pytest_evalmetrics.scorers.words import normalised
 
 if TYPE_CHECKING:
-    from pytest_evalmetrics.scorers.protocol import Row, Terms
-    from pytest_evalmetrics.spec import F1Spec
+    from pytest_evalmetrics.scorers.protocol import Row
 
 __all__ = ["F1"]
 
 
 @register_scorer("f1")
-class F1:
+class F1(PairScorer):
     """The F1 of the candidate's words against the reference's, both normalised.
-
-    Parameters
-    ----------
-    spec
-        What the benchmark file says.
-    terms
-        Not needed: nothing is called.
 
     Notes
     -----
@@ -33,12 +25,6 @@ class F1:
     is the harmonic mean of precision and recall. Where one has no words: 1 if neither has
     any, else 0. SQuAD 2.0 (Rajpurkar et al. 2018).
     """
-
-    scores = ("f1",)
-
-    def __init__(self, spec: F1Spec, terms: Terms) -> None:
-        del terms
-        self._pair = Pair(spec.reference, spec.candidate, spec.type)
 
     def score(self, row: Row) -> float:
         """Score one row."""

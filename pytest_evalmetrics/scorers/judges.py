@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from pytest_evalmetrics.chat import ask, chat_model, json_in
 from pytest_evalmetrics.errors import RowError
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.scorers.protocol import Terms
     from pytest_evalmetrics.spec import ModelSpec
 
-__all__ = ["Judge", "field_of", "judge_of", "reasoning_of", "unusable"]
+__all__ = ["Judge", "OneJudge", "field_of", "judge_of", "reasoning_of", "unusable"]
 
 _T = TypeVar("_T")
 
@@ -63,6 +63,42 @@ class Judge:
             schema=schema,
             versions=self.versions,
         )
+
+
+class _Judged(Protocol):
+    """What a benchmark file says of a scorer that asks one judge."""
+
+    @property
+    def score_names(self) -> tuple[str, ...]: ...
+
+    @property
+    def model(self) -> ModelSpec: ...
+
+
+class OneJudge:
+    """A scorer that asks one judge, with prompts of ours.
+
+    Parameters
+    ----------
+    spec
+        What the benchmark file says.
+    terms
+        On what terms the judge is called.
+    kind
+        What asks, for the journal.
+    version
+        Of the prompts: a new one asks anew.
+
+    Raises
+    ------
+    SecretError
+        The key is not in the environment.
+    """
+
+    def __init__(self, spec: _Judged, terms: Terms, kind: str, version: str) -> None:
+        self.scores = spec.score_names
+        self._judge = judge_of(spec.model, terms, kind, version)
+        self.judges = (self._judge,)
 
 
 def judge_of(spec: ModelSpec, terms: Terms, kind: str, version: str = "") -> Judge:

@@ -9,7 +9,7 @@ from hashlib import blake2b
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Literal
 
-from pytest_evalmetrics.chat import json_in, side_by_side
+from pytest_evalmetrics.chat import compile_prompt, json_in, side_by_side
 from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.layout import compact, spaced
 from pytest_evalmetrics.registry import register_scorer
@@ -18,7 +18,6 @@ from pytest_evalmetrics.scorers.judges import judge_of
 from pytest_evalmetrics.scorers.prompts import llm_judge as prompts
 from pytest_evalmetrics.scorers.protocol import Explained
 from pytest_evalmetrics.scorers.summary import About
-from pytest_evalmetrics.scorers.texts import compiled_prompt
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -95,7 +94,7 @@ def _told_apart(prompt: Any) -> str:
 def _asking(spec: LlmJudgeSpec) -> Callable[[Row, Mapping[str, Any]], Sequence[Message]]:
     """Make what writes the question for a row."""
     if spec.prompt_template is not None:
-        render = compiled_prompt(spec.prompt_template, spec.type)
+        render = compile_prompt(spec.prompt_template, f"the scorer {spec.type}")
         return lambda row, said: render({"scores": said, **row.context})
 
     def default(row: Row, said: Mapping[str, Any]) -> Sequence[Message]:

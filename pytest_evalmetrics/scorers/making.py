@@ -9,11 +9,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from pytest_evalmetrics.errors import DataError, EvalMetricsError, RegistryError, RowError
+from pytest_evalmetrics.errors import (
+    DataError,
+    EvalMetricsError,
+    RegistryError,
+    RowError,
+    raised_words,
+)
 from pytest_evalmetrics.registry import origin, scorers
 from pytest_evalmetrics.scorers.functions import function_scorer, scores_rows
 from pytest_evalmetrics.scorers.protocol import Explained
 from pytest_evalmetrics.spec import CustomScorerSpec, PythonScorerSpec
+from pytest_evalmetrics.spec.scorers import other_name
 from pytest_evalmetrics.transport import CallError, was_cancelled
 
 if TYPE_CHECKING:
@@ -166,7 +173,8 @@ def make_scorers(
             for name in scorer.scores:
                 if name in taken:
                     raise DataError(
-                        f"the score {name!r} is given by scorer {taken[name] + 1} already"
+                        f"the score {name!r} is given by scorer {taken[name] + 1} already",
+                        hint=other_name(spec),
                     )
         except EvalMetricsError as error:
             if error.line is None and error.file is None:
@@ -210,9 +218,7 @@ def _make(spec: ScorerSpec, terms: Terms) -> BoundScorer:
 
 
 def _raised(error: BaseException) -> RowError:
-    name = type(error).__name__
-    said = f": {error}" if str(error) else ""
-    return RowError(f"raised-{name}", f"the scorer raised {name}{said}")
+    return RowError(*raised_words(error, "the scorer"))
 
 
 def _finite(name: str, value: Any) -> float:

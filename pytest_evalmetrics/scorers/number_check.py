@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.registry import register_scorer
 from pytest_evalmetrics.scorers.reading import shown
-from pytest_evalmetrics.scorers.texts import compiled
+from pytest_evalmetrics.scorers.texts import SidesScorer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,15 +33,8 @@ _OPERATIONS: dict[str, Callable[[float, float], bool]] = {
 
 
 @register_scorer("number-check")
-class NumberCheck:
+class NumberCheck(SidesScorer):
     """1 where the left number compares as it should with the right one, else 0.
-
-    Parameters
-    ----------
-    spec
-        What the benchmark file says.
-    terms
-        Not needed: nothing is called.
 
     Notes
     -----
@@ -49,24 +42,18 @@ class NumberCheck:
     already is taken as it is.
     """
 
-    scores = ("number-check",)
-
     def __init__(self, spec: NumberCheckSpec, terms: Terms) -> None:
-        del terms
+        super().__init__(spec, terms)
         epsilon = spec.epsilon
         self._holds: Callable[[float, float], bool] = (
             _OPERATIONS[spec.operation]
             if epsilon is None
             else lambda left, right: abs(left - right) <= epsilon
         )
-        self._left = compiled(spec.left_template, spec.type)
-        self._right = compiled(spec.right_template, spec.type)
 
     def score(self, row: Row) -> float:
         """Score one row."""
-        left = _number(self._left(row.context), "the left value")
-        right = _number(self._right(row.context), "the right value")
-        return float(self._holds(left, right))
+        return float(self._holds(*self._sides(row, _number)))
 
 
 def _number(value: Any, what: str) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pytest_evalmetrics.registry import register_scorer
-from pytest_evalmetrics.scorers.texts import Pair
+from pytest_evalmetrics.scorers.texts import PairScorer
 from pytest_evalmetrics.transport import needs_extra
 
 if TYPE_CHECKING:
@@ -14,24 +14,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Rouge"]
 
-_TYPES = {
-    "rouge_1_score": "rouge1",
-    "rouge_2_score": "rouge2",
-    "rouge_3_score": "rouge3",
-    "rouge_L_score": "rougeL",
-}
+_TYPES = ("rouge1", "rouge2", "rouge3", "rougeL")  # in the order of the scores
 
 
 @register_scorer("rouge")
-class Rouge:
+class Rouge(PairScorer):
     """The F-measures of ``rouge_score``, words stemmed; from 0 to 1.
-
-    Parameters
-    ----------
-    spec
-        What the benchmark file says.
-    terms
-        Not needed: nothing is called.
 
     Raises
     ------
@@ -43,18 +31,18 @@ class Rouge:
     Lin 2004.
     """
 
-    scores = tuple(_TYPES)
-
     def __init__(self, spec: RougeSpec, terms: Terms) -> None:
-        del terms
+        super().__init__(spec, terms)
         with needs_extra("text", f"the scorer {spec.type}"):
             from rouge_score.rouge_scorer import (  # noqa: PLC0415 - 0.5 s and more, and of an extra
                 RougeScorer,
             )
-        self._rouge: Any = RougeScorer(list(_TYPES.values()), use_stemmer=True)
-        self._pair = Pair(spec.reference, spec.candidate, spec.type)
+        self._rouge: Any = RougeScorer(list(_TYPES), use_stemmer=True)
 
     def score(self, row: Row) -> dict[str, float]:
         """Score one row."""
         found = self._rouge.score(*self._pair(row))
-        return {name: float(found[kind].fmeasure) for name, kind in _TYPES.items()}
+        return {
+            name: float(found[kind].fmeasure)
+            for name, kind in zip(self.scores, _TYPES, strict=True)
+        }

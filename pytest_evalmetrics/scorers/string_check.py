@@ -6,7 +6,7 @@ import operator
 from typing import TYPE_CHECKING
 
 from pytest_evalmetrics.registry import register_scorer
-from pytest_evalmetrics.scorers.texts import as_text, compiled
+from pytest_evalmetrics.scorers.texts import SidesScorer, as_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,27 +27,13 @@ _OPERATIONS: dict[str, Callable[[str, str], bool]] = {
 
 
 @register_scorer("string-check")
-class StringCheck:
-    """1 where the left text compares as it should with the right one, else 0.
-
-    Parameters
-    ----------
-    spec
-        What the benchmark file says.
-    terms
-        Not needed: nothing is called.
-    """
-
-    scores = ("string-check",)
+class StringCheck(SidesScorer):
+    """1 where the left text compares as it should with the right one, else 0."""
 
     def __init__(self, spec: StringCheckSpec, terms: Terms) -> None:
-        del terms
+        super().__init__(spec, terms)
         self._holds = _OPERATIONS[spec.operation]
-        self._left = compiled(spec.left_template, spec.type)
-        self._right = compiled(spec.right_template, spec.type)
 
     def score(self, row: Row) -> float:
         """Score one row."""
-        left = as_text(self._left(row.context), "the left value")
-        right = as_text(self._right(row.context), "the right value")
-        return float(self._holds(left, right))
+        return float(self._holds(*self._sides(row, as_text)))

@@ -2,55 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from pytest_evalmetrics.chat import compile_prompt
+from pytest_evalmetrics.chat import compile_templates
 from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.scorers.reading import shown
 from pytest_evalmetrics.scorers.responses import response_of, text_of
-from pytest_evalmetrics.transport import needs_extra
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from pytest_evalmetrics.expressions.templates import Rendered
-    from pytest_evalmetrics.scorers.protocol import Row
+    from pytest_evalmetrics.scorers.protocol import Row, Terms
+    from pytest_evalmetrics.spec.scorers.texts import PairKeys, SidesKeys
 
-__all__ = ["Candidate", "Pair", "as_text", "compiled", "compiled_prompt"]
+__all__ = ["Candidate", "PairScorer", "SidesScorer", "as_text", "compiled"]
+
+_T = TypeVar("_T")
 
 
 def compiled(value: Any, who: str) -> Rendered:
-    """Compile the templates in a value.
-
-    Parameters
-    ----------
-    value
-        What `expressions.templates.compile_value` takes.
-    who
-        The type of the scorer.
-
-    Raises
-    ------
-    MissingExtraError
-        The ``remote`` extra is not installed.
-    """
-    with needs_extra("remote", f"the scorer {who}"):
-        from pytest_evalmetrics.expressions.templates import (  # noqa: PLC0415 - of the extra
-            compile_value,
-        )
-    return compile_value(value)
-
-
-def compiled_prompt(template: Any, who: str) -> Callable[[Mapping[str, Any]], list[dict[str, Any]]]:
-    """Compile a prompt, see `chat.compile_prompt`.
-
-    Raises
-    ------
-    MissingExtraError
-        The ``remote`` extra is not installed.
-    """
-    with needs_extra("remote", f"the scorer {who}"):
-        return compile_prompt(template)
+    """Compile the templates of a scorer of this type, see `chat.compile_templates`."""
+    return compile_templates(value, f"the scorer {who}")
 
 
 def as_text(value: Any, what: str) -> str:
@@ -101,22 +74,45 @@ class Candidate:
         return as_text(found, "the candidate")
 
 
-class Pair:
-    """The reference and the candidate of a row.
+class PairScorer:
+    """A scorer that compares a reference with a candidate.
 
     Parameters
     ----------
-    reference, candidate
-        Their templates.
-    who
-        The type of the scorer.
+    spec
+        What the benchmark file says.
+    terms
+        Not needed: nothing is called.
+
+    Raises
+    ------
+    MissingExtraError
+        The ``remote`` extra is not installed, which brings the templates.
     """
 
-    def __init__(self, reference: str, candidate: str | None, who: str) -> None:
-        self._reference = compiled(reference, who)
-        self._candidate = Candidate(candidate, who)
+    def __init__(self, spec: PairKeys, terms: Terms) -> None:
+        del terms
+        self.scores = spec.score_names
+        self._reference = compiled(spec.reference, spec.type)
+        self._candidate = Candidate(spec.candidate, spec.type)
 
-    def __call__(self, row: Row) -> tuple[str, str]:
+    def _pair(self, row: Row) -> tuple[str, str]:
         """Give a row's reference and candidate."""
         reference = as_text(self._reference(row.context), "the reference")
         return reference, self._candidate(row)
+
+
+class SidesScorer:
+    """A scorer that compares what two templates stand for; made as a `PairScorer` is."""
+
+    def __init__(self, spec: SidesKeys, terms: Terms) -> None:
+        del terms
+        self.scores = spec.score_names
+        self._left = compiled(spec.left_template, spec.type)
+        self._right = compiled(spec.right_template, spec.type)
+
+    def _sides(self, row: Row, read: Callable[[Any, str], _T]) -> tuple[_T, _T]:
+        """Give a row's two values as what a reader makes of each and of how it is called."""
+        context = row.context
+        left = read(self._left(context), "the left value")
+        return left, read(self._right(context), "the right value")

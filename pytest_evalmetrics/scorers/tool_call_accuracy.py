@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.registry import register_scorer
+from pytest_evalmetrics.scorers.conversations import AGENT, speaker_of
 from pytest_evalmetrics.scorers.protocol import Explained
 from pytest_evalmetrics.scorers.reading import shown
 from pytest_evalmetrics.scorers.responses import response_of, tool_calls_of
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ToolCallAccuracy"]
 
-_AI = frozenset({"ai", "assistant"})
-_OTHERS = frozenset({"human", "user", "tool", "function", "system", "developer"})
 _REFERENCE = "reference_tool_calls"
 
 
@@ -44,10 +43,9 @@ class ToolCallAccuracy:
     except where it has none at all. The formula of ``ToolCallAccuracy`` in RAGAS 0.4.
     """
 
-    scores = ("tool_call_accuracy",)
-
     def __init__(self, spec: ToolCallAccuracySpec, terms: Terms) -> None:
         del terms
+        self.scores = spec.score_names
         self._strict = spec.strict_order
 
     def score(self, row: Row) -> float | Explained:
@@ -102,26 +100,16 @@ def _of_conversation(messages: list[Any]) -> list[ToolCall] | None:
     calls: list[ToolCall] = []
     spoke = False
     for at, message in enumerate(messages):
-        kind = None
-        if isinstance(message, dict):
-            kind = message.get("type") or message.get("role")
-            if kind == "message":  # of OpenAI's Responses API
-                kind = message.get("role")
-        if kind in _AI:
-            spoke = True
-            found = message.get("tool_calls")
-            if isinstance(found, list):
-                calls += made_calls(found, f"user_input[{at}].tool_calls")
-            elif found is not None:
-                raise RowError(
-                    "bad-conversation",
-                    f"user_input[{at}].tool_calls is {shown(found)}, expected a list",
-                )
-        elif kind not in _OTHERS:
+        if speaker_of(message, f"user_input[{at}]", "bad-conversation") != AGENT:
+            continue
+        spoke = True
+        found = message.get("tool_calls")
+        if isinstance(found, list):
+            calls += made_calls(found, f"user_input[{at}].tool_calls")
+        elif found is not None:
             raise RowError(
                 "bad-conversation",
-                f"user_input[{at}] is {shown(message)}, expected a message with a type (human, ai "
-                "or tool) or a role (user, assistant, tool, system)",
+                f"user_input[{at}].tool_calls is {shown(found)}, expected a list",
             )
     return _named(calls) if spoke else None
 

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ToolCalling"]
 
-_NAMES, _WHOLE = "function_name_accuracy", "function_name_and_args_accuracy"
-
 
 @register_scorer("tool-calling")
 class ToolCalling:
@@ -46,10 +44,9 @@ class ToolCalling:
     names and arguments are equal, as Python's ``==`` has it. A dot in a name is an underscore.
     """
 
-    scores = (_NAMES, _WHOLE)
-
     def __init__(self, spec: ToolCallingSpec, terms: Terms) -> None:
         del terms
+        self.scores = spec.score_names
         self._reference = compiled(spec.reference, spec.type)
 
     def score(self, row: Row) -> Mapping[str, float] | Explained:
@@ -61,7 +58,7 @@ class ToolCalling:
         made = [c for c in made_calls(tool_calls_of(response), "response.tool_calls") if c.name]
         same = Counter(map(_name, made)) == Counter(map(_name, wanted))
         whole = same and _paired(made, wanted)
-        scores = {_NAMES: float(same), _WHOLE: float(whole)}
+        scores = dict(zip(self.scores, (float(same), float(whole)), strict=True))
         faults = [call.fault for call in made if call.fault]
         return Explained(scores, "; ".join(faults)) if faults else scores
 

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_evalmetrics.chat import json_in, side_by_side
 from pytest_evalmetrics.errors import RowError
+from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.registry import register_scorer
 from pytest_evalmetrics.scorers.conversations import column_of, conversation_of
-from pytest_evalmetrics.scorers.judges import field_of, judge_of, unusable
+from pytest_evalmetrics.scorers.judges import OneJudge, field_of, unusable
 from pytest_evalmetrics.scorers.prompts import topic_adherence as prompts
 from pytest_evalmetrics.scorers.protocol import Explained
 from pytest_evalmetrics.scorers.reading import shown
@@ -25,25 +26,16 @@ _EPSILON = 1e-10
 
 
 @register_scorer("topic_adherence")
-class TopicAdherence:
+class TopicAdherence(OneJudge):
     """Compares what an agent answered and refused with ``reference_topics``.
 
     One call finds the topics of the conversation; then, side by side, one call for each of
     them asks whether the agent refused it, and one which of them are on topic.
-
-    Parameters
-    ----------
-    spec
-        What the benchmark file says.
-    terms
-        On what terms the judge is called.
     """
 
     def __init__(self, spec: TopicAdherenceSpec, terms: Terms) -> None:
-        self.scores = spec.score_names
+        super().__init__(spec, terms, "topic-adherence", prompts.VERSION)
         self._mode = spec.metric_mode
-        self._judge = judge_of(spec.model, terms, "topic-adherence", prompts.VERSION)
-        self.judges = (self._judge,)
 
     async def score(self, row: Row, calls: Calls) -> Explained:
         """Score one row."""
@@ -135,7 +127,8 @@ def _matches(reply: Reply, wanted: int) -> list[bool]:
     if len(found) != wanted:
         raise RowError(
             "bad-answer",
-            f"the judge classified {len(found)} topics, expected {wanted}: {shown(json_in(reply))}",
+            f"the judge classified {many(len(found), 'topic')}, expected {wanted}: "
+            f"{shown(json_in(reply))}",
         )
     return [_on_topic(each) for each in found]
 

@@ -9,7 +9,7 @@ from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.layout import spaced
 from pytest_evalmetrics.registry import register_scorer
 from pytest_evalmetrics.scorers.conversations import column_of, text_in
-from pytest_evalmetrics.scorers.judges import field_of, judge_of, reasoning_of, unusable
+from pytest_evalmetrics.scorers.judges import OneJudge, field_of, reasoning_of, unusable
 from pytest_evalmetrics.scorers.prompts import trajectory_evaluation as prompts
 from pytest_evalmetrics.scorers.protocol import Explained
 from pytest_evalmetrics.scorers.reading import shown
@@ -27,15 +27,8 @@ _KINDS = {"LLM_END": "The model", "TOOL_END": "The tool"}
 
 @register_scorer("trajectory_evaluation")
 @register_scorer("trajectory-evaluation")
-class TrajectoryEvaluation:
+class TrajectoryEvaluation(OneJudge):
     """Has a judge grade the steps of an agent of the NeMo Agent Toolkit, from 1 to 5.
-
-    Parameters
-    ----------
-    spec
-        What the benchmark file says.
-    terms
-        On what terms the judge is called.
 
     Notes
     -----
@@ -43,14 +36,12 @@ class TrajectoryEvaluation:
     """
 
     def __init__(self, spec: TrajectoryEvaluationSpec, terms: Terms) -> None:
-        self.scores = spec.score_names
+        super().__init__(spec, terms, "trajectory-evaluation", prompts.VERSION)
         told = spec.trajectory_custom_tools
         self._tools = "\n".join(
             f"- {name}: {' '.join(told[name].split())}" if told.get(name) else f"- {name}"
             for name in spec.trajectory_used_tools
         )
-        self._judge = judge_of(spec.model, terms, "trajectory-evaluation", prompts.VERSION)
-        self.judges = (self._judge,)
 
     async def score(self, row: Row, calls: Calls) -> Explained:
         """Score one row."""

@@ -10,6 +10,7 @@ from pydantic import Field
 from pytest_evalmetrics.spec.forms import STRICT, Name, refuse
 from pytest_evalmetrics.spec.models import ModelSpec
 from pytest_evalmetrics.spec.rollouts import RolloutsField
+from pytest_evalmetrics.spec.scorers.named import Named
 
 __all__ = ["JudgeCheckSpec", "JudgeKeys", "JudgeModelSpec"]
 
@@ -39,10 +40,8 @@ class JudgeCheckSpec:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JudgeKeys:
+class JudgeKeys(Named):
     """The judge of a scorer that asks one."""
-
-    __pydantic_config__ = STRICT
 
     judge_model: Annotated[ModelSpec | None, Field(description="the model that judges")] = None
     judge: Annotated[

@@ -62,7 +62,10 @@ class MeanSE(NamedTuple):
 
 def mean(x: ArrayLike) -> float:
     """Return the mean of `x`, shape (n,); NaN where n = 0."""
-    values = vector(x)
+    return _mean(vector(x))
+
+
+def _mean(values: NDArray[np.float64]) -> float:
     return float(values.mean()) if values.size else math.nan
 
 
@@ -83,11 +86,11 @@ def mean_se(x: ArrayLike, clusters: ArrayLike | Sequence[object] | None = None) 
     """
     values = vector(x)
     if clusters is None:
-        units, se = values.size, se_clt(values)
+        units, se = values.size, _se_clt(values)
     else:
         codes, units = cluster_codes(clusters, values.size)
         se = _clustered_se(values, codes, units, finite=True) if units >= FEWEST else math.nan
-    return MeanSE(mean(values), se, units - 1, units)
+    return MeanSE(_mean(values), se, units - 1, units)
 
 
 def se_clt(x: ArrayLike) -> float:
@@ -107,7 +110,10 @@ def se_clt(x: ArrayLike) -> float:
     -----
     Miller 2024, Adding Error Bars to Evals (arXiv 2411.00640), section 2.
     """
-    values = vector(x)
+    return _se_clt(vector(x))
+
+
+def _se_clt(values: NDArray[np.float64]) -> float:
     if values.size < FEWEST:
         return math.nan
     rest = _residuals(values)

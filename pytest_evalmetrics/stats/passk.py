@@ -149,7 +149,9 @@ def _by_table(
 ) -> Any:
     """Compute each (n, c) that occurs once, and look it up for every task."""
     k = integer(k, "k", 1)
-    tries, passes = np.broadcast_arrays(_whole(n, "n"), _whole(c, "c"))
+    tries, passes = _whole(n, "n"), _whole(c, "c")
+    if tries.shape != passes.shape:
+        tries, passes = np.broadcast_arrays(tries, passes)
     if (passes > tries).any():
         at = int(np.flatnonzero(passes.ravel() > tries.ravel())[0])
         raise StatsError(f"{passes.flat[at]} of {tries.flat[at]} rollouts can't have passed")
@@ -193,8 +195,10 @@ def _whole(values: ArrayLike, name: str) -> NDArray[np.int64]:
     given = np.asarray(values)
     if given.dtype.kind not in "iufb":
         raise StatsError(f"{name} holds something that is no number")
-    with np.errstate(invalid="ignore"):
-        whole = given.astype(np.int64)
-    if (whole != given).any() or (whole < 0).any():
+    whole = given
+    if given.dtype != np.int64:
+        with np.errstate(invalid="ignore"):
+            whole = given.astype(np.int64)
+    if (whole is not given and (whole != given).any()) or (whole < 0).any():
         raise StatsError(f"{name} holds a number that is no count")
     return whole

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from pytest_evalmetrics.transport.answers import Answer, own_words, parse_json, text_of
@@ -13,15 +14,17 @@ from pytest_evalmetrics.transport.loop import LoopThread
 from pytest_evalmetrics.transport.secrets import Secret, holds_secret, redact
 from pytest_evalmetrics.transport.usage import UsageTally, tokens_of
 from pytest_evalmetrics.transport.wire import SendFailure
+from pytest_evalmetrics.transport.work import perform
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Hashable, Iterable
+    from collections.abc import Awaitable, Callable, Coroutine, Hashable, Iterable
 
     from pytest_evalmetrics.transport.calls import Call
+    from pytest_evalmetrics.transport.failures import Failure
     from pytest_evalmetrics.transport.journal import Journal
     from pytest_evalmetrics.transport.retrying import RetryPolicy
     from pytest_evalmetrics.transport.wire import Clock, Sender
-    from pytest_evalmetrics.transport.work import Meter
+    from pytest_evalmetrics.transport.work import Meter, Work
 
 __all__ = ["Transport"]
 
@@ -144,7 +147,7 @@ class Transport:
         """
         if call.endpoint.secret is not None:
             self._secrets.setdefault(call.endpoint.secret)
-        key, text, attempts = b"", None, 0
+        key, text, attempts = b"", None, 0  # by then nothing was sent
         try:
             payload = call.payload
             if self._journal is not None and self._journal.mode is not JournalMode.OFF:
@@ -168,14 +171,25 @@ class Transport:
             if meter is not None:
                 meter.paid(attempts, None, call.endpoint.price)
             self.usage.failed(call.label, attempts)
-            raise self._error(failure, call, attempts) from None
+            raise self._error(failure, call, attempts, key) from None
         except CallError as error:
             self.usage.failed(call.label, attempts)
-            raise self._at(error, call, attempts) from None
+            raise self._at(error, call, attempts, key, text) from None
         answer = Answer(raw.status, body, latency, attempts, from_journal=False)
         self.keep(key, answer, text)
         self.usage.answered(call.label, answer, call.endpoint.price)
         return answer
+
+    async def perform(
+        self,
+        work: Work,
+        make: Callable[[], Awaitable[str]],
+        *,
+        occurrence: int = 0,
+        meter: Meter | None = None,
+    ) -> Answer:
+        """Do something in this process in place of a request, see `work.perform`."""
+        return await perform(self, work, make, occurrence=occurrence, meter=meter)
 
     def _from_journal(
         self, call: Call, key: bytes, check: Callable[[Any], None] | None
@@ -186,6 +200,9 @@ class Transport:
         entry = self._journal.get(key)
         if entry is None:
             if replays:
+                failure = self._journal.failure(key)
+                if failure is not None:
+                    raise _as_it_failed(failure, call, check)
                 raise CallError(
                     "not-in-journal",
                     f"the journal has no answer to this call of {call.endpoint.shown}",
@@ -203,8 +220,10 @@ class Transport:
             return None  # by now it counts as a failure, and those are asked again
         return Answer(entry.status, body, entry.latency_s, entry.attempts, from_journal=True)
 
-    def _error(self, failure: SendFailure, call: Call, attempts: int) -> CallError | EndpointError:
-        """Make an error for the user out of a failed attempt."""
+    def _error(
+        self, failure: SendFailure, call: Call, attempts: int, key: bytes
+    ) -> CallError | EndpointError:
+        """Make an error for the user out of a failed attempt, and keep what a replay tells."""
         words = own_words(failure.said, self.hide)
         said = f", and said: {words}" if words else ""
         message = f"{call.method} {call.endpoint.shown}: {self.hide(failure.message)}{said}"
@@ -217,7 +236,7 @@ class Transport:
             )
         if attempts > 1:
             message += f" ({attempts} attempts)"
-        return CallError(
+        error = CallError(
             failure.kind,
             message,
             row=call.row,
@@ -225,17 +244,24 @@ class Transport:
             attempts=attempts,
             hint=failure.hint,
         )
+        self.keep_failure(key, error)
+        return error
 
-    def _at(self, error: CallError, call: Call, attempts: int) -> CallError:
-        """Complete a caller's error with the row and the number of requests."""
-        return CallError(
+    def _at(
+        self, error: CallError, call: Call, attempts: int, key: bytes, text: str | None
+    ) -> CallError:
+        """Complete a caller's error with the row and the number of requests; keep it too."""
+        found = CallError(
             error.kind,
             self.hide(error.reason),
             row=error.row or call.row,
             status=error.status,
             attempts=error.attempts or attempts,
-            hint=error.hint,
+            hint=None if error.hint is None else self.hide(error.hint),
         )
+        if text is not None:  # else nothing was sent
+            self.keep_failure(key, found, text)
+        return found
 
     @property
     def journal(self) -> Journal | None:
@@ -261,7 +287,30 @@ class Transport:
             attempts=answer.attempts,
         )
 
+    def keep_failure(self, key: bytes, error: CallError, text: str | None = None) -> None:
+        """Put into the journal how a call failed, and what came if it holds no secret."""
+        if self._journal is None or not key or self._journal.mode is JournalMode.REPLAY:
+            return
+        if text is not None and holds_secret(text, self._secrets):
+            text = None
+        error = CallError(
+            error.kind,
+            self.hide(error.reason),
+            status=error.status,
+            attempts=error.attempts,
+            hint=None if error.hint is None else self.hide(error.hint),
+        )
+        self._journal.put_failure(key, error, text)
+
     def warn(self, text: str) -> None:
         """Keep a warning for the end of the run, once."""
         if text not in self._warnings:
             self._warnings.append(text)
+
+
+def _as_it_failed(failure: Failure, call: Call, check: Callable[[Any], None] | None) -> CallError:
+    """Make the error of a call that failed when it was made."""
+    if failure.body is not None and check is not None:
+        with suppress(SendFailure, CallError):
+            check(parse_json(failure.body))  # whoever asks sees what was answered
+    return failure.error(call.row)

@@ -99,11 +99,12 @@ class Exchange:
     async def _attempt(
         self, request: Request, endpoint: Endpoint, limit: AdaptiveLimit
     ) -> tuple[RawResponse, float]:
+        sender = self._sending()  # the first one takes its time to load, which is no latency
         sent_in = await limit.acquire()
         started = self._clock.monotonic()
         try:
             async with asyncio.timeout(endpoint.timeout_s):
-                raw = await self._sending().send(request)
+                raw = await sender.send(request)
         except TimeoutError:
             limit.overloaded(sent_in)
             raise SendFailure(

@@ -1,8 +1,8 @@
 """The journal of paid calls: an answer is paid for once, whatever happens to the run.
 
 An answer is written within milliseconds of its arrival, by a thread of its own, a few in one
-transaction. After kill -9 the next run asks again only for what was in flight. Failures are
-not kept: the next run asks again.
+transaction. After kill -9 the next run asks again only for what was in flight. What failed is
+asked again by the next run too; how it failed is kept for a replay, which asks nobody.
 """
 
 from __future__ import annotations
@@ -14,12 +14,15 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from pytest_evalmetrics.transport.errors import JournalError
+from pytest_evalmetrics.transport.failures import Failure
 from pytest_evalmetrics.transport.journal_store import Entry, Store, Totals
 from pytest_evalmetrics.transport.journal_writer import JournalWriter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    from pytest_evalmetrics.transport.errors import CallError
 
 __all__ = ["Journal", "JournalMode", "JournalStats"]
 
@@ -128,6 +131,27 @@ class Journal:
         if self._is_open() and self._writer is not None:
             now = self._wall()
             self._writer.put(key, Entry(status, text, latency_s, attempts, now, now))
+
+    def failure(self, key: bytes) -> Failure | None:
+        """Look up how a call failed that has no answer: in replay mode, else there is none.
+
+        Raises
+        ------
+        JournalError
+            The journal can't be read.
+        """
+        if self.mode is not JournalMode.REPLAY or not self._is_open() or self._reader is None:
+            return None
+        try:
+            return self._reader.failure(key)
+        except sqlite3.Error as error:
+            self._fail("be read", error)
+            return None
+
+    def put_failure(self, key: bytes, error: CallError, body: str | None = None) -> None:
+        """Keep how a call failed, and what came; neither holds a secret."""
+        if self._is_open() and self._writer is not None:
+            self._writer.fail(key, Failure.of(error, body, self._wall()))
 
     def flush(self) -> None:
         """Write what waits; returns when it is on disk, or was refused."""

@@ -10,10 +10,12 @@ import sqlite3
 import tempfile
 import zlib
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from pytest_evalmetrics.transport.errors import JournalError
+from pytest_evalmetrics.transport.failures import Failure
 from pytest_evalmetrics.transport.journal_store import Entry, Store, Totals
 
 if TYPE_CHECKING:
@@ -27,7 +29,7 @@ _FAULTS = (OSError, ValueError, EOFError, zlib.error, sqlite3.Error)
 
 
 def export_journal(journal: Path, to: Path) -> int:
-    """Write every answer to one file; return how many.
+    """Write every answer to one file, and every failure; return how many answers.
 
     The same answers give the same bytes, in the order of their keys. The file is replaced
     as a whole or not at all.
@@ -44,6 +46,8 @@ def export_journal(journal: Path, to: Path) -> int:
             for key, entry in store.all():
                 file.write(_line(_as_dict(key, entry)))
                 count += 1
+            for key, failure in store.all_failures():
+                file.write(_line({"key": key.hex(), "failure": asdict(failure)}))
     except _FAULTS as error:
         raise JournalError(f"the journal {journal} can't be exported to {to}: {error}") from None
     return count
@@ -52,7 +56,7 @@ def export_journal(journal: Path, to: Path) -> int:
 def import_journal(journal: Path, source: Path) -> int:
     """Add a file's answers to a journal; return how many were new.
 
-    An answer that the journal has stays as it is. All are added or, after an error, none.
+    What the journal has stays as it is. All are added or, after an error, none.
 
     Raises
     ------
@@ -145,7 +149,7 @@ def _as_dict(key: bytes, entry: Entry) -> dict[str, Any]:
     }
 
 
-def _entries(source: Path) -> Iterator[tuple[bytes, Entry]]:
+def _entries(source: Path) -> Iterator[tuple[bytes, Entry | Failure]]:
     with gzip.open(source) if source.suffix == ".gz" else source.open("rb") as file:
         number = 0
         for number, line in enumerate(file, start=1):
@@ -171,9 +175,23 @@ def _parsed(line: bytes | str) -> Any:
         return None
 
 
-def _entry(line: bytes) -> tuple[bytes, Entry] | None:
-    """Read a line; None where it is no answer."""
+def _entry(line: bytes) -> tuple[bytes, Entry | Failure] | None:
+    """Read a line; None where it is neither an answer nor a failure."""
     match _parsed(line):
+        case {
+            "key": str(key),
+            "failure": {
+                "kind": str(kind),
+                "message": str(message),
+                "hint": (str() | None) as hint,
+                "status": (int() | None) as status,
+                "attempts": int(attempts),
+                "body": (str() | None) as body,
+                "created": float() | int() as created,
+            },
+        } if _KEY.fullmatch(key):
+            failure = Failure(kind, message, hint, status, attempts, body, created)
+            return bytes.fromhex(key), failure
         case {
             "key": str(key),
             "status": int(status),

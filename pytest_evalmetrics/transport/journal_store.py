@@ -7,6 +7,8 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pytest_evalmetrics.transport.failures import Failure, Failures
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
     from pathlib import Path
@@ -87,7 +89,10 @@ class Store:
             self._db.execute("BEGIN")  # one view of the file: another process may be making it
             (application,) = self._db.execute("PRAGMA application_id").fetchone()
             (version,) = self._db.execute("PRAGMA user_version").fetchone()
-            (tables,) = self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            tables, failures = self._db.execute(
+                "SELECT count(*), total(name = 'failures') FROM sqlite_master"
+            ).fetchone()
+            self._failures = Failures(self._db, there=bool(failures))
             self._db.execute("COMMIT")
             if (application, version) != (_APPLICATION, _VERSION) and (tables or readonly):
                 raise sqlite3.DatabaseError(  # noqa: TRY301 - closed like every other failure
@@ -124,10 +129,17 @@ class Store:
         ).fetchone()
         return Entry(*row) if row else None
 
+    def failure(self, key: bytes) -> Failure | None:
+        """Look up how a call failed that has no answer."""
+        return self._failures.find(key)
+
     def write(
-        self, entries: Collection[tuple[bytes, Entry]], used: Collection[tuple[float, bytes]]
+        self,
+        entries: Collection[tuple[bytes, Entry]],
+        used: Collection[tuple[float, bytes]],
+        failed: Collection[tuple[bytes, Failure]] = (),
     ) -> None:
-        """Write answers and note uses, in one transaction."""
+        """Write answers and failures and note uses, in one transaction."""
         values = [
             value
             for key, e in entries
@@ -141,17 +153,27 @@ class Store:
                 self._db.execute(f"INSERT OR REPLACE INTO answers VALUES {rows}", some)  # noqa: S608 - question marks alone
             if used:
                 self._db.executemany("UPDATE answers SET used = ? WHERE key = ?", used)
+            if self._failures:
+                self._failures.forget(key for key, _ in entries)
+            self._failures.write(failed)
 
-    def add_new(self, entries: Iterator[tuple[bytes, Entry]]) -> int:
-        """Add the answers that are not there yet, all or none; return how many."""
+    def add_new(self, found: Iterator[tuple[bytes, Entry | Failure]]) -> int:
+        """Add what is not there yet, all or none; return how many answers."""
+        failed: list[tuple[bytes, Failure]] = []
+
+        def answers() -> Iterator[tuple[bytes, int, str, float, int, float, float]]:
+            for key, e in found:
+                if isinstance(e, Failure):
+                    failed.append((key, e))
+                else:
+                    yield key, e.status, e.text, e.latency_s, e.attempts, e.created, e.used
+
         with self._writing():
-            return self._db.executemany(
-                "INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (
-                    (key, e.status, e.text, e.latency_s, e.attempts, e.created, e.used)
-                    for key, e in entries
-                ),
+            count = self._db.executemany(
+                "INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?)", answers()
             ).rowcount
+            self._failures.write(failed, replace=False)
+            return count
 
     def all(self) -> Iterator[tuple[bytes, Entry]]:
         """Give every answer, in the order of the keys."""
@@ -161,6 +183,10 @@ class Store:
         for key, *entry in rows:
             yield key, Entry(*entry)
 
+    def all_failures(self) -> Iterator[tuple[bytes, Failure]]:
+        """Give every failure, in the order of the keys."""
+        return self._failures.all()
+
     def size(self) -> int:
         """Give the bytes in use: whole pages, without those that are free again."""
         (pages,) = self._db.execute("PRAGMA page_count").fetchone()
@@ -169,18 +195,20 @@ class Store:
         return int((pages - free) * page)
 
     def evict(self, max_bytes: int) -> float | None:
-        """Drop the least recently used answers once a bound is passed.
+        """Drop failures, and then the least recently used answers, once a bound is passed.
 
         Returns
         -------
         float or None
-            When the last one to go was used; None where nothing had to go.
+            When the last answer to go was used; None where none had to go.
         """
         if self.size() <= max_bytes:
             return None
-        latest = 0.0
+        latest = None
         while self.size() > max_bytes * _LOW_WATER:
             with self._writing():
+                if self._failures.forget_older_half():
+                    continue
                 (count,) = self._db.execute("SELECT count(*) FROM answers").fetchone()
                 oldest = self._db.execute(
                     "SELECT rowid, used FROM answers ORDER BY used LIMIT ?",
@@ -196,8 +224,9 @@ class Store:
         return latest
 
     def clear(self) -> int:
-        """Drop every answer and give the disk its space back; return how many there were."""
+        """Drop all and give the disk its space back; return how many answers there were."""
         with self._writing():
+            self._failures.clear()
             count = self._db.execute("DELETE FROM answers").rowcount
         self._shrink()
         return count

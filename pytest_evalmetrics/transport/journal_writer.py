@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from pytest_evalmetrics.transport.failures import Failure
     from pytest_evalmetrics.transport.journal_store import Entry, Store
 
 __all__ = ["JournalWriter"]
 
 _LINGER_S = 0.005  # how long answers are gathered before they are written together
+_MANY, _LONGER_S = 8, 0.015  # where they come that fast, each is cheap, and each turn is dear
 _UNLOOKED = 0.001  # of the bound: what is written before the size is looked at again
 _OVERHEAD = 200  # bytes of an answer beside its text, about
+_HELD_FAILURES = 256  # and of failures
 _HELD_BYTES = 32 * 2**20  # what is held of answers that the disk refuses
 
 
@@ -48,6 +51,7 @@ class JournalWriter:
         self._waiting_bytes = self._dropped = 0
         self._unbounded = max_bytes  # bytes since the size was looked at
         self._used: dict[bytes, float] = {}
+        self._failed: dict[bytes, Failure] = {}
         self._wake, self._closing = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, name="evalmetrics-journal", daemon=True)
         self._thread.start()
@@ -65,6 +69,8 @@ class JournalWriter:
         """Let an answer wait; if the disk refuses for long, the first ones are let go."""
         with self._lock:
             self._forget(key)
+            if self._failed:
+                self._failed.pop(key, None)
             self._waiting[key] = entry
             self._waiting_bytes += len(entry.text)
             while self._waiting_bytes > _HELD_BYTES and len(self._waiting) > 1:
@@ -72,6 +78,14 @@ class JournalWriter:
                 self._dropped += 1
         if not self._wake.is_set():
             self._wake.set()
+
+    def fail(self, key: bytes, failure: Failure) -> None:
+        """Let a failure wait; if the disk refuses for long, the first ones are let go."""
+        with self._lock:
+            self._failed[key] = failure
+            while len(self._failed) > _HELD_FAILURES:
+                self._failed.pop(next(iter(self._failed)))
+        self._wake.set()
 
     def use(self, key: bytes, at: float) -> None:
         """Note that an answer was used; written with the next answers."""
@@ -83,10 +97,11 @@ class JournalWriter:
         with self._writing:
             with self._lock:
                 entries, used = list(self._waiting.items()), dict(self._used)
-            if not (entries or used):
+                failed = list(self._failed.items())
+            if not (entries or used or failed):
                 return
             try:
-                self._store.write(entries, [(at, key) for key, at in used.items()])
+                self._store.write(entries, [(at, key) for key, at in used.items()], failed)
             except sqlite3.Error as error:
                 self._warn(f"can't be written: {error}", "answers are used, but not all are kept")
                 return  # they wait on: the next answer tries again
@@ -96,8 +111,12 @@ class JournalWriter:
                         self._forget(key)
                 for key in used:
                     self._used.pop(key, None)
+                for key, failure in failed:
+                    if self._failed.get(key) is failure:
+                        del self._failed[key]
             self.written += len(entries)
             self._unbounded += sum(len(e.text) + _OVERHEAD for _, e in entries)
+            self._unbounded += sum(f.bytes + _OVERHEAD for _, f in failed)
             if self._unbounded > self._max_bytes * _UNLOOKED:
                 self._unbounded = 0
                 self._bound()
@@ -114,6 +133,8 @@ class JournalWriter:
         while not self._closing.is_set():
             self._wake.wait()
             self._closing.wait(_LINGER_S)
+            if len(self._waiting) >= _MANY:
+                self._closing.wait(_LONGER_S)
             self._wake.clear()
             self.flush()
 

@@ -65,7 +65,8 @@ class ProgressState:
     def text(self) -> str:
         """One line for a log."""
         whole = f"/{self.total} ({self.done / self.total:.0%})" if self.total else ""
-        parts = [f"{self.done}{whole} {self.unit}"]
+        one = (self.total or self.done) == 1
+        parts = [f"{self.done}{whole} {self.unit.removesuffix('s') if one else self.unit}"]
         if self.from_journal:
             parts.append(f"{self.from_journal} from the journal")
         if self.failed:

@@ -206,6 +206,6 @@ class UsageTally:
 def _count(usage: Mapping[str, Any], names: tuple[str, ...]) -> int | None:
     for name in names:
         value = usage.get(name)
-        if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        if type(value) is int and value >= 0:  # of JSON: True is none
             return value
     return None

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.transport.client import Transport
     from pytest_evalmetrics.transport.usage import Price, Tokens
 
-__all__ = ["Meter", "Work", "perform"]
+__all__ = ["Meter", "Work", "perform", "work_key"]
 
 _FORMAT = "evalmetrics-work/1"
 _CANONICAL = json.JSONEncoder(separators=(",", ":"), sort_keys=True, default=repr)
@@ -100,7 +100,7 @@ async def perform(
     key = b""
     journal = transport.journal
     if journal is not None:
-        key = b"" if work.version is None else _key(work, occurrence, transport.hide)
+        key = b"" if work.version is None else work_key(work, occurrence, transport.hide)
         entry = journal.get(key) if key else None
         body = _parsed(entry.text) if entry is not None else None
         if entry is not None and body is not None:
@@ -108,6 +108,9 @@ async def perform(
             transport.usage.answered(work.label, known)
             return known
         if journal.mode is JournalMode.REPLAY:
+            failure = journal.failure(key) if key else None
+            if failure is not None:
+                raise failure.error()
             raise CallError(
                 "not-in-journal",
                 f"the journal has no answer of {work.name} to this row",
@@ -118,8 +121,9 @@ async def perform(
     started = perf_counter()
     try:
         text = await make()
-    except CallError:
+    except CallError as error:
         transport.usage.failed(work.label, 1)
+        transport.keep_failure(key, error)
         if meter is not None:
             meter.paid(1, None, None)
         raise
@@ -138,7 +142,7 @@ def _parsed(text: str) -> Any:
         return None
 
 
-def _key(work: Work, occurrence: int, hide: Callable[[str], str]) -> bytes:
+def work_key(work: Work, occurrence: int, hide: Callable[[str], str]) -> bytes:
     """Name a work for the journal; as `journal_key` does for a call.
 
     Parameters

@@ -211,7 +211,7 @@ def test_sums(evalmetrics):
         ),
         (
             "evalmetrics.check([[1, 1], []])",
-            ["*1 of 2 tasks have fewer rollouts*: task 1 has 1 of 2"],
+            ["*1 of 2 tasks has fewer rollouts*: task 1 has 1 of 2"],
         ),
         ("evalmetrics.run('gone.bench.yaml')", ["there is no benchmark file gone.bench.yaml"]),
     ],

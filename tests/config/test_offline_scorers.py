@@ -35,6 +35,10 @@ benchmark:
     - {python: "m:many", scores: [x, y], depth: 3}
     - {type: python, function: "m:Cls.of", scores: z, of: {x: [1]}}
 """
+REMOTE = (
+    "type: remote, url: 'http://a/x', body: {}, "
+    "scores: [{name: f1, parser: {type: json, json_path: $.a}}]"
+)
 NUMBERS = "{{type: number-check, left_template: a, right_template: b, operation: {}}}"
 
 
@@ -68,6 +72,48 @@ def test_all_that_may_be_said(tmp_path: Path) -> None:
         type="python", function="m:Cls.of", scores=("z",), options={"of": {"x": [1]}}
     )
     assert Draft202012Validator(schema()).is_valid(yaml.safe_load(GOOD))
+
+
+def test_a_name_tells_two_scorers_of_one_type_apart(tmp_path: Path) -> None:
+    text = (
+        "benchmark:\n  name: a\n  dataset: d.jsonl\n  reward: strict\n  scorers:\n"
+        "    - {type: exact-match}\n    - {type: exact-match, name: strict, candidate: x}\n"
+        "    - {type: rouge}\n    - {type: rouge, name: other, candidate: x}\n"
+        "    - {type: nemo-agent-toolkit-remote, url: 'http://a/x', evaluator_name: e, name: b}\n"
+        "    - {type: answer_accuracy, judge_model: {url: 'http://a/x', name: m}, name: by_m}\n"
+        "    - {type: answer_accuracy, judge_model: {url: 'http://a/x', name: n}}\n"
+    )
+    names = [scorer.score_names for scorer in load(tmp_path, text)]
+    assert names[:3] == [("exact-match",), ("strict",), names[2]]
+    assert names[3] == tuple(f"other_{name}" for name in names[2])
+    assert names[4:] == [("b",), ("by_m",), ("nv_accuracy",)]
+    assert Draft202012Validator(schema()).is_valid(yaml.safe_load(text))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "way_out"),
+    [
+        ("type: f1", "type: f1", "give this one a name, such as `name: second`"),
+        ("python: 'm:f1'", "type: f1", "give this one a name, such as "),
+        ("type: f1", "python: 'm:f1'", "such as `scores: [another_name]`"),
+        (
+            "type: f1",
+            REMOTE,
+            "give this one's another `name` under scores",
+        ),
+    ],
+)
+def test_two_of_one_name_are_told_the_way_out(
+    tmp_path: Path, first: str, second: str, way_out: str
+) -> None:
+    text = (
+        f"benchmark:\n  name: a\n  dataset: d.jsonl\n  reward: f1\n  scorers:\n    - {{{first}}}\n"
+    )
+    with pytest.raises(ConfigError) as raised:
+        load(tmp_path, f"{text}    - {{{second}}}\n")
+    (problem,) = raised.value.problems
+    assert problem.message.startswith("the score 'f1' is given by scorer 1 already: ")
+    assert way_out in problem.message
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
 import pytest
 import yaml
@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 from pytest_evalmetrics.config import load_benchmarks
 from pytest_evalmetrics.config.schema import schema
 from pytest_evalmetrics.errors import ConfigError
-from pytest_evalmetrics.spec import CustomScorerSpec, NatScorerSpec, RemoteScorerSpec
+from pytest_evalmetrics.spec import CustomScorerSpec, NatScorerSpec, RemoteScorerSpec, scorers
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -116,7 +116,7 @@ def test_all_that_may_be_said(tmp_path: Path) -> None:
             "api_key",
             "16: benchmark.scorers[0]: unknown key 'api_key': did you me",
         ),
-        ("evaluator_name: e", "name: e", "19: benchmark.scorers[1]: unknown key 'name': keys here"),
+        ("evaluator_name: e", "name: e", "19: benchmark.scorers[1]: 'evaluator_name' is missing"),
         (
             "evaluator_name: e",
             "evaluator_name: accuracy",
@@ -173,3 +173,18 @@ def test_what_belongs_together(tmp_path: Path, text: str, problem: str) -> None:
         load(tmp_path, f"benchmark:\n  name: a\n  {text}\n")
     assert str(raised.value).count("\n") == 1  # nothing else
     assert f"a.bench.yaml:{problem}" in str(raised.value)
+
+
+@pytest.mark.parametrize(("names", "home"), scorers._BUILTIN.items())
+def test_what_a_type_may_be_called_is_what_its_dataclass_says(names, home):
+    file, name = home
+    found = getattr(scorers, name)
+    assert found.__module__ == f"pytest_evalmetrics.spec.scorers.{file}"
+    assert get_args(get_type_hints(found)["type"]) == names
+
+
+def test_every_name_of_the_package_is_there():
+    for name in scorers.__all__:
+        assert getattr(scorers, name) is not None
+    with pytest.raises(AttributeError, match="Unheard"):
+        scorers.Unheard  # noqa: B018 - asking is what fails

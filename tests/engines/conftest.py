@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from generation.conftest import Model
 
 from pytest_evalmetrics.config import load_benchmarks
 from pytest_evalmetrics.pipeline import evaluate
-from pytest_evalmetrics.transport import Journal, Progress, Transport
+from pytest_evalmetrics.transport import Journal, JournalMode, Progress, Transport
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -31,7 +32,7 @@ QUICK = {
     "health_check_initial_delay_ms": 500,
     "health_check_period_ms": 300,
     "health_check_timeout_ms": 1000,
-    "health_check_failure_threshold": 3,
+    "health_check_failure_threshold": 5,  # on a busy machine
 }
 
 
@@ -154,13 +155,19 @@ def endpoint() -> Iterator[Endpoint]:
     found.end()
 
 
+@pytest.fixture
+def model() -> Iterator[Model]:
+    found = Model()
+    yield found
+    found.close()
+
+
 class Runtime:
     """A run of one benchmark, with a journal of its own or a given one."""
 
-    replays = False
-
-    def __init__(self, journal: Path | None) -> None:
-        self._transport = Transport(None if journal is None else Journal(journal))
+    def __init__(self, journal: Path | None, mode: JournalMode) -> None:
+        self.replays = mode is JournalMode.REPLAY
+        self._transport = Transport(None if journal is None else Journal(journal, mode))
 
     def transport(self) -> Transport:
         return self._transport
@@ -186,9 +193,14 @@ class Bench:
         whole = f"benchmark:\n  name: scored\n  dataset: data.jsonl\n{body}"
         (self.path / "a.bench.yaml").write_text(whole, encoding="utf-8")
 
-    def run(self, engine: RayEngine | None = None, journal: Path | None = None) -> Ran:
+    def run(
+        self,
+        engine: RayEngine | None = None,
+        journal: Path | None = None,
+        mode: JournalMode = JournalMode.NORMAL,
+    ) -> Ran:
         (benchmark,) = load_benchmarks(self.path / "a.bench.yaml", shown="a.bench.yaml")
-        runtime = Runtime(journal)
+        runtime = Runtime(journal, mode)
         try:
             found = evaluate(
                 benchmark, item_id="a.bench.yaml::scored", runtime=runtime, engine=engine

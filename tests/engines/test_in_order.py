@@ -24,14 +24,24 @@ def test_any_order_of_arrival_gives_the_counts_of_the_rows_order(
     expected = {n: here.next(c, "x") for n, c in enumerate(contents) if c is not None}
     arrivals = [*range(len(contents)), *range(0, len(contents), 2)]  # some are told twice
     chance.shuffle(arrivals)
-    counts, found = InOrder(), {}
+    turns: InOrder[int] = InOrder()
+    there, found = Occurrences(), {}
     for n in arrivals:
         content = contents[n]
         digest = None if content is None else Occurrences.digest(content, "x")
-        for order, count in counts.first(n, digest):
+        for order, known in turns.hear(n, digest):
             assert order not in found
-            found[order] = count
+            found[order] = there.count(known)
     assert found == expected
+    assert all(turns.is_past(n) for n in range(len(contents)))
+    assert not turns.is_past(len(contents))
+
+
+def test_what_there_is_takes_the_place_of_nothing() -> None:
+    turns: InOrder[str] = InOrder()
+    assert not [*turns.hear(1, None), *turns.hear(1, "a"), *turns.hear(1, None)]
+    assert [*turns.hear(0, None)] == [(1, "a")]
+    assert not [*turns.hear(1, "b")]
 
 
 def test_a_first_call_is_told_and_the_later_ones_are_the_jobs_own() -> None:

@@ -9,16 +9,20 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from rollouts.same import all_bits
 
+from pytest_evalmetrics.engines import ray_reading
 from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.rollouts import load, load_dataset
+from pytest_evalmetrics.rollouts.source import Source
 from pytest_evalmetrics.spec import DatasetSpec, FieldMap, RolloutsSpec
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from engines.conftest import Nodes
 
     from pytest_evalmetrics.engines.ray_engine import RayEngine
+    from pytest_evalmetrics.rollouts.cutting import Piece
 
 pytestmark = pytest.mark.ray
 
@@ -58,17 +62,30 @@ def test_the_cluster_reads_what_one_process_does(ray_engine: RayEngine, tmp_path
     assert all_bits(load(spec, tmp_path, **wanted, reader=ray_engine.read)) == all_bits(alone)
 
 
-def test_urls_are_fetched_by_the_nodes(
+def test_the_nodes_read_parts_of_what_lies_behind_urls(
     ray_engine: RayEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     written(tmp_path)
-    spec = RolloutsSpec(path=(f"{tmp_path.as_uri()}/*.jsonl",))
+    spec = RolloutsSpec(path=(f"{tmp_path.as_uri()}/*.json*",))
     alone = load(spec, tmp_path, scores=["reward"])
+    monkeypatch.setattr(ray_engine, "_size", 25_000)
     monkeypatch.setattr(  # here nothing is copied any more
         "pytest_evalmetrics.rollouts.remote._copy", lambda *_: pytest.fail("copied here")
     )
+    pieces: list[Any] = []
+    results = ray_reading._results
+
+    def counted(cluster: Any, found: Sequence[Piece], *more: Any) -> Any:
+        pieces.extend(found)
+        return results(cluster, found, *more)
+
+    monkeypatch.setattr(ray_reading, "_results", counted)
     found = load(spec, tmp_path, scores=["reward"], reader=ray_engine.read)
     assert all_bits(found) == all_bits(alone)
+    spans = [piece.file for piece in pieces if isinstance(piece.what, Source)]
+    assert len(spans) > 4
+    assert {*spans} == {0, 1}
+    assert [piece.file for piece in pieces if piece.file not in spans] == [2]  # it is compressed
 
 
 def test_a_data_set_is_numbered_over_all_pieces(ray_engine: RayEngine, tmp_path: Path) -> None:
@@ -133,7 +150,6 @@ def test_a_node_that_is_gone_in_the_middle_costs_nothing(
 def test_a_node_that_does_not_see_the_files_is_said(tmp_path: Path) -> None:
     from pytest_evalmetrics.engines.ray_reading import read_piece  # noqa: PLC0415 - on a node
     from pytest_evalmetrics.rollouts import Request  # noqa: PLC0415 - the same
-    from pytest_evalmetrics.rollouts.source import Source  # noqa: PLC0415 - the same
 
     source = Source(tmp_path / "a.jsonl", "runs/a.jsonl", 10, b"{")
     found = read_piece(source, None, Request(FieldMap()))

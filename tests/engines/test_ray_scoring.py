@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 import threading
 from dataclasses import asdict
+from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.registry import register_scorer
+from pytest_evalmetrics.transport import JournalMode
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from engines.conftest import Bench, Endpoint, Ran
     from judge_process import JudgeProcess
 
@@ -78,6 +80,17 @@ class Unsendable:
         return float(row.index)
 
 
+LOST = """
+import threading
+
+LOCK = threading.Lock()
+
+def score(item):
+    with LOCK:
+        return 1.0
+"""
+
+
 @register_scorer("far-deadly")
 class Deadly:
     """One that takes its process down, as a broken extension would."""
@@ -117,6 +130,24 @@ def test_scores_failures_and_requests_are_those_of_a_local_run(
         here.usage.requests,
         here.usage.failed,
     )
+
+
+def test_a_replay_tells_of_failed_rows_what_the_run_told_wherever_it_was(
+    bench: Bench, endpoint: Endpoint, engine: RayEngine, tmp_path: Path
+) -> None:
+    modes = {2: {"mode": "422"}, 3: {"mode": "500"}, 5: {"score": None}}
+    rows = [{"id": n, "score": n % 5, **modes.get(n, {})} for n in range(12)]
+    bench.write(rows, REMOTE.format(url=endpoint.url("/score"), more=""))
+    there = bench.run(engine, tmp_path / "there")
+    here = bench.run(None, tmp_path / "here")
+    assert [sum(f.kinds.values()) for f in there.result.failed_rows] == [3]
+    asked = endpoint.posts
+    for where in (engine, None):
+        for journal in ("there", "here"):
+            again = bench.run(where, tmp_path / journal, JournalMode.REPLAY)
+            assert again.rows == there.rows == here.rows
+            assert shown(again) == shown(there)
+    assert endpoint.posts == asked
 
 
 def shown(ran: Ran) -> str:
@@ -196,10 +227,31 @@ def test_an_endpoint_that_refuses_all_stops_the_benchmark(
     assert "answered 404 Not Found, and said: no evaluator of that name" in check.reason
 
 
-def test_a_scorer_that_can_not_be_sent_says_so(bench: Bench, engine: RayEngine) -> None:
-    bench.write([{"id": 1}], "scorers: [{type: far-unsendable}]\nmetrics: mean_reward")
+def test_a_scorer_that_can_not_be_sent_is_imported_by_the_workers(
+    bench: Bench, engine: RayEngine
+) -> None:
+    bench.write([{"id": n} for n in range(3)], "scorers: [{type: far-unsendable}]\nreward: x")
+    assert [scores for _, scores, _, _ in bench.run(engine).rows] == [
+        {"x": "0.0"},
+        {"x": "1.0"},
+        {"x": "2.0"},
+    ]
+
+
+def test_one_that_can_neither_be_sent_nor_imported_says_so(
+    bench: Bench, engine: RayEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lost = ModuleType("far_and_nowhere")
+    lost.__file__ = str(Path(__file__).with_name("far_and_nowhere.py"))
+    monkeypatch.setitem(sys.modules, lost.__name__, lost)
+    exec(LOST, vars(lost))  # noqa: S102 - a module that no worker can import
+    bench.write([{"id": 1}], "scorers: [{type: 'far_and_nowhere:score'}]\nmetrics: mean_reward")
     (check,) = [c for c in bench.run(engine).result.checks if c.gate == "data"]
-    assert "the scorers can't be sent to the cluster: TypeError: cannot pickle" in check.reason
+    assert (
+        "the project's code can't be sent to the cluster: TypeError: cannot pickle" in check.reason
+    )
+    assert "importing it" in check.reason
+    assert "No module named 'far_and_nowhere'" in check.reason
     assert "made where it is used" in check.hint
 
 

@@ -70,7 +70,7 @@ def test_what_an_answer_took_is_a_score(tmp_path: Path, model: Model) -> None:
     assert scores["cost"][0] == pytest.approx((10 * 1 + 1 * 2) / 1e6)
     assert all(0 < s < 30 for s in scores["latency_s"])
     notes = "\n".join(found.result.notes)
-    assert "1 of 3 answers were cut off at the most tokens that the model may write" in notes
+    assert "1 of 3 answers was cut off at the most tokens that the model may write" in notes
     assert "1 of 3 answers don't say how many tokens they took" in notes
     verdicts = {name: check.verdict for name, check in checks(found).items()}
     assert verdicts["mean/output_tokens"] is Verdict.PASS  # (1 + 3) / 2
@@ -113,7 +113,7 @@ def test_failed_requests_can_be_left_out_loudly(tmp_path: Path, model: Model) ->
     assert agent.estimates["mean_reward"].value == pytest.approx(1 / 3)  # a refusal counts
     (note,) = [n for n in found.result.notes if n.startswith("left out of every metric")]
     assert "2 of 8 rollouts" in note
-    assert "1 of 4 tasks have none left" in note
+    assert "1 of 4 tasks has none left" in note
     assert checks(found)["missing"].verdict is Verdict.PASS
     assert len(lines) == 8  # and every one is in the files
 

@@ -7,7 +7,7 @@ import pytest
 
 from pytest_evalmetrics.errors import MetricError
 from pytest_evalmetrics.metrics import reduce_agent
-from pytest_evalmetrics.metrics.economics import ECONOMICS, TokensPerTask
+from pytest_evalmetrics.metrics.economics import ACCEPTED, TokensPerTask
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def economics(planned: Callable[..., Plan], made: RolloutTable, **keys: Any) -> dict[str, float]:
     found = reduce_agent(planned(metrics=["mean_reward"], **keys), "agent", made)
-    return {k: v for k, v in found.aggregate["agent_metrics"].items() if k in ECONOMICS}
+    return {k: v for k, v in found.aggregate["agent_metrics"].items() if k in ACCEPTED}
 
 
 def test_a_documented_case(

@@ -278,7 +278,7 @@ def test_a_known_value_is_kept_to_the_last_digit() -> None:
 
 
 def test_too_few_rollouts_name_the_tasks_by_their_ids() -> None:
-    with pytest.raises(MetricError, match=r"1 of 2 tasks have fewer with a number: b \(1\)"):
+    with pytest.raises(MetricError, match=r"1 of 2 tasks has fewer with a number: b \(1\)"):
         of("pass@2", [[1, 1], [1]], tasks=("a", "b"))
 
 

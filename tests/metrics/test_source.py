@@ -60,7 +60,7 @@ def test_a_task_in_two_clusters_is_an_error_that_lists_it(
     table: Callable[..., RolloutTable],
 ) -> None:
     made = table([[1, 2], [3]], tasks=["x", "y"], labels={"repo": ["r", "s", "s"]})
-    with pytest.raises(DataError, match="rollouts of 1 tasks have different values: x"):
+    with pytest.raises(DataError, match="rollouts of 1 task have different values: x"):
         sample(made, "mean_reward", "repo")
 
 

@@ -143,7 +143,8 @@ def case_pytest(folder: str) -> Callable[[], object]:
 
 def measure(name: str, *args: object, processes: int | None = None) -> Figures:
     """Run a case in a process of its own."""
-    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    env = {**os.environ}
+    env["PYTHONPATH"] = os.pathsep.join([str(ROOT), env.get("PYTHONPATH", "")])  # peers lie there
     if processes is not None:
         env["EVALMETRICS_PROCESSES"] = str(processes)
     command = [sys.executable, __file__, "case", name, *map(str, args)]
@@ -247,7 +248,7 @@ def metrics(_: Path, __: int) -> None:
 
 def benchmarks(folder: Path, _: int) -> None:
     """Run more and more small benchmarks."""
-    from gating import write_rollouts  # noqa: PLC0415
+    from many import write_rollouts  # noqa: PLC0415
     from numpy.random import default_rng  # noqa: PLC0415
 
     def figures(count: int) -> dict[str, Figures]:

@@ -1,87 +1,90 @@
-"""A pytest plugin that tells what a run's CPU seconds go to, for `gating.py`.
+"""A pytest plugin that tells what a run's CPU seconds go to, for `many.py`.
 
     PYTHONPATH=tests/perf pytest -p shares
 
-A step that another one calls counts for itself alone. What is left of the process is pytest
-itself, the imports and what belongs to no step.
+It looks at the stack every few milliseconds of CPU time. A look counts for the innermost frame that
+is pytest's (or pluggy's, whoever called it), of one of our rooms, or an import; what has no
+room, such as numpy or the standard library, counts for its caller.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import signal
 import time
 from collections import Counter
-from functools import wraps
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from types import FrameType
 
     import pytest
 
 SHARES = "EVALMETRICS_SHARES"  # the file that they are written to
-_spent: Counter[str] = Counter()
-_inside: list[float] = []  # what steps that others call took
+PYTEST, IMPORTS, OTHER = "pytest itself", "imports", "other plugins"
+EVERY = 0.001  # the kernel's clock may be slower
+ROOMS = {
+    "config/": "collecting",
+    "items.py": "collecting",
+    "rollouts/": "reading",
+    "metrics/": "reducing",
+    "gates/": "gating",
+    "baselines/": "gating",
+    "pipeline/judging.py": "gating",
+    "pipeline/references.py": "gating",
+    "pipeline/picturing.py": "reporting",
+    "reports/": "reporting",
+    "session.py": "reporting",
+    "pipeline/": "the rest of an item",
+    "running.py": "the rest of an item",
+    "plugin.py": "the rest of an item",
+}
+_seen: Counter[str] = Counter()
+_start = 0.0
 
 
-def _timed(step: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    @wraps(function)
-    def timed(*args: Any, **kwargs: Any) -> Any:
-        started = time.process_time()
-        _inside.append(0.0)
-        try:
-            return function(*args, **kwargs)
-        finally:
-            took = time.process_time() - started
-            _spent[step] += took - _inside.pop()
-            if _inside:
-                _inside[-1] += took
+@cache
+def _room(file: str) -> str | None:
+    if "importlib" in file:
+        return IMPORTS
+    if "/_pytest/" in file or "/pluggy/" in file:
+        return PYTEST
+    if "/syrupy/" in file:
+        return "gating"
+    _, package, below = file.rpartition("/pytest_evalmetrics/")
+    if package:
+        return next((room for part, room in ROOMS.items() if below.startswith(part)), None)
+    return None
 
-    return timed
+
+def _look(_signal: int, frame: FrameType | None) -> None:
+    while frame is not None:
+        room = _room(frame.f_code.co_filename)
+        if room is not None:
+            _seen[room] += 1
+            return
+        frame = frame.f_back
+    _seen[OTHER] += 1
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Put a clock around every step."""
-    from pytest_evalmetrics import (  # noqa: PLC0415 - as late as a run does
-        gates,
-        items,
-        metrics,
-        rollouts,
-        running,
-    )
-    from pytest_evalmetrics.baselines.store import Store  # noqa: PLC0415
-    from pytest_evalmetrics.pipeline import evaluating, judging  # noqa: PLC0415
-    from pytest_evalmetrics.session import EvaluationSession  # noqa: PLC0415
-
+    """Begin to look; what there was before is pytest's own start."""
+    global _start  # noqa: PLW0603 - a plugin that is a module
     del config
-    collect = items.BenchmarkFile.collect
-    steps: list[tuple[str, Any, str]] = [
-        ("reading", rollouts, "load"),
-        ("reducing", metrics, "plan"),
-        ("reducing", metrics, "reduce_agent"),
-        ("gating", gates, "check_completeness"),
-        ("gating", gates, "check_thresholds"),
-        ("gating", evaluating, "reference_of"),
-        ("gating", judging.Judging, "add"),
-        ("gating", judging.Judging, "checks"),
-        ("gating", Store, "settle"),
-        ("reporting", evaluating, "picture"),
-        ("reporting", running, "payload_of"),
-        ("reporting", EvaluationSession, "_keep"),
-        ("reporting", EvaluationSession, "_write_artifacts"),
-        ("the rest of an item", items, "run_benchmark"),
-    ]
-    for step, owner, name in steps:
-        setattr(owner, name, _timed(step, getattr(owner, name)))
-    listed = _timed("collecting", lambda file: list(collect(file)))
-    items.BenchmarkFile.collect = listed  # type: ignore[method-assign]
+    _start = time.process_time()
+    signal.signal(signal.SIGPROF, _look)
+    signal.setitimer(signal.ITIMER_PROF, EVERY, EVERY)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Leave what was found."""
+    """Stop, and tell."""
     del config
-    found = {"whole": time.process_time(), **_spent}
+    signal.setitimer(signal.ITIMER_PROF, 0)
+    whole, looks = time.process_time(), _seen.total()
+    found = {room: (whole - _start) * n / looks for room, n in _seen.items()}
+    found = {"whole": whole, **found, PYTEST: _start + found.get(PYTEST, 0.0)}
     if SHARES in os.environ:
         Path(os.environ[SHARES]).write_text(json.dumps(found), encoding="utf-8")

@@ -10,7 +10,7 @@ from scipy import stats as scipy_stats
 
 from pytest_evalmetrics.baselines import agent_document, document, render
 from pytest_evalmetrics.config import load_benchmarks
-from pytest_evalmetrics.pipeline import power_of
+from pytest_evalmetrics.pipeline.power import power_of
 from pytest_evalmetrics.rollouts import load
 from pytest_evalmetrics.spec import RolloutsSpec
 

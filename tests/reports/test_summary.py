@@ -82,6 +82,13 @@ def test_annotations_are_escaped_and_errors_come_first():
     assert lines[2].startswith("::warning ")
 
 
+def test_control_characters_are_shown_and_not_sent():
+    report = _report(_entry("a\x1b[31m", "b\x9b2Jc\x07"))
+    for text in (summary(report), *github_annotations(report)):
+        assert text.replace("\n", "").isprintable()
+    assert "b\\x9b2Jc\\x07" in github_annotations(report)[0]
+
+
 def test_annotations_name_the_file_from_the_repository_s_root_and_the_agent(tmp_path):
     root = tmp_path / "sub"
     root.mkdir()

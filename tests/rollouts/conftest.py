@@ -9,6 +9,7 @@ import pytest
 
 from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.rollouts import load
+from pytest_evalmetrics.rollouts.records import records
 from pytest_evalmetrics.spec import FieldMap, RolloutsSpec
 
 if TYPE_CHECKING:
@@ -45,6 +46,14 @@ class Folder:
             path=path or ("runs.jsonl",), format=format, fields=FieldMap(**(fields or {}))
         )
         return load(spec, self.path, scores=scores, categories=categories)
+
+    def whole(self, *path: str) -> tuple[RolloutTable, list[tuple[str, dict[str, Any]]]]:
+        """Give the table, and its rows as scorers see them, in the table's order."""
+        table = self.load(*path)
+        found = list(records(RolloutsSpec(path=path), self.path))
+        assert table.read_as is not None
+        assert len(found) == len(table)
+        return table, [found[index] for index in table.read_as.tolist()]
 
     def refused(self, *path: str, **options: Any) -> DataError:
         with pytest.raises(DataError) as caught:

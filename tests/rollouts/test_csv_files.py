@@ -60,7 +60,7 @@ def test_long_cells_many_rows_and_compression(folder: Folder) -> None:
 @pytest.mark.parametrize(
     ("text", "line", "message"),
     [
-        ("id,reward\na,1\nb\n", 3, "this line has 1 cells, and there are 2 columns"),
+        ("id,reward\na,1\nb\n", 3, "this line has 1 cell, and the file 2 columns"),
         ("id,reward\na,1\nb,1,2\n", 3, "this line has 3 cells"),
         ('id,reward\na,1\n"b,1\n', 3, "the file ends inside of quotes"),
         ("id,reward\na,high\n", 2, "the score 'reward' is 'high'; expected a number"),

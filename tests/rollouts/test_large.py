@@ -16,8 +16,9 @@ import pytest
 from rollouts.same import all_bits
 
 from pytest_evalmetrics.rollouts import Request, load, sharing
+from pytest_evalmetrics.rollouts.cutting import LARGE, is_large
 from pytest_evalmetrics.rollouts.files import find_files
-from pytest_evalmetrics.rollouts.large import LARGE, is_large, read_large
+from pytest_evalmetrics.rollouts.large import read_large
 from pytest_evalmetrics.spec import FieldMap, RolloutsSpec
 
 if TYPE_CHECKING:
@@ -94,14 +95,30 @@ def test_a_helper_that_dies_in_its_work_is_no_loss(
     assert all_bits(found) == all_bits(folder.load("*", scores=["reward"]))
 
 
-def _after_the_helpers(read: Any) -> Any:
+def _after_the_helpers(read: Any, code: int = 1) -> Any:
     def wait(job: Any, helpers: Any) -> Any:
         for helper in helpers:
-            assert helper.wait(30) == 1
-        assert len(list(job.folder.glob("*.claim"))) == len(helpers)
+            assert helper.wait(30) == code
+        assert len(list(job.folder.glob("*.claim"))) >= len(helpers)
         yield from read(job, helpers)
 
     return wait
+
+
+def test_a_helper_loads_what_reading_takes_and_no_more(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    many(folder)
+    told = tmp_path_factory.mktemp("told") / "modules"
+    tells = f"; from pathlib import Path; Path({str(told)!r}).write_text(' '.join(sys.modules))"
+    monkeypatch.setattr(sharing, "_HELPER", sharing._HELPER + tells)
+    monkeypatch.setattr(sharing, "_read", _after_the_helpers(sharing._read, 0))
+    found = shared(folder, count=2)
+    assert found is not None
+    assert all_bits(found) == all_bits(folder.load("*", scores=["reward"]))
+    modules = set(told.read_text().split())
+    assert "msgspec" in modules
+    assert not modules & {"pydantic", "pytest", "yaml", "pytest_evalmetrics.spec"}
 
 
 def test_no_interpreter_is_no_loss(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:

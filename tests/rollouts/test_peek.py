@@ -30,7 +30,7 @@ from pytest_evalmetrics.rollouts.peek import keys_of
     ],
 )
 def test_keys_and_those_one_level_below(text: str, keys: set[str]) -> None:
-    assert keys_of(text.encode()) == keys
+    assert keys_of(text.encode())[0] == keys
 
 
 plain = st.text(
@@ -57,4 +57,9 @@ def expected(value: Any, above: str = "", depth: int = 2) -> set[str]:
 
 @given(st.dictionaries(plain.filter(bool), values, max_size=4))
 def test_it_finds_the_keys_that_json_finds(value: dict[str, Any]) -> None:
-    assert keys_of(json.dumps(value).encode()) == expected(value)
+    assert keys_of(json.dumps(value).encode()) == (expected(value), True)
+
+
+@pytest.mark.parametrize("text", ['{"a": 1', '{"a": {"b": 1}', '[{"a": "}"', "", "[1, 2]"])
+def test_it_says_that_the_object_goes_on(text: str) -> None:
+    assert not keys_of(text.encode())[1]

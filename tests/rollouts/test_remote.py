@@ -209,14 +209,14 @@ def test_from_s3(folder: Folder) -> None:
 def test_a_file_that_grows_shorter(
     folder: Folder, server: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = remote._system
+    made = remote.system_of
 
     def system(url: str) -> object:
         found, path = made(url)
         monkeypatch.setattr(found, "info", lambda _: {"size": len(TEXT) + 7})
         return found, path
 
-    monkeypatch.setattr(remote, "_system", system)
+    monkeypatch.setattr(remote, "system_of", system)
     refused = folder.refused(f"{server}/runs.jsonl")
     assert refused.message == f"only {len(TEXT)} of {len(TEXT) + 7} bytes arrived"
 

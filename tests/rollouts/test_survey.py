@@ -40,6 +40,18 @@ def test_rows_of_nemo_gym(folder: Folder) -> None:
     }
 
 
+def test_names_and_ids_that_would_paint_the_terminal(folder: Folder) -> None:
+    folder.rows(
+        {"_ng_task_index": task, "_ng_rollout_index": 0, "reward": 1, "cost\x1b[31m\nx": 2}
+        for task in ("a\x1b[2J", "b\n::stop-commands::x\x07")
+    )
+    text = survey("runs.jsonl", folder.path)
+    assert r"(a\x1b[2J, b\n::stop-commands::x\x07)" in text
+    assert r"  cost\x1b[31m\nx  mean 2" in text
+    assert text.replace("\n", "").isprintable()
+    assert document(text)["expect"] == {"tasks": 2}
+
+
 def test_a_format_without_a_reward(folder: Folder) -> None:
     cases = [
         {"name": n, "scores": {"a: b": {"value": s}, "c": {"value": 0.5}}, "task_duration": 1.0}

@@ -89,6 +89,8 @@ class Handler(BaseHTTPRequestHandler):
             self.say(200, b'{"result": {"score": NaN}}')
         elif body.get("mode") == "500":
             self.say(500, b'{"error": "out of memory"}')
+        elif body.get("mode") == "422":
+            self.say(422, b'{"detail": "no such evaluator"}')
         elif body.get("mode") == "close":
             self.close_connection = True
         elif body.get("mode") == "drip":

@@ -57,6 +57,7 @@ def test_what_was_answered_is_the_end_of_it() -> None:
     [
         ["a"],
         [{"content": "a"}],
+        [{"type": ["human"], "content": "a"}],
         [{"type": "human", "content": 3}],
         [{"type": "ai", "tool_calls": [3]}],
     ],

@@ -95,6 +95,18 @@ def test_the_latency_is_that_of_the_attempt_that_succeeded(client: Client) -> No
     assert answer.attempts == 2
 
 
+def test_loading_the_http_client_is_no_latency(monkeypatch: pytest.MonkeyPatch) -> None:
+    time = FakeTime()
+
+    def slow_to_load() -> FakeSender:
+        time.now += 3.0
+        return FakeSender()
+
+    monkeypatch.setattr("pytest_evalmetrics.transport.aiohttp_sender.AiohttpSender", slow_to_load)
+    with Transport(clock=time.clock) as transport:
+        assert transport.run(transport.call(Call(Endpoint(URL)))).latency_s == 0.0
+
+
 PASSING = [
     *(status(code) for code in (408, 425, 429, 500, 501, 502, 503, 504, 529, 599)),
     TimeoutError(),

@@ -184,10 +184,10 @@ class Full(Store):
 
     room: int | None = 20
 
-    def write(self, entries: Any, used: Any) -> None:
+    def write(self, *found: Any) -> None:
         limit = self.room if self.room is not None else 2**30
         self._db.execute(f"PRAGMA max_page_count = {limit}")
-        super().write(entries, used)
+        super().write(*found)
 
 
 def test_a_full_disk_loses_no_answer_of_this_run_and_is_said_once(path: Path) -> None:

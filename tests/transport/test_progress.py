@@ -106,7 +106,7 @@ def test_without_a_total_there_is_no_time_left(time: FakeTime) -> None:
     time.now += 2
     progress.succeeded()
     assert progress.state().left_s is None
-    assert progress.state().text == "1 rows, 0.5 rows/s, 2 s"
+    assert progress.state().text == "1 row, 0.5 rows/s, 2 s"
     assert Progress(total=0, clock=time.clock).state().text == "0 rows, 0 s"
 
 
@@ -124,7 +124,7 @@ def test_it_ticks_while_nothing_happens(time: FakeTime) -> None:
             await enough.wait()
 
     asyncio.run(hang())
-    assert lines[:3] == [f"b: 0/1 (0%) rows, {n} s" for n in (5, 10, 15)]
+    assert lines[:3] == [f"b: 0/1 (0%) row, {n} s" for n in (5, 10, 15)]
 
 
 def test_durations() -> None:

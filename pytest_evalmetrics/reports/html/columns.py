@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     _Floats = NDArray[np.float64]
     _Ints = NDArray[np.int64]
+    _Bools = NDArray[np.bool_]
 
 __all__ = ["ByTask", "coded", "means", "numbers", "pairs"]
 
@@ -23,6 +25,9 @@ _STEPS = 24  # per axis, where tasks' values are too many to show each
 _WHOLE = 1e15  # above it a float is written with an exponent
 _LOOKED_AT = 4096
 _REPEATED = 32  # values
+_DIGITS = 6
+_EXACT = 22  # powers of ten up to this one are exact as floats
+_NEAR = 1e-6  # of a half: many times what multiplying may be off by
 
 
 class ByTask:
@@ -135,11 +140,37 @@ def numbers(values: _Floats) -> list[float | None]:
     if finite.all() and (np.abs(values) < _WHOLE).all() and (values == np.trunc(values)).all():
         whole: list[float | None] = values.astype(np.int64).tolist()
         return whole
-    found = coded(values, _REPEATED) if len(values) > 2 * _REPEATED and finite.all() else None
+    if len(values) <= 2 * _REPEATED:
+        return [_number(x) for x in values.tolist()]
+    found = coded(values, _REPEATED) if finite.all() else None
     if found is not None:  # such as the means of four rollouts: each is written once
         written = numbers(found[0])
         return [written[code] for code in found[1].tolist()]
-    return [
-        None if not known else int(x) if x == int(x) and abs(x) < _WHOLE else float(f"{x:.6g}")
-        for x, known in zip(values.tolist(), finite.tolist(), strict=True)
-    ]
+    rounded, sure = _in_six_digits(values)
+    listed: list[float | None] = rounded.tolist()
+    for at in np.flatnonzero(~sure).tolist():
+        listed[at] = _number(float(values[at]))
+    return listed
+
+
+def _number(x: float) -> float | None:
+    if not math.isfinite(x):
+        return None
+    return int(x) if x == int(x) and abs(x) < _WHOLE else float(f"{x:.{_DIGITS}g}")
+
+
+def _in_six_digits(values: _Floats) -> tuple[_Floats, _Bools]:
+    """Round as text does, and tell where that is sure: not of halves, whole or extreme numbers.
+
+    A whole number of at most 2**53 times or through an exact power of ten is the float next
+    to the decimal number: what reading the text gives.
+    """
+    with np.errstate(all="ignore"):
+        places = _DIGITS - 1 - np.floor(np.log10(np.abs(values)))
+        power = 10.0 ** np.minimum(np.abs(places), _EXACT)
+        scaled = np.where(places >= 0, values * power, values / power)
+        digits = np.rint(scaled)
+        rounded = np.where(places >= 0, digits / power, digits * power)
+        size, half = np.abs(digits), np.abs(np.abs(scaled - np.trunc(scaled)) - 0.5)
+        sure = (size >= 10 ** (_DIGITS - 1)) & (size <= 10**_DIGITS) & (half > _NEAR)
+    return rounded, sure & (np.abs(places) <= _EXACT) & (values != np.trunc(values))

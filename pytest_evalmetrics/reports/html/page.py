@@ -108,7 +108,7 @@ def _write_run(file: BinaryIO, report: Mapping[str, Any], left_out: Mapping[str,
     # what is known to fail and does so counts for nothing
     counted = [e for e in entries if not (e["xfail"] and Verdict(e["verdict"]).fails)]
     verdicts = [e["verdict"] for e in counted]
-    lost = report["not_evaluated"]
+    lost, skipped = report["not_evaluated"], report.get("skipped", [])
     run = {
         "verdict": report["verdict"],
         "benchmarks": len(entries),
@@ -116,6 +116,8 @@ def _write_run(file: BinaryIO, report: Mapping[str, Any], left_out: Mapping[str,
         "known_to_fail": len(entries) - len(counted),
         "not_evaluated": lost[:1000],
         "lost": len(lost),
+        "skipped": skipped[:1000],
+        "skips": len(skipped),
         "left_out": left_out,
     }
     _write_data(file, "run", as_data(run))

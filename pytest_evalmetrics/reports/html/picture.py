@@ -197,7 +197,7 @@ class Picture:
 
     @cached_property
     def _attempts(self) -> int:
-        return int(np.diff(self.table.offsets).max(initial=1))
+        return int(self.table.counts.max(initial=1))
 
     def _rewards(self, table: RolloutTable, tasks: ByTask) -> list[Any]:
         column = table.scores.get(self.reward)

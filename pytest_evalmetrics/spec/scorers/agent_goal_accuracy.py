@@ -26,6 +26,6 @@ class AgentGoalAccuracySpec(JudgeKeys):
     ] = True
 
     @property
-    def score_names(self) -> tuple[str, ...]:
+    def own_names(self) -> tuple[str, ...]:
         """What it scores."""
         return ("agent_goal_accuracy",)

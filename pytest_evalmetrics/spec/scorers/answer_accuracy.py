@@ -22,6 +22,6 @@ class AnswerAccuracySpec(JudgeKeys):
     ]
 
     @property
-    def score_names(self) -> tuple[str, ...]:
+    def own_names(self) -> tuple[str, ...]:
         """What it scores."""
         return ("nv_accuracy",)

@@ -8,17 +8,16 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field
 
 from pytest_evalmetrics.spec.endpoints import TemplateText
-from pytest_evalmetrics.spec.forms import STRICT, one_or_many
+from pytest_evalmetrics.spec.forms import one_or_many
+from pytest_evalmetrics.spec.scorers.named import Named
 from pytest_evalmetrics.spec.scorers.texts import REFERENCE, CandidateText
 
 __all__ = ["BleuSpec"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BleuSpec:
+class BleuSpec(Named):
     """BLEU of one text, from 0 to 100."""
-
-    __pydantic_config__ = STRICT
 
     type: Annotated[Literal["bleu"], Field(description="sentence BLEU, from 0 to 100")]
     references: Annotated[
@@ -34,6 +33,6 @@ class BleuSpec:
     candidate: CandidateText = None
 
     @property
-    def score_names(self) -> tuple[str, ...]:
+    def own_names(self) -> tuple[str, ...]:
         """What it scores."""
         return ("sentence",)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pytest_evalmetrics.spec.forms import STRICT, Name
 
-__all__ = ["CustomScorerSpec", "options_apart"]
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["CustomScorerSpec", "options_apart", "schema"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,3 +32,19 @@ def options_apart(value: Any) -> Any:
     """Put every key but the type under ``options``."""
     rest = {key: item for key, item in value.items() if key != "type"}
     return {"type": value["type"], "options": rest}
+
+
+def schema(taken: Sequence[str]) -> dict[str, Any]:
+    """Return the JSON Schema; some names of types are taken by others."""
+    return {
+        "type": "object",
+        "properties": {
+            "type": {
+                "description": "the name of a scorer of your own, or package.module:name",
+                "type": "string",
+                "not": {"enum": [*taken]},
+            }
+        },
+        "required": ["type"],
+        "additionalProperties": True,  # judged when the scorer is made
+    }

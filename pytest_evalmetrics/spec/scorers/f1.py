@@ -7,23 +7,18 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from pytest_evalmetrics.spec.forms import STRICT
-from pytest_evalmetrics.spec.scorers.texts import REFERENCE, CandidateText, ReferenceText
+from pytest_evalmetrics.spec.scorers.texts import PairKeys
 
 __all__ = ["F1Spec"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class F1Spec:
+class F1Spec(PairKeys):
     """The F1 of the words of two texts."""
 
-    __pydantic_config__ = STRICT
-
     type: Annotated[Literal["f1"], Field(description="the words that two texts share")]
-    reference: ReferenceText = REFERENCE
-    candidate: CandidateText = None
 
     @property
-    def score_names(self) -> tuple[str, ...]:
+    def own_names(self) -> tuple[str, ...]:
         """What it scores."""
         return ("f1",)

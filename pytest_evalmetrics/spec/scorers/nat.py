@@ -9,16 +9,15 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from pytest_evalmetrics.spec.endpoints import MaxRetries, SecretName, TimeoutSeconds, Url
-from pytest_evalmetrics.spec.forms import STRICT, Name
+from pytest_evalmetrics.spec.forms import Name
+from pytest_evalmetrics.spec.scorers.named import Named
 
 __all__ = ["NatScorerSpec"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NatScorerSpec:
+class NatScorerSpec(Named):
     """An evaluator that a server of the NeMo Agent Toolkit offers."""
-
-    __pydantic_config__ = STRICT
 
     type: Annotated[
         Literal["nemo-agent-toolkit-remote"],
@@ -33,6 +32,6 @@ class NatScorerSpec:
     max_retries: MaxRetries = None
 
     @property
-    def score_names(self) -> tuple[str, ...]:
+    def own_names(self) -> tuple[str, ...]:
         """What it scores: the evaluator's name, without what names of scores can't hold."""
         return (re.sub(r"[^\w.-]+", "_", self.evaluator_name),)

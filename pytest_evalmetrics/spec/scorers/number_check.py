@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from pytest_evalmetrics.spec.forms import STRICT, refuse
-from pytest_evalmetrics.spec.scorers.texts import LeftText, RightText
+from pytest_evalmetrics.spec.forms import refuse
+from pytest_evalmetrics.spec.scorers.texts import SidesKeys
 
 __all__ = ["NumberCheckSpec"]
 
@@ -16,10 +16,8 @@ _DIFFERENCE = "absolute difference"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NumberCheckSpec:
+class NumberCheckSpec(SidesKeys):
     """The last numbers of two texts."""
-
-    __pydantic_config__ = STRICT
 
     type: Annotated[
         Literal["number-check"], Field(description="a comparison of the last numbers of two texts")
@@ -47,8 +45,6 @@ class NumberCheckSpec:
         ],
         Field(description="how the left number compares with the right one"),
     ]
-    left_template: LeftText
-    right_template: RightText
     epsilon: Annotated[
         float | None,
         Field(ge=0, allow_inf_nan=False, description=f"how much an {_DIFFERENCE} may be"),
@@ -61,6 +57,6 @@ class NumberCheckSpec:
         return self
 
     @property
-    def score_names(self) -> tuple[str, ...]:
+    def own_names(self) -> tuple[str, ...]:
         """What it scores."""
         return ("number-check",)

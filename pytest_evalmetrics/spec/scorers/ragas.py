@@ -8,9 +8,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from pytest_evalmetrics.spec.forms import STRICT, Name
+from pytest_evalmetrics.spec.forms import Name
 from pytest_evalmetrics.spec.judges import JudgeCheckSpec
 from pytest_evalmetrics.spec.models import ModelSpec
+from pytest_evalmetrics.spec.scorers.named import Named
 
 __all__ = ["RagasSpec"]
 
@@ -18,10 +19,8 @@ _WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RagasSpec:
+class RagasSpec(Named):
     """A metric of ``ragas.metrics.collections``."""
-
-    __pydantic_config__ = STRICT
 
     type: Annotated[Literal["ragas"], Field(description="a metric of RAGAS, by the package itself")]
     metric: Annotated[Name, Field(description="the class: Faithfulness")]
@@ -36,6 +35,6 @@ class RagasSpec:
     ] = None
 
     @property
-    def score_names(self) -> tuple[str, ...]:
+    def own_names(self) -> tuple[str, ...]:
         """What it scores: the metric's name in small letters."""
         return (_WORDS.sub("_", self.metric).lower(),)

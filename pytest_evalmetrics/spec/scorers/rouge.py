@@ -7,23 +7,18 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from pytest_evalmetrics.spec.forms import STRICT
-from pytest_evalmetrics.spec.scorers.texts import REFERENCE, CandidateText, ReferenceText
+from pytest_evalmetrics.spec.scorers.texts import PairKeys
 
 __all__ = ["RougeSpec"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RougeSpec:
+class RougeSpec(PairKeys):
     """ROUGE of one text."""
 
-    __pydantic_config__ = STRICT
-
     type: Annotated[Literal["rouge"], Field(description="ROUGE-1, -2, -3 and -L")]
-    reference: ReferenceText = REFERENCE
-    candidate: CandidateText = None
 
     @property
-    def score_names(self) -> tuple[str, ...]:
+    def own_names(self) -> tuple[str, ...]:
         """What it scores."""
         return ("rouge_1_score", "rouge_2_score", "rouge_3_score", "rouge_L_score")

@@ -7,17 +7,14 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from pytest_evalmetrics.spec.forms import STRICT
-from pytest_evalmetrics.spec.scorers.texts import LeftText, RightText
+from pytest_evalmetrics.spec.scorers.texts import SidesKeys
 
 __all__ = ["StringCheckSpec"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StringCheckSpec:
+class StringCheckSpec(SidesKeys):
     """Two texts."""
-
-    __pydantic_config__ = STRICT
 
     type: Annotated[Literal["string-check"], Field(description="a comparison of two texts")]
     operation: Annotated[
@@ -34,10 +31,8 @@ class StringCheckSpec:
         ],
         Field(description="how the left text compares with the right one"),
     ]
-    left_template: LeftText
-    right_template: RightText
 
     @property
-    def score_names(self) -> tuple[str, ...]:
+    def own_names(self) -> tuple[str, ...]:
         """What it scores."""
         return ("string-check",)

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated
 
 from pydantic import Field
 
 from pytest_evalmetrics.spec.endpoints import TemplateText
+from pytest_evalmetrics.spec.scorers.named import Named
 
-__all__ = ["REFERENCE", "CandidateText", "LeftText", "ReferenceText", "RightText"]
+__all__ = ["REFERENCE", "CandidateText", "PairKeys", "SidesKeys"]
 
 REFERENCE = "{{ item.reference }}"
 
-ReferenceText = Annotated[
-    TemplateText, Field(description="template of what is right; default {{ item.reference }}")
-]
 CandidateText = Annotated[
     TemplateText | None,
     Field(
@@ -22,5 +21,23 @@ CandidateText = Annotated[
         "else the text of the row's response"
     ),
 ]
-LeftText = Annotated[TemplateText, Field(description="template of the left side")]
-RightText = Annotated[TemplateText, Field(description="template of the right side")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairKeys(Named):
+    """What is right, and what is judged."""
+
+    type: str
+    reference: Annotated[
+        TemplateText, Field(description="template of what is right; default {{ item.reference }}")
+    ] = REFERENCE
+    candidate: CandidateText = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SidesKeys(Named):
+    """The two sides of a comparison."""
+
+    type: str
+    left_template: Annotated[TemplateText, Field(description="template of the left side")]
+    right_template: Annotated[TemplateText, Field(description="template of the right side")]

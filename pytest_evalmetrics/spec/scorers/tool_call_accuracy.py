@@ -7,16 +7,14 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from pytest_evalmetrics.spec.forms import STRICT
+from pytest_evalmetrics.spec.scorers.named import Named
 
 __all__ = ["ToolCallAccuracySpec"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToolCallAccuracySpec:
+class ToolCallAccuracySpec(Named):
     """The calls of a conversation, against ``reference_tool_calls``."""
-
-    __pydantic_config__ = STRICT
 
     type: Annotated[
         Literal["tool_call_accuracy"],
@@ -25,6 +23,6 @@ class ToolCallAccuracySpec:
     strict_order: Annotated[bool, Field(description="whether the order of the calls counts")] = True
 
     @property
-    def score_names(self) -> tuple[str, ...]:
+    def own_names(self) -> tuple[str, ...]:
         """What it scores."""
         return ("tool_call_accuracy",)

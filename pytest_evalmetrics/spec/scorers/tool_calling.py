@@ -8,16 +8,14 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from pytest_evalmetrics.spec.endpoints import TemplateText
-from pytest_evalmetrics.spec.forms import STRICT
+from pytest_evalmetrics.spec.scorers.named import Named
 
 __all__ = ["ToolCallingSpec"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToolCallingSpec:
+class ToolCallingSpec(Named):
     """The calls of a response, against a list of calls."""
-
-    __pydantic_config__ = STRICT
 
     type: Annotated[
         Literal["tool-calling"],
@@ -28,6 +26,6 @@ class ToolCallingSpec:
     ]
 
     @property
-    def score_names(self) -> tuple[str, ...]:
+    def own_names(self) -> tuple[str, ...]:
         """What it scores."""
         return ("function_name_accuracy", "function_name_and_args_accuracy")

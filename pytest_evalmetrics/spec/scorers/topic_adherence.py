@@ -25,6 +25,6 @@ class TopicAdherenceSpec(JudgeKeys):
     ] = "f1"
 
     @property
-    def score_names(self) -> tuple[str, ...]:
+    def own_names(self) -> tuple[str, ...]:
         """What it scores."""
         return (f"topic_adherence(mode={self.metric_mode})",)

@@ -53,6 +53,6 @@ class TrajectoryEvaluationSpec(JudgeKeys):
                 raise refuse(f"trajectory_custom_tools describes {name!r}: {known}")
 
     @property
-    def score_names(self) -> tuple[str, ...]:
+    def own_names(self) -> tuple[str, ...]:
         """What it scores."""
         return ("trajectory_evaluation",)

@@ -128,6 +128,16 @@ def stopped(folder: Path) -> Path:
     return page(folder, "-x")
 
 
+def skipping(folder: Path) -> Path:
+    """One benchmark passes, and two are skipped."""
+    write_rows(folder, "runs.jsonl", rows([[1.0], [0.0]], 1))
+    asked = "benchmark: {name: math, rollouts: runs.jsonl, expect: {tasks: 2}"
+    write(folder, "a.bench.yaml", f"{asked}}}\n")
+    write(folder, "y.bench.yaml", f"{asked}, skip: true}}\n")
+    write(folder, "z.bench.yaml", f"{asked}, skip: <img src=x onerror=pwned()>}}\n")
+    return page(folder)
+
+
 def unreadable(folder: Path) -> Path:
     """The rollouts are not there."""
     write(folder, "a.bench.yaml", "benchmark: {name: math, rollouts: runs.jsonl}\n")

@@ -200,6 +200,15 @@ def test_what_was_not_evaluated_is_told(browser, pages):
     assert "z.bench.yaml::math" in browser.text(".reasons")
 
 
+def test_what_was_skipped_is_told(browser, pages):
+    browser.open(pages("skipping"))
+    assert browser.text(".lead") == "The benchmark passes. 2 benchmarks were skipped."
+    told = browser.text("section[aria-labelledby=skipped]")
+    assert "y.bench.yaml::math" in told
+    assert "<img src=x onerror=pwned()>" in told
+    assert browser.messages() == []
+
+
 def test_a_benchmark_that_can_not_be_read(browser, pages):
     browser.open(pages("unreadable"))
     assert "Inconclusive" in browser.text("h1")

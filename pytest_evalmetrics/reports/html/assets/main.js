@@ -13,7 +13,7 @@ function show(moved) {
   } catch { /* then it names nothing */ }
   const at = rows.findIndex((r) => r.id === wanted);
   dropCharts();
-  const alone = rows.length === 1 && !run.lost && !run.left_out.rows;
+  const alone = rows.length === 1 && !run.lost && !run.skips && !run.left_out.rows;
   const one = alone ? 0 : at;
   const parts = one >= 0 ? benchmarkPage(rows, one, alone) : overviewPage(run, rows);
   main.replaceChildren(...h("div", {}, parts).childNodes);

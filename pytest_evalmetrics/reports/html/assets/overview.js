@@ -12,11 +12,13 @@ function verdictLine(run) {
   if (known.WARN) told.push(`${count(known.WARN)} ${known.WARN === 1 ? "warns" : "warn"}`);
   if (run.lost) told.push(`${count(run.lost)} ${run.lost === 1 ? "was" : "were"} not evaluated`);
   const all = plural(run.benchmarks + run.lost, "benchmark");
+  const left = run.skips ? ` ${plural(run.skips, "benchmark")} ${run.skips === 1 ? "was" : "were"} skipped.` : "";
   if (!bad && !known.WARN && !run.lost) {
-    return run.benchmarks === 1 ? "The benchmark passes." : `All ${all} pass.`;
+    return (run.benchmarks === 1 ? "The benchmark passes." : `All ${all} pass.`) + left;
   }
   return `Of ${all}, ${told.join(", ")}.`
-    + (run.known_to_fail ? ` ${plural(run.known_to_fail, "benchmark")} known to fail (xfail) ${run.known_to_fail === 1 ? "does" : "do"} not count.` : "");
+    + (run.known_to_fail ? ` ${plural(run.known_to_fail, "benchmark")} known to fail (xfail) ${run.known_to_fail === 1 ? "does" : "do"} not count.` : "")
+    + left;
 }
 
 function verdictCard(run) {
@@ -50,6 +52,16 @@ function inTheWay(run, rows) {
       lost.slice(0, 8).map((id) => entry("INCONCLUSIVE", h("span", {}, id), "It was collected and never evaluated: a crash, -x, or an interrupt."))),
     telling.length > shown.length || run.lost > 8
       ? h("p", { class: "muted" }, `and ${count(telling.length - shown.length + Math.max(0, run.lost - 8))} more, in the table below`) : null);
+}
+
+function skippedOnes(run) {
+  if (!run.skips) return null;
+  const shown = run.skipped.slice(0, 20);
+  return h("section", { "aria-labelledby": "skipped", class: "part" },
+    h("h2", { id: "skipped" }, "Skipped"),
+    h("p", { class: "muted" }, "Left out on purpose: no number of theirs stands in this report."),
+    h("ul", { class: "reasons" }, shown.map((s) => h("li", { class: "left" }, h("p", { class: "what" }, s.id), h("p", {}, s.reason)))),
+    run.skips > shown.length ? h("p", { class: "muted" }, `and ${count(run.skips - shown.length)} more`) : null);
 }
 
 function benchmarksTable(run, rows) {
@@ -111,5 +123,6 @@ function leftOut(run) {
 function overviewPage(run, rows) {
   const parts = [verdictCard(run), inTheWay(run, rows)];
   if (rows.length) parts.push(benchmarksTable(run, rows));
+  parts.push(skippedOnes(run));
   return parts;
 }

@@ -1,9 +1,4 @@
-"""Names to things: what can be written in a benchmark file and who provides it.
-
-A thing is registered by a decorator, by an entry point (loaded by name at first use),
-or named outright as ``package.module:attribute``. A name may be a family, such as
-``pass@{k}``, whose thing is called with the numbers that stand in the name.
-"""
+"""The names of one kind of thing, and who has each."""
 
 from __future__ import annotations
 
@@ -15,30 +10,18 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pytest_evalmetrics.errors import RegistryError, did_you_mean
+from pytest_evalmetrics.registry.families import is_family, numbers_in
+from pytest_evalmetrics.registry.importing import entry_points_of, imported, loaded, package_of
+from pytest_evalmetrics.registry.origins import module_of, origin, same
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from importlib.metadata import EntryPoint
 
-__all__ = [
-    "Found",
-    "Registry",
-    "loaders",
-    "metrics",
-    "origin",
-    "register_loader",
-    "register_metric",
-    "register_reporter",
-    "register_scorer",
-    "reporters",
-    "same",
-    "scorers",
-    "targets",
-]
+__all__ = ["Found", "Registry"]
 
 T = TypeVar("T")
 _REFERENCE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
-_PLACE = re.compile(r"\{(\w+)\}")
 _RESERVED = re.compile(r"[/\[\]]")
 
 
@@ -131,16 +114,18 @@ class Registry:
         """Whether a name is one of ours, and nobody's else."""
         self._load_builtins()
         target = self._targets.get(name)
-        return name not in self._entry_points and _module(target).startswith("pytest_evalmetrics.")
+        return name not in self._entry_points and module_of(target).startswith(
+            "pytest_evalmetrics."
+        )
 
     def source(self, name: str) -> str:
         """Say who provides a name: built in, the distribution of an entry point, or a module."""
         if self.is_builtin(name):
             return "built-in"
         if name in self._entry_points:
-            packages = dict.fromkeys(map(_package, self._entry_points[name]))
+            packages = dict.fromkeys(map(package_of, self._entry_points[name]))
             return f"entry point of {' and '.join(packages)}"
-        return _module(self._targets.get(name))
+        return module_of(self._targets.get(name))
 
     def find(self, name: str) -> Found:
         """Look a name up.
@@ -157,9 +142,9 @@ class Registry:
         """
         self._load_builtins()
         if _REFERENCE.fullmatch(name) and name not in self._targets:
-            return Found(name, self._import(name), reference=True)
+            return Found(name, imported(self.kind, name), reference=True)
         for point in self._entry_points:
-            if point == name or _match(point, name) is not None:
+            if point == name or numbers_in(point, name) is not None:
                 self._load_entry_point(point)
         found = self._registered(name)
         if found is not None:
@@ -171,6 +156,10 @@ class Registry:
             f"@register_{self.kind} in a conftest.py",
         )
 
+    def family(self, name: str) -> str | None:
+        """Return the pattern that a name means, ``pass@{k}`` of ``pass@k``; None for no family."""
+        return next((known for known in self.names() if is_family(known, name)), None)
+
     def holder(self, name: str) -> Any:
         """Return what a name, or its family, is taken by; None where it is free or gives way."""
         self._load_builtins()
@@ -181,7 +170,7 @@ class Registry:
         if name in self._targets:
             return Found(name, self._targets[name])
         for pattern, target in self._targets.items():
-            numbers = _match(pattern, name)
+            numbers = numbers_in(pattern, name)
             if numbers is not None:
                 return Found(pattern, target, numbers)
         return None
@@ -189,7 +178,7 @@ class Registry:
     def _add(self, name: str, target: Any, *, gives_way: bool = False) -> None:
         for other, known in list(self._targets.items()):
             # a single name in the way of a family is taken too: pass@1 is one of pass@{k}
-            overlap = other == name or _match(other, name) or _match(name, other)
+            overlap = other == name or numbers_in(other, name) or numbers_in(name, other)
             if not overlap or same(known, target):
                 continue
             if gives_way:
@@ -211,116 +200,11 @@ class Registry:
 
     @cached_property
     def _entry_points(self) -> dict[str, list[EntryPoint]]:
-        from importlib.metadata import entry_points  # noqa: PLC0415 - reads every package's metadata
-
-        found: dict[str, list[EntryPoint]] = {}
-        for point in entry_points(group=self.group):
-            found.setdefault(point.name, []).append(point)
-        return found
+        return entry_points_of(self.group)
 
     def _load_entry_point(self, name: str) -> None:
         for point in self._entry_points[name]:
-            try:
-                target = point.load()
-            except Exception as error:
-                raise RegistryError(
-                    f"the {self.kind} {name!r} of {_package(point)} can't be loaded from "
-                    f"{point.value}: {type(error).__name__}: {error}",
-                    hint=f"mend or uninstall {_package(point)}",
-                ) from error
+            target = loaded(self.kind, point)
             if inspect.ismodule(target):  # importing it ran its decorators
                 continue
             self._add(name, target)
-
-    def _import(self, reference: str) -> Any:
-        module_name, _, path = reference.partition(":")
-        try:
-            target: Any = importlib.import_module(module_name)
-        except ModuleNotFoundError as error:
-            missing = error.name or module_name
-            if module_name == missing or module_name.startswith(missing + "."):
-                raise RegistryError(
-                    f"the {self.kind} {reference!r} can't be imported: there is no module "
-                    f"{missing!r}",
-                    hint="install it, or let pytest find it: `pythonpath = .` in the "
-                    "configuration file of pytest",
-                ) from error
-            raise self._broken(reference, error) from error
-        except Exception as error:
-            raise self._broken(reference, error) from error
-        for part in path.split("."):
-            if not hasattr(target, part):
-                public = [n for n in dir(target) if not n.startswith("_")]
-                raise RegistryError(
-                    f"the {self.kind} {reference!r} can't be found: {module_name} has no "
-                    f"{part!r}; " + did_you_mean(part, public, what="it has")
-                )
-            target = getattr(target, part)
-        return target
-
-    def _broken(self, reference: str, error: Exception) -> RegistryError:
-        return RegistryError(
-            f"the {self.kind} {reference!r} can't be imported: {type(error).__name__}: {error}"
-        )
-
-
-def origin(target: Any) -> str:
-    """Say where a thing is written: ``pkg.module.Class (file:line)``."""
-    thing = target if inspect.isclass(target) or inspect.isroutine(target) else type(target)
-    name = f"{thing.__module__}.{thing.__qualname__}"
-    try:
-        return f"{name} ({inspect.getsourcefile(thing)}:{inspect.getsourcelines(thing)[1]})"
-    except (OSError, TypeError):
-        return name
-
-
-def same(one: Any, other: Any) -> bool:
-    """Whether two things are one: a module that is imported anew makes the same class again."""
-    return one is other or _identity(one) == _identity(other)
-
-
-def _identity(target: Any) -> tuple[Any, ...]:
-    try:
-        file = inspect.getsourcefile(target)
-    except TypeError:  # an instance: what it holds can't be compared
-        return (id(target),)
-    parts = vars(target).values() if inspect.isclass(target) else (target,)
-    lines = [part.__code__.co_firstlineno for part in parts if inspect.isfunction(part)]
-    return (getattr(target, "__qualname__", None), file, *lines)
-
-
-def _module(target: Any) -> str:
-    thing = target if inspect.isclass(target) or inspect.isroutine(target) else type(target)
-    return str(thing.__module__)
-
-
-def _package(point: EntryPoint) -> str:
-    return point.dist.name if point.dist is not None else "an installed package"
-
-
-def _match(pattern: str, name: str) -> dict[str, int] | None:
-    if "{" not in pattern:
-        return None
-    parts = _PLACE.split(pattern)
-    regex = "".join(
-        f"(?P<{part}>[1-9][0-9]*)" if i % 2 else re.escape(part) for i, part in enumerate(parts)
-    )
-    match = re.fullmatch(regex, name)
-    return None if match is None else {k: int(v) for k, v in match.groupdict().items()}
-
-
-metrics = Registry("metric", "pytest_evalmetrics.metrics", "pytest_evalmetrics.metrics.builtin")
-register_metric = metrics.register
-
-loaders = Registry("loader", "pytest_evalmetrics.loaders", "pytest_evalmetrics.rollouts.builtin")
-register_loader = loaders.register
-
-scorers = Registry("scorer", "pytest_evalmetrics.scorers", "pytest_evalmetrics.scorers.builtin")
-register_scorer = scorers.register
-
-reporters = Registry(
-    "reporter", "pytest_evalmetrics.reporters", "pytest_evalmetrics.reports.builtin"
-)
-register_reporter = reporters.register
-
-targets = Registry("target", "pytest_evalmetrics.targets", "pytest_evalmetrics.generation")

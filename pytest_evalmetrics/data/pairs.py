@@ -1,0 +1,54 @@
+"""One metric on both sides of a comparison."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from pytest_evalmetrics.data.rewards import TaskId, TaskRewards
+
+__all__ = ["PairedMetric"]
+
+
+@dataclass(frozen=True)
+class PairedMetric:
+    """One metric on both sides of a comparison, task by task.
+
+    Attributes
+    ----------
+    name
+        The metric.
+    tasks
+        The tasks that both sides have, and on which the metric has a value on both.
+    baseline, current
+        Each task's value, shape (tasks,); None for a metric that can't be split into tasks.
+    value_baseline, value_current
+        The metric over these tasks.
+    rewards_baseline, rewards_current
+        The rollouts behind it, aligned with `tasks`.
+    difference
+        Indices of tasks, shape (m,), repeats allowed -> baseline less current of the metric
+        over these; what a bootstrap resamples. None where the metric is the mean over tasks.
+    excluded
+        Common tasks without a value on one side, such as too few rollouts for pass@k.
+    bounded
+        Whether the metric is a rate in [0, 1].
+    """
+
+    name: str
+    tasks: tuple[TaskId, ...]
+    baseline: NDArray[np.float64] | None
+    current: NDArray[np.float64] | None
+    value_baseline: float
+    value_current: float
+    rewards_baseline: TaskRewards
+    rewards_current: TaskRewards
+    difference: Callable[[NDArray[np.int64]], float] | None = None
+    excluded: tuple[TaskId, ...] = ()
+    bounded: bool = False

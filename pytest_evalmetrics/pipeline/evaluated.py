@@ -1,0 +1,58 @@
+"""What an evaluation takes of the user's code, and what it gives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from pytest_evalmetrics.baselines import Document
+    from pytest_evalmetrics.data import RowScores
+    from pytest_evalmetrics.results import BenchmarkResult
+
+__all__ = ["Evaluated", "Hooks"]
+
+
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """What the user's code has a say in; None where nobody implements it.
+
+    Attributes
+    ----------
+    compute_metrics
+        ``(agent, tasks) -> further metrics``, one mapping per implementation.
+    key_metrics
+        ``(agent, agent_metrics) -> the headline ones``.
+    """
+
+    compute_metrics: Callable[[str, Sequence[Any]], Sequence[Mapping[str, Any] | None]] | None = (
+        None
+    )
+    key_metrics: Callable[[str, Mapping[str, Any]], Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluated:
+    """A benchmark's result, and the baseline that it would leave.
+
+    Attributes
+    ----------
+    result
+        The verdict and everything it rests on.
+    task_scores
+        By agent and task: the scores of each rollout that gated metrics rest on.
+    baseline
+        The document to record; None where a number may be missing or wrong.
+    row_scores
+        What scorers gave to each row; None without scorers.
+    pictures
+        By agent: its tasks before and after, for the page that people look at.
+    """
+
+    result: BenchmarkResult
+    task_scores: dict[str, Any]
+    baseline: Document | None
+    row_scores: RowScores | None = None
+    pictures: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)

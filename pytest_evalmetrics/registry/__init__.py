@@ -1,0 +1,43 @@
+"""Names to things: what can be written in a benchmark file and who provides it.
+
+A thing is registered by a decorator, by an entry point (loaded by name at first use),
+or named outright as ``package.module:attribute``. A name may be a family, such as
+``pass@{k}``, whose thing is called with the numbers that stand in the name.
+"""
+
+from __future__ import annotations
+
+from pytest_evalmetrics.registry.names import Found, Registry
+from pytest_evalmetrics.registry.origins import origin, same
+
+__all__ = [
+    "Found",
+    "Registry",
+    "loaders",
+    "metrics",
+    "origin",
+    "register_loader",
+    "register_metric",
+    "register_reporter",
+    "register_scorer",
+    "reporters",
+    "same",
+    "scorers",
+    "targets",
+]
+
+metrics = Registry("metric", "pytest_evalmetrics.metrics", "pytest_evalmetrics.metrics.builtin")
+register_metric = metrics.register
+
+loaders = Registry("loader", "pytest_evalmetrics.loaders", "pytest_evalmetrics.rollouts.builtin")
+register_loader = loaders.register
+
+scorers = Registry("scorer", "pytest_evalmetrics.scorers", "pytest_evalmetrics.scorers.builtin")
+register_scorer = scorers.register
+
+reporters = Registry(
+    "reporter", "pytest_evalmetrics.reporters", "pytest_evalmetrics.reports.builtin"
+)
+register_reporter = reporters.register
+
+targets = Registry("target", "pytest_evalmetrics.targets", "pytest_evalmetrics.generation")

@@ -1,0 +1,46 @@
+"""The files of a benchmark, where a folder may be a file to its format."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pytest_evalmetrics.rollouts.files import find_files
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pytest_evalmetrics.rollouts.files import RolloutFile
+    from pytest_evalmetrics.spec import RolloutsSpec
+
+__all__ = ["rollout_files"]
+
+
+def rollout_files(spec: RolloutsSpec, base: Path, *, fetch: bool = True) -> list[RolloutFile]:
+    """Find the files that are read, in the order in which they are read.
+
+    Parameters
+    ----------
+    spec
+        Which files, and how to read them.
+    base
+        The absolute folder of the benchmark file, which paths are relative to.
+    fetch
+        Files that lie elsewhere are brought here.
+
+    Raises
+    ------
+    DataError
+        If there is none, or one can't be had.
+    """
+
+    def takes(folder: Path) -> bool:
+        from pytest_evalmetrics.rollouts import harbor  # noqa: PLC0415 - only for a folder
+
+        return spec.format == "harbor" or (spec.format is None and harbor.is_trials_folder(folder))
+
+    files = find_files(spec.path, base, takes=takes, fetch=fetch)
+    if all(file.path.name != "result.json" for file in files):
+        return files
+    from pytest_evalmetrics.rollouts import harbor  # noqa: PLC0415 - a job's result, it seems
+
+    return harbor.jobs_as_folders(files)

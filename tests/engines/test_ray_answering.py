@@ -1,0 +1,194 @@
+"""Rows answered, and their answers scored, by workers of a real cluster."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from generation.running import online, rows, run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from generation.conftest import Model
+
+    from pytest_evalmetrics.engines.ray_engine import RayEngine
+
+pytestmark = pytest.mark.ray
+
+MODES = {
+    3: "mode=500 ",
+    7: "mode=refuse ",
+    11: "mode=length ",
+    13: "mode=cut ",
+    17: "mode=nousage ",
+    19: "mode=apart ",
+}
+AGENT = """\
+import asyncio
+import os
+import threading
+
+from words import as_answer
+
+LOCK = threading.Lock()  # can't be pickled
+
+
+def plain(row, sample):
+    with LOCK:
+        if row["id"] == "q5":
+            raise KeyError("no such tool")
+        row["answer"] = "changed"  # its own copy
+        return {"output": as_answer(row), "pid": os.getpid()}
+
+
+async def asks(row, sample):
+    await asyncio.sleep(0)
+    return {"output": as_answer(row), "usage": {"input_tokens": 3, "output_tokens": sample},
+            "steps": ["thought"], "pid": os.getpid()}
+"""
+WORDS = """\
+def as_answer(row):
+    first, second = row["question"].split(" + ")
+    return str(int(first) + int(second))
+"""
+
+
+@pytest.fixture
+def engine(ray_engine: RayEngine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> RayEngine:
+    """Let the folder of the test be the project, whose modules go along."""
+    monkeypatch.setattr(ray_engine, "_root", tmp_path)
+    return ray_engine
+
+
+def sums(count: int) -> list[dict[str, Any]]:
+    return [
+        {"id": f"q{n}", "question": f"{MODES.get(n, '')}{n % 9} + 1", "answer": str(n % 9 + 1)}
+        for n in range(count)
+    ]
+
+
+class Both:
+    """A data set in two folders: one is worked at here, the other on the cluster."""
+
+    def __init__(self, path: Path, engine: RayEngine, count: int = 24) -> None:
+        self.path, self.engine = path, engine
+        for name in ("here", "there"):
+            (path / name).mkdir()
+            rows(path / name / "data.jsonl", sums(count))
+
+    def here(self, text: str, name: str = "here", **more: Any) -> Any:
+        return run(self.path / name, text, **more)
+
+    def there(self, text: str, name: str = "there", **more: Any) -> Any:
+        return run(self.path / name, text, engine=self.engine, **more)
+
+
+@pytest.fixture
+def both(tmp_path: Path, engine: RayEngine) -> Both:
+    return Both(tmp_path, engine)
+
+
+def shown(found: Any) -> str:
+    """Write all that a run came to; in this form NaN is NaN."""
+    evaluated, lines = found
+    scores = evaluated.row_scores
+    told = [
+        (scores.requests(n), scores.reasons(n), scores.failed.get(n)) for n in range(len(lines))
+    ]
+    judges = [replace(judge, latency_s={}) for judge in evaluated.result.judges]
+    result = replace(evaluated.result, judges=tuple(judges))
+    return re.sub(r" at 0x\w+", "", f"{result!r} {lines!r} {told!r}")
+
+
+JUDGED = """\
+benchmark:
+  name: a
+  dataset: data.jsonl
+  num_samples: 2
+  model: {{url: "{url}?latency=0.01", name: m, max_retries: 0, price: {{input: 1, output: 2}}}}
+  prompt_template: "{{{{ question }}}}"
+  scorers:
+    - {{type: exact_match, reference: "{{{{ answer }}}}"}}
+    - type: llm-judge
+      model: {{url: "{url}", name: judge}}
+      prompt_template: "{{{{ item.response }}}} is what it gets"
+      scores: [{{name: rated, parser: {{type: regex, pattern: '(\\d+)'}}}}]
+  metrics: [mean_reward, pass@2, mean_reward/rated]
+  reward: exact-match
+  breakdown: [answer]
+  params: {{parallelism: 16}}
+  expect: {{max_missing: 90%}}
+"""
+
+
+def test_what_one_engine_was_answered_the_other_makes_the_same_of(both: Both, model: Model) -> None:
+    text = JUDGED.format(url=model.url)
+    here = both.here(text)
+    paid = model.posts
+    there = both.there(text)
+    # two samples of 24 rows: one is asked in vain, one refused, and of the answer to one the
+    # judge is asked twice in vain
+    failing, anew = 2 + 2 * 2, 2 + 2
+    assert model.posts == 2 * paid == 2 * (2 * 21 * 2 + 2 + 2 + failing)
+    assert there[0].result.failed_rows == here[0].result.failed_rows
+    kinds = {kind for found in there[0].result.failed_rows for kind in found.kinds}
+    assert kinds == {"http-500", "refusal", "no-score"}
+    # each has its own answers to equal questions, and seconds: each reads the other's journal
+    assert shown(both.here(text, "there")) == shown(there)
+    assert shown(both.there(text, "here")) == shown(here)
+    assert model.posts == 2 * paid + 2 * anew  # a judge's first try is kept
+    assert shown(there) != shown(here)
+    assert model.seen()["most_in_flight"] <= 16  # model and judge are one endpoint
+
+
+def test_a_budget_of_requests_takes_the_same_rows(both: Both, model: Model) -> None:
+    text = online(model.url, "  budget: {requests: 7}\n  expect: {max_missing: 1}\n", samples=2)
+    here, there = both.here(text), both.there(text)
+    failed = [evaluated.row_scores.failed for evaluated, _ in (here, there)]
+    assert failed[0] == failed[1]
+    assert sorted(failed[0]) == [6, *range(7, 48)]
+    (check,) = [c for c in there[0].result.checks if c.name == "budget"]
+    assert "7 requests was used up, and 41 of 48 rollouts were not asked for" in check.reason
+
+
+def test_a_budget_holds_across_workers_and_the_next_run_goes_on(both: Both, model: Model) -> None:
+    rest = "  budget: {tokens: 60}\n  params: {parallelism: 2}\n  expect: {max_missing: 1}\n"
+    text = online(model.url + "?latency=0.02", rest, prompt='"1 + 1"')
+    found, _ = both.there(text)
+    (check,) = [c for c in found.result.checks if c.name == "budget"]
+    assert "the budget of 60 tokens was used up" in check.reason
+    assert 6 <= model.posts <= 7  # 11 tokens each: one more was under way
+    both.there(text)
+    assert 12 <= model.posts <= 14
+
+
+@pytest.mark.parametrize("function", ["plain", "asks"])
+def test_targets_answer_in_the_workers(
+    both: Both, monkeypatch: pytest.MonkeyPatch, function: str
+) -> None:
+    monkeypatch.syspath_prepend(both.path)
+    module = f"far_agents_{function}"
+    (both.path / f"{module}.py").write_text(AGENT)
+    (both.path / "words.py").write_text(WORDS)
+    text = f"""\
+benchmark:
+  name: a
+  dataset: data.jsonl
+  num_samples: 2
+  target: {{function: "{module}:{function}", version: one}}
+  params: {{parallelism: 4}}
+  scorers: [{{type: exact_match, reference: "{{{{ answer }}}}"}}]
+  metrics: [mean_reward]
+  expect: {{max_missing: 90%}}
+"""
+    there = both.there(text)
+    assert there[0].result.agents[0].estimates["mean_reward"].value == 1.0
+    assert shown(both.here(text, "there")) == shown(there)
+    samples = [line["_evalmetrics"].get("sample", {}) for line in there[1]]
+    pids = {sample["pid"] for sample in samples if sample}
+    assert len(pids) > 1
+    assert os.getpid() not in pids

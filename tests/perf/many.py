@@ -1,0 +1,162 @@
+"""A run over 1,000 small benchmarks: how much of it is pytest itself.
+
+A small benchmark is a YAML file of its own with 20 tasks of four rollouts, key metrics and a
+threshold, such as a team keeps one of for each skill; with a committed baseline, and without one.
+Ten files with a hundred benchmarks of 200 tasks each stand for larger ones. The run is that of
+CI: pytest's own settings, a JUnit file, all of our artifacts, and no other plugins.
+
+What is pytest itself is seen from the stack (`shares.py`): its start, its own code and pluggy's,
+whoever calls it; imports and whatever runs below our code are not. Beside it stand whole runs
+over as many items of ours that do nothing, and over as many ordinary test functions, a file each.
+Prints; asserts nothing. CPU seconds, best of three.
+
+    python tests/perf/many.py            # all
+    python tests/perf/many.py profile    # where the time of the first goes
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+from shares import PYTEST, SHARES
+
+BENCHMARKS, ROUNDS, MIB = 1_000, 3, 1024.0  # ru_maxrss counts KiB on Linux
+CASES = (
+    ("a file each, 20 tasks x 4, compared with baselines", 1_000, 20, True),
+    ("a file each, 20 tasks x 4, without a baseline", 1_000, 20, False),
+    ("in ten files, 200 tasks x 4, compared with baselines", 10, 200, True),
+)
+ALONE = ("-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:pytest_cov")
+ALONE = (*ALONE, "-p", "no:hypothesispytest", "--junitxml", "junit.xml")
+NO_OP = """
+def pytest_collection_finish(session):
+    for item in session.items:
+        type(item).runtest = lambda self: None
+"""
+
+
+def write_benchmarks(folder: Path, files: int, tasks: int, *, baseline: bool) -> None:
+    """Write 1,000 benchmarks in so many files, each task with four rollouts."""
+    rng = np.random.default_rng(0)
+    folder.joinpath("runs").mkdir()
+    for file in range(files):
+        lines = ["benchmarks:"]
+        for number in range(file, BENCHMARKS, files):
+            write_rollouts(folder / f"runs/b{number}.jsonl", rng, rng.beta(0.4, 0.4, tasks))
+            lines += [
+                f"  - name: b{number}",
+                f"    rollouts: runs/b{number}.jsonl",
+                "    num_samples: 4",
+                "    metrics: [pass@1, pass@4]",
+                f"    expect: {{tasks: {tasks}}}",
+                '    thresholds: {pass@1: ">= 0.01"}',
+                *(["    baseline: true"] if baseline else []),
+            ]
+        folder.joinpath(f"many{file}.bench.yaml").write_text("\n".join(lines), encoding="utf-8")
+
+
+def write_rollouts(path: Path, rng: np.random.Generator, chances: np.ndarray) -> None:
+    """Write one run."""
+    passes = (rng.random((len(chances), 4)) < chances[:, None]).astype(int).tolist()
+    rows = (
+        f'{{"_ng_task_index": {t}, "_ng_rollout_index": {s}, "reward": {r}}}\n'
+        for t, task in enumerate(passes)
+        for s, r in enumerate(task)
+    )
+    path.write_text("".join(rows), encoding="utf-8")
+
+
+def pytest_run(folder: Path, *args: str, python: tuple[str, ...] = ()) -> tuple[float, ...]:
+    """Run pytest; return wall seconds, CPU seconds, peak MiB."""
+    started = time.perf_counter()
+    process = subprocess.Popen(
+        [sys.executable, *python, "-m", "pytest", *ALONE, *args], cwd=folder, stdout=subprocess.PIPE
+    )
+    said = process.stdout.read() if process.stdout else b""
+    _, status, usage = os.wait4(process.pid, 0)
+    if status:
+        sys.exit(said.decode()[-2000:])
+    wall = time.perf_counter() - started
+    return wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / MIB
+
+
+def best(folder: Path, *args: str) -> tuple[float, ...]:
+    """Run it a few times; give the one that took the least CPU."""
+    return min((pytest_run(folder, *args) for _ in range(ROUNDS)), key=lambda run: run[1])
+
+
+def shares(folder: Path) -> dict[str, float]:
+    """Tell what a run's CPU seconds go to."""
+    found = folder / "shares.json"
+    before = dict(os.environ)
+    os.environ.update({"PYTHONPATH": str(Path(__file__).parent), SHARES: str(found)})
+    try:
+        pytest_run(folder, "-p", "shares")
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+    spent: dict[str, float] = json.loads(found.read_text(encoding="utf-8"))
+    return spent
+
+
+def measure(label: str, folder: Path) -> None:
+    """Time runs over benchmarks, and what pytest takes for as many items."""
+    wall, cpu, peak = best(folder)
+    print(
+        f"{BENCHMARKS:,} benchmarks, {label}\n  {cpu:.2f} s CPU, {wall:.2f} s, peak {peak:.0f} MiB"
+    )
+    spent = shares(folder)
+    whole = spent.pop("whole")
+    for step, seconds in sorted(spent.items(), key=lambda each: (each[0] != PYTEST, -each[1])):
+        print(f"    {step:<22}{seconds:6.2f} s CPU {seconds / whole:5.0%}")
+    (folder / "conftest.py").write_text(NO_OP, encoding="utf-8")
+    idle = best(folder)[1]
+    print(f"  as many items of ours that do nothing {idle:6.2f} s CPU, {idle / cpu:.0%}")
+
+
+def ordinary() -> None:
+    """Time as many test functions, a file each."""
+    with tempfile.TemporaryDirectory() as name:
+        for number in range(BENCHMARKS):
+            text = "def test_it():\n    assert True\n"
+            Path(name, f"test_{number}.py").write_text(text, encoding="utf-8")
+        pytest_run(Path(name))  # which rewrites their asserts
+        print(f"{BENCHMARKS:,} test functions, a file each\n  {best(Path(name))[1]:.2f} s CPU")
+
+
+def main() -> None:
+    """Measure."""
+    for label, files, tasks, baseline in CASES:
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            (folder / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
+            write_benchmarks(folder, files, tasks, baseline=baseline)
+            if baseline:
+                pytest_run(folder, "--snapshot-update")
+            if "profile" in sys.argv:
+                out = folder / "profile.out"
+                pytest_run(folder, python=("-m", "cProfile", "-o", str(out)))
+                show(out)
+                return
+            measure(label, folder)
+    ordinary()
+
+
+def show(path: Path) -> None:
+    """Print what a profiled run spends its time on."""
+    import pstats  # noqa: PLC0415 - only here
+
+    found = pstats.Stats(str(path))
+    found.sort_stats("cumulative").print_stats("pytest_evalmetrics|syrupy", 45)
+    found.sort_stats("tottime").print_stats(25)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,161 @@
+"""Files on other machines, read in parts by several processes."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from rollouts.same import all_bits
+
+from pytest_evalmetrics.errors import DataError
+from pytest_evalmetrics.rollouts import Request, ranges
+from pytest_evalmetrics.rollouts.cutting import LARGE, cut, is_large
+from pytest_evalmetrics.rollouts.files import RolloutFile, find_files
+from pytest_evalmetrics.rollouts.large import read_large
+from pytest_evalmetrics.rollouts.source import Source
+from pytest_evalmetrics.spec import FieldMap
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from rollouts.conftest import Folder
+
+    from pytest_evalmetrics.data import RolloutTable
+
+pytest.importorskip("fsspec")
+pytest.importorskip("aiohttp")
+ROWS = [
+    {"_ng_task_index": n, "_ng_rollout_index": 0, "reward": n % 2, "text": "x" * (n % 90)}
+    for n in range(400)
+]
+ROWS[57]["text"] = "x" * 200_000  # longer than a look at the end of a part
+ROWS[300]["odd"] = float("nan")
+TEXT = b"\xef\xbb\xbf" + "".join(json.dumps(row) + "\r\n" for row in ROWS).encode()
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Serves parts; ``whole`` no parts, and of ``short`` less than it was asked for."""
+
+    asked: list[str]
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+    def do_HEAD(self) -> None:
+        self.answer(body=False)
+
+    def do_GET(self) -> None:
+        self.answer(body=True)
+
+    def answer(self, *, body: bool) -> None:
+        text = TEXT if "array" not in self.path else json.dumps(ROWS).encode()
+        part = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", ""))
+        if body:
+            self.asked.append(self.headers.get("Range", ""))
+        if part and "whole" not in self.path:
+            text = text[int(part[1]) : int(part[2]) + 1 - ("short" in self.path)]
+            self.send_response(206)
+        else:
+            self.send_response(200)
+        if "whole" not in self.path:
+            self.send_header("Accept-Ranges", "bytes")
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        if body:
+            self.wfile.write(text)
+
+
+@pytest.fixture
+def server() -> Iterator[str]:
+    Handler.asked = []
+    made = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=made.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{made.server_port}"
+    made.shutdown()
+    made.server_close()
+    thread.join()
+
+
+def shared(path: Path, *urls: str) -> RolloutTable | None:
+    files = find_files(urls, path, fetch=False)
+    return read_large(files, None, Request(FieldMap(), ("reward",)), count=2, size=4000)
+
+
+def test_processes_read_parts_of_what_nobody_copied(folder: Folder, server: str) -> None:
+    url = f"{server}/runs.jsonl?token=secret"
+    alone = folder.load(url, scores=["reward"])
+    assert "" in Handler.asked  # the whole of it
+    Handler.asked.clear()
+    found = shared(folder.path, url)
+    assert found is not None
+    assert all_bits(found) == all_bits(alone)
+    assert "" not in Handler.asked
+    assert len(Handler.asked) > 10
+
+
+def test_parts_of_some_files_and_the_whole_of_others(folder: Folder, server: str) -> None:
+    folder.write(TEXT.replace(b'rollout_index": 0', b'rollout_index": 1'), "b.jsonl")
+    urls = (f"{server}/a.jsonl", "b.jsonl")
+    found = shared(folder.path, *urls)
+    assert found is not None
+    assert all_bits(found) == all_bits(folder.load(*urls, scores=["reward"]))
+
+
+@pytest.mark.parametrize("name", ["whole.jsonl", "array.json", "short.jsonl", "none.csv"])
+def test_what_can_not_be_read_in_parts_is_left_to_one_process(
+    folder: Folder, server: str, name: str
+) -> None:
+    if name == "none.csv":
+        ranges_of = RolloutFile(folder.path, name, "ftp://127.0.0.1:1/none.csv", 5000)
+        assert ranges.look(ranges_of) is None
+        return
+    assert shared(folder.path, f"{server}/{name}") is None
+
+
+def test_where_whole_files_are_fetched_they_are_pieces(folder: Folder, server: str) -> None:
+    urls = [f"{server}/{name}.jsonl" for name in ("a", "whole")]
+    files = find_files((*urls,), folder.path, fetch=False)
+    pieces = cut(files, None, 2, size=10_000, fetches=True)
+    assert pieces is not None
+    assert [(type(piece.what), piece.file) for piece in pieces] == [
+        *[(Source, 0)] * (len(pieces) - 1),
+        (RolloutFile, 1),
+    ]
+    assert sum(piece.nbytes for piece in pieces) == 2 * len(TEXT)
+    small = cut(files, None, 2, fetches=True)  # not worth more than one request
+    assert small is not None
+    assert [piece.what for piece in small] == files
+
+
+def test_parts_end_where_lines_do(folder: Folder, server: str) -> None:
+    (file,) = find_files((f"{server}/a.jsonl",), folder.path, fetch=False)
+    source = ranges.look(file)
+    assert source is not None
+    assert source.keys >= {"_ng_task_index", "reward"}
+    for size in (9000, 64_000, len(TEXT) - 1, len(TEXT), 10**7):
+        ends = ranges.line_ends(source, size)
+        assert ends[-1] == len(TEXT)
+        assert all(TEXT[end - 1] == ord("\n") for end in ends)
+        assert len(ends) <= len(TEXT) // size + 1
+
+
+def test_less_than_was_asked_for_is_an_error(server: str) -> None:
+    with pytest.raises(DataError) as raised:
+        ranges.read_range(f"{server}/short.jsonl?token=secret", "short.jsonl", 10, 30)
+    assert raised.value.message == "only 19 of 20 bytes arrived"
+
+
+def test_what_lies_elsewhere_is_large_by_what_its_place_says(tmp_path: Path) -> None:
+    def of(size: int | None, name: str = "a.jsonl") -> list[Any]:
+        return [RolloutFile(tmp_path / name, name, f"s3://runs/{name}", size)]
+
+    assert is_large(of(LARGE))
+    assert not is_large(of(LARGE - 1))
+    assert not is_large(of(None))
+    assert is_large(of(LARGE // 4, "a.jsonl.gz"))

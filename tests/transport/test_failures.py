@@ -1,0 +1,300 @@
+"""Calls that failed, as the journal keeps them: a replay tells the same, and nobody else asks."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from transport.fakes import FakeSender, FakeTime, ok, status
+
+from pytest_evalmetrics.transport import (
+    Call,
+    CallError,
+    Endpoint,
+    EndpointError,
+    Journal,
+    JournalError,
+    JournalMode,
+    Secret,
+    SendFailure,
+    Transport,
+    Work,
+    clear_journal,
+    export_journal,
+    import_journal,
+    journal_totals,
+)
+from pytest_evalmetrics.transport.failures import Failure
+from pytest_evalmetrics.transport.journal_store import Entry, Store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+WORD = "sk-s3cr3t-value"
+KEY = Secret("my-key", "MY_KEY", WORD)
+FAILURE = Failure("http-422", "no such evaluator", "look", 422, 2, '{"a": 1.0}', 1e9)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "journal.sqlite3"
+
+
+def key(n: int) -> bytes:
+    return n.to_bytes(20)
+
+
+def entry(text: str = "1") -> Entry:
+    return Entry(200, text, 0.5, 1, 1e9, 1e9)
+
+
+def failure(path: Path, n: int) -> Failure | None:
+    with closing(Store(path, readonly=True)) as store:
+        return store.failure(key(n))
+
+
+def fill(path: Path, *numbers: int, answered: tuple[int, ...] = ()) -> None:
+    with closing(Store(path)) as store:
+        store.write([(key(n), entry()) for n in answered], [], [(key(n), FAILURE) for n in numbers])
+
+
+class Run:
+    """One run over a script of answers, with the journal of all runs."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __call__(
+        self,
+        *script: Any,
+        mode: JournalMode = JournalMode.NORMAL,
+        check: Callable[[Any], None] | None = None,
+        body: Any = None,
+        url: str = "http://api.example/score",
+        retries: int = 1,
+    ) -> Any:
+        """Ask one question; give the answer's body, or all that its error says."""
+        self.sender = FakeSender(*script)
+        clock = FakeTime().clock
+        endpoint = Endpoint(url, KEY, max_retries=retries)
+        call = Call(endpoint, {"a": 1} if body is None else body, row="row 1")
+        with Transport(Journal(self.path, mode), sender=self.sender, clock=clock) as transport:
+            try:
+                return transport.run(transport.call(call, check=check)).body
+            except CallError as error:
+                return (str(error), error.kind, error.status, error.attempts, error.row)
+
+    def replay(self, **settings: Any) -> Any:
+        """Ask it again of the journal alone."""
+        found = self(mode=JournalMode.REPLAY, **settings)
+        assert self.sender.requests == []
+        return found
+
+
+@pytest.fixture
+def run(path: Path) -> Run:
+    return Run(path)
+
+
+def refuse(body: Any) -> None:
+    raise CallError("no-score", f"nothing in {body}", hint="write a score")
+
+
+@pytest.mark.parametrize(
+    ("script", "check"),
+    [
+        ([status(422, "no such evaluator")], None),
+        ([status(500, "out of memory")], None),
+        ([ok({"success": False})], refuse),
+        ([SendFailure("refused", "nothing listens", retry=True, hint="start it")], None),
+        ([SendFailure("dns", "no such host", retry=True)], None),
+        ([TimeoutError()], None),
+    ],
+)
+def test_a_replay_fails_as_the_call_did(run: Run, script: list[Any], check: Any) -> None:
+    failed = run(*script, check=check)
+    assert isinstance(failed, tuple)
+    assert run.replay(check=check) == failed
+    # a run that asks is not told: the failed call is made again
+    assert run(ok({"score": 1}), check=None) == {"score": 1}
+    assert len(run.sender.requests) == 1
+    assert run.replay(check=None) == {"score": 1}
+
+
+def test_the_last_failure_counts_until_there_is_an_answer(run: Run, path: Path) -> None:
+    run(status(500))
+    last = run(status(422, "now this"))
+    assert run.replay() == last
+    run(ok())
+    with closing(sqlite3.connect(path)) as db:
+        assert db.execute("SELECT count(*) FROM failures").fetchone() == (0,)
+
+
+def test_whoever_asks_sees_what_was_no_answer(run: Run) -> None:
+    seen: list[Any] = []
+
+    def check(body: Any) -> None:
+        seen.append(body)
+        refuse(body)
+
+    failed = run(ok({"success": False}), check=check)
+    assert run.replay(check=check) == failed
+    assert seen == [{"success": False}] * 2
+
+
+def test_what_was_never_called_is_not_in_the_journal(run: Run, path: Path) -> None:
+    run(status(422))
+    assert run.replay(body={"b": 2})[1] == "not-in-journal"
+    assert run(ok(), body={"a": float("nan")})[1] == "bad-request"
+    assert run.replay(body={"a": float("nan")})[1] == "bad-request"
+    assert journal_totals(path).answers == 0
+
+
+def test_what_stops_a_benchmark_is_not_kept(run: Run) -> None:
+    run(status(422))
+    with pytest.raises(EndpointError):
+        run(status(401), body={"b": 2})
+    assert run.replay(body={"b": 2})[1] == "not-in-journal"
+
+
+def test_no_secret_is_kept(run: Run, path: Path) -> None:
+    def check(body: Any) -> None:
+        raise CallError("no-score", f"found {body}", hint=f"not {body}")
+
+    text, *_ = run(ok({"said": WORD}), check=check)
+    assert WORD not in text
+    run(status(422, f"the key {WORD} is bad"), body={"b": 2})
+    with closing(Store(path, readonly=True)) as store:
+        kept = [failure for _, failure in store.all_failures()]
+    assert len(kept) == 2
+    assert [one.body for one in kept] == [None, None]
+    for file in path.parent.iterdir():
+        assert WORD.encode() not in file.read_bytes()
+
+
+def test_it_is_bounded(path: Path) -> None:
+    error = CallError("k", "x" * 10**6, hint="\ud800" + "y" * 10**6)
+    with closing(Journal(path)) as journal:
+        journal.put_failure(key(1), error, '"' + "z" * 10**6 + '"')
+    found = failure(path, 1)
+    assert found is not None
+    assert found.body is None
+    assert len(found.message) == 16_384
+    assert found.message.endswith("x…")
+    assert path.stat().st_size < 100_000
+
+
+@pytest.mark.parametrize("mode", [JournalMode.OFF, JournalMode.REPLAY])
+def test_no_other_mode_writes(run: Run, path: Path, mode: JournalMode) -> None:
+    fill(path, answered=(1,))
+    run(status(422), mode=mode)
+    assert list_of(path) == []
+
+
+def test_a_refresh_writes_it_and_does_not_lose_the_answer(run: Run) -> None:
+    run(ok({"score": 1}))
+    assert run(status(422), mode=JournalMode.REFRESH)[1] == "http-422"
+    assert run.replay() == {"score": 1}
+
+
+def list_of(path: Path) -> list[int]:
+    with closing(Store(path, readonly=True)) as store:
+        return [int.from_bytes(k) for k, _ in store.all_failures()]
+
+
+def test_a_journal_without_failures_is_as_it_always_was(path: Path, run: Run) -> None:
+    run(ok())
+    with closing(sqlite3.connect(path)) as db:
+        tables = db.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+        assert tables == [("answers",)]
+        assert db.execute("PRAGMA user_version").fetchone() == (1,)
+    assert run.replay(body={"b": 2})[1] == "not-in-journal"
+
+
+def test_a_table_that_can_not_be_read_is_told(path: Path, run: Run) -> None:
+    fill(path, 1)
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("ALTER TABLE failures DROP COLUMN body")
+        db.commit()
+    with pytest.raises(JournalError, match="can't be read: no such column: body"):
+        run.replay()
+
+
+def test_they_are_exported_and_imported(path: Path, tmp_path: Path) -> None:
+    fill(path, 3, 1, answered=(2,))
+    one, other = tmp_path / "one.jsonl", tmp_path / "other"
+    assert export_journal(path, one) == 1
+    assert import_journal(other, one) == 1
+    assert import_journal(other, one) == 0
+    assert failure(other, 1) == failure(other, 3) == FAILURE
+    assert failure(other, 2) is None
+    export_journal(other, tmp_path / "two.jsonl")
+    assert (tmp_path / "two.jsonl").read_bytes() == one.read_bytes()
+
+
+@pytest.mark.parametrize("change", ['"kind":3', '"kind":null', '"attempts":"2"', '"created":""'])
+def test_a_broken_line_of_an_export_is_refused(path: Path, tmp_path: Path, change: str) -> None:
+    fill(path, 1)
+    file = tmp_path / "one.jsonl"
+    export_journal(path, file)
+    name = change.partition(":")[0]
+    head, line = file.read_text().splitlines()
+    at = line.index(name)
+    end = min(i for i in (line.find(",", at), line.find("}", at)) if i > 0)
+    file.write_text(f"{head}\n{line[:at]}{change}{line[end:]}\n")
+    with pytest.raises(Exception, match="this is no exported journal"):
+        import_journal(tmp_path / "other", file)
+
+
+def test_emptying_drops_them(path: Path) -> None:
+    fill(path, 1, 2, answered=(3,))
+    assert clear_journal(path) == 1
+    assert list_of(path) == []
+
+
+def test_a_full_journal_drops_them_before_what_was_paid_for(path: Path) -> None:
+    large = Failure("k", "x" * 10_000, None, None, 1, None, 1e9)
+    with closing(Store(path)) as store:
+        store.write([(key(n), entry('"' + "y" * 1000 + '"')) for n in range(10)], [])
+        store.write([], [], [(key(100 + n), large) for n in range(100)])
+        assert store.evict(200_000) is None
+        assert len(list(store.all())) == 10
+        assert len(list(store.all_failures())) < 20
+        assert store.evict(10_000) is not None
+        assert list(store.all_failures()) == []
+
+
+def test_a_disk_that_refuses_for_long_holds_some(path: Path) -> None:
+    class Broken(Store):
+        def write(self, *_: Any) -> None:
+            raise sqlite3.OperationalError("the disk is full")
+
+    with closing(Journal(path, open_store=Broken)) as journal:
+        for n in range(1000):
+            journal.put_failure(key(n), CallError("k", "m"))
+        assert journal._writer is not None
+        assert len(journal._writer._failed) == 256
+    assert "the disk is full" in journal.warnings[0]
+
+
+@pytest.mark.parametrize("version", ["1", None])
+def test_a_function_that_failed(path: Path, version: str | None) -> None:
+    async def fails() -> str:
+        raise CallError("raised-ValueError", "the target raised ValueError", hint="mend it")
+
+    def done(mode: JournalMode) -> tuple[str, str]:
+        work = Work("m:f", {"a": 1}, version)
+        with Transport(Journal(path, mode)) as transport:
+            try:
+                transport.run(transport.perform(work, fails))
+            except CallError as error:
+                return error.kind, str(error)
+        raise AssertionError
+
+    fill(path, answered=(1,))
+    failed = done(JournalMode.NORMAL)
+    replayed = done(JournalMode.REPLAY)
+    assert replayed == failed if version else replayed[0] == "not-in-journal"

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["collector_paused"]
+__all__ = ["collector_eased", "collector_paused"]
+
+_YOUNG = 20_000  # objects that are made before it looks at them; 700 are usual
 
 
 @contextmanager
@@ -22,3 +24,23 @@ def collector_paused() -> Iterator[None]:
     finally:
         if running:
             gc.enable()
+
+
+@contextmanager
+def collector_eased() -> Iterator[None]:
+    """Let it look less often, and only at what is made from here on: for work that goes on long.
+
+    What there is by now, modules above all, stays; it would be gone through time and again.
+    """
+    thresholds = gc.get_threshold()
+    frozen = not gc.get_freeze_count()  # else somebody else sees to that
+    if frozen:
+        gc.freeze()
+    if thresholds[0]:
+        gc.set_threshold(max(_YOUNG, thresholds[0]), *thresholds[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*thresholds)
+        if frozen:
+            gc.unfreeze()

@@ -135,8 +135,13 @@ def rows_of(
     """
     spec, table = benchmark.spec, chosen.table
     recorded = spec.dataset is None
-    places = np.empty(len(table), np.int64)
-    places[reading_order(table)] = np.arange(len(table))
+    order = np.empty(len(table), np.int64)
+    order[reading_order(table)] = np.arange(len(table))
+    # a view gives plain integers, one by one, in half the time of an array
+    places, tasks, agents, samples = (
+        np.ascontiguousarray(column).data
+        for column in (order, table.task, table.agent, table.sample)
+    )
     number = 0
     for index, (where, item) in enumerate(records(spec.rows, benchmark.file.parent)):
         if number == len(chosen.rows):
@@ -144,10 +149,10 @@ def rows_of(
         if index != chosen.rows[number]:
             continue
         first = number * chosen.samples
-        task = table.tasks[table.task[places[first]]]
+        task = table.tasks[tasks[places[first]]]
         for at in range(first, first + chosen.samples):
             place = places[at]
-            agent, sample = table.agents[table.agent[place]], int(table.sample[place])
+            agent, sample = table.agents[agents[place]], samples[place]
             yield Row(at, agent, task, sample, item, item if recorded else {}, where)
         if seen is not None:
             seen(task, item)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pytest_evalmetrics import scorers
+from pytest_evalmetrics.collector import collector_eased
 from pytest_evalmetrics.data import RowScores
 from pytest_evalmetrics.engines import Work
 from pytest_evalmetrics.engines.here import score_here, score_without_calls
@@ -162,7 +163,8 @@ class Scoring:
             return
         if self._engine is not None:
             self._engine.prepare()
-        self._runtime.transport().run(self._score_with_calls(board, chosen))
+        with collector_eased():
+            self._runtime.transport().run(self._score_with_calls(board, chosen))
 
     async def _score_with_calls(self, board: Board, chosen: Chosen) -> None:
         do = score_here if self._engine is None else self._engine.score

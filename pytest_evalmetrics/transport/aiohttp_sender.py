@@ -11,13 +11,14 @@ import io
 import os
 import socket
 import ssl
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from pytest_evalmetrics.transport.errors import needs_extra
 from pytest_evalmetrics.transport.wire import RawResponse, SendFailure
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from types import ModuleType
 
     import aiohttp
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["AiohttpSender"]
 
+_JSON = "application/json"
 _LARGE_BODY = 2**20  # from here on aiohttp wants a file: it would write the bytes in one go
 _ERROR_PAGE = 64 * 2**10  # what is read of an answer that is none
 _NO_SUCH_NAME = {
@@ -44,16 +46,14 @@ class AiohttpSender:
     async def send(self, request: Request) -> RawResponse:
         """Send a request and read the whole answer, see `Sender`."""
         session = self._session or self._open()
-        headers = dict(request.headers)
-        if request.body is not None:
-            headers["Content-Type"] = "application/json"
+        headers: Mapping[str, str] | None = request.headers or None
         if request.secret is not None:
-            headers["Authorization"] = f"Bearer {request.secret.reveal()}"
+            headers = {**request.headers, "Authorization": f"Bearer {request.secret.reveal()}"}
         try:
             async with session.request(
                 request.method,
                 request.url,
-                data=_payload(request.body),
+                data=self._payload(request.body),
                 headers=headers,
                 allow_redirects=False,
                 proxy=self._proxy(request.url),
@@ -79,9 +79,19 @@ class AiohttpSender:
             connector=aiohttp.TCPConnector(limit=0, resolver=aiohttp.ThreadedResolver()),
             timeout=aiohttp.ClientTimeout(total=None),
             cookie_jar=aiohttp.DummyCookieJar(),  # a row's answer must not colour the next one's
-            headers={"Accept": "application/json", "User-Agent": "pytest-evalmetrics"},
+            headers={"Accept": _JSON, "User-Agent": "pytest-evalmetrics"},
         )
         return self._session
+
+    def _payload(self, body: bytes | None) -> aiohttp.Payload | None:
+        if body is None:
+            return None
+        made: aiohttp.Payload = (
+            self._aiohttp.BytesIOPayload(io.BytesIO(body), content_type=_JSON)
+            if len(body) >= _LARGE_BODY
+            else self._aiohttp.BytesPayload(body, content_type=_JSON)
+        )
+        return made
 
     def _proxy(self, url: str) -> str | None:
         """Give the environment's proxy for a URL: looked up once, and never for this machine."""
@@ -152,10 +162,6 @@ async def _read(response: aiohttp.ClientResponse, max_bytes: int) -> bytes:
         f"the answer is larger than {bound / 2**20:.3g} MiB"
         + (f" ({length / 2**20:.3g} MiB)" if length and length > bound else ""),
     )
-
-
-def _payload(body: bytes | None) -> Any:
-    return io.BytesIO(body) if body is not None and len(body) >= _LARGE_BODY else body
 
 
 def _dns_failure(error: OSError, host: str) -> SendFailure:

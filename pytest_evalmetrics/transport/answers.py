@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from codecs import BOM_UTF8
 from dataclasses import dataclass
 from functools import lru_cache
 from http import HTTPStatus
@@ -91,7 +92,9 @@ def text_of(raw: RawResponse) -> str:
             hint="it streams: ask for one whole answer (stream: false)" if streams else None,
         )
     try:
-        return raw.body.decode("utf-8-sig" if encoding in ("utf-8", "utf8") else encoding)
+        if encoding in ("utf-8", "utf8"):
+            return raw.body.removeprefix(BOM_UTF8).decode()
+        return raw.body.decode(encoding)
     except (UnicodeDecodeError, LookupError):
         raise SendFailure("invalid-json", f"the answer is not in {encoding}") from None
 

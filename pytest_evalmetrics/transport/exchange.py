@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING
 
 from pytest_evalmetrics.transport.answers import status_text
+from pytest_evalmetrics.transport.deadlines import Deadlines
 from pytest_evalmetrics.transport.limits import AdaptiveLimit
 from pytest_evalmetrics.transport.retrying import (
     RetryPolicy,
@@ -16,6 +16,8 @@ from pytest_evalmetrics.transport.retrying import (
 from pytest_evalmetrics.transport.wire import Clock, RawResponse, Request, Sender, SendFailure
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from pytest_evalmetrics.transport.calls import Call, Endpoint
 
 __all__ = ["Exchange"]
@@ -49,6 +51,7 @@ class Exchange:
         self._policy = policy or RetryPolicy()
         self._clock = clock or Clock()
         self._limits: dict[str, AdaptiveLimit] = {}
+        self._deadlines: dict[float, Deadlines] = {}
 
     @property
     def is_open(self) -> bool:
@@ -103,7 +106,7 @@ class Exchange:
         sent_in = await limit.acquire()
         started = self._clock.monotonic()
         try:
-            async with asyncio.timeout(endpoint.timeout_s):
+            with self._deadline(endpoint.timeout_s):
                 raw = await sender.send(request)
         except TimeoutError:
             limit.overloaded(sent_in)
@@ -157,6 +160,12 @@ class Exchange:
             limit = self._limits[endpoint.origin] = AdaptiveLimit(endpoint.parallelism, self._clock)
         limit.allow(endpoint.parallelism)
         return limit
+
+    def _deadline(self, seconds: float) -> AbstractContextManager[object]:
+        found = self._deadlines.get(seconds)
+        if found is None:
+            found = self._deadlines[seconds] = Deadlines(seconds)
+        return found.start()
 
     def _sending(self) -> Sender:
         if self._sender is None:

@@ -5,6 +5,7 @@ over one aiohttp session that parse the JSON. Ours: `pytest` from its start to i
 set is read, each row's body rendered, called, journaled, its score found, reduced, reported.
 Also a second run from the journal alone, and the peak memory over 2,000, 10,000 and 50,000 rows.
 Only the plugins that come with the package are loaded: what others cost is not ours.
+Start and end are what a run over one row takes, which is called for too.
 In one run, alternating, medians of three. Prints; asserts nothing.
 
     python tests/perf/scoring.py [rows]
@@ -100,7 +101,7 @@ def main() -> None:
     """Measure and print."""
     server = subprocess.Popen([sys.executable, str(SERVER)], stdout=subprocess.PIPE, text=True)
     url = f"http://127.0.0.1:{server.stdout.readline().strip()}/ok?latency={LATENCY_S}"
-    bares, ours = [], []
+    bares, ours, ones = [], [], []
     try:
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
@@ -110,9 +111,8 @@ def main() -> None:
             project(folder / "one", 1, url)
             asyncio.run(bare(url))  # warm: imports, the server's code
             peaks = {size: pytest_run(folder / str(size))[2] for size in SIZES}
-            start = statistics.median(pytest_run(folder / "one")[0] for _ in range(ROUNDS))
-            start_cpu = pytest_run(folder / "one")[1]
             for _ in range(ROUNDS):
+                ones.append(pytest_run(folder / "one", "--evalmetrics-refresh"))
                 began = time.perf_counter()
                 asyncio.run(bare(url))
                 bares.append(time.perf_counter() - began)
@@ -122,6 +122,7 @@ def main() -> None:
         server.terminate()
         server.wait()
     wall, cpu, _ = (statistics.median(column) for column in zip(*ours, strict=True))
+    start, start_cpu, _ = (statistics.median(column) for column in zip(*ones, strict=True))
     ratio = statistics.median(b / o[0] for b, o in zip(bares, ours, strict=True))
     inner = statistics.median(b / (o[0] - start) for b, o in zip(bares, ours, strict=True))
     print(f"{ROWS} rows, {AT_ONCE} at once, {LATENCY_S * 1e3:.0f} ms")

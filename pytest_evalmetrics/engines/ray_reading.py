@@ -14,9 +14,9 @@ import numpy as np
 
 from pytest_evalmetrics.errors import EngineError, EvalMetricsError
 from pytest_evalmetrics.rollouts.cutting import cut, is_large
+from pytest_evalmetrics.rollouts.finding import find_loader
 from pytest_evalmetrics.rollouts.memory import Room
 from pytest_evalmetrics.rollouts.part import Part
-from pytest_evalmetrics.rollouts.seam import find_loader
 from pytest_evalmetrics.rollouts.shards import map_shard, splits
 from pytest_evalmetrics.rollouts.source import Source, open_source
 from pytest_evalmetrics.rollouts.table import TableBuilder

@@ -15,7 +15,7 @@ from pytest_evalmetrics.collector import collector_paused
 from pytest_evalmetrics.errors import EvalMetricsError
 from pytest_evalmetrics.rollouts.cutting import is_large
 from pytest_evalmetrics.rollouts.files import RolloutFile
-from pytest_evalmetrics.rollouts.finding import rollout_files
+from pytest_evalmetrics.rollouts.finding import find_loader, rollout_files
 from pytest_evalmetrics.rollouts.in_memory import table_in_memory
 from pytest_evalmetrics.rollouts.large import read_large
 from pytest_evalmetrics.rollouts.memory import Room
@@ -26,7 +26,6 @@ from pytest_evalmetrics.rollouts.seam import (
     NotFinite,
     Request,
     TextLoader,
-    find_loader,
     loaders,
     register_loader,
 )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from pytest_evalmetrics.errors import DataError
-from pytest_evalmetrics.rollouts.seam import find_loader
+from pytest_evalmetrics.rollouts.finding import find_loader
 from pytest_evalmetrics.rollouts.source import Source, open_source
 
 if TYPE_CHECKING:

@@ -1,22 +1,25 @@
-"""The files of a benchmark, where a folder may be a file to its format."""
+"""The files of a benchmark, and who reads each of them."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from pytest_evalmetrics.rollouts.files import find_files
+from pytest_evalmetrics.rollouts.seam import loaders
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pytest_evalmetrics.rollouts.files import RolloutFile
+    from pytest_evalmetrics.rollouts.seam import LoaderFactory
+    from pytest_evalmetrics.rollouts.source import Source
     from pytest_evalmetrics.spec import RolloutsSpec
 
-__all__ = ["rollout_files"]
+__all__ = ["find_loader", "rollout_files"]
 
 
 def rollout_files(spec: RolloutsSpec, base: Path, *, fetch: bool = True) -> list[RolloutFile]:
-    """Find the files that are read, in the order in which they are read.
+    """Find the files that are read, in their order; a folder may be a file to its format.
 
     Parameters
     ----------
@@ -44,3 +47,13 @@ def rollout_files(spec: RolloutsSpec, base: Path, *, fetch: bool = True) -> list
     from pytest_evalmetrics.rollouts import harbor  # noqa: PLC0415 - a job's result, it seems
 
     return harbor.jobs_as_folders(files)
+
+
+def find_loader(name: str | None, source: Source) -> LoaderFactory:
+    """Find the loader of a format; one is recognised by the file's content without a name."""
+    if name is not None:
+        found: LoaderFactory = loaders.find(name).target
+        return found
+    from pytest_evalmetrics.rollouts.builtin import BY_CONTENT  # noqa: PLC0415 - imports them all
+
+    return next(kind for kind in BY_CONTENT if kind.recognises(source))

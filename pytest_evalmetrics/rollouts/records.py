@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from pytest_evalmetrics.rollouts.finding import rollout_files
+from pytest_evalmetrics.rollouts.finding import find_loader, rollout_files
 from pytest_evalmetrics.rollouts.parse import parse
-from pytest_evalmetrics.rollouts.seam import Request, RowLoader, TextLoader, find_loader
+from pytest_evalmetrics.rollouts.seam import Request, RowLoader, TextLoader
 from pytest_evalmetrics.rollouts.source import open_source
 
 if TYPE_CHECKING:

@@ -31,7 +31,6 @@ __all__ = [
     "Request",
     "RowLoader",
     "TextLoader",
-    "find_loader",
     "loaders",
     "register_loader",
 ]
@@ -231,13 +230,3 @@ class RecognisingFactory(LoaderFactory, Protocol):
     def recognises(self, source: Source) -> bool:
         """Whether a file looks like one of this format."""
         ...
-
-
-def find_loader(name: str | None, source: Source) -> LoaderFactory:
-    """Find the loader of a format; one is recognised by the file's content without a name."""
-    if name is not None:
-        found: LoaderFactory = loaders.find(name).target
-        return found
-    from pytest_evalmetrics.rollouts.builtin import BY_CONTENT  # noqa: PLC0415 - imports them all
-
-    return next(kind for kind in BY_CONTENT if kind.recognises(source))

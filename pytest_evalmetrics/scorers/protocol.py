@@ -10,8 +10,8 @@ from pytest_evalmetrics.transport import Terms
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from pytest_evalmetrics.chat import Calls
     from pytest_evalmetrics.data import TaskId
-    from pytest_evalmetrics.scorers.calls import Calls
 
 __all__ = ["AsyncScorer", "Explained", "Row", "Scorer", "Terms"]
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["JournalWriter"]
 
 _LINGER_S = 0.005  # how long answers are gathered before they are written together
-_MANY, _LONGER_S = 8, 0.015  # where they come that fast, each is cheap, and each turn is dear
+_LONGER_S = 0.02  # the same where they come even while others are written: each turn is dear
 _UNLOOKED = 0.001  # of the bound: what is written before the size is looked at again
 _OVERHEAD = 200  # bytes of an answer beside its text, about
 _HELD_FAILURES = 256  # and of failures
@@ -131,10 +131,9 @@ class JournalWriter:
 
     def _run(self) -> None:
         while not self._closing.is_set():
+            linger = _LONGER_S if self._wake.is_set() else _LINGER_S
             self._wake.wait()
-            self._closing.wait(_LINGER_S)
-            if len(self._waiting) >= _MANY:
-                self._closing.wait(_LONGER_S)
+            self._closing.wait(linger)
             self._wake.clear()
             self.flush()
 

@@ -190,5 +190,6 @@ benchmark:
     assert shown(both.here(text, "there")) == shown(there)
     samples = [line["_evalmetrics"].get("sample", {}) for line in there[1]]
     pids = {sample["pid"] for sample in samples if sample}
-    assert len(pids) > 1
+    assert pids  # of the workers: how many of them had a turn is chance
+    assert os.getpid() not in pids
     assert os.getpid() not in pids

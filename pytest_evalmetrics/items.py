@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_evalmetrics import ahead
 from pytest_evalmetrics.baselines.declared import Declared
 from pytest_evalmetrics.config import load_benchmarks
 from pytest_evalmetrics.errors import ConfigError, EvalMetricsError, GateFailed
@@ -34,6 +35,7 @@ class BenchmarkFile(pytest.File):
         except ConfigError as error:
             raise self.CollectError(visible_lines(str(error))) from None
         self._declare(benchmarks)
+        ahead.warm_up(self.config, len(benchmarks))
         for benchmark in benchmarks:
             yield BenchmarkItem.from_parent(self, name=benchmark.spec.name, benchmark=benchmark)
 

@@ -1,6 +1,6 @@
 """The pytest plugin's entry: options, settings and hooks, each a line that delegates.
 
-This module and the session are all that a pytest run without benchmarks ever loads.
+This module, the roster and the session are all that a pytest run without benchmarks ever loads.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pytest_evalmetrics.roster import Roster
 from pytest_evalmetrics.session import EvaluationSession
 from pytest_evalmetrics.settings import validate
 
@@ -190,7 +191,9 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Start listening for results; costs nothing until there is one."""
-    config.pluginmanager.register(EvaluationSession(config), "evalmetrics-session")
+    roster = Roster(config)
+    config.pluginmanager.register(roster, "evalmetrics-roster")
+    config.pluginmanager.register(EvaluationSession(config, roster), "evalmetrics-session")
 
 
 def _watch_snapshot_options(pluginmanager: pytest.PytestPluginManager) -> None:

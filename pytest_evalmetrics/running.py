@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_evalmetrics import registry
+from pytest_evalmetrics import ahead, registry
 from pytest_evalmetrics.baselines.declared import Declared
 from pytest_evalmetrics.errors import (
     DataError,
@@ -28,9 +28,11 @@ from pytest_evalmetrics.settings import engine_name, history_path
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from pytest_evalmetrics.baselines.store import Store
     from pytest_evalmetrics.calling import ItemRuntime
     from pytest_evalmetrics.data import RolloutTable
     from pytest_evalmetrics.engines import Engine
+    from pytest_evalmetrics.reports import Payload
     from pytest_evalmetrics.results import BenchmarkResult
     from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec
 
@@ -76,44 +78,74 @@ def run_benchmark(
     in_test
         The item is a test, and may run several.
     """
-    spec = benchmark.spec
-    hooks = _hooks(item, spec)
-    runtime, engine = _runtime(item, benchmark, label), _engine(item.config)
-    if not keeps_baseline(spec):
-        evaluated = evaluate(
-            benchmark,
-            item_id=label,
-            hooks=hooks,
-            updates=_accepts(item, spec),
-            runtime=runtime,
-            table=table,
-            file=file,
-            history=history_path(item.config),
-            engine=engine,
-        )
-        result = evaluated.result
-        if _accepts(item, spec) and result.passed:
-            note = "accepted: from this run on its history counts anew"
-            result = replace(result, notes=(*result.notes, note))
-    else:
-        from pytest_evalmetrics.baselines.store import Store  # noqa: PLC0415 - loads syrupy
+    store = _store(item, benchmark.spec, in_test=in_test)
+    found = None if in_test else _ahead(item, store)
+    if found is None:
+        found = _now(item, benchmark, store, label=label, file=file, table=table)
+    result, payload = found
+    item.stash.setdefault(PAYLOADS, []).append(payload)
+    item.user_properties.extend(_properties(result, named=in_test))
+    item.ihook.pytest_evalmetrics_benchmark_finished(result=result)
+    for check in result.checks:
+        if check.verdict is Verdict.WARN:
+            item.warn(RegressionWarning(visible(f"{result.name}: {check.reason}")))
+    return result
 
-        if in_test:
-            Declared.of(item.config).tests.asked(item.path, spec.name)
-        store = Store(item, spec.name if in_test else "")
-        store.watch()
-        evaluated = evaluate(
-            benchmark,
-            item_id=label,
-            hooks=hooks,
-            snapshot=store.read,
-            updates=store.updates,
-            runtime=runtime,
-            table=table,
-            file=file,
-            engine=engine,
-        )
-        result = store.settle(evaluated.result, evaluated.baseline)
+
+def _store(item: pytest.Item, spec: BenchmarkSpec, *, in_test: bool) -> Store | None:
+    """Find the baseline that a benchmark keeps; None where it keeps none of its own."""
+    if not keeps_baseline(spec):
+        return None
+    from pytest_evalmetrics.baselines.store import Store  # noqa: PLC0415 - loads syrupy
+
+    if in_test:
+        Declared.of(item.config).tests.asked(item.path, spec.name)
+    store = Store(item, spec.name if in_test else "")
+    store.watch()
+    return store
+
+
+def _ahead(item: pytest.Item, store: Store | None) -> tuple[BenchmarkResult, Payload] | None:
+    """Take what came of the item's benchmark, if it was evaluated before its turn."""
+    found = ahead.take(item)
+    if found is None or not (store is None or store.holds(found.baseline)):
+        return None
+    if store is not None and found.complete:
+        store.count(found.result)
+    return found.result, found.payload
+
+
+def _now(
+    item: pytest.Item,
+    benchmark: Benchmark,
+    store: Store | None,
+    *,
+    label: str,
+    file: str | None,
+    table: RolloutTable | None,
+) -> tuple[BenchmarkResult, Payload]:
+    """Evaluate a benchmark, record its baseline where the run updates, and tell what came."""
+    spec = benchmark.spec
+    runtime = _runtime(item, benchmark, label)
+    accepts = _accepts(item, spec)
+    evaluated = evaluate(
+        benchmark,
+        item_id=label,
+        hooks=_hooks(item, spec),
+        snapshot=(lambda: None) if store is None else store.read,
+        updates=accepts if store is None else store.updates,
+        runtime=runtime,
+        table=table,
+        file=file,
+        history=history_path(item.config),
+        engine=_engine(item.config),
+    )
+    result = evaluated.result
+    if store is not None:
+        result = store.settle(result, evaluated.baseline)
+    elif accepts and result.passed:
+        note = "accepted: from this run on its history counts anew"
+        result = replace(result, notes=(*result.notes, note))
     if item.config.getoption("runxfail", default=False):
         # then pytest expects no failure, and the report neither
         result = replace(result, xfail=False)
@@ -126,13 +158,7 @@ def run_benchmark(
     )
     if runtime is not None:
         payload["usage"], payload["warnings"] = runtime.usage(), runtime.warnings()
-    item.stash.setdefault(PAYLOADS, []).append(payload)
-    item.user_properties.extend(_properties(result, named=in_test))
-    item.ihook.pytest_evalmetrics_benchmark_finished(result=result)
-    for check in result.checks:
-        if check.verdict is Verdict.WARN:
-            item.warn(RegressionWarning(visible(f"{result.name}: {check.reason}")))
-    return result
+    return result, payload
 
 
 def failure_of(result: BenchmarkResult) -> EvalMetricsError | None:

@@ -71,6 +71,7 @@ def test_no_heavy_module_is_loaded_and_nothing_is_written(tmp_path):
         "pytest_evalmetrics",
         "pytest_evalmetrics.hookspecs",
         "pytest_evalmetrics.plugin",
+        "pytest_evalmetrics.roster",
         "pytest_evalmetrics.session",
         "pytest_evalmetrics.settings",
     ]

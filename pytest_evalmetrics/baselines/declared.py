@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_evalmetrics.baselines.in_tests import InTests
-from pytest_evalmetrics.baselines.naming import file_name
+from pytest_evalmetrics.baselines.naming import FOLDER, file_name, folder_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -19,14 +19,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.baselines.in_tests import Tests
     from pytest_evalmetrics.spec import BenchmarkSpec
 
-__all__ = ["FOLDER", "Declared", "folder_of"]
-
-FOLDER = "__baselines__"
-
-
-def folder_of(file: Path) -> Path:
-    """Return where the baselines of a benchmark file lie: in a folder of its own beside it."""
-    return file.parent / FOLDER / file.stem
+__all__ = ["Declared"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,15 +80,14 @@ class Declared:
     def trouble(self, file: Path, benchmark: str) -> str:
         """Say why a benchmark can't have a baseline of its own; empty where it can."""
         beside = self._of_stem(file)
-        twins = [name for name in beside if self._is_benchmark_file(name) or name == file.name]
-        if len(twins) > 1:
+        if len(beside) > 1 and len(twins := self._twins(file, beside)) > 1:
             return (
                 f"{' and '.join(twins)} would keep their baselines in one folder, "
                 f"{FOLDER}/{file.stem}: rename one of these files"
             )
         declared = self._files.get(folder_of(file))
         sharing = declared.kept.get(file_name(benchmark).casefold(), ()) if declared else ()
-        if len(set(sharing)) > 1:
+        if len(sharing) > 1 and len(set(sharing)) > 1:
             named = " and ".join(map(repr, sharing))
             return (
                 f"the benchmarks {named} would have one baseline where file names ignore case: "
@@ -148,6 +140,9 @@ class Declared:
                     stems.setdefault(path.stem, []).append(path.name)
             self._beside[folder] = stems
         return self._beside[folder].get(file.stem, [])
+
+    def _twins(self, file: Path, beside: Iterable[str]) -> list[str]:
+        return [name for name in beside if self._is_benchmark_file(name) or name == file.name]
 
     def _is_benchmark_file(self, name: str) -> bool:
         return any(fnmatch(name, pattern) for pattern in self._patterns)

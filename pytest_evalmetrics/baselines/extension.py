@@ -12,7 +12,6 @@ import tempfile
 import warnings
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,9 +20,9 @@ from syrupy.data import Snapshot, SnapshotCollection, SnapshotCollections
 from syrupy.extensions.json import JSONSnapshotExtension
 from syrupy.location import PyTestLocation
 
-from pytest_evalmetrics.baselines.declared import FOLDER, Declared, folder_of
+from pytest_evalmetrics.baselines.declared import Declared
 from pytest_evalmetrics.baselines.in_tests import collected_tests
-from pytest_evalmetrics.baselines.naming import file_name
+from pytest_evalmetrics.baselines.naming import FOLDER, baseline_file, file_name, folder_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -41,18 +40,16 @@ class BaselineLocation(PyTestLocation):
     ----------
     benchmark
         Its name; an item that is a benchmark itself has its own.
+    file
+        Its baseline, where that has been found out.
     """
 
     benchmark: str = ""
+    file: str = ""
 
 
 def _name_of(location: PyTestLocation) -> str:
     return getattr(location, "benchmark", "") or str(location.item.name)
-
-
-@lru_cache(maxsize=1024)
-def _location(file: str, benchmark: str) -> str:
-    return str(folder_of(Path(file)) / f"{file_name(benchmark)}.json")
 
 
 class BaselineExtension(JSONSnapshotExtension):
@@ -94,9 +91,10 @@ class BaselineExtension(JSONSnapshotExtension):
 
     @classmethod
     def get_location(cls, *, test_location: PyTestLocation, index: Any = 0) -> str:
-        """Say where a baseline lies; syrupy asks several times for each."""
+        """Say where a baseline lies."""
         del index
-        return _location(test_location.filepath, _name_of(test_location))
+        known = getattr(test_location, "file", "")  # syrupy asks several times for each
+        return known or str(baseline_file(Path(test_location.filepath), _name_of(test_location)))
 
     @classmethod
     def dirname(cls, *, test_location: PyTestLocation) -> str:
@@ -106,7 +104,7 @@ class BaselineExtension(JSONSnapshotExtension):
     @classmethod
     def discovery_dirname(cls, *, test_location: PyTestLocation) -> str:
         """Look for orphans among all baselines beside the benchmark file."""
-        return str(Path(test_location.filepath).parent / FOLDER)
+        return os.path.join(os.path.dirname(test_location.filepath), FOLDER)  # noqa: PTH118, PTH120 - for each
 
     @classmethod
     def matches_test_location(

@@ -1,15 +1,41 @@
-"""File names for baselines: one name per benchmark, on every file system."""
+"""Where baselines lie: one file per benchmark, with a name for every file system."""
 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from hashlib import blake2b
+from typing import TYPE_CHECKING
 
-__all__ = ["file_name"]
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["FOLDER", "baseline_file", "file_name", "folder_of", "shown_below"]
+
+FOLDER = "__baselines__"
 
 _PLAIN = re.compile(r"[A-Za-z0-9_.+ -]")
 _LONGEST = 100
 _RESERVED = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?", re.IGNORECASE)
+
+
+def folder_of(file: Path) -> Path:
+    """Return where the baselines of a benchmark file lie: in a folder of its own beside it."""
+    return file.parent.joinpath(FOLDER, file.stem)
+
+
+@lru_cache(maxsize=1024)  # syrupy asks several times for each
+def baseline_file(file: Path, benchmark: str) -> Path:
+    """Return where the baseline of a benchmark lies."""
+    return file.parent.joinpath(FOLDER, file.stem, f"{file_name(benchmark)}.json")
+
+
+def shown_below(path: Path, root: Path) -> str:
+    """Call a file as messages do: relative to pytest's root folder, where it is below it."""
+    try:
+        return path.relative_to(root).as_posix()
+    except ValueError:
+        return str(path)
 
 
 def file_name(benchmark: str) -> str:

@@ -17,15 +17,43 @@ from pytest_evalmetrics.errors import BaselineError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from numpy.typing import NDArray
 
     from pytest_evalmetrics.baselines.document import AgentDocument
 
-__all__ = ["is_edited", "parse", "stamped", "tables", "values"]
+__all__ = ["is_edited", "parse", "stamped", "tables", "text_of", "values"]
 
 _RECORD = "record a new one with --snapshot-update"
 _BY_HAND = f"a baseline is not written by hand: {_RECORD}"
+
+
+def text_of(path: Path, shown: str) -> str | None:
+    """Read a baseline's file; None where there is none.
+
+    Parameters
+    ----------
+    path
+        The file.
+    shown
+        The file as messages name it.
+
+    Raises
+    ------
+    BaselineError
+        If it can't be read.
+    """
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+    except UnicodeDecodeError as error:
+        what = f"this baseline is no UTF-8: {error.reason} at byte {error.start}"
+    except OSError as error:
+        what = f"this baseline can't be read: {error.strerror or error}"
+    hint = "take it from version control again, or record a new one with --snapshot-update"
+    raise BaselineError(what, file=shown, hint=hint)
 
 
 @collector_paused()

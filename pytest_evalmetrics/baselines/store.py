@@ -10,7 +10,6 @@ import os
 import warnings
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from syrupy.assertion import SnapshotAssertion
@@ -18,7 +17,8 @@ from syrupy.assertion import SnapshotAssertion
 from pytest_evalmetrics.baselines.declared import Declared
 from pytest_evalmetrics.baselines.document import render
 from pytest_evalmetrics.baselines.extension import BaselineExtension, BaselineLocation
-from pytest_evalmetrics.baselines.reading import parse, stamped, values
+from pytest_evalmetrics.baselines.naming import baseline_file, shown_below
+from pytest_evalmetrics.baselines.reading import parse, stamped, text_of, values
 from pytest_evalmetrics.errors import BaselineError
 from pytest_evalmetrics.results import Check, Verdict
 
@@ -45,7 +45,8 @@ class Store:
     def __init__(self, item: pytest.Item, name: str = "") -> None:
         self._session = getattr(item.config, "_syrupy", None)
         self._option = item.config.option
-        self._location = BaselineLocation(item, name)
+        self.path = baseline_file(item.path, name or item.name)
+        self._location = BaselineLocation(item, name, str(self.path))
         self._assertion: SnapshotAssertion | None = None
         self._unusable = (
             _no_syrupy(item.config)
@@ -54,8 +55,7 @@ class Store:
         )
         marked = any(map(_may_hold, item.iter_markers("xfail")))
         self._is_known_to_fail = marked and not item.config.getoption("runxfail", default=False)
-        self.path = Path(BaselineExtension.get_location(test_location=self._location, index=0))
-        self.shown = _shown(self.path, item.config.rootpath)
+        self.shown = shown_below(self.path, item.config.rootpath)
 
     @property
     def is_asked_to_update(self) -> bool:
@@ -91,16 +91,8 @@ class Store:
         what, hint = self._unusable
         if what:
             raise BaselineError(what, hint=hint)
-        try:
-            return self.path.read_text(encoding="utf-8"), self.shown
-        except FileNotFoundError:
-            return None
-        except UnicodeDecodeError as error:
-            what = f"this baseline is no UTF-8: {error.reason} at byte {error.start}"
-        except OSError as error:
-            what = f"this baseline can't be read: {error.strerror or error}"
-        hint = "take it from version control again, or record a new one with --snapshot-update"
-        raise BaselineError(what, file=self.shown, hint=hint)
+        text = text_of(self.path, self.shown)
+        return None if text is None else (text, self.shown)
 
     def settle(self, result: BenchmarkResult, found: Document | None) -> BenchmarkResult:
         """Let syrupy count the outcome, and write the baseline where this run updates.
@@ -122,12 +114,23 @@ class Store:
         if self.updates:
             return self._refuse(result) if found is None else self._record(result, found)
         if found is not None:
-            judged = [c.verdict for c in result.checks if c.gate == "baseline"]
-            self._assert("", holds=not any(verdict.fails for verdict in judged))
+            self.count(result)
         if self.is_asked_to_update:
             note = "its baseline is as it was: what is known to fail (xfail) is not recorded"
             return replace(result, notes=(*result.notes, note))
         return result
+
+    def count(self, result: BenchmarkResult) -> None:
+        """Let syrupy count the outcome of a run that does not update."""
+        judged = [c.verdict for c in result.checks if c.gate == "baseline"]
+        self._assert("", holds=not any(verdict.fails for verdict in judged))
+
+    def holds(self, read: tuple[str, str] | None) -> bool:
+        """Whether the baseline is what was read of it."""
+        try:
+            return self.read() == read
+        except BaselineError:
+            return False
 
     def _record(self, result: BenchmarkResult, found: Document) -> BenchmarkResult:
         before, old = self._old()
@@ -232,7 +235,3 @@ def _why(error: Exception) -> str:
 
 def _now() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def _shown(path: Path, root: Path) -> str:
-    return path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)

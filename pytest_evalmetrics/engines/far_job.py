@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.scorers import BoundScorer, Exchange, Row, Scores
     from pytest_evalmetrics.transport import CallError, Price, Tokens
 
-__all__ = ["NOW", "FarMeter", "Job", "NotAdmitted", "spender"]
+__all__ = ["NOW", "FarJob", "FarMeter", "NotAdmitted", "spender"]
 
-NOW: ContextVar[Job] = ContextVar("NOW")  # the job that a task, and those it starts, work at
+NOW: ContextVar[FarJob] = ContextVar("NOW")  # the job that a task, and those it starts, work at
 
 
 class NotAdmitted(Exception):  # noqa: N818 - no error that anybody sees
     """The run was not asked yet whether this job may make its calls."""
 
 
-class Job:
+class FarJob:
     """A job, and the sink that notes what came of its scorers.
 
     Parameters
@@ -39,8 +39,6 @@ class Job:
 
     Attributes
     ----------
-    count
-        How many first calls with the same content came before its own.
     until_done
         Keys of answers that the run keeps no longer than until this is done.
     told, spent
@@ -51,15 +49,15 @@ class Job:
         self, given: Given, number_of: Callable[[BoundScorer], int], say: Callable[[Any], None]
     ) -> None:
         self.given = given
-        self.count: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        if given.before is not None:
-            self.count.set_result(given.before)
         self.until_done: set[bytes] = set()
         self.told: list[tuple[str, int, tuple[Any, ...], dict[str, Any]]] = []
         self.spent: list[Spent] = []
         self._number_of = number_of
         self._say = say
+        self._count: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self._admission: asyncio.Future[CallError | None] | None = None
+        if given.before is not None:
+            self.counted(given.before)
 
     def scored(self, row: Row, scorer: BoundScorer, found: Scores, *, from_journal: bool) -> None:
         """Note scores."""
@@ -81,6 +79,15 @@ class Job:
         del row
         if found:
             self._note("asked", scorer, found)
+
+    async def settled(self) -> int:
+        """Wait for how many first calls with the same content came before its own."""
+        return await asyncio.shield(self._count)
+
+    def counted(self, before: int) -> None:
+        """Take the run's answer to that."""
+        if not self._count.done():
+            self._count.set_result(before)
 
     async def admission(self) -> None:
         """Ask the run whether this may make its calls, once."""
@@ -117,7 +124,7 @@ class Job:
 class FarMeter:
     """The run's meter, as one job's calls see it; see `transport.Meter`."""
 
-    def __init__(self, job: Job, say: Callable[[Any], None]) -> None:
+    def __init__(self, job: FarJob, say: Callable[[Any], None]) -> None:
         self._job = job
         self._say = say
 

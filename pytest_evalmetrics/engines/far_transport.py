@@ -10,6 +10,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from pytest_evalmetrics.engines.far_job import NOW, NotAdmitted
+from pytest_evalmetrics.engines.far_limits import FarLimits
 from pytest_evalmetrics.engines.in_order import UNSETTLED
 from pytest_evalmetrics.engines.messages import Asked, Found, Kept, KeptFailure, Unanswered, Used
 from pytest_evalmetrics.transport import CallError, JournalMode, Transport, UsageTally
@@ -18,107 +19,116 @@ from pytest_evalmetrics.transport.failures import Failure
 from pytest_evalmetrics.transport.work import work_key
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Hashable, Iterable
+    from collections.abc import Awaitable, Callable, Iterable
 
-    from pytest_evalmetrics.engines.far_job import Job
-    from pytest_evalmetrics.transport import Answer, Journal, Meter, Price, Work
+    from pytest_evalmetrics.engines.far_job import FarJob
+    from pytest_evalmetrics.engines.messages import Granted
+    from pytest_evalmetrics.transport import Answer, Journal, Price, Work
     from pytest_evalmetrics.transport.calls import Call
     from pytest_evalmetrics.transport.journal_store import Entry
 
-__all__ = ["FarTransport", "OfJob"]
+__all__ = ["FarTransport"]
 
 _UNTIL_DONE: Final = "(none)"  # the version of what has none: no journal is asked for it
 
 
-class OfJob:
-    """The transport as one job uses it: with its first call's count, and the run's journal."""
+class FarTransport(Transport):
+    """Sends from here; journal, limits and tally are the run's.
 
-    def __init__(self, transport: FarTransport, job: Job) -> None:
-        self._transport = transport
-        self._job = job
+    Whoever calls works at a job (`NOW`): its first call's count is the run's affair.
 
-    @property
-    def memory(self) -> dict[Hashable, Any]:
-        """What is known of endpoints, see `Transport`."""
-        return self._transport.memory
+    Parameters
+    ----------
+    say
+        Says something to the run.
+    changed
+        Hears that the limits have news.
+    mode
+        How the run's journal is used; None where there is none.
+    at_once
+        How many calls an endpoint is given at once, by all workers together.
+    """
 
-    def hide(self, text: str) -> str:
-        """Hide secrets, see `Transport`."""
-        return self._transport.hide(text)
+    def __init__(
+        self,
+        say: Callable[[Any], None],
+        changed: Callable[[], None],
+        mode: JournalMode | None,
+        at_once: int,
+    ) -> None:
+        self._desk = _Desk(say, mode)
+        self.limits = FarLimits(changed)
+        super().__init__(cast("Journal", self._desk), usage=_Tally(say), limits=self.limits)
+        self._at_once = at_once
+        self._told = 0
 
     async def call(self, call: Call, *, occurrence: int = 0, **more: Any) -> Answer:
         """Answer a call, see `Transport`."""
+        job = NOW.get()
         after = call.versions.get("after", "")
         if occurrence == UNSETTLED:
-            occurrence = await self._job.count
+            occurrence = await job.settled()
         elif after.endswith(f"/{UNSETTLED}"):  # what comes after a call is known by its count
-            settled = f"{after.rpartition('/')[0]}/{await self._job.count}"
+            settled = f"{after.rpartition('/')[0]}/{await job.settled()}"
             call = replace(call, versions={**call.versions, "after": settled})
-        with suppress(CallError):  # it can't be written, as `call` says again
-            key = journal_key(call, occurrence, self.hide)
-            await self._transport.look_up(key, self._job)
-        send = partial(self._transport.call, call, occurrence=occurrence, **more)
-        return await self._admitted(send)
+        if self._asks(job):
+            with suppress(CallError):  # it can't be written, as `call` says again
+                await self._desk.ask(journal_key(call, occurrence, self.hide), job.given.order)
+        return await _admitted(job, partial(super().call, call, occurrence=occurrence, **more))
 
     async def perform(
-        self,
-        work: Work,
-        make: Callable[[], Awaitable[str]],
-        *,
-        occurrence: int = 0,
-        meter: Meter | None = None,
+        self, work: Work, make: Callable[[], Awaitable[str]], *, occurrence: int = 0, **more: Any
     ) -> Answer:
         """Do something in place of a request, see `Transport`."""
+        job = NOW.get()
         if occurrence == UNSETTLED:
-            occurrence = await self._job.count
+            occurrence = await job.settled()
         for_good = work.version is not None
-        if not for_good and not self._transport.replays:
+        if not for_good and self._desk.mode is not JournalMode.REPLAY:
             # the run keeps it until its row is done: should this worker be lost, that is not
             work = replace(work, version=_UNTIL_DONE)
         key = work_key(work, occurrence, self.hide)
         if not for_good:
-            self._job.until_done.add(key)
-        if for_good or self._job.given.again:
-            await self._transport.look_up(key, self._job)
-        do = partial(self._transport.perform, work, make, occurrence=occurrence, meter=meter)
-        return await self._admitted(do)
-
-    async def _admitted(self, send: Callable[[], Awaitable[Answer]]) -> Answer:
-        """Send; where the run's meter was not asked yet, ask it, and send then."""
-        try:
-            return await send()
-        except NotAdmitted:
-            await self._job.admission()
-        return await send()
-
-
-class FarTransport(Transport):
-    """Sends from here; journal and tally are the run's."""
-
-    def __init__(self, say: Callable[[Any], None], mode: JournalMode | None) -> None:
-        self._desk = _Desk(say, mode)
-        super().__init__(cast("Journal", self._desk), usage=_Tally(say))
-        self._told = 0
-
-    @property
-    def replays(self) -> bool:
-        """Whether answers come from the journal alone."""
-        return self._desk.mode is JournalMode.REPLAY
-
-    async def look_up(self, key: bytes, job: Job) -> None:
-        """Ask the run's journal, where it may have an answer."""
-        if self._desk.asks or job.given.again:
+            job.until_done.add(key)
+        if self._asks(job) and (for_good or job.given.again):
             await self._desk.ask(key, job.given.order)
+        limit = self.limits.of(work.name, self._at_once)
 
-    def found(self, message: Found) -> None:
-        """Take an answer of the journal."""
-        self._desk.found(message)
+        async def make_in_place() -> str:
+            await limit.acquire()
+            try:
+                return await make()
+            finally:
+                limit.release()
+
+        do = partial(super().perform, work, make_in_place, occurrence=occurrence, **more)
+        return await _admitted(job, do)
+
+    def take(self, message: Found | Granted) -> None:
+        """Take what the run has answered."""
+        if isinstance(message, Found):
+            self._desk.found(message)
+        else:
+            self.limits.granted(message)
 
     def new_warnings(self) -> Iterable[str]:
         """Give the warnings that were not given yet."""
-        warnings = self._warnings[self._told :]
+        warnings = self.ledger.own_warnings[self._told :]
         self._told += len(warnings)
         return warnings
+
+    def _asks(self, job: FarJob) -> bool:
+        """Whether the run may have an answer: in its journal, or from a worker that is lost."""
+        return self._desk.asks or job.given.again
+
+
+async def _admitted(job: FarJob, send: Callable[[], Awaitable[Answer]]) -> Answer:
+    """Send; where the run's meter was not asked yet, ask it, and send then."""
+    try:
+        return await send()
+    except NotAdmitted:
+        await job.admission()
+    return await send()
 
 
 class _Desk:

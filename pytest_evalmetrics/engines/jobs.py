@@ -86,7 +86,7 @@ class Jobs:
             said.KeptFailure: self._keep_failure,
             said.Used: self._use,
             said.Unanswered: lambda it: transport.usage.failed(it.label, it.requests),
-            said.Warned: lambda it: transport.warn(it.text),
+            said.Warned: lambda it: transport.ledger.warn(it.text),
             said.Done: self._done,
         }
 
@@ -176,7 +176,7 @@ class Jobs:
 
     def _known(self, message: said.Asked) -> Entry | Failure | None:
         job = self.under_way.get(message.order)
-        journal = self._work.transport.journal
+        journal = self._work.transport.ledger.journal
         known: Entry | Failure | None = None if job is None else job.kept.get(message.key)
         if known is None and journal is not None:
             known = journal.get(message.key) or journal.failure(message.key)
@@ -192,12 +192,12 @@ class Jobs:
         job = self.under_way.get(message.order)
         if job is not None:
             job.kept[key] = Entry(status, text, latency_s, attempts, 0.0, 0.0)
-        journal = self._work.transport.journal
+        journal = self._work.transport.ledger.journal
         if journal is not None and for_good:
             journal.put(key, status=status, text=text, latency_s=latency_s, attempts=attempts)
 
     def _keep_failure(self, message: said.KeptFailure) -> None:
-        journal = self._work.transport.journal
+        journal = self._work.transport.ledger.journal
         if journal is not None:
             journal.put_failure(*message)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -23,9 +23,11 @@ __all__ = [
     "First",
     "Found",
     "Given",
+    "Granted",
     "Kept",
     "Kit",
     "Paid",
+    "Places",
     "Spent",
     "Unanswered",
     "Used",
@@ -45,8 +47,7 @@ class Kit:
     scorers, targets
         Those that are the user's own, by the names that the spec has for them.
     spec, terms
-        What scorers, and who answers rows, are made of; the terms hold this worker's share of
-        the parallelism.
+        What scorers, and who answers rows, are made of; the terms hold no secrets.
     label
         What calls are counted under.
     mode
@@ -102,7 +103,35 @@ class Admitted(NamedTuple):
     refusal: CallError | None
 
 
+class Granted(NamedTuple):
+    """A place at an endpoint, and the round of its limit, see `AdaptiveLimit`."""
+
+    origin: str
+    sent_in: int
+
+
 # -- from a worker ------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Places:
+    """Places at an endpoint: how many more are wanted, and what became of others.
+
+    Attributes
+    ----------
+    origin
+        The endpoint.
+    wanted, left
+        How many are asked for, and given back.
+    succeeded, overloaded
+        What came meanwhile, see `AdaptiveLimit`.
+    """
+
+    origin: str
+    wanted: int = 0
+    left: int = 0
+    succeeded: int = 0
+    overloaded: list[tuple[int, float]] = field(default_factory=list)
 
 
 class First(NamedTuple):

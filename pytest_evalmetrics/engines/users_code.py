@@ -14,31 +14,31 @@ from pytest_evalmetrics.registry import scorers, targets
 from pytest_evalmetrics.spec import CustomScorerSpec, PythonScorerSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from types import ModuleType
 
     from pytest_evalmetrics.engines.protocol import Work
     from pytest_evalmetrics.errors import EvalMetricsError
     from pytest_evalmetrics.spec import BenchmarkSpec
 
-__all__ = ["Kits", "make_kits", "modules_below", "paths"]
+__all__ = ["PackedKit", "modules_below", "pack_kit", "paths"]
 
 _INSTALLED: Final = ("site-packages", "dist-packages")
 
 
 @dataclass(frozen=True, slots=True)
-class Kits:
+class PackedKit:
     """What workers need before their first row.
 
     Attributes
     ----------
-    of_share
-        A pickled `Kit`, by the share of the parallelism.
+    kit
+        A pickled `Kit`.
     unsendable
         What of the project's code could not be sent: workers have to import it themselves.
     """
 
-    of_share: dict[int, bytes]
+    kit: bytes
     unsendable: str = ""
 
     def error(self, told: EvalMetricsError) -> EvalMetricsError:
@@ -53,20 +53,15 @@ class Kits:
         )
 
 
-def make_kits(
-    work: Work,
-    shares: Iterable[int],
-    root: Path,
-    dumps: Callable[[Any, Sequence[ModuleType]], bytes],
-) -> Kits:
+def pack_kit(
+    work: Work, root: Path, dumps: Callable[[Any, Sequence[ModuleType]], bytes]
+) -> PackedKit:
     """Pack what workers need before their first row.
 
     Parameters
     ----------
     work
         What they are to do.
-    shares
-        The shares that there are.
     root
         The user's project.
     dumps
@@ -77,34 +72,24 @@ def make_kits(
     EngineError
         Some of it can't be pickled.
     """
-    journal = work.transport.journal
+    journal = work.transport.ledger.journal
     kit = Kit(
         version("pytest-evalmetrics"),
         _scorers_of(work.spec),
         _targets_of(work.spec),
         work.spec,
-        work.terms,
+        replace(work.terms, secrets={}),
         work.label,
         None if journal is None else journal.mode,
         work.meter is not None,
     )
-
-    def packed(modules: Sequence[ModuleType]) -> dict[int, bytes]:
-        return {
-            share: dumps(
-                replace(kit, terms=replace(work.terms, parallelism=share, secrets={})), modules
-            )
-            for share in shares
-        }
-
-    shares = tuple(shares)
     try:
-        return Kits(packed(tuple(modules_below(root))))
+        return PackedKit(dumps(kit, tuple(modules_below(root))))
     except Exception as error:  # noqa: BLE001 - whatever the user's classes raise
         # a module that holds a client, say: where all nodes see the folder, each imports its own
         unsendable = f"{type(error).__name__}: {error}"
     try:
-        return Kits(packed(()), unsendable)
+        return PackedKit(dumps(kit, ()), unsendable)
     except Exception as error:
         raise EngineError(
             f"the project's code can't be sent to the cluster: {unsendable}",

@@ -2,6 +2,7 @@
 
 from pytest_evalmetrics.gates.completeness import Completeness, check_completeness
 from pytest_evalmetrics.gates.direction import less_is_better
+from pytest_evalmetrics.gates.numbers import check_numbers, few_numbers
 from pytest_evalmetrics.gates.regression import Gated, accepted, check_regression
 from pytest_evalmetrics.gates.rules import Rule
 from pytest_evalmetrics.gates.thresholds import check_threshold, check_thresholds
@@ -13,9 +14,11 @@ __all__ = [
     "Rule",
     "accepted",
     "check_completeness",
+    "check_numbers",
     "check_regression",
     "check_threshold",
     "check_thresholds",
     "check_value",
+    "few_numbers",
     "less_is_better",
 ]

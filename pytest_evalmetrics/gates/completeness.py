@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pytest_evalmetrics.data import RolloutTable
-    from pytest_evalmetrics.spec import Benchmark
+    from pytest_evalmetrics.spec import Benchmark, ExpectSpec
 
-__all__ = ["Completeness", "check_completeness"]
+__all__ = ["Completeness", "check_completeness", "policy_of"]
 
 _SHOWN = 10
 _DEFAULT_MAX_MISSING = 0.05  # with more than this share left out it is another benchmark
@@ -46,6 +46,16 @@ class Completeness:
     expected: NDArray[np.int64]
     missing: int
     notes: tuple[str, ...]
+
+
+def policy_of(expect: ExpectSpec) -> tuple[str | float, float]:
+    """Tell what a missing number means, and which share of rollouts may be missing."""
+    meaning: str | float = "error" if expect.max_missing is None else "exclude"
+    if expect.missing_reward is not None:
+        meaning = expect.missing_reward
+    if expect.max_missing is not None:
+        return meaning, expect.max_missing
+    return meaning, _DEFAULT_MAX_MISSING if meaning == "exclude" else 0.0
 
 
 def check_completeness(benchmark: Benchmark, agent: str, table: RolloutTable) -> Completeness:
@@ -109,17 +119,6 @@ class _Inventory:
     @cached_property
     def unscored(self) -> int:
         return int(self._lacks_reward.sum())
-
-    @cached_property
-    def policy(self) -> tuple[str | float, float]:
-        """What a missing reward means, and which share of rollouts may be missing."""
-        expect = self.benchmark.spec.expect
-        meaning: str | float = "error" if expect.max_missing is None else "exclude"
-        if expect.missing_reward is not None:
-            meaning = expect.missing_reward
-        if expect.max_missing is not None:
-            return meaning, expect.max_missing
-        return meaning, _DEFAULT_MAX_MISSING if meaning == "exclude" else 0.0
 
     def notes(self) -> tuple[str, ...]:
         spec = self.benchmark.spec
@@ -200,7 +199,7 @@ class _Inventory:
 
     @cached_property
     def missing_check(self) -> Check:
-        meaning, limit = self.policy
+        meaning, limit = policy_of(self.benchmark.spec.expect)
         filled = isinstance(meaning, float) and self.unscored > 0
         counted = self.absent + self.unscored
         if filled and self.benchmark.spec.expect.max_missing is None:

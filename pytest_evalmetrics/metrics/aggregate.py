@@ -153,6 +153,8 @@ class _Reduction:
                 tasks=int((sample.rewards.counts > 0).sum()),
                 rollouts=int(sample.rewards.counts.sum()),
                 reason="of a breakdown; gate it, and its interval is computed",
+                score=sample.score,
+                missing=sample.missing,
             )
 
     def economics(self) -> None:
@@ -234,6 +236,8 @@ class _Reduction:
             clusters=sample.clusters,
             level=self.level,
             value=self.metrics.get(str(metric)),
+            score=sample.score,
+            missing=sample.missing,
         )
 
     def _bind(self, text: str) -> BoundMetric:

@@ -38,10 +38,13 @@ ACCEPTED: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "cost_per_task": (("cost_usd",), ("total_cost_usd",), ("cost",), ("total_cost",)),
 }
+_USED = frozenset(name for accepted in ACCEPTED.values() for names in accepted for name in names)
 
 
 def reported(scores: Mapping[str, object]) -> list[str]:
     """Name the metrics that rows with these scores may report."""
+    if _USED.isdisjoint(scores):  # as of most
+        return []
     return [
         metric
         for metric, accepted in ACCEPTED.items()

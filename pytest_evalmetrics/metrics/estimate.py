@@ -47,6 +47,8 @@ def estimate(
     clusters: NDArray[np.int64] | None = None,
     level: float = 0.95,
     value: float | None = None,
+    score: str = "",
+    missing: int = 0,
 ) -> Estimate:
     """Compute a metric with its confidence interval.
 
@@ -76,6 +78,8 @@ def estimate(
         The interval's confidence.
     value
         The metric's value where it is known to the last digit already.
+    score, missing
+        What `rewards` are, and how many rollouts have none.
 
     Returns
     -------
@@ -106,6 +110,8 @@ def estimate(
         rollouts=int(rewards.counts[held].sum()),
         interval=interval,
         reason=reason,
+        score=score,
+        missing=missing,
     )
 
 

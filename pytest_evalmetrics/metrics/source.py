@@ -38,11 +38,17 @@ class Sample:
         The tasks' ids, shape (tasks,).
     clusters
         Each task's cluster, shape (tasks,); None where the benchmark names no field.
+    score
+        The score that they are; empty where they are made of several.
+    missing
+        Rollouts that have none.
     """
 
     rewards: TaskRewards
     tasks: tuple[TaskId, ...]
     clusters: NDArray[np.int64] | None
+    score: str
+    missing: int
 
 
 def with_missing_rewards(table: RolloutTable, spec: BenchmarkSpec) -> RolloutTable:
@@ -94,20 +100,28 @@ class Source:
         own = name.metric if is_of_columns(metric.target) else None
         key = (own, name.score, name.field, name.value)
         if self._last is None or self._last[0] != key:  # metrics of one column come in a row
-            self._last = key, self._sample(column, name.field, name.value)
+            score = name.score or self.reward if own is None else ""
+            self._last = key, self._sample(column, score, name.field, name.value)
         return self._last[1]
 
-    def _sample(self, column: NDArray[np.float64], field: str | None, value: str | None) -> Sample:
+    def _sample(
+        self, column: NDArray[np.float64], score: str, field: str | None, value: str | None
+    ) -> Sample:
         if field is None or value is None:
-            return Sample(_grouped(column, self.table.offsets), self.table.tasks, self._clusters)
+            rewards = _grouped(column, self.table.offsets)
+            missing = len(column) - len(rewards.values)
+            return Sample(rewards, self.table.tasks, self._clusters, score, missing)
         rows = self._rows(field, value)
         task = self.table.task[rows]
         starts = np.flatnonzero(np.diff(task, prepend=-1))
         present = task[starts]
+        rewards = _grouped(column[rows], np.append(starts, len(rows)).astype(np.int64))
         return Sample(
-            _grouped(column[rows], np.append(starts, len(rows)).astype(np.int64)),
+            rewards,
             tuple(self.table.tasks[i] for i in present.tolist()),
             None if self._clusters is None else self._clusters[present],
+            score,
+            len(rows) - len(rewards.values),
         )
 
     def labels(self, field: str) -> list[str]:

@@ -245,6 +245,9 @@ class _Evaluation:
         columns = sorted(plan.columns(gated, table), key=lambda n: (n != plan.spec.reward, n))
         self.recorded[agent] = baselines.agent_document(result, table, columns, gated=gated)
         self.agents.append(self._with_summaries(result, table))
+        numbers = gates.check_numbers(self.benchmark, shown, result)
+        self.checks.extend(with_cause(c, self.failed_rows, reward) for c in numbers)
+        self.notes.extend(gates.few_numbers(self.benchmark, shown, result))
         self.checks.extend(gates.check_thresholds(self.benchmark, shown, result))
         if judging is not None:
             judging.add(result, table, agent=shown, expected=found.expected)

@@ -70,7 +70,8 @@ def not_evaluated(error: EvalMetricsError, benchmark: Benchmark) -> Check:
 
 def with_cause(check: Check, failed: Sequence[ScorerFailures], reward: str) -> Check:
     """Let a check of what is missing begin with why it is."""
-    cause = failed_row_cause(failed, reward)
-    if check.name != "missing" or not check.verdict.fails or not cause:
+    what, _, score = check.name.partition("/")
+    cause = failed_row_cause(failed, score or reward)
+    if what != "missing" or not check.verdict.fails or not cause:
         return check
     return replace(check, reason=f"{cause}; {check.reason}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 __all__ = ["is_family", "numbers_in"]
 
@@ -31,9 +32,15 @@ def numbers_in(pattern: str, name: str) -> dict[str, int] | None:
     """
     if "{" not in pattern:
         return None
-    parts = _PLACE.split(pattern)
-    regex = "".join(
-        f"(?P<{part}>[1-9][0-9]*)" if i % 2 else re.escape(part) for i, part in enumerate(parts)
-    )
-    match = re.fullmatch(regex, name)
+    match = _members(pattern).fullmatch(name)
     return None if match is None else {k: int(v) for k, v in match.groupdict().items()}
+
+
+@lru_cache(maxsize=64)  # each benchmark asks for the same
+def _members(pattern: str) -> re.Pattern[str]:
+    parts = _PLACE.split(pattern)
+    return re.compile(
+        "".join(
+            f"(?P<{part}>[1-9][0-9]*)" if i % 2 else re.escape(part) for i, part in enumerate(parts)
+        )
+    )

@@ -192,6 +192,8 @@ def report_document(
     not_evaluated: Iterable[str],
     history: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
     skipped: Mapping[str, str] | None = None,
+    *,
+    deselected: Iterable[str] = (),
 ) -> dict[str, Any]:
     """Put the entries of all benchmarks together as ``report.json``.
 
@@ -205,6 +207,8 @@ def report_document(
         By benchmark its last runs, the oldest first and this one last; empty without one.
     skipped
         The benchmarks that were skipped, and why.
+    deselected
+        What the run's selection left out: benchmarks, or whole files of them.
     """
     benchmarks = sorted(entries, key=lambda entry: entry["id"])
     lost = sorted(not_evaluated)
@@ -217,5 +221,6 @@ def report_document(
         "benchmarks": benchmarks,
         "not_evaluated": lost,
         "skipped": [{"id": i, "reason": why} for i, why in sorted((skipped or {}).items())],
+        "deselected": sorted(deselected),
         "history": dict(sorted((history or {}).items())),
     }

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_evalmetrics.errors import ArtifactError
 from pytest_evalmetrics.layout import visible
+from pytest_evalmetrics.reports.lost import lost_ones
 from pytest_evalmetrics.reports.summary import summary
 
 if TYPE_CHECKING:
@@ -89,9 +90,9 @@ def github_annotations(report: Mapping[str, Any], place: Callable[[str], str] = 
                 f"::{level} file={_property(file)},line={check['line'] or entry['line']},"
                 f"title={_property(title)}::{_message(agent + check['reason'])}"
             )
-    for item in report["not_evaluated"][:_SHOWN]:
+    for item, told in lost_ones(report)[:_SHOWN]:
         file = place(item.partition("::")[0])
-        found.append(f"::error file={_property(file)}::{_message(item)} was not evaluated")
+        found.append(f"::error file={_property(file)}::{_message(item)} {told}")
     return sorted(found, key=lambda line: not line.startswith("::error"))
 
 

@@ -11,6 +11,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 from pytest_evalmetrics.reports.ci import in_repository
+from pytest_evalmetrics.reports.lost import lost_ones
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -60,11 +61,10 @@ def _violations(report: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _lost(report: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    for item in report["not_evaluated"]:
+    for item, told in lost_ones(report):
         file = item.partition("::")[0]
-        told = f"{item} was not evaluated"
         yield _violation(
-            told,
+            f"{item} {told}",
             "evalmetrics-not-evaluated",
             identity=(item,),
             severity="major",

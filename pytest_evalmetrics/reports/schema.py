@@ -66,6 +66,12 @@ def report_schema() -> dict[str, Any]:
                     "additionalProperties": False,
                 },
             },
+            "deselected": {
+                "description": "benchmarks that the run's selection leaves out (-k, -m, ...); of "
+                "a file that --lf passes over, the file",
+                "type": "array",
+                "items": {"type": "string"},
+            },
             "history": {
                 "description": "benchmark -> its last runs, the oldest first and this one last; "
                 "empty without --evalmetrics-history",
@@ -79,6 +85,7 @@ def report_schema() -> dict[str, Any]:
             "benchmarks",
             "not_evaluated",
             "skipped",
+            "deselected",
             "history",
         ],
         "additionalProperties": False,

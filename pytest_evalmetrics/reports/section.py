@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_evalmetrics.layout import many, visible
 from pytest_evalmetrics.reports.judges import judge_lines
+from pytest_evalmetrics.reports.lost import lost_ones
 from pytest_evalmetrics.reports.numbers import number
 from pytest_evalmetrics.reports.recorded import recorded_count, recorded_lines
 
@@ -52,9 +53,7 @@ def section(
             lines += [(f"    {text}", None) for text in judge_lines(entry.get("judges", ()))]
         if hidden:
             lines.append((f"... and {hidden} more that pass (-v shows them)", "green"))
-        lines += [
-            (f"INCONCLUSIVE  {item}  was not evaluated", "red") for item in report["not_evaluated"]
-        ]
+        lines += [(f"INCONCLUSIVE  {item}  {told}", "red") for item, told in lost_ones(report)]
         lines += _skipped(report, everything=verbosity > 0)
         if verbosity == 0:
             lines += [(f"note: {note}", None) for note in _common_notes(entries)]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_evalmetrics.layout import many, visible
 from pytest_evalmetrics.reports.comparison import comparison_details
+from pytest_evalmetrics.reports.lost import lost_ones
 from pytest_evalmetrics.reports.numbers import number
 from pytest_evalmetrics.reports.trend import sparkline, trends
 
@@ -40,18 +41,9 @@ def summary(report: Mapping[str, Any]) -> str:
         Markdown; nothing that a benchmark's file or its rows say is interpreted.
     """
     benchmarks = report["benchmarks"]
-    verdicts = [entry["verdict"] for entry in benchmarks]
-    counted = ", ".join(f"{verdicts.count(v)} {v}" for v in _SIGNS if v in verdicts)
-    known = sum(entry["xfail"] and entry["verdict"] not in ("PASS", "WARN") for entry in benchmarks)
-    if known:
-        counted += f" ({known} known, by xfail)"
-    lost = report["not_evaluated"]
-    if lost:
-        counted += f", {len(lost)} not evaluated"
-    skipped = report.get("skipped", ())
-    if skipped:
-        counted += f", {len(skipped)} skipped"
-    lines = [f"## {_SIGNS[report['verdict']]} Benchmarks: {report['verdict']}", "", counted, ""]
+    lost, skipped = lost_ones(report), report.get("skipped", ())
+    title = f"## {_SIGNS[report['verdict']]} Benchmarks: {report['verdict']}"
+    lines = [title, "", _counted(report), ""]
     rows = list(_rows(benchmarks))
     if rows:
         lines += [
@@ -66,7 +58,7 @@ def summary(report: Mapping[str, Any]) -> str:
         lines += [f"{many(len(details) - _DETAILS_SHOWN, 'more reason', 'is')} in report.json.", ""]
     lines += _trends(report)
     not_evaluated = f"- {_SIGNS['INCONCLUSIVE']} "
-    lines += [f"{not_evaluated}{_plain(item)} was not evaluated" for item in lost[:_TELLING_SHOWN]]
+    lines += [f"{not_evaluated}{_plain(item)} {told}" for item, told in lost[:_TELLING_SHOWN]]
     if len(lost) > _TELLING_SHOWN:
         lines.append(f"{not_evaluated}and {len(lost) - _TELLING_SHOWN} more were not evaluated")
     lines += [
@@ -75,6 +67,18 @@ def summary(report: Mapping[str, Any]) -> str:
     if len(skipped) > _SKIPPED_SHOWN:
         lines.append(f"- and {len(skipped) - _SKIPPED_SHOWN} more were skipped")
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _counted(report: Mapping[str, Any]) -> str:
+    benchmarks = report["benchmarks"]
+    verdicts = [entry["verdict"] for entry in benchmarks]
+    parts = [f"{verdicts.count(v)} {v}" for v in _SIGNS if v in verdicts]
+    known = sum(entry["xfail"] and entry["verdict"] not in ("PASS", "WARN") for entry in benchmarks)
+    if known:
+        parts[-1] += f" ({known} known, by xfail)"
+    others = ("not_evaluated", "skipped", "deselected")
+    parts += [f"{len(report[key])} {key.replace('_', ' ')}" for key in others if report.get(key)]
+    return ", ".join(parts)
 
 
 def _rows(benchmarks: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:

@@ -68,6 +68,10 @@ class Estimate:
         None where it can't be had, with the `reason`.
     by_hook
         Whether a hook computed it: then nothing is known of its tasks.
+    score
+        The score that it reduces; empty where it is made of several, or by a hook.
+    missing
+        Rollouts that have no number for it, and are left out.
     """
 
     name: str
@@ -77,6 +81,8 @@ class Estimate:
     interval: Interval | None = None
     reason: str = ""
     by_hook: bool = False
+    score: str = ""
+    missing: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +92,8 @@ class Check:
     Attributes
     ----------
     gate
-        ``expect``, ``threshold`` or ``baseline``.
+        ``expect``, ``threshold`` or ``baseline``; ``data`` of what could not be read, and
+        ``xfail`` of what was to fail and passes.
     name
         What is checked: a metric, or ``tasks``, ``rollouts``, ``missing``.
     agent

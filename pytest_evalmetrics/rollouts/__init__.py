@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_evalmetrics.collector import collector_paused
-from pytest_evalmetrics.errors import EvalMetricsError
+from pytest_evalmetrics.errors import DataError, EvalMetricsError
 from pytest_evalmetrics.rollouts.cutting import is_large
 from pytest_evalmetrics.rollouts.files import RolloutFile
 from pytest_evalmetrics.rollouts.finding import find_loader, rollout_files
@@ -124,8 +124,14 @@ def load_dataset(
 
 
 def _load(spec: RolloutsSpec, base: Path, request: Request, reader: Reader | None) -> RolloutTable:
-    with collector_paused():
-        return _read(spec, Path(os.path.abspath(base)), request, reader)  # noqa: PTH100 - links
+    try:
+        with collector_paused():
+            return _read(spec, Path(os.path.abspath(base)), request, reader)  # noqa: PTH100 - links
+    except MemoryError:
+        raise DataError(
+            "there is not enough memory for these rollouts",
+            hint="split the benchmark into several, or run it where there is more memory",
+        ) from None
 
 
 def _read(spec: RolloutsSpec, base: Path, request: Request, reader: Reader | None) -> RolloutTable:
@@ -145,6 +151,13 @@ def _read_in_order(files: list[RolloutFile], spec: RolloutsSpec, request: Reques
     table = TableBuilder(request)
     room = Room()
     used: dict[LoaderFactory, Loader] = {}
+    before = 0  # bytes of the files that were read
+
+    def share() -> float:
+        at = source.position.bytes()
+        total = sum(os.path.getsize(file.path) for file in files)  # noqa: PTH202 - the same
+        return max(before + (source.size if at is None else at), 1) / max(total, 1)
+
     for file in files:
         source = open_source(file)
         kind = find_loader(spec.format, source)
@@ -155,9 +168,11 @@ def _read_in_order(files: list[RolloutFile], spec: RolloutsSpec, request: Reques
             for chunk in used[kind].read(source):
                 table.add(source, chunk)
                 rows += len(chunk.places)
-                room.check(table.part)
+                room.check(table.part, share)
         if not rows:
             raise source.error("the file holds no row", hint="did the run that writes it fail?")
+        source.must_be_unchanged()
+        before += source.size
     return table.build()
 
 

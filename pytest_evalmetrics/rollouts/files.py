@@ -14,10 +14,10 @@ from pytest_evalmetrics.errors import DataError, did_you_mean
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["RolloutFile", "find_files"]
+__all__ = ["RolloutFile", "find_files", "is_url"]
 
 _SHOWN = 10  # names of a folder in a message
-_is_url = re.compile(r"[a-z][a-z0-9+.-]+://").match
+is_url = re.compile(r"[a-z][a-z0-9+.-]+://").match
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,19 +72,26 @@ def find_files(
     DataError
         If a path does not exist or is a folder that is not taken, or a glob matches no file.
     """
-    found: dict[str, RolloutFile] = {}
+    found: list[RolloutFile] = []
     for pattern in patterns:
-        if _is_url(pattern):
+        if is_url(pattern):
             from pytest_evalmetrics.rollouts import remote  # noqa: PLC0415 - takes an extra
 
             get = remote.fetch if fetch else remote.find
-            found.update({file.shown: file for file in get(pattern)})
+            found += get(pattern)
             continue
         written = Path(pattern).expanduser()
         for path in _matches(pattern, base / written, takes):
             shown = _shown(path, base, absolute=written.is_absolute())
-            found.setdefault(os.path.realpath(path), RolloutFile(path, shown))
-    return list(found.values())
+            found.append(RolloutFile(path, shown))
+    return found if len(found) < 2 else _each_once(found)  # noqa: PLR2004 - alone
+
+
+def _each_once(files: list[RolloutFile]) -> list[RolloutFile]:
+    once: dict[str, RolloutFile] = {}
+    for file in files:
+        once.setdefault(file.shown if file.url else os.path.realpath(file.path), file)
+    return list(once.values())
 
 
 def _matches(pattern: str, whole: Path, takes: Callable[[Path], bool]) -> list[Path]:
@@ -117,7 +124,11 @@ def _split(whole: Path) -> tuple[Path, str]:
 
 
 def _shown(path: Path, base: Path, *, absolute: bool) -> str:
-    plain = Path(os.path.normpath(path))
+    text = os.path.normpath(path)
+    below = f"{base}{os.sep}"
+    if text.startswith(below):
+        return text.removeprefix(below).replace(os.sep, "/")
+    plain = Path(text)
     try:
         relative = Path(os.path.relpath(plain, base))
     except ValueError:  # another drive

@@ -5,9 +5,9 @@ from __future__ import annotations
 from contextlib import closing
 from typing import TYPE_CHECKING
 
+from pytest_evalmetrics.helpers.count import processes
 from pytest_evalmetrics.rollouts.cutting import cut
 from pytest_evalmetrics.rollouts.memory import Room
-from pytest_evalmetrics.rollouts.processes import processes
 from pytest_evalmetrics.rollouts.source import Source
 from pytest_evalmetrics.rollouts.table import TableBuilder
 
@@ -78,7 +78,8 @@ def read_large(
                 table.extend(shard, part)
                 rows[piece.file] += part.rows
                 done += piece.nbytes
-                room.check(table.part, done / total)
+                room.check(table.part, lambda: done / total)  # noqa: B023 - called at once
+                shard.must_be_unchanged()
     except BrokenShard:
         return None
     return table.build() if all(rows.values()) else None

@@ -17,7 +17,17 @@ __all__ = ["Room", "available"]
 _OFTEN: Final = 32 << 20  # bytes of columns between two looks
 _COPIES: Final = 2  # of a table of few columns while it is sorted, and its metrics' own
 _MEMORY: Final = Path("/proc/meminfo")
+_ADDRESSES: Final = Path("/proc/self/statm")
 _GROUP: Final = Path("/sys/fs/cgroup")
+_GROUPS: Final = (  # of version 2, and of version 1
+    (_GROUP, "memory.max", "memory.current", "inactive_file"),
+    (
+        _GROUP / "memory",
+        "memory.limit_in_bytes",
+        "memory.usage_in_bytes",
+        "total_inactive_file",
+    ),
+)
 
 
 class Room:
@@ -33,7 +43,7 @@ class Room:
         self._free = available if free is None else free
         self._next = _OFTEN
 
-    def check(self, part: Part, share: float = 1.0) -> None:
+    def check(self, part: Part, share: Callable[[], float]) -> None:
         """Look, if much was read since the last time.
 
         Parameters
@@ -41,7 +51,7 @@ class Room:
         part
             What was read so far.
         share
-            What share of everything that is, by the bytes of the files.
+            Tells what share of everything that is, by the bytes of the files.
 
         Raises
         ------
@@ -53,8 +63,9 @@ class Room:
             return
         self._next = held + _OFTEN
         free = self._free()
-        rows = round(part.rows / share)
-        needed = round(_COPIES * held / share)
+        done = share()
+        rows = round(part.rows / done)
+        needed = round(_COPIES * held / done)
         if free is None or needed - held <= free:
             return
         columns = len(part.scores.keys() | part.usage.keys())
@@ -78,17 +89,31 @@ def available() -> int | None:
         free = next(int(x.split()[1]) for x in lines if x.startswith("MemAvailable:")) * 1024
     except (OSError, ValueError, StopIteration, IndexError):
         return None
-    limit = _left_in_group()
-    return free if limit is None else min(free, limit)
+    limits = [_left_of_addresses(), *(_left_in_group(*names) for names in _GROUPS)]
+    return min([free, *(left for left in limits if left is not None)])
 
 
-def _left_in_group() -> int | None:
+def _left_in_group(folder: Path, limit: str, used: str, given_back: str) -> int | None:
     try:
-        limit = int(_GROUP.joinpath("memory.max").read_text(encoding="ascii"))
-        used = int(_GROUP.joinpath("memory.current").read_text(encoding="ascii"))
-        stat = _GROUP.joinpath("memory.stat").read_text(encoding="ascii").split()
+        most = int(folder.joinpath(limit).read_text(encoding="ascii"))
+        now = int(folder.joinpath(used).read_text(encoding="ascii"))
+        stat = folder.joinpath("memory.stat").read_text(encoding="ascii").split()
     except (OSError, ValueError):  # no limit, or no such group
         return None
     counts = dict(zip(stat[::2], stat[1::2], strict=False))
-    files = int(counts.get("inactive_file", 0))  # given back when somebody needs the room
-    return max(0, limit - used + files)
+    files = int(counts.get(given_back, 0))  # when somebody needs the room
+    return max(0, most - now + files)
+
+
+def _left_of_addresses() -> int | None:
+    """Count what `ulimit -v` leaves."""
+    try:
+        import resource  # noqa: PLC0415 - not on Windows
+
+        most = resource.getrlimit(resource.RLIMIT_AS)[0]
+        if most == resource.RLIM_INFINITY:
+            return None
+        pages = int(_ADDRESSES.read_text(encoding="ascii").split()[0])
+        return max(0, most - pages * resource.getpagesize())
+    except (ImportError, OSError, ValueError, IndexError):
+        return None

@@ -109,9 +109,9 @@ class Part:
         self.place.frombytes(chunk.places.astype(np.int64).tobytes())
         if not self._by_position:
             _encode(self.tasks, chunk.task, self.task)
-        self.any_agent = self.any_agent or any(a is not None for a in chunk.agent)
+        self.any_agent = self.any_agent or _holds_some(chunk.agent)
         _encode(self.agents, chunk.agent, self.agent, absent=AGENT)
-        self.any_sample = self.any_sample or any(s is not None for s in chunk.sample)
+        self.any_sample = self.any_sample or _holds_some(chunk.sample)
         self.sample.frombytes(_samples(chunk.sample))
         self._add_columns(self.scores, chunk.scores, rows)
         self._add_columns(self.usage, chunk.usage, rows)
@@ -200,6 +200,10 @@ class Part:
             _count(self.failures, kind, count, said)
         self._tell(tuple(other.told), None if other.rewards is None else tuple(other.rewards))
         self.rows += other.rows
+
+
+def _holds_some(values: Sequence[Any]) -> bool:
+    return values.count(None) < len(values)
 
 
 def _absent(rows: int) -> bytes:

@@ -8,7 +8,7 @@ import os
 import sys
 import zlib
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, cast
 
@@ -58,6 +58,20 @@ class Row(NamedTuple):
     text: memoryview
 
 
+class Position:
+    """How far a file was read; another process starts anew."""
+
+    def __init__(self) -> None:
+        self.raw: BinaryIO | None = None
+
+    def __reduce__(self) -> tuple[type[Position], tuple[()]]:
+        return Position, ()
+
+    def bytes(self) -> int | None:
+        """Count the bytes on disk; None where the file is not read as a stream."""
+        return None if self.raw is None or self.raw.closed else self.raw.tell()
+
+
 @dataclass(frozen=True)
 class Source:
     """A file of rollouts.
@@ -78,6 +92,10 @@ class Source:
         From which byte to which it is read, where that is not from its start to its end.
     url
         Where it is, if it is read in spans where it lies: then `path` is only its name.
+    stamp
+        What the file system said of it before it was read; None where it says nothing.
+    position
+        How far it was read.
     """
 
     path: Path
@@ -87,6 +105,8 @@ class Source:
     packed: Literal["gzip", "zstd"] | None = None
     span: tuple[int, int] | None = None
     url: str | None = None
+    stamp: tuple[int, ...] | None = None
+    position: Position = field(default_factory=Position, compare=False, repr=False)
 
     @cached_property
     def keys(self) -> frozenset[str]:
@@ -158,6 +178,7 @@ class Source:
             Here or while it is being read: if it can't be, or is cut short.
         """
         with _explained(self.shown), self._raw() as raw:
+            self.position.raw = raw
             if self.span is None:
                 stream = _unwrap(raw, self.packed)
             elif self.url is not None:
@@ -169,6 +190,24 @@ class Source:
             elif stream.read(len(BOM)) != BOM:
                 stream.seek(0)
             yield stream
+
+    def must_be_unchanged(self) -> None:
+        """Refuse a file that is another one now than when it began to be read.
+
+        Raises
+        ------
+        DataError
+            If it was written to, or replaced.
+        """
+        if self.stamp is None:
+            return
+        with _explained(self.shown):
+            now = _stamp(os.stat(self.path))  # noqa: PTH116 - for each file
+        if now != self.stamp:
+            raise self.error(
+                "this file was changed while it was read",
+                hint="wait until the run that writes it has ended",
+            )
 
     def _raw(self) -> BinaryIO:
         if self.url is None or self.span is None:
@@ -215,7 +254,8 @@ def open_source(file: RolloutFile) -> Source:
                 return Source(file.path, shown, 0, b"")
             raise DataError("this is no regular file", file=shown, hint="copy it into a file")
     with _explained(shown), file.path.open("rb") as raw:
-        size = os.fstat(raw.fileno()).st_size
+        told = os.fstat(raw.fileno())
+        size = told.st_size
         magic = raw.read(len(_ZSTD)) or b""
         raw.seek(0)
         packed: Literal["gzip", "zstd"] | None = None
@@ -232,7 +272,11 @@ def open_source(file: RolloutFile) -> Source:
         raise DataError(
             "this is a Git LFS pointer, not the file itself", file=shown, hint="run: git lfs pull"
         )
-    return Source(file.path, shown, size, head, packed)
+    return Source(file.path, shown, size, head, packed, stamp=_stamp(told))
+
+
+def _stamp(told: os.stat_result) -> tuple[int, ...]:
+    return told.st_dev, told.st_ino, told.st_size, told.st_mtime_ns
 
 
 def _first_bytes(stream: BinaryIO) -> bytes:

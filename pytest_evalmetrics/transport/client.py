@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from pytest_evalmetrics.transport.answers import Answer, own_words, parse_json, text_of
-from pytest_evalmetrics.transport.calls import journal_key
 from pytest_evalmetrics.transport.errors import CallError, EndpointError
 from pytest_evalmetrics.transport.exchange import Exchange
-from pytest_evalmetrics.transport.journal import JournalMode
+from pytest_evalmetrics.transport.ledger import Ledger
 from pytest_evalmetrics.transport.loop import LoopThread
-from pytest_evalmetrics.transport.secrets import Secret, holds_secret, redact
 from pytest_evalmetrics.transport.usage import UsageTally, tokens_of
 from pytest_evalmetrics.transport.wire import SendFailure
 from pytest_evalmetrics.transport.work import perform
@@ -20,9 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Hashable, Iterable
 
     from pytest_evalmetrics.transport.calls import Call
-    from pytest_evalmetrics.transport.failures import Failure
     from pytest_evalmetrics.transport.journal import Journal
+    from pytest_evalmetrics.transport.limits import Limits
     from pytest_evalmetrics.transport.retrying import RetryPolicy
+    from pytest_evalmetrics.transport.secrets import Secret
     from pytest_evalmetrics.transport.wire import Clock, Sender
     from pytest_evalmetrics.transport.work import Meter, Work
 
@@ -47,6 +45,8 @@ class Transport:
         Time and chance.
     usage
         Where calls are counted, under their labels.
+    limits
+        How many calls endpoints are given at once; by default the client's own.
 
     Notes
     -----
@@ -64,12 +64,11 @@ class Transport:
         policy: RetryPolicy | None = None,
         clock: Clock | None = None,
         usage: UsageTally | None = None,
+        limits: Limits | None = None,
     ) -> None:
         self.usage = usage or UsageTally()
-        self._journal = journal
-        self._exchange = Exchange(sender, policy, clock)
-        self._secrets: dict[Secret, None] = {}  # a set that keeps its order
-        self._warnings: list[str] = []
+        self.ledger = Ledger(journal)
+        self._exchange = Exchange(sender, policy, clock, limits)
         self._loop = LoopThread()
         self.memory: dict[Hashable, Any] = {}
 
@@ -82,7 +81,7 @@ class Transport:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What the user should know, each said once."""
-        return (*self._warnings, *(self._journal.warnings if self._journal else ()))
+        return self.ledger.warnings
 
     def run(self, coroutine: Coroutine[Any, Any, _T]) -> _T:
         """Run a coroutine on the run's one event loop, and write the journal to its end.
@@ -93,8 +92,7 @@ class Transport:
         try:
             return self._loop.run(coroutine)
         finally:
-            if self._journal is not None:
-                self._journal.flush()
+            self.ledger.flush()
 
     def close(self) -> None:
         """Close the connections, the loop and the journal."""
@@ -103,16 +101,15 @@ class Transport:
                 self._loop.run(self._exchange.close())
         finally:
             self._loop.close()
-            if self._journal is not None:
-                self._journal.close()
+            self.ledger.close()
 
     def keep_secret(self, secrets: Iterable[Secret]) -> None:
         """Hide these from now on, also before an endpoint is called with one of them."""
-        self._secrets.update(dict.fromkeys(secrets))
+        self.ledger.keep_secret(secrets)
 
     def hide(self, text: str) -> str:
         """Hide the secrets of every endpoint that was called, in a text to be shown."""
-        return redact(text, self._secrets) if self._secrets else text
+        return self.ledger.hide(text)
 
     async def call(
         self,
@@ -146,16 +143,15 @@ class Transport:
             In replay mode, if the journal can't be read.
         """
         if call.endpoint.secret is not None:
-            self._secrets.setdefault(call.endpoint.secret)
+            self.ledger.keep_secret((call.endpoint.secret,))
         key, text, attempts = b"", None, 0  # by then nothing was sent
         try:
             payload = call.payload
-            if self._journal is not None and self._journal.mode is not JournalMode.OFF:
-                key = journal_key(call, occurrence, self.hide)
-                known = self._from_journal(call, key, check)
-                if known is not None:
-                    self.usage.answered(call.label, known, call.endpoint.price)
-                    return known
+            key = self.ledger.key(call, occurrence)
+            known = self.ledger.known(call, key, check)
+            if known is not None:
+                self.usage.answered(call.label, known, call.endpoint.price)
+                return known
             if meter is not None:
                 meter.admit()
             raw, latency, attempts = await self._exchange.send(call, payload)
@@ -176,7 +172,7 @@ class Transport:
             self.usage.failed(call.label, attempts)
             raise self._at(error, call, attempts, key, text) from None
         answer = Answer(raw.status, body, latency, attempts, from_journal=False)
-        self.keep(key, answer, text)
+        self.ledger.keep(key, answer, text)
         self.usage.answered(call.label, answer, call.endpoint.price)
         return answer
 
@@ -189,36 +185,9 @@ class Transport:
         meter: Meter | None = None,
     ) -> Answer:
         """Do something in this process in place of a request, see `work.perform`."""
-        return await perform(self, work, make, occurrence=occurrence, meter=meter)
-
-    def _from_journal(
-        self, call: Call, key: bytes, check: Callable[[Any], None] | None
-    ) -> Answer | None:
-        if self._journal is None:
-            return None
-        replays = self._journal.mode is JournalMode.REPLAY
-        entry = self._journal.get(key)
-        if entry is None:
-            if replays:
-                failure = self._journal.failure(key)
-                if failure is not None:
-                    raise _as_it_failed(failure, call, check)
-                raise CallError(
-                    "not-in-journal",
-                    f"the journal has no answer to this call of {call.endpoint.shown}",
-                    row=call.row,
-                    hint="run once without replay, so that it is called and kept",
-                )
-            return None
-        try:
-            body = parse_json(entry.text)
-            if check is not None:
-                check(body)
-        except (SendFailure, CallError):
-            if replays:
-                raise
-            return None  # by now it counts as a failure, and those are asked again
-        return Answer(entry.status, body, entry.latency_s, entry.attempts, from_journal=True)
+        return await perform(
+            self.ledger, self.usage, work, make, occurrence=occurrence, meter=meter
+        )
 
     def _error(
         self, failure: SendFailure, call: Call, attempts: int, key: bytes
@@ -244,7 +213,7 @@ class Transport:
             attempts=attempts,
             hint=failure.hint,
         )
-        self.keep_failure(key, error)
+        self.ledger.keep_failure(key, error)
         return error
 
     def _at(
@@ -260,57 +229,5 @@ class Transport:
             hint=None if error.hint is None else self.hide(error.hint),
         )
         if text is not None:  # else nothing was sent
-            self.keep_failure(key, found, text)
+            self.ledger.keep_failure(key, found, text)
         return found
-
-    @property
-    def journal(self) -> Journal | None:
-        """The run's journal; None where answers are neither kept nor looked up."""
-        used = self._journal is not None and self._journal.mode is not JournalMode.OFF
-        return self._journal if used else None
-
-    def keep(self, key: bytes, answer: Answer, text: str) -> None:
-        """Put an answer into the journal, unless it holds a secret or has no key."""
-        if self._journal is None or not key:
-            return
-        if holds_secret(text, self._secrets):
-            self.warn(
-                "an endpoint repeats its key in its answers: they are used, but not kept "
-                "in the journal"
-            )
-            return
-        self._journal.put(
-            key,
-            status=answer.status,
-            text=text,
-            latency_s=answer.latency_s,
-            attempts=answer.attempts,
-        )
-
-    def keep_failure(self, key: bytes, error: CallError, text: str | None = None) -> None:
-        """Put into the journal how a call failed, and what came if it holds no secret."""
-        if self._journal is None or not key or self._journal.mode is JournalMode.REPLAY:
-            return
-        if text is not None and holds_secret(text, self._secrets):
-            text = None
-        error = CallError(
-            error.kind,
-            self.hide(error.reason),
-            status=error.status,
-            attempts=error.attempts,
-            hint=None if error.hint is None else self.hide(error.hint),
-        )
-        self._journal.put_failure(key, error, text)
-
-    def warn(self, text: str) -> None:
-        """Keep a warning for the end of the run, once."""
-        if text not in self._warnings:
-            self._warnings.append(text)
-
-
-def _as_it_failed(failure: Failure, call: Call, check: Callable[[Any], None] | None) -> CallError:
-    """Make the error of a call that failed when it was made."""
-    if failure.body is not None and check is not None:
-        with suppress(SendFailure, CallError):
-            check(parse_json(failure.body))  # whoever asks sees what was answered
-    return failure.error(call.row)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pytest_evalmetrics.transport.answers import status_text
 from pytest_evalmetrics.transport.deadlines import Deadlines
-from pytest_evalmetrics.transport.limits import AdaptiveLimit
+from pytest_evalmetrics.transport.limits import Limits
 from pytest_evalmetrics.transport.retrying import (
     RetryPolicy,
     is_retried,
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from pytest_evalmetrics.transport.calls import Call, Endpoint
+    from pytest_evalmetrics.transport.limits import AdaptiveLimit
 
 __all__ = ["Exchange"]
 
@@ -42,15 +43,21 @@ class Exchange:
         How long is waited between attempts; the number of them is the endpoint's.
     clock
         Time and chance.
+    limits
+        Of the endpoints; by default its own.
     """
 
     def __init__(
-        self, sender: Sender | None, policy: RetryPolicy | None, clock: Clock | None
+        self,
+        sender: Sender | None,
+        policy: RetryPolicy | None,
+        clock: Clock | None,
+        limits: Limits | None = None,
     ) -> None:
         self._sender = sender
         self._policy = policy or RetryPolicy()
         self._clock = clock or Clock()
-        self._limits: dict[str, AdaptiveLimit] = {}
+        self._limits = limits or Limits(self._clock)
         self._deadlines: dict[float, Deadlines] = {}
 
     @property
@@ -155,11 +162,7 @@ class Exchange:
         )
 
     def _limit(self, endpoint: Endpoint) -> AdaptiveLimit:
-        limit = self._limits.get(endpoint.origin)
-        if limit is None:
-            limit = self._limits[endpoint.origin] = AdaptiveLimit(endpoint.parallelism, self._clock)
-        limit.allow(endpoint.parallelism)
-        return limit
+        return self._limits.of(endpoint.origin, endpoint.parallelism)
 
     def _deadline(self, seconds: float) -> AbstractContextManager[object]:
         found = self._deadlines.get(seconds)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pytest_evalmetrics.transport.wire import Clock
 
-__all__ = ["AdaptiveLimit"]
+__all__ = ["AdaptiveLimit", "Limits"]
 
 _DECREASE = 0.5
 UNREACHABLE_CALLS = 8
@@ -61,13 +61,17 @@ class AdaptiveLimit:
             pause = self._paused_until - self._clock.monotonic() if self._paused_until else 0.0
             if pause <= 0:
                 break
-            await self._clock.sleep(pause)
+            try:
+                await self._clock.sleep(pause)
+            except asyncio.CancelledError:
+                self._wake()  # it may have been woken for a place: the next one's turn
+                raise
         self.in_flight += 1
         return self._round
 
-    def release(self) -> None:
-        """Give a place back."""
-        self.in_flight -= 1
+    def release(self, count: int = 1) -> None:
+        """Give places back."""
+        self.in_flight -= count
         self._wake()
 
     def succeeded(self) -> None:
@@ -129,3 +133,25 @@ class AdaptiveLimit:
             if not place.done():
                 place.set_result(None)
                 free -= 1
+
+
+class Limits:
+    """The limits of endpoints, each made at its first use.
+
+    Parameters
+    ----------
+    clock
+        See `AdaptiveLimit`.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._limits: dict[str, AdaptiveLimit] = {}
+
+    def of(self, origin: str, ceiling: int) -> AdaptiveLimit:
+        """Give an endpoint's, which lets so many through at least while all is well."""
+        limit = self._limits.get(origin)
+        if limit is None:
+            limit = self._limits[origin] = AdaptiveLimit(ceiling, self._clock)
+        limit.allow(ceiling)
+        return limit

@@ -16,8 +16,8 @@ from pytest_evalmetrics.transport.usage import tokens_of
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    from pytest_evalmetrics.transport.client import Transport
-    from pytest_evalmetrics.transport.usage import Price, Tokens
+    from pytest_evalmetrics.transport.ledger import Ledger
+    from pytest_evalmetrics.transport.usage import Price, Tokens, UsageTally
 
 __all__ = ["Meter", "Work", "perform", "work_key"]
 
@@ -70,7 +70,8 @@ class Work:
 
 
 async def perform(
-    transport: Transport,
+    ledger: Ledger,
+    usage: UsageTally,
     work: Work,
     make: Callable[[], Awaitable[str]],
     *,
@@ -81,7 +82,7 @@ async def perform(
 
     Parameters
     ----------
-    transport
+    ledger, usage
         The run's.
     work
         What is done.
@@ -98,14 +99,14 @@ async def perform(
         It failed.
     """
     key = b""
-    journal = transport.journal
+    journal = ledger.journal
     if journal is not None:
-        key = b"" if work.version is None else work_key(work, occurrence, transport.hide)
+        key = b"" if work.version is None else work_key(work, occurrence, ledger.hide)
         entry = journal.get(key) if key else None
         body = _parsed(entry.text) if entry is not None else None
         if entry is not None and body is not None:
             known = Answer(entry.status, body, entry.latency_s, entry.attempts, from_journal=True)
-            transport.usage.answered(work.label, known)
+            usage.answered(work.label, known)
             return known
         if journal.mode is JournalMode.REPLAY:
             failure = journal.failure(key) if key else None
@@ -122,16 +123,16 @@ async def perform(
     try:
         text = await make()
     except CallError as error:
-        transport.usage.failed(work.label, 1)
-        transport.keep_failure(key, error)
+        usage.failed(work.label, 1)
+        ledger.keep_failure(key, error)
         if meter is not None:
             meter.paid(1, None, None)
         raise
     answer = Answer(200, json.loads(text), perf_counter() - started, 1, from_journal=False)
     if meter is not None:
         meter.paid(1, tokens_of(answer.body), None)
-    transport.keep(key, answer, text)
-    transport.usage.answered(work.label, answer)
+    ledger.keep(key, answer, text)
+    usage.answered(work.label, answer)
     return answer
 
 

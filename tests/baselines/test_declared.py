@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_evalmetrics.baselines.declared import FOLDER, Declared, folder_of
+from pytest_evalmetrics.baselines.declared import Declared
+from pytest_evalmetrics.baselines.naming import FOLDER, folder_of
 from pytest_evalmetrics.spec import BaselineSpec, BenchmarkSpec, RolloutsSpec
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_evalmetrics.engines import Work
-from pytest_evalmetrics.engines.seats import seats_for
+from pytest_evalmetrics.engines.seats import Seat, most_jobs, room_of_each, seats_wanted
 from pytest_evalmetrics.scorers import Terms
 from pytest_evalmetrics.spec import BenchmarkSpec, TargetSpec
 
@@ -42,19 +42,27 @@ def test_all_together_have_no_more_than_one_would(
     parallelism: int, cpus: int, budget: bool, own: bool, judges: bool
 ) -> None:
     one = work(parallelism, answers=True, budget=budget, own=own, judges=judges)
-    seats = seats_for(one, cpus)
-    assert 1 <= len(seats) <= cpus
-    assert sum(seat.share for seat in seats) == parallelism
-    if budget:  # what is under way when it is used up
-        assert sum(seat.window for seat in seats) == one.stages * parallelism
+    count = seats_wanted(one, cpus)
+    assert 1 <= count <= cpus
+    most = most_jobs(one, count)
     assert one.stages == 1 + judges
+    # what is under way when a budget is used up; else some wait for a place at the endpoint
+    assert most == (one.stages if budget else one.stages + 2) * parallelism
+
+
+@given(most=st.integers(1, 9999), there=st.lists(st.booleans(), min_size=1, max_size=99))
+def test_who_does_not_come_leaves_its_room_to_others(most: int, there: list[bool]) -> None:
+    seats = [Seat(cast("Any", None), is_expected=is_expected) for is_expected in there]
+    each, expected = room_of_each(most, seats), sum(there)
+    assert each * max(1, expected) >= most
+    assert (each - 1) * max(1, expected) < most
 
 
 def test_an_agent_gets_cores_and_waiting_takes_none() -> None:
     def seats(*, own: bool) -> int:
         one = work(16, answers=True, budget=False, own=own, judges=False)
-        return len(seats_for(one, 8))
+        return seats_wanted(one, 8)
 
     assert (seats(own=True), seats(own=False)) == (8, 2)
     without_calls = work(1, answers=False, budget=False, own=False, judges=False)
-    assert len(seats_for(without_calls, 8)) == 8
+    assert seats_wanted(without_calls, 8) == 8

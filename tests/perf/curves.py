@@ -271,11 +271,14 @@ def main() -> None:
         case(*sys.argv[2:])
         return
     largest = 10_000_000 if "--full" in sys.argv else 1_000_000
+    curves = {each.__name__: each for each in (rows, peers, volume, tasks, metrics, benchmarks)}
     asked = [sys.argv[sys.argv.index("--only") + 1]] if "--only" in sys.argv else None
-    for each in (rows, peers, volume, tasks, metrics, benchmarks):
-        if each is not volume if asked is None else each.__name__ in asked:
-            with tempfile.TemporaryDirectory() as name:
-                each(Path(name), largest)
+    if {"-h", "--help"} & {*sys.argv} or not {*(asked or ())} <= curves.keys():
+        sys.exit(__doc__)
+    for name, each in curves.items():
+        if each is not volume if asked is None else name in asked:
+            with tempfile.TemporaryDirectory() as folder:
+                each(Path(folder), largest)
 
 
 if __name__ == "__main__":

@@ -110,6 +110,20 @@ def test_a_detail_names_its_agent_and_what_is_known_to_fail():
     assert "| f \\(xfail\\) / gpt |" in text
 
 
+def test_what_is_counted_begins_with_what_there_is():
+    told = {"not_evaluated": ["y", "z"], "skipped": [{"id": "s", "reason": ""}], "deselected": "d"}
+    assert "\n2 not evaluated, 1 skipped, 1 deselected\n" in summary(_report() | told)
+
+
+def test_a_test_that_broke_off_has_an_entry_that_says_so_everywhere():
+    entry = _entry("f", "bad") | {"id": "t.py::test_x::named"}
+    report = _report(entry) | {"not_evaluated": ["t.py::test_x", "t.py::test_y"]}
+    lost = ["t.py::test_x was not evaluated to its end", "t.py::test_y was not evaluated"]
+    told = [line.partition("::error file=t.py::")[2] for line in github_annotations(report)]
+    assert told[1:] == lost
+    assert [line[4:] for line in summary(report).replace("\\", "").splitlines()[-2:]] == lost
+
+
 def test_formulas_and_mentions_are_text():
     text = summary(_report(_entry("$a$ @me", "$b$ @you")))
     assert re.findall(r"(?<!<span>)[$@]", text) == []

@@ -15,7 +15,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from rollouts.same import all_bits
 
-from pytest_evalmetrics.rollouts import Request, load, sharing
+from pytest_evalmetrics.errors import DataError
+from pytest_evalmetrics.helpers import processes as helping
+from pytest_evalmetrics.helpers.shared import Shared
+from pytest_evalmetrics.rollouts import Request, load
 from pytest_evalmetrics.rollouts.cutting import LARGE, is_large
 from pytest_evalmetrics.rollouts.files import find_files
 from pytest_evalmetrics.rollouts.large import read_large
@@ -73,7 +76,7 @@ def test_helpers_that_do_nothing_are_no_loss(
     folder: Folder, monkeypatch: pytest.MonkeyPatch, helper: str
 ) -> None:
     many(folder)
-    monkeypatch.setattr(sharing, "_HELPER", helper)
+    monkeypatch.setattr(helping, "_HELPER", helper)
     found = shared(folder)
     assert found is not None
     assert all_bits(found) == all_bits(folder.load("*", scores=["reward"]))
@@ -85,22 +88,23 @@ def test_a_helper_that_dies_in_its_work_is_no_loss(
     many(folder)
     dies = (
         "import pickle, sys; sys.path[:] = pickle.load(sys.stdin.buffer)\n"
-        "job = pickle.load(sys.stdin.buffer); next(job.claims()); raise SystemExit(1)"
+        "pickle.load(sys.stdin.buffer); board = pickle.load(sys.stdin.buffer)\n"
+        "next(board.claims()); raise SystemExit(1)"
     )
-    monkeypatch.setattr(sharing, "_HELPER", dies)
+    monkeypatch.setattr(helping, "_HELPER", dies)
     # it has claimed a shard before this process starts to
-    monkeypatch.setattr(sharing, "_read", _after_the_helpers(sharing._read))
+    monkeypatch.setattr(Shared, "get", _after_the_helpers(Shared.get))
     found = shared(folder)
     assert found is not None
     assert all_bits(found) == all_bits(folder.load("*", scores=["reward"]))
 
 
-def _after_the_helpers(read: Any, code: int = 1) -> Any:
-    def wait(job: Any, helpers: Any) -> Any:
-        for helper in helpers:
+def _after_the_helpers(get: Any, code: int = 1) -> Any:
+    def wait(shared: Any, number: int) -> Any:
+        for helper in shared._helpers.processes:
             assert helper.wait(30) == code
-        assert len(list(job.folder.glob("*.claim"))) >= len(helpers)
-        yield from read(job, helpers)
+        assert len(list(shared._board.folder.glob("*.claim"))) >= len(shared._helpers.processes)
+        return get(shared, number)
 
     return wait
 
@@ -111,14 +115,30 @@ def test_a_helper_loads_what_reading_takes_and_no_more(
     many(folder)
     told = tmp_path_factory.mktemp("told") / "modules"
     tells = f"; from pathlib import Path; Path({str(told)!r}).write_text(' '.join(sys.modules))"
-    monkeypatch.setattr(sharing, "_HELPER", sharing._HELPER + tells)
-    monkeypatch.setattr(sharing, "_read", _after_the_helpers(sharing._read, 0))
+    monkeypatch.setattr(helping, "_HELPER", helping._HELPER + tells)
+    monkeypatch.setattr(Shared, "get", _after_the_helpers(Shared.get, 0))
     found = shared(folder, count=2)
     assert found is not None
     assert all_bits(found) == all_bits(folder.load("*", scores=["reward"]))
     modules = set(told.read_text().split())
     assert "msgspec" in modules
     assert not modules & {"pydantic", "pytest", "yaml", "pytest_evalmetrics.spec"}
+
+
+def test_a_file_that_is_replaced_while_it_is_read_is_refused(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    many(folder)
+    get = Shared.get
+
+    def meanwhile(*told: Any) -> Any:
+        (folder.path / "a.jsonl").replace(folder.path / "old")
+        folder.rows(some_rows(0, 500), "a.jsonl")
+        return get(*told)
+
+    monkeypatch.setattr(Shared, "get", meanwhile)
+    with pytest.raises(DataError, match="changed while it was read"):
+        shared(folder)
 
 
 def test_no_interpreter_is_no_loss(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -202,17 +222,19 @@ def test_a_run_over_a_large_file(project: Project, monkeypatch: pytest.MonkeyPat
 _INTERRUPTED = """
 import sys, time
 from pathlib import Path
-from pytest_evalmetrics.rollouts import Request, sharing
+from pytest_evalmetrics.helpers import processes
+from pytest_evalmetrics.rollouts import Request
 from pytest_evalmetrics.rollouts.files import find_files
 from pytest_evalmetrics.rollouts.large import read_large
+from pytest_evalmetrics.rollouts.shards import ShardReader
 from pytest_evalmetrics.spec import FieldMap
 
-def _part(reader, shard):
+def read(reader, shard):
     print("reading", flush=True)
     time.sleep(60)
 
-sharing._part = _part
-sharing._HELPER = "import sys, time; sys.stdin.buffer.read() if sys.argv[1:] else time.sleep(60)"
+ShardReader.read = read
+processes._HELPER = "import sys, time; sys.stdin.buffer.read() if sys.argv[1:] else time.sleep(60)"
 files = find_files(("*.jsonl",), Path(sys.argv[1]))
 try:
     read_large(files, None, Request(FieldMap()), count=3, size=5000)
@@ -256,7 +278,7 @@ def test_ctrl_c_ends_the_helpers_and_leaves_no_file(folder: Folder, tmp_path: Pa
 @LINUX
 def test_helpers_end_with_a_process_that_was_killed(folder: Folder, tmp_path: Path) -> None:
     many(folder)
-    slow = _INTERRUPTED.replace('sharing._HELPER = "', 'unused = "')
+    slow = _INTERRUPTED.replace('processes._HELPER = "', 'unused = "')
     temporary = tmp_path / "tmp"  # nobody is left to remove what was in it
     temporary.mkdir()
     process = subprocess.Popen(
@@ -277,6 +299,6 @@ def test_the_one_way_in_shares_large_files(folder: Folder, monkeypatch: pytest.M
     monkeypatch.setenv("EVALMETRICS_PROCESSES", "1")
     spec = RolloutsSpec(path=("runs.jsonl",))
     alone = load(spec, folder.path, scores=["reward"])
-    monkeypatch.setattr("pytest_evalmetrics.rollouts.processes.usable_cores", lambda: 2)
+    monkeypatch.setattr("pytest_evalmetrics.helpers.count.usable_cores", lambda: 2)
     monkeypatch.setenv("EVALMETRICS_PROCESSES", "2")
     assert all_bits(load(spec, folder.path, scores=["reward"])) == all_bits(alone)

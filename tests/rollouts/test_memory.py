@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from pytest_evalmetrics import rollouts
 from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.rollouts import Chunk, Request, memory
 from pytest_evalmetrics.rollouts.memory import Room, available
@@ -15,9 +16,16 @@ from pytest_evalmetrics.rollouts.source import Source
 from pytest_evalmetrics.spec import FieldMap
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
+    from rollouts.conftest import Folder
+
 ROWS = 1_000_000
+
+
+def whole() -> float:
+    return 1.0
 
 
 def part(path: Path) -> Part:
@@ -34,9 +42,9 @@ def test_columns_without_room_are_refused(tmp_path: Path) -> None:
     made = part(tmp_path)
     held = made.nbytes()
     assert held == ROWS * (7 * 8 + 4)
-    Room(lambda: held).check(made)
+    Room(lambda: held).check(made, whole)
     with pytest.raises(DataError) as caught:
-        Room(lambda: held - 1).check(made)
+        Room(lambda: held - 1).check(made, whole)
     assert caught.value.message == (
         "these rollouts do not fit into memory: 1,000,000 rows with 4 columns of numbers need "
         "120,000,000 bytes, and 119,999,999 are free"
@@ -45,13 +53,13 @@ def test_columns_without_room_are_refused(tmp_path: Path) -> None:
 
 def test_what_is_still_to_come_counts(tmp_path: Path) -> None:
     made = part(tmp_path)
-    Room(lambda: 19 * made.nbytes()).check(made, 0.1)
+    Room(lambda: 19 * made.nbytes()).check(made, lambda: 0.1)
     with pytest.raises(DataError, match="10,000,000 rows"):
-        Room(lambda: 18 * made.nbytes()).check(made, 0.1)
+        Room(lambda: 18 * made.nbytes()).check(made, lambda: 0.1)
 
 
 def test_where_nobody_tells_nothing_is_refused(tmp_path: Path) -> None:
-    Room(lambda: None).check(part(tmp_path))
+    Room(lambda: None).check(part(tmp_path), whole)
 
 
 def test_it_looks_now_and_then(tmp_path: Path) -> None:
@@ -59,24 +67,83 @@ def test_it_looks_now_and_then(tmp_path: Path) -> None:
     room = Room(lambda: looks.append(1))
     made = part(tmp_path)
     for _ in range(3):
-        room.check(made)
+        room.check(made, whole)
     assert len(looks) == 1
 
 
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("memory.max", "memory.current", "inactive_file"),
+        ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+    ],
+)
 @pytest.mark.parametrize(
     ("limit", "expected"),
     [("max", 5000 * 1024), ("4000000", 4000000 - 1000000 + 300), ("900000", 300 - 100000)],
 )
 def test_the_machine_and_the_container_both_limit(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, expected: int
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    names: tuple[str, str, str],
+    limit: str,
+    expected: int,
 ) -> None:
+    assert names in [group[1:] for group in memory._GROUPS]
     meminfo = tmp_path / "meminfo"
     meminfo.write_text("MemTotal:  9000 kB\nMemAvailable:  5000 kB\n", encoding="ascii")
-    tmp_path.joinpath("memory.max").write_text(limit, encoding="ascii")
-    tmp_path.joinpath("memory.current").write_text("1000000\n", encoding="ascii")
-    tmp_path.joinpath("memory.stat").write_text("anon 5\ninactive_file 300\n", encoding="ascii")
+    tmp_path.joinpath(names[0]).write_text(limit, encoding="ascii")
+    tmp_path.joinpath(names[1]).write_text("1000000\n", encoding="ascii")
+    tmp_path.joinpath("memory.stat").write_text(f"anon 5\n{names[2]} 300\n", encoding="ascii")
     monkeypatch.setattr(memory, "_MEMORY", meminfo)
-    monkeypatch.setattr(memory, "_GROUP", tmp_path)
+    monkeypatch.setattr(memory, "_GROUPS", [(tmp_path, *names)])
     assert available() == max(0, expected)
     meminfo.unlink()
     assert available() is None
+
+
+def test_so_does_a_limit_of_addresses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    resource = pytest.importorskip("resource")
+    pages = tmp_path / "statm"
+    pages.write_text("100 2 3\n", encoding="ascii")
+    monkeypatch.setattr(memory, "_ADDRESSES", pages)
+    free = available()
+    limit = 101 * resource.getpagesize()
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (limit, limit))
+    assert available() == (None if free is None else resource.getpagesize())
+    limit = resource.RLIM_INFINITY
+    found = available()
+    assert (found is None) == (free is None)
+    assert found != resource.getpagesize()
+
+
+def test_one_process_knows_how_much_is_still_to_come(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shares: list[float] = []
+
+    class Looks:
+        def check(self, _: Part, share: Callable[[], float]) -> None:
+            shares.append(share())
+
+    padding = "x" * 1_000
+    rows = [{"_ng_task_index": i, "reward": 1, "text": padding} for i in range(10_000)]
+    folder.rows(rows, "a.jsonl")
+    folder.rows(({**row, "_ng_rollout_index": 1} for row in rows[:5_000]), "b.jsonl")
+    folder.rows(({**row, "_ng_rollout_index": 2} for row in rows[:5_000]), "c.jsonl")
+    monkeypatch.setattr(rollouts, "Room", Looks)
+    with pytest.raises(DataError, match="sample index"):  # not in the first file
+        folder.load("*.jsonl")
+    assert len(shares) > 4
+    assert shares == sorted(shares)
+    assert 0.1 < shares[0] < 0.3
+    assert shares[-1] == 1
+
+
+def test_memory_that_is_full_is_told(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise MemoryError
+
+    folder.rows([{"_ng_task_index": 1, "reward": 1}])
+    monkeypatch.setattr(Room, "check", full)
+    assert folder.refused().message == "there is not enough memory for these rollouts"

@@ -8,7 +8,7 @@ import os
 import random
 import sys
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from rollouts.small import BLOCKS
@@ -16,6 +16,7 @@ from rollouts.small import BLOCKS
 from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.rollouts import source as module
 from pytest_evalmetrics.rollouts.files import RolloutFile
+from pytest_evalmetrics.rollouts.table import TableBuilder
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -169,3 +170,20 @@ def test_what_the_system_says_is_put_into_words(raised: OSError, message: str) -
         module.open_source(RolloutFile(Denied(), "runs/a.jsonl"))  # type: ignore[arg-type]
     assert caught.value.where == "runs/a.jsonl"
     assert caught.value.message == message
+
+
+def test_a_file_that_is_written_to_while_it_is_read_is_refused(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = folder.rows([{"_ng_task_index": 1, "reward": 1}])
+    add = TableBuilder.add
+
+    def meanwhile(*told: Any) -> None:
+        folder.write(path.read_bytes() + b'{"_ng_task_index": 2, "reward": 0}\n')
+        monkeypatch.setattr(TableBuilder, "add", add)
+        add(*told)
+
+    monkeypatch.setattr(TableBuilder, "add", meanwhile)
+    refused = folder.refused()
+    assert refused.message == "this file was changed while it was read"
+    assert refused.file == "runs.jsonl"

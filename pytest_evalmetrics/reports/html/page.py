@@ -12,6 +12,7 @@ from pytest_evalmetrics.reports.html.entries import about, in_order, overview
 from pytest_evalmetrics.reports.html.fitting import LIMIT, Fitting, Size
 from pytest_evalmetrics.reports.html.metrics import metrics_of
 from pytest_evalmetrics.reports.html.safe import as_data
+from pytest_evalmetrics.reports.lost import broken_off
 from pytest_evalmetrics.results import Verdict
 
 if TYPE_CHECKING:
@@ -116,8 +117,10 @@ def _write_run(file: BinaryIO, report: Mapping[str, Any], left_out: Mapping[str,
         "known_to_fail": len(entries) - len(counted),
         "not_evaluated": lost[:1000],
         "lost": len(lost),
+        "broken_off": sorted(broken_off(report).intersection(lost[:1000])),
         "skipped": skipped[:1000],
         "skips": len(skipped),
+        "deselected": len(report.get("deselected", ())),
         "left_out": left_out,
     }
     _write_data(file, "run", as_data(run))

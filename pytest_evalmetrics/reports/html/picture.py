@@ -184,7 +184,7 @@ class Picture:
             kind = np.where(kind == 3, 4, kind)  # noqa: PLR2004 - none is new then
         good = -now if self.reward in self.lower else now
         sizes = np.where(np.isnan(change), 0.0, np.abs(change))
-        order: _Ints = np.lexsort((np.nan_to_num(good), -sizes, kind))
+        order: _Ints = np.lexsort((np.where(np.isnan(good), 0.0, good), -sizes, kind))
         return order
 
     @cached_property

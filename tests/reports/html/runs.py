@@ -138,6 +138,14 @@ def skipping(folder: Path) -> Path:
     return page(folder)
 
 
+def selecting(folder: Path) -> Path:
+    """One test breaks off after a check, and a benchmark is deselected."""
+    code = "def test_x(evalmetrics):\n    evalmetrics.check([1.0])\n    raise ValueError\n"
+    write(folder, "test_x.py", code)
+    write(folder, "z.bench.yaml", "benchmark: {name: math, rollouts: runs.jsonl}\n")
+    return page(folder, "-k", "test_x")
+
+
 def unreadable(folder: Path) -> Path:
     """The rollouts are not there."""
     write(folder, "a.bench.yaml", "benchmark: {name: math, rollouts: runs.jsonl}\n")

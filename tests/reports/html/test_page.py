@@ -209,6 +209,13 @@ def test_what_was_skipped_is_told(browser, pages):
     assert browser.messages() == []
 
 
+def test_what_broke_off_and_what_was_deselected_is_told(browser, pages):
+    browser.open(pages("selecting"))
+    assert browser.text(".lead").endswith("1 was not evaluated. 1 was deselected.")
+    assert "ended by itself after a check" in browser.text(".reasons")
+    assert browser.messages() == []
+
+
 def test_a_benchmark_that_can_not_be_read(browser, pages):
     browser.open(pages("unreadable"))
     assert "Inconclusive" in browser.text("h1")

@@ -12,7 +12,8 @@ function verdictLine(run) {
   if (known.WARN) told.push(`${count(known.WARN)} ${known.WARN === 1 ? "warns" : "warn"}`);
   if (run.lost) told.push(`${count(run.lost)} ${run.lost === 1 ? "was" : "were"} not evaluated`);
   const all = plural(run.benchmarks + run.lost, "benchmark");
-  const left = run.skips ? ` ${plural(run.skips, "benchmark")} ${run.skips === 1 ? "was" : "were"} skipped.` : "";
+  const left = (run.skips ? ` ${plural(run.skips, "benchmark")} ${run.skips === 1 ? "was" : "were"} skipped.` : "")
+    + (run.deselected ? ` ${count(run.deselected)} ${run.deselected === 1 ? "was" : "were"} deselected.` : "");
   if (!bad && !known.WARN && !run.lost) {
     return (run.benchmarks === 1 ? "The benchmark passes." : `All ${all} pass.`) + left;
   }
@@ -49,7 +50,9 @@ function inTheWay(run, rows) {
     h("h2", { id: "way" }, "What stands in the way"),
     h("ul", { class: "reasons" },
       shown.map((r) => entry(r.verdict, h("a", { href: target(r) }, r.name), r.reason, r.reasons - 1)),
-      lost.slice(0, 8).map((id) => entry("INCONCLUSIVE", h("span", {}, id), "It was collected and never evaluated: a crash, -x, or an interrupt."))),
+      lost.slice(0, 8).map((id) => entry("INCONCLUSIVE", h("span", {}, id), run.broken_off.includes(id)
+        ? "It ended by itself after a check: what else it would have checked is not known."
+        : "It was collected and never evaluated: a crash, -x, or an interrupt."))),
     telling.length > shown.length || run.lost > 8
       ? h("p", { class: "muted" }, `and ${count(telling.length - shown.length + Math.max(0, run.lost - 8))} more, in the table below`) : null);
 }

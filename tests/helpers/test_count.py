@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from pytest_evalmetrics.errors import DataError
-from pytest_evalmetrics.rollouts import processes as module
-from pytest_evalmetrics.rollouts.processes import idle_cores, processes, usable_cores
+from pytest_evalmetrics.helpers import count as module
+from pytest_evalmetrics.helpers.count import idle_cores, processes, usable_cores
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """What works at rows on a node of the cluster: an actor with an event loop and a client of its own.
 
-It knows nothing of Ray. Its answers go to the run's one journal, and what the journal has is
-asked of it; see `messages` for what is said.
+It knows nothing of Ray. Its answers go to the run's one journal, what the journal has is asked of
+it, and so are places at endpoints; see `messages` for what is said.
 """
 
 from __future__ import annotations
@@ -12,13 +12,21 @@ import pickle
 import sys
 from contextlib import suppress
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 from pytest_evalmetrics.engines.answering import answer_and_score
-from pytest_evalmetrics.engines.far_job import NOW, FarMeter, Job, spender
-from pytest_evalmetrics.engines.far_transport import FarTransport, OfJob
-from pytest_evalmetrics.engines.in_order import FirstOfJob
-from pytest_evalmetrics.engines.messages import Admitted, Broken, Done, First, Found, Given, Warned
+from pytest_evalmetrics.engines.far_job import NOW, FarJob, FarMeter, spender
+from pytest_evalmetrics.engines.far_transport import FarTransport
+from pytest_evalmetrics.engines.in_order import FirstOfJob, InOrder
+from pytest_evalmetrics.engines.messages import (
+    Admitted,
+    Broken,
+    Counted,
+    Done,
+    First,
+    Given,
+    Warned,
+)
 from pytest_evalmetrics.errors import EngineError, EvalMetricsError
 from pytest_evalmetrics.generation import make_generator
 from pytest_evalmetrics.registry import scorers, targets
@@ -29,25 +37,27 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pytest_evalmetrics.engines.answering import Attempted
-    from pytest_evalmetrics.engines.messages import Counted, Kit
+    from pytest_evalmetrics.engines.messages import Kit
     from pytest_evalmetrics.generation import Generator
     from pytest_evalmetrics.scorers import BoundScorer
-    from pytest_evalmetrics.transport import Transport
 
 __all__ = ["Worker"]
 
-_LINGER_S: Final = (
-    0.002  # what is said meanwhile goes along: a call of an actor takes a millisecond
-)
+# what is said meanwhile goes along: a call of an actor takes a millisecond
+_LINGER_S: Final = 0.002
 
 
 class Worker:
-    """Scores rows, or answers and scores them; `take` gives what it has to say."""
+    """Scores rows, or answers and scores them; `take` gives what it has to say.
+
+    What it is told is numbered, from 0: calls of an actor may overtake each other.
+    """
 
     def __init__(self) -> None:
+        self._post: InOrder[Sequence[Any]] = InOrder()
         self._said: list[Any] = []
         self._any = asyncio.Event()
-        self._jobs: dict[int, Job] = {}
+        self._jobs: dict[int, FarJob] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._scorers: tuple[BoundScorer, ...] = ()
         self._generator: Generator | None = None
@@ -86,31 +96,36 @@ class Worker:
             )
         return None
 
-    async def give(self, messages: Sequence[Given | Counted | Admitted | Found]) -> None:
+    async def give(self, number: int, messages: Sequence[Any]) -> None:
         """Take jobs, and answers to what was asked."""
-        for message in messages:
-            if isinstance(message, Given):
-                self._start(message)
-            elif isinstance(message, Found):
-                self._transport.found(message)
-            elif (job := self._jobs.get(message.order)) is not None:
-                if isinstance(message, Admitted):
-                    job.admitted(message.refusal)
-                elif not job.count.done():
-                    job.count.set_result(message.before)
+        for _, turn in self._post.hear(number, messages):
+            for message in turn:
+                self._hear(message)
 
-    async def take(self) -> list[Any]:
-        """Give what there is to say, as soon as there is something."""
+    async def take(self, number: int, messages: Sequence[Any]) -> list[Any]:
+        """Take the same, and give what there is to say, as soon as there is something."""
+        await self.give(number, messages)
         await self._any.wait()
         await asyncio.sleep(_LINGER_S)
         self._any.clear()
         said, self._said = self._said, []
-        return said
+        return [*said, *self._transport.limits.news()]
 
     def say(self, message: Any) -> None:
         """Say something to the run."""
         self._said.append(message)
         self._any.set()
+
+    def _hear(self, message: Any) -> None:
+        if isinstance(message, Given):
+            self._start(message)
+        elif not isinstance(message, Counted | Admitted):
+            self._transport.take(message)
+        elif (job := self._jobs.get(message.order)) is not None:
+            if isinstance(message, Counted):
+                job.counted(message.before)
+            else:
+                job.admitted(message.refusal)
 
     def _make(self, kit: Kit, secrets: dict[str, str]) -> None:
         here = version("pytest-evalmetrics")
@@ -131,20 +146,21 @@ class Worker:
                 del os.environ[variable]
         self._numbers = {id(scorer): n for n, scorer in enumerate(self._scorers)}
         self._kit = kit
-        self._transport = FarTransport(self.say, kit.mode)
+        at_once = kit.terms.parallelism
+        self._transport = FarTransport(self.say, self._any.set, kit.mode, at_once)
         self._transport.keep_secret(kit.terms.secrets)
         for number, scorer in enumerate(self._scorers):
             for place, judge in enumerate(scorer.judges):
                 judge.model.spending.add = spender(number, place)  # type: ignore[method-assign]
 
     def _start(self, given: Given) -> None:
-        job = Job(given, lambda scorer: self._numbers[id(scorer)], self.say)
+        job = FarJob(given, lambda scorer: self._numbers[id(scorer)], self.say)
         self._jobs[given.order] = job
         task = asyncio.create_task(self._do(job))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _do(self, job: Job) -> None:
+    async def _do(self, job: FarJob) -> None:
         NOW.set(job)
         order = job.given.order
         try:
@@ -160,12 +176,11 @@ class Worker:
         finally:
             del self._jobs[order]
 
-    async def _came_to(self, job: Job) -> Attempted | None:
+    async def _came_to(self, job: FarJob) -> Attempted | None:
         order, row, number, before, _ = job.given
         first = FirstOfJob(before, lambda digest: self.say(First(order, digest)))
         meter = FarMeter(job, self.say) if self._kit.metered else None
-        transport = cast("Transport", OfJob(self._transport, job))
-        calls = RowCalls(transport, row, first, self._kit.label, meter)
+        calls = RowCalls(self._transport, row, first, self._kit.label, meter)
         hide = self._transport.hide
         if number is not None:
             await score_row(row, self._scorers[number], calls, job, hide)

@@ -1,0 +1,100 @@
+"""Where processes that share a work claim its jobs, and leave what came of them."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+__all__ = ["PAUSE", "Board", "Left"]
+
+PAUSE: Final = 0.002  # seconds between two looks at what the others have done
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What came of a job: what it gave, if it did not fail."""
+
+    value: Any = None
+    failed: bool = False
+
+
+@dataclass(frozen=True)
+class Board:
+    """A folder that the processes have in common.
+
+    Attributes
+    ----------
+    folder
+        The folder.
+    count
+        How many jobs there are.
+    lead
+        How many jobs helpers may be ahead of what was last asked for; None for no limit.
+    """
+
+    folder: Path
+    count: int
+    lead: int | None = None
+
+    def claims(self) -> Iterator[int]:
+        """Claim jobs that nobody has claimed yet, one after the other in their order."""
+        for number in range(self.count):
+            try:
+                os.close(os.open(self.folder / f"{number}.claim", os.O_CREAT | os.O_EXCL))
+            except FileExistsError:
+                continue
+            yield number
+
+    def not_too_early(self, number: int) -> None:
+        """Wait until what was last asked for is near enough to a job."""
+        if self.lead is None:
+            return
+        while number - self._asked_for() > self.lead:
+            time.sleep(PAUSE)
+
+    def ask_for(self, number: int) -> None:
+        """Tell the helpers how far the work is."""
+        if self.lead is not None:
+            self._position.write_bytes(b"%d\n" % number)
+
+    def leave(self, number: int, left: Left) -> None:
+        """Leave what came of a job for the others."""
+        name = self.folder / f"{number}.new"
+        with name.open("wb") as file:
+            pickle.dump(left, file, protocol=pickle.HIGHEST_PROTOCOL)
+        name.replace(self._left(number))
+
+    def take(self, number: int) -> Left | None:
+        """Take what another process left; None if there is nothing yet."""
+        try:
+            with self._left(number).open("rb") as file:
+                left: Left = pickle.load(file)  # noqa: S301 - our own helper wrote it
+        except FileNotFoundError:
+            return None
+        self._left(number).unlink()
+        return left
+
+    def _asked_for(self) -> int:
+        with suppress(OSError, ValueError):  # it is just being written
+            return int(self._position.read_bytes())
+        return 0
+
+    @property
+    def work(self) -> Path:
+        """The file that the work is in."""
+        return self.folder / "work"
+
+    @property
+    def _position(self) -> Path:
+        return self.folder / "position"
+
+    def _left(self, number: int) -> Path:
+        return self.folder / f"{number}.left"

@@ -1,0 +1,188 @@
+"""What a run has to evaluate, and what became of it, also of what xdist's workers have.
+
+Loaded at every start of pytest: nothing heavy is imported before there is a benchmark.
+"""
+
+from __future__ import annotations
+
+import re
+from fnmatch import fnmatch
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_evalmetrics.settings import reporter_names
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+__all__ = ["Roster", "is_benchmark", "refuse_unknown_reporters"]
+
+_TOLD = "evalmetrics_told"  # what a worker tells with its first report, and at its end
+_IN_TEST = rb"\bevalmetrics\b"  # the fixture, in the text of a test file
+
+
+class Roster:
+    """Keeps the ids of the benchmarks, and of the tests that check something."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._collected: set[str] = set()
+        self._deselected: set[str] = set()
+        self._skipped: dict[str, str] = {}  # and why
+        self._judged: set[str] = set()
+        self._broken_off: set[str] = set()
+        self._untold: dict[str, list[str]] | None = None
+
+    @property
+    def lost(self) -> set[str]:
+        """What was collected, and not evaluated to its end."""
+        return (self._collected - self._skipped.keys() - self._judged) | self._broken_off
+
+    @property
+    def skipped(self) -> dict[str, str]:
+        """What was skipped, and why."""
+        return {i: why for i, why in self._skipped.items() if i in self._collected}
+
+    @property
+    def deselected(self) -> list[str]:
+        """What the run's selection leaves out."""
+        return sorted(self._deselected - self._collected)
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Remember which benchmarks are to be evaluated."""
+        self._collected.update(item.nodeid for item in session.items if _is_ours(item))
+        if self._collected:
+            try:
+                refuse_unknown_reporters(self._config)
+            except pytest.UsageError:
+                self._collected.clear()  # nothing has begun, and there is nothing to report
+                raise
+            if any(map(is_benchmark, session.items)):
+                from pytest_evalmetrics import ahead  # noqa: PLC0415 - what it takes is loaded
+
+                ahead.begin(self._config, session.items)
+        if hasattr(self._config, "workeroutput") and (self._collected or self._deselected):
+            told = {"collected": sorted(self._collected), "deselected": sorted(self._deselected)}
+            self._config.workeroutput[_TOLD] = told
+            # of a benchmark its node id says what it is
+            tests = [i for i in told["collected"] if not self._names_benchmarks(i)]
+            self._untold = {**told, "collected": tests}
+
+    def pytest_deselected(self, items: Sequence[pytest.Item]) -> None:
+        """Remember what a selection leaves out: the reports are of the rest alone."""
+        self._deselected.update(item.nodeid for item in items if _is_ours(item))
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Remember what can't be read: nobody knows which benchmarks it holds."""
+        if report.failed and self._may_hold_ours(report.nodeid):
+            self._collected.add(report.nodeid)
+        # --lf passes over files; no benchmark file is empty
+        elif report.passed and not report.result and self._names_benchmarks(report.nodeid):
+            self._deselected.add(report.nodeid)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        """Hear from a worker which tests check something: a node id does not say it."""
+        self._hear(getattr(node, "workeroutput", {}).get(_TOLD, {}))
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self, node: object, ids: Sequence[str]) -> None:  # noqa: ARG002 - the hook's signature
+        """Remember the same of a worker, which collects on its own."""
+        self._collected.update(filter(self._names_benchmarks, ids))
+
+    def tell(self, report: pytest.TestReport) -> None:
+        """Let a worker's first report tell: one that dies tells nothing at its end."""
+        if self._untold is not None:
+            vars(report)[_TOLD], self._untold = self._untold, None
+
+    def ended(
+        self, report: pytest.TestReport, evaluated: Sequence[str] | None, *, fails: bool
+    ) -> None:
+        """Hear what became of an item, in the process that writes the artifacts.
+
+        Parameters
+        ----------
+        report
+            Of a phase of the item.
+        evaluated
+            The benchmarks that were evaluated in it; None of an item that can't have any.
+        fails
+            Whether the reports say of the item that it fails.
+        """
+        self._hear(vars(report).pop(_TOLD, {}))
+        item = report.nodeid
+        if report.skipped and not _stand_for(evaluated or (), report):
+            self._skipped[item] = _why_skipped(report)
+        if evaluated is None:
+            return
+        if evaluated or report.skipped or (report.when == "call" and report.passed):
+            self._judged.add(item)
+            self._broken_off.discard(item)  # it was run again
+        # not by its gates: what else it would have checked is unknown
+        if report.failed and report.when != "teardown" and not fails:
+            self._broken_off.add(item)
+
+    def _hear(self, told: Mapping[str, Sequence[str]]) -> None:
+        self._collected.update(told.get("collected", ()))
+        self._deselected.update(told.get("deselected", ()))
+
+    def _names_benchmarks(self, nodeid: str) -> bool:
+        name = nodeid.partition("::")[0].rpartition("/")[2]
+        return any(fnmatch(name, p) for p in self._config.getini("evalmetrics_files"))
+
+    def _may_hold_ours(self, nodeid: str) -> bool:
+        """Look into what can't be collected: a file, or a folder with a broken conftest.py."""
+        path = self._config.rootpath / nodeid.partition("::")[0]
+        inside = path.rglob("*") if nodeid and path.is_dir() else [path]
+        return any(self._names_benchmarks(file.name) or _names_fixture(file) for file in inside)
+
+
+def refuse_unknown_reporters(config: pytest.Config) -> None:
+    """Tell of a reporter that is not there before anything is paid for.
+
+    Raises
+    ------
+    UsageError
+        There is none of that name.
+    """
+    names = reporter_names(config)
+    if names is None or hasattr(config, "workerinput"):
+        return
+    from pytest_evalmetrics.errors import RegistryError  # noqa: PLC0415 - it is asked for
+    from pytest_evalmetrics.reports import chosen_reporters  # noqa: PLC0415 - the same
+
+    try:
+        chosen_reporters(names)
+    except RegistryError as error:
+        raise pytest.UsageError(str(error)) from None
+
+
+def is_benchmark(item: pytest.Item) -> bool:
+    """Whether an item is a benchmark of a file: asked without loading what these are."""
+    return type(item).__module__ == "pytest_evalmetrics.items"
+
+
+def _is_ours(item: pytest.Item) -> bool:
+    return is_benchmark(item) or "evalmetrics" in getattr(item, "fixturenames", ())
+
+
+def _names_fixture(file: Path) -> bool:
+    try:
+        return file.suffix == ".py" and re.search(_IN_TEST, file.read_bytes()) is not None
+    except OSError:
+        return False
+
+
+def _stand_for(evaluated: Sequence[str], report: pytest.TestReport) -> bool:
+    """Whether results of a skipped item say all of it: else more was to come."""
+    return report.nodeid in evaluated or (bool(evaluated) and hasattr(report, "wasxfail"))
+
+
+def _why_skipped(report: pytest.TestReport) -> str:
+    """Give the reason of a skip, or of an expected failure that came before any number."""
+    if hasattr(report, "wasxfail"):
+        return f"xfail: {report.wasxfail}".removesuffix(": ")
+    reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+    return reason.removeprefix("Skipped: ")

@@ -1,0 +1,245 @@
+"""Benchmarks that are evaluated before their turn: nobody can tell the difference."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_evalmetrics.ahead import FEWEST
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from conftest import Project
+
+MANY = FEWEST + 20
+
+# what is evaluated at its turn is written down; a machine with a single core has two here
+CONFTEST = """
+import json, pathlib
+from pytest_evalmetrics import running
+from pytest_evalmetrics.helpers import count
+
+here = pathlib.Path(__file__).parent
+count.usable_cores = lambda: 2
+evaluate, now = running.evaluate, []
+
+def evaluated(benchmark, **keywords):
+    now.append(benchmark.spec.name)
+    return evaluate(benchmark, **keywords)
+
+running.evaluate = evaluated
+
+def pytest_unconfigure(config):
+    with open(here / "now.jsonl", "a") as file:
+        file.write(json.dumps(now) + "\\n")
+"""
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A hundred benchmarks and some, of one agent or two, half of them with a baseline."""
+    folder = tmp_path_factory.mktemp("recorded")
+    (folder / "runs").mkdir()
+    lines = ["benchmarks:"]
+    for n in range(MANY):
+        rewards = [[float((t + s + n) % 3 > 0) for s in range(2)] for t in range(6)]
+        write(folder, f"b{n}a", rewards, agent="one" if n == 7 else "")
+        if n == 7:
+            write(folder, "b7b", rewards[:4], agent="two")
+        lines += [
+            f"  - name: b{n}",
+            f"    rollouts: runs/b{n}[ab].jsonl",
+            "    metrics: [pass@1, pass@2]",
+            "    thresholds: {pass@1: '>= 0.1'}",
+            *(["    baseline: true"] if n % 2 else []),
+            *(["    skip: not today"] if n == 40 else []),
+            *(["    xfail: known"] if n == 42 else []),
+        ]
+    (folder / "many.bench.yaml").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (folder / "pytest.ini").write_text(
+        "[pytest]\naddopts = -p no:cacheprovider\n", encoding="utf-8"
+    )
+    command = [sys.executable, "-m", "pytest", "--snapshot-update"]
+    subprocess.run(command, cwd=folder, check=True, capture_output=True)
+    write(folder, "b10a", [[0.0, 0.0]] * 6)  # fails its threshold
+    write(folder, "b11a", [[0.0, 0.0]] * 5 + [[1.0, 1.0]])  # is worse than its baseline
+    (folder / "runs/b12a.jsonl").write_text('{"_ng_task_index": 1, "reward": ', encoding="utf-8")
+    write(folder, "b42a", [[0.0, 0.0]] * 6)  # is known to fail
+    return folder
+
+
+def write(folder: Path, name: str, rewards: list[list[float]], agent: str = "") -> None:
+    ref = {"agent_ref": {"name": agent}} if agent else {}
+    rows = (
+        json.dumps({"_ng_task_index": t, "_ng_rollout_index": s, "reward": r, **ref}) + "\n"
+        for t, task in enumerate(rewards)
+        for s, r in enumerate(task)
+    )
+    (folder / f"runs/{name}.jsonl").write_text("".join(rows), encoding="utf-8")
+
+
+@pytest.fixture
+def many(recorded: Path, project: Project) -> Project:
+    """A copy of them."""
+    shutil.copytree(recorded, project.path, dirs_exist_ok=True)
+    project.write("conftest.py", CONFTEST)
+    return project
+
+
+def run(project: Project, processes: int, *args: str) -> tuple[list[str], dict[str, bytes]]:
+    """Run it; give what was evaluated at its turn, and the artifacts."""
+    project.pytester._monkeypatch.setenv("EVALMETRICS_PROCESSES", str(processes))
+    project.run(*args)
+    told = (project.path / "now.jsonl").read_text(encoding="utf-8").splitlines()
+    written = sorted((project.path / "evalmetrics").iterdir())
+    return json.loads(told[-1]), {path.name: path.read_bytes() for path in written}
+
+
+def results(artifacts: dict[str, bytes]) -> dict[str, Any]:
+    report = json.loads(artifacts["report.json"])
+    return {entry["name"]: entry for entry in report["benchmarks"]}
+
+
+def test_the_artifacts_are_the_same_to_the_byte(many: Project) -> None:
+    everything, alone = run(many, 1)
+    assert len(everything) == MANY - 1
+    now, ahead = run(many, 2)
+    assert now == ["b12"]  # is told where everybody hears of it
+    assert ahead == alone
+    verdicts = {name: entry["verdict"] for name, entry in results(ahead).items()}
+    assert verdicts["b10"] == verdicts["b42"] == "FAIL"
+    assert verdicts["b12"] == "INCONCLUSIVE"
+    assert verdicts["b11"] == "WARN"
+
+
+def test_the_terminal_says_the_same(many: Project) -> None:
+    many.pytester._monkeypatch.setenv("EVALMETRICS_PROCESSES", "1")
+    alone = many.run("-v", "-rA").stdout.lines
+    many.pytester._monkeypatch.setenv("EVALMETRICS_PROCESSES", "2")
+    ahead = many.run("-v", "-rA").stdout.lines
+    assert ahead[:-1] == alone[:-1]
+    assert ahead[-1].partition(" in ")[0] == alone[-1].partition(" in ")[0]
+
+
+CHANGES = """
+import os, pathlib
+
+def pytest_runtest_setup(item):
+    here = pathlib.Path(__file__).parent
+    if item.name == "b1":  # by now the first ones are evaluated
+        {change}
+"""
+
+
+@pytest.mark.parametrize(
+    ("change", "of", "tasks"),
+    [
+        pytest.param(
+            "file = here / 'runs/b4a.jsonl'; told = file.stat(); "
+            "file.write_text(file.read_text().replace('0.0', '1.0')); "
+            "os.utime(file, ns=(told.st_atime_ns, told.st_mtime_ns))",
+            "b4",
+            6,
+            id="rewritten as if nothing had been",
+        ),
+        pytest.param(
+            "rows = (here / 'runs/b4a.jsonl').read_text().splitlines()[:2]; "
+            "text = '\\n'.join(rows).replace('task_index\": 0', 'task_index\": 9'); "
+            "(here / 'runs/b4b.jsonl').write_text(text)",
+            "b4",
+            7,
+            id="a further file",
+        ),
+        pytest.param("(here / 'runs/b4a.jsonl').unlink()", "b4", 0, id="gone"),
+        pytest.param(
+            "(here / '__baselines__/many.bench/b5.json').unlink()", "b5", 6, id="no baseline"
+        ),
+    ],
+)
+def test_what_changes_before_its_turn_is_seen(
+    many: Project, change: str, of: str, tasks: int
+) -> None:
+    many.write("conftest.py", CONFTEST + CHANGES.format(change=change))
+    now, artifacts = run(many, 2)
+    assert now == [of, "b12"]
+    found = results(artifacts)[of]
+    assert sum(agent["tasks"] for agent in found["agents"]) == tasks
+    many.write("conftest.py", CONFTEST)  # the change has been made by now
+    assert run(many, 1)[1] == artifacts
+
+
+METRIC = """
+import pytest_evalmetrics
+
+@pytest_evalmetrics.register_metric("mine")
+class Mine:
+    def compute(self, task_rewards):
+        return 1.0
+"""
+HOOK = """
+def pytest_evalmetrics_benchmark_finished(result):
+    pass
+"""
+
+
+@pytest.mark.parametrize("code", [METRIC, HOOK])
+def test_where_the_user_has_a_say_each_waits_for_its_turn(many: Project, code: str) -> None:
+    many.write("conftest.py", CONFTEST + code)
+    assert len(run(many, 2)[0]) == MANY - 1
+
+
+@pytest.mark.parametrize("args", [("--snapshot-update",), ("--runxfail",), ("-k", "b1")])
+def test_so_do_those_that_are_to_be_recorded_and_few(many: Project, args: tuple[str, ...]) -> None:
+    now, _ = run(many, 2, *args)
+    assert len(now) == (MANY - 1 if args != ("-k", "b1") else sum("b1" in n for n in names()))
+
+
+def names() -> list[str]:
+    return [f"b{n}" for n in range(MANY)]
+
+
+def test_a_metric_by_its_place_waits_for_its_turn(many: Project) -> None:
+    many.write("mine.py", "def best(task_rewards):\n    return 1.0\n")
+    file = many.path / "many.bench.yaml"
+    text = file.read_text(encoding="utf-8")
+    of = "    rollouts: runs/b3[ab].jsonl\n    metrics: [pass@1, "
+    assert of in text
+    file.write_text(text.replace(of, of + "'mine:best', "), encoding="utf-8")
+    many.write("pytest.ini", "[pytest]\npythonpath = .\n")
+    assert run(many, 2)[0] == ["b3", "b12"]
+
+
+def test_helpers_that_break_down_are_no_loss(many: Project) -> None:
+    breaks = """
+from pytest_evalmetrics.helpers import processes
+processes._HELPER = "raise SystemExit(1)"
+"""
+    _, alone = run(many, 1)
+    many.write("conftest.py", CONFTEST + breaks)
+    now, artifacts = run(many, 2)
+    assert now == ["b12"]
+    assert artifacts == alone
+
+
+def test_workers_of_xdist_evaluate_at_the_turn(many: Project) -> None:
+    _, alone = run(many, 1)
+    many.pytester._monkeypatch.setenv("EVALMETRICS_PROCESSES", "4")
+    many.run("-n", "2")
+    lists = (many.path / "now.jsonl").read_text(encoding="utf-8").splitlines()[1:]
+    assert sum(len(json.loads(told)) for told in lists) == MANY - 1
+    written = (many.path / "evalmetrics" / "report.json").read_bytes()
+    assert written == alone["report.json"]
+
+
+def test_an_error_of_the_first_ends_the_run(many: Project) -> None:
+    now, artifacts = run(many, 2, "-x")
+    assert now == []
+    found = results(artifacts)
+    assert found["b10"]["verdict"] == "FAIL"
+    assert len(found) == 11

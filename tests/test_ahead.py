@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from conftest import Project
 
 MANY = FEWEST + 20
+TALKS = ("-v", "-rA")
 
 # what is evaluated at its turn is written down; a machine with a single core has two here
 CONFTEST = """
@@ -62,16 +64,27 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
             *(["    xfail: known"] if n == 42 else []),
         ]
     (folder / "many.bench.yaml").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    (folder / "pytest.ini").write_text(
-        "[pytest]\naddopts = -p no:cacheprovider\n", encoding="utf-8"
-    )
-    command = [sys.executable, "-m", "pytest", "--snapshot-update"]
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--snapshot-update"]
     subprocess.run(command, cwd=folder, check=True, capture_output=True)
     write(folder, "b10a", [[0.0, 0.0]] * 6)  # fails its threshold
     write(folder, "b11a", [[0.0, 0.0]] * 5 + [[1.0, 1.0]])  # is worse than its baseline
     (folder / "runs/b12a.jsonl").write_text('{"_ng_task_index": 1, "reward": ', encoding="utf-8")
     write(folder, "b42a", [[0.0, 0.0]] * 6)  # is known to fail
     return folder
+
+
+@pytest.fixture(scope="module")
+def alone(recorded: Path) -> tuple[list[str], dict[str, bytes]]:
+    """What one process says of them, and the artifacts that it writes."""
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *TALKS]
+    environ = {**os.environ, "EVALMETRICS_PROCESSES": "1"}
+    done = subprocess.run(command, cwd=recorded, check=False, capture_output=True, env=environ)
+    return done.stdout.decode().splitlines(), artifacts_in(recorded)
+
+
+def artifacts_in(folder: Path) -> dict[str, bytes]:
+    written = sorted((folder / "evalmetrics").iterdir())
+    return {path.name: path.read_bytes() for path in written}
 
 
 def write(folder: Path, name: str, rewards: list[list[float]], agent: str = "") -> None:
@@ -97,8 +110,7 @@ def run(project: Project, processes: int, *args: str) -> tuple[list[str], dict[s
     project.pytester._monkeypatch.setenv("EVALMETRICS_PROCESSES", str(processes))
     project.run(*args)
     told = (project.path / "now.jsonl").read_text(encoding="utf-8").splitlines()
-    written = sorted((project.path / "evalmetrics").iterdir())
-    return json.loads(told[-1]), {path.name: path.read_bytes() for path in written}
+    return json.loads(told[-1]), artifacts_in(project.path)
 
 
 def results(artifacts: dict[str, bytes]) -> dict[str, Any]:
@@ -106,71 +118,49 @@ def results(artifacts: dict[str, bytes]) -> dict[str, Any]:
     return {entry["name"]: entry for entry in report["benchmarks"]}
 
 
-def test_the_artifacts_are_the_same_to_the_byte(many: Project) -> None:
-    everything, alone = run(many, 1)
-    assert len(everything) == MANY - 1
-    now, ahead = run(many, 2)
+def test_nobody_can_tell_the_difference(
+    many: Project, alone: tuple[list[str], dict[str, bytes]]
+) -> None:
+    many.pytester._monkeypatch.setenv("EVALMETRICS_PROCESSES", "2")
+    lines = many.run(*TALKS).stdout.lines
+    now = json.loads((many.path / "now.jsonl").read_text(encoding="utf-8"))
     assert now == ["b12"]  # is told where everybody hears of it
-    assert ahead == alone
-    verdicts = {name: entry["verdict"] for name, entry in results(ahead).items()}
+    found = artifacts_in(many.path)
+    assert found == alone[1]
+    first = lines.index("")  # the head names the folder
+    assert lines[first:-1] == alone[0][alone[0].index("") : -1]
+    assert lines[-1].partition(" in ")[0] == alone[0][-1].partition(" in ")[0]
+    verdicts = {name: entry["verdict"] for name, entry in results(found).items()}
     assert verdicts["b10"] == verdicts["b42"] == "FAIL"
     assert verdicts["b12"] == "INCONCLUSIVE"
     assert verdicts["b11"] == "WARN"
 
 
-def test_the_terminal_says_the_same(many: Project) -> None:
-    many.pytester._monkeypatch.setenv("EVALMETRICS_PROCESSES", "1")
-    alone = many.run("-v", "-rA").stdout.lines
-    many.pytester._monkeypatch.setenv("EVALMETRICS_PROCESSES", "2")
-    ahead = many.run("-v", "-rA").stdout.lines
-    assert ahead[:-1] == alone[:-1]
-    assert ahead[-1].partition(" in ")[0] == alone[-1].partition(" in ")[0]
-
-
 CHANGES = """
-import os, pathlib
+import os
 
 def pytest_runtest_setup(item):
-    here = pathlib.Path(__file__).parent
-    if item.name == "b1":  # by now the first ones are evaluated
-        {change}
+    if item.name != "b1":  # by now the first ones are evaluated
+        return
+    rewritten = here / "runs/b2a.jsonl"
+    told = rewritten.stat()
+    rewritten.write_text(rewritten.read_text().replace("0.0", "1.0"))
+    os.utime(rewritten, ns=(told.st_atime_ns, told.st_mtime_ns))
+    some = (here / "runs/b3a.jsonl").read_text().splitlines()[:2]
+    further = "\\n".join(some).replace('task_index": 0', 'task_index": 9')
+    (here / "runs/b3b.jsonl").write_text(further)
+    (here / "runs/b4a.jsonl").unlink()
+    (here / "__baselines__/many.bench/b5.json").unlink()
 """
 
 
-@pytest.mark.parametrize(
-    ("change", "of", "tasks"),
-    [
-        pytest.param(
-            "file = here / 'runs/b4a.jsonl'; told = file.stat(); "
-            "file.write_text(file.read_text().replace('0.0', '1.0')); "
-            "os.utime(file, ns=(told.st_atime_ns, told.st_mtime_ns))",
-            "b4",
-            6,
-            id="rewritten as if nothing had been",
-        ),
-        pytest.param(
-            "rows = (here / 'runs/b4a.jsonl').read_text().splitlines()[:2]; "
-            "text = '\\n'.join(rows).replace('task_index\": 0', 'task_index\": 9'); "
-            "(here / 'runs/b4b.jsonl').write_text(text)",
-            "b4",
-            7,
-            id="a further file",
-        ),
-        pytest.param("(here / 'runs/b4a.jsonl').unlink()", "b4", 0, id="gone"),
-        pytest.param(
-            "(here / '__baselines__/many.bench/b5.json').unlink()", "b5", 6, id="no baseline"
-        ),
-    ],
-)
-def test_what_changes_before_its_turn_is_seen(
-    many: Project, change: str, of: str, tasks: int
-) -> None:
-    many.write("conftest.py", CONFTEST + CHANGES.format(change=change))
+def test_what_changes_before_its_turn_is_seen(many: Project) -> None:
+    many.write("conftest.py", CONFTEST + CHANGES)
     now, artifacts = run(many, 2)
-    assert now == [of, "b12"]
-    found = results(artifacts)[of]
-    assert sum(agent["tasks"] for agent in found["agents"]) == tasks
-    many.write("conftest.py", CONFTEST)  # the change has been made by now
+    assert now == ["b2", "b3", "b4", "b5", "b12"]
+    found = results(artifacts)
+    assert [sum(a["tasks"] for a in found[f"b{n}"]["agents"]) for n in (2, 3, 4, 5)] == [6, 7, 0, 6]
+    many.write("conftest.py", CONFTEST)  # the changes have been made by now
     assert run(many, 1)[1] == artifacts
 
 
@@ -215,26 +205,27 @@ def test_a_metric_by_its_place_waits_for_its_turn(many: Project) -> None:
     assert run(many, 2)[0] == ["b3", "b12"]
 
 
-def test_helpers_that_break_down_are_no_loss(many: Project) -> None:
+def test_helpers_that_break_down_are_no_loss(
+    many: Project, alone: tuple[list[str], dict[str, bytes]]
+) -> None:
     breaks = """
 from pytest_evalmetrics.helpers import processes
 processes._HELPER = "raise SystemExit(1)"
 """
-    _, alone = run(many, 1)
     many.write("conftest.py", CONFTEST + breaks)
     now, artifacts = run(many, 2)
     assert now == ["b12"]
-    assert artifacts == alone
+    assert artifacts == alone[1]
 
 
-def test_workers_of_xdist_evaluate_at_the_turn(many: Project) -> None:
-    _, alone = run(many, 1)
+def test_workers_of_xdist_evaluate_at_the_turn(
+    many: Project, alone: tuple[list[str], dict[str, bytes]]
+) -> None:
     many.pytester._monkeypatch.setenv("EVALMETRICS_PROCESSES", "4")
     many.run("-n", "2")
-    lists = (many.path / "now.jsonl").read_text(encoding="utf-8").splitlines()[1:]
+    lists = (many.path / "now.jsonl").read_text(encoding="utf-8").splitlines()
     assert sum(len(json.loads(told)) for told in lists) == MANY - 1
-    written = (many.path / "evalmetrics" / "report.json").read_bytes()
-    assert written == alone["report.json"]
+    assert artifacts_in(many.path) == alone[1]
 
 
 def test_an_error_of_the_first_ends_the_run(many: Project) -> None:

@@ -64,8 +64,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
             *(["    xfail: known"] if n == 42 else []),
         ]
     (folder / "many.bench.yaml").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--snapshot-update"]
-    subprocess.run(command, cwd=folder, check=True, capture_output=True)
+    assert pytest_in(folder, "--snapshot-update").returncode == 0
     write(folder, "b10a", [[0.0, 0.0]] * 6)  # fails its threshold
     write(folder, "b11a", [[0.0, 0.0]] * 5 + [[1.0, 1.0]])  # is worse than its baseline
     (folder / "runs/b12a.jsonl").write_text('{"_ng_task_index": 1, "reward": ', encoding="utf-8")
@@ -76,10 +75,15 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def alone(recorded: Path) -> tuple[list[str], dict[str, bytes]]:
     """What one process says of them, and the artifacts that it writes."""
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *TALKS]
-    environ = {**os.environ, "EVALMETRICS_PROCESSES": "1"}
-    done = subprocess.run(command, cwd=recorded, check=False, capture_output=True, env=environ)
-    return done.stdout.decode().splitlines(), artifacts_in(recorded)
+    return pytest_in(recorded, *TALKS).stdout.decode().splitlines(), artifacts_in(recorded)
+
+
+def pytest_in(folder: Path, *args: str) -> subprocess.CompletedProcess[bytes]:
+    # a worker of xdist that runs these tests tells its children that they are one too
+    environ = {k: v for k, v in os.environ.items() if not k.startswith("PYTEST_XDIST")}
+    environ["EVALMETRICS_PROCESSES"] = "1"
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *args]
+    return subprocess.run(command, cwd=folder, check=False, capture_output=True, env=environ)
 
 
 def artifacts_in(folder: Path) -> dict[str, bytes]:

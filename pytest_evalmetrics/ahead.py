@@ -8,7 +8,7 @@ or changes, code of the user's) a benchmark waits for its turn.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import pytest
 
@@ -22,7 +22,7 @@ from pytest_evalmetrics.pipeline.rules import gated_names
 from pytest_evalmetrics.rollouts.digest import digest
 from pytest_evalmetrics.rollouts.files import is_url
 from pytest_evalmetrics.rollouts.seam import loaders
-from pytest_evalmetrics.settings import engine_name
+from pytest_evalmetrics.settings import engine_name, evaluates_nothing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,6 +39,13 @@ _LEAD: Final = 16  # times some benchmarks
 _AHEAD = pytest.StashKey["_Ahead"]()
 _COLLECTED = pytest.StashKey[int]()
 _HOOKS = ("compute_metrics", "key_metrics", "benchmark_finished")
+
+
+class BenchmarkItem(Protocol):
+    """A benchmark's item, of a floor above."""
+
+    nodeid: str
+    benchmark: Benchmark
 
 
 class _Ahead:
@@ -109,7 +116,7 @@ def warm_up(config: pytest.Config, benchmarks: int) -> None:
     config.stash[_AHEAD] = ahead
 
 
-def begin(config: pytest.Config, items: Sequence[pytest.Item]) -> None:
+def begin(config: pytest.Config, items: Sequence[BenchmarkItem]) -> None:
     """Let helpers begin with a run's benchmarks, if they are many.
 
     Parameters
@@ -117,16 +124,12 @@ def begin(config: pytest.Config, items: Sequence[pytest.Item]) -> None:
     config
         The run.
     items
-        What it runs, in that order; benchmarks have a ``benchmark``.
+        The benchmarks that it runs, in that order.
     """
     ahead = config.stash.get(_AHEAD, None)
     if ahead is None:
         return
-    found: list[tuple[str, Benchmark]] = [
-        (item.nodeid, benchmark)
-        for item in items
-        if (benchmark := getattr(item, "benchmark", None)) is not None and _is_plain(benchmark)
-    ]
+    found = [(item.nodeid, item.benchmark) for item in items if _is_plain(item.benchmark)]
     # what a conftest.py of a folder offers is known by now
     if len(found) < FEWEST or not (_may(config) and _all_ours()):
         ahead.close()
@@ -148,9 +151,7 @@ def _may(config: pytest.Config) -> bool:
     return not (
         hasattr(config, "workerinput")  # which benchmarks a worker of xdist runs, it hears late
         or engine_name(config) != "local"
-        or options.collectonly
-        or options.setuponly
-        or options.evalmetrics_plan
+        or evaluates_nothing(config)
         or config.getoption("runxfail", default=False)
         or getattr(options, "update_snapshots", False)
         or getattr(options, "update_new_snapshots_only", False)

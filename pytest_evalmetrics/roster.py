@@ -59,10 +59,11 @@ class Roster:
             except pytest.UsageError:
                 self._collected.clear()  # nothing has begun, and there is nothing to report
                 raise
-            if any(map(is_benchmark, session.items)):
+            benchmarks: list[Any] = list(filter(is_benchmark, session.items))
+            if benchmarks:
                 from pytest_evalmetrics import ahead  # noqa: PLC0415 - what it takes is loaded
 
-                ahead.begin(self._config, session.items)
+                ahead.begin(self._config, benchmarks)
         if hasattr(self._config, "workeroutput") and (self._collected or self._deselected):
             told = {"collected": sorted(self._collected), "deselected": sorted(self._deselected)}
             self._config.workeroutput[_TOLD] = told

@@ -81,7 +81,15 @@ def run_benchmark(
     store = _store(item, benchmark.spec, in_test=in_test)
     found = None if in_test else _ahead(item, store)
     if found is None:
-        found = _now(item, benchmark, store, label=label, file=file, table=table)
+        try:
+            found = _now(item, benchmark, store, label=label, file=file, table=table)
+        except MemoryError:
+            raise DataError(
+                f"there is not enough memory for {benchmark.spec.name}",
+                file=file or item.nodeid.partition("::")[0],
+                line=benchmark.line_of(),
+                hint="split the benchmark into several, or run it where there is more memory",
+            ) from None
     result, payload = found
     item.stash.setdefault(PAYLOADS, []).append(payload)
     item.user_properties.extend(_properties(result, named=in_test))

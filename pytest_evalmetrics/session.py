@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_evalmetrics.roster import Roster, is_benchmark, refuse_unknown_reporters
+from pytest_evalmetrics.settings import evaluates_nothing
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -110,9 +111,7 @@ class EvaluationSession:
             from pytest_evalmetrics.calling import close_transport  # noqa: PLC0415 - it is loaded
 
             close_transport(self._config)
-        option = self._config.option
-        evaluates_nothing = option.collectonly or option.setuponly or option.evalmetrics_plan
-        if hasattr(self._config, "workerinput") or evaluates_nothing:
+        if hasattr(self._config, "workerinput") or evaluates_nothing(self._config):
             return
         self._publish(session)
         if self._config.getoption("evalmetrics_journal_export") is not None:

@@ -1,4 +1,4 @@
-"""What the command line and pytest's settings say together: the command line wins."""
+"""Our options and settings, and what they say together: the command line wins."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = [
+    "declare",
     "engine_name",
+    "evaluates_nothing",
     "history_path",
     "journal_mode",
     "journal_path",
@@ -26,6 +28,160 @@ _OPTIONS = {
     "evalmetrics_refresh": "refresh",
     "evalmetrics_no_journal": "off",
 }
+
+
+def declare(parser: pytest.Parser) -> None:
+    """Declare the options and the settings."""
+    group = parser.getgroup("evalmetrics", "benchmark regression gating (pytest-evalmetrics)")
+    group.addoption(
+        "--evalmetrics-output",
+        metavar="PREFIX",
+        help="where the artifacts go: a folder (ends with / or exists), or a prefix such as "
+        "results/run1, which gives results/run1_aggregate_metrics.json; default evalmetrics/",
+    )
+    group.addoption(
+        "--evalmetrics-schema",
+        nargs="?",
+        const="benchmark",
+        choices=["benchmark", "report"],
+        help="print the JSON Schema of benchmark files (or of report.json) and exit",
+    )
+    group.addoption(
+        "--evalmetrics-plan",
+        action="store_true",
+        help="evaluate nothing: print the smallest drop that each gated metric can see, and "
+        "how many rollouts a task would see max_drop",
+    )
+    group.addoption(
+        "--evalmetrics-list",
+        action="store_true",
+        help="print what there is: metrics, scorers, loaders and reporters, each with a line "
+        "and who provides it, and exit",
+    )
+    group.addoption(
+        "--evalmetrics-explain",
+        metavar="NAME",
+        help="print what a metric, scorer, loader or reporter does, its keys, and where it is "
+        "written, and exit",
+    )
+    group.addoption(
+        "--evalmetrics-reporters",
+        metavar="NAMES",
+        help="write these files alone, separated by commas, such as report.json,summary.md; "
+        "default all (see --evalmetrics-list)",
+    )
+    group.addoption(
+        "--evalmetrics-history",
+        metavar="FILE",
+        help="append one line per benchmark to this file (.jsonl): its key metrics, verdict, "
+        "commit and branch; reports show the trend",
+    )
+    _add_journal_options(group)
+    group.addoption(
+        "--evalmetrics-engine",
+        choices=["local", "ray"],
+        help="where rollouts are read and rows are scored: local (default), or on a Ray cluster",
+    )
+    group.addoption(
+        "--evalmetrics-ray-address",
+        metavar="ADDRESS",
+        help="the Ray cluster; default what Ray finds: RAY_ADDRESS, one that runs on this "
+        "machine, else one that is started for this run",
+    )
+    group.addoption(
+        "--evalmetrics-inspect",
+        metavar="PATH",
+        help="tell what recorded rollouts hold (a path, a folder or a glob), print a benchmark "
+        "file to start from, and exit",
+    )
+    group.addoption(
+        "--evalmetrics-to-parquet",
+        metavar="FILE",
+        help="with --evalmetrics-inspect: write the numbers of these rollouts into a Parquet "
+        "file instead, which is several times as fast to read, and exit",
+    )
+    group.addoption(
+        "--evalmetrics-label",
+        metavar="FIELD",
+        action="append",
+        default=[],
+        help="with --evalmetrics-to-parquet: keep this field as well, for breakdown: and "
+        "cluster: (may be given several times)",
+    )
+    parser.addini(
+        "evalmetrics_files",
+        type="args",
+        default=["*.bench.yaml", "*.bench.yml"],
+        help="names of the files that hold benchmarks (default: *.bench.yaml *.bench.yml)",
+    )
+    parser.addini(
+        "evalmetrics_output",
+        default="evalmetrics/",
+        help="default of --evalmetrics-output, relative to the root folder",
+    )
+    parser.addini(
+        "evalmetrics_reporters",
+        type="args",
+        default=[],
+        help="default of --evalmetrics-reporters, separated by spaces",
+    )
+    parser.addini(
+        "evalmetrics_history",
+        default="",
+        help="default of --evalmetrics-history, relative to the root folder",
+    )
+    parser.addini(
+        "evalmetrics_engine",
+        default="local",
+        help="default of --evalmetrics-engine",
+    )
+    parser.addini(
+        "evalmetrics_journal",
+        default="normal",
+        help="how scorers' calls use the journal: normal, or replay, refresh or off as the "
+        "options --evalmetrics-replay, -refresh and -no-journal do, which win",
+    )
+    parser.addini(
+        "evalmetrics_journal_path",
+        default="",
+        help="the journal's file, relative to the root folder; default in pytest's cache",
+    )
+
+
+def _add_journal_options(group: pytest.OptionGroup) -> None:
+    """Declare what is said of the journal, which keeps every answer that was paid for."""
+    group.addoption(
+        "--evalmetrics-replay",
+        action="store_true",
+        help="scorers' calls: answer from the journal alone; a call that it has no answer to "
+        "is a failed row. Nothing is sent, and no key is needed",
+    )
+    group.addoption(
+        "--evalmetrics-refresh",
+        action="store_true",
+        help="scorers' calls: send every call anew, and replace what the journal has",
+    )
+    group.addoption(
+        "--evalmetrics-no-journal",
+        action="store_true",
+        help="scorers' calls: neither read nor write the journal",
+    )
+    group.addoption(
+        "--evalmetrics-journal-import",
+        metavar="FILE",
+        help="add the answers of an exported journal (.jsonl, .jsonl.gz) before the run",
+    )
+    group.addoption(
+        "--evalmetrics-journal-export",
+        metavar="FILE",
+        help="write the whole journal to one file after the run, for CI to cache or commit "
+        "(.jsonl, or .jsonl.gz)",
+    )
+    group.addoption(
+        "--evalmetrics-journal-clear",
+        action="store_true",
+        help="empty the journal before the run (so does pytest's own --cache-clear)",
+    )
 
 
 def validate(config: pytest.Config) -> None:
@@ -46,6 +202,12 @@ def validate(config: pytest.Config) -> None:
             f"evalmetrics_journal = {mode}: expected one of {', '.join(_MODES)}"
         )
     _validate_engine(config)
+
+
+def evaluates_nothing(config: pytest.Config) -> bool:
+    """Whether the run only shows what there is: --collect-only, --setup-only, our own plan."""
+    options = ("collectonly", "setuponly", "evalmetrics_plan")
+    return any(config.getoption(option, default=False) for option in options)
 
 
 def engine_name(config: pytest.Config) -> str:

@@ -264,3 +264,9 @@ def pytest_sessionfinish():
     (entry,) = some.report()["benchmarks"]
     assert entry["verdict"] == "FAIL"
     assert _told(some) == ("FAIL", [])
+
+
+def test_pytest_may_lack_what_is_not_needed(some: Project) -> None:
+    result = some.run("-p", "no:setuponly", "-p", "no:setupplan", "-p", "no:skipping")
+    result.assert_outcomes(passed=2)
+    assert some.report()["verdict"] == "PASS"

@@ -111,6 +111,8 @@ def read_on(
         lines += part.lines
         rows[piece.file] += part.rows
         room.check(table.part, lambda: done / len(pieces))  # noqa: B023 - called at once
+        if isinstance(piece.what, Source):
+            piece.what.must_be_unchanged()
     return table.build() if all(rows.values()) else None
 
 

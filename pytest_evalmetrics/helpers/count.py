@@ -46,7 +46,7 @@ def processes(environ: Mapping[str, str] | None = None, cores: int | None = None
     if not (cap.isascii() and cap.isdecimal() and int(cap)):
         raise DataError(
             f"{CAP} is {cap!r} in the environment; expected a whole number from 1",
-            hint=f"how many processes may read large files: {CAP}=1, or leave it out",
+            hint=f"how many processes a run may be of: {CAP}=1, or leave it out",
         )
     return min(share, int(cap))
 

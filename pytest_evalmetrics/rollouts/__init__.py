@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_evalmetrics.collector import collector_paused
-from pytest_evalmetrics.errors import DataError, EvalMetricsError
+from pytest_evalmetrics.errors import EvalMetricsError
 from pytest_evalmetrics.rollouts.cutting import is_large
 from pytest_evalmetrics.rollouts.files import RolloutFile
 from pytest_evalmetrics.rollouts.finding import find_loader, rollout_files
@@ -124,14 +124,8 @@ def load_dataset(
 
 
 def _load(spec: RolloutsSpec, base: Path, request: Request, reader: Reader | None) -> RolloutTable:
-    try:
-        with collector_paused():
-            return _read(spec, Path(os.path.abspath(base)), request, reader)  # noqa: PTH100 - links
-    except MemoryError:
-        raise DataError(
-            "there is not enough memory for these rollouts",
-            hint="split the benchmark into several, or run it where there is more memory",
-        ) from None
+    with collector_paused():
+        return _read(spec, Path(os.path.abspath(base)), request, reader)  # noqa: PTH100 - links
 
 
 def _read(spec: RolloutsSpec, base: Path, request: Request, reader: Reader | None) -> RolloutTable:

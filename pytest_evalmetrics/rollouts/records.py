@@ -63,6 +63,7 @@ def records(spec: RolloutsSpec, base: Path) -> Iterator[tuple[str, dict[str, Any
                 yield source.at(row.place), _decoded(row, source)
         else:
             yield from _gathered(loader, source)
+        source.must_be_unchanged()
 
 
 def _gathered(loader: Loader, source: Source) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import gzip
 import io
 import os
-import sys
-import zlib
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,6 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, cast
 
 from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.rollouts.peek import ENOUGH, keys_of
+from pytest_evalmetrics.rollouts.wrapping import explained, unwrapped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -177,10 +175,10 @@ class Source:
         DataError
             Here or while it is being read: if it can't be, or is cut short.
         """
-        with _explained(self.shown), self._raw() as raw:
+        with explained(self.shown), self._raw() as raw:
             self.position.raw = raw
             if self.span is None:
-                stream = _unwrap(raw, self.packed)
+                stream = unwrapped(raw, self.packed)
             elif self.url is not None:
                 stream = raw
             else:
@@ -201,7 +199,7 @@ class Source:
         """
         if self.stamp is None:
             return
-        with _explained(self.shown):
+        with explained(self.shown):
             now = _stamp(os.stat(self.path))  # noqa: PTH116 - for each file
         if now != self.stamp:
             raise self.error(
@@ -248,12 +246,12 @@ def open_source(file: RolloutFile) -> Source:
         If it can't be opened, is empty, or is a Git LFS pointer.
     """
     shown = file.shown
-    with _explained(shown):
+    with explained(shown):
         if not file.path.is_file() and file.path.exists():  # opening a pipe would wait for ever
             if file.path.is_dir():
                 return Source(file.path, shown, 0, b"")
             raise DataError("this is no regular file", file=shown, hint="copy it into a file")
-    with _explained(shown), file.path.open("rb") as raw:
+    with explained(shown), file.path.open("rb") as raw:
         told = os.fstat(raw.fileno())
         size = told.st_size
         magic = raw.read(len(_ZSTD)) or b""
@@ -263,7 +261,7 @@ def open_source(file: RolloutFile) -> Source:
             packed = "gzip"
         elif magic == _ZSTD:
             packed = "zstd"
-        head = _first_bytes(_unwrap(raw, packed))
+        head = _first_bytes(unwrapped(raw, packed))
     head = head.removeprefix(BOM).lstrip(_SPACE)
     if not head:
         what = "the file is empty" if size == 0 else "the file holds no row"
@@ -284,45 +282,3 @@ def _first_bytes(stream: BinaryIO) -> bytes:
     while not head.removeprefix(BOM).strip(_SPACE) and (more := stream.read(_HEAD)):
         head = head[: len(BOM)] + more if head.startswith(BOM) else more
     return head
-
-
-def _unwrap(raw: BinaryIO, packed: Literal["gzip", "zstd"] | None) -> BinaryIO:
-    if packed == "gzip":
-        return cast("BinaryIO", gzip.GzipFile(fileobj=raw))
-    if packed == "zstd":
-        if sys.version_info >= (3, 14):
-            from compression import zstd  # noqa: PLC0415 - only where a file needs it
-        else:
-            from backports import zstd  # noqa: PLC0415 - only where a file needs it
-        return cast("BinaryIO", zstd.ZstdFile(raw))
-    return raw
-
-
-@contextmanager
-def _explained(shown: str) -> Iterator[None]:
-    """Turn what the operating system and the decompressors raise into our own words."""
-    try:
-        yield
-    except FileNotFoundError as error:
-        raise DataError("there is no such file", file=shown) from error
-    except PermissionError as error:
-        raise DataError(
-            "no permission to read this file", file=shown, hint=f"try: chmod u+r {shown}"
-        ) from error
-    except EOFError as error:
-        raise DataError(
-            "the compressed file ends too early",
-            file=shown,
-            hint="was its copy or its download interrupted?",
-        ) from error
-    except _damage() as error:
-        raise DataError(f"the compressed file is damaged: {error}", file=shown) from error
-    except OSError as error:
-        why = error.strerror or str(error)
-        raise DataError(f"the file can't be read: {why}", file=shown) from error
-
-
-def _damage() -> tuple[type[Exception], ...]:
-    # ZstdError comes from a module that is imported only where a file needs it
-    module = sys.modules.get("compression.zstd") or sys.modules.get("backports.zstd")
-    return (gzip.BadGzipFile, zlib.error, *([module.ZstdError] if module else []))

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from conftest import Project
     from rollouts.conftest import Folder
 
 ROWS = 1_000_000
@@ -140,10 +141,21 @@ def test_one_process_knows_how_much_is_still_to_come(
     assert shares[-1] == 1
 
 
-def test_memory_that_is_full_is_told(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object) -> None:
-        raise MemoryError
-
-    folder.rows([{"_ng_task_index": 1, "reward": 1}])
-    monkeypatch.setattr(Room, "check", full)
-    assert folder.refused().message == "there is not enough memory for these rollouts"
+@pytest.mark.parametrize("where", ["rollouts.TableBuilder.build", "reports.payload.page_pieces"])
+def test_memory_that_is_full_is_told(project: Project, where: str) -> None:
+    project.rollouts([[1]])
+    project.bench()
+    project.write(
+        "conftest.py",
+        "import pytest\n"
+        "def full(*_):\n    raise MemoryError\n"
+        "def pytest_runtest_setup(item):\n"
+        f"    pytest.MonkeyPatch().setattr('pytest_evalmetrics.{where}', full)\n",
+    )
+    result = project.run()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        ["math.bench.yaml:1: there is not enough memory for math", "  split the benchmark into *"]
+    )
+    assert "Traceback" not in result.stdout.str()
+    assert project.report()["not_evaluated"] == ["math.bench.yaml::math"]

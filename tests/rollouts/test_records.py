@@ -158,3 +158,13 @@ def test_a_broken_table_is_told_where_it_breaks(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text('id,q\n1,"x\n')
     with pytest.raises(DataError, match="ends inside of quotes"):
         list(records(RolloutsSpec(path=("a.csv",), format="csv"), tmp_path))
+
+
+def test_rows_of_a_file_that_changes_meanwhile_are_refused(tmp_path: Path) -> None:
+    spec = write(tmp_path)
+    reading = records(spec, tmp_path)
+    next(reading)
+    text = (tmp_path / "a.jsonl").read_text()
+    (tmp_path / "a.jsonl").write_text(text + text)
+    with pytest.raises(DataError, match=r"a\.jsonl: this file was changed while it was read"):
+        list(reading)

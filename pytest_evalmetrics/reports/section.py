@@ -11,14 +11,14 @@ from pytest_evalmetrics.reports.numbers import number
 from pytest_evalmetrics.reports.recorded import recorded_count, recorded_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 __all__ = ["section"]
 
 _COLOURS = {"PASS": "green", "WARN": "yellow", "INCONCLUSIVE": "red", "FAIL": "red"}
 _NAMED = 3  # key metrics on a benchmark's line; all of them are in the report
 _AGENTS_SHOWN = 3
-_SKIPPED_SHOWN = 10
+_OTHERS_SHOWN = 10
 _PASSING_SHOWN = 30  # lines of passing benchmarks; -v shows all
 
 
@@ -53,8 +53,7 @@ def section(
             lines += [(f"    {text}", None) for text in judge_lines(entry.get("judges", ()))]
         if hidden:
             lines.append((f"... and {hidden} more that pass (-v shows them)", "green"))
-        lines += [(f"INCONCLUSIVE  {item}  {told}", "red") for item, told in lost_ones(report)]
-        lines += _skipped(report, everything=verbosity > 0)
+        lines += _others(report, everything=verbosity > 0)
         if verbosity == 0:
             lines += [(f"note: {note}", None) for note in _common_notes(entries)]
     else:
@@ -136,15 +135,18 @@ def _common_notes(entries: Iterable[dict[str, Any]]) -> list[str]:
     ]
 
 
-def _skipped(report: dict[str, Any], *, everything: bool) -> list[tuple[str, str | None]]:
-    found = report.get("skipped", ())
-    shown = found if everything else found[:_SKIPPED_SHOWN]
-    lines: list[tuple[str, str | None]] = [
-        (f"{'SKIPPED':<12}  {s['id']}  {s['reason']}", "yellow") for s in shown
-    ]
-    if len(found) > len(shown):
-        lines.append((f"... and {len(found) - len(shown)} more skipped (-v shows them)", "yellow"))
-    return lines
+def _others(report: dict[str, Any], *, everything: bool) -> Iterator[tuple[str, str | None]]:
+    """List what has no result: what was not evaluated, and what was skipped."""
+    lost = [f"INCONCLUSIVE  {item}  {told}" for item, told in lost_ones(report)]
+    skipped = [f"{'SKIPPED':<12}  {s['id']}  {s['reason']}" for s in report.get("skipped", ())]
+    for found, what, colour in (
+        (lost, "that were not evaluated", "red"),
+        (skipped, "skipped", "yellow"),
+    ):
+        shown = found if everything else found[:_OTHERS_SHOWN]
+        yield from ((line, colour) for line in shown)
+        if len(found) > len(shown):
+            yield f"... and {len(found) - len(shown)} more {what} (-v shows them)", colour
 
 
 def _count(entries: Sequence[dict[str, Any]], report: dict[str, Any]) -> str:

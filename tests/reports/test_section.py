@@ -103,3 +103,15 @@ def test_of_many_agents_the_failing_come_first_and_the_rest_is_counted():
 def test_what_a_name_holds_begins_no_line():
     (line, _), *_ = lines([entry("x\n::stop-commands::y\x1b[31m")])
     assert line.startswith(r"PASS          a.bench.yaml::x\n::stop-commands::y\x1b[31m  ")
+
+
+def test_of_many_that_have_no_result_the_first_are_told():
+    lost = [f"a.bench.yaml::b{i:02}" for i in range(40)]
+    skipped = {f"a.bench.yaml::s{i:02}": "later" for i in range(12)}
+    report = report_document([], lost, skipped=skipped)
+    found = section(report, [], verbosity=0)
+    assert found[0] == ("INCONCLUSIVE  a.bench.yaml::b00  was not evaluated", "red")
+    assert found[10] == ("... and 30 more that were not evaluated (-v shows them)", "red")
+    assert found[11] == ("SKIPPED       a.bench.yaml::s00  later", "yellow")
+    assert found[21:] == [("... and 2 more skipped (-v shows them)", "yellow")]
+    assert len(section(report, [], verbosity=1)) == 52

@@ -8,135 +8,126 @@ or changes, code of the user's) a benchmark waits for its turn.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 
 from pytest_evalmetrics import registry
 from pytest_evalmetrics.baselines.naming import baseline_file, shown_below
-from pytest_evalmetrics.collector import collector_paused
-from pytest_evalmetrics.errors import EvalMetricsError
-from pytest_evalmetrics.helpers.count import processes
-from pytest_evalmetrics.pipeline.ahead import AT_A_TIME, Evaluations, Outcome, Task
+from pytest_evalmetrics.helping import FEWEST, helpers_of, is_heard, may_help, were_foreseen
+from pytest_evalmetrics.pipeline.ahead import Queue, Task
 from pytest_evalmetrics.pipeline.rules import gated_names
-from pytest_evalmetrics.rollouts.digest import digest
 from pytest_evalmetrics.rollouts.files import is_url
 from pytest_evalmetrics.rollouts.seam import loaders
-from pytest_evalmetrics.settings import engine_name, evaluates_nothing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pytest_evalmetrics.helpers.processes import Helpers
-    from pytest_evalmetrics.helpers.shared import Shared
+    from pytest_evalmetrics.pipeline.ahead import Outcome
     from pytest_evalmetrics.spec import Benchmark
 
-__all__ = ["FEWEST", "begin", "take", "warm_up"]
-
-FEWEST: Final = 100  # benchmarks: helpers take half a second to start
-_HELPERS: Final = 4  # what pytest does between two benchmarks takes as long as a third of one
-_LEAD: Final = 16  # times some benchmarks
-_AHEAD = pytest.StashKey["_Ahead"]()
-_COLLECTED = pytest.StashKey[int]()
-_HOOKS = ("compute_metrics", "key_metrics", "benchmark_finished")
+__all__ = ["begin", "hand_in", "take"]
 
 
 class BenchmarkItem(Protocol):
     """A benchmark's item, of a floor above."""
 
-    nodeid: str
+    @property
+    def nodeid(self) -> str:
+        """Its id."""
+        ...
+
     benchmark: Benchmark
 
 
 class _Ahead:
-    """What is under way, by the items' ids."""
+    """What a run has evaluated ahead."""
 
-    def __init__(self, helpers: Helpers) -> None:
-        self._helpers = helpers
-        self._shared: Shared | None = None
-        self._tasks: dict[str, tuple[int, Benchmark]] = {}
-        self._ready: tuple[int, list[Outcome | None]] = (-1, [])
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._waiting: list[BenchmarkItem] = []  # to become many
+        self._queue: Queue | None = None
+        self._over = False
         self._process = os.getpid()
 
-    def begin(self, tasks: Sequence[Task]) -> None:
-        from pytest_evalmetrics.helpers.shared import Shared  # noqa: PLC0415 - there are many
-
-        try:
-            self._shared = Shared(Evaluations(tasks), self._helpers, lead=_LEAD)
-        except OSError:  # no room for what they tell each other
+    def hand_in(self, items: Sequence[BenchmarkItem]) -> None:
+        if self._over:
             return
-        self._tasks = {task.label: (n, task.benchmark) for n, task in enumerate(tasks)}
+        self._waiting += items
+        if self._queue is None and (were_foreseen(self._config) or len(self._waiting) >= FEWEST):
+            self._start()
+        if self._queue is not None:
+            plain = [item for item in self._waiting if _is_plain(item.benchmark)]
+            self._queue.add(self._tasks(plain))
+            self._waiting.clear()
+
+    def settle(self, items: Sequence[BenchmarkItem]) -> None:
+        if self._queue is None:
+            return
+        plain = [item for item in items if _is_plain(item.benchmark)]
+        # what a conftest.py of a folder offers is known by now
+        if len(plain) < FEWEST or not (may_help(self._config) and _all_ours()):
+            self.close()
+            return
+        if not self._queue.holds([item.nodeid for item in plain]):
+            self._queue.replace(self._tasks(plain))
+        self._queue.complete()
 
     def take(self, label: str) -> Outcome | None:
-        if label not in self._tasks or os.getpid() != self._process:
+        if self._queue is None or os.getpid() != self._process or is_heard(self._config):
             return None
-        number, benchmark = self._tasks.pop(label)
-        try:
-            found = self._outcome(*divmod(number, AT_A_TIME))
-        except Exception:  # noqa: BLE001 - then it is evaluated at its turn
-            return None
-        return found if found is not None and _digest(benchmark) == found.files else None
-
-    def _outcome(self, some: int, at: int) -> Outcome | None:
-        if self._shared is not None and some != self._ready[0]:
-            with collector_paused():  # of a thousand objects none is garbage
-                self._ready = some, self._shared.get(some)
-        return self._ready[1][at]
+        return self._queue.take(label)
 
     def close(self) -> None:
-        self._tasks.clear()
-        if os.getpid() == self._process:
-            (self._shared or self._helpers).close()
+        self._over = True
+        self._waiting.clear()
+        if self._queue is not None and os.getpid() == self._process:
+            self._queue.close()
+            self._queue = None
+
+    def _start(self) -> None:
+        helpers = helpers_of(self._config)
+        with suppress(OSError):  # no room for what they tell each other
+            self._queue = None if helpers is None else Queue(helpers)
+        if self._queue is None:
+            self.close()
+
+    def _tasks(self, items: Sequence[BenchmarkItem]) -> list[Task]:
+        return [
+            Task(item.nodeid, item.benchmark, _baseline(self._config, item.benchmark))
+            for item in items
+        ]
 
 
-def warm_up(config: pytest.Config, benchmarks: int) -> None:
-    """Start helpers while benchmarks are still being collected: they take their time to start.
-
-    Parameters
-    ----------
-    config
-        The run.
-    benchmarks
-        How many more were collected.
-    """
-    found = config.stash.get(_COLLECTED, 0) + benchmarks
-    config.stash[_COLLECTED] = found
-    if found < FEWEST or found - benchmarks >= FEWEST or not _may(config):
-        return
-    try:
-        count = min(processes() - 1, _HELPERS)
-    except EvalMetricsError:  # a setting that means nothing: whoever reads large files says so
-        return
-    if count < 1:
-        return
-    from pytest_evalmetrics.helpers.processes import Helpers  # noqa: PLC0415 - there are many
-
-    ahead = _Ahead(Helpers(count, ["pytest_evalmetrics.pipeline.ahead"]))
-    config.add_cleanup(ahead.close)
-    config.stash[_AHEAD] = ahead
+_AHEAD = pytest.StashKey[_Ahead]()
 
 
-def begin(config: pytest.Config, items: Sequence[BenchmarkItem]) -> None:
-    """Let helpers begin with a run's benchmarks, if they are many.
+def hand_in(config: pytest.Config, items: Sequence[BenchmarkItem]) -> None:
+    """Let helpers begin with what was collected, once that is much.
 
     Parameters
     ----------
     config
         The run.
     items
-        The benchmarks that it runs, in that order.
+        Benchmarks that the run may evaluate.
     """
-    ahead = config.stash.get(_AHEAD, None)
-    if ahead is None:
-        return
-    found = [(item.nodeid, item.benchmark) for item in items if _is_plain(item.benchmark)]
-    # what a conftest.py of a folder offers is known by now
-    if len(found) < FEWEST or not (_may(config) and _all_ours()):
-        ahead.close()
-        return
-    ahead.begin(
-        [Task(label, benchmark, _baseline(config, benchmark)) for label, benchmark in found]
-    )
+    _of(config).hand_in(items)
+
+
+def begin(config: pytest.Config, items: Sequence[BenchmarkItem]) -> None:
+    """Settle what is evaluated ahead.
+
+    Parameters
+    ----------
+    config
+        The run.
+    items
+        The benchmarks that it evaluates, in that order.
+    """
+    if _AHEAD in config.stash:
+        config.stash[_AHEAD].settle(items)
 
 
 def take(item: pytest.Item) -> Outcome | None:
@@ -145,18 +136,11 @@ def take(item: pytest.Item) -> Outcome | None:
     return None if ahead is None else ahead.take(item.nodeid)
 
 
-def _may(config: pytest.Config) -> bool:
-    """Whether the run asks for nothing that an item alone can see to."""
-    options: Any = config.option
-    return not (
-        hasattr(config, "workerinput")  # which benchmarks a worker of xdist runs, it hears late
-        or engine_name(config) != "local"
-        or evaluates_nothing(config)
-        or config.getoption("runxfail", default=False)
-        or getattr(options, "update_snapshots", False)
-        or getattr(options, "update_new_snapshots_only", False)
-        or any(getattr(config.hook, f"pytest_evalmetrics_{n}").get_hookimpls() for n in _HOOKS)
-    )
+def _of(config: pytest.Config) -> _Ahead:
+    if _AHEAD not in config.stash:
+        config.stash[_AHEAD] = _Ahead(config)
+        config.add_cleanup(config.stash[_AHEAD].close)
+    return config.stash[_AHEAD]
 
 
 def _is_plain(benchmark: Benchmark) -> bool:
@@ -177,10 +161,6 @@ def _all_ours() -> bool:
     return all(
         kind.is_builtin(name) for kind in (registry.metrics, loaders) for name in kind.names()
     )
-
-
-def _digest(benchmark: Benchmark) -> bytes | None:
-    return digest(benchmark.spec.rows, benchmark.file.parent)
 
 
 def _baseline(config: pytest.Config, benchmark: Benchmark) -> tuple[Any, str] | None:

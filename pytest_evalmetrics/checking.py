@@ -16,7 +16,7 @@ from pytest_evalmetrics.baselines.in_tests import benchmark_name, name_of_test
 from pytest_evalmetrics.config import benchmark_in_python, load_benchmarks
 from pytest_evalmetrics.errors import CheckError, EvalMetricsError, GateFailed, did_you_mean
 from pytest_evalmetrics.rollouts import table_in_memory
-from pytest_evalmetrics.running import failure_of, let_register, run_benchmark
+from pytest_evalmetrics.running import failure_of, let_register, run_in_test
 from pytest_evalmetrics.session import PAYLOADS
 
 if TYPE_CHECKING:
@@ -129,13 +129,12 @@ pass_estimator, breakdown, cluster, description
                 shown=self._file,
             )
             table = table_in_memory(rewards, scores=scores, labels=labels)
-            result = run_benchmark(
+            result = run_in_test(
                 self._item,
                 benchmark,
                 label=self._label(name),
                 file=self._file,
                 table=table,
-                in_test=True,
             )
         except EvalMetricsError as error:
             raise _shown_at(frame, error, self._file) from None
@@ -198,12 +197,11 @@ pass_estimator, breakdown, cluster, description
                 if name in (None, known):
                     self._claim(known)
                     own = replace(benchmark.spec, name=benchmark_name(self._test, known))
-                    results[known] = run_benchmark(
+                    results[known] = run_in_test(
                         self._item,
                         replace(benchmark, spec=own),
                         label=self._label(known),
                         file=shown,
-                        in_test=True,
                     )
         except EvalMetricsError as error:
             raise _shown_at(frame, error, self._file) from None

@@ -12,10 +12,10 @@ from pytest_evalmetrics.config import load_benchmarks
 from pytest_evalmetrics.errors import ConfigError, EvalMetricsError, GateFailed
 from pytest_evalmetrics.layout import visible_lines
 from pytest_evalmetrics.reports import FailureText
-from pytest_evalmetrics.running import failure_of, keeps_baseline, let_register, run_benchmark
+from pytest_evalmetrics.running import keeps_baseline, let_register, run_benchmark
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
     from os import PathLike
 
     from pytest_evalmetrics.spec import Benchmark
@@ -24,9 +24,9 @@ __all__ = ["BenchmarkFile", "BenchmarkItem"]
 
 
 class BenchmarkFile(pytest.File):
-    """A ``*.bench.yaml`` file; yields one item per benchmark."""
+    """A ``*.bench.yaml`` file; gives one item per benchmark."""
 
-    def collect(self) -> Iterator[BenchmarkItem]:
+    def collect(self) -> list[BenchmarkItem]:
         """Read the file; every problem of it is one collection error."""
         let_register(self.config)
         shown = self.nodeid or self.path.name
@@ -35,9 +35,12 @@ class BenchmarkFile(pytest.File):
         except ConfigError as error:
             raise self.CollectError(visible_lines(str(error))) from None
         self._declare(benchmarks)
-        ahead.warm_up(self.config, len(benchmarks))
-        for benchmark in benchmarks:
-            yield BenchmarkItem.from_parent(self, name=benchmark.spec.name, benchmark=benchmark)
+        items = [
+            BenchmarkItem.from_parent(self, name=benchmark.spec.name, benchmark=benchmark)
+            for benchmark in benchmarks
+        ]
+        ahead.hand_in(self.config, items)
+        return items
 
     def _declare(self, benchmarks: Sequence[Benchmark]) -> None:
         """Tell which baselines are not orphans, and let syrupy look for those that are."""
@@ -117,7 +120,4 @@ def plan_lines(items: Sequence[pytest.Item]) -> list[str]:
 
 
 def _evaluate(item: BenchmarkItem) -> None:
-    result = run_benchmark(item, item.benchmark, label=item.nodeid)
-    failure = failure_of(result)
-    if failure is not None:
-        raise failure
+    run_benchmark(item, item.benchmark)

@@ -6,7 +6,7 @@ Whoever runs it, its result takes the same way: onto the item, and from there to
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -26,17 +26,18 @@ from pytest_evalmetrics.session import PAYLOADS, shared_folder
 from pytest_evalmetrics.settings import engine_name, history_path
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from pytest_evalmetrics.baselines.store import Store
     from pytest_evalmetrics.calling import ItemRuntime
     from pytest_evalmetrics.data import RolloutTable
     from pytest_evalmetrics.engines import Engine
+    from pytest_evalmetrics.pipeline.ahead import Outcome
     from pytest_evalmetrics.reports import Payload
     from pytest_evalmetrics.results import BenchmarkResult
     from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec
 
-__all__ = ["failure_of", "keeps_baseline", "let_register", "run_benchmark"]
+__all__ = ["failure_of", "keeps_baseline", "let_register", "run_benchmark", "run_in_test"]
 
 _REGISTERED = pytest.StashKey[bool]()
 _ENGINE = pytest.StashKey["Engine"]()
@@ -54,16 +55,8 @@ def keeps_baseline(spec: BenchmarkSpec) -> bool:
     return spec.baseline is not None and spec.baseline.committed
 
 
-def run_benchmark(
-    item: pytest.Item,
-    benchmark: Benchmark,
-    *,
-    label: str,
-    file: str | None = None,
-    table: RolloutTable | None = None,
-    in_test: bool = False,
-) -> BenchmarkResult:
-    """Evaluate a benchmark, and leave its result on the item.
+def run_benchmark(item: pytest.Item, benchmark: Benchmark) -> None:
+    """Evaluate the benchmark of an item, and leave its result there.
 
     Parameters
     ----------
@@ -71,36 +64,72 @@ def run_benchmark(
         The item that runs.
     benchmark
         The benchmark.
+
+    Raises
+    ------
+    EvalMetricsError
+        If it does not hold.
+    """
+    store = _store(item, benchmark.spec)
+    found = _ahead(item, store)
+    if found is not None:
+        _leave(item, found.payload)
+        if found.failure:
+            raise GateFailed(found.failure)
+        return
+    result, payload = _now(item, benchmark, store, label=item.nodeid)
+    _leave(item, payload, result)
+    failure = failure_of(result)
+    if failure is not None:
+        raise failure
+
+
+def run_in_test(
+    item: pytest.Item,
+    benchmark: Benchmark,
+    *,
+    label: str,
+    file: str | None = None,
+    table: RolloutTable | None = None,
+) -> BenchmarkResult:
+    """Evaluate a benchmark in a test, which may do so with several.
+
+    Parameters
+    ----------
+    item
+        The test.
+    benchmark
+        The benchmark.
     label
         What its result is called: unique in the run.
     file, table
         See `pipeline.evaluate`.
-    in_test
-        The item is a test, and may run several.
     """
-    store = _store(item, benchmark.spec, in_test=in_test)
-    found = None if in_test else _ahead(item, store)
-    if found is None:
-        try:
-            found = _now(item, benchmark, store, label=label, file=file, table=table)
-        except MemoryError:
-            raise DataError(
-                f"there is not enough memory for {benchmark.spec.name}",
-                file=file or item.nodeid.partition("::")[0],
-                line=benchmark.line_of(),
-                hint="split the benchmark into several, or run it where there is more memory",
-            ) from None
-    result, payload = found
-    item.stash.setdefault(PAYLOADS, []).append(payload)
-    item.user_properties.extend(_properties(result, named=in_test))
-    item.ihook.pytest_evalmetrics_benchmark_finished(result=result)
-    for check in result.checks:
-        if check.verdict is Verdict.WARN:
-            item.warn(RegressionWarning(visible(f"{result.name}: {check.reason}")))
+    store = _store(item, benchmark.spec, in_test=True)
+    result, payload = _now(item, benchmark, store, label=label, file=file, table=table)
+    _leave(item, payload, result, in_test=True)
     return result
 
 
-def _store(item: pytest.Item, spec: BenchmarkSpec, *, in_test: bool) -> Store | None:
+def _leave(
+    item: pytest.Item,
+    payload: Payload,
+    result: BenchmarkResult | None = None,
+    *,
+    in_test: bool = False,
+) -> None:
+    """Leave a result on an item; nobody hears of one that was evaluated before its turn."""
+    item.stash.setdefault(PAYLOADS, []).append(payload)
+    entry = payload["entry"]
+    item.user_properties.extend(_properties(entry, named=in_test))
+    if result is not None:
+        item.ihook.pytest_evalmetrics_benchmark_finished(result=result)
+    for check in entry["checks"]:
+        if check["verdict"] == Verdict.WARN:
+            item.warn(RegressionWarning(visible(f"{entry['name']}: {check['reason']}")))
+
+
+def _store(item: pytest.Item, spec: BenchmarkSpec, *, in_test: bool = False) -> Store | None:
     """Find the baseline that a benchmark keeps; None where it keeps none of its own."""
     if not keeps_baseline(spec):
         return None
@@ -113,17 +142,37 @@ def _store(item: pytest.Item, spec: BenchmarkSpec, *, in_test: bool) -> Store | 
     return store
 
 
-def _ahead(item: pytest.Item, store: Store | None) -> tuple[BenchmarkResult, Payload] | None:
+def _ahead(item: pytest.Item, store: Store | None) -> Outcome | None:
     """Take what came of the item's benchmark, if it was evaluated before its turn."""
     found = ahead.take(item)
     if found is None or not (store is None or store.holds(found.baseline)):
         return None
-    if store is not None and found.complete:
-        store.count(found.result)
-    return found.result, found.payload
+    if store is not None and found.holds is not None:
+        store.count(holds=found.holds)
+    return found
 
 
 def _now(
+    item: pytest.Item,
+    benchmark: Benchmark,
+    store: Store | None,
+    *,
+    label: str,
+    file: str | None = None,
+    table: RolloutTable | None = None,
+) -> tuple[BenchmarkResult, Payload]:
+    try:
+        return _evaluated(item, benchmark, store, label=label, file=file, table=table)
+    except MemoryError:
+        raise DataError(
+            f"there is not enough memory for {benchmark.spec.name}",
+            file=file or item.nodeid.partition("::")[0],
+            line=benchmark.line_of(),
+            hint="split the benchmark into several, or run it where there is more memory",
+        ) from None
+
+
+def _evaluated(
     item: pytest.Item,
     benchmark: Benchmark,
     store: Store | None,
@@ -205,14 +254,14 @@ def _hooks(item: pytest.Item, spec: BenchmarkSpec) -> Hooks:
     )
 
 
-def _properties(result: BenchmarkResult, *, named: bool) -> Iterator[tuple[str, object]]:
+def _properties(entry: Mapping[str, Any], *, named: bool) -> Iterator[tuple[str, object]]:
     """Key metrics for JUnit and whoever else reads pytest's properties."""
-    of = f"{result.name}: " if named else ""
-    yield f"{of}evalmetrics.verdict", str(result.verdict)
-    several = len(result.agents) > 1
-    for agent in result.agents:
-        for name, value in agent.key_metrics.items():
-            yield of + (f"{agent.agent}: {name}" if several else name), value
+    of = f"{entry['name']}: " if named else ""
+    yield f"{of}evalmetrics.verdict", entry["verdict"]
+    several = len(entry["agents"]) > 1
+    for agent in entry["agents"]:
+        for name, value in agent["key_metrics"].items():
+            yield of + (f"{agent['agent']}: {name}" if several else name), value
 
 
 def _engine(config: pytest.Config) -> Engine | None:

@@ -147,8 +147,10 @@ class EvaluationSession:
             shown = visible_lines(line)
             terminalreporter.write_line(shown, **({colour: True} if colour else {}))
 
+    @pytest.hookimpl(tryfirst=True)
     def pytest_unconfigure(self) -> None:
-        """Remove what a worker that died has left."""
+        """Let go of the results, and remove what a worker that died has left."""
+        self._heard = None  # else pytest's last collections of garbage go through thousands
         if _FOLDER in self._config.stash:
             from pytest_evalmetrics.reports.handover import remove_left  # noqa: PLC0415 - used
 

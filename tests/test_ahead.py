@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_evalmetrics.ahead import FEWEST
+from pytest_evalmetrics.helping import FEWEST
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -235,3 +235,112 @@ def test_an_error_of_the_first_ends_the_run(many: Project) -> None:
     found = results(artifacts)
     assert found["b10"]["verdict"] == "FAIL"
     assert len(found) == 11
+
+
+ORDER = """
+def pytest_collection_modifyitems(items):
+    items.reverse()
+
+def pytest_runtest_setup(item):
+    with open(here / "order.txt", "a") as file:
+        file.write(item.nodeid + "\\n")
+"""
+# helpers that have done all that they were given before the last file is read
+EARLY = """
+import time
+from pytest_evalmetrics import items
+from pytest_evalmetrics.pipeline import ahead
+
+queues, began = [], ahead.Queue.__init__
+
+def begin(queue, helpers):
+    queues.append(queue)
+    began(queue, helpers)
+
+ahead.Queue.__init__ = begin
+collect, read = items.BenchmarkFile.collect, []
+
+def collected(file):
+    read.append(file)
+    if len(read) == MANY:
+        shared = queues[0]._shared
+        assert shared._jobs
+        while not shared._board._left(len(shared._jobs) - 1).exists():
+            assert shared._helpers.at_work()
+            time.sleep(0.01)
+    return collect(file)
+
+items.BenchmarkFile.collect = collected
+"""
+
+
+@pytest.fixture
+def files(many: Project) -> Project:
+    """The same benchmarks, a file each, and none that is compared or broken."""
+    text = (many.path / "many.bench.yaml").read_text(encoding="utf-8")
+    head, *each = text.split("  - name: ")
+    for number, lines in enumerate(each):
+        if number != 12:
+            one = lines.replace("    baseline: true\n", "")
+            name = f"{number:03}.bench.yaml"
+            (many.path / name).write_text(f"{head}  - name: {one}", encoding="utf-8")
+    (many.path / "many.bench.yaml").unlink()
+    shutil.rmtree(many.path / "__baselines__")
+    return many
+
+
+def of_one_process(project: Project, *args: str) -> dict[str, bytes]:
+    return run(project, 1, *args)[1]
+
+
+def test_helpers_begin_while_files_are_collected(files: Project) -> None:
+    expected = of_one_process(files)
+    files.write("conftest.py", CONFTEST + EARLY.replace("MANY", str(MANY - 1)))
+    now, artifacts = run(files, 2)
+    assert now == []
+    assert artifacts == expected
+
+
+def test_another_order_is_kept_to(files: Project) -> None:
+    files.write("conftest.py", CONFTEST + ORDER)
+    expected = of_one_process(files)
+    (files.path / "order.txt").unlink()
+    now, artifacts = run(files, 2)
+    assert now == []
+    assert artifacts == expected
+    told = (files.path / "order.txt").read_text(encoding="utf-8").split()
+    assert told == sorted(told, reverse=True)
+    assert len(told) == MANY - 2  # one is broken and one is skipped
+
+
+def test_some_may_be_left_out(files: Project) -> None:
+    args = ("--deselect", "003.bench.yaml", "--deselect", "050.bench.yaml")
+    expected = of_one_process(files, *args)
+    now, artifacts = run(files, 2, *args)
+    assert now == []
+    assert artifacts == expected
+    assert len(results(artifacts)) == MANY - 4  # the same
+
+
+def test_one_file_of_many_starts_no_helpers(files: Project) -> None:
+    files.write("conftest.py", CONFTEST + TELLS)
+    of_one_process(files, "050.bench.yaml")
+    for args, started in ((("050.bench.yaml",), 0), ((".",), 1), ((), 1)):
+        run(files, 2, *args)
+        assert int((files.path / "started.txt").read_text(encoding="utf-8")) == started
+
+
+TELLS = """
+from pytest_evalmetrics.helpers import processes
+
+started, start = [], processes.Helpers.__init__
+
+def counted(*args):
+    started.append(args)
+    start(*args)
+
+processes.Helpers.__init__ = counted
+
+def pytest_sessionfinish():
+    (here / "started.txt").write_text(str(len(started)))
+"""

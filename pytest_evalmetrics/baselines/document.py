@@ -154,7 +154,7 @@ def _plain(column: NDArray[np.float64]) -> list[float | None]:
                 integers, whole.tolist(), safe.tolist(), strict=True
             )
         ]
-    for row in np.flatnonzero(absent).tolist():
+    for row in absent.nonzero()[0].tolist():
         plain[row] = None
     return plain
 

@@ -114,16 +114,16 @@ class Store:
         if self.updates:
             return self._refuse(result) if found is None else self._record(result, found)
         if found is not None:
-            self.count(result)
+            judged = [c.verdict for c in result.checks if c.gate == "baseline"]
+            self.count(holds=not any(verdict.fails for verdict in judged))
         if self.is_asked_to_update:
             note = "its baseline is as it was: what is known to fail (xfail) is not recorded"
             return replace(result, notes=(*result.notes, note))
         return result
 
-    def count(self, result: BenchmarkResult) -> None:
+    def count(self, *, holds: bool) -> None:
         """Let syrupy count the outcome of a run that does not update."""
-        judged = [c.verdict for c in result.checks if c.gate == "baseline"]
-        self._assert("", holds=not any(verdict.fails for verdict in judged))
+        self._assert("", holds=holds)
 
     def holds(self, read: tuple[str, str] | None) -> bool:
         """Whether the baseline is what was read of it."""

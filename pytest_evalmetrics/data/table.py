@@ -136,7 +136,8 @@ class RolloutTable:
     @cached_property
     def offsets(self) -> NDArray[np.int64]:
         """Where each task's rows start, shape (tasks + 1,), for a table of one agent."""
-        return np.searchsorted(self.task, np.arange(len(self.tasks) + 1)).astype(np.int64)
+        starts: NDArray[np.int64] = self.task.searchsorted(np.arange(len(self.tasks) + 1))
+        return starts.astype(np.int64, copy=False)
 
     @property  # not kept: of a million tasks it is eight megabytes
     def counts(self) -> NDArray[np.int64]:

@@ -171,7 +171,7 @@ class _Inventory:
             return None
         asked = self.benchmark.spec.expect.rollouts is not None
         path = ("expect", "rollouts") if asked else ("num_samples",)
-        more = np.flatnonzero(counts > wanted.max) if wanted.max is not None else counts[:0]
+        more = (counts > wanted.max).nonzero()[0] if wanted.max is not None else counts[:0]
         if len(more) and wanted.max is not None:
             return self._against("rollouts", self.most, wanted, *path)(
                 Verdict.FAIL,
@@ -181,7 +181,7 @@ class _Inventory:
                 "look for another run's rollouts in the files; or set num_samples",
             )
         check = self._against("rollouts", int(counts.min(initial=self.most)), wanted, *path)
-        few = np.flatnonzero(counts < wanted.min)
+        few = (counts < wanted.min).nonzero()[0]
         if not len(few):
             return check()
         stated = asked or self.benchmark.spec.num_samples is not None

@@ -7,15 +7,14 @@ import pickle
 import time
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
+
+from pytest_evalmetrics.helpers.jobs import PAUSE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["PAUSE", "Board", "Left"]
-
-PAUSE: Final = 0.002  # seconds between two looks at what the others have done
+__all__ = ["Board", "Left"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,30 +27,26 @@ class Left:
 
 @dataclass(frozen=True)
 class Board:
-    """A folder that the processes have in common.
+    """A folder that the processes have in common; the jobs are numbered as they are handed in.
 
     Attributes
     ----------
     folder
         The folder.
-    count
-        How many jobs there are.
     lead
         How many jobs helpers may be ahead of what was last asked for; None for no limit.
     """
 
     folder: Path
-    count: int
     lead: int | None = None
 
-    def claims(self) -> Iterator[int]:
-        """Claim jobs that nobody has claimed yet, one after the other in their order."""
-        for number in range(self.count):
-            try:
-                os.close(os.open(self.folder / f"{number}.claim", os.O_CREAT | os.O_EXCL))
-            except FileExistsError:
-                continue
-            yield number
+    def claim(self, number: int) -> bool:
+        """Claim a job, if nobody has claimed it yet."""
+        try:
+            os.close(os.open(self.folder / f"{number}.claim", os.O_CREAT | os.O_EXCL))
+        except FileExistsError:
+            return False
+        return True
 
     def not_too_early(self, number: int) -> None:
         """Wait until what was last asked for is near enough to a job."""
@@ -91,6 +86,11 @@ class Board:
     def work(self) -> Path:
         """The file that the work is in."""
         return self.folder / "work"
+
+    @property
+    def jobs(self) -> Path:
+        """The file that its jobs are handed in by."""
+        return self.folder / "jobs"
 
     @property
     def _position(self) -> Path:

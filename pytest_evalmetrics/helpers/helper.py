@@ -12,6 +12,7 @@ from threading import Thread
 from typing import TYPE_CHECKING
 
 from pytest_evalmetrics.helpers.board import Left
+from pytest_evalmetrics.helpers.jobs import jobs_of
 
 if TYPE_CHECKING:
     from pytest_evalmetrics.helpers.board import Board
@@ -23,7 +24,7 @@ _SELDOM = (100_000, 50, 100)  # the numbers that jobs give are no garbage
 
 
 def main() -> None:
-    """Do jobs until all are claimed, or the process that asked for them is gone."""
+    """Do jobs until there are no more, or the process that asked for them is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is for that process to end this one
     for module in pickle.load(sys.stdin.buffer):  # noqa: S301 - from the process that started this
         import_module(module)
@@ -34,9 +35,11 @@ def main() -> None:
     do = work.worker()
     gc.freeze()
     gc.set_threshold(*_SELDOM)
-    for number in board.claims():
+    for number, job in enumerate(jobs_of(board.jobs)):
+        if not board.claim(number):
+            continue
         try:
-            value = do(number)
+            value = do(pickle.loads(job))  # noqa: S301 - the same
         except Exception:  # noqa: BLE001 - the other one does it again, and says what is wrong
             board.leave(number, Left(failed=True))
             return

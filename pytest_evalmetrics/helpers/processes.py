@@ -40,6 +40,7 @@ class Helpers:
 
     def __init__(self, count: int, modules: Sequence[str] = ()) -> None:
         self.processes: list[subprocess.Popen[bytes]] = []
+        self._owner = os.getpid()
         try:
             for _ in range(count if sys.executable else 0):
                 self.processes.append(_started())
@@ -51,7 +52,7 @@ class Helpers:
             raise
 
     def help_with(self, board: Board) -> None:
-        """Let them do the jobs of a board, and then end."""
+        """Let them do the jobs of a board until there are no more, and then end."""
         for process in self.processes:
             self._tell(process, board)
 
@@ -60,7 +61,9 @@ class Helpers:
         return any(process.poll() is None for process in self.processes)
 
     def close(self) -> None:
-        """End them."""
+        """End them; a fork of the process that started them leaves them alone."""
+        if os.getpid() != self._owner:
+            return
         for process in self.processes:
             process.kill()
         for process in self.processes:

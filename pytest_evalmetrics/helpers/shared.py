@@ -12,10 +12,11 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
-from pytest_evalmetrics.helpers.board import PAUSE, Board, Left
+from pytest_evalmetrics.helpers.board import Board, Left
+from pytest_evalmetrics.helpers.jobs import PAUSE, HandedIn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from pytest_evalmetrics.helpers.processes import Helpers
 
@@ -23,14 +24,10 @@ __all__ = ["JobFailed", "Shared", "Work"]
 
 
 class Work(Protocol):
-    """Numbered jobs; can be pickled."""
+    """How jobs are done; can be pickled, as can the jobs."""
 
-    def __len__(self) -> int:
-        """Count the jobs."""
-        ...
-
-    def worker(self) -> Callable[[int], Any]:
-        """Return what does a job of that number, and may learn from one for the next."""
+    def worker(self) -> Callable[[Any], Any]:
+        """Return what does a job, and may learn from one for the next."""
         ...
 
 
@@ -66,12 +63,13 @@ class Shared:
         except BaseException:
             helpers.close()
             raise
-        self._board = Board(Path(self._temporary.name), len(work), lead)
-        self._claims = self._board.claims()
+        self._board = Board(Path(self._temporary.name), lead)
         self._do = work.worker()
+        self._first = 0  # the first that may still be claimed
         self._ours: dict[int, Any] = {}
         self._longest = 0.0  # seconds that a job took here
         try:
+            self._jobs = HandedIn(self._board.jobs)
             # not through their pipes, which would have this process wait until they read
             with self._board.work.open("wb") as file:
                 pickle.dump(work, file, protocol=pickle.HIGHEST_PROTOCOL)
@@ -88,6 +86,26 @@ class Shared:
         """Close it."""
         self.close()
 
+    def add(self, jobs: Iterable[Any]) -> None:
+        """Hand in jobs; they are numbered from 0 on.
+
+        Raises
+        ------
+        OSError
+            If there is no room for them.
+        """
+        self._jobs.add(jobs)
+
+    def complete(self) -> None:
+        """Tell the helpers that these were all: they end when all are done."""
+        self._jobs.complete()
+
+    def withdraw(self) -> int:
+        """Take back the jobs that nobody has claimed; give the number of the next one."""
+        while self._claimed() is not None:
+            pass
+        return len(self._jobs)
+
     def get(self, number: int) -> Any:
         """Give what a job came to; ask for each once, in their order.
 
@@ -103,7 +121,7 @@ class Shared:
         while number not in self._ours:
             left = self._board.take(number)
             if left is None:
-                claimed = next(self._claims, None)
+                claimed = self._claimed()
                 if claimed is not None:
                     self._ours[claimed] = self._done(claimed)
                     continue
@@ -113,7 +131,7 @@ class Shared:
                     continue
                 # a helper broke down, or has a core that is busy with something else: its job
                 # is done here after all, by a worker that has not met any later one
-                left = self._board.take(number) or Left(self._work.worker()(number))
+                left = self._board.take(number) or Left(self._work.worker()(self._jobs[number]))
             if left.failed:
                 raise JobFailed
             return left.value
@@ -122,10 +140,20 @@ class Shared:
     def close(self) -> None:
         """End the helpers."""
         self._helpers.close()
+        if hasattr(self, "_jobs"):
+            self._jobs.close()
         self._temporary.cleanup()
+
+    def _claimed(self) -> int | None:
+        while self._first < len(self._jobs):
+            number = self._first
+            self._first += 1
+            if self._board.claim(number):
+                return number
+        return None
 
     def _done(self, number: int) -> Any:
         began = time.monotonic()
-        found = self._do(number)
+        found = self._do(self._jobs[number])
         self._longest = max(self._longest, time.monotonic() - began)
         return found

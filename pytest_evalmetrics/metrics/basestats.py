@@ -96,7 +96,7 @@ class StatisticsByTask:
             If one is too large for a float.
         """
         first, last = self._offsets[start], self._offsets[stop]
-        counts = np.diff(self._offsets[start : stop + 1])
+        counts = self._offsets[start + 1 : stop + 1] - self._offsets[start:stop]
         buckets: list[_Bucket] = []
         if (counts != counts[:1]).any():
             buckets = list(_buckets(self._offsets[start:stop] - first, counts))
@@ -163,7 +163,8 @@ def statistics_of(column: NDArray[np.float64]) -> tuple[float, float, float, flo
             if n < len(column):
                 squares[absent] = 0.0
             std = np.sqrt(squares.sum() / (n - 1))
-        upper = np.partition(held, n // 2)  # for one place: for two it is many times slower
+        upper = held.copy()
+        upper.partition(n // 2)  # for one place: for two it is many times slower
         median = upper[n // 2] if n % 2 else (upper[: n // 2].max() + upper[n // 2]) / 2
     return float(mean), float(held.max()), float(held.min()), float(median), float(std)
 

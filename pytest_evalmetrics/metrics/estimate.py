@@ -98,16 +98,17 @@ def estimate(
     """
     measured, parts = metric.measure(rewards, tasks)
     held = rewards.counts > 0 if parts is None else parts.held
+    n = int(np.count_nonzero(held))
     observed = _Observed(
-        metric, rewards, parts, held, None if clusters is None else clusters[held], level
+        metric, rewards, parts, held, n, None if clusters is None else clusters[held], level
     )
     reason = observed.no_interval()
     interval, reason = (None, reason) if reason else observed.interval()
     return Estimate(
         name=str(metric),
         value=measured if value is None else value,
-        tasks=int(held.sum()),
-        rollouts=int(rewards.counts[held].sum()),
+        tasks=n,
+        rollouts=len(rewards.values) if n == len(held) else int(rewards.counts[held].sum()),
         interval=interval,
         reason=reason,
         score=score,
@@ -123,6 +124,8 @@ class _Observed:
     ----------
     held
         Which tasks have a value, shape (tasks,).
+    n
+        How many have one.
     clusters
         The clusters of those that have, shape (n,).
     """
@@ -131,6 +134,7 @@ class _Observed:
     rewards: TaskRewards
     parts: TaskParts | None
     held: NDArray[np.bool_]
+    n: int
     clusters: NDArray[np.int64] | None
     level: float
 
@@ -142,12 +146,11 @@ class _Observed:
         """Say why none can be had, as far as that is seen from here."""
         if self.metric.no_interval:
             return self.metric.no_interval
-        n = int(self.held.sum())
-        if n < FEWEST:
+        if self.n < FEWEST:
             return "a single task says nothing of the spread between tasks"
         if self.clusters is not None and len(np.unique(self.clusters)) < FEWEST:
             return "all tasks are in one cluster, which says nothing of the spread"
-        if not self.is_mean and n > _MOST_TASKS:
+        if not self.is_mean and self.n > _MOST_TASKS:
             return f"not computed for this metric over more than {_MOST_TASKS} tasks"
         if not self.metric.vectorised and len(self.rewards.values) > _MOST_SAMPLES:
             return (
@@ -163,11 +166,11 @@ class _Observed:
         return self._bootstrapped()
 
     def _of_mean(self, parts: TaskParts) -> Outcome:
-        bounded, clusters = self.metric.bounded, self.clusters
-        values = parts.values[self.held]
-        found = ratio_mean(parts.tops[self.held], parts.bottoms[self.held], clusters)
-        rate = bounded and parts.additive and bool(((values == 0) | (values == 1)).all())
-        if bounded and (not found.se > 0 or (rate and clusters is None)):
+        bounded, clusters, held = self.metric.bounded, self.clusters, self.held
+        every = self.n == len(held)
+        tops, bottoms = (part if every else part[held] for part in (parts.tops, parts.bottoms))
+        found = ratio_mean(tops, bottoms, clusters)
+        if bounded and (not found.se > 0 or (clusters is None and self._is_rate(parts))):
             successes = min(max(found.mean, 0.0), 1.0) * found.units
             low, high = wilson(successes, found.units, self.level)
             return Interval(low, high, self.level, "wilson"), ""
@@ -177,6 +180,11 @@ class _Observed:
         if bounded:
             low, high = max(low, 0.0), min(high, 1.0)
         return Interval(low, high, self.level, "t" if clusters is None else "clustered t"), ""
+
+    def _is_rate(self, parts: TaskParts) -> bool:
+        """Whether every task is at 0 or 1."""
+        values = parts.values[self.held]
+        return parts.additive and bool(((values == 0) | (values == 1)).all())
 
     def _bootstrapped(self) -> Outcome:
         tasks = np.flatnonzero(self.held)

@@ -51,6 +51,11 @@ class TaskParts:
     combine_weighted: Callable[[NDArray[np.float64], NDArray[np.float64]], float] | None = None
 
     @cached_property
+    def totals(self) -> tuple[float, float]:
+        """The sums of `tops` and of `bottoms`."""
+        return float(self.tops.sum()), float(self.bottoms.sum())
+
+    @cached_property
     def held(self) -> NDArray[np.bool_]:
         """Which tasks have a value, shape (tasks,)."""
         return self.bottoms > 0
@@ -78,7 +83,8 @@ class TaskParts:
             return math.nan
         if self.combine is not None:
             return self.combine(self.values[self.held])
-        return float(self.tops.sum()) / float(self.bottoms.sum())
+        top, bottom = self.totals
+        return top / bottom
 
 
 def task_parts(metric: Any, rewards: TaskRewards) -> TaskParts | None:
@@ -144,9 +150,10 @@ def require(
     if needed <= 1:
         return
     counts = rewards.counts
-    short = np.flatnonzero((counts > 0) & (counts < needed))
-    if not len(short):
+    few = (counts > 0) & (counts < needed)
+    if not few.any():
         return
+    short = np.flatnonzero(few)
     listed = ", ".join(
         f"{tasks[i] if tasks is not None else i} ({counts[i]})" for i in short[:_LISTED].tolist()
     )

@@ -188,6 +188,8 @@ def _entry(names: tuple[str, ...]) -> type[msgspec.Struct]:
 
 def _values(values: NDArray[np.float64], *, whole: bool) -> list[Any]:
     listed: list[Any] = (values.astype(np.int64) if whole else values).tolist()
-    for at in np.flatnonzero(np.isnan(values)).tolist():
-        listed[at] = UNSET
+    absent = np.isnan(values)
+    if absent.any():
+        for at in np.flatnonzero(absent).tolist():
+            listed[at] = UNSET
     return listed

@@ -100,8 +100,8 @@ class BoundMetric:
             self.label, "its vectorised form", self.target, task_parts, self.target, rewards
         )
         if found is not None:
-            for values in (found.tops, found.bottoms):
-                finite(self.label, float(values.sum()), self.target)
+            for total in found.totals:
+                finite(self.label, total, self.target)
         return found
 
     def value(self, rewards: TaskRewards, tasks: Sequence[object] | None = None) -> float:
@@ -188,7 +188,8 @@ class Names:
         if name.metric not in self._targets:
             self._find(name.metric)
         canonical, target, _ = self._targets[name.metric]
-        return BoundMetric(replace(name, metric=canonical), target)
+        same_name = name.metric == canonical
+        return BoundMetric(name if same_name else replace(name, metric=canonical), target)
 
     def _find(self, written: str) -> None:
         found = metrics.find(written)

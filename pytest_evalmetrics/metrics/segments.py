@@ -45,7 +45,7 @@ def passes(
         Look at so many of a task's first rollouts only.
     """
     running = np.zeros(len(rewards.values) + 1, dtype=np.int64)
-    np.cumsum(rewards.values >= threshold, out=running[1:])
+    (rewards.values >= threshold).cumsum(out=running[1:])
     starts, stops = rewards.offsets[:-1], rewards.offsets[1:]
     if first is not None:
         stops = np.minimum(starts + first, stops)

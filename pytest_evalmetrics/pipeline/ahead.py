@@ -1,29 +1,30 @@
-"""One benchmark, evaluated without the pytest item that it belongs to."""
+"""Benchmarks that are evaluated by helpers, without the pytest items that they belong to."""
 
 from __future__ import annotations
 
-import math
 import warnings
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from pytest_evalmetrics.baselines.reading import text_of
 from pytest_evalmetrics.collector import collector_paused
 from pytest_evalmetrics.pipeline.evaluating import evaluate
-from pytest_evalmetrics.reports import payload_of
+from pytest_evalmetrics.reports import failure_text, payload_of
 from pytest_evalmetrics.rollouts.digest import digest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
+    from pytest_evalmetrics.helpers.processes import Helpers
     from pytest_evalmetrics.reports import Payload
-    from pytest_evalmetrics.results import BenchmarkResult
     from pytest_evalmetrics.spec import Benchmark
 
-__all__ = ["AT_A_TIME", "Evaluations", "Outcome", "Task"]
+__all__ = ["Outcome", "Queue", "Task"]
 
-AT_A_TIME: Final = 8  # a helper's message takes as long as a tenth of a small benchmark
+_AT_A_TIME: Final = 8  # a helper's message takes as long as a tenth of a small benchmark
+_LEAD: Final = 64  # times some benchmarks
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,43 +52,111 @@ class Outcome:
 
     Attributes
     ----------
-    result
-        The result; without the aggregate metrics, which are in `payload`.
     payload
-        What the artifacts are made of.
-    complete
-        The evaluation could be recorded as a baseline.
+        The result as it travels.
+    failure
+        What is said of a benchmark that does not hold; else empty.
+    holds
+        Whether its baseline does; None where the evaluation could not be recorded as one.
     baseline
         The text of the baseline that it was compared with, and how messages call it.
     files
         The digest of its rollouts.
     """
 
-    result: BenchmarkResult
     payload: Payload
-    complete: bool
+    failure: str
+    holds: bool | None
     baseline: tuple[str, str] | None
     files: bytes
 
 
-@dataclass(frozen=True)
-class Evaluations:
+class Queue:
+    """Benchmarks on their way through helpers.
+
+    Parameters
+    ----------
+    helpers
+        Processes that have imported this module; they are ended with it.
+
+    Raises
+    ------
+    OSError
+        If there is no room for what the processes tell each other.
+    """
+
+    def __init__(self, helpers: Helpers) -> None:
+        from pytest_evalmetrics.helpers.shared import Shared  # noqa: PLC0415 - there are many
+
+        self._shared = Shared(_Evaluations(), helpers, lead=_LEAD)
+        self._rest: list[Task] = []  # too few for a job
+        self._jobs = 0
+        self._places: dict[str, tuple[int, int, Benchmark]] = {}
+        self._ready: tuple[int, list[Outcome | None]] = (-1, [])
+
+    def add(self, tasks: Sequence[Task]) -> None:
+        """Add some."""
+        self._rest += tasks
+        full = len(self._rest) // _AT_A_TIME * _AT_A_TIME
+        self._hand_in([self._rest[at : at + _AT_A_TIME] for at in range(0, full, _AT_A_TIME)])
+        del self._rest[:full]
+
+    def holds(self, labels: Sequence[str]) -> bool:
+        """Whether these are all, and come in this order."""
+        return [*self._places, *(task.label for task in self._rest)] == labels
+
+    def replace(self, tasks: Sequence[Task]) -> None:
+        """Take others instead, or in another order; what is done by now is lost."""
+        self._places.clear()
+        self._rest.clear()
+        self._jobs = self._shared.withdraw()
+        self.add(tasks)
+
+    def complete(self) -> None:
+        """Settle that these were all."""
+        self._hand_in([self._rest] if self._rest else [])
+        with suppress(OSError):
+            self._shared.complete()
+
+    def take(self, label: str) -> Outcome | None:
+        """Give what came of one; None if it has to be evaluated in its place."""
+        if label not in self._places:
+            return None
+        job, at, benchmark = self._places.pop(label)
+        try:
+            if job != self._ready[0]:
+                with collector_paused():  # of a thousand objects none is garbage
+                    self._ready = job, self._shared.get(job)
+            found = self._ready[1][at]
+        except Exception:  # noqa: BLE001 - then it is evaluated in its place
+            return None
+        return found if found is not None and _digest(benchmark) == found.files else None
+
+    def close(self) -> None:
+        """End the helpers."""
+        self._places.clear()
+        self._shared.close()
+
+    def _hand_in(self, jobs: Sequence[Sequence[Task]]) -> None:
+        with suppress(OSError):  # no room: these are evaluated in their places
+            self._shared.add(jobs)
+            for job in jobs:
+                places = ((self._jobs, at, task.benchmark) for at, task in enumerate(job))
+                self._places.update(zip((task.label for task in job), places, strict=True))
+                self._jobs += 1
+
+
+class _Evaluations:
     """Benchmarks that several processes evaluate, some at a time."""
 
-    tasks: Sequence[Task]
-
-    def __len__(self) -> int:
-        return math.ceil(len(self.tasks) / AT_A_TIME)
-
-    def worker(self) -> Callable[[int], list[Outcome | None]]:
+    def worker(self) -> Callable[[Sequence[Task]], list[Outcome | None]]:
         """Return what evaluates some; it gives None for one that has to wait for its turn."""
+        return _outcomes
 
-        def some(number: int) -> list[Outcome | None]:
-            first = number * AT_A_TIME
-            with collector_paused():
-                return [_outcome(task) for task in self.tasks[first : first + AT_A_TIME]]
 
-        return some
+def _outcomes(tasks: Sequence[Task]) -> list[Outcome | None]:
+    with collector_paused():
+        return [_outcome(task) for task in tasks]
 
 
 def _outcome(task: Task) -> Outcome | None:
@@ -100,7 +169,7 @@ def _outcome(task: Task) -> Outcome | None:
 
 
 def _evaluated(task: Task) -> Outcome | None:
-    files = digest(task.benchmark.spec.rows, task.benchmark.file.parent)
+    files = _digest(task.benchmark)
     if files is None:
         return None
     baseline = None
@@ -111,12 +180,16 @@ def _evaluated(task: Task) -> Outcome | None:
     found = evaluate(task.benchmark, item_id=task.label, snapshot=lambda: baseline)
     if any(check.gate == "data" for check in found.result.checks):
         return None
-    payload = payload_of(found.result, found.task_scores, pictures=found.pictures)
-    agents = tuple(replace(agent, aggregate={}) for agent in found.result.agents)
+    result = found.result
+    failing = any(check.gate == "baseline" and check.verdict.fails for check in result.checks)
     return Outcome(
-        replace(found.result, agents=agents),
-        payload,
-        found.baseline is not None,
+        payload_of(result, found.task_scores, pictures=found.pictures),
+        "" if result.passed else failure_text(result),
+        None if found.baseline is None else not failing,
         baseline,
         files,
     )
+
+
+def _digest(benchmark: Benchmark) -> bytes | None:
+    return digest(benchmark.spec.rows, benchmark.file.parent)

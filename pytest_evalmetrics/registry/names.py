@@ -66,6 +66,7 @@ class Registry:
         self._builtins = builtins
         self._targets: dict[str, Any] = {}
         self._giving_way: set[str] = set()
+        self._loaded = False
 
     def register(self, name: str, *, gives_way: bool = False) -> Callable[[T], T]:
         """Decorate a class or a function to make it known under `name`.
@@ -196,7 +197,9 @@ class Registry:
             self._giving_way.add(name)
 
     def _load_builtins(self) -> None:
-        importlib.import_module(self._builtins)
+        if not self._loaded:
+            importlib.import_module(self._builtins)
+            self._loaded = True
 
     @cached_property
     def _entry_points(self) -> dict[str, list[EntryPoint]]:

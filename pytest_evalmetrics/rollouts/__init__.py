@@ -8,13 +8,12 @@ from __future__ import annotations
 import os
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_evalmetrics.collector import collector_paused
 from pytest_evalmetrics.errors import EvalMetricsError
 from pytest_evalmetrics.rollouts.cutting import is_large
-from pytest_evalmetrics.rollouts.files import RolloutFile
+from pytest_evalmetrics.rollouts.files import RolloutFile, absolute
 from pytest_evalmetrics.rollouts.finding import find_loader, rollout_files
 from pytest_evalmetrics.rollouts.in_memory import table_in_memory
 from pytest_evalmetrics.rollouts.large import read_large
@@ -34,6 +33,7 @@ from pytest_evalmetrics.rollouts.table import TableBuilder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
     from typing import TypeAlias
 
     from pytest_evalmetrics.data import RolloutTable
@@ -125,7 +125,7 @@ def load_dataset(
 
 def _load(spec: RolloutsSpec, base: Path, request: Request, reader: Reader | None) -> RolloutTable:
     with collector_paused():
-        return _read(spec, Path(os.path.abspath(base)), request, reader)  # noqa: PTH100 - links
+        return _read(spec, absolute(base), request, reader)
 
 
 def _read(spec: RolloutsSpec, base: Path, request: Request, reader: Reader | None) -> RolloutTable:

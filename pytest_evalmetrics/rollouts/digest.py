@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 from hashlib import blake2b
-from pathlib import Path
 from stat import S_ISREG
 from typing import TYPE_CHECKING, Final
 
 from pytest_evalmetrics.errors import EvalMetricsError
+from pytest_evalmetrics.rollouts.files import absolute
 from pytest_evalmetrics.rollouts.finding import rollout_files
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pytest_evalmetrics.spec import RolloutsSpec
 
 __all__ = ["digest"]
@@ -34,16 +36,16 @@ def digest(spec: RolloutsSpec, base: Path) -> bytes | None:
     bytes or None
         None where there are none, or they are too large, no plain files, or can't be read.
     """
-    base = Path(os.path.abspath(base))  # noqa: PTH100 - as they are read
     found = blake2b()
     size = 0
     try:
-        for file in rollout_files(spec, base):
+        for file in rollout_files(spec, absolute(base)):
             told = os.stat(file.path)  # noqa: PTH116 - many
             size += told.st_size
             if not S_ISREG(told.st_mode) or size > _LARGEST:
                 return None
-            content = file.path.read_bytes()
+            with open(file.path, "rb", buffering=0) as opened:  # noqa: PTH123 - many
+                content = opened.read()
             found.update(b"%b\0%d\0" % (os.fsencode(file.path), len(content)))
             found.update(content)
     except (EvalMetricsError, OSError):

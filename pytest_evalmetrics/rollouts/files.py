@@ -14,7 +14,7 @@ from pytest_evalmetrics.errors import DataError, did_you_mean
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["RolloutFile", "find_files", "is_url"]
+__all__ = ["RolloutFile", "absolute", "find_files", "is_url"]
 
 _SHOWN = 10  # names of a folder in a message
 is_url = re.compile(r"[a-z][a-z0-9+.-]+://").match
@@ -40,6 +40,12 @@ class RolloutFile:
     shown: str
     url: str | None = None
     size: int | None = None
+
+
+def absolute(folder: Path) -> Path:
+    """Give a folder's place from the root on, without following links."""
+    text = os.path.abspath(folder)  # noqa: PTH100 - the same
+    return folder if text == str(folder) else Path(text)
 
 
 def find_files(
@@ -80,9 +86,9 @@ def find_files(
             get = remote.fetch if fetch else remote.find
             found += get(pattern)
             continue
-        written = Path(pattern).expanduser()
+        written = os.path.expanduser(pattern) if pattern.startswith("~") else pattern  # noqa: PTH111
         for path in _matches(pattern, base / written, takes):
-            shown = _shown(path, base, absolute=written.is_absolute())
+            shown = _shown(path, base, absolute=os.path.isabs(written))  # noqa: PTH117 - many
             found.append(RolloutFile(path, shown))
     return found if len(found) < 2 else _each_once(found)  # noqa: PLR2004 - alone
 
@@ -95,6 +101,8 @@ def _each_once(files: list[RolloutFile]) -> list[RolloutFile]:
 
 
 def _matches(pattern: str, whole: Path, takes: Callable[[Path], bool]) -> list[Path]:
+    if os.path.isfile(whole):  # noqa: PTH113 - many; also run[1].jsonl, which looks like a glob
+        return [whole]
     if whole.is_dir():
         if takes(whole):
             return [whole]
@@ -102,7 +110,7 @@ def _matches(pattern: str, whole: Path, takes: Callable[[Path], bool]) -> list[P
             f"{pattern!r} is a folder, not a file",
             hint=f"write a glob such as '{pattern.rstrip('/')}/*.jsonl'",
         )
-    if os.path.lexists(whole):  # also a name that only looks like a glob: run[1].jsonl
+    if os.path.lexists(whole):  # a link that leads nowhere, a pipe
         return [whole]
     if not glob.has_magic(pattern):
         raise _no_file(pattern, whole)

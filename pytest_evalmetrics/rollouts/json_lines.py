@@ -26,6 +26,7 @@ __all__ = ["JsonLines"]
 
 _BREAK = ord("\n")
 _BRACE = ord("{")
+_SMALL = 1 << 16  # bytes in which numpy finds them at once
 _MANY = 4096  # lines in a block from which numpy finds them faster
 _SOME = 32  # lines by which it is seen how long they are
 _SHORT = 512  # bytes of a line, on average, below which numpy is faster
@@ -112,11 +113,11 @@ class _Block:
         begins = np.frombuffer(self.buffer, np.uint8)[self._starts] == _BRACE
         if np.count_nonzero(begins) != rows:
             return None
-        others = np.flatnonzero(~begins).tolist()
-        if others:
-            lines = self._lines()
-            if not all(_is_blank(lines[i]) for i in others):
-                return None
+        if rows == len(begins):
+            return np.arange(self.first, self.first + rows)
+        lines = self._lines()
+        if not all(_is_blank(lines[i]) for i in np.flatnonzero(~begins).tolist()):
+            return None
         return self.first + np.flatnonzero(begins)
 
     def rows(self, most: int | None = None) -> list[Row]:
@@ -137,6 +138,11 @@ def _is_blank(line: memoryview) -> bool:
 
 def _line_starts(buffer: bytearray, end: int) -> NDArray[np.int64]:
     """Find where each line starts; the search for a byte is the fastest where lines are long."""
+    if end <= _SMALL:
+        breaks = (np.frombuffer(buffer, np.uint8, end) == _BREAK).nonzero()[0]
+        found = np.zeros(len(breaks) + 1, np.int64)
+        np.add(breaks, 1, out=found[1:])
+        return found[:-1] if found[-1] == end else found
     starts = [0]
     while start := buffer.find(b"\n", starts[-1], end) + 1:
         starts.append(start)

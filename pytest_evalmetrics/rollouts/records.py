@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from pytest_evalmetrics.rollouts.files import absolute
 from pytest_evalmetrics.rollouts.finding import find_loader, rollout_files
 from pytest_evalmetrics.rollouts.parse import parse
 from pytest_evalmetrics.rollouts.seam import Request, RowLoader, TextLoader
@@ -15,6 +14,7 @@ from pytest_evalmetrics.rollouts.source import open_source
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from pytest_evalmetrics.rollouts.seam import Loader, LoaderFactory
     from pytest_evalmetrics.rollouts.source import Row, Source
@@ -49,7 +49,7 @@ def records(spec: RolloutsSpec, base: Path) -> Iterator[tuple[str, dict[str, Any
         If there is no such format.
     """
     used: dict[LoaderFactory, Loader] = {}
-    for file in rollout_files(spec, Path(os.path.abspath(base))):  # noqa: PTH100 - links
+    for file in rollout_files(spec, absolute(base)):
         source = open_source(file)
         kind = find_loader(spec.format, source)
         if kind not in used:

@@ -27,22 +27,17 @@ class BrokenShard(Exception):  # noqa: N818 - no error that anybody sees
 
 @dataclass(frozen=True)
 class _Reading:
-    """What several processes read together; the shards in the order of the files."""
+    """How several processes read shards, each of them in the order of the files."""
 
     request: Request
-    shards: Sequence[Source]
 
-    def __len__(self) -> int:
-        return len(self.shards)
-
-    def worker(self) -> Callable[[int], Part]:
-        reader = ShardReader(self.request)
-        return lambda number: reader.read(self.shards[number])
+    def worker(self) -> Callable[[Source], Part]:
+        return ShardReader(self.request).read
 
     def __reduce__(self) -> tuple[object, ...]:
         # the fields by what needs no import: their own type loads what validates YAML
         fields = cast("FieldMap", SimpleNamespace(**asdict(self.request.fields)))
-        return _Reading, (replace(self.request, fields=fields), self.shards)
+        return _Reading, (replace(self.request, fields=fields),)
 
 
 def read_shared(
@@ -69,11 +64,7 @@ def read_shared(
     BrokenShard
         If one can't be read.
     """
-    try:
-        shared = Shared(_Reading(request, shards), Helpers(processes - 1))
-    except OSError as error:  # no room for what they tell each other
-        raise BrokenShard from error
-    with shared:
+    with _begun(request, shards, processes - 1) as shared:
         for number in range(len(shards)):
             try:
                 part: Part = shared.get(number)
@@ -82,3 +73,17 @@ def read_shared(
             except Exception as error:
                 raise BrokenShard from error
             yield part
+
+
+def _begun(request: Request, shards: Sequence[Source], helpers: int) -> Shared:
+    try:
+        shared = Shared(_Reading(request), Helpers(helpers))
+        try:
+            shared.add(shards)
+            shared.complete()
+        except BaseException:
+            shared.close()
+            raise
+    except OSError as error:  # no room for what they tell each other
+        raise BrokenShard from error
+    return shared

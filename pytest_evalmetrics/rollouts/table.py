@@ -190,9 +190,11 @@ class TableBuilder:
             return tuple(range(self.part.rows)), np.arange(self.part.rows)
         codes = np.frombuffer(self.part.task, np.int64)
         ids: list[Any] = list(self.part.tasks)
-        if any(isinstance(task, str) for task in ids):
+        if str in set(map(type, ids)):
             ids = [str(task) for task in ids]  # 1 and "1" become one task
         ordered = sorted(set(ids))
+        if ordered == ids:
+            return tuple(ordered), codes
         rank = {task: i for i, task in enumerate(ordered)}
         return tuple(ordered), np.array([rank[task] for task in ids], np.int64)[codes]
 
@@ -304,5 +306,5 @@ def _steps(*columns: NDArray[Any]) -> NDArray[np.int64]:
     """Compare each row with the one before: the sign of the first column that differs."""
     sign = np.zeros(len(columns[0]) - 1, np.int64)
     for column in columns:
-        sign = np.where(sign == 0, np.sign(np.diff(column)), sign)
+        sign = np.where(sign == 0, np.sign(column[1:] - column[:-1]), sign)
     return sign

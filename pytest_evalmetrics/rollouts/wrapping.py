@@ -5,13 +5,9 @@ from __future__ import annotations
 import gzip
 import sys
 import zlib
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, BinaryIO, Literal, cast
+from typing import BinaryIO, Literal, cast
 
 from pytest_evalmetrics.errors import DataError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 __all__ = ["explained", "unwrapped"]
 
@@ -29,28 +25,43 @@ def unwrapped(raw: BinaryIO, packed: Literal["gzip", "zstd"] | None) -> BinaryIO
     return raw
 
 
-@contextmanager
-def explained(shown: str) -> Iterator[None]:
-    """Turn what the operating system and the decompressors raise into our own words."""
-    try:
-        yield
-    except FileNotFoundError as error:
-        raise DataError("there is no such file", file=shown) from error
-    except PermissionError as error:
-        raise DataError(
+class explained:  # noqa: N801 - is called like a function
+    """Turn what the operating system and the decompressors raise into our own words.
+
+    No generator: a small file enters this four times.
+    """
+
+    def __init__(self, shown: str) -> None:
+        self._shown = shown
+
+    def __enter__(self) -> None:
+        """Begin to listen."""
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        """Say it."""
+        told = None if error is None else _explanation(error, self._shown)
+        if told is not None:
+            raise told from error
+
+
+def _explanation(error: BaseException, shown: str) -> DataError | None:
+    if isinstance(error, FileNotFoundError):
+        return DataError("there is no such file", file=shown)
+    if isinstance(error, PermissionError):
+        return DataError(
             "no permission to read this file", file=shown, hint=f"try: chmod u+r {shown}"
-        ) from error
-    except EOFError as error:
-        raise DataError(
+        )
+    if isinstance(error, EOFError):
+        return DataError(
             "the compressed file ends too early",
             file=shown,
             hint="was its copy or its download interrupted?",
-        ) from error
-    except _damage() as error:
-        raise DataError(f"the compressed file is damaged: {error}", file=shown) from error
-    except OSError as error:
-        why = error.strerror or str(error)
-        raise DataError(f"the file can't be read: {why}", file=shown) from error
+        )
+    if isinstance(error, _damage()):
+        return DataError(f"the compressed file is damaged: {error}", file=shown)
+    if isinstance(error, OSError):
+        return DataError(f"the file can't be read: {error.strerror or error}", file=shown)
+    return None
 
 
 def _damage() -> tuple[type[Exception], ...]:

@@ -12,14 +12,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Squares:
-    """Squares of the first numbers; some can only be computed by the process that asks."""
+    """Squares of numbers; some can only be computed by the process that asks."""
 
-    count: int
     home: int = 0
     only_at_home: tuple[int, ...] = ()
-
-    def __len__(self) -> int:
-        return self.count
 
     def worker(self) -> Callable[[int], tuple[int, int]]:
         """Give a square and the process that computed it."""

@@ -9,6 +9,7 @@ room, such as numpy or the standard library, counts for its caller.
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import signal
@@ -80,15 +81,15 @@ def pytest_configure(config: pytest.Config) -> None:
     global _start  # noqa: PLW0603 - a plugin that is a module
     del config
     _start = time.process_time()
+    atexit.register(_tell)
     signal.signal(signal.SIGPROF, _look)
     signal.setitimer(signal.ITIMER_PROF, EVERY, EVERY)
 
 
-def pytest_unconfigure(config: pytest.Config) -> None:
-    """Stop, and tell."""
-    del config
+def _tell() -> None:
+    """Stop, and tell: by now pytest has cleaned up after itself, which takes it a while."""
     signal.setitimer(signal.ITIMER_PROF, 0)
-    whole, looks = time.process_time(), _seen.total()
+    whole, looks = time.process_time(), max(1, _seen.total())
     found = {room: (whole - _start) * n / looks for room, n in _seen.items()}
     found = {"whole": whole, **found, PYTEST: _start + found.get(PYTEST, 0.0)}
     if SHARES in os.environ:

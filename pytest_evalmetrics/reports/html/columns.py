@@ -48,8 +48,9 @@ class ByTask:
         starts = table.offsets[there]
         counts = np.minimum(table.offsets[there + 1] - starts, most) if len(tasks) else starts
         counts = np.where(tasks < 0, 0, counts)
-        ends = np.cumsum(counts)
-        self.rows: _Ints = np.arange(counts.sum()) + np.repeat(starts - (ends - counts), counts)
+        ends = counts.cumsum()
+        shift = (starts - (ends - counts)).repeat(counts)
+        self.rows: _Ints = np.arange(len(shift)) + shift
         self._bounds = [0, *ends.tolist()]
         self._there = (tasks >= 0).tolist()
         same = len(counts) > 0 and bool((counts == counts[0]).all()) and all(self._there)
@@ -102,7 +103,7 @@ def coded(values: _Floats, most: int) -> tuple[_Floats, _Ints] | None:
         levels = np.unique(np.append(levels, values[others]))
     if len(levels) > most or not len(values):
         return None
-    return levels, np.searchsorted(levels, values)
+    return levels, levels.searchsorted(values)
 
 
 def pairs(was: _Floats, now: _Floats) -> list[list[float | None]]:

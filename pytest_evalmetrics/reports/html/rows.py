@@ -40,6 +40,8 @@ class RowPlaces:
         return file.tolist(), number.tolist()
 
     def _of(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        if len(self._ends) == 1:
+            return np.zeros(len(rows), np.int64), rows + 1
         file = np.searchsorted(self._ends, rows, side="right")
         starts = np.append(0, self._ends)[file]
         return file, rows - starts + 1
@@ -52,8 +54,11 @@ class RowPlaces:
         if table.read_as is None:
             return []
         file, number = self._of(table.read_as[rows])
-        found: list[list[int]] = np.column_stack([table.sample[rows], file, number]).tolist()
-        return found
+        found = np.empty((len(rows), 3), np.int64)
+        for at, column in enumerate((table.sample[rows], file, number)):
+            found[:, at] = column
+        listed: list[list[int]] = found.tolist()
+        return listed
 
 
 def told_of_rows(

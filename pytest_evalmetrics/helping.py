@@ -6,6 +6,7 @@ They take half a second to start; so nothing heavy is imported before they are.
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from fnmatch import fnmatch
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,6 +25,7 @@ __all__ = ["FEWEST", "foresee", "helpers_of", "is_heard", "may_help", "were_fore
 FEWEST: Final = 100  # benchmarks
 _MOST: Final = 4  # what pytest does between two benchmarks takes as long as a third of one
 _HELPERS = pytest.StashKey["Helpers | None"]()
+_LAST = pytest.StashKey["Path"]()  # the folder that was looked at
 _HOOKS = (
     "pytest_evalmetrics_compute_metrics",
     "pytest_evalmetrics_key_metrics",
@@ -39,15 +41,16 @@ def foresee(config: pytest.Config, folder: Path) -> None:
     config
         The run.
     folder
-        Where its first benchmark file was found.
+        Where a benchmark file was found.
     """
-    if _HELPERS in config.stash or not _all_of_folders(config):
+    if _HELPERS in config.stash or config.stash.get(_LAST, None) == folder:
         return
+    config.stash[_LAST] = folder
     patterns = config.getini("evalmetrics_files")
-    with os.scandir(folder) as entries:
+    with suppress(OSError), os.scandir(folder) as entries:
         found = sum(any(fnmatch(entry.name, p) for p in patterns) for entry in entries)
-    if found >= FEWEST:
-        helpers_of(config)
+        if found >= FEWEST and _all_of_folders(config):
+            helpers_of(config)
 
 
 def helpers_of(config: pytest.Config) -> Helpers | None:

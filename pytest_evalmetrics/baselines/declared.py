@@ -40,6 +40,17 @@ class _File:
     names: frozenset[str]
     kept: Mapping[str, tuple[str, ...]]
 
+    @classmethod
+    def of(cls, path: Path, benchmarks: Iterable[BenchmarkSpec]) -> _File:
+        kept: dict[str, tuple[str, ...]] = {}
+        names = set()
+        for spec in benchmarks:
+            name = file_name(spec.name).casefold()
+            names.add(name)
+            if spec.baseline is not None and spec.baseline.committed:
+                kept[name] = (*kept.get(name, ()), spec.name)
+        return cls(path, frozenset(names), kept)
+
 
 class Declared:
     """The benchmarks of the files that this process has collected.
@@ -55,7 +66,8 @@ class Declared:
 
     def __init__(self, patterns: Sequence[str]) -> None:
         self._patterns = patterns
-        self._files: dict[Path, _File] = {}  # by the folder of its baselines
+        self._added: list[tuple[Path, Sequence[BenchmarkSpec]]] = []  # not looked at yet
+        self._looked_at: dict[Path, _File] = {}  # by the folder of its baselines
         self.tests = InTests()
         self._beside: dict[Path, dict[str, list[str]]] = {}  # folder -> stem -> files
 
@@ -66,16 +78,17 @@ class Declared:
             config.stash[_KEY] = cls(config.getini("evalmetrics_files"))
         return config.stash[_KEY]
 
-    def add(self, file: Path, benchmarks: Iterable[BenchmarkSpec]) -> None:
+    def add(self, file: Path, benchmarks: Sequence[BenchmarkSpec]) -> None:
         """Remember what a benchmark file declares."""
-        kept: dict[str, tuple[str, ...]] = {}
-        names = set()
-        for spec in benchmarks:
-            name = file_name(spec.name).casefold()
-            names.add(name)
-            if spec.baseline is not None and spec.baseline.committed:
-                kept[name] = (*kept.get(name, ()), spec.name)
-        self._files[folder_of(file)] = _File(file, frozenset(names), kept)
+        self._added.append((file, benchmarks))
+
+    @property
+    def _files(self) -> Mapping[Path, _File]:
+        """The files that were added, looked at when somebody asks: mostly nobody does."""
+        for path, benchmarks in self._added:
+            self._looked_at[folder_of(path)] = _File.of(path, benchmarks)
+        self._added.clear()
+        return self._looked_at
 
     def trouble(self, file: Path, benchmark: str) -> str:
         """Say why a benchmark can't have a baseline of its own; empty where it can."""

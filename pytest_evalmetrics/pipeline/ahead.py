@@ -155,15 +155,14 @@ class _Evaluations:
 
 
 def _outcomes(tasks: Sequence[Task]) -> list[Outcome | None]:
-    with collector_paused():
+    with collector_paused(), warnings.catch_warnings():
+        warnings.simplefilter("error")  # whoever reads them should see them in their place
         return [_outcome(task) for task in tasks]
 
 
 def _outcome(task: Task) -> Outcome | None:
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")  # whoever reads them should see them in their place
-            return _evaluated(task)
+        return _evaluated(task)
     except Exception:  # noqa: BLE001 - it happens again where somebody sees it
         return None
 

@@ -34,11 +34,14 @@ class _File:
         The baselines that its benchmarks may have.
     kept
         Baseline -> the benchmarks that have one.
+    crowded
+        Whether several benchmarks have the same.
     """
 
     path: Path
     names: frozenset[str]
     kept: Mapping[str, tuple[str, ...]]
+    crowded: bool
 
     @classmethod
     def of(cls, path: Path, benchmarks: Iterable[BenchmarkSpec]) -> _File:
@@ -49,7 +52,8 @@ class _File:
             names.add(name)
             if spec.baseline is not None and spec.baseline.committed:
                 kept[name] = (*kept.get(name, ()), spec.name)
-        return cls(path, frozenset(names), kept)
+        crowded = any(len(sharing) > 1 for sharing in kept.values())
+        return cls(path, frozenset(names), kept, crowded)
 
 
 class Declared:
@@ -99,8 +103,10 @@ class Declared:
                 f"{FOLDER}/{file.stem}: rename one of these files"
             )
         declared = self._files.get(folder_of(file))
-        sharing = declared.kept.get(file_name(benchmark).casefold(), ()) if declared else ()
-        if len(sharing) > 1 and len(set(sharing)) > 1:
+        if declared is None or not declared.crowded:
+            return ""
+        sharing = declared.kept.get(file_name(benchmark).casefold(), ())
+        if len(set(sharing)) > 1:
             named = " and ".join(map(repr, sharing))
             return (
                 f"the benchmarks {named} would have one baseline where file names ignore case: "

@@ -14,11 +14,12 @@ __all__ = ["FOLDER", "baseline_file", "file_name", "folder_of", "shown_below"]
 
 FOLDER = "__baselines__"
 
-_PLAIN = re.compile(r"[A-Za-z0-9_.+ -]")
+_PLAIN = re.compile(r"[A-Za-z0-9_.+ -]+")
 _LONGEST = 100
 _RESERVED = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?", re.IGNORECASE)
 
 
+@lru_cache(maxsize=1024)  # one for each item, and again for syrupy
 def folder_of(file: Path) -> Path:
     """Return where the baselines of a benchmark file lie: in a folder of its own beside it."""
     return file.parent.joinpath(FOLDER, file.stem)
@@ -58,7 +59,9 @@ def file_name(benchmark: str) -> str:
     >>> file_name("mmlu/physics")
     'mmlu%2Fphysics'
     """
-    parts = [c if _PLAIN.fullmatch(c) else _hex(c) for c in benchmark]
+    parts = [*benchmark]
+    if not _PLAIN.fullmatch(benchmark):
+        parts = [c if _PLAIN.fullmatch(c) else _hex(c) for c in benchmark]
     if parts and parts[0] == ".":  # hidden
         parts[0] = _hex(".")
     if parts and parts[-1] in (".", " "):  # which Windows drops

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import shutil
 import subprocess
@@ -238,12 +239,26 @@ def test_an_error_of_the_first_ends_the_run(many: Project) -> None:
 
 
 ORDER = """
+import random
+from pytest_evalmetrics.helpers.shared import Shared
+
+get = Shared.get
+
+def tell(what, name):
+    with open(here / name, "a") as file:
+        file.write(f"{what}\\n")
+
+def asked(shared, number):
+    tell(number, "asked.txt")
+    return get(shared, number)
+
+Shared.get = asked
+
 def pytest_collection_modifyitems(items):
-    items.reverse()
+    random.Random(1).shuffle(items)
 
 def pytest_runtest_setup(item):
-    with open(here / "order.txt", "a") as file:
-        file.write(item.nodeid + "\\n")
+    tell(item.nodeid, "order.txt")
 """
 # helpers that have done all that they were given before the last file is read
 EARLY = """
@@ -265,9 +280,12 @@ def collected(file):
     if len(read) == MANY:
         shared = queues[0]._shared
         assert shared._jobs
-        while not shared._board._left(len(shared._jobs) - 1).exists():
+        left = shared._board._left(len(shared._jobs) - 1)
+        until = time.monotonic() + 60
+        while not left.exists() and time.monotonic() < until:
             assert shared._helpers.at_work()
             time.sleep(0.01)
+        assert left.exists()
     return collect(file)
 
 items.BenchmarkFile.collect = collected
@@ -309,8 +327,10 @@ def test_another_order_is_kept_to(files: Project) -> None:
     assert now == []
     assert artifacts == expected
     told = (files.path / "order.txt").read_text(encoding="utf-8").split()
-    assert told == sorted(told, reverse=True)
+    assert told != sorted(told)
     assert len(told) == MANY - 2  # one is broken and one is skipped
+    asked = (files.path / "asked.txt").read_text(encoding="utf-8").split()
+    assert len(set(asked)) == len(asked) == math.ceil((MANY - 2) / 8)  # once for each eight
 
 
 def test_some_may_be_left_out(files: Project) -> None:

@@ -60,16 +60,16 @@ class Shared:
             self._temporary = tempfile.TemporaryDirectory(
                 prefix="evalmetrics-", ignore_cleanup_errors=True
             )
+            self._board = Board(Path(self._temporary.name), lead)
+            self._jobs = HandedIn(self._board.jobs)
         except BaseException:
             helpers.close()
             raise
-        self._board = Board(Path(self._temporary.name), lead)
         self._do = work.worker()
         self._first = 0  # the first that may still be claimed
         self._ours: dict[int, Any] = {}
         self._longest = 0.0  # seconds that a job took here
         try:
-            self._jobs = HandedIn(self._board.jobs)
             # not through their pipes, which would have this process wait until they read
             with self._board.work.open("wb") as file:
                 pickle.dump(work, file, protocol=pickle.HIGHEST_PROTOCOL)
@@ -140,8 +140,7 @@ class Shared:
     def close(self) -> None:
         """End the helpers."""
         self._helpers.close()
-        if hasattr(self, "_jobs"):
-            self._jobs.close()
+        self._jobs.close()
         self._temporary.cleanup()
 
     def _claimed(self) -> int | None:

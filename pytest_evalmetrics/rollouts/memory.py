@@ -69,9 +69,10 @@ class Room:
         if free is None or needed - held <= free:
             return
         columns = len(part.scores.keys() | part.usage.keys())
+        some = "" if done >= 1 else "some "  # what is still to come is an estimate
         raise DataError(
-            f"these rollouts do not fit into memory: {rows:,} rows with {columns} columns of "
-            f"numbers need {needed:,} bytes, and {free + held:,} are free",
+            f"these rollouts do not fit into memory: {some}{rows:,} rows with {columns} columns "
+            f"of numbers need {some}{needed:,} bytes, and {free + held:,} are free",
             hint="split the benchmark into several, or run it where there is more memory",
         )
 

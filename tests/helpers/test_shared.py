@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -82,9 +83,12 @@ def test_helpers_begin_before_all_jobs_are_known() -> None:
     with Shared(Squares(), Helpers(1)) as shared:
         for number in (7, 8, 9):
             shared.add([number])
-            jobs = number - 6
-            while not shared._board._left(jobs - 1).exists():
+            left = shared._board._left(number - 7)
+            until = time.monotonic() + 60  # it would wait for ever for all of them
+            while not left.exists() and time.monotonic() < until:
                 assert shared._helpers.at_work()
+                time.sleep(0.001)
+            assert left.exists()
         shared.complete()
         assert ended(shared) == [0]
         assert [shared.get(number)[0] for number in range(3)] == [49, 64, 81]

@@ -55,7 +55,9 @@ def test_columns_without_room_are_refused(tmp_path: Path) -> None:
 def test_what_is_still_to_come_counts(tmp_path: Path) -> None:
     made = part(tmp_path)
     Room(lambda: 19 * made.nbytes()).check(made, lambda: 0.1)
-    with pytest.raises(DataError, match="10,000,000 rows"):
+    with pytest.raises(
+        DataError, match="memory: some 10,000,000 rows with 4 columns of numbers need some 1,2"
+    ):
         Room(lambda: 18 * made.nbytes()).check(made, lambda: 0.1)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import pytest
 
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 __all__ = ["begin", "hand_in", "take"]
 
+_DETAILED: Final = 400  # of those that pass: no page has room for many more
+
 
 class BenchmarkItem(Protocol):
     """A benchmark's item, of a floor above."""
@@ -39,6 +41,7 @@ class BenchmarkItem(Protocol):
         ...
 
     benchmark: Benchmark
+    detailed: bool
 
 
 class _Ahead:
@@ -46,6 +49,7 @@ class _Ahead:
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
+        self._met = 0
         self._waiting: list[BenchmarkItem] = []  # to become many
         self._queue: Queue | None = None
         self._over = False
@@ -54,6 +58,8 @@ class _Ahead:
     def hand_in(self, items: Sequence[BenchmarkItem]) -> None:
         if self._over:
             return
+        _choose_detailed(items, self._met)
+        self._met += len(items)
         self._waiting += items
         if self._queue is None and (were_foreseen(self._config) or len(self._waiting) >= FEWEST):
             self._start()
@@ -70,7 +76,7 @@ class _Ahead:
         if len(plain) < FEWEST or not (may_help(self._config) and _all_ours()):
             self.close()
             return
-        if not self._queue.holds([item.nodeid for item in plain]):
+        if not self._queue.holds([(item.nodeid, item.detailed) for item in plain]):
             self._queue.replace(self._tasks(plain))
         self._queue.complete()
 
@@ -95,7 +101,12 @@ class _Ahead:
 
     def _tasks(self, items: Sequence[BenchmarkItem]) -> list[Task]:
         return [
-            Task(item.nodeid, item.benchmark, _baseline(self._config, item.benchmark))
+            Task(
+                item.nodeid,
+                item.benchmark,
+                _baseline(self._config, item.benchmark),
+                item.detailed,
+            )
             for item in items
         ]
 
@@ -126,6 +137,7 @@ def begin(config: pytest.Config, items: Sequence[BenchmarkItem]) -> None:
     items
         The benchmarks that it evaluates, in that order.
     """
+    _choose_detailed(items)
     if _AHEAD in config.stash:
         config.stash[_AHEAD].settle(items)
 
@@ -141,6 +153,12 @@ def _of(config: pytest.Config) -> _Ahead:
         config.stash[_AHEAD] = _Ahead(config)
         config.add_cleanup(config.stash[_AHEAD].close)
     return config.stash[_AHEAD]
+
+
+def _choose_detailed(items: Sequence[BenchmarkItem], before: int = 0) -> None:
+    """Let the first of a run be shown in detail; `before` are in it before these."""
+    for at, item in enumerate(items, before):
+        item.detailed = at < _DETAILED
 
 
 def _is_plain(benchmark: Benchmark) -> bool:

@@ -63,6 +63,7 @@ class BenchmarkItem(pytest.Item):
     def __init__(self, *, benchmark: Benchmark, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.benchmark = benchmark
+        self.detailed = True  # its tasks are pictured even if it passes
         self._mark()
 
     def _mark(self) -> None:
@@ -120,4 +121,4 @@ def plan_lines(items: Sequence[pytest.Item]) -> list[str]:
 
 
 def _evaluate(item: BenchmarkItem) -> None:
-    run_benchmark(item, item.benchmark)
+    run_benchmark(item, item.benchmark, detailed=item.detailed)

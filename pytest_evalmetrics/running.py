@@ -55,7 +55,7 @@ def keeps_baseline(spec: BenchmarkSpec) -> bool:
     return spec.baseline is not None and spec.baseline.committed
 
 
-def run_benchmark(item: pytest.Item, benchmark: Benchmark) -> None:
+def run_benchmark(item: pytest.Item, benchmark: Benchmark, *, detailed: bool) -> None:
     """Evaluate the benchmark of an item, and leave its result there.
 
     Parameters
@@ -64,6 +64,8 @@ def run_benchmark(item: pytest.Item, benchmark: Benchmark) -> None:
         The item that runs.
     benchmark
         The benchmark.
+    detailed
+        Whether its tasks are pictured even if it passes.
 
     Raises
     ------
@@ -77,7 +79,7 @@ def run_benchmark(item: pytest.Item, benchmark: Benchmark) -> None:
         if found.failure:
             raise GateFailed(found.failure)
         return
-    result, payload = _now(item, benchmark, store, label=item.nodeid)
+    result, payload = _now(item, benchmark, store, label=item.nodeid, detailed=detailed)
     _leave(item, payload, result)
     failure = failure_of(result)
     if failure is not None:
@@ -160,9 +162,12 @@ def _now(
     label: str,
     file: str | None = None,
     table: RolloutTable | None = None,
+    detailed: bool = True,
 ) -> tuple[BenchmarkResult, Payload]:
     try:
-        return _evaluated(item, benchmark, store, label=label, file=file, table=table)
+        return _evaluated(
+            item, benchmark, store, label=label, file=file, table=table, detailed=detailed
+        )
     except MemoryError:
         raise DataError(
             f"there is not enough memory for {benchmark.spec.name}",
@@ -180,6 +185,7 @@ def _evaluated(
     label: str,
     file: str | None,
     table: RolloutTable | None,
+    detailed: bool,
 ) -> tuple[BenchmarkResult, Payload]:
     """Evaluate a benchmark, record its baseline where the run updates, and tell what came."""
     spec = benchmark.spec
@@ -196,6 +202,7 @@ def _evaluated(
         file=file,
         history=history_path(item.config),
         engine=_engine(item.config),
+        detailed=detailed,
     )
     result = evaluated.result
     if store is not None:

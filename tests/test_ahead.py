@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_evalmetrics.ahead import _DETAILED as DETAILED
 from pytest_evalmetrics.helping import FEWEST
 
 if TYPE_CHECKING:
@@ -340,6 +341,44 @@ def test_some_may_be_left_out(files: Project) -> None:
     assert now == []
     assert artifacts == expected
     assert len(results(artifacts)) == MANY - 4  # the same
+
+
+def test_the_first_that_pass_are_shown_in_detail_and_all_that_do_not(project: Project) -> None:
+    (project.path / "runs").mkdir()
+    write(project.path, "good", [[1.0], [0.0], [1.0]])
+    write(project.path, "bad", [[0.0], [0.0], [0.0]])
+    runs = {0: "bad", DETAILED + 2: "bad", DETAILED + 5: "bad"}
+    named = [f"b{n:03}" for n in range(DETAILED + 10)]
+    project.write(
+        "many.bench.yaml",
+        "defaults: {metrics: [mean_reward], thresholds: {mean_reward: '>= 0.1'}}\nbenchmarks:\n"
+        + "".join(
+            f"  - {{name: {name}, rollouts: runs/{runs.get(n, 'good')}.jsonl}}\n"
+            for n, name in enumerate(named)
+        ),
+    )
+    project.write("conftest.py", CONFTEST)
+    expected = of_one_process(project)
+    now, artifacts = run(project, 2)
+    assert now == []
+    assert artifacts == expected
+    project.run("-n", "2")
+    assert artifacts_in(project.path) == expected
+    page = artifacts["report.html"].decode()
+    rows = json.loads(_data(page, "overview"))
+    shown = [row["name"] for at, row in enumerate(rows) if f'id="tasks-{at}"' in page]
+    failing = [named[n] for n in runs]
+    assert shown == [*failing, *(name for name in named[:DETAILED] if name not in failing)]
+    assert json.loads(_data(page, "run"))["left_out"]["about"] == len(named) - len(shown)
+
+    few = of_one_process(project, "-k", "b40 or b000")  # the first of those that are run
+    assert few["report.html"].count(b'id="tasks-') == 11
+    now, artifacts = run(project, 2, "-k", "b40 or b000")
+    assert artifacts == few
+
+
+def _data(page: str, name: str) -> str:
+    return page.partition(f'id="{name}">')[2].partition("</script>")[0]
 
 
 def test_one_file_of_many_starts_no_helpers(files: Project) -> None:

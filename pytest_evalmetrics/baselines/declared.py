@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from fnmatch import fnmatch
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
 
 from pytest_evalmetrics.baselines.in_tests import InTests
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Declared"]
 
 
-@dataclass(frozen=True, slots=True)
-class _File:
+class _File(msgspec.Struct, frozen=True):
     """A benchmark file that was read; file names without case, as some file systems have it.
 
     Attributes

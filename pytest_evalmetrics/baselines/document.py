@@ -14,6 +14,7 @@ import numpy as np
 
 from pytest_evalmetrics.collector import collector_paused
 from pytest_evalmetrics.layout import one_per_line, spaced
+from pytest_evalmetrics.masks import all_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -142,18 +143,18 @@ def _plain(column: NDArray[np.float64]) -> list[float | None]:
 
     What a row looks like must not depend on other rows: its line would change with theirs.
     """
+    if all_of(np.abs(column) < _WHOLE):  # no NaN among them
+        integers = column.astype(np.int64)
+        if all_of(integers == column):
+            rounded: list[float | None] = integers.tolist()
+            return rounded
     absent = ~np.isfinite(column)
     safe = np.where(absent, 0.0, column)
     whole = (np.trunc(safe) == safe) & (np.abs(safe) < _WHOLE)
-    integers = np.where(whole, safe, 0.0).astype(np.int64).tolist()
-    plain: list[float | None] = integers
-    if not whole.all():
-        plain = [
-            integer if is_whole else number
-            for integer, is_whole, number in zip(
-                integers, whole.tolist(), safe.tolist(), strict=True
-            )
-        ]
+    plain: list[float | None] = [
+        int(number) if is_whole else number
+        for number, is_whole in zip(safe.tolist(), whole.tolist(), strict=True)
+    ]
     for row in absent.nonzero()[0].tolist():
         plain[row] = None
     return plain

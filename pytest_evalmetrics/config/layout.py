@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
+
+import msgspec
 
 from pytest_evalmetrics.config.messages import DEFAULTS, unknown_key
 from pytest_evalmetrics.config.nodes import Node, overlay, show_path
@@ -14,10 +16,10 @@ __all__ = ["Layout", "lay_out"]
 
 _ONE, _MANY = "benchmark", "benchmarks"
 _KEYS = (_ONE, _MANY, DEFAULTS)
+_OF_A_BENCHMARK = frozenset(field.name for field in fields(BenchmarkSpec))
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(msgspec.Struct, frozen=True):
     """What a file holds.
 
     Attributes
@@ -53,10 +55,9 @@ def lay_out(root: Node) -> Layout:
 
 
 def _outer_keys(root: Node, problems: list[Problem]) -> None:
-    of_a_benchmark = {field.name for field in fields(BenchmarkSpec)}
     misplaced = False
     for key, node in root.value.items():
-        if key in of_a_benchmark:
+        if key in _OF_A_BENCHMARK:
             misplaced = True
             problems.append(
                 Problem(node.line, "", f"{key!r} belongs under benchmark: and is indented there")

@@ -7,8 +7,9 @@ through the file as it is written is kept of them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from pytest_evalmetrics.config.keys import known_keys, schema_of_a_benchmark
 from pytest_evalmetrics.config.nodes import Node, NodePath, show_path
@@ -25,8 +26,7 @@ _UNKNOWN = ("unexpected_keyword_argument", "extra_forbidden")
 _MISSING = ("missing", "missing_argument", "missing_keyword_only_argument")
 
 
-@dataclass(frozen=True, slots=True)
-class _Fault:
+class _Fault(msgspec.Struct, frozen=True):
     """An error of pydantic's, led back to the file."""
 
     kind: str

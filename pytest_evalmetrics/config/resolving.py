@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-import yaml
+from yaml import MappingNode, ScalarNode, SequenceNode
 
 from pytest_evalmetrics.config.composing import CORE, DEEPEST, PLAIN, QUOTED
 from pytest_evalmetrics.config.nodes import Node, show_path
@@ -46,7 +46,7 @@ class Reader:
         key = id(node)
         again = key in self._seen
         if again:
-            size = len(node.value) // 100 if isinstance(node, yaml.ScalarNode) else 0
+            size = len(node.value) // 100 if isinstance(node, ScalarNode) else 0
             self._repeated += 1 + size
             if self._repeated > _MOST_REPEATED:
                 if self._repeated - size - 1 <= _MOST_REPEATED:
@@ -55,17 +55,17 @@ class Reader:
             if key in self._open:
                 return self._broken(line, path, "this alias stands for what it is a part of")
         written_at = self._seen.setdefault(key, path)
-        if isinstance(node, yaml.ScalarNode):
+        if isinstance(node, ScalarNode):
             return self._scalar(node, line, path, again=again)
         if len(self._open) > DEEPEST:
             said, self._too_deep = self._too_deep, True  # each alias of an alias would say it
             message = f"aliases nest more than {DEEPEST} levels deep"
             return self._broken(line, path, message, again=said)
-        if node.tag != CORE + ("map" if isinstance(node, yaml.MappingNode) else "seq"):
+        if node.tag != CORE + ("map" if isinstance(node, MappingNode) else "seq"):
             return self._broken(line, path, _bad_tag(node.tag), again=again)
         self._open.add(key)
         value: Any
-        if isinstance(node, yaml.MappingNode):
+        if isinstance(node, MappingNode):
             value, broken = self._mapping(node, written_at, again=again)
         else:
             broken = False
@@ -104,7 +104,7 @@ class Reader:
                 continue
             key = self._key(key_node, line, path, again=again)
             if key is None:
-                broken |= not isinstance(key_node, yaml.ScalarNode)
+                broken |= not isinstance(key_node, ScalarNode)
             elif key in own:
                 if not again:
                     first = own[key].line
@@ -118,10 +118,10 @@ class Reader:
 
     def _merged(self, node: Any, line: int, path: NodePath) -> list[dict[str, Node]]:
         """Read what stands behind ``<<``: one mapping, or a list with the first on top."""
-        listed = node.value if isinstance(node, yaml.SequenceNode) else [node]
+        listed = node.value if isinstance(node, SequenceNode) else [node]
         found = []
         for item in listed:
-            if not isinstance(item, yaml.MappingNode):
+            if not isinstance(item, MappingNode):
                 self._add(line, path, "'<<' merges a mapping, or a list of them: write <<: *name")
                 continue
             merged = self.read(item, line, path)
@@ -129,8 +129,8 @@ class Reader:
         return found
 
     def _key(self, node: Any, line: int, path: NodePath, *, again: bool) -> str | None:
-        if not isinstance(node, yaml.ScalarNode):
-            what = "a mapping" if isinstance(node, yaml.MappingNode) else "a list"
+        if not isinstance(node, ScalarNode):
+            what = "a mapping" if isinstance(node, MappingNode) else "a list"
             message = f"a key has to be text, found {what}; text that holds {{{{ }}}} needs quotes"
         else:
             read = self._scalar(node, line, path, again=again)

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import yaml
 
 from pytest_evalmetrics.config.composing import DEEPEST, LOADERS, TooDeepError
@@ -31,8 +31,7 @@ _NOT_PRINTABLE = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(msgspec.Struct, frozen=True):
     """What a file holds.
 
     Attributes

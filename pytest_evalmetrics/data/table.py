@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pytest_evalmetrics.data.rewards import TaskRewards
+from pytest_evalmetrics.masks import any_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -156,7 +157,7 @@ class RolloutTable:
         """
         column = self.scores[score]
         absent = np.isnan(column)
-        if not absent.any():
+        if not any_of(absent):
             return TaskRewards(column, self.offsets)
         if missing is not None:
             return TaskRewards(np.where(absent, missing, column), self.offsets)

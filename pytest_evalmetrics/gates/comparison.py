@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+import msgspec
 import numpy as np
 
 from pytest_evalmetrics import stats
@@ -13,6 +13,7 @@ from pytest_evalmetrics.errors import EvalMetricsError
 from pytest_evalmetrics.gates.ordering import in_order, seed_of
 from pytest_evalmetrics.gates.resampling import bootstrap
 from pytest_evalmetrics.gates.visible import largest_flip, visible_drop
+from pytest_evalmetrics.masks import any_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -28,8 +29,7 @@ LEVEL = 0.95
 _FEW = 20  # non-zero differences: below it the exact distribution, above it Student's t
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(msgspec.Struct, frozen=True):
     """One metric against its baseline; a positive drop is damage, whatever the direction.
 
     Attributes
@@ -201,7 +201,7 @@ def _exact(
     if not 0 < np.count_nonzero(damage) < _FEW:
         return None
     counts = pair.rewards_baseline.counts, pair.rewards_current.counts
-    if any((c != counts[0][0]).any() for c in counts):  # equal K on both sides
+    if any(any_of(c != counts[0][0]) for c in counts):  # equal K on both sides
         return None
     # a cluster's tasks have one sign to flip
     units = damage if clusters is None else np.bincount(clusters, weights=damage)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 
 from pytest_evalmetrics.layout import many, of_many
@@ -26,8 +26,7 @@ _SHOWN = 10
 _DEFAULT_MAX_MISSING = 0.05  # with more than this share left out it is another benchmark
 
 
-@dataclass(frozen=True, slots=True)
-class Completeness:
+class Completeness(msgspec.Struct, frozen=True):
     """What is there of one agent's rollouts, and whether that is enough.
 
     Attributes
@@ -80,8 +79,7 @@ def check_completeness(benchmark: Benchmark, agent: str, table: RolloutTable) ->
     )
 
 
-@dataclass(frozen=True)
-class _Inventory:
+class _Inventory(msgspec.Struct, frozen=True, dict=True):
     """One agent's rollouts, counted."""
 
     benchmark: Benchmark

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pytest_evalmetrics.gates.comparison import LEVEL
+from pytest_evalmetrics.masks import any_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,7 +63,7 @@ def of_comparison(
         ``removed``: tasks that are not compared, counted; ``*_tasks``: the first hundred.
     """
     pair, bootstrapped = found.pair, bool(found.draws)
-    unmoved = found.unseen is not None and not found.damage.any()
+    unmoved = found.unseen is not None and not any_of(found.damage)
     evidence: dict[str, Any] = {
         "baseline": found.baseline,
         "current": found.current,

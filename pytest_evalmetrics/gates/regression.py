@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 
 from pytest_evalmetrics import stats
@@ -31,8 +32,7 @@ _SLACK = 1e-9
 _UNFIT = ("no_pairs", "coverage", "missing")  # there is no comparison to tell of
 
 
-@dataclass(frozen=True, slots=True)
-class Gated:
+class Gated(msgspec.Struct, frozen=True):
     """A metric that is held against its baseline.
 
     Attributes

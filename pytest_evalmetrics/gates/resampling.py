@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pytest_evalmetrics import stats
+from pytest_evalmetrics.masks import all_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -197,7 +198,7 @@ def _test(
     def replicates(count: int) -> Floats:
         rng = np.random.Generator(np.random.PCG64(seed))
         found = np.fromiter(map(damage, draw(count, rng)), dtype=np.float64, count=count)
-        if not np.isfinite(found).all():
+        if not all_of(np.isfinite(found)):
             raise stats.StatsError("the metric is no finite number on some resamples")
         return found
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
+
+import msgspec
 
 from pytest_evalmetrics import stats
 from pytest_evalmetrics.results import Verdict
@@ -18,8 +19,7 @@ RuleName = Literal["exact", "absolute", "relative", "statistical", "practical", 
 _SLACK = 1e-9  # a drop of 0.72 to 0.7 is not always 0.02 to the last bit
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(msgspec.Struct, frozen=True):
     """How one metric is held against its baseline.
 
     Attributes
@@ -87,8 +87,7 @@ class Rule:
         return allowed is not None and drop > allowed + _SLACK * scale
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(msgspec.Struct, frozen=True):
     """What a rule says.
 
     Attributes

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from pytest_evalmetrics.layout import many
+from pytest_evalmetrics.masks import any_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -52,7 +53,7 @@ def notes_of(
         yield f"{_tasks(removed)} only in the baseline: {listed(removed)}"
     if added:
         yield f"{_tasks(added)} only in this run: {listed(added)}"
-    if found.unseen is not None and not found.damage.any():
+    if found.unseen is not None and not any_of(found.damage):
         yield f"no task differs: up to {100 * found.unseen:.2g} % of them may flip unseen"
     elif math.isfinite(found.mde):
         yield f"80 % power to see a loss of {found.mde:.3g} or more"

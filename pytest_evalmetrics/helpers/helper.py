@@ -26,6 +26,7 @@ _SELDOM = (100_000, 50, 100)  # the numbers that jobs give are no garbage
 def main() -> None:
     """Do jobs until there are no more, or the process that asked for them is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is for that process to end this one
+    gc.disable()  # of what modules are made of, nothing is garbage
     for module in pickle.load(sys.stdin.buffer):  # noqa: S301 - from the process that started this
         import_module(module)
     board: Board = pickle.load(sys.stdin.buffer)  # noqa: S301 - the same
@@ -35,6 +36,7 @@ def main() -> None:
     do = work.worker()
     gc.freeze()
     gc.set_threshold(*_SELDOM)
+    gc.enable()
     for number, job in enumerate(jobs_of(board.jobs)):
         if not board.claim(number):
             continue

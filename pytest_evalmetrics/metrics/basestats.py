@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pytest_evalmetrics.errors import MetricError
+from pytest_evalmetrics.masks import all_of, any_of
 from pytest_evalmetrics.metrics.names import STATISTICS
 
 if TYPE_CHECKING:
@@ -98,13 +99,13 @@ class StatisticsByTask:
         first, last = self._offsets[start], self._offsets[stop]
         counts = self._offsets[start + 1 : stop + 1] - self._offsets[start:stop]
         buckets: list[_Bucket] = []
-        if (counts != counts[:1]).any():
+        if any_of(counts != counts[:1]):
             buckets = list(_buckets(self._offsets[start:stop] - first, counts))
         found = [_by_task(c[first:last], buckets, stop - start) for c in self._columns.values()]
         ordered = [column[at] for at in range(len(STATISTICS)) for column in found]
-        for name, values in zip(self.names, ordered, strict=True):
-            if np.isinf(values).any():
-                raise _overflow(name)
+        if ordered and any_of(np.isinf(np.concatenate(ordered))):
+            of_name = zip(self.names, ordered, strict=True)
+            raise _overflow(next(name for name, values in of_name if any_of(np.isinf(values))))
         return ordered
 
     def must_be_finite(self) -> None:
@@ -115,18 +116,18 @@ class StatisticsByTask:
         MetricError
             If one is.
         """
-        largest = max((np.nanmax(np.abs(c)) for c in self._columns.values()), default=0.0)
+        largest = max((np.fmax.reduce(np.abs(c)) for c in self._columns.values()), default=0.0)
         if largest > _SAFE:
             self.of(0, len(self._offsets) - 1)
 
 
 def _present(table: RolloutTable) -> dict[str, NDArray[np.float64]]:
-    return {name: c for name, c in table.scores.items() if not np.isnan(c).all()}
+    return {name: c for name, c in table.scores.items() if not all_of(np.isnan(c))}
 
 
 def _whole(table: RolloutTable, columns: dict[str, NDArray[np.float64]]) -> tuple[str, ...]:
     """Name the statistics that are whole numbers: only where every column is."""
-    whole = all(name in table.integers and not np.isnan(c).any() for name, c in columns.items())
+    whole = all(name in table.integers and not any_of(np.isnan(c)) for name, c in columns.items())
     return ("max", "min") if whole else ()
 
 
@@ -152,7 +153,7 @@ def statistics_of(column: NDArray[np.float64]) -> tuple[float, float, float, flo
         are more and all but one are missing.
     """
     absent = np.isnan(column)
-    held = column[~absent] if absent.any() else column
+    held = column[~absent] if any_of(absent) else column
     n = len(held)
     filled = column if n == len(column) else np.where(absent, 0.0, column)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -195,7 +196,7 @@ def _by_task(
 def _blockwise(block: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
     """Compute the same for each row of a block, shape (m, n), n > 0."""
     absent = np.isnan(block)
-    if absent.any():
+    if any_of(absent):
         return _with_gaps(block, absent)
     n = block.shape[1]
     ordered = np.sort(block, axis=1)

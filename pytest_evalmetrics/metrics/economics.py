@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from pytest_evalmetrics.masks import all_of
 from pytest_evalmetrics.metrics.mean_reward import MeanReward
 from pytest_evalmetrics.registry import register_metric
 
@@ -61,7 +62,7 @@ class _PerTask(MeanReward):
                 continue
             used = np.sum([scores[name] for name in names], axis=0)
             found = used if found is None else np.where(np.isnan(found), used, found)
-        return None if found is None or np.isnan(found).all() else found
+        return None if found is None or all_of(np.isnan(found)) else found
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -6,12 +6,13 @@ observations. Where no honest interval can be had there is none, and the reason 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 
 from pytest_evalmetrics.errors import MetricError
+from pytest_evalmetrics.masks import all_of
 from pytest_evalmetrics.metrics.calling import call, finite
 from pytest_evalmetrics.results import Estimate, Interval
 from pytest_evalmetrics.stats.bootstrap import seed_of
@@ -116,8 +117,7 @@ def estimate(
     )
 
 
-@dataclass(frozen=True)
-class _Observed:
+class _Observed(msgspec.Struct, frozen=True):
     """A metric on its rewards: what an interval rests on.
 
     Attributes
@@ -184,7 +184,7 @@ class _Observed:
     def _is_rate(self, parts: TaskParts) -> bool:
         """Whether every task is at 0 or 1."""
         values = parts.values[self.held]
-        return parts.additive and bool(((values == 0) | (values == 1)).all())
+        return parts.additive and all_of((values == 0) | (values == 1))
 
     def _bootstrapped(self) -> Outcome:
         tasks = np.flatnonzero(self.held)

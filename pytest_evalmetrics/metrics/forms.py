@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
+from msgspec import structs
 
 from pytest_evalmetrics.data import TaskRewards
 from pytest_evalmetrics.errors import MetricError
 from pytest_evalmetrics.layout import many, of_many
+from pytest_evalmetrics.masks import all_of, any_of
 from pytest_evalmetrics.metrics.protocol import (
     is_combining,
     is_of_tasks,
@@ -30,8 +32,7 @@ __all__ = ["TaskParts", "Vectorised", "evaluate", "require", "task_parts"]
 _LISTED = 10  # tasks that a message names
 
 
-@dataclass(frozen=True)
-class TaskParts:
+class TaskParts(msgspec.Struct, frozen=True, dict=True):
     """What each task adds to a metric that is a mean or a ratio over tasks.
 
     Attributes
@@ -50,6 +51,21 @@ class TaskParts:
     combine: Callable[[NDArray[np.float64]], float] | None = None
     combine_weighted: Callable[[NDArray[np.float64], NDArray[np.float64]], float] | None = None
 
+    @classmethod
+    def of_values(
+        cls,
+        values: NDArray[np.float64],
+        combine: Callable[[NDArray[np.float64]], float] | None = None,
+        combine_weighted: Callable[[NDArray[np.float64], NDArray[np.float64]], float] | None = None,
+    ) -> TaskParts:
+        """Make the parts of a reduction of the tasks' values, NaN where a task has none."""
+        values, held = values.copy(), ~np.isnan(values)  # a metric may reuse its array
+        tops = values if all_of(held) else np.where(held, values, 0.0)
+        parts = cls(tops, held.astype(np.float64), combine, combine_weighted)
+        # known already: what would be computed from the parts
+        vars(parts).update(values=values, held=held, additive=combine is None)
+        return parts
+
     @cached_property
     def totals(self) -> tuple[float, float]:
         """The sums of `tops` and of `bottoms`."""
@@ -67,19 +83,19 @@ class TaskParts:
         np.divide(self.tops, self.bottoms, out=values, where=self.held)
         return values
 
-    @property
+    @cached_property
     def additive(self) -> bool:
         """Whether the metric is the plain mean of `values`."""
         weights = self.bottoms[self.held]
-        return self.combine is None and bool((weights == weights[:1]).all())
+        return self.combine is None and all_of(weights == weights[:1])
 
     def take(self, tasks: NDArray[np.int64]) -> TaskParts:
         """Select tasks by index, repeats allowed."""
-        return replace(self, tops=self.tops[tasks], bottoms=self.bottoms[tasks])
+        return structs.replace(self, tops=self.tops[tasks], bottoms=self.bottoms[tasks])
 
     def value(self) -> float:
         """Compute the metric; NaN where no task has a value."""
-        if not self.held.any():
+        if not any_of(self.held):
             return math.nan
         if self.combine is not None:
             return self.combine(self.values[self.held])
@@ -100,13 +116,9 @@ def task_parts(metric: Any, rewards: TaskRewards) -> TaskParts | None:
         return TaskParts(_per_task(tops, rewards), _per_task(bottoms, rewards))
     if is_of_tasks(metric):
         values = _per_task(metric.task_values(rewards), rewards)
-        held = ~np.isnan(values)
-        return TaskParts(
-            np.where(held, values, 0.0),
-            held.astype(np.float64),
-            metric.combine if is_combining(metric) else None,
-            metric.combine_weighted if is_weighted(metric) else None,
-        )
+        combine = metric.combine if is_combining(metric) else None
+        weighted = metric.combine_weighted if is_weighted(metric) else None
+        return TaskParts.of_values(values, combine, weighted)
     return None
 
 
@@ -151,7 +163,7 @@ def require(
         return
     counts = rewards.counts
     few = (counts > 0) & (counts < needed)
-    if not few.any():
+    if not any_of(few):
         return
     short = np.flatnonzero(few)
     listed = ", ".join(

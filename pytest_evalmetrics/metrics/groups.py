@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, overload
 
@@ -13,6 +12,7 @@ import msgspec
 import numpy as np
 from msgspec import UNSET
 
+from pytest_evalmetrics.masks import any_of
 from pytest_evalmetrics.metrics.basestats import StatisticsByTask
 
 if TYPE_CHECKING:
@@ -36,8 +36,7 @@ _TAIL = (
 )
 
 
-@dataclass(frozen=True)
-class Completeness:
+class Completeness(msgspec.Struct, frozen=True):
     """How many rollouts each task has; arrays of shape (tasks,).
 
     Attributes
@@ -189,7 +188,7 @@ def _entry(names: tuple[str, ...]) -> type[msgspec.Struct]:
 def _values(values: NDArray[np.float64], *, whole: bool) -> list[Any]:
     listed: list[Any] = (values.astype(np.int64) if whole else values).tolist()
     absent = np.isnan(values)
-    if absent.any():
+    if any_of(absent):
         for at in np.flatnonzero(absent).tolist():
             listed[at] = UNSET
     return listed

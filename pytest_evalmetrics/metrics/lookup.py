@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from inspect import signature
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec import structs
 
 from pytest_evalmetrics.errors import MetricError, RegistryError
 from pytest_evalmetrics.metrics.calling import call, finite, place_of
@@ -21,7 +23,7 @@ from pytest_evalmetrics.metrics.forms import (
 from pytest_evalmetrics.metrics.names import MetricName, parse
 from pytest_evalmetrics.metrics.protocol import MetricOptions, is_vectorised
 from pytest_evalmetrics.metrics.statistic import statistic
-from pytest_evalmetrics.registry import metrics, origin, same
+from pytest_evalmetrics.registry import is_ours, metrics, origin, same
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,8 +36,7 @@ __all__ = ["BoundMetric", "Names"]
 _SLACK = 1e-9  # what additions may lose
 
 
-@dataclass(frozen=True)
-class BoundMetric:
+class BoundMetric(msgspec.Struct, frozen=True, dict=True):
     """A metric that is ready to compute.
 
     Attributes
@@ -189,7 +190,7 @@ class Names:
             self._find(name.metric)
         canonical, target, _ = self._targets[name.metric]
         same_name = name.metric == canonical
-        return BoundMetric(name if same_name else replace(name, metric=canonical), target)
+        return BoundMetric(name if same_name else structs.replace(name, metric=canonical), target)
 
     def _find(self, written: str) -> None:
         found = metrics.find(written)
@@ -212,10 +213,18 @@ class Names:
 
 
 def _instance(found: Found, options: MetricOptions, written: str) -> Any:
-    """Make the object that computes: from a class, a family's factory, or as it is."""
-    target, label = found.target, f"metric {written!r}"
-    if inspect.isclass(target) or found.numbers:
-        keywords: dict[str, Any] = dict(found.numbers)
+    """Make the object that computes; of ours one serves all benchmarks, for it keeps nothing."""
+    make = _ours_made if is_ours(found.target) else _made
+    return make(found.target, tuple(found.numbers.items()), options, written)
+
+
+def _made(
+    target: Any, numbers: tuple[tuple[str, int], ...], options: MetricOptions, written: str
+) -> Any:
+    """Make it from a class, a family's factory, or take it as it is."""
+    label = f"metric {written!r}"
+    if inspect.isclass(target) or numbers:
+        keywords: dict[str, Any] = dict(numbers)
         if "options" in _parameters(target):
             keywords["options"] = options
         target = call(label, "__init__", target, target, **keywords)
@@ -239,6 +248,9 @@ def _instance(found: Found, options: MetricOptions, written: str) -> Any:
     except ValueError:  # written in C, and says nothing
         pass
     return target
+
+
+_ours_made = lru_cache(maxsize=256)(_made)
 
 
 def _parameters(target: Any) -> tuple[str, ...]:

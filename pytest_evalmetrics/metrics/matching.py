@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pytest_evalmetrics.masks import all_of
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -66,7 +68,7 @@ def _numbers(tasks: Sequence[TaskId]) -> NDArray[np.int64] | None:
 def _places(numbers: NDArray[np.int64], among: NDArray[np.int64]) -> NDArray[np.int64]:
     if not len(among):
         return np.full(len(numbers), -1)
-    order = None if (among[1:] > among[:-1]).all() else np.argsort(among)
+    order = None if all_of(among[1:] > among[:-1]) else np.argsort(among)
     at = np.minimum(np.searchsorted(among, numbers, sorter=order), len(among) - 1)
     at = at if order is None else order[at]
     at[among[at] != numbers] = -1

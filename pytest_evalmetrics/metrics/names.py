@@ -14,8 +14,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 from functools import lru_cache
+
+import msgspec
+from msgspec import structs
 
 from pytest_evalmetrics.errors import MetricError
 
@@ -25,8 +27,7 @@ STATISTICS = ("mean", "max", "min", "median", "std")
 _FIELD = re.compile(r"[^\[\]=]+=")
 
 
-@dataclass(frozen=True, slots=True)
-class MetricName:
+class MetricName(msgspec.Struct, frozen=True):
     """A metric's name, taken apart.
 
     Attributes
@@ -51,7 +52,7 @@ class MetricName:
 
     def over(self, field: str, value: str) -> MetricName:
         """Return the same metric over the rollouts whose `field` has that `value`."""
-        return replace(self, field=field, value=value)
+        return structs.replace(self, field=field, value=value)
 
     def __str__(self) -> str:
         score = "" if self.score is None else f"/{self.score}"

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from itertools import product
 from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
+from msgspec import structs
 
 from pytest_evalmetrics.data import Category, TaskRewards
+from pytest_evalmetrics.masks import all_of
 from pytest_evalmetrics.metrics.matching import named, positions
 from pytest_evalmetrics.metrics.protocol import is_of_tasks, is_ratio
 from pytest_evalmetrics.metrics.sides import paired, reward_range, side_of
@@ -27,8 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["Compared", "Pairing"]
 
 
-@dataclass(frozen=True, slots=True)
-class Compared:
+class Compared(msgspec.Struct, frozen=True):
     """A metric on both sides, and what the sides don't share.
 
     Attributes
@@ -51,8 +53,7 @@ class Compared:
     combine_weighted: WeightedCombine | None = None
 
 
-@dataclass(frozen=True)
-class Pairing:
+class Pairing(msgspec.Struct, frozen=True, dict=True):
     """A run and its baseline, of one agent.
 
     Attributes
@@ -116,7 +117,7 @@ class Pairing:
             self._pair(
                 metric,
                 *(
-                    replace(sample, rewards=_pad(sample.rewards, gap, fill))
+                    structs.replace(sample, rewards=_pad(sample.rewards, gap, fill))
                     for sample, gap, fill in zip(samples, lacking, fills, strict=True)
                 ),
             )
@@ -183,7 +184,7 @@ class Pairing:
     def _pair(self, metric: BoundMetric, current: Sample, baseline: Sample) -> Compared:
         whole = metric.name.field is None
         at = self.at if whole else positions(current.tasks, baseline.tasks)
-        both = None if at is None or (at >= 0).all() else np.flatnonzero(at >= 0)
+        both = None if at is None or all_of(at >= 0) else np.flatnonzero(at >= 0)
         places = at if at is None or both is None else at[both]
         sides = (
             side_of(metric, current.rewards, both),

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from pytest_evalmetrics.errors import EvalMetricsError, MetricError
 from pytest_evalmetrics.metrics.lookup import Names
@@ -22,8 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Plan", "plan"]
 
 
-@dataclass(frozen=True)
-class Plan:
+class Plan(msgspec.Struct, frozen=True):
     """A benchmark's metrics, looked up.
 
     Attributes

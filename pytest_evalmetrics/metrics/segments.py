@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pytest_evalmetrics.masks import any_of
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -18,7 +20,7 @@ def task_sums(rewards: TaskRewards) -> NDArray[np.float64]:
     """Sum each task's rewards, shape (tasks,); 0 for an empty one."""
     sums = np.zeros(len(rewards))
     held = rewards.counts > 0
-    if held.any():  # reduceat knows no empty stretch: the starts of the others bound it
+    if any_of(held):  # reduceat knows no empty stretch: the starts of the others bound it
         sums[held] = np.add.reduceat(rewards.values, rewards.offsets[:-1][held])
     return sums
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
+from msgspec import structs
 
 from pytest_evalmetrics.data import PairedMetric, TaskRewards
+from pytest_evalmetrics.masks import any_of
 from pytest_evalmetrics.metrics.calling import call, finite
 
 if TYPE_CHECKING:
@@ -23,8 +25,7 @@ __all__ = ["Side", "WeightedCombine", "paired", "reward_range", "side_of"]
 WeightedCombine = Callable[["NDArray[np.float64]", "NDArray[np.float64]"], float]
 
 
-@dataclass(frozen=True)
-class Side:
+class Side(msgspec.Struct, frozen=True):
     """A metric over some of the tasks of one side.
 
     Attributes
@@ -72,7 +73,7 @@ class Side:
         if len(tasks) == len(self.rewards):
             return self
         values = None if self.values is None else self.values[tasks]
-        return replace(self, rewards=self.rewards.take(tasks), values=values)
+        return structs.replace(self, rewards=self.rewards.take(tasks), values=values)
 
     def value(self) -> float:
         """Compute the metric over all tasks; see `__call__`."""
@@ -120,7 +121,7 @@ def _taken(rewards: TaskRewards, tasks: NDArray[np.int64]) -> TaskRewards:
     """Select tasks; in less memory where all have as many rollouts."""
     n, rollouts = len(rewards), len(rewards.values)
     k = rollouts // max(n, 1)
-    if not k or k * n != rollouts or (np.diff(rewards.offsets) != k).any():
+    if not k or k * n != rollouts or any_of(np.diff(rewards.offsets) != k):
         return rewards.take(tasks)
     values = rewards.values.reshape(n, k)[tasks].ravel()
     return TaskRewards(values, np.arange(0, len(values) + 1, k))

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 
 from pytest_evalmetrics.data import TaskRewards
 from pytest_evalmetrics.errors import DataError, MetricError, did_you_mean
 from pytest_evalmetrics.layout import many
+from pytest_evalmetrics.masks import all_of, any_of
 from pytest_evalmetrics.metrics.protocol import is_of_columns
 
 if TYPE_CHECKING:
@@ -26,8 +28,7 @@ _MISSING = "(missing)"
 _LISTED = 10
 
 
-@dataclass(frozen=True)
-class Sample:
+class Sample(msgspec.Struct, frozen=True):
     """What one metric reduces.
 
     Attributes
@@ -55,7 +56,7 @@ def with_missing_rewards(table: RolloutTable, spec: BenchmarkSpec) -> RolloutTab
     """Give rollouts without a reward the one that ``expect.missing_reward`` says, if any."""
     fill = spec.expect.missing_reward
     column = table.scores.get(spec.reward)
-    if isinstance(fill, str) or fill is None or column is None or not np.isnan(column).any():
+    if isinstance(fill, str) or fill is None or column is None or not any_of(np.isnan(column)):
         return table
     filled = np.where(np.isnan(column), fill, column)
     return replace(
@@ -159,7 +160,7 @@ class Source:
 
     def _category(self, field: str, what: str) -> Category:
         category = self.table.categories.get(field)
-        if category is None or not (category.codes >= 0).any() or self._all_missing(category):
+        if category is None or not any_of(category.codes >= 0) or self._all_missing(category):
             raise MetricError(
                 f"{what} {field!r}: no rollout has that field",
                 hint="name a field of the rows, such as difficulty or metadata.difficulty",
@@ -169,7 +170,7 @@ class Source:
     @staticmethod
     def _all_missing(category: Category) -> bool:
         return _MISSING in category.labels and bool(
-            (category.codes == category.labels.index(_MISSING)).all()
+            all_of(category.codes == category.labels.index(_MISSING))
         )
 
     def _rows(self, field: str, value: str) -> NDArray[np.int64]:
@@ -213,7 +214,7 @@ class Source:
 
 def _grouped(column: NDArray[np.float64], offsets: NDArray[np.int64]) -> TaskRewards:
     absent = np.isnan(column)
-    if not absent.any():
+    if not any_of(absent):
         return TaskRewards(column, offsets)
     kept = np.concatenate(([0], np.cumsum(~absent))).astype(np.int64)
     return TaskRewards(column[~absent], kept[offsets])

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import warnings
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+
+import msgspec
 
 from pytest_evalmetrics.baselines.reading import text_of
 from pytest_evalmetrics.collector import collector_paused
 from pytest_evalmetrics.pipeline.evaluating import evaluate
 from pytest_evalmetrics.reports import failure_text, payload_of
-from pytest_evalmetrics.rollouts.digest import digest
+from pytest_evalmetrics.rollouts.unchanged import are_unchanged, look_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.helpers.processes import Helpers
     from pytest_evalmetrics.reports import Payload
+    from pytest_evalmetrics.rollouts.unchanged import Look
     from pytest_evalmetrics.spec import Benchmark
 
 __all__ = ["Outcome", "Queue", "Task"]
@@ -27,8 +29,7 @@ _AT_A_TIME: Final = 8  # a helper's message takes as long as a tenth of a small 
 _LEAD: Final = 64  # times some benchmarks
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
+class Task(msgspec.Struct, frozen=True):
     """A benchmark that is to be evaluated.
 
     Attributes
@@ -39,15 +40,17 @@ class Task:
         The benchmark.
     baseline
         Where its committed baseline lies and how messages call it; None where it has none.
+    detailed
+        Whether its tasks are pictured even if it passes.
     """
 
     label: str
     benchmark: Benchmark
     baseline: tuple[Path, str] | None
+    detailed: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(msgspec.Struct, frozen=True):
     """What came of it, and what that rests on.
 
     Attributes
@@ -61,14 +64,14 @@ class Outcome:
     baseline
         The text of the baseline that it was compared with, and how messages call it.
     files
-        The digest of its rollouts.
+        What was seen of the files of its rollouts.
     """
 
     payload: Payload
     failure: str
     holds: bool | None
     baseline: tuple[str, str] | None
-    files: bytes
+    files: list[Look]
 
 
 class Queue:
@@ -91,7 +94,7 @@ class Queue:
         self._shared = Shared(_Evaluations(), helpers, lead=_LEAD)
         self._rest: list[Task] = []  # too few for a job
         self._jobs = 0
-        self._places: dict[str, tuple[int, int, Benchmark]] = {}
+        self._places: dict[str, tuple[int, int, Task]] = {}
         self._ready: tuple[int, list[Outcome | None]] = (-1, [])
 
     def add(self, tasks: Sequence[Task]) -> None:
@@ -101,9 +104,10 @@ class Queue:
         self._hand_in([self._rest[at : at + _AT_A_TIME] for at in range(0, full, _AT_A_TIME)])
         del self._rest[:full]
 
-    def holds(self, labels: Sequence[str]) -> bool:
-        """Whether these are all, and come in this order."""
-        return [*self._places, *(task.label for task in self._rest)] == labels
+    def holds(self, tasks: Sequence[tuple[str, bool]]) -> bool:
+        """Whether these labels are all, come in this order, and are as detailed."""
+        handed_in = [*(task for _, _, task in self._places.values()), *self._rest]
+        return [(task.label, task.detailed) for task in handed_in] == tasks
 
     def replace(self, tasks: Sequence[Task]) -> None:
         """Take others instead, or in another order; what is done by now is lost."""
@@ -122,7 +126,8 @@ class Queue:
         """Give what came of one; None if it has to be evaluated in its place."""
         if label not in self._places:
             return None
-        job, at, benchmark = self._places.pop(label)
+        job, at, task = self._places.pop(label)
+        benchmark = task.benchmark
         try:
             if job != self._ready[0]:
                 with collector_paused():  # of a thousand objects none is garbage
@@ -130,7 +135,10 @@ class Queue:
             found = self._ready[1][at]
         except Exception:  # noqa: BLE001 - then it is evaluated in its place
             return None
-        return found if found is not None and _digest(benchmark) == found.files else None
+        if found is None:
+            return None
+        still = are_unchanged(found.files, benchmark.spec.rows, benchmark.file.parent)
+        return found if still else None
 
     def close(self) -> None:
         """End the helpers."""
@@ -141,7 +149,7 @@ class Queue:
         with suppress(OSError):  # no room: these are evaluated in their places
             self._shared.add(jobs)
             for job in jobs:
-                places = ((self._jobs, at, task.benchmark) for at, task in enumerate(job))
+                places = ((self._jobs, at, task) for at, task in enumerate(job))
                 self._places.update(zip((task.label for task in job), places, strict=True))
                 self._jobs += 1
 
@@ -168,7 +176,7 @@ def _outcome(task: Task) -> Outcome | None:
 
 
 def _evaluated(task: Task) -> Outcome | None:
-    files = _digest(task.benchmark)
+    files = look_at(task.benchmark.spec.rows, task.benchmark.file.parent)
     if files is None:
         return None
     baseline = None
@@ -176,7 +184,9 @@ def _evaluated(task: Task) -> Outcome | None:
         path, shown = task.baseline
         text = text_of(path, shown)
         baseline = None if text is None else (text, shown)
-    found = evaluate(task.benchmark, item_id=task.label, snapshot=lambda: baseline)
+    found = evaluate(
+        task.benchmark, item_id=task.label, snapshot=lambda: baseline, detailed=task.detailed
+    )
     if any(check.gate == "data" for check in found.result.checks):
         return None
     result = found.result
@@ -188,7 +198,3 @@ def _evaluated(task: Task) -> Outcome | None:
         baseline,
         files,
     )
-
-
-def _digest(benchmark: Benchmark) -> bytes | None:
-    return digest(benchmark.spec.rows, benchmark.file.parent)

@@ -10,6 +10,7 @@ import numpy as np
 from pytest_evalmetrics import generation
 from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.layout import of_many
+from pytest_evalmetrics.masks import all_of, any_of
 from pytest_evalmetrics.pipeline.budgets import USED_UP
 from pytest_evalmetrics.pipeline.choosing import reading_order
 from pytest_evalmetrics.pipeline.row_texts import RowTexts
@@ -121,7 +122,7 @@ class Attempts:
 
     def has(self, board: Board, name: str) -> bool:
         """Whether a score is one of a scorer, or was measured of any answer."""
-        return name not in self.stage.scores or not np.isnan(board.column(name)).all()
+        return name not in self.stage.scores or not all_of(np.isnan(board.column(name)))
 
     def without_failed_requests(self, table: RolloutTable) -> tuple[RolloutTable, tuple[str, ...]]:
         """Leave out the rollouts whose request failed, and say so.
@@ -129,7 +130,7 @@ class Attempts:
         Where all of them failed, nothing is left out: then they are missing.
         """
         failed = np.isin(reading_order(table), self._requests_failed)
-        if not failed.any() or failed.all():
+        if not any_of(failed) or all_of(failed):
             return table, ()
         kept = table.where(~failed)
         gone = len(table.tasks) - len(kept.tasks)

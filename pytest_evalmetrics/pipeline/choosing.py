@@ -11,6 +11,7 @@ from pytest_evalmetrics import rollouts
 from pytest_evalmetrics.data import Category
 from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.layout import many, of_many
+from pytest_evalmetrics.masks import all_of, any_of
 from pytest_evalmetrics.rollouts.records import records
 from pytest_evalmetrics.scorers import Row
 
@@ -101,9 +102,9 @@ def choose(
         size = min(total, spec.dataset.limit or total)
     cut_to = limit if limit is not None and limit < size else None
     taken = rank < (size if cut_to is None else cut_to)
-    if not taken.all():
+    if not all_of(taken):
         table = table.where(taken)
-    if not taken.all() or answered:
+    if not all_of(taken) or answered:
         whole = tuple(replace(source, row_is_line=False) for source in table.sources)
         table = replace(table, sources=whole)
     rows = np.sort(order[taken])
@@ -204,7 +205,7 @@ def _of_one_rollout(spec: BenchmarkSpec) -> bool:
 
 def _each_a_task(table: RolloutTable, *, answered: bool) -> None:
     again = (np.diff(table.task) == 0) & (np.diff(table.agent) == 0)
-    if again.any():
+    if any_of(again):
         task = table.tasks[table.task[np.flatnonzero(again)[0]]]
         raise DataError(
             f"the task {task!r} stands in several rows, of which each would be "

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -15,8 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["Evaluated", "Hooks"]
 
 
-@dataclass(frozen=True, slots=True)
-class Hooks:
+class Hooks(msgspec.Struct, frozen=True):
     """What the user's code has a say in; None where nobody implements it.
 
     Attributes
@@ -33,8 +33,7 @@ class Hooks:
     key_metrics: Callable[[str, Mapping[str, Any]], Any] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Evaluated:
+class Evaluated(msgspec.Struct, frozen=True):
     """A benchmark's result, and the baseline that it would leave.
 
     Attributes
@@ -48,11 +47,12 @@ class Evaluated:
     row_scores
         What scorers gave to each row; None without scorers.
     pictures
-        By agent: its tasks before and after, for the page that people look at.
+        By agent: its tasks before and after, for the page that people look at; none of a
+        benchmark that passes and is not to be shown in detail.
     """
 
     result: BenchmarkResult
     task_scores: dict[str, Any]
     baseline: Document | None
     row_scores: RowScores | None = None
-    pictures: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    pictures: Mapping[str, Mapping[str, Any]] = msgspec.field(default_factory=dict)

@@ -21,7 +21,7 @@ from pytest_evalmetrics.pipeline.remarks import (
     with_cause,
 )
 from pytest_evalmetrics.pipeline.rules import gated_names
-from pytest_evalmetrics.results import AgentResult, BenchmarkResult
+from pytest_evalmetrics.results import AgentResult, BenchmarkResult, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -53,6 +53,7 @@ def evaluate(
     file: str | None = None,
     history: Path | None = None,
     engine: Engine | None = None,
+    detailed: bool = True,
 ) -> Evaluated:
     """Evaluate one benchmark.
 
@@ -79,6 +80,8 @@ def evaluate(
         The history of earlier runs, where the run keeps one.
     engine
         Where rollouts are read and rows are scored, if not here.
+    detailed
+        Whether its tasks are pictured even if it passes.
 
     Returns
     -------
@@ -99,12 +102,13 @@ def evaluate(
         evaluation.run(item_id, runtime)
     except EvalMetricsError as error:
         evaluation.fail(error)
+    result = evaluation.result(item_id, file or item_id.rpartition("::")[0])
     return Evaluated(
-        evaluation.result(item_id, file or item_id.rpartition("::")[0]),
+        result,
         {agent: found["tasks"] for agent, found in evaluation.recorded.items()},
         evaluation.document(),
         evaluation.row_scores,
-        evaluation.pictures,
+        evaluation.pictures() if detailed or result.verdict is not Verdict.PASS else {},
     )
 
 
@@ -123,7 +127,8 @@ class _Evaluation:
     notes: list[str] = field(default_factory=list)
     agents: list[AgentResult] = field(default_factory=list)
     recorded: dict[str, AgentDocument] = field(default_factory=dict)
-    pictures: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    tables: dict[str, RolloutTable] = field(default_factory=dict)
+    judging: Judging | None = None
     sources: tuple[dict[str, Any], ...] = ()
     row_scores: RowScores | None = None
     failed_rows: tuple[ScorerFailures, ...] = ()
@@ -143,13 +148,14 @@ class _Evaluation:
         )
         self.notes.extend(table.notes)
         reference = self._reference(plan, label) if spec.baseline else None
-        judging = None if reference is None else Judging(self.benchmark, plan, reference)
+        if reference is not None:
+            self.judging = Judging(self.benchmark, plan, reference)
         try:
             for agent, part in table.by_agent():
-                self._one_agent(plan, agent, agent if len(table.agents) > 1 else "", part, judging)
+                self._one_agent(plan, agent, agent if len(table.agents) > 1 else "", part)
         finally:  # what was compared before an error is told
-            if judging is not None:
-                self._compare(judging)
+            if self.judging is not None:
+                self._compare(self.judging)
         if reference is not None and not self.updates:
             self.checks.extend(gone_agents(self.benchmark, table.agents, reference))
         judged = self.judged is not None and self.judged.gates
@@ -225,7 +231,6 @@ class _Evaluation:
         agent: str,
         shown: str,
         table: RolloutTable,
-        judging: Judging | None,
     ) -> None:
         found = gates.check_completeness(self.benchmark, shown, table)
         reward = self.benchmark.spec.reward
@@ -249,9 +254,9 @@ class _Evaluation:
         self.checks.extend(with_cause(c, self.failed_rows, reward) for c in numbers)
         self.notes.extend(gates.few_numbers(self.benchmark, shown, result))
         self.checks.extend(gates.check_thresholds(self.benchmark, shown, result))
-        if judging is not None:
-            judging.add(result, table, agent=shown, expected=found.expected)
-        self.pictures[agent] = picture(self.benchmark, agent, table, judging, self.row_scores)
+        if self.judging is not None:
+            self.judging.add(result, table, agent=shown, expected=found.expected)
+        self.tables[agent] = table
 
     def _compare(self, judging: Judging) -> None:
         """Judge all agents at once: Holm's correction is across all that a benchmark gates."""
@@ -267,6 +272,13 @@ class _Evaluation:
 
         names = self.row_scores.names
         return replace(result, scores=summarise_all(names, table.scores, self.about))
+
+    def pictures(self) -> dict[str, Mapping[str, Any]]:
+        """Describe each agent's tasks, before and after."""
+        return {
+            agent: picture(self.benchmark, agent, table, self.judging, self.row_scores)
+            for agent, table in self.tables.items()
+        }
 
     def fail(self, error: EvalMetricsError) -> None:
         self.checks.append(not_evaluated(error, self.benchmark))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from pytest_evalmetrics import gates, metrics
 from pytest_evalmetrics.errors import EvalMetricsError
 from pytest_evalmetrics.pipeline.anchoring import anchored_checks
@@ -25,8 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["Judging", "Reference", "gone_agents", "judge"]
 
 
-@dataclass(frozen=True)
-class Reference:
+class Reference(msgspec.Struct, frozen=True):
     """The run that another one is compared with.
 
     Attributes
@@ -50,11 +51,11 @@ class Reference:
     """
 
     tables: Mapping[str, RolloutTable]
-    values: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    values: Mapping[str, Mapping[str, float]] = msgspec.field(default_factory=dict)
     where: str = "the baseline"
     renew: str = "record a new baseline with --snapshot-update"
     notes: tuple[str, ...] = ()
-    content: Mapping[str, Any] = field(default_factory=dict)
+    content: Mapping[str, Any] = msgspec.field(default_factory=dict)
     anchors: Anchors | None = None
     origin: str = ""
 

@@ -11,6 +11,7 @@ import numpy as np
 from pytest_evalmetrics import metrics, rollouts, stats
 from pytest_evalmetrics.data import TaskRewards
 from pytest_evalmetrics.errors import DataError, EvalMetricsError
+from pytest_evalmetrics.masks import any_of
 from pytest_evalmetrics.pipeline.anchoring import compares_with_history
 from pytest_evalmetrics.pipeline.references import reference_of
 from pytest_evalmetrics.pipeline.rewards import with_reward
@@ -166,7 +167,7 @@ def _sampling_variance(metric: BoundMetric, rewards: TaskRewards, k: int) -> flo
     variance = (squares / replicates - (total / replicates) ** 2) * replicates / (replicates - 1)
     seen = counts[held] > 1
     inflated = variance[seen] * counts[held][seen] / (counts[held][seen] - 1)
-    return float(max(inflated.mean(), 0.0)) if seen.any() else None
+    return float(max(inflated.mean(), 0.0)) if any_of(seen) else None
 
 
 def _needed(per_rollout: float, tasks: int, drop: float, alpha: float) -> int | None:

@@ -11,6 +11,7 @@ from typing import IO, TYPE_CHECKING
 import numpy as np
 
 from pytest_evalmetrics.errors import ArtifactError
+from pytest_evalmetrics.masks import any_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -87,7 +88,7 @@ class RowTexts:
 
     def of(self, row: int) -> bytes:
         """Give all that is kept of a row, as a JSON array."""
-        if self._file is None or not self._lengths[row].any():
+        if self._file is None or not any_of(self._lengths[row]):
             return b"[]"
         texts = []
         self._is_at_end = False

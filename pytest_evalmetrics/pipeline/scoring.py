@@ -13,6 +13,7 @@ from pytest_evalmetrics.collector import collector_eased
 from pytest_evalmetrics.data import RowScores
 from pytest_evalmetrics.engines import Work
 from pytest_evalmetrics.engines.here import score_here, score_without_calls
+from pytest_evalmetrics.masks import any_of
 from pytest_evalmetrics.pipeline.attempting import Attempts, recorded_row
 from pytest_evalmetrics.pipeline.board import Board
 from pytest_evalmetrics.pipeline.budgets import Budget, check_of
@@ -133,7 +134,7 @@ class Scoring:
             notes += attempts.notes(board)
             names = tuple(n for n in names if n in plan.scores or attempts.has(board, n))
             kept = {n: c for n, c in table.scores.items() if n in names or n not in self._names}
-            counted = {n for n in COUNTED_SCORES if n in kept and not np.isnan(kept[n]).any()}
+            counted = {n for n in COUNTED_SCORES if n in kept and not any_of(np.isnan(kept[n]))}
             table = replace(table, scores=kept, integers=table.integers | counted)
         rows = RowScores(
             table,

@@ -8,11 +8,12 @@ or named outright as ``package.module:attribute``. A name may be a family, such 
 from __future__ import annotations
 
 from pytest_evalmetrics.registry.names import Found, Registry
-from pytest_evalmetrics.registry.origins import origin, same
+from pytest_evalmetrics.registry.origins import is_ours, origin, same
 
 __all__ = [
     "Found",
     "Registry",
+    "is_ours",
     "loaders",
     "metrics",
     "origin",

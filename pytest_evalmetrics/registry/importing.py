@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import sys
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from pytest_evalmetrics.errors import RegistryError, did_you_mean
@@ -15,12 +17,17 @@ __all__ = ["entry_points_of", "imported", "loaded", "package_of"]
 
 def entry_points_of(group: str) -> dict[str, list[EntryPoint]]:
     """List what installed packages offer in a group, by name; nothing of it is loaded."""
-    from importlib.metadata import entry_points  # noqa: PLC0415 - reads every package's metadata
-
     found: dict[str, list[EntryPoint]] = {}
-    for point in entry_points(group=group):
+    for point in _entry_points(tuple(sys.path)).select(group=group):
         found.setdefault(point.name, []).append(point)
     return found
+
+
+@lru_cache(maxsize=1)  # it reads the metadata of every package
+def _entry_points(_path: tuple[str, ...]) -> Any:
+    from importlib.metadata import entry_points  # noqa: PLC0415 - only where names are looked up
+
+    return entry_points()
 
 
 def loaded(kind: str, point: EntryPoint) -> Any:

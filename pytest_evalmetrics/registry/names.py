@@ -5,14 +5,15 @@ from __future__ import annotations
 import importlib
 import inspect
 import re
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
 
 from pytest_evalmetrics.errors import RegistryError, did_you_mean
 from pytest_evalmetrics.registry.families import is_family, numbers_in
 from pytest_evalmetrics.registry.importing import entry_points_of, imported, loaded, package_of
-from pytest_evalmetrics.registry.origins import module_of, origin, same
+from pytest_evalmetrics.registry.origins import is_ours, module_of, origin, same
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,8 +26,7 @@ _REFERENCE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 _RESERVED = re.compile(r"[/\[\]]")
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(msgspec.Struct, frozen=True):
     """What a name stands for.
 
     Attributes
@@ -43,7 +43,7 @@ class Found:
 
     name: str
     target: Any
-    numbers: dict[str, int] = field(default_factory=dict)
+    numbers: dict[str, int] = msgspec.field(default_factory=dict)
     reference: bool = False
 
 
@@ -115,9 +115,7 @@ class Registry:
         """Whether a name is one of ours, and nobody's else."""
         self._load_builtins()
         target = self._targets.get(name)
-        return name not in self._entry_points and module_of(target).startswith(
-            "pytest_evalmetrics."
-        )
+        return name not in self._entry_points and is_ours(target)
 
     def source(self, name: str) -> str:
         """Say who provides a name: built in, the distribution of an entry point, or a module."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-__all__ = ["module_of", "origin", "same"]
+__all__ = ["is_ours", "module_of", "origin", "same"]
 
 
 def origin(target: Any) -> str:
@@ -37,3 +37,8 @@ def module_of(target: Any) -> str:
     """Name the module in which a thing is written."""
     thing = target if inspect.isclass(target) or inspect.isroutine(target) else type(target)
     return str(thing.__module__)
+
+
+def is_ours(target: Any) -> bool:
+    """Whether a thing comes with this package."""
+    return module_of(target).startswith("pytest_evalmetrics.")

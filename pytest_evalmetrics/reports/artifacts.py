@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import tempfile
 import uuid
 from contextlib import suppress
@@ -29,6 +30,8 @@ __all__ = ["Artifacts", "output_prefix"]
 
 REPORT_SCHEMA_VERSION = 1
 _PIECE = 2**20
+# a float of MessagePack whose exponent is all ones; what looks like one is written by json
+_not_finite = re.compile(rb"\xcb[\x7f\xff][\xf0-\xff]").search
 
 
 def output_prefix(value: str, base: Path) -> str:
@@ -65,7 +68,7 @@ class Artifacts:
         What the report names benchmark files relative to.
     """
 
-    def __init__(self, in_memory: int = 4 * 2**20, root: Path | None = None) -> None:
+    def __init__(self, in_memory: int = 32 * 2**20, root: Path | None = None) -> None:
         self.root = root
         self._spool = tempfile.SpooledTemporaryFile(max_size=in_memory)  # noqa: SIM115 - lives as long as we do
         self._aggregates: dict[str, _Place] = {}
@@ -92,14 +95,15 @@ class Artifacts:
             ) from error
 
     def _add(self, item_id: str, payload: Payload) -> None:
-        path = payload["aggregate_file"]
-        self._aggregates[item_id] = self._take(path) if path else self._keep(payload["aggregate"])
-        self._task_scores[item_id] = [self._keep(text) for text in payload["task_scores"]]
-        rows = payload["row_file"]
-        self._row_scores[item_id] = self._take(rows) if rows else self._keep(payload["row_scores"])
-        made = payload["rollout_file"]
-        self._rollouts[item_id] = self._take(made) if made else self._keep(payload["rollouts"])
-        self._pages[item_id] = PagePieces(*map(self._keep, payload["page"]))
+        large = (payload["aggregate_file"], payload["row_file"], payload["rollout_file"])
+        small = (payload["aggregate"], payload["row_scores"], payload["rollouts"])
+        count = len(payload["page"])
+        kept = self._keep([*small, *payload["page"], *payload["task_scores"]])
+        self._aggregates[item_id], self._row_scores[item_id], self._rollouts[item_id] = (
+            self._take(path) if path else place for path, place in zip(large, kept, strict=False)
+        )
+        self._pages[item_id] = PagePieces(*kept[len(small) : len(small) + count])
+        self._task_scores[item_id] = kept[len(small) + count :]
 
     def __enter__(self) -> Self:
         return self
@@ -118,11 +122,16 @@ class Artifacts:
         """The benchmarks whose rollouts were generated."""
         return sorted(name for name, (_, length) in self._rollouts.items() if length)
 
-    def _keep(self, text: str) -> _Place:
-        data = text.encode()
-        start = self._spool.seek(0, os.SEEK_END)
-        self._spool.write(data)
-        return start, len(data)
+    def _keep(self, texts: Iterable[str]) -> list[_Place]:
+        at = self._spool.seek(0, os.SEEK_END)
+        places = []
+        for text in texts:  # one by one: those of a large benchmark take megabytes
+            data = text.encode()
+            if data:
+                self._spool.write(data)
+            places.append((at, len(data)))
+            at += len(data)
+        return places
 
     def _take(self, path: str) -> _Place:
         start = self._spool.seek(0, os.SEEK_END)
@@ -171,20 +180,26 @@ class Artifacts:
         ]
         text = _indented({**report, "benchmarks": benchmarks})
         places = [p for entry in benchmarks for p in self._task_scores[entry["id"]]]
-        first, *others = text.split(f'"{mark}"')
-        file.write(first.encode())
+        first, *others = text.split(f'"{mark}"'.encode())
+        file.write(first)
         for place, piece in zip(places, others, strict=True):
             self._copy(place, file)
-            file.write(piece.encode())
+            file.write(piece)
         file.write(b"\n")
 
 
-def _indented(value: Mapping[str, Any]) -> str:
-    # json indents ten times as slowly as it writes, and msgspec writes NaN as null
+def _indented(value: Mapping[str, Any]) -> bytes:
     try:
-        return msgspec.json.format(json.dumps(value, allow_nan=False), indent=2)
-    except msgspec.DecodeError:  # half of a surrogate pair, such as of a file's name
-        return json.dumps(value, indent=2, allow_nan=False)
+        if _is_finite(value):  # json takes eight times as long, and as much again to indent
+            return msgspec.json.format(msgspec.json.encode(value), indent=2)
+    except (OverflowError, TypeError, UnicodeEncodeError):
+        pass  # a number of more than 64 bits; half of a surrogate pair, such as of a file's name
+    return json.dumps(value, indent=2, allow_nan=False).encode()
+
+
+def _is_finite(value: Mapping[str, Any]) -> bool:
+    """Whether there is no NaN and no infinity in it, which would be written as null."""
+    return _not_finite(msgspec.msgpack.encode(value)) is None
 
 
 def report_document(

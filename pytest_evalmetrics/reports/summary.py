@@ -13,6 +13,9 @@ from pytest_evalmetrics.reports.trend import sparkline, trends
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from typing import TypeAlias
+
+    _Told: TypeAlias = tuple[Mapping[str, Any], Mapping[str, Any]]  # an entry, and a check of it
 
 __all__ = ["summary"]
 
@@ -44,12 +47,12 @@ def summary(report: Mapping[str, Any]) -> str:
     lost, skipped = lost_ones(report), report.get("skipped", ())
     title = f"## {_SIGNS[report['verdict']]} Benchmarks: {report['verdict']}"
     lines = [title, "", _counted(report), ""]
-    rows = list(_rows(benchmarks))
-    if rows:
+    told = list(_telling(benchmarks))
+    if told:
         lines += [
             "| | benchmark | metric | value | 95 % interval | baseline | change | expected |",
             "|---|---|---|---|---|---|---|---|",
-            *_shown(rows),
+            *_shown(told),
             "",
         ]
     details = [text for entry in benchmarks for text in _details(entry)]
@@ -58,7 +61,7 @@ def summary(report: Mapping[str, Any]) -> str:
         lines += [f"{many(len(details) - _DETAILS_SHOWN, 'more reason', 'is')} in report.json.", ""]
     lines += _trends(report)
     not_evaluated = f"- {_SIGNS['INCONCLUSIVE']} "
-    lines += [f"{not_evaluated}{_plain(item)} {told}" for item, told in lost[:_TELLING_SHOWN]]
+    lines += [f"{not_evaluated}{_plain(item)} {why}" for item, why in lost[:_TELLING_SHOWN]]
     if len(lost) > _TELLING_SHOWN:
         lines.append(f"{not_evaluated}and {len(lost) - _TELLING_SHOWN} more were not evaluated")
     lines += [
@@ -81,39 +84,43 @@ def _counted(report: Mapping[str, Any]) -> str:
     return ", ".join(parts)
 
 
-def _rows(benchmarks: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
-    """Yield each gated metric's verdict and its row."""
+def _telling(benchmarks: Sequence[Mapping[str, Any]]) -> Iterator[_Told]:
+    """Yield each gated metric's check, and what else does not hold."""
     for entry in benchmarks:
-        known = {agent["agent"]: agent["estimates"] for agent in entry["agents"]}
         for check in entry["checks"]:
-            if check["gate"] in ("expect", "data") and check["verdict"] == "PASS":
-                continue
-            agent = check["agent"] or next(iter(known), "")
-            estimate = check["estimate"] or known.get(agent, {}).get(check["name"])
-            evidence = check["evidence"]
-            cells = (
-                _SIGNS[check["verdict"]],
-                _plain(_named(entry, check["agent"])),
-                _plain(check["name"]),
-                number(estimate["value"] if estimate else check["value"]),
-                _interval(estimate),
-                number(evidence.get("baseline")),
-                _change(evidence),
-                _plain(check["bound"]),
-            )
-            yield check["verdict"], f"| {' | '.join(cells)} |"
+            if check["verdict"] != "PASS" or check["gate"] not in ("expect", "data"):
+                yield entry, check
 
 
-def _shown(rows: Sequence[tuple[str, str]]) -> list[str]:
+def _shown(told: Sequence[_Told]) -> list[str]:
     """Put what failed first, and leave out what passes beyond a page."""
-    telling = [row for verdict, row in rows if verdict != "PASS"]
-    passing = [row for verdict, row in rows if verdict == "PASS"]
+    telling = [each for each in told if each[1]["verdict"] != "PASS"]
+    passing = [each for each in told if each[1]["verdict"] == "PASS"]
     return [*_first(telling, _TELLING_SHOWN, ""), *_first(passing, _PASSING_SHOWN, " that pass")]
 
 
-def _first(rows: list[str], most: int, what: str) -> list[str]:
-    more = len(rows) - most
-    return rows[:most] + ([f"| | and {more} more{what} |"] if more > 0 else [])
+def _first(told: Sequence[_Told], most: int, what: str) -> list[str]:
+    more = len(told) - most
+    rows = [_row(entry, check) for entry, check in told[:most]]
+    return rows + ([f"| | and {more} more{what} |"] if more > 0 else [])
+
+
+def _row(entry: Mapping[str, Any], check: Mapping[str, Any]) -> str:
+    known = {agent["agent"]: agent["estimates"] for agent in entry["agents"]}
+    agent = check["agent"] or next(iter(known), "")
+    estimate = check["estimate"] or known.get(agent, {}).get(check["name"])
+    evidence = check["evidence"]
+    cells = (
+        _SIGNS[check["verdict"]],
+        _plain(_named(entry, check["agent"])),
+        _plain(check["name"]),
+        number(estimate["value"] if estimate else check["value"]),
+        _interval(estimate),
+        number(evidence.get("baseline")),
+        _change(evidence),
+        _plain(check["bound"]),
+    )
+    return f"| {' | '.join(cells)} |"
 
 
 def _named(entry: Mapping[str, Any], agent: str) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pytest_evalmetrics.masks import all_of
 from pytest_evalmetrics.rollouts.not_finite import restored
 from pytest_evalmetrics.rollouts.roles import Roles
 from pytest_evalmetrics.rollouts.schema import FLOAT, NOT_NUMBER
@@ -232,7 +233,7 @@ class _Values:
             except OverflowError:  # a whole number that no float64 can hold
                 pass
             else:
-                if self._finite or np.isfinite(column).all():
+                if self._finite or all_of(np.isfinite(column)):
                     return column, []
         column = np.full(self._rows, math.nan)
         not_finite: list[tuple[int, str]] = []

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from pytest_evalmetrics.layout import many
+from pytest_evalmetrics.masks import any_of
 from pytest_evalmetrics.rollouts.layout import layout_of, refused_cell
 from pytest_evalmetrics.rollouts.seam import Chunk, NotFinite
 
@@ -178,7 +179,7 @@ class _Scores:
             what = "NaN" if math.isnan(found[at]) else "infinite or too large"
             self.not_finite.append(NotFinite(name, what, int(self._places[at])))
             found[at] = math.nan
-        if texts and not np.isfinite(found).any():
+        if texts and not any_of(np.isfinite(found)):
             return
         if texts:
             self.not_numbers[name] = self._source.at(int(self._places[texts[0]]))

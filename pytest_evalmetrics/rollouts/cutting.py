@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+
+import msgspec
 
 from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.rollouts.finding import find_loader
@@ -24,8 +25,7 @@ _EACH: Final = 12  # shards per worker, so that all of them end at about the sam
 _SUFFIXES: Final = (".gz", ".zst")
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(msgspec.Struct, frozen=True):
     """What is read at a time.
 
     Attributes

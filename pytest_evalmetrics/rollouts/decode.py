@@ -8,7 +8,6 @@ decoder is made anew: late keys and mixed columns are not lost.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
@@ -39,8 +38,7 @@ _number_or_bool = re.compile(rb"[-0-9tf]").match
 _undeclarable = re.compile(r'["\\\x00-\x1f]').search  # msgspec takes no such key
 
 
-@dataclass(frozen=True, slots=True)
-class _Shape:
+class _Shape(msgspec.Struct, frozen=True):
     """An object or a list, as a struct and as what to read from it.
 
     Attributes
@@ -111,8 +109,7 @@ class Decoder:
         return Decoded(list(self._shape.levels(rows)))
 
 
-@dataclass(frozen=True, slots=True)
-class Decoded:
+class Decoded(msgspec.Struct, frozen=True):
     """Decoded rows, by shape."""
 
     _levels: list[_Level]

@@ -5,9 +5,10 @@ from __future__ import annotations
 import glob
 import os
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from pytest_evalmetrics.errors import DataError, did_you_mean
 
@@ -20,8 +21,7 @@ _SHOWN = 10  # names of a folder in a message
 is_url = re.compile(r"[a-z][a-z0-9+.-]+://").match
 
 
-@dataclass(frozen=True, slots=True)
-class RolloutFile:
+class RolloutFile(msgspec.Struct, frozen=True):
     """A file that holds rollouts.
 
     Attributes
@@ -44,8 +44,9 @@ class RolloutFile:
 
 def absolute(folder: Path) -> Path:
     """Give a folder's place from the root on, without following links."""
-    text = os.path.abspath(folder)  # noqa: PTH100 - the same
-    return folder if text == str(folder) else Path(text)
+    given = str(folder)
+    text = os.path.abspath(given)  # noqa: PTH100 - the same
+    return folder if text == given else Path(text)
 
 
 def find_files(

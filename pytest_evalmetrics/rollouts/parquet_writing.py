@@ -13,6 +13,7 @@ import numpy as np
 
 from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.layout import many
+from pytest_evalmetrics.masks import all_of
 from pytest_evalmetrics.rollouts import load
 from pytest_evalmetrics.rollouts.arrow import NOTES, Parquet
 from pytest_evalmetrics.rollouts.files import RolloutFile
@@ -149,7 +150,7 @@ def _kind(column: NDArray[np.float64], label: Category | None, *, whole: bool) -
     if texts and texts <= _BOOLEANS.keys():
         return np.bool_
     if whole or (texts and all(text.lstrip("-").isdecimal() for text in texts)):
-        return np.int64 if (np.abs(column[~np.isnan(column)]) < _INT64).all() else np.uint64
+        return np.int64 if all_of(np.abs(column[~np.isnan(column)]) < _INT64) else np.uint64
     return np.float64
 
 

@@ -7,6 +7,7 @@ import os
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
+from stat import S_ISDIR, S_ISREG
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, cast
 
 from pytest_evalmetrics.errors import DataError
@@ -247,13 +248,13 @@ def open_source(file: RolloutFile) -> Source:
     """
     shown = file.shown
     with explained(shown):
-        if not file.path.is_file() and file.path.exists():  # opening a pipe would wait for ever
-            if file.path.is_dir():
-                return Source(file.path, shown, 0, b"")
-            raise DataError("this is no regular file", file=shown, hint="copy it into a file")
+        told = os.stat(file.path)  # noqa: PTH116 - for each file
+    if not S_ISREG(told.st_mode):  # opening a pipe would wait for ever
+        if S_ISDIR(told.st_mode):
+            return Source(file.path, shown, 0, b"")
+        raise DataError("this is no regular file", file=shown, hint="copy it into a file")
+    size = told.st_size
     with explained(shown), file.path.open("rb") as raw:
-        told = os.fstat(raw.fileno())
-        size = told.st_size
         magic = raw.read(len(_ZSTD)) or b""
         raw.seek(0)
         packed: Literal["gzip", "zstd"] | None = None

@@ -52,7 +52,7 @@ Drop = Annotated[
 ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class GateSpec:
     """How a metric is held against its baseline; what is left out has a default."""
 
@@ -94,7 +94,7 @@ def _against(value: Any) -> Any:
     return value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class BaselineSpec(GateSpec):
     """What a run is compared with, and how its metrics are judged."""
 

@@ -40,7 +40,7 @@ from pytest_evalmetrics.spec.scorers import ScorersField
 __all__ = ["Benchmark", "BenchmarkSpec", "XFail"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class XFail:
     """A benchmark that is known to fail its gate."""
 
@@ -115,7 +115,7 @@ Tags = Annotated[
 ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class BenchmarkSpec:
     """One named benchmark; one pytest item."""
 
@@ -221,7 +221,7 @@ class BenchmarkSpec:
         return found
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Benchmark:
     """A benchmark and where it is written.
 

@@ -13,7 +13,7 @@ from pytest_evalmetrics.spec.rollouts import RolloutsSpec
 __all__ = ["DatasetField", "DatasetSpec"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class DatasetSpec(RolloutsSpec):
     """Which files hold the rows, how to read them, and which of them are taken."""
 

@@ -105,7 +105,7 @@ Fields = Annotated[
 ]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Count:
     """How many there have to be: exactly so many, or at least."""
 

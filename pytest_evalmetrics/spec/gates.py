@@ -25,7 +25,7 @@ from pytest_evalmetrics.spec.forms import (
 __all__ = ["ExpectSpec", "Threshold", "ThresholdField"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Threshold:
     """An absolute gate on one metric."""
 
@@ -98,7 +98,7 @@ def _missing_reward(value: Any) -> Any:
     raise expected("error, exclude or a finite number such as 0.0")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class ExpectSpec:
     """What has to be there before any number is believed."""
 

@@ -102,7 +102,7 @@ def _reference(value: str) -> str:
     return value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class TargetSpec:
     """A Python function that answers a row: an agent, a chain, anything."""
 
@@ -137,7 +137,7 @@ TargetField = Annotated[
 ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class BudgetSpec:
     """What one run of a benchmark may use; what the journal answers is free."""
 

@@ -15,7 +15,7 @@ from pytest_evalmetrics.spec.scorers.named import Named
 __all__ = ["JudgeCheckSpec", "JudgeKeys", "JudgeModelSpec"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class JudgeModelSpec:
     """``judge: {model: ...}``, the longer form of ``judge_model``."""
 
@@ -24,7 +24,7 @@ class JudgeModelSpec:
     model: Annotated[ModelSpec, Field(description="the model that judges")]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class JudgeCheckSpec:
     """Rows that people have labelled, which the judge is checked against."""
 
@@ -39,7 +39,7 @@ class JudgeCheckSpec:
     ] = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class JudgeKeys(Named):
     """The judge of a scorer that asks one."""
 

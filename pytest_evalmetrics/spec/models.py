@@ -72,7 +72,7 @@ InferenceField = Annotated[
 SystemPrompt = Annotated[str | None, Field(description="the first message, of the role system")]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class ReasoningSpec:
     """What a model does before it answers."""
 
@@ -85,7 +85,7 @@ class ReasoningSpec:
     effort: Annotated[Name | None, Field(description="sent as reasoning_effort")] = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class PriceSpec:
     """What a million tokens cost, in any currency."""
 
@@ -95,7 +95,7 @@ class PriceSpec:
     output: Annotated[float, Field(ge=0, allow_inf_nan=False, description="of an answer")]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class ModelSpec:
     """A model behind an OpenAI-compatible endpoint."""
 

@@ -14,7 +14,7 @@ from pytest_evalmetrics.spec.models import InferenceField, ReasoningSpec, System
 __all__ = ["ParamsSpec"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class ParamsSpec:
     """On what terms rows are generated and scored.
 

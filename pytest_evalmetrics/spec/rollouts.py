@@ -12,7 +12,7 @@ from pytest_evalmetrics.spec.forms import STRICT, Name, Names, expected
 __all__ = ["FieldMap", "RolloutsField", "RolloutsSpec"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class FieldMap:
     """Where a row keeps what we need, as dotted paths such as ``result.metrics.f1``.
 
@@ -30,7 +30,7 @@ class FieldMap:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class RolloutsSpec:
     """Which files hold the recorded rollouts, and how to read them."""
 

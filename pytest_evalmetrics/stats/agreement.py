@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from pytest_evalmetrics.masks import any_of
 from pytest_evalmetrics.stats.inputs import StatsError, vector
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def krippendorff_alpha(
     *Content Analysis*, 2nd ed. 2004, chapter 11.
     """
     found = np.asarray(ratings, dtype=np.float64)
-    if found.ndim != 2 or np.isinf(found).any():  # noqa: PLR2004 - raters and units
+    if found.ndim != 2 or any_of(np.isinf(found)):  # noqa: PLR2004 - raters and units
         raise StatsError("ratings have to be finite or NaN, of shape (raters, units)")
     rated = (~np.isnan(found)).sum(axis=0)
     found, times = found[:, rated > 1], rated[rated > 1]

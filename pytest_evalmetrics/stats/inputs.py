@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 
+from pytest_evalmetrics.masks import all_of
 from pytest_evalmetrics.stats.outcome import Alternative
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def vector(x: ArrayLike, name: str = "x") -> NDArray[np.float64]:
         raise StatsError(f"{name} holds something that is no number: {error}") from None
     if values.ndim != 1:
         raise StatsError(f"{name} has {values.ndim} dimensions, where one is expected")
-    if not np.isfinite(values).all():
+    if not all_of(np.isfinite(values)):
         bad = np.flatnonzero(~np.isfinite(values))
         raise StatsError(
             f"{name} holds {bad.size} values that are not finite, the first,"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from pytest_evalmetrics.masks import any_of
 from pytest_evalmetrics.stats.inputs import StatsError, cluster_codes, fraction, vector
 from pytest_evalmetrics.stats.outcome import Bounds
 from pytest_evalmetrics.stats.tails import normal_ppf, t_ppf
@@ -255,7 +256,7 @@ def ratio_mean(
     tops, bottoms = vector(sums, "sums"), vector(counts, "counts")
     if tops.size != bottoms.size:
         raise StatsError(f"{tops.size} sums for {bottoms.size} counts")
-    if (bottoms < 0).any():
+    if any_of(bottoms < 0):
         raise StatsError("counts holds a negative number")
     total = float(bottoms.sum())
     if total == 0:

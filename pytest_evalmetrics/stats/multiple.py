@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pytest_evalmetrics.masks import any_of
 from pytest_evalmetrics.stats.inputs import StatsError, vector
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def benjamini_hochberg(p: ArrayLike) -> NDArray[np.float64]:
 
 def _sorted(p: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
     values = vector(p, "p")
-    if ((values < 0) | (values > 1)).any():
+    if any_of((values < 0) | (values > 1)):
         raise StatsError("p holds a number that is no probability")
     order = np.argsort(values, kind="stable")
     return values[order], order

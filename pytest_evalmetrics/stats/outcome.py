@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Literal, NamedTuple
+
+import msgspec
 
 __all__ = ["Alternative", "Bounds", "StatResult"]
 
@@ -24,8 +25,7 @@ class Bounds(NamedTuple):
     high: float
 
 
-@dataclass(frozen=True, slots=True)
-class StatResult:
+class StatResult(msgspec.Struct, frozen=True):
     """What a test found. NaN where a field means nothing for the test.
 
     Attributes

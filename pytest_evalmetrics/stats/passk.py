@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pytest_evalmetrics.masks import all_of, any_of
 from pytest_evalmetrics.stats.inputs import StatsError, integer
 
 if TYPE_CHECKING:
@@ -152,13 +153,13 @@ def _by_table(
     tries, passes = _whole(n, "n"), _whole(c, "c")
     if tries.shape != passes.shape:
         tries, passes = np.broadcast_arrays(tries, passes)
-    if (passes > tries).any():
+    if any_of(passes > tries):
         at = int(np.flatnonzero(passes.ravel() > tries.ravel())[0])
         raise StatsError(f"{passes.flat[at]} of {tries.flat[at]} rollouts can't have passed")
     if not tries.size:
         return np.zeros(tries.shape)
     first = int(tries.flat[0])
-    if first <= _FEW and (tries == first).all():
+    if first <= _FEW and all_of(tries == first):
         table = _few(estimate, first, k) if first >= k else np.full(first + 1, math.nan)
         return table[passes]
     width = int(passes.max()) + 1
@@ -199,6 +200,6 @@ def _whole(values: ArrayLike, name: str) -> NDArray[np.int64]:
     if given.dtype != np.int64:
         with np.errstate(invalid="ignore"):
             whole = given.astype(np.int64)
-    if (whole is not given and (whole != given).any()) or (whole < 0).any():
+    if (whole is not given and any_of(whole != given)) or any_of(whole < 0):
         raise StatsError(f"{name} holds a number that is no count")
     return whole

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 
+from pytest_evalmetrics.masks import all_of
 from pytest_evalmetrics.stats.inputs import StatsError, alternative_of, fraction, integer, vector
 from pytest_evalmetrics.stats.means import se_clt
 from pytest_evalmetrics.stats.tails import normal_ppf, t_ppf
@@ -118,8 +119,7 @@ def required_n(
     return math.ceil(_z_sum(alpha, power, alternative) ** 2 * variance / delta**2)
 
 
-@dataclass(frozen=True, slots=True)
-class VarianceComponents:
+class VarianceComponents(msgspec.Struct, frozen=True):
     """Where the variance of a per-task difference comes from.
 
     Attributes
@@ -201,7 +201,7 @@ def _within(variances: ArrayLike, k: ArrayLike, n: int) -> tuple[float, float]:
     """Return sigma^2, and its share in Var(d)."""
     found = np.asarray(variances, dtype=np.float64)
     counts = np.broadcast_to(np.asarray(k, dtype=np.float64), found.shape)
-    if found.shape != (n,) or not (counts > 0).all():
+    if found.shape != (n,) or not all_of(counts > 0):
         raise StatsError(f"a variance and a number of rollouts for each of {n} tasks is expected")
     known = found[~np.isnan(found)]
     if not known.size:

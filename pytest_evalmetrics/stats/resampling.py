@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pytest_evalmetrics.masks import all_of
 from pytest_evalmetrics.stats.inputs import StatsError
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ def _by_counts(
 
 def _by_index(units: NDArray[np.complex128], draws: int, rng: np.random.Generator) -> Floats:
     sums, sizes = units.real.copy(), units.imag.copy()
-    even = bool((sizes == sizes[0]).all())
+    even = all_of(sizes == sizes[0])
     out = np.empty(draws)
     for start, picked in _index_chunks(units.size, draws, rng):
         top = sums.take(picked).sum(axis=1)
@@ -168,7 +169,7 @@ def reducer_draws(
             f"{n} tasks are too many to resample by index vectors ({_BLOCKS} at most):"
             " give a reducer that takes weights, or compare a metric that is a mean over tasks"
         )
-    if not np.isfinite(out).all():
+    if not all_of(np.isfinite(out)):
         bad = int((~np.isfinite(out)).sum())
         raise StatsError(f"the reducer gave no finite number on {bad} of {draws} resamples")
     return out

@@ -313,3 +313,29 @@ def test_an_unknown_name_lists_and_guesses() -> None:
         Names().bind("mean_rewrd")
     with pytest.raises(RegistryError, match=r"metrics there are: .*pass@\{k\}.*worst_task"):
         Names().bind("pass@0")
+
+
+def test_a_metric_may_use_its_array_again(module: Callable[[str], str]) -> None:
+    name = module(
+        "import numpy as np\n"
+        "class Same:\n"
+        "    found = np.zeros(2)\n"
+        "    def task_values(self, rewards):\n"
+        "        self.found[:] = rewards.values\n"
+        "        return self.found\n"
+    )
+    metric = Names().bind(f"{name}:Same")
+    first = metric.parts(TaskRewards.from_lists([[1.0], [3.0]]))
+    assert metric.parts(TaskRewards.from_lists([[5.0], [7.0]])).value() == 6.0
+    assert first.value() == 2.0
+    assert first.values.tolist() == [1.0, 3.0]
+
+
+def test_each_benchmark_has_a_metric_of_the_users_of_its_own(module: Callable[[str], str]) -> None:
+    name = module("class Own:\n    def compute(self, tasks):\n        return 0.0\n")
+    one, other = (Names().bind(f"{name}:Own").target for _ in range(2))
+    assert one is not other
+    strict = Names(MetricOptions(pass_threshold=2.0))
+    assert Names().bind("pass@1").target is Names().bind("pass@1").target
+    assert strict.bind("pass@1").value(REWARDS) == 0.0
+    assert Names().bind("pass@1").value(REWARDS) == 0.75

@@ -156,10 +156,8 @@ def test_what_the_system_says_is_put_into_words(raised: OSError, message: str) -
     class Denied:
         """A path that can't be opened, whoever runs the test."""
 
-        def exists(self) -> bool:
-            return True
-
-        is_file = exists
+        def __fspath__(self) -> str:
+            return __file__
 
         @contextmanager
         def open(self, *_: object, **__: object):

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pytest_evalmetrics.masks import all_of, any_of
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -53,7 +55,7 @@ class ByTask:
         self.rows: _Ints = np.arange(len(shift)) + shift
         self._bounds = [0, *ends.tolist()]
         self._there = (tasks >= 0).tolist()
-        same = len(counts) > 0 and bool((counts == counts[0]).all()) and all(self._there)
+        same = len(counts) > 0 and all_of(counts == counts[0]) and all(self._there)
         self._each = int(counts[0]) if same else 0  # rows of every task; 0 where they differ
 
     def split(self, flat: Sequence[Any]) -> list[Any]:
@@ -71,7 +73,7 @@ def means(table: RolloutTable, score: str) -> _Floats:
     column = table.scores[score]
     known = np.isfinite(column)
     n = len(table.tasks)
-    values = column if known.all() else np.where(known, column, 0.0)
+    values = column if all_of(known) else np.where(known, column, 0.0)
     sums = np.bincount(table.task, weights=values, minlength=n)
     counts = np.bincount(table.task[known], minlength=n)
     found: _Floats = np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
@@ -98,7 +100,7 @@ def coded(values: _Floats, most: int) -> tuple[_Floats, _Ints] | None:
         # of a million values a sort takes longer than this
         codes = np.searchsorted(levels, values)
         others = levels[np.minimum(codes, len(levels) - 1)] != values
-        if not others.any():
+        if not any_of(others):
             return levels, codes
         levels = np.unique(np.append(levels, values[others]))
     if len(levels) > most or not len(values):
@@ -138,12 +140,12 @@ def pairs(was: _Floats, now: _Floats) -> list[list[float | None]]:
 def numbers(values: _Floats) -> list[float | None]:
     """Write numbers in six digits, whole ones as such; None where one is not finite."""
     finite = np.isfinite(values)
-    if finite.all() and (np.abs(values) < _WHOLE).all() and (values == np.trunc(values)).all():
+    if all_of(finite) and all_of(np.abs(values) < _WHOLE) and all_of(values == np.trunc(values)):
         whole: list[float | None] = values.astype(np.int64).tolist()
         return whole
     if len(values) <= 2 * _REPEATED:
         return [_number(x) for x in values.tolist()]
-    found = coded(values, _REPEATED) if finite.all() else None
+    found = coded(values, _REPEATED) if all_of(finite) else None
     if found is not None:  # such as the means of four rollouts: each is written once
         written = numbers(found[0])
         return [written[code] for code in found[1].tolist()]

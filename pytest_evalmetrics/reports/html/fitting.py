@@ -5,31 +5,34 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+import msgspec
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
 __all__ = ["LIMIT", "Fitting", "Size"]
 
 LIMIT = 2_500_000  # bytes of data: with its code the page stays below 3 MB
 _ROWS = 700_000  # of these for the overview
 _ABOUT = 900_000  # for metrics, checks and distributions
+_FULL = 0.99  # of these: nothing more is made that would hardly fit
 
 
-@dataclass(frozen=True, slots=True)
-class Size:
+class Size(msgspec.Struct, frozen=True):
     """How many bytes the parts of a benchmark take.
 
     Attributes
     ----------
-    row, about, brief, tasks
-        Its row of the overview, everything but its tasks, some of its tasks, all that a page
-        may show of them.
+    row, brief, tasks
+        Its row of the overview, some of its tasks, all that a page may show of them.
+    detailed
+        Whether more than the row is to be shown.
     """
 
     row: int
-    about: int
     brief: int
     tasks: int
+    detailed: bool = True
 
 
 @dataclass
@@ -38,8 +41,10 @@ class Fitting:
 
     Attributes
     ----------
-    rows, about
-        The benchmarks that have these parts.
+    rows
+        The benchmarks that have a row of the overview.
+    about
+        Benchmark -> everything but its tasks.
     tasks
         Benchmark -> which of its tasks.
     left_out
@@ -47,33 +52,35 @@ class Fitting:
     """
 
     rows: set[str] = field(default_factory=set)
-    about: set[str] = field(default_factory=set)
+    about: dict[str, bytes] = field(default_factory=dict)
     tasks: dict[str, Literal["tasks", "brief"]] = field(default_factory=dict)
     left_out: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, sizes: Iterable[tuple[str, Size]], limit: int = LIMIT) -> Fitting:
+    def of(
+        cls,
+        sizes: Sequence[tuple[str, Size]],
+        about: Callable[[str], bytes],
+        limit: int = LIMIT,
+    ) -> Fitting:
         """Choose, from the most telling benchmark to the least.
 
         Parameters
         ----------
         sizes
             Each benchmark, the most telling first, and what its parts take.
+        about
+            Makes what is said of one, but for its tasks; asked for no more than may fit.
         limit
             Bytes of all parts together.
         """
         found, left = cls(), limit
-        sizes = list(sizes)
         room = _ROWS * limit // LIMIT
         for name, size in sizes:
             if size.row <= room:
                 room, left = room - size.row, left - size.row
                 found.rows.add(name)
-        room = _ABOUT * limit // LIMIT
-        for name, size in sizes:
-            if name in found.rows and size.about <= room:
-                room, left = room - size.about, left - size.about
-                found.about.add(name)
+        left -= found._say(sizes, about, _ABOUT * limit // LIMIT)
         for name, size in sizes:
             if name not in found.about or not size.brief:
                 continue
@@ -90,3 +97,16 @@ class Fitting:
             "brief": sum(1 for kind in found.tasks.values() if kind == "brief"),
         }
         return found
+
+    def _say(
+        self, sizes: Sequence[tuple[str, Size]], about: Callable[[str], bytes], limit: int
+    ) -> int:
+        """Take what is said of benchmarks but for their tasks; count its bytes."""
+        room = limit
+        for name, size in sizes:
+            if room < (1 - _FULL) * limit:
+                break
+            if size.detailed and name in self.rows and len(text := about(name)) <= room:
+                self.about[name] = text
+                room -= len(text)
+        return limit - room

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pytest_evalmetrics.masks import all_of
 from pytest_evalmetrics.reports.html.columns import coded
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def histogram(now: _Column, was: _Column | None) -> dict[str, Any] | None:
     else:
         low, high = min(float(v.min()) for v in values), max(float(v.max()) for v in values)
         edges = np.linspace(low, high, _BARS + 1)
-        if not (np.diff(edges) > 0).all():  # values that differ by less than floats can split
+        if not all_of(np.diff(edges) > 0):  # values that differ by less than floats can split
             return None
         at, width = (edges[:-1] + edges[1:]) / 2, (high - low) / _BARS
         counts = [np.histogram(side, bins=_BARS, range=(low, high))[0] for side in sides]
@@ -64,7 +65,7 @@ def histogram(now: _Column, was: _Column | None) -> dict[str, Any] | None:
 
 def _finite(column: _Column) -> _Column:
     known = np.isfinite(column)
-    return column if known.all() else column[known]
+    return column if all_of(known) else column[known]
 
 
 def _summed_up(found: _Column, of: int) -> dict[str, Any] | None:

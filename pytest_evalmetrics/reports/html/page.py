@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+import msgspec
+
 from pytest_evalmetrics.reports.html.entries import about, in_order, overview
-from pytest_evalmetrics.reports.html.fitting import LIMIT, Fitting, Size
+from pytest_evalmetrics.reports.html.fitting import Fitting, Size
 from pytest_evalmetrics.reports.html.metrics import metrics_of
 from pytest_evalmetrics.reports.html.safe import as_data
 from pytest_evalmetrics.reports.lost import broken_off
@@ -37,8 +38,7 @@ _SCRIPTS = (
 )
 
 
-@dataclass(frozen=True)
-class _Shell:
+class _Shell(msgspec.Struct, frozen=True):
     """The page around its data."""
 
     head: bytes
@@ -64,44 +64,38 @@ def write_page(
     read
         Gives a text that is kept.
     """
-    entries = in_order(report["benchmarks"])
-    rows: dict[str, bytes] = {}
-    details: dict[str, bytes] = {}
-    sizes: list[tuple[str, Size]] = []
-    held = 0
-    for entry in entries:
-        item, metrics = entry["id"], metrics_of(entry)
-        found = pieces.get(item)
-        rows[item] = as_data(overview(entry, metrics))
+    entries = {entry["id"]: entry for entry in in_order(report["benchmarks"])}
+    rows = {name: as_data(overview(e, metrics_of(e))) for name, e in entries.items()}
+    sizes = [(name, _size(entries[name], rows[name], pieces.get(name))) for name in rows]
+
+    def said_of(name: str) -> bytes:
+        entry, found = entries[name], pieces.get(name)
+        text = as_data(about(entry, metrics_of(entry), report.get("history", {}).get(name, ())))
         # the summary of its tasks is put in as the text that it is
-        text = as_data(about(entry, metrics, report.get("history", {}).get(item, ())))
         summary = read(found.about) if found and found.about[1] else b"{}"
-        detail = b'{"pictures":%b,%b' % (summary, text[1:])
-        size = Size(
-            len(rows[item]),
-            len(detail),
-            *((0, 0) if found is None else (found.brief[1], found.tasks[1])),
-        )
-        sizes.append((item, size))
-        held += size.about
-        if held <= 2 * LIMIT:  # the first of them are chosen from
-            details[item] = detail
-    fits = Fitting.of(sizes)
+        return b'{"pictures":%b,%b' % (summary, text[1:])
+
+    fits = Fitting.of(sizes, said_of)
     shell = _shell()
     file.write(shell.head)
     _write_run(file, report, fits.left_out)
     file.write(b'<script type="application/json" id="overview">[')
-    shown = [item for item, _ in sizes if item in fits.rows]
-    file.write(b",\n".join(rows[item] for item in shown))
+    shown = [name for name in rows if name in fits.rows]
+    file.write(b",\n".join(rows[name] for name in shown))
     file.write(b"]</script>\n")
-    for i, item in enumerate(shown):
-        if item in details and item in fits.about:
-            _write_data(file, f"about-{i}", details[item])
-        if item in fits.tasks:
-            kind = fits.tasks[item]
-            found = pieces[item]
+    for i, name in enumerate(shown):
+        if name in fits.about:
+            _write_data(file, f"about-{i}", fits.about[name])
+        if name in fits.tasks:
+            kind = fits.tasks[name]
+            found = pieces[name]
             _write_data(file, f"tasks-{i}", read(found.tasks if kind == "tasks" else found.brief))
     file.write(shell.tail)
+
+
+def _size(entry: Mapping[str, Any], row: bytes, found: PagePieces | None) -> Size:
+    brief, tasks = (0, 0) if found is None else (found.brief[1], found.tasks[1])
+    return Size(len(row), brief, tasks, detailed=bool(brief) or entry["verdict"] != Verdict.PASS)
 
 
 def _write_run(file: BinaryIO, report: Mapping[str, Any], left_out: Mapping[str, int]) -> None:

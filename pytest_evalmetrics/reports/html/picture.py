@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 
+from pytest_evalmetrics.masks import all_of
 from pytest_evalmetrics.reports.html.columns import ByTask, means, numbers, pairs
 from pytest_evalmetrics.reports.html.histograms import histogram
 from pytest_evalmetrics.reports.html.rows import RowPlaces, told_of_rows
@@ -32,8 +33,7 @@ _NOISE = 1e-12
 _CUT = 500  # characters of the baseline's files
 
 
-@dataclass(frozen=True)
-class Picture:
+class Picture(msgspec.Struct, frozen=True, dict=True):
     """One agent's tasks on both sides.
 
     Attributes
@@ -114,7 +114,7 @@ class Picture:
             "scores": list(self._scores),
             "now": [numbers(self._of(name)[1][order]) for name in self._scores],
             "was": [
-                None if np.isnan(was := self._of(name)[0]).all() else numbers(was[order])
+                None if all_of(np.isnan(was := self._of(name)[0])) else numbers(was[order])
                 for name in self._scores
             ],
             "rewards_now": self._rewards(self.table, here),

@@ -12,7 +12,7 @@ from pytest_evalmetrics.spec.judges import JudgeKeys
 __all__ = ["AgentGoalAccuracySpec"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class AgentGoalAccuracySpec(JudgeKeys):
     """How a conversation ends, against the reference or the goal in it."""
 

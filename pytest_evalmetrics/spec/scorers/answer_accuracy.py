@@ -12,7 +12,7 @@ from pytest_evalmetrics.spec.judges import JudgeKeys
 __all__ = ["AnswerAccuracySpec"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class AnswerAccuracySpec(JudgeKeys):
     """The response against the reference, rated both ways round."""
 

@@ -15,7 +15,7 @@ from pytest_evalmetrics.spec.scorers.texts import REFERENCE, CandidateText
 __all__ = ["BleuSpec"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class BleuSpec(Named):
     """BLEU of one text, from 0 to 100."""
 

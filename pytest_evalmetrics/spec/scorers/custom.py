@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 __all__ = ["CustomScorerSpec", "options_apart", "schema"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class CustomScorerSpec:
     """A type that is registered elsewhere; its keys are judged when it is made."""
 

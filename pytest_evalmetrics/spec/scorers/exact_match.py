@@ -12,7 +12,7 @@ from pytest_evalmetrics.spec.scorers.texts import PairKeys
 __all__ = ["ExactMatchSpec"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class ExactMatchSpec(PairKeys):
     """Equality of two texts, normalised."""
 

@@ -12,7 +12,7 @@ from pytest_evalmetrics.spec.scorers.texts import PairKeys
 __all__ = ["F1Spec"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class F1Spec(PairKeys):
     """The F1 of the words of two texts."""
 

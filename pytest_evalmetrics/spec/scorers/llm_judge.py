@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class RubricSpec:
     """One level of a rubric."""
 
@@ -47,7 +47,7 @@ def _key_or_path(value: str) -> str:
     return value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class JsonParserSpec:
     """A score in a JSON object."""
 
@@ -71,7 +71,7 @@ def _pattern(value: str) -> str:
     return value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class RegexParserSpec:
     """A score in any text."""
 
@@ -115,7 +115,7 @@ ParserField = Annotated[
 ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class JudgeScoreSpec:
     """One score that the judge gives."""
 
@@ -154,7 +154,7 @@ class JudgeScoreSpec:
         return self.parser or JsonParserSpec(json_path=self.name)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class LlmJudgeSpec:
     """A judge, or several of them, with a prompt and scores of the user's own."""
 

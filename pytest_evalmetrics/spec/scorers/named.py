@@ -13,7 +13,7 @@ from pytest_evalmetrics.spec.scorers.scores import ScoreName
 __all__ = ["Named"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Named:
     """A scorer that says itself how its scores are called."""
 

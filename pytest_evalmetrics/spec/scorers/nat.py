@@ -15,7 +15,7 @@ from pytest_evalmetrics.spec.scorers.named import Named
 __all__ = ["NatScorerSpec"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class NatScorerSpec(Named):
     """An evaluator that a server of the NeMo Agent Toolkit offers."""
 

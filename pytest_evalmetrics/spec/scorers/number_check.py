@@ -15,7 +15,7 @@ __all__ = ["NumberCheckSpec"]
 _DIFFERENCE = "absolute difference"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class NumberCheckSpec(SidesKeys):
     """The last numbers of two texts."""
 

@@ -23,7 +23,7 @@ def _is_reference(value: str) -> str:
     return value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class PythonScorerSpec:
     """A function; its further keys are its arguments, judged when its scorer is made."""
 

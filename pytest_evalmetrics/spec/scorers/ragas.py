@@ -18,7 +18,7 @@ __all__ = ["RagasSpec"]
 _WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class RagasSpec(Named):
     """A metric of ``ragas.metrics.collections``."""
 

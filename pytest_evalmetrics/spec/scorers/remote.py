@@ -27,7 +27,7 @@ from pytest_evalmetrics.spec.scorers.scores import (
 __all__ = ["ParserSpec", "RemoteScoreSpec", "RemoteScorerSpec"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class ParserSpec:
     """How a score is found in an answer."""
 
@@ -37,7 +37,7 @@ class ParserSpec:
     json_path: Annotated[JsonPathText, Field(description="JSONPath; the first match counts")]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class RemoteScoreSpec:
     """One score of an answer."""
 
@@ -54,7 +54,7 @@ class RemoteScoreSpec:
         in_order(self.minimum, self.maximum)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class RemoteScorerSpec:
     """An endpoint of the user's own: any request, any answer that is JSON."""
 

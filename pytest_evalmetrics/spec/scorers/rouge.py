@@ -12,7 +12,7 @@ from pytest_evalmetrics.spec.scorers.texts import PairKeys
 __all__ = ["RougeSpec"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class RougeSpec(PairKeys):
     """ROUGE of one text."""
 

@@ -12,7 +12,7 @@ from pytest_evalmetrics.spec.scorers.texts import SidesKeys
 __all__ = ["StringCheckSpec"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class StringCheckSpec(SidesKeys):
     """Two texts."""
 

@@ -23,7 +23,7 @@ CandidateText = Annotated[
 ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class PairKeys(Named):
     """What is right, and what is judged."""
 
@@ -34,7 +34,7 @@ class PairKeys(Named):
     candidate: CandidateText = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class SidesKeys(Named):
     """The two sides of a comparison."""
 

@@ -12,7 +12,7 @@ from pytest_evalmetrics.spec.scorers.named import Named
 __all__ = ["ToolCallAccuracySpec"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class ToolCallAccuracySpec(Named):
     """The calls of a conversation, against ``reference_tool_calls``."""
 

@@ -13,7 +13,7 @@ from pytest_evalmetrics.spec.scorers.named import Named
 __all__ = ["ToolCallingSpec"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class ToolCallingSpec(Named):
     """The calls of a response, against a list of calls."""
 

@@ -12,7 +12,7 @@ from pytest_evalmetrics.spec.judges import JudgeKeys
 __all__ = ["TopicAdherenceSpec"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class TopicAdherenceSpec(JudgeKeys):
     """What was answered and refused, against ``reference_topics``."""
 

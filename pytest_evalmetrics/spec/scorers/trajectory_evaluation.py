@@ -26,7 +26,7 @@ def _tools(value: Any) -> Any:
 _NAME: dict[str, Any] = {"type": "string", "minLength": 1}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class TrajectoryEvaluationSpec(JudgeKeys):
     """The steps that an agent of the NeMo Agent Toolkit took."""
 

@@ -130,10 +130,11 @@ class Declared:
             may still check it.
         """
         found: list[Path] = []
+        files, stems = self._files, self._stems(folder.parent)
         for place in _entries(folder):
-            declared = self._files.get(place)
+            declared = files.get(place)
             known = set() if declared is None else {declared.path.name}
-            beside = self._of_stem(folder.parent / f"{place.name}.yaml")
+            beside = stems.get(place.name, [])
             if beside == [f"{place.name}.py"]:
                 kept = [p for p in _entries(place) if p.suffix == ".json" and p.is_file()]
                 found += self.tests.orphans(folder.parent / beside[0], kept, collected or {})
@@ -141,23 +142,27 @@ class Declared:
             if set(beside) - known:
                 continue
             names = frozenset[str]() if declared is None else declared.names
-            found += [
-                path
-                for path in _entries(place)
-                if path.suffix == ".json" and path.stem.casefold() not in names and path.is_file()
-            ]
+            others = (
+                name
+                for name in _names(place)
+                if name.endswith(".json") and name.removesuffix(".json").casefold() not in names
+            )
+            found += [path for path in map(place.joinpath, others) if path.is_file()]
         return found
 
     def _of_stem(self, file: Path) -> list[str]:
         """List what lies beside a file, has its stem and may be a benchmark file."""
-        folder = file.parent
+        return self._stems(file.parent).get(file.stem, [])
+
+    def _stems(self, folder: Path) -> dict[str, list[str]]:
+        """List what lies in a folder and may be a benchmark file, by its stem."""
         if folder not in self._beside:
             stems: dict[str, list[str]] = {}
             for path in _entries(folder):
                 if path.suffix in (".yaml", ".yml", ".py") or self._is_benchmark_file(path.name):
                     stems.setdefault(path.stem, []).append(path.name)
             self._beside[folder] = stems
-        return self._beside[folder].get(file.stem, [])
+        return self._beside[folder]
 
     def _twins(self, file: Path, beside: Iterable[str]) -> list[str]:
         return [name for name in beside if self._is_benchmark_file(name) or name == file.name]
@@ -171,8 +176,13 @@ _KEY = pytest.StashKey[Declared]()
 
 def _entries(folder: Path) -> list[Path]:
     """List a folder, sorted, without what is hidden; nothing where it can't be read."""
+    return [folder / name for name in _names(folder)]
+
+
+def _names(folder: Path) -> list[str]:
+    """List the names of a folder's entries; see `_entries`."""
     try:
-        names = sorted(os.listdir(folder))  # noqa: PTH208 - half are dropped before they are paths
+        names = sorted(os.listdir(folder))  # noqa: PTH208 - most never become paths
     except OSError:
         return []
-    return [folder / name for name in names if not name.startswith(".")]
+    return [name for name in names if not name.startswith(".")]

@@ -20,12 +20,14 @@ from pytest_evalmetrics.baselines.extension import BaselineExtension, BaselineLo
 from pytest_evalmetrics.baselines.naming import baseline_file, shown_below
 from pytest_evalmetrics.baselines.reading import parse, stamped, text_of, values
 from pytest_evalmetrics.errors import BaselineError
+from pytest_evalmetrics.looking import is_unchanged
 from pytest_evalmetrics.results import Check, Verdict
 
 if TYPE_CHECKING:
     import pytest
 
     from pytest_evalmetrics.baselines.document import Document
+    from pytest_evalmetrics.looking import Look
     from pytest_evalmetrics.results import BenchmarkResult
 
 __all__ = ["Store"]
@@ -123,13 +125,15 @@ class Store:
 
     def count(self, *, holds: bool) -> None:
         """Let syrupy count the outcome of a run that does not update."""
-        self._assert("", holds=holds)
+        self._compare("", holds=holds)
 
-    def holds(self, read: tuple[str, str] | None) -> bool:
-        """Whether the baseline is what was read of it."""
+    def holds(self, seen: Look | None) -> bool:
+        """Whether the baseline may be used, and is what was seen of it; None is of none."""
+        if self._unusable[0]:
+            return False
         try:
-            return self.read() == read
-        except BaselineError:
+            return not os.path.lexists(self.path) if seen is None else is_unchanged(seen)
+        except OSError:
             return False
 
     def _record(self, result: BenchmarkResult, found: Document) -> BenchmarkResult:
@@ -176,12 +180,15 @@ class Store:
             return text, None
 
     def _assert(self, text: str, *, holds: bool) -> Exception | None:
+        with warnings.catch_warnings():
+            # syrupy 7.0.0 looks for the name of the test in that of the file that it writes
+            warnings.filterwarnings("ignore", message=r"\s*Can not relate snapshot")
+            return self._compare(text, holds=holds)
+
+    def _compare(self, text: str, *, holds: bool) -> Exception | None:
         assertion = cast("SnapshotAssertion", self._assertion)
         cast("BaselineExtension", assertion.extension).holds = holds
-        with warnings.catch_warnings():
-            # syrupy 7.0.0 looks for the name of the test in that of the file
-            warnings.filterwarnings("ignore", message=r"\s*Can not relate snapshot")
-            _ = assertion == text  # compares, and writes; `assert` would explain two large texts
+        _ = assertion == text  # compares, and writes; `assert` would explain two large texts
         told = assertion.executions[assertion.num_executions - 1]
         told.asserted_data = None  # which syrupy would keep until the end of the run
         return told.exception

@@ -10,17 +10,18 @@ import msgspec
 
 from pytest_evalmetrics.baselines.reading import text_of
 from pytest_evalmetrics.collector import collector_paused
+from pytest_evalmetrics.looking import look_at
 from pytest_evalmetrics.pipeline.evaluating import evaluate
 from pytest_evalmetrics.reports import failure_text, payload_of
-from pytest_evalmetrics.rollouts.unchanged import are_unchanged, look_at
+from pytest_evalmetrics.rollouts.unchanged import are_unchanged, look_at_rollouts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from pytest_evalmetrics.helpers.processes import Helpers
+    from pytest_evalmetrics.looking import Look
     from pytest_evalmetrics.reports import Payload
-    from pytest_evalmetrics.rollouts.unchanged import Look
     from pytest_evalmetrics.spec import Benchmark
 
 __all__ = ["Outcome", "Queue", "Task"]
@@ -62,7 +63,7 @@ class Outcome(msgspec.Struct, frozen=True):
     holds
         Whether its baseline does; None where the evaluation could not be recorded as one.
     baseline
-        The text of the baseline that it was compared with, and how messages call it.
+        What was seen of the baseline that it was compared with; None where there was none.
     files
         What was seen of the files of its rollouts.
     """
@@ -70,7 +71,7 @@ class Outcome(msgspec.Struct, frozen=True):
     payload: Payload
     failure: str
     holds: bool | None
-    baseline: tuple[str, str] | None
+    baseline: Look | None
     files: list[Look]
 
 
@@ -176,16 +177,12 @@ def _outcome(task: Task) -> Outcome | None:
 
 
 def _evaluated(task: Task) -> Outcome | None:
-    files = look_at(task.benchmark.spec.rows, task.benchmark.file.parent)
+    files = look_at_rollouts(task.benchmark.spec.rows, task.benchmark.file.parent)
     if files is None:
         return None
-    baseline = None
-    if task.baseline is not None:
-        path, shown = task.baseline
-        text = text_of(path, shown)
-        baseline = None if text is None else (text, shown)
+    baseline, snapshot = (None, None) if task.baseline is None else _read(*task.baseline)
     found = evaluate(
-        task.benchmark, item_id=task.label, snapshot=lambda: baseline, detailed=task.detailed
+        task.benchmark, item_id=task.label, snapshot=lambda: snapshot, detailed=task.detailed
     )
     if any(check.gate == "data" for check in found.result.checks):
         return None
@@ -198,3 +195,13 @@ def _evaluated(task: Task) -> Outcome | None:
         baseline,
         files,
     )
+
+
+def _read(path: Path, shown: str) -> tuple[Look | None, tuple[str, str] | None]:
+    """Look at a baseline, and read it; nothing where there is none."""
+    try:
+        look = look_at(path)
+    except FileNotFoundError:
+        return None, None
+    text = text_of(path, shown)
+    return look, None if text is None else (text, shown)

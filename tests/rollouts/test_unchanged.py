@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_evalmetrics.rollouts.unchanged import are_unchanged, look_at
+from pytest_evalmetrics.rollouts.unchanged import are_unchanged, look_at_rollouts
 from pytest_evalmetrics.spec import RolloutsSpec
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def as_if_at_once(path: Path, text: str) -> None:
 @pytest.mark.parametrize("pattern", ["run.jsonl", "*.jsonl", "r[u]n.jsonl"])
 def test_what_nobody_touches_is_unchanged(run: Path, pattern: str) -> None:
     spec = RolloutsSpec(path=(pattern,))
-    looks = look_at(spec, run.parent)
+    looks = look_at_rollouts(spec, run.parent)
     assert looks is not None
     assert are_unchanged(looks, spec, run.parent)
     assert [look.path for look in looks] == [str(run)]
@@ -50,7 +50,7 @@ def test_what_nobody_touches_is_unchanged(run: Path, pattern: str) -> None:
 @pytest.mark.parametrize("pattern", ["run.jsonl", "*.jsonl"])
 def test_a_write_is_seen_though_size_and_time_are_as_before(run: Path, pattern: str) -> None:
     spec = RolloutsSpec(path=(pattern,))
-    looks = look_at(spec, run.parent)
+    looks = look_at_rollouts(spec, run.parent)
     assert looks is not None
     # not even the file system need tell the two apart: the clock may stand still between them
     (look,) = looks
@@ -64,7 +64,7 @@ def test_a_write_is_seen_though_size_and_time_are_as_before(run: Path, pattern: 
 @pytest.mark.skipif(os.name == "nt", reason="there no time tells of a write whose own was set back")
 def test_an_old_file_is_known_by_its_stamp(run: Path) -> None:
     spec = RolloutsSpec(path=("run.jsonl",))
-    looks = look_at(spec, run.parent)
+    looks = look_at_rollouts(spec, run.parent)
     assert looks is not None
     assert looks[0].digest == b""  # its bytes need not be read again
     assert are_unchanged(looks, spec, run.parent)
@@ -75,7 +75,7 @@ def test_an_old_file_is_known_by_its_stamp(run: Path) -> None:
 
 def test_another_file_under_the_name_is_a_change(run: Path) -> None:
     spec = RolloutsSpec(path=("run.jsonl",))
-    looks = look_at(spec, run.parent)
+    looks = look_at_rollouts(spec, run.parent)
     assert looks is not None
     other = run.with_name("other")
     other.write_text('{"reward": 1}\n', encoding="utf-8")
@@ -85,7 +85,7 @@ def test_another_file_under_the_name_is_a_change(run: Path) -> None:
 
 def test_one_more_file_that_a_glob_matches_is_a_change(run: Path) -> None:
     spec = RolloutsSpec(path=("*.jsonl",))
-    looks = look_at(spec, run.parent)
+    looks = look_at_rollouts(spec, run.parent)
     assert looks is not None
     run.with_name("more.jsonl").write_text('{"reward": 1}\n', encoding="utf-8")
     assert not are_unchanged(looks, spec, run.parent)
@@ -94,7 +94,7 @@ def test_one_more_file_that_a_glob_matches_is_a_change(run: Path) -> None:
 @pytest.mark.parametrize("pattern", ["run.jsonl", "*.jsonl"])
 def test_a_file_that_is_gone_is_a_change(run: Path, pattern: str) -> None:
     spec = RolloutsSpec(path=(pattern,))
-    looks = look_at(spec, run.parent)
+    looks = look_at_rollouts(spec, run.parent)
     assert looks is not None
     run.unlink()
     assert not are_unchanged(looks, spec, run.parent)
@@ -102,16 +102,16 @@ def test_a_file_that_is_gone_is_a_change(run: Path, pattern: str) -> None:
 
 def test_nothing_is_seen_of_what_is_no_plain_file(run: Path) -> None:
     base = run.parent
-    assert look_at(RolloutsSpec(path=("none.jsonl",)), base) is None
-    assert look_at(RolloutsSpec(path=(".",)), base) is None
+    assert look_at_rollouts(RolloutsSpec(path=("none.jsonl",)), base) is None
+    assert look_at_rollouts(RolloutsSpec(path=(".",)), base) is None
     if hasattr(os, "mkfifo"):
         os.mkfifo(base / "pipe.jsonl")
-        assert look_at(RolloutsSpec(path=("pipe.jsonl",)), base) is None
+        assert look_at_rollouts(RolloutsSpec(path=("pipe.jsonl",)), base) is None
 
 
 def test_nothing_is_seen_of_what_is_large(run: Path) -> None:
     with run.open("r+b") as file:
         file.truncate(3 << 20)
-    assert look_at(RolloutsSpec(path=("run.jsonl",)), run.parent) is not None
+    assert look_at_rollouts(RolloutsSpec(path=("run.jsonl",)), run.parent) is not None
     run.with_name("second.jsonl").write_bytes(run.read_bytes())
-    assert look_at(RolloutsSpec(path=("*.jsonl",)), run.parent) is None
+    assert look_at_rollouts(RolloutsSpec(path=("*.jsonl",)), run.parent) is None

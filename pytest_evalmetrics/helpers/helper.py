@@ -25,6 +25,11 @@ _SELDOM = (100_000, 50, 100)  # the numbers that jobs give are no garbage
 
 def main() -> None:
     """Do jobs until there are no more, or the process that asked for them is gone."""
+    _help()
+    os._exit(0)  # all is written: to take everything apart would keep a core busy for a while
+
+
+def _help() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is for that process to end this one
     gc.disable()  # of what modules are made of, nothing is garbage
     for module in pickle.load(sys.stdin.buffer):  # noqa: S301 - from the process that started this

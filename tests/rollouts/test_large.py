@@ -114,8 +114,12 @@ def test_a_helper_loads_what_reading_takes_and_no_more(
 ) -> None:
     many(folder)
     told = tmp_path_factory.mktemp("told") / "modules"
-    tells = f"; from pathlib import Path; Path({str(told)!r}).write_text(' '.join(sys.modules))"
-    monkeypatch.setattr(helping, "_HELPER", helping._HELPER + tells)
+    tells = (
+        "import os, sys; from pathlib import Path; leave = os._exit; "
+        f"tell = lambda: Path({str(told)!r}).write_text(' '.join(sys.modules)); "
+        "os._exit = lambda code: (tell(), leave(code)); "
+    )
+    monkeypatch.setattr(helping, "_HELPER", tells + helping._HELPER)
     monkeypatch.setattr(Shared, "get", _after_the_helpers(Shared.get, 0))
     found = shared(folder, count=2)
     assert found is not None

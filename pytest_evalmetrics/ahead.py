@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 
@@ -17,6 +17,7 @@ from pytest_evalmetrics import registry
 from pytest_evalmetrics.baselines.naming import baseline_file, shown_below
 from pytest_evalmetrics.helping import FEWEST, helpers_of, is_heard, may_help, were_foreseen
 from pytest_evalmetrics.pipeline.ahead import Queue, Task
+from pytest_evalmetrics.pipeline.picturing import PICTURED
 from pytest_evalmetrics.pipeline.rules import gated_names
 from pytest_evalmetrics.rollouts.files import is_url
 from pytest_evalmetrics.rollouts.seam import loaders
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.spec import Benchmark
 
 __all__ = ["begin", "hand_in", "take"]
-
-_DETAILED: Final = 400  # of those that pass: no page has room for many more
 
 
 class BenchmarkItem(Protocol):
@@ -158,7 +157,7 @@ def _of(config: pytest.Config) -> _Ahead:
 def _choose_detailed(items: Sequence[BenchmarkItem], before: int = 0) -> None:
     """Let the first of a run be shown in detail; `before` are in it before these."""
     for at, item in enumerate(items, before):
-        item.detailed = at < _DETAILED
+        item.detailed = at < PICTURED
 
 
 def _is_plain(benchmark: Benchmark) -> bool:

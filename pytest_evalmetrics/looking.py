@@ -34,21 +34,14 @@ class Look(NamedTuple):
     stamp: tuple[int, ...]
     digest: bytes
 
-    @property
-    def size(self) -> int:
-        """Its bytes."""
-        return self.stamp[2]
 
-
-def look_at(path: str | Path, *, largest: int | None = None) -> Look:
+def look_at(path: str | Path) -> Look:
     """Look at a file, before it is read.
 
     Parameters
     ----------
     path
         The file.
-    largest
-        Bytes beyond which nobody asks again: then it need not be read.
 
     Raises
     ------
@@ -59,8 +52,7 @@ def look_at(path: str | Path, *, largest: int | None = None) -> Look:
     if not S_ISREG(told.st_mode):
         raise OSError("no plain file")
     settled = time.time_ns() - max(told.st_mtime_ns, told.st_ctime_ns) > _SETTLED
-    asked = largest is None or told.st_size <= largest
-    return Look(os.fspath(path), _stamp(told), b"" if settled or not asked else _digest(path))
+    return Look(os.fspath(path), _stamp(told), b"" if settled else _digest(path))
 
 
 def is_unchanged(look: Look) -> bool:

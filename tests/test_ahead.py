@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_evalmetrics.ahead import _DETAILED as DETAILED
 from pytest_evalmetrics.helping import FEWEST
+from pytest_evalmetrics.pipeline.picturing import PICTURED
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -347,8 +347,8 @@ def test_the_first_that_pass_are_shown_in_detail_and_all_that_do_not(project: Pr
     (project.path / "runs").mkdir()
     write(project.path, "good", [[1.0], [0.0], [1.0]])
     write(project.path, "bad", [[0.0], [0.0], [0.0]])
-    runs = {0: "bad", DETAILED + 2: "bad", DETAILED + 5: "bad"}
-    named = [f"b{n:03}" for n in range(DETAILED + 10)]
+    runs = {0: "bad", PICTURED + 2: "bad", PICTURED + 5: "bad"}
+    named = [f"b{n:03}" for n in range(PICTURED + 10)]
     project.write(
         "many.bench.yaml",
         "defaults: {metrics: [mean_reward], thresholds: {mean_reward: '>= 0.1'}}\nbenchmarks:\n"
@@ -368,7 +368,7 @@ def test_the_first_that_pass_are_shown_in_detail_and_all_that_do_not(project: Pr
     rows = json.loads(_data(page, "overview"))
     shown = [row["name"] for at, row in enumerate(rows) if f'id="tasks-{at}"' in page]
     failing = [named[n] for n in runs]
-    assert shown == [*failing, *(name for name in named[:DETAILED] if name not in failing)]
+    assert shown == [*failing, *(name for name in named[:PICTURED] if name not in failing)]
     assert json.loads(_data(page, "run"))["left_out"]["about"] == len(named) - len(shown)
 
     few = of_one_process(project, "-k", "b40 or b000")  # the first of those that are run

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from pytest_evalmetrics.collector import collector_paused
 from pytest_evalmetrics.pipeline.rules import gated_names, rule_of
@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.pipeline.judging import Judging
     from pytest_evalmetrics.spec import Benchmark
 
-__all__ = ["picture"]
+__all__ = ["PICTURED", "picture"]
+
+PICTURED: Final = 400  # of a run's benchmarks that pass: no page has room for many more
 
 
 @collector_paused()

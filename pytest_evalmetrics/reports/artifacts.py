@@ -100,7 +100,8 @@ class Artifacts:
         count = len(payload["page"])
         kept = self._keep([*small, *payload["page"], *payload["task_scores"]])
         self._aggregates[item_id], self._row_scores[item_id], self._rollouts[item_id] = (
-            self._take(path) if path else place for path, place in zip(large, kept, strict=False)
+            self._take(path) if path else place
+            for path, place in zip(large, kept[: len(large)], strict=True)
         )
         self._pages[item_id] = PagePieces(*kept[len(small) : len(small) + count])
         self._task_scores[item_id] = kept[len(small) + count :]

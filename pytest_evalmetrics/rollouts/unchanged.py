@@ -38,10 +38,12 @@ def look_at_rollouts(spec: RolloutsSpec, base: Path) -> list[Look] | None:
         None where there are none, or they are too large, no plain files, or can't be read.
     """
     try:
-        looks = [look_at(path, largest=_LARGEST) for path in _paths(spec, base)]
+        paths = _paths(spec, base)
+        if sum(map(os.path.getsize, paths)) > _LARGEST:  # before any of them is read
+            return None
+        return [look_at(path) for path in paths]
     except (EvalMetricsError, OSError):
         return None
-    return looks if sum(look.size for look in looks) <= _LARGEST else None
 
 
 def are_unchanged(looks: list[Look], spec: RolloutsSpec, base: Path) -> bool:

@@ -93,7 +93,8 @@ def unknown_key(key: str, known: Iterable[str]) -> str:
 
 # keys of a job of NeMo Evaluator -> where a benchmark says the same
 _OF_JOBS = {
-    "metric": "write it under scorers:, as `- type: tool_call_accuracy`",
+    "metric": "did you mean 'metrics'? what gives rows their scores is written under scorers:, "
+    "as `- type: tool_call_accuracy`",
     "metric_params": "write them beside the type of a scorer, as "
     "`- {type: trajectory_evaluation, judge: ..., trajectory_used_tools: ...}`",
 }

@@ -49,7 +49,10 @@ def load(tmp_path: Path, text: str) -> Any:
 @pytest.mark.parametrize(
     ("key", "said"),
     [
-        ("metric: system/trajectory-evaluation", "unknown key 'metric': write it under scorers:"),
+        (
+            "metric: system/trajectory-evaluation",
+            "unknown key 'metric': did you mean 'metrics'? what gives rows their scores is written",
+        ),
         ("metric_params: {judge: {}}", "unknown key 'metric_params': write them beside the type"),
         ("metrik: mean_reward", "unknown key 'metrik': did you mean 'metrics'"),
     ],

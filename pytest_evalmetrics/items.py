@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_evalmetrics import ahead
 from pytest_evalmetrics.baselines.declared import Declared
 from pytest_evalmetrics.config import load_benchmarks
 from pytest_evalmetrics.errors import ConfigError, EvalMetricsError, GateFailed
@@ -35,12 +34,10 @@ class BenchmarkFile(pytest.File):
         except ConfigError as error:
             raise self.CollectError(visible_lines(str(error))) from None
         self._declare(benchmarks)
-        items = [
+        return [
             BenchmarkItem.from_parent(self, name=benchmark.spec.name, benchmark=benchmark)
             for benchmark in benchmarks
         ]
-        ahead.hand_in(self.config, items)
-        return items
 
     def _declare(self, benchmarks: Sequence[Benchmark]) -> None:
         """Tell which baselines are not orphans, and let syrupy look for those that are."""

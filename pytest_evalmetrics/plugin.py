@@ -132,9 +132,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> BenchmarkF
     if not any(fnmatch(file_path.name, p) for p in parent.config.getini("evalmetrics_files")):
         return None
     from pytest_evalmetrics.collector import collector_paused  # noqa: PLC0415 - only if needed
-    from pytest_evalmetrics.helping import foresee  # noqa: PLC0415 - the same
 
-    foresee(parent.config, file_path.parent)
     with collector_paused():  # of what modules are made of, nothing is garbage
         from pytest_evalmetrics.items import BenchmarkFile  # noqa: PLC0415 - loads the machinery
 

@@ -61,9 +61,10 @@ class Roster:
                 raise
             benchmarks: list[Any] = list(filter(is_benchmark, session.items))
             if benchmarks:
-                from pytest_evalmetrics import ahead  # noqa: PLC0415 - what it takes is loaded
+                from pytest_evalmetrics.pipeline.picturing import PICTURED  # noqa: PLC0415 - is loaded
 
-                ahead.begin(self._config, benchmarks)
+                for benchmark in benchmarks[PICTURED:]:
+                    benchmark.detailed = False
         if hasattr(self._config, "workeroutput") and (self._collected or self._deselected):
             told = {"collected": sorted(self._collected), "deselected": sorted(self._deselected)}
             self._config.workeroutput[_TOLD] = told

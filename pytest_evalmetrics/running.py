@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_evalmetrics import ahead, registry
+from pytest_evalmetrics import registry
 from pytest_evalmetrics.baselines.declared import Declared
 from pytest_evalmetrics.errors import (
     DataError,
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.calling import ItemRuntime
     from pytest_evalmetrics.data import RolloutTable
     from pytest_evalmetrics.engines import Engine
-    from pytest_evalmetrics.pipeline.ahead import Outcome
     from pytest_evalmetrics.reports import Payload
     from pytest_evalmetrics.results import BenchmarkResult
     from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec
@@ -73,14 +72,8 @@ def run_benchmark(item: pytest.Item, benchmark: Benchmark, *, detailed: bool) ->
         If it does not hold.
     """
     store = _store(item, benchmark.spec)
-    found = _ahead(item, store)
-    if found is not None:
-        _leave(item, found.payload)
-        if found.failure:
-            raise GateFailed(found.failure)
-        return
     result, payload = _now(item, benchmark, store, label=item.nodeid, detailed=detailed)
-    _leave(item, payload, result)
+    _leave(item, result, payload)
     failure = failure_of(result)
     if failure is not None:
         raise failure
@@ -109,23 +102,18 @@ def run_in_test(
     """
     store = _store(item, benchmark.spec, in_test=True)
     result, payload = _now(item, benchmark, store, label=label, file=file, table=table)
-    _leave(item, payload, result, in_test=True)
+    _leave(item, result, payload, in_test=True)
     return result
 
 
 def _leave(
-    item: pytest.Item,
-    payload: Payload,
-    result: BenchmarkResult | None = None,
-    *,
-    in_test: bool = False,
+    item: pytest.Item, result: BenchmarkResult, payload: Payload, *, in_test: bool = False
 ) -> None:
-    """Leave a result on an item; nobody hears of one that was evaluated before its turn."""
+    """Leave a result on an item."""
     item.stash.setdefault(PAYLOADS, []).append(payload)
     entry = payload["entry"]
     item.user_properties.extend(_properties(entry, named=in_test))
-    if result is not None:
-        item.ihook.pytest_evalmetrics_benchmark_finished(result=result)
+    item.ihook.pytest_evalmetrics_benchmark_finished(result=result)
     for check in entry["checks"]:
         if check["verdict"] == Verdict.WARN:
             item.warn(RegressionWarning(visible(f"{entry['name']}: {check['reason']}")))
@@ -142,16 +130,6 @@ def _store(item: pytest.Item, spec: BenchmarkSpec, *, in_test: bool = False) -> 
     store = Store(item, spec.name if in_test else "")
     store.watch()
     return store
-
-
-def _ahead(item: pytest.Item, store: Store | None) -> Outcome | None:
-    """Take what came of the item's benchmark, if it was evaluated before its turn."""
-    found = ahead.take(item)
-    if found is None or not (store is None or store.holds(found.baseline)):
-        return None
-    if store is not None and found.holds is not None:
-        store.count(holds=found.holds)
-    return found
 
 
 def _now(

@@ -10,6 +10,7 @@ import jsonschema
 import pytest
 
 from pytest_evalmetrics.errors import ArtifactError
+from pytest_evalmetrics.pipeline.picturing import PICTURED
 from pytest_evalmetrics.reports import writing
 from pytest_evalmetrics.schemas import text
 
@@ -222,3 +223,33 @@ def test_the_schema_is_printed(project):
     assert (
         json.loads(project.run("--evalmetrics-schema", "report").stdout.str())["type"] == "object"
     )
+
+
+def test_the_first_that_pass_are_shown_in_detail_and_all_that_do_not(project):
+    project.rollouts([[1.0], [0.0], [1.0]], name="good.jsonl")
+    project.rollouts([[0.0], [0.0], [0.0]], name="bad.jsonl")
+    names = [f"b{n:03}" for n in range(PICTURED + 10)]
+    failing = [names[0], names[PICTURED + 2], names[PICTURED + 5]]
+    project.write(
+        "many.bench.yaml",
+        "defaults: {metrics: [mean_reward], thresholds: {mean_reward: '>= 0.1'}}\nbenchmarks:\n"
+        + "".join(
+            f"  - {{name: {name}, rollouts: {'bad' if name in failing else 'good'}.jsonl}}\n"
+            for name in names
+        ),
+    )
+    project.run()
+    expected = _bytes(project)
+    page = expected[-1].decode()
+    rows = json.loads(_data(page, "overview"))
+    shown = [row["name"] for at, row in enumerate(rows) if f'id="tasks-{at}"' in page]
+    assert shown == [*failing, *(name for name in names[:PICTURED] if name not in failing)]
+    assert json.loads(_data(page, "run"))["left_out"]["about"] == len(names) - len(shown)
+    project.run("-n", "2")
+    assert _bytes(project) == expected
+    project.run("-k", "b40 or b000")  # the first of the selected ones
+    assert _bytes(project)[-1].count(b'id="tasks-') == 11
+
+
+def _data(page, name):
+    return page.partition(f'id="{name}">')[2].partition("</script>")[0]

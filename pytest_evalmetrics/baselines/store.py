@@ -20,14 +20,12 @@ from pytest_evalmetrics.baselines.extension import BaselineExtension, BaselineLo
 from pytest_evalmetrics.baselines.naming import baseline_file, shown_below
 from pytest_evalmetrics.baselines.reading import parse, stamped, text_of, values
 from pytest_evalmetrics.errors import BaselineError
-from pytest_evalmetrics.looking import is_unchanged
 from pytest_evalmetrics.results import Check, Verdict
 
 if TYPE_CHECKING:
     import pytest
 
     from pytest_evalmetrics.baselines.document import Document
-    from pytest_evalmetrics.looking import Look
     from pytest_evalmetrics.results import BenchmarkResult
 
 __all__ = ["Store"]
@@ -117,24 +115,11 @@ class Store:
             return self._refuse(result) if found is None else self._record(result, found)
         if found is not None:
             judged = [c.verdict for c in result.checks if c.gate == "baseline"]
-            self.count(holds=not any(verdict.fails for verdict in judged))
+            self._compare("", holds=not any(verdict.fails for verdict in judged))
         if self.is_asked_to_update:
             note = "its baseline is as it was: what is known to fail (xfail) is not recorded"
             return replace(result, notes=(*result.notes, note))
         return result
-
-    def count(self, *, holds: bool) -> None:
-        """Let syrupy count the outcome of a run that does not update."""
-        self._compare("", holds=holds)
-
-    def holds(self, seen: Look | None) -> bool:
-        """Whether the baseline may be used, and is what was seen of it; None is of none."""
-        if self._unusable[0]:
-            return False
-        try:
-            return not os.path.lexists(self.path) if seen is None else is_unchanged(seen)
-        except OSError:
-            return False
 
     def _record(self, result: BenchmarkResult, found: Document) -> BenchmarkResult:
         before, old = self._old()

@@ -16,7 +16,6 @@ from pytest_evalmetrics.rollouts.cutting import is_large
 from pytest_evalmetrics.rollouts.files import RolloutFile, absolute
 from pytest_evalmetrics.rollouts.finding import find_loader, rollout_files
 from pytest_evalmetrics.rollouts.in_memory import table_in_memory
-from pytest_evalmetrics.rollouts.large import read_large
 from pytest_evalmetrics.rollouts.memory import Room
 from pytest_evalmetrics.rollouts.seam import (
     Chunk,
@@ -135,6 +134,8 @@ def _read(spec: RolloutsSpec, base: Path, request: Request, reader: Reader | Non
             return table
     files = rollout_files(spec, base)
     if is_large(files):
+        from pytest_evalmetrics.rollouts.large import read_large  # noqa: PLC0415 - starts processes
+
         table = read_large(files, spec.format, request)
         if table is not None:
             return table

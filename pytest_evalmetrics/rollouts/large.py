@@ -1,24 +1,49 @@
-"""Rollouts of many megabytes: read in shards by all the cores there are."""
+"""Large files read in shards by several processes."""
 
 from __future__ import annotations
 
-from contextlib import closing
-from typing import TYPE_CHECKING
+import os
+import pickle
+import subprocess
+import sys
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
+from dataclasses import asdict, replace
+from pathlib import Path
+from queue import SimpleQueue
+from types import SimpleNamespace
+from typing import IO, TYPE_CHECKING, Any, Final, cast
 
-from pytest_evalmetrics.helpers.count import processes
+from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.rollouts.cutting import cut
 from pytest_evalmetrics.rollouts.memory import Room
 from pytest_evalmetrics.rollouts.source import Source
 from pytest_evalmetrics.rollouts.table import TableBuilder
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Generator, Mapping, Sequence
+    from concurrent.futures import Future
 
     from pytest_evalmetrics.data import RolloutTable
     from pytest_evalmetrics.rollouts.files import RolloutFile
+    from pytest_evalmetrics.rollouts.part import Part
     from pytest_evalmetrics.rollouts.seam import Request
+    from pytest_evalmetrics.spec import FieldMap
 
-__all__ = ["read_large"]
+__all__ = ["process_count", "read_large", "usable_cores"]
+
+_CAP: Final = "EVALMETRICS_PROCESSES"
+_XDIST_WORKERS: Final = "PYTEST_XDIST_WORKER_COUNT"
+_QUOTA: Final = Path("/sys/fs/cgroup/cpu.max")
+_LOAD: Final = Path("/proc/loadavg")
+# Plain Python, not `multiprocessing`: a spawned process would run the user's main module again,
+# and a fork of a process that has threads may hang. The parent's sys.path finds this package.
+_CHILD: Final = (
+    "import pickle, sys; sys.path[:] = pickle.load(sys.stdin.buffer); "
+    "from pytest_evalmetrics.rollouts.large import serve; serve()"
+)
+_BACKLOG: Final = 2  # shards per process that are read or wait to be merged
 
 
 def read_large(
@@ -36,50 +61,172 @@ def read_large(
     files
         The files, here or on other machines.
     format_
-        The loader's name; None where it is recognised.
+        The loader's name; None to recognise the format.
     request
-        What the benchmark wants.
+        What the benchmark reads.
     count
-        How many processes, this one included; as many as there may be if None.
+        Number of processes; None for as many as there are idle cores.
     size
-        Bytes of a shard; chosen so that every process has some if None.
+        Bytes of a shard; None to give every process some.
 
     Returns
     -------
     RolloutTable or None
-        What one process would read; None where one has to: there is but one core, a
-        format can't be read in shards, or something is wrong with a file. What it is, a
-        reader tells that goes through everything in order.
+        The table that one process would read. None where one process has to read, and to report
+        what is wrong: one core, a format without shards, a broken row, a process that died.
 
     Raises
     ------
     DataError
         If the memory is too small, or the rows do not make a table.
     """
-    from pytest_evalmetrics.rollouts.sharing import (  # noqa: PLC0415 - loads msgspec
-        BrokenShard,
-        read_shared,
-    )
-
-    count = processes() if count is None else count
-    if count < 2:  # noqa: PLR2004 - this one and another
+    count = process_count() if count is None else count
+    if count < 2:  # noqa: PLR2004 - a single process reads in order
         return None
     pieces = cut(files, format_, count, size=size) or []
     shards = [piece.what for piece in pieces if isinstance(piece.what, Source)]
-    if len(shards) < 2:  # noqa: PLR2004
+    if len(shards) < 2:  # noqa: PLR2004 - the same
         return None
     table = TableBuilder(request)
     room = Room()
     rows = dict.fromkeys(range(len(files)), 0)
     done, total = 0, sum(piece.nbytes for piece in pieces)
-    try:
-        with closing(read_shared(request, shards, min(count, len(shards)))) as parts:
-            for piece, shard, part in zip(pieces, shards, parts, strict=True):
-                table.extend(shard, part)
-                rows[piece.file] += part.rows
-                done += piece.nbytes
-                room.check(table.part, lambda: done / total)  # noqa: B023 - called at once
-                shard.must_be_unchanged()
-    except BrokenShard:
-        return None
+    with closing(_parts(request, shards, min(count, len(shards)))) as parts:
+        for piece, shard in zip(pieces, shards, strict=True):
+            part = next(parts)
+            if part is None:
+                return None
+            table.extend(shard, part)
+            rows[piece.file] += part.rows
+            done += piece.nbytes
+            room.check(table.part, lambda: done / total)  # noqa: B023 - called at once
+            shard.must_be_unchanged()
     return table.build() if all(rows.values()) else None
+
+
+def _parts(
+    request: Request, shards: Sequence[Source], count: int
+) -> Generator[Part | None, None, None]:
+    """Yield what was read of each shard, in their order; None for one that can't be read."""
+    readers: list[_Reader] = []
+    idle: SimpleQueue[_Reader] = SimpleQueue()
+
+    def read(shard: Source) -> Part | None:
+        reader = idle.get()
+        try:
+            return reader.read(shard)
+        except (OSError, EOFError, pickle.UnpicklingError):  # the process died
+            return None
+        finally:
+            idle.put(reader)
+
+    with ThreadPoolExecutor(count) as pool:
+        try:
+            for _ in range(count):
+                readers.append(_Reader(request))
+                idle.put(readers[-1])
+            under_way: deque[Future[Part | None]] = deque()
+            for shard in shards:
+                under_way.append(pool.submit(read, shard))
+                if len(under_way) > _BACKLOG * count:
+                    yield under_way.popleft().result()
+            while under_way:
+                yield under_way.popleft().result()
+        except OSError:  # no process can be started
+            yield None
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for reader in readers:
+                reader.close()
+
+
+class _Reader:
+    """A process that reads one shard after another."""
+
+    def __init__(self, request: Request) -> None:
+        self._process = subprocess.Popen(  # noqa: S603 - this very Python
+            [sys.executable, "-P", "-c", _CHILD],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},  # nothing multiplies matrices
+        )
+        # the type of the fields would import what validates YAML
+        fields = cast("FieldMap", SimpleNamespace(**asdict(request.fields)))
+        self._unsent = pickle.dumps(sys.path) + pickle.dumps(replace(request, fields=fields))
+
+    def read(self, shard: Source) -> Part | None:
+        stdin = cast("IO[bytes]", self._process.stdin)
+        stdin.write(self._unsent + pickle.dumps(shard))
+        stdin.flush()
+        self._unsent = b""
+        part: Part | None = pickle.load(cast("IO[bytes]", self._process.stdout))  # noqa: S301 - our own process
+        return part
+
+    def close(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            with suppress(OSError):  # what it did not read
+                cast("IO[bytes]", pipe).close()
+
+
+def serve() -> None:
+    """Read shards for the process that started this one, until it closes the pipe."""
+    from pytest_evalmetrics.rollouts.shards import ShardReader  # noqa: PLC0415 - in a child only
+
+    stdin, stdout = sys.stdin.buffer, sys.stdout.buffer
+    reader = ShardReader(pickle.load(stdin))  # noqa: S301 - from our own process
+    while True:
+        try:
+            shard: Any = pickle.load(stdin)  # noqa: S301 - the same
+        except EOFError:
+            return
+        try:
+            part = reader.read(shard)
+        except Exception:  # noqa: BLE001 - one process that reads in order reports it
+            part = None
+        pickle.dump(part, stdout, protocol=pickle.HIGHEST_PROTOCOL)
+        stdout.flush()
+
+
+def process_count(environ: Mapping[str, str] = os.environ) -> int:
+    """Count the processes that may read: one per idle core, shared with pytest-xdist's workers.
+
+    Raises
+    ------
+    DataError
+        If ``EVALMETRICS_PROCESSES`` is not a whole number from 1.
+    """
+    workers = environ.get(_XDIST_WORKERS, "1")
+    share = max(1, usable_cores() // max(1, int(workers) if workers.isdecimal() else 1))
+    cap = environ.get(_CAP, "").strip()
+    if not cap:
+        return min(share, _idle_cores())
+    if not (cap.isascii() and cap.isdecimal() and int(cap)):
+        raise DataError(
+            f"{_CAP} is {cap!r} in the environment; expected a whole number from 1",
+            hint=f"how many processes may read a large file: {_CAP}=1, or leave it out",
+        )
+    return min(share, int(cap))
+
+
+def usable_cores() -> int:
+    """Count the cores that this process may use; a container's quota is one limit."""
+    if hasattr(os, "sched_getaffinity"):
+        cores = len(os.sched_getaffinity(0))
+    else:
+        cores = os.cpu_count() or 1
+    with suppress(OSError, ValueError):  # no Linux, no container, or "max"
+        quota, period = _QUOTA.read_text(encoding="ascii").split()
+        return max(1, min(cores, int(quota) // int(period)))
+    return cores
+
+
+def _idle_cores() -> int:
+    """Count idle cores and our own: two processes on a busy core are slower than one."""
+    cores = os.cpu_count() or 1
+    with suppress(OSError, ValueError, IndexError):  # no Linux
+        running = int(_LOAD.read_text(encoding="ascii").split()[3].split("/")[0])
+        return max(1, cores - max(0, running - 1))
+    return cores

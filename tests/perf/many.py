@@ -7,11 +7,10 @@ CI: pytest's own settings, a JUnit file, all of our artifacts, and no other plug
 
 What is pytest itself is seen from the stack (`shares.py`): its start, its own code and pluggy's,
 whoever calls it; imports and whatever runs below our code are not. It is the process's own CPU
-seconds that are split up; helpers on other cores have theirs, and what they save is seen on the
-wall. Each case is run by one process, and by as many as there are cores for. Beside it stand
-whole runs over as many items of ours that do nothing, and over as many ordinary test functions, a
-file each. Prints; asserts nothing. Best of three; of the shares the median of five runs, and what
-they lie between.
+seconds that are split up. Each case is run by one process and by two workers of pytest-xdist.
+Beside it stand whole runs over as many items of ours that do nothing, and over as many ordinary
+test functions, a file each. Prints; asserts nothing. Best of three; of the shares the median of
+five runs, and what they lie between.
 
     python tests/perf/many.py            # all
     python tests/perf/many.py profile    # where the time of the first goes
@@ -37,7 +36,7 @@ CASES = (
     ("a file each, 20 tasks x 4, without a baseline", 1_000, 20, False),
     ("in ten files, 200 tasks x 4, compared with baselines", 10, 200, True),
 )
-ALONE = ("-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:pytest_cov")
+ALONE = ("-p", "no:cacheprovider", "-p", "no:pytest_cov")
 ALONE = (*ALONE, "-p", "no:hypothesispytest", "--junitxml", "junit.xml")
 NO_OP = """
 def pytest_collection_finish(session):
@@ -112,23 +111,19 @@ def shares(folder: Path) -> dict[str, float]:
 def measure(label: str, folder: Path) -> None:
     """Time runs over benchmarks, and what pytest takes for as many items."""
     print(f"{BENCHMARKS:,} benchmarks, {label}")
-    for processes in ("1", ""):
-        os.environ["EVALMETRICS_PROCESSES"] = processes
-        wall, cpu, peak = best(folder)
-        by = "one process" if processes else "helped by idle cores"
-        print(f"  {by}: {wall:.2f} s, {cpu:.2f} s CPU, peak {peak:.0f} MiB")
-        # of the same run: from one to the next the machine may be another
-        found = sorted((shares(folder) for _ in range(SAMPLED)), key=lambda s: s[PYTEST] / s[WALL])
-        spent = found[SAMPLED // 2]
-        wall, whole = spent.pop(WALL), spent.pop("whole")
-        for step, seconds in sorted(spent.items(), key=lambda each: (each[0] != PYTEST, -each[1])):
-            print(f"    {step:<22}{seconds:6.2f} s CPU {seconds / whole:5.0%}")
-        part = [
-            f"{each[PYTEST] / each.get(WALL, wall):.0%}" for each in (found[0], spent, found[-1])
-        ]
-        print(f"    pytest itself is {part[1]} of the time on the wall ({part[0]} to {part[2]})")
+    wall, cpu, peak = best(folder)
+    print(f"  one process: {wall:.2f} s, {cpu:.2f} s CPU, peak {peak:.0f} MiB")
+    wall, cpu, peak = best(folder, "-n", "2")
+    print(f"  -n 2: {wall:.2f} s, {cpu:.2f} s CPU, peak of the controller {peak:.0f} MiB")
+    # of the same run: from one to the next the machine may be another
+    found = sorted((shares(folder) for _ in range(SAMPLED)), key=lambda s: s[PYTEST] / s[WALL])
+    spent = found[SAMPLED // 2]
+    wall, whole = spent.pop(WALL), spent.pop("whole")
+    for step, seconds in sorted(spent.items(), key=lambda each: (each[0] != PYTEST, -each[1])):
+        print(f"    {step:<22}{seconds:6.2f} s CPU {seconds / whole:5.0%}")
+    part = [f"{each[PYTEST] / each.get(WALL, wall):.0%}" for each in (found[0], spent, found[-1])]
+    print(f"    pytest itself is {part[1]} of the time on the wall ({part[0]} to {part[2]})")
     (folder / "conftest.py").write_text(NO_OP, encoding="utf-8")
-    os.environ["EVALMETRICS_PROCESSES"] = "1"
     print(f"  as many items of ours that do nothing: {best(folder)[0]:.2f} s")
 
 

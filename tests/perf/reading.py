@@ -19,7 +19,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from pytest_evalmetrics.helpers.count import usable_cores
+from pytest_evalmetrics.rollouts.large import usable_cores
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = 8  # rollouts of each task

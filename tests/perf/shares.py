@@ -42,8 +42,6 @@ ROOMS = {
     "publishing.py": "reporting",
     "session.py": "reporting",
     "roster.py": "collecting",
-    "ahead.py": "taking from helpers",
-    "helpers/": "taking from helpers",
     "pipeline/": "the rest of an item",
     "running.py": "the rest of an item",
     "plugin.py": "the rest of an item",

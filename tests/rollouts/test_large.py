@@ -16,12 +16,11 @@ import pytest
 from rollouts.same import all_bits
 
 from pytest_evalmetrics.errors import DataError
-from pytest_evalmetrics.helpers import processes as helping
-from pytest_evalmetrics.helpers.shared import Shared
-from pytest_evalmetrics.rollouts import Request, load
+from pytest_evalmetrics.rollouts import Request, large, load
 from pytest_evalmetrics.rollouts.cutting import LARGE, is_large
 from pytest_evalmetrics.rollouts.files import find_files
-from pytest_evalmetrics.rollouts.large import read_large
+from pytest_evalmetrics.rollouts.large import process_count, read_large, usable_cores
+from pytest_evalmetrics.rollouts.table import TableBuilder
 from pytest_evalmetrics.spec import FieldMap, RolloutsSpec
 
 if TYPE_CHECKING:
@@ -69,58 +68,28 @@ def test_several_processes_read_what_one_does(folder: Folder) -> None:
     assert all_bits(found) == all_bits(alone)
 
 
-@pytest.mark.parametrize(
-    "helper", ["raise SystemExit(3)", "import time; time.sleep(60)", "import os; os.abort()"]
-)
-def test_helpers_that_do_nothing_are_no_loss(
-    folder: Folder, monkeypatch: pytest.MonkeyPatch, helper: str
+@pytest.mark.parametrize("dies", ["raise SystemExit(3)", "import os; os.abort()"])
+def test_a_process_that_dies_leaves_the_files_to_one(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch, dies: str
 ) -> None:
     many(folder)
-    monkeypatch.setattr(helping, "_HELPER", helper)
-    found = shared(folder)
-    assert found is not None
-    assert all_bits(found) == all_bits(folder.load("*", scores=["reward"]))
+    monkeypatch.setattr(large, "_CHILD", dies)
+    assert shared(folder) is None
 
 
-def test_a_helper_that_dies_in_its_work_is_no_loss(
-    folder: Folder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    many(folder)
-    dies = (
-        "import pickle, sys; sys.path[:] = pickle.load(sys.stdin.buffer)\n"
-        "pickle.load(sys.stdin.buffer); board = pickle.load(sys.stdin.buffer)\n"
-        "board.claim(0) or board.claim(1); raise SystemExit(1)"
-    )
-    monkeypatch.setattr(helping, "_HELPER", dies)
-    # it has claimed a shard before this process starts to
-    monkeypatch.setattr(Shared, "get", _after_the_helpers(Shared.get))
-    found = shared(folder)
-    assert found is not None
-    assert all_bits(found) == all_bits(folder.load("*", scores=["reward"]))
-
-
-def _after_the_helpers(get: Any, code: int = 1) -> Any:
-    def wait(shared: Any, number: int) -> Any:
-        for helper in shared._helpers.processes:
-            assert helper.wait(30) == code
-        assert len(list(shared._board.folder.glob("*.claim"))) >= len(shared._helpers.processes)
-        return get(shared, number)
-
-    return wait
-
-
-def test_a_helper_loads_what_reading_takes_and_no_more(
+def test_a_process_loads_what_reading_takes_and_no_more(
     folder: Folder, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     many(folder)
     told = tmp_path_factory.mktemp("told") / "modules"
     tells = (
-        "import os, sys; from pathlib import Path; leave = os._exit; "
+        "import sys; from pathlib import Path; from pytest_evalmetrics.rollouts import shards; "
         f"tell = lambda: Path({str(told)!r}).write_text(' '.join(sys.modules)); "
-        "os._exit = lambda code: (tell(), leave(code)); "
+        "read = shards.ShardReader.read; "
+        "shards.ShardReader.read = lambda *args: (read(*args), tell())[0]; "
     )
-    monkeypatch.setattr(helping, "_HELPER", tells + helping._HELPER)
-    monkeypatch.setattr(Shared, "get", _after_the_helpers(Shared.get, 0))
+    path, serve = large._CHILD.split("; from")
+    monkeypatch.setattr(large, "_CHILD", f"{path}; {tells}from{serve}")
     found = shared(folder, count=2)
     assert found is not None
     assert all_bits(found) == all_bits(folder.load("*", scores=["reward"]))
@@ -133,24 +102,24 @@ def test_a_file_that_is_replaced_while_it_is_read_is_refused(
     folder: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     many(folder)
-    get = Shared.get
+    extend = TableBuilder.extend
 
-    def meanwhile(*told: Any) -> Any:
+    def meanwhile(*args: Any) -> None:
         (folder.path / "a.jsonl").replace(folder.path / "old")
         folder.rows(some_rows(0, 500), "a.jsonl")
-        return get(*told)
+        extend(*args)
 
-    monkeypatch.setattr(Shared, "get", meanwhile)
+    monkeypatch.setattr(TableBuilder, "extend", meanwhile)
     with pytest.raises(DataError, match="changed while it was read"):
         shared(folder)
 
 
-def test_no_interpreter_is_no_loss(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_interpreter_leaves_the_files_to_one_process(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
     many(folder)
     monkeypatch.setattr(sys, "executable", str(folder.path / "none"))
-    found = shared(folder)
-    assert found is not None
-    assert all_bits(found) == all_bits(folder.load("*", scores=["reward"]))
+    assert shared(folder) is None
 
 
 @pytest.mark.parametrize(
@@ -224,24 +193,18 @@ def test_a_run_over_a_large_file(project: Project, monkeypatch: pytest.MonkeyPat
 
 
 _INTERRUPTED = """
-import sys, time
+import sys
 from pathlib import Path
-from pytest_evalmetrics.helpers import processes
-from pytest_evalmetrics.rollouts import Request
+from pytest_evalmetrics.rollouts import Request, large
 from pytest_evalmetrics.rollouts.files import find_files
-from pytest_evalmetrics.rollouts.large import read_large
-from pytest_evalmetrics.rollouts.shards import ShardReader
 from pytest_evalmetrics.spec import FieldMap
 
-def read(reader, shard):
-    print("reading", flush=True)
-    time.sleep(60)
-
-ShardReader.read = read
-processes._HELPER = "import sys, time; sys.stdin.buffer.read() if sys.argv[1:] else time.sleep(60)"
+large._CHILD = "import sys; sys.stdin.buffer.read()"
 files = find_files(("*.jsonl",), Path(sys.argv[1]))
+read = large._Reader.read
+large._Reader.read = lambda *args: (print("reading", flush=True), read(*args))[1]
 try:
-    read_large(files, None, Request(FieldMap()), count=3, size=5000)
+    large.read_large(files, None, Request(FieldMap()), count=3, size=5000)
 except KeyboardInterrupt:
     print("interrupted")
 """
@@ -259,43 +222,20 @@ def gone(pids: list[int]) -> bool:
 
 
 @LINUX
-def test_ctrl_c_ends_the_helpers_and_leaves_no_file(folder: Folder, tmp_path: Path) -> None:
+@pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGKILL])
+def test_processes_end_with_the_run(folder: Folder, by: signal.Signals) -> None:
     many(folder)
-    temporary = tmp_path / "tmp"
-    temporary.mkdir()
     process = subprocess.Popen(
-        [sys.executable, "-c", _INTERRUPTED, str(folder.path)],
-        stdout=subprocess.PIPE,
-        env={**os.environ, "TMPDIR": str(temporary)},
+        [sys.executable, "-c", _INTERRUPTED, str(folder.path)], stdout=subprocess.PIPE
     )
     assert process.stdout is not None
     assert process.stdout.readline() == b"reading\n"
-    helpers = children(process.pid)
-    assert len(helpers) == 2
-    assert list(temporary.iterdir())
-    process.send_signal(signal.SIGINT)
-    assert process.communicate(timeout=30)[0] == b"interrupted\n"
-    assert gone(helpers)
-    assert not list(temporary.iterdir())
-
-
-@LINUX
-def test_helpers_end_with_a_process_that_was_killed(folder: Folder, tmp_path: Path) -> None:
-    many(folder)
-    slow = _INTERRUPTED.replace('processes._HELPER = "', 'unused = "')
-    temporary = tmp_path / "tmp"  # nobody is left to remove what was in it
-    temporary.mkdir()
-    process = subprocess.Popen(
-        [sys.executable, "-c", slow, str(folder.path)],
-        stdout=subprocess.PIPE,
-        env={**os.environ, "TMPDIR": str(temporary)},
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == b"reading\n"
-    helpers = children(process.pid)
-    process.kill()
-    process.communicate(timeout=30)
-    assert gone(helpers)
+    readers = children(process.pid)
+    assert len(readers) == 3
+    process.send_signal(by)
+    said = process.communicate(timeout=30)[0]
+    assert (b"interrupted\n" in said) == (by == signal.SIGINT)
+    assert gone(readers)
 
 
 def test_the_one_way_in_shares_large_files(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -303,6 +243,71 @@ def test_the_one_way_in_shares_large_files(folder: Folder, monkeypatch: pytest.M
     monkeypatch.setenv("EVALMETRICS_PROCESSES", "1")
     spec = RolloutsSpec(path=("runs.jsonl",))
     alone = load(spec, folder.path, scores=["reward"])
-    monkeypatch.setattr("pytest_evalmetrics.helpers.count.usable_cores", lambda: 2)
+    monkeypatch.setattr("pytest_evalmetrics.rollouts.large.usable_cores", lambda: 2)
     monkeypatch.setenv("EVALMETRICS_PROCESSES", "2")
     assert all_bits(load(spec, folder.path, scores=["reward"])) == all_bits(alone)
+
+
+# -- how many processes -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("environ", "cores", "expected"),
+    [
+        ({}, 1, 1),
+        ({}, 8, 8),
+        ({"PYTEST_XDIST_WORKER_COUNT": "8"}, 8, 1),
+        ({"PYTEST_XDIST_WORKER_COUNT": "16"}, 8, 1),
+        ({"PYTEST_XDIST_WORKER_COUNT": "3"}, 8, 2),
+        ({"PYTEST_XDIST_WORKER_COUNT": "none"}, 8, 8),
+        ({"EVALMETRICS_PROCESSES": "3"}, 8, 3),
+        ({"EVALMETRICS_PROCESSES": "30"}, 8, 8),
+        ({"EVALMETRICS_PROCESSES": " "}, 8, 8),
+        ({"EVALMETRICS_PROCESSES": "3", "PYTEST_XDIST_WORKER_COUNT": "4"}, 8, 2),
+    ],
+)
+def test_the_cores_are_shared(
+    monkeypatch: pytest.MonkeyPatch, environ: dict[str, str], cores: int, expected: int
+) -> None:
+    monkeypatch.setattr(large, "usable_cores", lambda: cores)
+    monkeypatch.setattr(large, "_idle_cores", lambda: cores)
+    assert process_count(environ) == expected
+
+
+@pytest.mark.parametrize("cap", ["0", "-1", "two", "1.5", "²"])
+def test_a_cap_that_is_no_whole_number_is_refused(cap: str) -> None:
+    with pytest.raises(DataError) as caught:
+        process_count({"EVALMETRICS_PROCESSES": cap})
+    assert caught.value.message == (
+        f"EVALMETRICS_PROCESSES is {cap!r} in the environment; expected a whole number from 1"
+    )
+
+
+@pytest.mark.parametrize(
+    ("quota", "expected"), [("50000 100000", 1), ("150000 100000", 1), ("max 100000", 4), (None, 4)]
+)
+def test_a_container_has_its_quota(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, quota: str | None, expected: int
+) -> None:
+    path = tmp_path / "cpu.max"
+    if quota is not None:
+        path.write_text(quota, encoding="ascii")
+    monkeypatch.setattr(large, "_QUOTA", path)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2, 3}, raising=False)
+    assert usable_cores() == expected
+
+
+@pytest.mark.parametrize(
+    ("running", "expected"),
+    [("1/200", 4), ("0/200", 4), ("3/200", 2), ("9/200", 1), ("", 4), ("x/y", 4)],
+)
+def test_busy_cores_are_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, running: str, expected: int
+) -> None:
+    path = tmp_path / "loadavg"
+    path.write_text(f"0.5 0.4 0.3 {running} 12345\n" if running else "0.5", encoding="ascii")
+    monkeypatch.setattr(large, "_LOAD", path)
+    monkeypatch.setattr(os, "cpu_count", lambda: 4)
+    monkeypatch.setattr(large, "usable_cores", lambda: 3)
+    assert process_count({}) == min(3, expected)
+    assert process_count({"EVALMETRICS_PROCESSES": "3"}) == 3

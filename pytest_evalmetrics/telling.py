@@ -86,7 +86,7 @@ def explained(config: pytest.Config, name: str) -> str:
 def _find(kind: str, known: Registry, name: str) -> Found | None:
     if kind != "metrics":
         return known.find(name)
-    from pytest_evalmetrics.metrics.names import parse  # noqa: PLC0415 - only where asked for
+    from pytest_evalmetrics.spec.metric_names import parse  # noqa: PLC0415 - only where asked for
 
     try:
         metric = parse(name)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
@@ -91,3 +93,110 @@ def test_inconclusive_is_told_apart_in_text_junit_and_report(recorded):
     result.stdout.fnmatch_lines(["INCONCLUSIVE  math.bench.yaml:*: pass@1 can't be compared: *"])
     assert recorded.checks()["pass@1"]["verdict"] == "INCONCLUSIVE"
     assert "INCONCLUSIVE: pass@1 can't be compared" in (recorded.path / "junit.xml").read_text()
+
+
+# -- gates that say when they can't fail, and which way is better -----------------------------
+
+TOXIC = [[t % 4 / 10 + s / 100 for s in range(4)] for t in range(60)]
+
+
+def _rows(project, factor=1.0):
+    project.rows(
+        "runs.jsonl",
+        [
+            {"_ng_task_index": t, "_ng_rollout_index": s, "reward": 1.0, "toxicity": factor * x}
+            for t, task in enumerate(TOXIC)
+            for s, x in enumerate(task)
+        ],
+    )
+
+
+def test_more_of_what_is_bad_fails_and_every_report_says_which_way_is_better(project):
+    _rows(project)
+    project.bench("metrics: [mean_reward, mean/toxicity]\nbaseline: true\nexpect: {tasks: 60}")
+    assert project.run("--snapshot-update").ret == 0
+    _rows(project, 2.0)
+    result = project.run()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "PASS * mean_reward * higher is better *",
+            "FAIL * mean/toxicity * lower is better *",
+            "FAIL  math.bench.yaml:*: mean/toxicity rose from *: a loss of *",
+        ]
+    )
+    found = json.loads((project.path / "evalmetrics/report.json").read_text("utf-8"))
+    (entry,) = found["benchmarks"]
+    directions = {c["name"]: c["evidence"]["direction"] for c in entry["checks"] if c["evidence"]}
+    assert directions == {"mean_reward": "higher", "mean/toxicity": "lower"}
+    summary = (project.path / "evalmetrics/summary.md").read_text("utf-8")
+    (line,) = [s for s in summary.splitlines() if "| mean/toxicity |" in s]
+    assert "lower is better" in line
+    assert "lower is better" in (project.path / "evalmetrics/report.html").read_text("utf-8")
+    _rows(project, 0.5)
+    assert project.run().ret == 0
+
+
+@pytest.mark.parametrize("asked", ["max_drop: 5", "rule: absolute, max_drop: 1", "require_mde: 5"])
+def test_a_drop_that_rewards_from_0_to_1_cannot_show_is_not_judged(recorded, asked):
+    recorded.rollouts([[1.0] * 4] * 120)
+    recorded.bench(f"metrics: [mean_reward]\nbaseline: {{{asked}}}\nexpect: {{tasks: 120}}")
+    assert recorded.run("--snapshot-update").ret == 0
+    recorded.rollouts([[0.0] * 4] * 120)
+    result = recorded.run()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            (
+                "INCONCLUSIVE  math.bench.yaml:5: * can never fail: all rewards of mean_reward lie "
+                "in [[]0, 1]; did you mean *%[?]"
+            ),
+            "  -> choose a * below 1",
+        ]
+    )
+
+
+def test_a_drop_that_larger_rewards_can_show_is_judged(recorded):
+    recorded.rollouts([[9.0] * 4] * 120)
+    recorded.bench("metrics: [mean_reward]\nbaseline: {max_drop: 5}\nexpect: {tasks: 120}")
+    assert recorded.run("--snapshot-update").ret == 0
+    assert recorded.run().ret == 0
+    recorded.rollouts([[1.0] * 4] * 120)
+    recorded.run().assert_outcomes(failed=1)
+
+
+def test_a_hooks_number_of_unknown_direction_is_not_judged(recorded):
+    recorded.write(
+        "conftest.py",
+        "def pytest_evalmetrics_compute_metrics(benchmark, tasks):\n"
+        "    return {'turns': 4.0, 'error_share': 0.5}\n",
+    )
+    keys = "metrics: [pass@1]\nkey_metrics: [turns, error_share]\nexpect: {tasks: 120}\n"
+    recorded.bench(keys + "baseline: {rule: exact}")
+    assert recorded.run("--snapshot-update").ret == 0
+    result = recorded.run()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            (
+                "INCONCLUSIVE  math.bench.yaml:7: nothing says which way is better for turns, "
+                "which a hook computes"
+            ),
+            (
+                '  -> write `baseline: {metrics: {"turns": {direction: higher}}}`, or lower where '
+                "less is better"
+            ),
+        ]
+    )
+    said = "baseline: {rule: exact, metrics: {turns: {direction: lower}}}"
+    recorded.bench(keys + said)
+    assert recorded.run().ret == 0
+
+
+def test_a_threshold_at_the_end_of_a_range_is_noted(recorded):
+    recorded.bench("metrics: [pass@1]\nthresholds: {pass@1: '>= 0'}\nexpect: {tasks: 120}")
+    result = recorded.run()
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(
+        ["note: *the threshold >= 0 of line 5 can't fail: pass@1 is a rate from 0 to 1"]
+    )

@@ -85,6 +85,7 @@ def validated(node: Node, problems: list[Problem]) -> BenchmarkSpec | None:
     values = plain(node)
     spec, errors = _try(values)
     problems += problems_of(errors, node)
+    wrong: set[Any] = set()
     if spec is None:
         # what can be judged without the wrong keys is judged now, not at the next attempt
         wrong = {error["loc"][0] for error in errors if error["loc"]}
@@ -96,7 +97,7 @@ def validated(node: Node, problems: list[Problem]) -> BenchmarkSpec | None:
     else:
         checked = spec
     if checked is not None:
-        problems += _contradictions(checked, node)
+        problems += _contradictions(checked, node, wrong)
     return spec
 
 
@@ -108,12 +109,16 @@ def _try(values: dict[str, Any]) -> tuple[BenchmarkSpec | None, list[Any]]:
         return None, error.errors(include_url=False)
 
 
-def _contradictions(spec: BenchmarkSpec, top: Node) -> list[Problem]:
+def _contradictions(spec: BenchmarkSpec, top: Node, wrong: set[Any]) -> list[Problem]:
     found = []
-    for at, message in contradictions(spec):
+    for at, message in contradictions(spec, named=wrong.isdisjoint({"scorers", "reward"})):
         node = top
         for part in at:
-            node = node.value[part]
+            value: Any = node.value
+            there = isinstance(value, list) or (isinstance(value, dict) and part in value)
+            if not there:  # a short form, or left out
+                break
+            node = value[part]
         found.append(Problem(node.line, show_path(node.path), message))
     return found
 

@@ -1,11 +1,11 @@
 """Gates: what was found -> checks with a verdict."""
 
 from pytest_evalmetrics.gates.completeness import Completeness, check_completeness
-from pytest_evalmetrics.gates.direction import less_is_better
+from pytest_evalmetrics.gates.evidence import of_rule as evidence_of_rule
 from pytest_evalmetrics.gates.numbers import check_numbers, few_numbers
 from pytest_evalmetrics.gates.regression import Gated, accepted, check_regression
 from pytest_evalmetrics.gates.rules import Rule
-from pytest_evalmetrics.gates.thresholds import check_threshold, check_thresholds
+from pytest_evalmetrics.gates.thresholds import blind_thresholds, check_threshold, check_thresholds
 from pytest_evalmetrics.gates.values import check_value
 
 __all__ = [
@@ -13,12 +13,13 @@ __all__ = [
     "Gated",
     "Rule",
     "accepted",
+    "blind_thresholds",
     "check_completeness",
     "check_numbers",
     "check_regression",
     "check_threshold",
     "check_thresholds",
     "check_value",
+    "evidence_of_rule",
     "few_numbers",
-    "less_is_better",
 ]

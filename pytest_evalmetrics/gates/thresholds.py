@@ -5,7 +5,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from pytest_evalmetrics.errors import MetricError
 from pytest_evalmetrics.results import Check, Verdict
+from pytest_evalmetrics.spec.metric_facts import range_of
+from pytest_evalmetrics.spec.metric_names import parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -13,7 +16,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.results import AgentResult, Estimate
     from pytest_evalmetrics.spec import Benchmark, Threshold
 
-__all__ = ["check_threshold", "check_thresholds"]
+__all__ = ["blind_thresholds", "check_threshold", "check_thresholds"]
 
 _SLACK = 1e-9  # a mean of seven passes in ten is not always 0.7 to the last bit
 
@@ -34,6 +37,22 @@ def check_thresholds(benchmark: Benchmark, agent: str, result: AgentResult) -> I
         yield check_threshold(
             result.estimates[name], threshold, agent, benchmark.line_of("thresholds", name)
         )
+
+
+def blind_thresholds(benchmark: Benchmark) -> Iterator[str]:
+    """Say which thresholds stand at the end of their metric's range, where nothing breaks them.
+
+    What is outside of the range is refused when the file is read.
+    """
+    for text, threshold in benchmark.spec.thresholds.items():
+        try:
+            known = range_of(benchmark.spec, parse(text))
+        except MetricError:  # a hook may name its numbers as it likes
+            continue
+        low, high = threshold.min, threshold.max
+        if (low is None or low <= known.low) and (high is None or high >= known.high):
+            line = benchmark.line_of("thresholds", text)
+            yield f"the threshold {threshold} of line {line} can't fail: {text} is {known.why}"
 
 
 def check_threshold(estimate: Estimate, threshold: Threshold, agent: str, line: int) -> Check:

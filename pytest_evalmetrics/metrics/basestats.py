@@ -13,7 +13,7 @@ import numpy as np
 
 from pytest_evalmetrics.errors import MetricError
 from pytest_evalmetrics.masks import all_of, any_of
-from pytest_evalmetrics.metrics.names import STATISTICS
+from pytest_evalmetrics.spec.metric_names import STATISTICS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -20,10 +20,10 @@ from pytest_evalmetrics.metrics.forms import (
     require,
     task_parts,
 )
-from pytest_evalmetrics.metrics.names import MetricName, parse
 from pytest_evalmetrics.metrics.protocol import MetricOptions, is_vectorised
 from pytest_evalmetrics.metrics.statistic import statistic
 from pytest_evalmetrics.registry import is_ours, metrics, origin, same
+from pytest_evalmetrics.spec.metric_names import MetricName, parse
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,8 +9,8 @@ import msgspec
 
 from pytest_evalmetrics.errors import EvalMetricsError, MetricError
 from pytest_evalmetrics.metrics.lookup import Names
-from pytest_evalmetrics.metrics.names import MetricName, parse
 from pytest_evalmetrics.metrics.protocol import MetricOptions, is_of_columns
+from pytest_evalmetrics.spec.metric_names import MetricName, parse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -8,8 +8,8 @@ import numpy as np
 
 from pytest_evalmetrics.metrics.basestats import statistics_of
 from pytest_evalmetrics.metrics.forms import Vectorised
-from pytest_evalmetrics.metrics.names import STATISTICS
 from pytest_evalmetrics.metrics.segments import task_sums
+from pytest_evalmetrics.spec.metric_names import STATISTICS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pytest_evalmetrics import gates
 from pytest_evalmetrics.errors import BaselineError
-from pytest_evalmetrics.pipeline.rules import gated_names, rule_of
+from pytest_evalmetrics.pipeline.rules import gated_names, no_direction, rule_of
 from pytest_evalmetrics.spec import BaselineSpec
 
 if TYPE_CHECKING:
@@ -95,6 +95,10 @@ def anchored_checks(
     written = {result.estimates[name].name: name for name in gated_names(benchmark)}
     for name, text in written.items():
         estimate = result.estimates[text]
+        unknown = no_direction(benchmark, text, estimate, agent) if estimate.by_hook else None
+        if unknown is not None:
+            yield unknown
+            continue
         rule = rule_of(benchmark, text, bounded=False)
         anchor = anchors.anchor(
             result.agent, name, estimate.tasks, higher_is_better=rule.direction == "higher"

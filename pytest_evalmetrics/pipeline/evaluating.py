@@ -158,6 +158,7 @@ class _Evaluation:
                 self._compare(self.judging)
         if reference is not None and not self.updates:
             self.checks.extend(gone_agents(self.benchmark, table.agents, reference))
+        self.notes.extend(gates.blind_thresholds(self.benchmark))
         judged = self.judged is not None and self.judged.gates
         if not spec.thresholds and not spec.baseline and not judged:
             self.notes.append(nothing_gated(self.benchmark))

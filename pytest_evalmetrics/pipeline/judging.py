@@ -10,7 +10,13 @@ import msgspec
 from pytest_evalmetrics import gates, metrics
 from pytest_evalmetrics.errors import EvalMetricsError
 from pytest_evalmetrics.pipeline.anchoring import anchored_checks
-from pytest_evalmetrics.pipeline.rules import gated_names, rule_of, settings_of
+from pytest_evalmetrics.pipeline.rules import (
+    cannot_fail,
+    gated_names,
+    no_direction,
+    rule_of,
+    settings_of,
+)
 from pytest_evalmetrics.results import Check, Verdict
 
 if TYPE_CHECKING:
@@ -162,11 +168,11 @@ class Judging:
         line = self.benchmark.line_of("baseline", "metrics", text)
         if estimate.by_hook:
             rule = rule_of(self.benchmark, text, bounded=False)
-            return gates.check_value(
+            return no_direction(self.benchmark, text, estimate, agent) or gates.check_value(
                 estimate, known, rule, agent=agent, line=line, accept=self._accept
             )
         try:
-            return _gated(
+            gated = _gated(
                 pairing,
                 text,
                 self.benchmark,
@@ -175,6 +181,7 @@ class Judging:
                 agent=agent,
                 estimate=estimate,
             )
+            return cannot_fail(self.benchmark, text, gated) or gated
         except EvalMetricsError as error:  # the run itself has been reduced: see its estimates
             return Check(
                 "baseline",

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.results import Check
 
-__all__ = ["comparison_details", "comparison_table"]
+__all__ = ["better_way", "comparison_details", "comparison_table"]
 
 _LISTED = 10  # tasks that a line names
 
@@ -31,9 +31,16 @@ def comparison_table(checks: Sequence[Check]) -> list[str]:
         "tasks",
         "worse",
         "better",
+        "direction",
         "expected",
     )
     return table(header, [_row(c) for c in checks])
+
+
+def better_way(evidence: Mapping[str, Any]) -> str:
+    """Say which way is better: ``higher is better``; empty where nothing is compared."""
+    direction = evidence.get("direction")
+    return f"{direction} is better" if direction else ""
 
 
 def comparison_details(evidence: Mapping[str, Any]) -> list[str]:
@@ -86,6 +93,7 @@ def _row(check: Check) -> tuple[str, ...]:
         str(found.get("tasks", "")),
         str(found.get("worse", "")),
         str(found.get("better", "")),
+        better_way(found),
         check.bound,
     )
 

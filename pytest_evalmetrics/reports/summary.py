@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from pytest_evalmetrics.layout import many, visible
-from pytest_evalmetrics.reports.comparison import comparison_details
+from pytest_evalmetrics.reports.comparison import better_way, comparison_details
 from pytest_evalmetrics.reports.lost import lost_ones
 from pytest_evalmetrics.reports.numbers import number
 from pytest_evalmetrics.reports.trend import sparkline, trends
@@ -118,7 +118,7 @@ def _row(entry: Mapping[str, Any], check: Mapping[str, Any]) -> str:
         _interval(estimate),
         number(evidence.get("baseline")),
         _change(evidence),
-        _plain(check["bound"]),
+        _plain(", ".join(filter(None, (check["bound"], better_way(evidence))))),
     )
     return f"| {' | '.join(cells)} |"
 

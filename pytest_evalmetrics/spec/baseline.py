@@ -63,7 +63,7 @@ class GateSpec:
     ] = None
     direction: Annotated[
         Literal["higher", "lower"] | None,
-        Field(description="which way is good; lower for tokens, cost and time, else higher"),
+        Field(description="which way is better; default what the metric's name tells"),
     ] = None
     alpha: Annotated[Level, Field(description="a p value below it fails; default 0.01")] = None
     warn_alpha: Annotated[Level, Field(description="a p value below it warns; default 0.05")] = None

@@ -213,6 +213,17 @@ class BenchmarkSpec:
         return bool(self.scorers) or self.answers is not None
 
     @property
+    def gated(self) -> tuple[str, ...]:
+        """The metrics that a baseline gates.
+
+        The key metrics that the benchmark names, else its listed metrics, and those that have
+        settings of their own. A ``mean/*`` that is a key metric only by default is told and
+        not gated: where each recorded number can fail the build, chance soon does.
+        """
+        own = self.baseline.metrics if self.baseline is not None else ()
+        return tuple(dict.fromkeys((*(self.key_metrics or self.metrics), *own)))
+
+    @property
     def rows(self) -> RolloutsSpec | DatasetSpec:
         """Where its rows come from: recorded rollouts, or a data set to be scored."""
         found = self.rollouts or self.dataset

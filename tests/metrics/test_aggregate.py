@@ -10,7 +10,7 @@ import pytest
 
 from pytest_evalmetrics.errors import MetricError, RegistryError
 from pytest_evalmetrics.metrics import plan, reduce_agent
-from pytest_evalmetrics.metrics.names import STATISTICS
+from pytest_evalmetrics.spec.metric_names import STATISTICS
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,8 +14,8 @@ from pytest_evalmetrics.data import TaskRewards
 from pytest_evalmetrics.errors import MetricError
 from pytest_evalmetrics.metrics.estimate import estimate
 from pytest_evalmetrics.metrics.lookup import BoundMetric, Names
-from pytest_evalmetrics.metrics.names import MetricName
 from pytest_evalmetrics.metrics.protocol import MetricOptions
+from pytest_evalmetrics.spec.metric_names import MetricName
 
 if TYPE_CHECKING:
     from pytest_evalmetrics.results import Estimate

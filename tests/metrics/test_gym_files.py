@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_evalmetrics.metrics import reduce_agent
-from pytest_evalmetrics.metrics.names import STATISTICS
+from pytest_evalmetrics.spec.metric_names import STATISTICS
 
 if TYPE_CHECKING:
     from collections.abc import Callable

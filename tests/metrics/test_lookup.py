@@ -13,8 +13,8 @@ import pytest
 from pytest_evalmetrics.data import TaskRewards
 from pytest_evalmetrics.errors import MetricError, RegistryError
 from pytest_evalmetrics.metrics.lookup import Names
-from pytest_evalmetrics.metrics.names import STATISTICS
 from pytest_evalmetrics.metrics.protocol import MetricOptions
+from pytest_evalmetrics.spec.metric_names import STATISTICS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -9,7 +9,7 @@ import pytest
 from pytest_evalmetrics.errors import MetricError, RegistryError
 from pytest_evalmetrics.metrics import Compared, Pairing
 from pytest_evalmetrics.metrics.lookup import BoundMetric
-from pytest_evalmetrics.metrics.names import parse
+from pytest_evalmetrics.spec.metric_names import parse
 
 if TYPE_CHECKING:
     from collections.abc import Callable

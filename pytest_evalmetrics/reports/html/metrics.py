@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from pytest_evalmetrics.reports.comparison import comparison_details
+from pytest_evalmetrics.reports.comparison import better_way, comparison_details
 from pytest_evalmetrics.results import Verdict, worst
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def _add_check(row: dict[str, Any], check: Mapping[str, Any]) -> None:
     row["verdict"] = str(worst(verdicts))
     found = check["evidence"]
     if check["bound"]:
-        row["bounds"].append(check["bound"])
+        row["bounds"].append(", ".join(filter(None, (check["bound"], better_way(found)))))
     if check["gate"] == "threshold":
         row["limits"] += [
             {"side": side, "at": float(at)} for side, at in _BOUND.findall(check["bound"])

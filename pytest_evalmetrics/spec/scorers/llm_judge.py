@@ -14,6 +14,7 @@ from pytest_evalmetrics.spec.generation import PromptField
 from pytest_evalmetrics.spec.judges import JudgeCheckSpec
 from pytest_evalmetrics.spec.models import ModelSpec
 from pytest_evalmetrics.spec.scorers.scores import (
+    Better,
     Maximum,
     Minimum,
     ScoreName,
@@ -132,6 +133,7 @@ class JudgeScoreSpec:
     ] = None
     minimum: Minimum = None
     maximum: Maximum = None
+    direction: Better = None
 
     def __post_init__(self) -> None:
         """Refuse what contradicts itself."""

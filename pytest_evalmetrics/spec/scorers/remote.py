@@ -17,6 +17,7 @@ from pytest_evalmetrics.spec.endpoints import (
 )
 from pytest_evalmetrics.spec.forms import STRICT
 from pytest_evalmetrics.spec.scorers.scores import (
+    Better,
     Maximum,
     Minimum,
     ScoreName,
@@ -48,6 +49,7 @@ class RemoteScoreSpec:
     description: Annotated[str, Field(description="for people")] = ""
     minimum: Minimum = None
     maximum: Maximum = None
+    direction: Better = None
 
     def __post_init__(self) -> None:
         """Refuse a range that nothing is in."""

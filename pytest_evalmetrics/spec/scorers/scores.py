@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Protocol, TypeVar
+from typing import Annotated, Literal, Protocol, TypeVar
 
 from pydantic import AfterValidator, Field
 
 from pytest_evalmetrics.spec.forms import Name, expected, refuse
 
-__all__ = ["Maximum", "Minimum", "ScoreName", "in_order", "names_once"]
+__all__ = ["Better", "Maximum", "Minimum", "ScoreName", "in_order", "names_once"]
 
 
 def _score_name(value: str) -> str:
@@ -28,6 +28,10 @@ Minimum = Annotated[
 ]
 Maximum = Annotated[
     float | None, Field(allow_inf_nan=False, description="above it is the row's error")
+]
+Better = Annotated[
+    Literal["higher", "lower"] | None,
+    Field(description="which way is better; default what its name tells"),
 ]
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_evalmetrics.errors import MetricError
-from pytest_evalmetrics.metrics.names import STATISTICS, MetricName, parse
+from pytest_evalmetrics.spec.metric_names import STATISTICS, MetricName, parse
 
 if TYPE_CHECKING:
     from pytest_evalmetrics.metrics.protocol import Metric

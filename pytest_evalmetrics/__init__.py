@@ -6,10 +6,16 @@ this package is loaded into every pytest run, with or without a benchmark in it.
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
+from importlib.machinery import PathFinder
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType
+
     from pytest_evalmetrics.checking import EvalMetrics
     from pytest_evalmetrics.errors import EvalMetricsError, RowError
     from pytest_evalmetrics.registry import (
@@ -40,6 +46,25 @@ _HOMES = {
     "register_reporter": "pytest_evalmetrics.registry",
     "register_scorer": "pytest_evalmetrics.registry",
 }
+
+
+class _Finder:
+    """Import our modules from the byte code that pip compiled.
+
+    pytest's assertion rewriting would compile every module of a plugin's distribution again,
+    at each start where it can't write byte code. There is no assert to rewrite here.
+    """
+
+    @staticmethod
+    def find_spec(
+        name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if not name.startswith("pytest_evalmetrics."):
+            return None
+        return PathFinder.find_spec(name, path, target)
+
+
+sys.meta_path.insert(0, _Finder)
 
 
 def __getattr__(name: str) -> Any:

@@ -91,3 +91,25 @@ def test_recorded_rollouts_load_nothing_that_asks_endpoints(tmp_path):
     assert not [m for m in loaded if m in NOT_FOR_READING]
     kinds = [m for m in ours if m.startswith("pytest_evalmetrics.spec.scorers.")]
     assert kinds == []  # the keys of a type of scorer are loaded where one is met
+
+
+def test_our_modules_are_not_rewritten_but_imported_from_byte_code(tmp_path):
+    # what pytest does with the modules of an installed plugin, if not of an editable install
+    early = "import pytest\npytest.register_assert_rewrite('pytest_evalmetrics')\n"
+    (tmp_path / "early.py").write_text(early)
+    (tmp_path / "test_x.py").write_text(
+        "import sys\n"
+        "def test_x():\n"
+        "    by = {n: type(m.__loader__).__name__ for n, m in sys.modules.items()\n"
+        "          if n.startswith('pytest_evalmetrics')}\n"
+        "    assert by.pop('pytest_evalmetrics') == 'AssertionRewritingHook'\n"
+        "    assert len(by) > 3 and set(by.values()) == {'SourceFileLoader'}\n"
+    )
+    run = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "early", "-p", "no:cacheprovider"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stdout + run.stderr

@@ -16,7 +16,8 @@ from pytest_evalmetrics.baselines.in_tests import benchmark_name, name_of_test
 from pytest_evalmetrics.config import benchmark_in_python, load_benchmarks
 from pytest_evalmetrics.errors import CheckError, EvalMetricsError, GateFailed, did_you_mean
 from pytest_evalmetrics.rollouts import table_in_memory
-from pytest_evalmetrics.running import failure_of, let_register, run_in_test
+from pytest_evalmetrics.roster import let_register
+from pytest_evalmetrics.running import failure_of, names_for, run_in_test
 from pytest_evalmetrics.session import PAYLOADS
 
 if TYPE_CHECKING:
@@ -187,7 +188,9 @@ pass_estimator, breakdown, cluster, description
                     f"there is no benchmark file {shown}",
                     hint="name it relative to the test file",
                 )
-            found = {b.spec.name: b for b in load_benchmarks(file, shown=shown, scorers_known=True)}
+            with names_for(self._item, file):
+                benchmarks = load_benchmarks(file, shown=shown, scorers_known=True)
+            found = {benchmark.spec.name: benchmark for benchmark in benchmarks}
             if name is not None and name not in found:
                 raise CheckError(
                     f"{shown} has no benchmark {name!r}: {did_you_mean(name, found, what='it has')}"

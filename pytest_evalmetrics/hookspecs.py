@@ -68,10 +68,13 @@ def pytest_evalmetrics_key_metrics(
     """
 
 
+@pytest.hookspec(historic=True)
 def pytest_evalmetrics_register(registry: Any) -> None:
     """Register metrics, scorers, loaders and reporters.
 
-    Called once, when the first benchmark file is collected or a test asks for the fixture.
+    Called once of each plugin, when the first benchmark file is collected or a test asks for
+    the fixture; of a conftest.py that is found later as it is found. What a conftest.py
+    registers holds below its folder.
 
     Parameters
     ----------

@@ -11,7 +11,8 @@ from pytest_evalmetrics.config import load_benchmarks
 from pytest_evalmetrics.errors import ConfigError, EvalMetricsError, GateFailed
 from pytest_evalmetrics.layout import visible_lines
 from pytest_evalmetrics.reports import FailureText
-from pytest_evalmetrics.running import keeps_baseline, let_register, run_benchmark
+from pytest_evalmetrics.roster import let_register
+from pytest_evalmetrics.running import keeps_baseline, names_for, run_benchmark
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,7 +31,8 @@ class BenchmarkFile(pytest.File):
         let_register(self.config)
         shown = self.nodeid or self.path.name
         try:
-            benchmarks = load_benchmarks(self.path, shown=shown, scorers_known=True)
+            with names_for(self):
+                benchmarks = load_benchmarks(self.path, shown=shown, scorers_known=True)
         except ConfigError as error:
             raise self.CollectError(visible_lines(str(error))) from None
         self._declare(benchmarks)
@@ -109,11 +111,11 @@ def plan_lines(items: Sequence[pytest.Item]) -> list[str]:
     from pytest_evalmetrics.pipeline.power import power_of  # noqa: PLC0415 - only where asked for
     from pytest_evalmetrics.reports import power_table  # noqa: PLC0415 - the same
 
-    planned = [
-        (item.nodeid, list(power_of(item.benchmark, Store(item).read)))
-        for item in items
-        if isinstance(item, BenchmarkItem)
-    ]
+    planned = []
+    for item in items:
+        if isinstance(item, BenchmarkItem):
+            with names_for(item):
+                planned.append((item.nodeid, list(power_of(item.benchmark, Store(item).read))))
     return power_table(planned) if planned else []
 
 

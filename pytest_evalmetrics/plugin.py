@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_evalmetrics.roster import Roster
+from pytest_evalmetrics.roster import Roster, let_register
 from pytest_evalmetrics.session import EvaluationSession
 from pytest_evalmetrics.settings import declare, validate
 
@@ -88,7 +88,8 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
     if config.getoption("evalmetrics_list") or asked is not None:
         from pytest_evalmetrics.telling import explained, listed  # noqa: PLC0415 - asked for
 
-        print(listed(config) if asked is None else explained(config, asked))  # noqa: T201 - the same
+        with let_register(config):
+            print(listed() if asked is None else explained(asked))  # noqa: T201 - the same
         return 0
     inspected = config.getoption("evalmetrics_inspect")
     if inspected is not None:

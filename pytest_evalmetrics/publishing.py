@@ -14,6 +14,7 @@ from pytest_evalmetrics.reports import (
     tell_ci,
     write_reports,
 )
+from pytest_evalmetrics.roster import let_register
 from pytest_evalmetrics.settings import history_path, reporter_names
 
 if TYPE_CHECKING:
@@ -63,13 +64,15 @@ def publish(config: pytest.Config, heard: Heard, roster: Roster) -> tuple[_Lines
         errors.append(_of_hook(error))
     written = []
     if heard.unkept is None:
-        found = write_reports(
-            heard.artifacts,
-            _prefix(config),
-            report,
-            names=reporter_names(config),
-            environ=os.environ,
-        )
+        with let_register(config) as names:
+            found = write_reports(
+                heard.artifacts,
+                _prefix(config),
+                report,
+                names=reporter_names(config),
+                environ=os.environ,
+            )
+        heard.warnings.update(names.notes)
         written = [_shown(path, config) for path in found.paths]
         errors += found.errors
     else:  # half of what there was is no report

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from fnmatch import fnmatch
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,8 +18,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-__all__ = ["Roster", "is_benchmark", "refuse_unknown_reporters"]
+    from pytest_evalmetrics import registry
 
+__all__ = ["Roster", "is_benchmark", "let_register", "refuse_unknown_reporters"]
+
+_REGISTERED = pytest.StashKey[bool]()
 _TOLD = "evalmetrics_told"  # what a worker tells with its first report, and at its end
 _IN_TEST = rb"\bevalmetrics\b"  # the fixture, in the text of a test file
 
@@ -141,6 +145,24 @@ class Roster:
         return any(self._names_benchmarks(file.name) or _names_fixture(file) for file in inside)
 
 
+def let_register(config: pytest.Config) -> registry.Scope:
+    """Let everybody register what they offer, also a conftest.py that is found later.
+
+    Returns
+    -------
+    Scope
+        That of the run as a whole.
+    """
+    from pytest_evalmetrics import registry  # noqa: PLC0415 - only if needed
+
+    if not config.stash.get(_REGISTERED, False):
+        config.stash[_REGISTERED] = True
+        config.hook.pytest_evalmetrics_register.call_historic(kwargs={"registry": registry})
+    plugins = config.pluginmanager.get_plugins()
+    modules = [plugin for plugin in plugins if isinstance(plugin, ModuleType)]
+    return registry.Scope(config.rootpath, modules=modules)
+
+
 def refuse_unknown_reporters(config: pytest.Config) -> None:
     """Tell of a reporter that is not there before anything is paid for.
 
@@ -156,7 +178,8 @@ def refuse_unknown_reporters(config: pytest.Config) -> None:
     from pytest_evalmetrics.reports import chosen_reporters  # noqa: PLC0415 - the same
 
     try:
-        chosen_reporters(names)
+        with let_register(config):
+            chosen_reporters(names)
     except RegistryError as error:
         raise pytest.UsageError(str(error)) from None
 

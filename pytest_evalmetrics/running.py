@@ -27,6 +27,7 @@ from pytest_evalmetrics.settings import engine_name, history_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from pathlib import Path
 
     from pytest_evalmetrics.baselines.store import Store
     from pytest_evalmetrics.calling import ItemRuntime
@@ -36,17 +37,15 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.results import BenchmarkResult
     from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec
 
-__all__ = ["failure_of", "keeps_baseline", "let_register", "run_benchmark", "run_in_test"]
+__all__ = ["failure_of", "keeps_baseline", "names_for", "run_benchmark", "run_in_test"]
 
-_REGISTERED = pytest.StashKey[bool]()
 _ENGINE = pytest.StashKey["Engine"]()
 
 
-def let_register(config: pytest.Config) -> None:
-    """Let everybody register what they offer, once a run."""
-    if not config.stash.get(_REGISTERED, False):
-        config.stash[_REGISTERED] = True
-        config.hook.pytest_evalmetrics_register(registry=registry)
+def names_for(item: pytest.Collector | pytest.Item, file: Path | None = None) -> registry.Scope:
+    """Let names mean what they do for a benchmark file or a test, and for a file that it runs."""
+    folders = {item.path.parent, *(() if file is None else (file.parent,))}
+    return registry.Scope(item.config.rootpath, *folders)
 
 
 def keeps_baseline(spec: BenchmarkSpec) -> bool:
@@ -169,20 +168,23 @@ def _evaluated(
     spec = benchmark.spec
     runtime = _runtime(item, benchmark, label)
     accepts = _accepts(item, spec)
-    evaluated = evaluate(
-        benchmark,
-        item_id=label,
-        hooks=_hooks(item, spec),
-        snapshot=(lambda: None) if store is None else store.read,
-        updates=accepts if store is None else store.updates,
-        runtime=runtime,
-        table=table,
-        file=file,
-        history=history_path(item.config),
-        engine=_engine(item.config),
-        detailed=detailed,
-    )
+    with names_for(item, benchmark.file) as names:
+        evaluated = evaluate(
+            benchmark,
+            item_id=label,
+            hooks=_hooks(item, spec),
+            snapshot=(lambda: None) if store is None else store.read,
+            updates=accepts if store is None else store.updates,
+            runtime=runtime,
+            table=table,
+            file=file,
+            history=history_path(item.config),
+            engine=_engine(item.config),
+            detailed=detailed,
+        )
     result = evaluated.result
+    if names.notes:
+        result = replace(result, notes=(*result.notes, *names.notes))
     if store is not None:
         result = store.settle(result, evaluated.baseline)
     elif accepts and result.passed:

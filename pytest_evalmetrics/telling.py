@@ -33,9 +33,8 @@ _REGISTRIES = {
 }
 
 
-def listed(config: pytest.Config) -> str:
+def listed() -> str:
     """List all that can be named, each with a line and who provides it."""
-    config.hook.pytest_evalmetrics_register(registry=registry)
     lines = []
     for kind, known in _REGISTRIES.items():
         names = known.names()
@@ -52,7 +51,7 @@ def listed(config: pytest.Config) -> str:
     return "\n".join(lines)
 
 
-def explained(config: pytest.Config, name: str) -> str:
+def explained(name: str) -> str:
     """Explain everything of a name.
 
     Raises
@@ -60,7 +59,6 @@ def explained(config: pytest.Config, name: str) -> str:
     UsageError
         There is nothing of that name, or it can't be loaded.
     """
-    config.hook.pytest_evalmetrics_register(registry=registry)
     parts, broken = [], []
     for kind, known in _REGISTRIES.items():
         try:

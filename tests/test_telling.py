@@ -59,19 +59,19 @@ def test_the_list_says_what_there_is_and_who_provides_it(own: Project) -> None:
     result.stdout.fnmatch_lines(
         [
             "metrics (*)",
-            "  best_task * The task that does best  [[]conftest]",
+            "  best_task * The task that does best  [[]conftest.py:*]",
             "  gone * can't be loaded: the metric 'gone' of shipped can't be loaded from *",
-            "  late *[[]conftest]",
+            "  late *[[]conftest.py:*]",
             "  pass@{k} * The chance that at least one of k rollouts*  [[]built-in]",
             "  spread * How far tasks lie apart  [[]entry point of shipped]",
             "  mean/{score} *",
             "scorers (*)",
-            "  length * How long an answer is  [[]conftest]",
+            "  length * How long an answer is  [[]conftest.py:*]",
             "  remote *  [[]built-in]",
             "loaders (*)",
             "  jsonl *  [[]built-in]",
             "reporters (*)",
-            "  chat * Tells the team  [[]conftest]",
+            "  chat * Tells the team  [[]conftest.py:*]",
             "  summary.md *  [[]built-in]",
             "package.module:attribute *",
         ]

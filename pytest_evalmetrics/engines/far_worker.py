@@ -136,7 +136,7 @@ class Worker:
             )
         for registry, found in ((scorers, kit.scorers), (targets, kit.targets)):
             for name, target in found.items():
-                registry.register(name)(target)
+                registry.put(name, target)
         os.environ.update(secrets)
         try:
             self._scorers = make_scorers(kit.spec.scorers, kit.terms, lambda *_: 0)

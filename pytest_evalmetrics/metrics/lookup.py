@@ -22,7 +22,7 @@ from pytest_evalmetrics.metrics.forms import (
 )
 from pytest_evalmetrics.metrics.protocol import MetricOptions, is_vectorised
 from pytest_evalmetrics.metrics.statistic import statistic
-from pytest_evalmetrics.registry import is_ours, metrics, origin, same
+from pytest_evalmetrics.registry import Scope, is_ours, metrics, origin, same
 from pytest_evalmetrics.spec.metric_names import MetricName, parse
 
 if TYPE_CHECKING:
@@ -210,6 +210,9 @@ class Names:
                 f"{written!r} calls itself {canonical!r}, and so does {origin(other)}",
                 hint="give it another `name`",
             )
+        if other is None and bound is None and metrics.is_builtin(canonical) and Scope.active:
+            note = f"the metric {canonical!r} is {written}, which replaces the built-in one"
+            Scope.active.notes[note] = None
 
 
 def _instance(found: Found, options: MetricOptions, written: str) -> Any:

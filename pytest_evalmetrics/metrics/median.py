@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["Median"]
 
 
-@register_metric("median", gives_way=True)
+@register_metric("median")
 class Median(Vectorised):
     """The task in the middle: half of the tasks do better, half worse."""
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["WorstTask"]
 
 
-@register_metric("worst_task", gives_way=True)
+@register_metric("worst_task")
 class WorstTask(Vectorised):
     """The task that does worst."""
 

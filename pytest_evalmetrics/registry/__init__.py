@@ -2,17 +2,19 @@
 
 A thing is registered by a decorator, by an entry point (loaded by name at first use),
 or named outright as ``package.module:attribute``. A name may be a family, such as
-``pass@{k}``, whose thing is called with the numbers that stand in the name.
+``pass@{k}``, whose thing is called with the numbers that stand in the name. What a
+conftest.py registers holds below its folder (`Scope`).
 """
 
 from __future__ import annotations
 
-from pytest_evalmetrics.registry.names import Found, Registry
+from pytest_evalmetrics.registry.names import Found, Registry, Scope
 from pytest_evalmetrics.registry.origins import is_ours, origin, same
 
 __all__ = [
     "Found",
     "Registry",
+    "Scope",
     "is_ours",
     "loaders",
     "metrics",

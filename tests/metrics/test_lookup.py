@@ -98,8 +98,7 @@ def test_two_metrics_of_one_name_are_an_error_naming_both(module: Callable[[str]
         names.bind(f"{other}:Thing")
     assert f"'{other}:Thing' calls itself 'same'" in caught.value.message
     assert f"{one}.Thing" in caught.value.message
-    with pytest.raises(RegistryError, match=r"calls itself 'pass@7'.*PassAtK"):
-        names.bind(f"{third}:Thing")
+    assert names.bind(f"{third}:Thing").value(REWARDS) == 0.5  # the built-in one gives way
 
 
 def test_options_reach_a_constructor_that_asks_for_them(module: Callable[[str], str]) -> None:
@@ -133,13 +132,12 @@ def test_a_users_worst_task_and_median_take_the_names_of_the_built_in_ones(
         "    name = 'worst_task'\n"
         "    def compute(self, task_rewards): return 0.456\n"
     )
-    built_in = registry.metrics._targets["worst_task"]
+    before = registry.metrics._entries[:]
     try:
         __import__(registered)
         assert compute("worst_task") == 0.456
     finally:
-        del registry.metrics._targets["worst_task"]
-        registry.metrics.register("worst_task", gives_way=True)(built_in)
+        registry.metrics._entries[:] = before
 
 
 def test_both_of_one_name_in_one_benchmark_are_an_error(module: Callable[[str], str]) -> None:
@@ -294,7 +292,9 @@ def test_a_registered_class_and_a_family_of_ones_own(module: Callable[[str], str
         assert compute("test_lookup_top@12") == 12.0
         assert str(Names().bind("test_lookup_top@12/x")) == "test_lookup_top@12/x"
     finally:
-        del registry.metrics._targets["test_lookup_top@{k}"]
+        registry.metrics._entries[:] = [
+            e for e in registry.metrics._entries if e.name != "test_lookup_top@{k}"
+        ]
 
 
 @pytest.mark.parametrize("statistic", STATISTICS)

@@ -127,19 +127,6 @@ def test_of_two_classes_in_one_place_the_second_is_another(things: Registry) -> 
         things.register("one")(made[1])
 
 
-def test_what_gives_way_is_replaced_whichever_comes_first(things: Registry) -> None:
-    things.register("one", gives_way=True)(dict)
-    assert things.holder("one") is None
-    assert things.find("one").target is dict
-    things.register("one")(list)
-    assert things.find("one").target is list
-    things.register("one", gives_way=True)(dict)  # as a built-in that is loaded late
-    assert things.find("one").target is list
-    assert things.holder("one") is list
-    with pytest.raises(RegistryError, match="registered twice"):
-        things.register("one")(set)
-
-
 def test_two_instances_are_two_things(things: Registry) -> None:
     things.register("one")({"k": 1})
     with pytest.raises(RegistryError, match="registered twice"):
@@ -149,7 +136,7 @@ def test_two_instances_are_two_things(things: Registry) -> None:
 @pytest.mark.parametrize("names", [("top@{k}", "top@1"), ("top@1", "top@{k}")])
 def test_a_member_of_a_family_is_taken(things: Registry, names: Any) -> None:
     things.register(names[0])(dict)
-    with pytest.raises(RegistryError, match=r"registered twice: by builtins.dict as 'top@"):
+    with pytest.raises(RegistryError, match=r"registered twice: by builtins.dict .* as 'top@"):
         things.register(names[1])(list)
 
 

@@ -55,7 +55,7 @@ def test_a_format_of_ones_own(
 ) -> None:
     folder.write("b 1\na 0.5\nb 0\n", "pairs.txt")
     if registered:
-        monkeypatch.setattr(loaders, "_targets", {**loaders._targets})
+        monkeypatch.setattr(loaders, "_entries", loaders._entries[:])
         register_loader("pairs")(Pairs)
         name = "pairs"
     else:

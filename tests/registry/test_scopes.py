@@ -1,0 +1,150 @@
+"""What a conftest.py registers holds below its folder, as its fixtures do."""
+
+from __future__ import annotations
+
+import pytest
+
+SCORER = """
+from pytest_evalmetrics import register_scorer
+
+@register_scorer("sc")
+class S:
+    scores = ("accuracy",)
+
+    def score(self, row):
+        return {{"accuracy": {value}}}
+"""
+METRIC = """
+from pytest_evalmetrics import register_metric
+
+@register_metric({name!r})
+class M:
+    bounded = True
+
+    def compute(self, task_rewards):
+        return {value}
+"""
+SCORED = """
+benchmark:
+  name: math
+  dataset: data.jsonl
+  scorers: [{type: sc}]
+  reward: accuracy
+  thresholds: {mean_reward: ">= 0.5"}
+"""
+
+
+def scored(project, folder: str) -> None:
+    project.write(f"{folder}/math.bench.yaml", SCORED)
+    project.rows(f"{folder}/data.jsonl", [{"id": "a"}, {"id": "b"}])
+
+
+def verdicts(project) -> dict[str, str]:
+    return {b["id"].partition("/")[0]: b["verdict"] for b in project.report()["benchmarks"]}
+
+
+@pytest.mark.parametrize("args", [(), ("-n", "2"), ("--import-mode=importlib",)])
+def test_each_project_of_a_repository_has_its_own(project, args):
+    for folder, value in (("a", 0.0), ("b", 1.0)):
+        project.write(f"{folder}/conftest.py", SCORER.format(value=value))
+        scored(project, folder)
+    project.run(*args).assert_outcomes(passed=1, failed=1)
+    assert verdicts(project) == {"a": "FAIL", "b": "PASS"}
+
+
+def test_a_name_is_unknown_beside_its_folder(project):
+    project.write("a/conftest.py", SCORER.format(value=1.0))
+    scored(project, "a")
+    scored(project, "b")
+    result = project.run("a", "b")
+    result.stdout.fnmatch_lines(["*b/math.bench.yaml:5*no scorer 'sc'*"])
+
+
+def test_the_deeper_one_wins_and_that_is_noted(project):
+    project.write("conftest.py", SCORER.format(value=1.0))
+    project.write("a/conftest.py", SCORER.format(value=0.0))
+    scored(project, "a")
+    scored(project, "b")
+    project.run().assert_outcomes(passed=1, failed=1)
+    assert verdicts(project) == {"a": "FAIL", "b": "PASS"}
+    a, b = project.report()["benchmarks"]
+    note = "the scorer 'sc' is the one of a/conftest.py:4, which replaces that of conftest.py:4"
+    assert note in a["notes"]
+    assert note not in b["notes"]
+
+
+def test_two_in_one_place_are_refused_with_both(project):
+    project.write("a/conftest.py", SCORER.format(value=1.0) + SCORER.format(value=0.0))
+    scored(project, "a")
+    result = project.pytester.runpytest_subprocess("a")
+    text = result.stdout.str() + result.stderr.str()
+    assert "the scorer 'sc' is registered twice" in text
+    assert "a/conftest.py:4)" in text
+    assert "a/conftest.py:13)" in text
+
+
+@pytest.mark.parametrize("name", ["pass_rate", "pass@1"])
+def test_a_users_name_wins_over_a_built_in_one(project, name):
+    project.rollouts([[1.0], [1.0]])
+    project.write("conftest.py", METRIC.format(name=name, value=0.25))
+    project.bench(f"metrics: [{name}]\nthresholds: {{{name}: '<= 0.3'}}")
+    project.run().assert_outcomes(passed=1)
+    (entry,) = project.report()["benchmarks"]
+    assert (
+        f"the metric '{name}' is the one of conftest.py:4, which replaces the built-in one"
+        in (entry["notes"])
+    )
+
+
+def test_tests_and_the_files_that_they_run_have_theirs(project):
+    for folder, value in (("a", 0.25), ("b", 0.75)):
+        project.write(f"{folder}/conftest.py", METRIC.format(name="own", value=value))
+        project.write(
+            f"{folder}/test_{folder}.py",
+            "def test_one(evalmetrics):\n"
+            "    evalmetrics.check([1.0], metrics='own', "
+            f"thresholds={{'own': {{'min': {value}, 'max': {value}}}}})\n",
+        )
+    project.rollouts([[1.0]], name="b/runs.jsonl")
+    project.bench(
+        "metrics: [own]\nthresholds: {own: {min: 0.75, max: 0.75}}", name="b/math.bench.yaml"
+    )
+    project.write(
+        "b/sub/test_file.py", "def test_it(evalmetrics): evalmetrics.run('../math.bench.yaml')\n"
+    )
+    project.run().assert_outcomes(passed=4)
+
+
+def test_the_hook_is_called_for_a_conftest_that_is_found_late(project):
+    hook = METRIC.replace("@register_metric({name!r})\n", "").replace(
+        "from pytest_evalmetrics import register_metric\n", ""
+    )
+    call = "\ndef pytest_evalmetrics_register(registry):\n    registry.register_metric('own')(M)\n"
+    for folder, value in (("a", 0.25), ("b", 0.75)):
+        project.write(f"x/{folder}/conftest.py", hook.format(value=value) + call)
+        project.rollouts([[1.0]], name=f"x/{folder}/runs.jsonl")
+        project.bench(
+            f"metrics: [own]\nthresholds: {{own: {{min: {value}, max: {value}}}}}",
+            name=f"x/{folder}/one.bench.yaml",
+        )
+    project.run().assert_outcomes(passed=2)
+
+
+def test_reporters_are_the_runs(project):
+    reporter = (
+        "from pathlib import Path\nfrom pytest_evalmetrics import register_reporter\n"
+        "@register_reporter('mine')\n"
+        "def mine(report, prefix):\n"
+        "    path = Path(prefix + 'mine.txt')\n    path.write_text('{which}')\n    return path\n"
+    )
+    project.write("conftest.py", reporter.format(which="root"))
+    project.write("a/conftest.py", reporter.format(which="a"))
+    project.rollouts([[1.0]], name="a/runs.jsonl")
+    project.bench(name="a/math.bench.yaml")
+    result = project.run("a")
+    assert (project.path / "evalmetrics/mine.txt").read_text() == "a"
+    result.stdout.fnmatch_lines(["*reporter 'mine' is the one of a/conftest.py:3*"])
+    project.write("b/conftest.py", reporter.format(which="b"))
+    result = project.run("a", "b")
+    result.stdout.fnmatch_lines(["*reporter 'mine' is registered twice in this run*"])
+    assert result.ret == 1

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pytest_evalmetrics.engines.messages import Places
 from pytest_evalmetrics.transport import Clock
-from pytest_evalmetrics.transport.limits import AdaptiveLimit, Limits
+from pytest_evalmetrics.transport.exchange import AdaptiveLimit, Limits
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,9 +14,9 @@ from pytest_evalmetrics.engines.far_limits import FarLimits
 from pytest_evalmetrics.engines.in_order import UNSETTLED
 from pytest_evalmetrics.engines.messages import Asked, Found, Kept, KeptFailure, Unanswered, Used
 from pytest_evalmetrics.transport import CallError, JournalMode, Transport, UsageTally
-from pytest_evalmetrics.transport.calls import journal_key
-from pytest_evalmetrics.transport.failures import Failure
-from pytest_evalmetrics.transport.work import work_key
+from pytest_evalmetrics.transport.client import work_key
+from pytest_evalmetrics.transport.endpoints import journal_key
+from pytest_evalmetrics.transport.journal_store import Failure
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.engines.far_job import FarJob
     from pytest_evalmetrics.engines.messages import Granted
     from pytest_evalmetrics.transport import Answer, Journal, Price, Work
-    from pytest_evalmetrics.transport.calls import Call
+    from pytest_evalmetrics.transport.endpoints import Call
     from pytest_evalmetrics.transport.journal_store import Entry
 
 __all__ = ["FarTransport"]

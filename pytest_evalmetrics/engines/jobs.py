@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.engines.protocol import Work
     from pytest_evalmetrics.scorers import Row
     from pytest_evalmetrics.transport import Meter
-    from pytest_evalmetrics.transport.failures import Failure
+    from pytest_evalmetrics.transport.journal_store import Failure
 
 __all__ = ["Job", "Jobs"]
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pytest_evalmetrics.engines.messages import Places
-    from pytest_evalmetrics.transport.limits import AdaptiveLimit, Limits
+    from pytest_evalmetrics.transport.exchange import AdaptiveLimit, Limits
 
 __all__ = ["PlacesOfOne"]
 

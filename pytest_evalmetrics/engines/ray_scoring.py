@@ -19,7 +19,7 @@ from pytest_evalmetrics.engines.places import PlacesOfOne
 from pytest_evalmetrics.engines.seats import Seat, is_bounded, most_jobs, room_of_each, seats_wanted
 from pytest_evalmetrics.engines.users_code import pack_kit, paths
 from pytest_evalmetrics.transport import Clock
-from pytest_evalmetrics.transport.limits import Limits
+from pytest_evalmetrics.transport.exchange import Limits
 
 if TYPE_CHECKING:
     from pytest_evalmetrics.engines.jobs import Job

@@ -23,34 +23,50 @@ request.
 
 from __future__ import annotations
 
-from pytest_evalmetrics.transport.answers import Answer
-from pytest_evalmetrics.transport.bounded import run_bounded
-from pytest_evalmetrics.transport.calls import Call, Endpoint, Occurrences, written_body
-from pytest_evalmetrics.transport.client import Transport
-from pytest_evalmetrics.transport.errors import (
-    CallError,
-    EndpointError,
-    JournalError,
-    MissingExtraError,
-    SecretError,
-    TransportError,
-    needs_extra,
+from pytest_evalmetrics.transport.client import Meter, Transport, Work, perform
+from pytest_evalmetrics.transport.endpoints import (
+    Call,
+    Endpoint,
+    Occurrences,
+    Secret,
+    Terms,
+    find_secret,
+    redact,
+    written_body,
 )
+from pytest_evalmetrics.transport.exchange import RetryPolicy
 from pytest_evalmetrics.transport.journal import Journal, JournalMode, JournalStats
-from pytest_evalmetrics.transport.journal_files import (
+from pytest_evalmetrics.transport.journal_store import (
     clear_journal,
     export_journal,
     import_journal,
     journal_totals,
 )
-from pytest_evalmetrics.transport.loop import was_cancelled
-from pytest_evalmetrics.transport.progress import Progress, ProgressState
-from pytest_evalmetrics.transport.retrying import RetryPolicy
-from pytest_evalmetrics.transport.secrets import Secret, find_secret, redact
-from pytest_evalmetrics.transport.terms import Terms
-from pytest_evalmetrics.transport.usage import Price, Tokens, Usage, UsageTally, tokens_of
-from pytest_evalmetrics.transport.wire import Clock, RawResponse, Request, Sender, SendFailure
-from pytest_evalmetrics.transport.work import Meter, Work, perform
+from pytest_evalmetrics.transport.loop import run_bounded, was_cancelled
+from pytest_evalmetrics.transport.usage import (
+    Price,
+    Progress,
+    ProgressState,
+    Tokens,
+    Usage,
+    UsageTally,
+    tokens_of,
+)
+from pytest_evalmetrics.transport.wire import (
+    Answer,
+    CallError,
+    Clock,
+    EndpointError,
+    JournalError,
+    MissingExtraError,
+    RawResponse,
+    Request,
+    SecretError,
+    Sender,
+    SendFailure,
+    TransportError,
+    needs_extra,
+)
 
 __all__ = [
     "Answer",

@@ -14,8 +14,7 @@ import ssl
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from pytest_evalmetrics.transport.errors import needs_extra
-from pytest_evalmetrics.transport.wire import RawResponse, SendFailure
+from pytest_evalmetrics.transport.wire import RawResponse, SendFailure, needs_extra
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

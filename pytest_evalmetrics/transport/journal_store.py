@@ -1,19 +1,180 @@
-"""The journal's file: one SQLite table, shared by processes."""
+"""The journal on disk: its database, and copies of it as JSON Lines."""
 
 from __future__ import annotations
 
+import gzip
+import json
+import os
+import re
 import sqlite3
+import tempfile
+import zlib
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
 
-from pytest_evalmetrics.transport.failures import Failure, Failures
+from pytest_evalmetrics.transport.wire import CallError, JournalError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
-    from pathlib import Path
 
-__all__ = ["Entry", "Store", "Totals"]
+__all__ = [
+    "Entry",
+    "Failure",
+    "Failures",
+    "Store",
+    "Totals",
+    "clear_journal",
+    "export_journal",
+    "import_journal",
+    "journal_totals",
+]
+
+_LONGEST = 16_384  # characters of a text of it
+_LONGEST_BODY = 65_536
+
+# made with the first failure: most journals never have one
+_FAILURES_SCHEMA = """
+CREATE TABLE IF NOT EXISTS failures (
+    key BLOB PRIMARY KEY, kind TEXT NOT NULL, message TEXT NOT NULL, hint TEXT, status INTEGER,
+    attempts INTEGER NOT NULL, body TEXT, created REAL NOT NULL)
+"""
+_FAILURE_COLUMNS = "key, kind, message, hint, status, attempts, body, created"
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """The last failure of a call.
+
+    Attributes
+    ----------
+    kind, message, hint, status, attempts
+        See `CallError`; without secrets.
+    body
+        The JSON that came and was no answer; None where none came, or none that can be kept.
+    created
+        When it was, seconds since 1970.
+    """
+
+    kind: str
+    message: str
+    hint: str | None
+    status: int | None
+    attempts: int
+    body: str | None
+    created: float
+
+    @classmethod
+    def of(cls, error: CallError, body: str | None, created: float) -> Failure:
+        """Take what an error says; `body` and its texts hold no secret."""
+        kept = body is not None and len(body) <= _LONGEST_BODY
+        return cls(
+            _cut(error.kind),
+            _cut(error.reason),
+            None if error.hint is None else _cut(error.hint),
+            error.status,
+            error.attempts,
+            body if kept else None,
+            created,
+        )
+
+    def error(self, row: str | None = None) -> CallError:
+        """Make the error again."""
+        return CallError(
+            self.kind,
+            self.message,
+            row=row,
+            status=self.status,
+            attempts=self.attempts,
+            hint=self.hint,
+        )
+
+    @property
+    def bytes(self) -> int:
+        """What it takes, about."""
+        return len(self.message) + len(self.body or "")
+
+
+def _cut(text: str) -> str:
+    text = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    # half a surrogate pair is no text for SQLite
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
+
+
+class Failures:
+    """The table of a journal's file; every change of it is a part of its owner's transaction.
+
+    Parameters
+    ----------
+    db
+        The connection.
+    there
+        Whether the file has the table.
+    """
+
+    def __init__(self, db: sqlite3.Connection, *, there: bool) -> None:
+        self._db = db
+        self._there = there
+
+    def __bool__(self) -> bool:
+        return self._there
+
+    def find(self, key: bytes) -> Failure | None:
+        """Look one up."""
+        if not self._there:
+            return None
+        found = self._db.execute(
+            f"SELECT {_FAILURE_COLUMNS} FROM failures WHERE key = ?",  # noqa: S608 - names alone
+            (key,),
+        )
+        row = found.fetchone()
+        return Failure(*row[1:]) if row else None
+
+    def all(self) -> Iterator[tuple[bytes, Failure]]:
+        """Give every one, in the order of the keys."""
+        if self._there:
+            for key, *failure in self._db.execute(
+                f"SELECT {_FAILURE_COLUMNS} FROM failures ORDER BY key"  # noqa: S608 - names alone
+            ):
+                yield key, Failure(*failure)
+
+    def write(self, failed: Collection[tuple[bytes, Failure]], *, replace: bool = True) -> None:
+        """Add some; those that are there are replaced, or stay."""
+        if not failed:
+            return
+        self._db.execute(_FAILURES_SCHEMA)
+        self._there = True
+        self._db.executemany(
+            f"INSERT OR {'REPLACE' if replace else 'IGNORE'} INTO failures "  # noqa: S608 - a word
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            [
+                (key, f.kind, f.message, f.hint, f.status, f.attempts, f.body, f.created)
+                for key, f in failed
+            ],
+        )
+
+    def forget(self, keys: Iterator[bytes]) -> None:
+        """Drop those of calls that were answered since."""
+        if self._there:
+            self._db.executemany("DELETE FROM failures WHERE key = ?", ((key,) for key in keys))
+
+    def forget_older_half(self) -> bool:
+        """Drop the older half of them; return whether there were any."""
+        if not self._there:
+            return False
+        (count,) = self._db.execute("SELECT count(*) FROM failures").fetchone()
+        self._db.execute(
+            "DELETE FROM failures WHERE key IN (SELECT key FROM failures ORDER BY created LIMIT ?)",
+            ((count + 1) // 2,),
+        )
+        return bool(count)
+
+    def clear(self) -> None:
+        """Drop all."""
+        if self._there:
+            self._db.execute("DELETE FROM failures")
+
 
 _APPLICATION, _VERSION = 0x65764A31, 1  # "evJ1": other programs' files are not taken for ours
 _BUSY_S = 30.0  # how long another process may hold the file
@@ -290,3 +451,184 @@ def _open_readonly(path: Path) -> sqlite3.Connection:
         else:
             return db
     raise sqlite3.OperationalError("it can't be opened for reading")
+
+
+_HEAD = {"format": "evalmetrics-journal", "version": 1}
+_KEY = re.compile(r"([0-9a-f]{2})+")
+_FAULTS = (OSError, ValueError, EOFError, zlib.error, sqlite3.Error)
+
+
+def export_journal(journal: Path, to: Path) -> int:
+    """Write every answer to one file, and every failure; return how many answers.
+
+    The same answers give the same bytes, in the order of their keys. The file is replaced
+    as a whole or not at all.
+
+    Raises
+    ------
+    JournalError
+        There is no journal, or it can't be read, or the file can't be written.
+    """
+    count = 0
+    try:
+        with _store(journal, readonly=True) as store, _replacing(to) as file:
+            file.write(_line(_HEAD))
+            for key, entry in store.all():
+                file.write(_line(_as_dict(key, entry)))
+                count += 1
+            for key, failure in store.all_failures():
+                file.write(_line({"key": key.hex(), "failure": asdict(failure)}))
+    except _FAULTS as error:
+        raise JournalError(f"the journal {journal} can't be exported to {to}: {error}") from None
+    return count
+
+
+def import_journal(journal: Path, source: Path) -> int:
+    """Add a file's answers to a journal; return how many were new.
+
+    What the journal has stays as it is. All are added or, after an error, none.
+
+    Raises
+    ------
+    JournalError
+        The file can't be read, or a line of it is no answer; or the journal can't be written.
+    """
+    try:
+        journal.parent.mkdir(parents=True, exist_ok=True)
+        with _store(journal) as store:
+            return store.add_new(_entries(source))
+    except _FAULTS as error:
+        raise JournalError(f"{source} can't be imported into {journal}: {error}") from None
+
+
+def clear_journal(journal: Path) -> int:
+    """Empty a journal and give the disk its space back; return how many answers it held.
+
+    Raises
+    ------
+    JournalError
+        It can't be written.
+    """
+    if not journal.exists():
+        return 0
+    try:
+        with _store(journal) as store:
+            return store.clear()
+    except _FAULTS as error:
+        raise JournalError(
+            f"the journal {journal} can't be emptied: {error}", hint="delete the file"
+        ) from None
+
+
+def journal_totals(journal: Path) -> Totals:
+    """Tell what a journal holds.
+
+    Raises
+    ------
+    JournalError
+        There is none, or it can't be read.
+    """
+    try:
+        with _store(journal, readonly=True) as store:
+            return store.totals()
+    except _FAULTS as error:
+        raise JournalError(f"the journal {journal} can't be read: {error}") from None
+
+
+@contextmanager
+def _store(path: Path, *, readonly: bool = False) -> Iterator[Store]:
+    store = Store(path, readonly=readonly)
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+@contextmanager
+def _replacing(to: Path) -> Iterator[IO[bytes] | gzip.GzipFile]:
+    """Give a file to write, which takes its place only when it is whole."""
+    to.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=to.parent, prefix=f".{to.name}.")
+    try:
+        with os.fdopen(handle, "wb") as raw:
+            if to.suffix == ".gz":  # no name and no time in it: the same answers, the same bytes
+                with gzip.GzipFile("", "wb", fileobj=raw, mtime=0) as zipped:
+                    yield zipped
+            else:
+                yield raw
+            raw.flush()
+            os.fsync(raw.fileno())
+        Path(name).chmod(0o644)  # a temporary file is private
+        Path(name).replace(to)
+    finally:
+        Path(name).unlink(missing_ok=True)
+
+
+def _line(value: dict[str, Any]) -> bytes:
+    return json.dumps(value, separators=(",", ":")).encode() + b"\n"
+
+
+def _as_dict(key: bytes, entry: Entry) -> dict[str, Any]:
+    return {
+        "key": key.hex(),
+        "status": entry.status,
+        "latency_s": entry.latency_s,
+        "attempts": entry.attempts,
+        "created": entry.created,
+        "body": entry.text,  # as text: a number keeps the digits that the endpoint wrote
+    }
+
+
+def _entries(source: Path) -> Iterator[tuple[bytes, Entry | Failure]]:
+    with gzip.open(source) if source.suffix == ".gz" else source.open("rb") as file:
+        number = 0
+        for number, line in enumerate(file, start=1):
+            entry = _entry(line) if number > 1 else None
+            if entry is not None:
+                yield entry
+            elif number > 1 or _parsed(line) != _HEAD:
+                expected = json.dumps(_HEAD) if number == 1 else "an answer as export writes it"
+                raise JournalError(
+                    f"this is no exported journal: expected {expected}",
+                    file=str(source),
+                    line=number,
+                    hint="nothing was imported; export the journal again",
+                )
+        if not number:
+            raise ValueError("it is empty")
+
+
+def _parsed(line: bytes | str) -> Any:
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _entry(line: bytes) -> tuple[bytes, Entry | Failure] | None:
+    """Read a line; None where it is neither an answer nor a failure."""
+    match _parsed(line):
+        case {
+            "key": str(key),
+            "failure": {
+                "kind": str(kind),
+                "message": str(message),
+                "hint": (str() | None) as hint,
+                "status": (int() | None) as status,
+                "attempts": int(attempts),
+                "body": (str() | None) as body,
+                "created": float() | int() as created,
+            },
+        } if _KEY.fullmatch(key):
+            failure = Failure(kind, message, hint, status, attempts, body, created)
+            return bytes.fromhex(key), failure
+        case {
+            "key": str(key),
+            "status": int(status),
+            "latency_s": float() | int() as latency,
+            "attempts": int(attempts),
+            "created": float() | int() as created,
+            "body": str(body),
+        } if _KEY.fullmatch(key):
+            return bytes.fromhex(key), Entry(status, body, latency, attempts, created, created)
+    return None

@@ -12,7 +12,7 @@ from transport.fakes import FakeTime
 
 from pytest_evalmetrics.engines.far_limits import FarLimits
 from pytest_evalmetrics.engines.places import PlacesOfOne
-from pytest_evalmetrics.transport.limits import Limits
+from pytest_evalmetrics.transport.exchange import Limits
 
 if TYPE_CHECKING:
     import random

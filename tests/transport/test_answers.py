@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_evalmetrics.transport import RawResponse, SendFailure
-from pytest_evalmetrics.transport.answers import own_words, parse_json, status_text, text_of
+from pytest_evalmetrics.transport.wire import own_words, parse_json, status_text, text_of
 
 
 def raw(body: bytes, content_type: Any = "application/json", status: Any = 200) -> RawResponse:

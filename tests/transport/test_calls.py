@@ -17,7 +17,7 @@ from pytest_evalmetrics.transport import (
     Occurrences,
     Secret,
 )
-from pytest_evalmetrics.transport.calls import journal_key
+from pytest_evalmetrics.transport.endpoints import journal_key
 
 URL = "http://localhost:8000/evaluate"
 

@@ -26,8 +26,7 @@ from pytest_evalmetrics.transport import (
     import_journal,
     journal_totals,
 )
-from pytest_evalmetrics.transport.failures import Failure
-from pytest_evalmetrics.transport.journal_store import Entry, Store
+from pytest_evalmetrics.transport.journal_store import Entry, Failure, Store
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -218,7 +218,7 @@ def test_a_disk_that_gets_room_again_gets_what_waited(path: Path) -> None:
 def test_what_is_held_for_a_full_disk_is_bounded(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pytest_evalmetrics.transport.journal_writer._HELD_BYTES", 50_000)
+    monkeypatch.setattr("pytest_evalmetrics.transport.journal._HELD_BYTES", 50_000)
     with closing(Journal(path, open_store=Full)) as journal:
         for n in range(100):
             put(journal, n, text='"' + "x" * 4000 + '"')

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from transport.fakes import FakeTime
 
-from pytest_evalmetrics.transport.limits import AdaptiveLimit
+from pytest_evalmetrics.transport.exchange import AdaptiveLimit
 
 
 def make(ceiling: Any = 8) -> tuple[AdaptiveLimit, FakeTime]:

@@ -6,7 +6,7 @@ import pytest
 from transport.fakes import FakeTime
 
 from pytest_evalmetrics.transport import Progress
-from pytest_evalmetrics.transport.progress import _duration
+from pytest_evalmetrics.transport.usage import _duration
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from transport.fakes import FakeTime
 
 from pytest_evalmetrics.transport import RetryPolicy, SendFailure
-from pytest_evalmetrics.transport.retrying import is_retried, parse_retry_after, with_retries
+from pytest_evalmetrics.transport.exchange import is_retried, parse_retry_after, with_retries
 
 NOW = 1_700_000_000.0
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_evalmetrics.transport import Secret, SecretError, find_secret, redact
-from pytest_evalmetrics.transport.secrets import holds_secret, variables_tried
+from pytest_evalmetrics.transport.endpoints import holds_secret, variables_tried
 
 VALUE = "sk-s3cr3t/with+more=="
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
 import msgspec
 
@@ -41,6 +41,7 @@ class _Entry(TypedDict):
     file: str
     agents: list[_Agent]
     checks: list[_Check]
+    ruler: NotRequired[dict[str, dict[str, Any]]]
 
 
 class _Report(TypedDict):
@@ -90,7 +91,8 @@ def from_report(path: Path, benchmark: str, *, file: Path, shown: str | None = N
                 file=shown,
                 hint="compare with a complete run",
             )
-    return document(benchmark, {a["agent"]: _agent(a) for a in entry["agents"]}, {})
+    provenance = {"ruler": entry["ruler"]} if entry.get("ruler") else {}
+    return document(benchmark, {a["agent"]: _agent(a) for a in entry["agents"]}, provenance)
 
 
 def _agent(found: _Agent) -> AgentDocument:

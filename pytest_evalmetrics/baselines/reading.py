@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 __all__ = ["is_edited", "parse", "stamped", "tables", "text_of", "values"]
 
+# what a digest covers beside the numbers, where a baseline has it
+_SEALED = ("ruler", "under_test", "gates", "rows")
+
 _RECORD = "record a new one with --snapshot-update"
 _BY_HAND = f"a baseline is not written by hand: {_RECORD}"
 
@@ -117,17 +120,19 @@ def stamped(doc: Document) -> Document:
 
 @collector_paused()
 def is_edited(doc: Document) -> bool:
-    """Whether a parsed baseline's numbers are not those that were recorded.
+    """Whether a parsed baseline is not what was recorded, or lacks the digest that would say so.
 
     Such as after the merge of two branches that both recorded it: no marks of a conflict are
     left, and the tasks are a mixture of two runs.
     """
-    digest = doc["provenance"].get("digest")
-    return digest is not None and digest != _digest(doc)
+    return bool(doc["provenance"].get("digest") != _digest(doc))
 
 
 def _digest(doc: Document) -> str:
+    sealed = {key: doc["provenance"][key] for key in _SEALED if key in doc["provenance"]}
     data = msgspec.json.encode(doc["agents"], order="sorted")
+    if sealed:
+        data += msgspec.json.encode(sealed, order="sorted")
     return blake2b(data, digest_size=8).hexdigest()
 
 

@@ -15,11 +15,13 @@ from pytest_evalmetrics.pipeline.picturing import picture
 from pytest_evalmetrics.pipeline.references import reference_of
 from pytest_evalmetrics.pipeline.remarks import (
     better,
+    changed_gates,
     no_baseline,
     not_evaluated,
     nothing_gated,
     with_cause,
 )
+from pytest_evalmetrics.pipeline.ruler import changes_of, ruler_changes, ruler_of, under_test_of
 from pytest_evalmetrics.pipeline.rules import gated_names
 from pytest_evalmetrics.results import AgentResult, BenchmarkResult, Verdict
 
@@ -125,6 +127,9 @@ class _Evaluation:
     engine: Engine | None = None
     checks: list[Check] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    changes: list[str] = field(default_factory=list)
+    ruler: dict[str, dict[str, Any]] = field(default_factory=dict)
+    under_test: dict[str, Any] = field(default_factory=dict)
     agents: list[AgentResult] = field(default_factory=list)
     recorded: dict[str, AgentDocument] = field(default_factory=dict)
     tables: dict[str, RolloutTable] = field(default_factory=dict)
@@ -137,6 +142,9 @@ class _Evaluation:
     about: Mapping[str, About] = field(default_factory=dict)
     judged: Judged | None = None
 
+    def __post_init__(self) -> None:
+        self.asked = self.benchmark.spec  # scoring takes the thresholds of judges out of it
+
     def run(self, label: str, runtime: Runtime | None) -> None:
         scoring = self._scoring(label, runtime)
         spec = self.benchmark.spec
@@ -147,15 +155,21 @@ class _Evaluation:
             {"path": s.path, "rows": s.rows, "size": s.size} for s in table.sources
         )
         self.notes.extend(table.notes)
+        if spec.baseline is not None:
+            made, hide = ((), str) if scoring is None else (scoring.made, scoring.hide)
+            self.ruler = ruler_of(self.benchmark, plan, gated, made, hide=hide)
+            self.under_test = under_test_of(spec, hide=hide)
         reference = self._reference(plan, label) if spec.baseline else None
         if reference is not None:
-            self.judging = Judging(self.benchmark, plan, reference)
+            self.judging = self._judging(plan, reference)
         try:
             for agent, part in table.by_agent():
                 self._one_agent(plan, agent, agent if len(table.agents) > 1 else "", part)
         finally:  # what was compared before an error is told
             if self.judging is not None:
                 self._compare(self.judging)
+                if not self.updates:
+                    self.changes += self.judging.changes
         if reference is not None and not self.updates:
             self.checks.extend(gone_agents(self.benchmark, table.agents, reference))
         self.notes.extend(gates.blind_thresholds(self.benchmark))
@@ -225,6 +239,30 @@ class _Evaluation:
             self.notes.extend(reference.notes)
             self.notes.extend(changed(reference.content, self.content))
         return reference
+
+    def _judging(self, plan: metrics.Plan, reference: Reference) -> Judging:
+        judging = Judging(self.benchmark, plan, reference)
+        recorded = reference.provenance
+        if self.updates or reference.anchors is not None:
+            return judging
+        if "ruler" in recorded:
+            judging.ruler_changes = ruler_changes(recorded["ruler"], self.ruler)
+        elif recorded:
+            self.notes.append(
+                f"{reference.origin} holds no fingerprint of what measures: another scorer, judge "
+                f"or prompt goes unseen until you {reference.renew}"
+            )
+        if told := changes_of(recorded.get("under_test", {}), self.under_test):
+            self.changes.append(f"under test: {told}")
+        self.changes += changed_gates(self._gates(), recorded.get("gates", {}), reference)
+        return judging
+
+    def _gates(self) -> dict[str, Any]:
+        """Describe what is asked of the numbers, as a baseline keeps it."""
+        return {
+            "metrics": list(gated_names(self.benchmark)),
+            "thresholds": {name: each.told for name, each in self.asked.thresholds.items()},
+        }
 
     def _one_agent(
         self,
@@ -297,6 +335,9 @@ class _Evaluation:
                 "rollouts": sum(a.rollouts for a in self.agents),
                 "files": list(self.sources),
                 **({"dataset": self.content} if self.content.get("tasks") else {}),
+                "gates": self._gates(),
+                **({"under_test": self.under_test} if self.under_test else {}),
+                "ruler": self.ruler,
             },
         )
 
@@ -311,6 +352,8 @@ class _Evaluation:
             agents=tuple(self.agents),
             checks=tuple(self.checks),
             notes=tuple(self.notes),
+            changes=tuple(self.changes),
+            ruler=self.ruler,
             sources=self.sources,
             xfail=spec.xfail is not None,
             failed_rows=self.failed_rows,

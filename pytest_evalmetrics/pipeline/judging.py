@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.data import RolloutTable
     from pytest_evalmetrics.history import Anchors
-    from pytest_evalmetrics.results import AgentResult
+    from pytest_evalmetrics.pipeline.ruler import RulerChange
+    from pytest_evalmetrics.results import AgentResult, Estimate
     from pytest_evalmetrics.spec import Benchmark
 
 __all__ = ["Judging", "Reference", "gone_agents", "judge"]
@@ -50,6 +52,8 @@ class Reference(msgspec.Struct, frozen=True):
         What a reader should know of it.
     content
         What its data set held, see `contents.Content`; empty where nobody knows.
+    provenance
+        What else was recorded with it: what measured, the thresholds, the metrics.
     anchors
         Earlier runs, of which nothing but numbers is known: then there are no tables.
     origin
@@ -62,6 +66,7 @@ class Reference(msgspec.Struct, frozen=True):
     renew: str = "record a new baseline with --snapshot-update"
     notes: tuple[str, ...] = ()
     content: Mapping[str, Any] = msgspec.field(default_factory=dict)
+    provenance: Mapping[str, Any] = msgspec.field(default_factory=dict)
     anchors: Anchors | None = None
     origin: str = ""
 
@@ -93,14 +98,20 @@ class Judging:
         Its metrics.
     reference
         What to compare with.
+    ruler_changes
+        What measures otherwise than it did: the metrics that it touches are not compared.
     pairings
         By agent: both sides of what was taken.
+    changes
+        What differs beside the numbers.
     """
 
     benchmark: Benchmark
     plan: metrics.Plan
     reference: Reference
+    ruler_changes: tuple[RulerChange, ...] = ()
     pairings: dict[str, metrics.Pairing] = field(default_factory=dict, init=False)
+    changes: list[str] = field(default_factory=list, init=False)
     _found: list[Check | gates.Gated] = field(default_factory=list, init=False)
 
     def add(
@@ -138,6 +149,10 @@ class Judging:
             return
         pairing = metrics.Pairing(self.plan, table, reference.tables[counterpart], expected)
         self.pairings[result.agent] = pairing
+        then, now = (int(side.counts.max(initial=0)) for side in (pairing.baseline, table))
+        if then and now and then != now:
+            of = f" of {agent}" if agent else ""
+            self.changes.append(f"rollouts of each task{of} were {then}, and are {now} now")
         known = reference.values.get(counterpart, {})
         written = {result.estimates[name].name: name for name in gated_names(self.benchmark)}
         for name, text in written.items():  # the last text is the one with its own settings
@@ -166,6 +181,11 @@ class Judging:
     ) -> Check | gates.Gated:
         estimate = result.estimates[text]
         line = self.benchmark.line_of("baseline", "metrics", text)
+        target = None if estimate.by_hook else pairing.metric(text).target
+        reward = self.benchmark.spec.reward
+        touching = [c for c in self.ruler_changes if c.touches(estimate, target, reward=reward)]
+        if touching:
+            return self._other_ruler(touching, estimate, agent, line)
         if estimate.by_hook:
             rule = rule_of(self.benchmark, text, bounded=False)
             return no_direction(self.benchmark, text, estimate, agent) or gates.check_value(
@@ -194,6 +214,29 @@ class Judging:
                 estimate=estimate,
                 line=line,
             )
+
+    def _other_ruler(
+        self, touching: Sequence[RulerChange], estimate: Estimate, agent: str, line: int
+    ) -> Check:
+        keeps = settings_of(self.benchmark).committed
+        return Check(
+            "baseline",
+            estimate.name,
+            Verdict.INCONCLUSIVE,
+            agent=agent,
+            value=None if math.isnan(estimate.value) else estimate.value,
+            reason=f"{estimate.name} can't be compared with {self.reference.where}: "
+            f"the ruler changed: {'; '.join(change.text for change in touching)}",
+            hint=f"{self.reference.renew}"
+            + (
+                "; with `baseline: {rescore: true}` it keeps its rows too, and after such a "
+                "change they are scored with today's ruler"
+                if keeps
+                else ""
+            ),
+            estimate=estimate,
+            line=line,
+        )
 
 
 def judge(

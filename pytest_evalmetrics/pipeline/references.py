@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pytest_evalmetrics import baselines, rollouts
+from pytest_evalmetrics.errors import BaselineError
 from pytest_evalmetrics.pipeline.anchoring import anchors_of, compares_with_history
 from pytest_evalmetrics.pipeline.judging import Reference
 from pytest_evalmetrics.spec import BaselineSpec
@@ -80,21 +81,25 @@ def reference_of(
         return None
     text, file = read
     doc = baselines.parse(text, file=file, benchmark=benchmark.spec.name)
-    return _reference(doc, file, renew="record a new baseline with --snapshot-update")
+    reference = _reference(doc, file, renew="record a new baseline with --snapshot-update")
+    if baselines.is_edited(doc):
+        lacks = "" if doc["provenance"].get("digest") else ": its digest is gone"
+        raise BaselineError(
+            f"this baseline was edited by hand, or by a merge, since it was recorded{lacks}",
+            file=file,
+            hint=f"restore it with `git checkout -- {file}`, or record a new one with "
+            "--snapshot-update",
+        )
+    return reference
 
 
 def _reference(doc: baselines.Document, file: str, *, renew: str) -> Reference:
     tables = baselines.tables(doc, file=file)
-    edited = (
-        f"{file} was changed by hand, or by a merge, since it was recorded: {renew}"
-        if baselines.is_edited(doc)
-        else None
-    )
     return Reference(
         tables,
         {agent: baselines.values(doc, agent) for agent in tables},
         renew=renew,
-        notes=() if edited is None else (edited,),
         content=doc["provenance"].get("dataset") or {},
+        provenance=doc["provenance"],
         origin=file + (f", recorded {when}" if (when := doc["provenance"].get("recorded")) else ""),
     )

@@ -9,13 +9,15 @@ from pytest_evalmetrics.reports import failed_row_cause
 from pytest_evalmetrics.results import Check, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence
+    from typing import Any
 
     from pytest_evalmetrics.errors import EvalMetricsError
+    from pytest_evalmetrics.pipeline.judging import Reference
     from pytest_evalmetrics.results import ScorerFailures
     from pytest_evalmetrics.spec import Benchmark
 
-__all__ = ["better", "no_baseline", "not_evaluated", "nothing_gated", "with_cause"]
+__all__ = ["better", "changed_gates", "no_baseline", "not_evaluated", "nothing_gated", "with_cause"]
 
 
 def nothing_gated(benchmark: Benchmark) -> str:
@@ -66,6 +68,33 @@ def not_evaluated(error: EvalMetricsError, benchmark: Benchmark) -> Check:
         hint=error.hint or "",
         line=None if error.file else error.line or benchmark.line_of(),
     )
+
+
+def changed_gates(
+    now: Mapping[str, Any], before: Mapping[str, Any], reference: Reference
+) -> Iterator[str]:
+    """Tell which thresholds and gated metrics are not those that the baseline was recorded with.
+
+    Parameters
+    ----------
+    now, before
+        The thresholds and the gated metrics, as a baseline keeps them; `before` may be empty.
+    reference
+        The baseline.
+    """
+    if not before:
+        return
+    old, new = before.get("thresholds", {}), now["thresholds"]
+    for name in dict.fromkeys((*old, *new)):
+        if old.get(name) != new.get(name):
+            yield (
+                f"threshold {name} was {old.get(name, 'none')}, and is {new.get(name, 'none')} now"
+            )
+    for name in before.get("metrics", ()):
+        if name not in now["metrics"]:
+            values = [of[name] for of in reference.values.values() if name in of]
+            was = f" (it was {', '.join(f'{value:.4g}' for value in values)})" if values else ""
+            yield f"metric {name} is in {reference.where}, and is no longer gated{was}"
 
 
 def with_cause(check: Check, failed: Sequence[ScorerFailures], reward: str) -> Check:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -62,6 +61,8 @@ class Scoring:
         The same, its reward settled, and without the thresholds on judges.
     about
         What scores stand for beyond their numbers, by name.
+    made
+        Its scorers.
 
     Raises
     ------
@@ -85,16 +86,20 @@ class Scoring:
         self._engine = engine
         self._terms = terms
         self._secrets = terms.secrets
-        self._scorers = scorers.make_scorers(benchmark.spec.scorers, terms, benchmark.line_of)
+        self.made = scorers.make_scorers(benchmark.spec.scorers, terms, benchmark.line_of)
         self._attempts = Attempts.of(benchmark, terms)
         measured = () if self._attempts is None else self._attempts.stage.scores
-        given = tuple(name for scorer in self._scorers for name in scorer.scores)
+        given = tuple(name for scorer in self.made for name in scorer.scores)
         self._names = (*given, *measured)
         self._content = Content()
         self._budget = None if benchmark.spec.budget is None else Budget(benchmark.spec.budget)
-        self._judges = Judges(benchmark, self._scorers)
+        self._judges = Judges(benchmark, self.made)
         self.about = self._judges.about
         self.benchmark = with_reward(self._judges.benchmark, given, measured)
+
+    def hide(self, text: str) -> str:
+        """Take the secrets of its scorers out of a text."""
+        return redact(text, secrets=self._secrets)
 
     def run(self, plan: Plan) -> Scored:
         """Score every row.
@@ -115,7 +120,7 @@ class Scoring:
         reader = None if self._engine is None else self._engine.read
         chosen = choose(self.benchmark, plan, self._names, reader)
         board = Board(chosen.table, self._names)
-        rounds = 1 if self._attempts is not None else len(self._scorers)
+        rounds = 1 if self._attempts is not None else len(self.made)
         with self._runtime.progress(len(board.rows) * rounds) as progress:
             board.progress = progress
             self._score(board, chosen)
@@ -124,7 +129,7 @@ class Scoring:
 
     def _scored(self, board: Board, chosen: Chosen, plan: Plan) -> Scored:
         attempts = self._attempts
-        givers: list[Giver] = [*self._scorers]
+        givers: list[Giver] = [*self.made]
         if attempts is not None:
             givers.insert(0, attempts.failing)
         failures = tuple(board.failures(givers))
@@ -157,10 +162,9 @@ class Scoring:
         return Scored(rows, failures, tuple(notes), partial, table, self._content, judged, checks)
 
     def _score(self, board: Board, chosen: Chosen) -> None:
-        asks = self._attempts is not None or any(scorer.calls for scorer in self._scorers)
+        asks = self._attempts is not None or any(scorer.calls for scorer in self.made)
         if self._engine is None and not asks:
-            hide = partial(redact, secrets=self._secrets)
-            score_without_calls(self._recorded(board, chosen), board, hide)
+            score_without_calls(self._recorded(board, chosen), board, self.hide)
             return
         if self._engine is not None:
             self._engine.prepare()
@@ -178,7 +182,7 @@ class Scoring:
             jobs = ((row, None) for row in self._rows(chosen))
         work = Work(
             jobs,
-            self._scorers,
+            self.made,
             self._attempts,
             self.benchmark.spec,
             self._terms,
@@ -202,7 +206,7 @@ class Scoring:
     def _recorded(self, board: Board, chosen: Chosen) -> Iterator[tuple[Row, BoundScorer]]:
         for written in self._rows(chosen):
             row, failure = recorded_row(written)
-            for scorer in self._scorers:
+            for scorer in self.made:
                 if failure is None:
                     yield row, scorer
                 else:

@@ -9,7 +9,7 @@ conftest.py registers holds below its folder (`Scope`).
 from __future__ import annotations
 
 from pytest_evalmetrics.registry.names import Found, Registry, Scope
-from pytest_evalmetrics.registry.origins import is_ours, origin, same
+from pytest_evalmetrics.registry.origins import is_ours, origin, same, source_hash
 
 __all__ = [
     "Found",
@@ -26,6 +26,7 @@ __all__ = [
     "reporters",
     "same",
     "scorers",
+    "source_hash",
     "targets",
 ]
 

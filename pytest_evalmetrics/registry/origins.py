@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
+from functools import lru_cache
+from hashlib import blake2b
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from types import CodeType
 
-__all__ = ["is_ours", "module_of", "origin", "same"]
+__all__ = ["is_ours", "module_of", "origin", "same", "source_hash"]
 
 
 def origin(target: Any) -> str:
@@ -58,3 +62,82 @@ def module_of(target: Any) -> str:
 def is_ours(target: Any) -> bool:
     """Whether a thing comes with this package."""
     return module_of(target).startswith("pytest_evalmetrics.")
+
+
+def source_hash(target: Any) -> str:
+    """Hash the source of a function or class, with everything it uses of its own module.
+
+    Comments, formatting, and docstrings don't count; what is
+    imported from other modules counts by its name alone.
+
+    Returns
+    -------
+    str
+        Twelve hexadecimal digits; empty where there is no source, as of C code.
+    """
+    thing = target if inspect.isclass(target) or inspect.isroutine(target) else type(target)
+    thing = inspect.unwrap(thing)
+    try:
+        file = inspect.getsourcefile(thing)
+        stamp = Path(file).stat().st_mtime_ns if file else 0
+    except (OSError, TypeError):
+        return ""
+    return _hash_of(file, stamp, thing.__qualname__.partition(".")[0]) if file else ""
+
+
+@lru_cache(maxsize=256)
+def _hash_of(file: str, _changed: int, name: str) -> str:
+    try:
+        body = ast.parse(Path(file).read_bytes()).body
+    except (OSError, SyntaxError, ValueError):
+        return ""
+    defining: dict[str, list[ast.stmt]] = {}
+    for statement in body:
+        for defined in _names_defined(statement):
+            defining.setdefault(defined, []).append(statement)
+    used, waiting = dict[int, ast.stmt](), [name]
+    visited = set[str]()
+    while waiting:
+        one = waiting.pop()
+        if one in visited:
+            continue
+        visited.add(one)
+        for statement in defining.get(one, ()):
+            used[id(statement)] = statement
+            waiting += [n.id for n in ast.walk(statement) if isinstance(n, ast.Name)]
+    if not used:
+        return ""
+    dumped = "\n".join(_dumped(s) for s in body if id(s) in used)
+    return blake2b(dumped.encode("utf-8", "backslashreplace"), digest_size=6).hexdigest()
+
+
+def _names_defined(node: ast.AST) -> set[str]:
+    """Name what a statement of a module defines, in an ``if`` or ``try`` too."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return {node.name}
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        return {alias.asname or alias.name.partition(".")[0] for alias in node.names}
+    if isinstance(node, ast.Name):
+        return {node.id} if isinstance(node.ctx, ast.Store) else set()
+    return {name for child in ast.iter_child_nodes(node) for name in _names_defined(child)}
+
+
+def _dumped(node: Any) -> str:
+    """Write a syntax tree without docstrings, the same by every version of Python."""
+    if isinstance(node, list):
+        return f"[{','.join(map(_dumped, node))}]"
+    if not isinstance(node, ast.AST):
+        return repr(node)
+    fields = dict(ast.iter_fields(node))
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        body = node.body
+        first = body[0].value if isinstance(body[0], ast.Expr) else None
+        if isinstance(first, ast.Constant) and isinstance(first.value, str):
+            fields["body"] = body[1:]
+    parts = [
+        f"{name}={_dumped(value)}"
+        for name, value in fields.items()
+        # an empty list is there or not, depending on the version
+        if name not in ("ctx", "kind", "type_comment") and value not in (None, [])
+    ]
+    return f"{type(node).__name__}({','.join(parts)})"

@@ -70,6 +70,8 @@ def failure_text(result: BenchmarkResult) -> str:
         following = telling[i + 1] if i + 1 < len(telling) else None
         if check.hint and (following is None or following.hint != check.hint):
             parts.append(f"  -> {check.hint}")
+    if result.changes:
+        parts += ["", *(f"changed: {visible(text)}" for text in result.changes)]
     told = set(failed_row_notes(result.failed_rows))
     notes = [note for note in result.notes if note not in told]
     if notes:

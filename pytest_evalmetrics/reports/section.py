@@ -49,6 +49,7 @@ def section(
             lines.append((_line(entry), colour))
             if verbosity > 0:
                 lines += [(f"    {text}", None) for text in _details(entry)]
+            lines += [(f"    changed: {text}", None) for text in entry.get("changes", ())]
             lines += [(f"    {text}", None) for text in recorded_lines(entry["recorded"])]
             lines += [(f"    {text}", None) for text in judge_lines(entry.get("judges", ()))]
         if hidden:

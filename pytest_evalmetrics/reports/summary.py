@@ -26,6 +26,7 @@ _PASSING_SHOWN = 50  # rows of passing metrics; a page has to open
 _SKIPPED_SHOWN = 100
 _TELLING_SHOWN = 500  # of the others; GitHub drops a summary of more than 1 MiB
 _DETAILS_SHOWN = 100
+_CHANGES_SHOWN = 100
 _TRENDS_SHOWN = 50
 _LAST_VALUES = 5
 
@@ -55,6 +56,7 @@ def summary(report: Mapping[str, Any]) -> str:
             *_shown(told),
             "",
         ]
+    lines += _changes(benchmarks)
     details = [text for entry in benchmarks for text in _details(entry)]
     lines += [line for text in details[:_DETAILS_SHOWN] for line in text]
     if len(details) > _DETAILS_SHOWN:
@@ -145,6 +147,22 @@ def _details(entry: Mapping[str, Any]) -> Iterator[list[str]]:
             "</details>",
             "",
         ]
+
+
+def _changes(benchmarks: Sequence[Mapping[str, Any]]) -> list[str]:
+    """List what differs from the baselines beside the numbers."""
+    found = [
+        f"- {_plain(entry['name'])}: {_plain(text)}"
+        for entry in benchmarks
+        for text in entry.get("changes", ())
+    ]
+    more = len(found) - _CHANGES_SHOWN
+    return [
+        *(["Changed since the baseline:", ""] if found else []),
+        *found[:_CHANGES_SHOWN],
+        *([f"- and {more} more, in report.json"] if more > 0 else []),
+        *([""] if found else []),
+    ]
 
 
 def _trends(report: Mapping[str, Any]) -> list[str]:

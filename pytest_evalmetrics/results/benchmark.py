@@ -60,6 +60,11 @@ class BenchmarkResult:
         Every check, in the order of the gates.
     notes
         What a reader should know and no check says, such as completeness being unchecked.
+    changes
+        What differs from the baseline beside the numbers: what is measured, the thresholds,
+        the metrics, the rollouts of each task; and which tasks went from all to none.
+    ruler
+        What measures, as a baseline keeps it; empty without a baseline.
     sources
         The files that were read, as builtins (path, rows, size).
     xfail
@@ -84,6 +89,8 @@ class BenchmarkResult:
     agents: tuple[AgentResult, ...]
     checks: tuple[Check, ...]
     notes: tuple[str, ...] = ()
+    changes: tuple[str, ...] = ()
+    ruler: Mapping[str, Any] = field(default_factory=dict)
     sources: tuple[Mapping[str, Any], ...] = ()
     xfail: bool = False
     recorded: Mapping[str, Any] = field(default_factory=dict)

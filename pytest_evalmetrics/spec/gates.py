@@ -42,6 +42,11 @@ class Threshold:
         Field(description="what is compared: the value, or an end of its interval"),
     ] = "point"
 
+    @property
+    def told(self) -> str:
+        """What is asked for, with the end of the interval that is meant."""
+        return str(self) if self.bound == "point" else f"{self.bound} end {self}"
+
     def __str__(self) -> str:
         parts = []
         if self.min is not None:

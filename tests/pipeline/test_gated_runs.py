@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_evalmetrics.baselines import render
+from pytest_evalmetrics.baselines import render, stamped
 from pytest_evalmetrics.config import load_benchmarks
 from pytest_evalmetrics.pipeline import evaluate
 from pytest_evalmetrics.results import Verdict
@@ -71,7 +71,7 @@ class Runs:
         )
         if updates:
             assert found.baseline is not None
-            self.text = render(found.baseline)
+            self.text = render(stamped(found.baseline))
         return found
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats as scipy_stats
 
-from pytest_evalmetrics.baselines import agent_document, document, render
+from pytest_evalmetrics.baselines import agent_document, document, render, stamped
 from pytest_evalmetrics.config import load_benchmarks
 from pytest_evalmetrics.pipeline.power import power_of
 from pytest_evalmetrics.rollouts import load
@@ -92,5 +92,5 @@ def test_the_committed_baseline_comes_first(tmp_path):
 
     doc = document("m", {"agent": agent_document(Result(), table, ["reward"])}, {})
     (tmp_path / "runs.jsonl").unlink()
-    (found,) = power_of(benchmark, lambda: (render(doc), "m.json"))
+    (found,) = power_of(benchmark, lambda: (render(stamped(doc)), "m.json"))
     assert (found.source, found.tasks, found.rollouts) == ("baseline", 4, 2)

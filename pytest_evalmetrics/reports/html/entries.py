@@ -88,7 +88,12 @@ def about(
         "metrics": metrics[:_METRICS],
         "more_metrics": max(0, len(metrics) - _METRICS),
         "checks": checks_of(entry)[:_CHECKS],
-        "notes": [note[:_CUT] for note in entry["notes"][:_NOTES]],
+        "notes": [
+            note[:_CUT]
+            for note in [*(f"changed: {c}" for c in entry.get("changes", ())), *entry["notes"]][
+                :_NOTES
+            ]
+        ],
         "failures": [_failures(found) for found in entry["failed_rows"]],
         "sources": entry["sources"][:_FILES],
         "more_sources": max(0, len(entry["sources"]) - _FILES),

@@ -1,0 +1,313 @@
+"""The ruler: what measures a benchmark, as a fingerprint that its baseline keeps.
+
+A number is compared only with a number that was measured alike. What is measured (the model, the
+agent, the prompt) may differ: its fingerprint is kept too, for the header of the comparison.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import MISSING, fields, is_dataclass
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import msgspec
+
+from pytest_evalmetrics.errors import EvalMetricsError
+from pytest_evalmetrics.registry import is_ours, scorers, source_hash
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pytest_evalmetrics.metrics import Plan
+    from pytest_evalmetrics.results import Estimate
+    from pytest_evalmetrics.scorers import BoundScorer
+    from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec
+    from pytest_evalmetrics.spec.models import ModelSpec
+
+__all__ = ["RulerChange", "changes_of", "ruler_changes", "ruler_of", "under_test_of"]
+
+Fingerprint = Mapping[str, Mapping[str, Any]]
+
+_LONGEST = 60  # characters of a value that is written out
+_BEGINNING = 32  # of one that is not
+_REWARD, _SCORER, _METRIC, _TOOL = "reward", "scorer ", "metric ", "tool "
+# who pays, how long is waited, and what people read: none of it measures
+_NO_MEASURE = frozenset(
+    {"type", "api_key_secret", "timeout_seconds", "max_retries", "price", "judge_check", "options"}
+)
+_SECRET = re.compile(
+    r"^key$|(api|auth|access|private)[_-]?key|token$|secret|password|authori[sz]ation|credential",
+    re.IGNORECASE,
+)
+
+
+class RulerChange(msgspec.Struct, frozen=True):
+    """One thing that measures otherwise than it did.
+
+    Attributes
+    ----------
+    text
+        What changed: ``judge m1 -> m2 (scorer llm-judge)``.
+    of
+        The entry of the fingerprint.
+    key
+        The key of that entry.
+    scores
+        The scores that it touches; empty where it is no scorer.
+    """
+
+    text: str
+    of: str
+    key: str
+    scores: frozenset[str] = frozenset()
+
+    @property
+    def by_scorer(self) -> bool:
+        """Whether scores have to be computed again: metrics always are, on both sides."""
+        return self.of.startswith((_SCORER, _TOOL))
+
+    def touches(self, estimate: Estimate, target: Any, *, reward: str) -> bool:
+        """Whether a metric rests on it.
+
+        Parameters
+        ----------
+        estimate
+            The metric.
+        target
+            What computes it; None where a hook does.
+        reward
+            The score that the benchmark's metrics reduce.
+        """
+        if self.of.startswith(_METRIC):
+            return self.of == f"{_METRIC}{estimate.name}"
+        if self.of == _REWARD and self.key != "score":
+            return target is None or getattr(target, "options", None) is not None
+        score = estimate.score
+        return not score or score in (self.scores or {reward})
+
+
+def ruler_of(
+    benchmark: Benchmark,
+    plan: Plan,
+    gated: Sequence[str],
+    made: Sequence[BoundScorer] = (),
+    tools: Fingerprint | None = None,
+    *,
+    hide: Callable[[str], str] = str,
+) -> dict[str, dict[str, Any]]:
+    """Describe what measures a benchmark.
+
+    Parameters
+    ----------
+    benchmark
+        The benchmark, its reward settled.
+    plan
+        Its metrics.
+    gated
+        The names of those that a baseline gates.
+    made
+        Its scorers.
+    tools
+        What scored in the recorded files, as they say it.
+    hide
+        Takes known secrets out of a text.
+
+    Returns
+    -------
+    dict
+        By what measures: readable settings; defaults are left out, secrets never in it.
+    """
+    spec = benchmark.spec
+    found: dict[str, dict[str, Any]] = {
+        _REWARD: {
+            "score": spec.reward,
+            "pass_threshold": spec.pass_threshold,
+            "pass_estimator": spec.pass_estimator,
+        }
+    }
+    for asked, scorer in zip(spec.scorers, made, strict=True):
+        written = getattr(asked, "function", None) or scorer.type
+        label = name = f"{_SCORER}{written}"
+        number = 1
+        while name in found:
+            number += 1
+            name = f"{label} {number}"
+        found[name] = {"scores": sorted(scorer.scores), **_of_scorer(asked, scorer, written, hide)}
+    for text in gated:
+        with suppress(EvalMetricsError):  # of a hook
+            bound = plan.names.bind(text)
+            if not is_ours(bound.target) and (source := source_hash(bound.target)):
+                found[f"{_METRIC}{bound}"] = {"source": source}
+    found.update({f"{_TOOL}{name}": dict(entry) for name, entry in (tools or {}).items()})
+    return found
+
+
+def under_test_of(spec: BenchmarkSpec, *, hide: Callable[[str], str] = str) -> dict[str, Any]:
+    """Describe what is measured, as far as a benchmark file says it; empty of recorded rollouts."""
+    found: dict[str, Any] = {}
+    if spec.model is not None:
+        found |= dict(_of_model("model", spec.model))
+        found |= dict(_flat("", spec.params.inference))
+        if spec.params.system_prompt is not None:
+            found.setdefault("system_prompt", spec.params.system_prompt)
+    if spec.target is not None:
+        found |= dict(_flat("target", _settings(spec.target)))
+    found |= {
+        key: value
+        for key in ("prompt_template", "tools", "response_format")
+        if (value := getattr(spec, key)) is not None
+    }
+    return {key: _shown(value, hide) for key, value in found.items()}
+
+
+def ruler_changes(before: Fingerprint, now: Fingerprint) -> tuple[RulerChange, ...]:
+    """List what measures otherwise than it did, in the order of the fingerprints."""
+    gone = {name: entry for name, entry in before.items() if name not in now}
+    found: list[RulerChange] = []
+    for name, entry in now.items():
+        scores = frozenset(entry.get("scores", ()))
+        was = before.get(name)
+        if was is not None:
+            scores |= frozenset(was.get("scores", ()))
+            found += [
+                RulerChange(f"{what}{_where(name)}", name, key, scores)
+                for key, what in _differing(was, entry)
+            ]
+            continue
+        replaced = next(
+            (n for n, e in gone.items() if _kind(n) == _kind(name) and _overlap(e, entry)), None
+        )
+        old = "none" if replaced is None else replaced.removeprefix(_kind(name))
+        if replaced is not None:
+            scores |= frozenset(gone.pop(replaced).get("scores", ()))
+        new = name.removeprefix(_kind(name))
+        found.append(RulerChange(f"{_kind(name)}{old} -> {new}", name, "", scores))
+    for name, entry in gone.items():
+        text = f"{_kind(name)}{name.removeprefix(_kind(name))} -> none"
+        found.append(RulerChange(text, name, "", frozenset(entry.get("scores", ()))))
+    return tuple(found)
+
+
+def changes_of(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """Say how what is measured differs: ``model m1 -> m2, temperature 0 -> 0.7``."""
+    return ", ".join(text for _, text in _differing(before, now))
+
+
+def _kind(name: str) -> str:
+    return next((kind for kind in (_SCORER, _METRIC, _TOOL) if name.startswith(kind)), "")
+
+
+def _where(name: str) -> str:
+    return "" if name == _REWARD else f" ({name})"
+
+
+def _overlap(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    return bool(set(one.get("scores", ())) & set(other.get("scores", ())))
+
+
+def _differing(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for key in dict.fromkeys((*now, *before)):
+        if before.get(key) != now.get(key):
+            old, new = (_said(side[key]) if key in side else "none" for side in (before, now))
+            yield key, f"{key} {old} -> {new}"
+
+
+def _said(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return str(value).lower() if isinstance(value, bool) else f"{value}"
+
+
+def _of_scorer(
+    asked: Any, scorer: BoundScorer, written: str, hide: Callable[[str], str]
+) -> dict[str, Any]:
+    found: dict[str, Any] = {} if written == scorer.type else {"type": scorer.type}
+    target = scorers.find(written).target
+    if not is_ours(target) and (source := source_hash(target)):
+        found["source"] = source
+    settings = _settings(asked)
+    for key in ("model", "judge_model", "judges", "scores"):
+        if not isinstance(settings.get(key), str):
+            settings.pop(key, None)
+    found |= dict(_flat("", settings))
+    found |= dict(_flat("", getattr(asked, "options", {})))
+    for score in getattr(asked, "scores", None) or ():
+        if is_dataclass(score):
+            found |= dict(_flat(f"score {getattr(score, 'name', '')}", _settings(score)))
+    found |= dict(_of_judges(scorer))
+    return {key: _shown(value, hide) for key, value in found.items()}
+
+
+def _of_judges(scorer: BoundScorer) -> Iterator[tuple[str, Any]]:
+    for number, judge in enumerate(scorer.judges, start=1):
+        name = "judge" if len(scorer.judges) == 1 else f"judge {number}"
+        model = judge.model
+        yield name, model.name
+        for key, value in (
+            *judge.versions.items(),
+            *model.inference.items(),
+            ("system_prompt", model.system_prompt),
+            ("end_token", model.end_token),
+        ):
+            if value is not None:
+                yield f"{name} {key}", value
+
+
+def _of_model(name: str, model: ModelSpec) -> Iterator[tuple[str, Any]]:
+    yield name, model.name
+    settings = _settings(model)
+    for key in ("url", "name", "format"):
+        settings.pop(key, None)
+    yield from _flat("", {**settings.pop("inference", {}), **settings})
+
+
+def _settings(value: Any) -> dict[str, Any]:
+    """Give the fields of a specification that say something else than their default."""
+    found = {}
+    for each in fields(value):
+        given = getattr(value, each.name)
+        default = each.default_factory() if each.default_factory is not MISSING else each.default
+        if each.name not in _NO_MEASURE and given != default:
+            found[each.name] = given
+    return found
+
+
+def _flat(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """Take nested settings apart: ``parser json_path`` -> ``$.score``."""
+    if is_dataclass(value) and not isinstance(value, type):
+        value = _settings(value)
+    if not isinstance(value, Mapping):
+        yield name, value
+        return
+    for key, inner in value.items():
+        if _SECRET.search(str(key)):
+            continue
+        if key == "url" and isinstance(inner, str):
+            inner = _place(inner)  # noqa: PLW2901 - as it is shown
+        yield from _flat(f"{name} {key}".strip(), inner)
+
+
+def _place(url: str) -> str:
+    """Name an endpoint by host and path; on this machine any port will do."""
+    parts = urlsplit(url)
+    local = parts.hostname in ("localhost", "127.0.0.1", "::1")
+    return parts.path if local else f"{parts.hostname}{parts.path}"
+
+
+def _shown(value: Any, hide: Callable[[str], str]) -> Any:
+    """Write a value for people: a long one as its beginning and a digest."""
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    if is_dataclass(value) or (
+        isinstance(value, Mapping | Sequence) and not isinstance(value, str)
+    ):
+        value = msgspec.json.encode(value, order="sorted", enc_hook=repr).decode()
+    text = hide(str(value))
+    if len(text) <= _LONGEST and text.isprintable():
+        return text
+    digest = blake2b(text.encode("utf-8", "backslashreplace"), digest_size=6).hexdigest()
+    return f"{' '.join(text[:_BEGINNING].split())}... ({digest})"

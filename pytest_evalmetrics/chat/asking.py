@@ -1,23 +1,243 @@
-"""One question to a model: in the form that its endpoint takes, and once more if it must be."""
+"""Asking a model: from a prompt to a reply that was read."""
 
 from __future__ import annotations
 
 import asyncio
+import json
+import math
+import re
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from pytest_evalmetrics.chat.replies import Reply, read_reply
 from pytest_evalmetrics.errors import RowError
-from pytest_evalmetrics.transport import CallError, tokens_of
+from pytest_evalmetrics.transport import CallError, needs_extra, tokens_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Mapping, Sequence
+    from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 
-    from pytest_evalmetrics.chat.calls import Calls, Ticket
-    from pytest_evalmetrics.chat.models import ChatModel, Message
+    from pytest_evalmetrics.chat.models import Calls, ChatModel, Message, Ticket
+    from pytest_evalmetrics.expressions.templates import Rendered
+    from pytest_evalmetrics.transport import Tokens
 
-__all__ = ["ask", "side_by_side"]
+__all__ = [
+    "Reply",
+    "ask",
+    "compile_prompt",
+    "compile_templates",
+    "json_in",
+    "read_reply",
+    "side_by_side",
+    "tool_calls_of",
+]
+
+# how LangChain, and data sets for RAGAS, call the roles
+_ROLES = {"human": "user", "ai": "assistant", "system": "system"}
+
+
+def compile_templates(value: Any, who: str) -> Rendered:
+    """Compile the templates in a value, see `expressions.templates.compile_value`."""
+    with needs_extra("remote", who):
+        from pytest_evalmetrics.expressions.templates import (  # noqa: PLC0415 - of the extra
+            compile_value,
+        )
+    return compile_value(value)
+
+
+def compile_prompt(
+    template: Any, who: str = "a prompt_template"
+) -> Callable[[Mapping[str, Any]], list[dict[str, Any]]]:
+    """Compile a prompt."""
+    render = compile_templates(template, who)
+
+    def messages(context: Mapping[str, Any]) -> list[dict[str, Any]]:
+        found = render(context)
+        if not isinstance(found, list):
+            return [{"role": "user", "content": _content(found, "the prompt")}]
+        flat: list[Any] = []
+        for one in found:
+            flat.extend(one if isinstance(one, list) else [one])
+        if not flat:
+            raise RowError("bad-prompt", "the prompt is a list of no messages")
+        return [_message(one, index) for index, one in enumerate(flat, 1)]
+
+    return messages
+
+
+def _message(value: Any, index: int) -> dict[str, Any]:
+    if isinstance(value, str):
+        return {"role": "user", "content": value}
+    if not isinstance(value, dict):
+        raise RowError("bad-prompt", f"message {index} of the prompt is {value!r:.60}")
+    role = value.get("role")
+    if role is None and value.get("type") in _ROLES:
+        role = _ROLES[value["type"]]
+        value = {"role": role, **{k: v for k, v in value.items() if k != "type"}}
+    if not isinstance(role, str) or not role:
+        raise RowError(
+            "bad-prompt",
+            f"message {index} of the prompt has no role",
+            hint="a message has a role, such as user, and a content",
+        )
+    if "content" in value and not isinstance(value["content"], str | list | type(None)):
+        return {**value, "content": _content(value["content"], f"message {index} of the prompt")}
+    return dict(value)
+
+
+def _content(value: Any, what: str) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int | float):
+        return str(value)
+    raise RowError(
+        "bad-prompt",
+        f"{what} is {value!r:.60}, expected text",
+        hint='make it text: "{{ column | string }}" or "{{ column | tojson }}"',
+    )
+
+
+_SHOWN = 160
+_FENCED = re.compile(r"```(?:json|JSON)?\s*\n(.*?)```", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a model said."""
+
+    text: str  # the answer, without the reasoning; empty where it only called tools
+    reasoning: str = ""  # what it said before, or apart
+    tool_calls: tuple[Mapping[str, Any], ...] = ()  # as it wrote them
+    finish_reason: str = ""  # ``stop``, ``length``, ``tool_calls`` ...; empty where it says none
+    message: Mapping[str, Any] = field(default_factory=dict)  # the whole message
+    tokens: Tokens | None = None  # what it says it took; None where it does not
+
+    @property
+    def cut(self) -> bool:
+        """It was cut off at the most tokens that it may write."""
+        return self.finish_reason == "length"
+
+
+def read_reply(body: Any, end_token: str | None = None) -> Reply:
+    """Read the body of an answer of chat completions, or of plain completions."""
+    message, finish = _message_of(body)
+    text = _text(message.get("content"))
+    calls = tool_calls_of(message)
+    apart = message.get("reasoning_content") or message.get("reasoning")
+    reasoning = apart if isinstance(apart, str) else ""
+    if end_token and text is not None:
+        before, found, after = text.rpartition(end_token)
+        if found:
+            reasoning, text = reasoning + before, after.strip()
+        elif finish == "length":  # it never came to its answer
+            reasoning, text = reasoning + text, ""
+    if not text and not calls and finish == "length":
+        raise RowError(
+            "cut-off",
+            "the model wrote as many tokens as it may and came to no answer "
+            "(finish_reason: length)",
+            hint="raise max_tokens",
+        )
+    if text is None and not calls:
+        raise RowError("no-text", f"the model gave no text and no tool calls: {_short(message)}")
+    return Reply(text or "", reasoning, calls, finish, message, tokens_of(body))
+
+
+def tool_calls_of(message: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
+    """Give the tool calls of a message; none where it has none."""
+    found = message.get("tool_calls") or []
+    if not isinstance(found, list):
+        raise RowError(
+            "bad-tool_calls", f"the answer's tool_calls is {_short(found)}, expected a list"
+        )
+    return tuple(call for call in found if isinstance(call, dict))
+
+
+def _message_of(body: Any) -> tuple[dict[str, Any], str]:
+    """Find the message and why it ends."""
+    choices = body.get("choices") if isinstance(body, dict) else None
+    if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
+        raise RowError("no-choices", f"the answer has no choices: {_short(body)}")
+    choice = choices[0]
+    finish = choice.get("finish_reason")
+    finish = finish if isinstance(finish, str) else ""
+    message = choice.get("message")
+    if message is None and isinstance(choice.get("text"), str):  # plain completions
+        message = {"role": "assistant", "content": choice["text"]}
+    if not isinstance(message, dict):
+        raise RowError("no-message", f"the answer has no message: {_short(choice)}")
+    if message.get("refusal"):
+        raise RowError("refusal", f"the model refused: {_short(message['refusal'])}")
+    if finish == "content_filter":
+        raise RowError("filtered", "the endpoint's content filter took the answer")
+    return message, finish
+
+
+def json_in(reply: Reply) -> Any:
+    """Find the JSON in a reply: the whole text, else what is fenced, else its last object."""
+    text = reply.text.strip()
+    for candidate in (text, *reversed(_FENCED.findall(text))):
+        try:
+            return _finite(json.loads(candidate))
+        except (ValueError, RecursionError):
+            continue
+    for value in _objects(text):
+        return _finite(value)
+    cut = ", and was cut off at max_tokens" if reply.cut else ""
+    raise RowError("no-json", f"the model's answer holds no JSON object{cut}: {_short(text)}")
+
+
+def _objects(text: str) -> Iterator[Any]:
+    """Yield the outermost JSON objects in a text, the last one first."""
+    found: list[Any] = []
+    at = text.find("{")
+    while at >= 0:
+        try:
+            value, end = _DECODER.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            end = at + 1
+        else:
+            found.append(value)
+        at = text.find("{", end)
+    return iter(reversed(found))
+
+
+_DECODER = json.JSONDecoder()
+
+
+def _finite(value: Any) -> Any:
+    for number in _floats(value):
+        if not math.isfinite(number):
+            raise RowError("no-number", f"the model's answer holds {number}, no finite number")
+    return value
+
+
+def _floats(value: Any) -> Iterator[float]:
+    if isinstance(value, float):
+        yield value
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from _floats(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _floats(item)
+
+
+def _text(content: Any) -> str | None:
+    """Give a message's text; its parts are joined."""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        parts = [p.get("text") for p in content if isinstance(p, dict)]
+        texts = [p for p in parts if isinstance(p, str)]
+        return "".join(texts) if texts else None
+    return None
+
+
+def _short(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    text = " ".join(text.split())
+    return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
+
 
 _T = TypeVar("_T")
 # what endpoints answer to a response_format that they don't know
@@ -45,34 +265,6 @@ def ask(
     retries that the endpoint is allowed: so a question never takes more than
     ``1 + max_retries`` requests, but for the first of a model, which find out in what form it
     takes a schema.
-
-    Parameters
-    ----------
-    calls
-        The row's way to endpoints. The question's place among the row's calls is taken when
-        this is called, before anything is awaited.
-    model
-        Who is asked.
-    messages
-        What is asked; says in words what form the answer has to have, because some endpoints
-        heed no schema.
-    kind
-        What asks, and in which version: ``topic-adherence/1``.
-    read
-        Reads the answer; raises a `RowError` where it is none.
-    schema
-        JSON Schema of the answer, strict: every object closed, every property required. Sent
-        as ``json_schema``, to an endpoint that refuses that as ``json_object``, else not at
-        all; which of them is found out once per model and run.
-    versions
-        What else the answer depends on: the prompt's version.
-
-    Raises
-    ------
-    RowError, CallError
-        The answer can't be used, twice; or this call failed.
-    EndpointError
-        All would fail.
     """
     ways = _ways(model, kind, schema)
     body = model.request(messages, response_format=ways[0])
@@ -87,13 +279,6 @@ async def side_by_side(questions: Sequence[Coroutine[Any, Any, _T]]) -> list[_T]
 
     Every question is seen to its end, so that what is paid for is kept, and so that the same
     answers give the same error: the first in order.
-
-    Raises
-    ------
-    RowError, CallError
-        Of the first question without an answer.
-    EndpointError
-        All would fail.
     """
     found = await asyncio.gather(*questions, return_exceptions=True)
     errors = [each for each in found if isinstance(each, BaseException)]

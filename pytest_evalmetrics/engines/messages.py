@@ -1,29 +1,34 @@
-"""What a worker and the run that it works for say to each other: plain values."""
+"""What a worker and its run say to each other, and the order in which it is taken."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+
+from pytest_evalmetrics.transport import Occurrences
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Hashable, Iterator, Mapping
 
-    from pytest_evalmetrics.engines.answering import Attempted
+    from pytest_evalmetrics.engines.local import Attempted
     from pytest_evalmetrics.errors import EvalMetricsError
     from pytest_evalmetrics.scorers import Row, Terms
     from pytest_evalmetrics.spec import BenchmarkSpec
     from pytest_evalmetrics.transport import Answer, CallError, JournalMode, Price, Tokens
 
 __all__ = [
+    "UNSETTLED",
     "Admitted",
     "Asked",
     "Broken",
     "Counted",
     "Done",
     "First",
+    "FirstOfJob",
     "Found",
     "Given",
     "Granted",
+    "InOrder",
     "Kept",
     "Kit",
     "Paid",
@@ -35,35 +40,67 @@ __all__ = [
     "Wished",
 ]
 
+UNSETTLED = -1  # the count of a first call that is not known yet
+
+_What = TypeVar("_What")
+
+
+class InOrder(Generic[_What]):
+    """Holds back what is heard of a job until all jobs before it were heard of."""
+
+    def __init__(self) -> None:
+        self._heard: dict[int, _What | None] = {}
+        self._next = 0
+
+    def is_past(self, order: int) -> bool:
+        """Whether a job's turn has come and gone."""
+        return order < self._next
+
+    def hear(self, order: int, what: _What | None) -> Iterator[tuple[int, _What]]:
+        """Hear of a job."""
+        if order >= self._next and self._heard.get(order) is None:
+            self._heard[order] = what
+        while self._next in self._heard:
+            settled, found = self._next, self._heard.pop(self._next)
+            self._next += 1
+            if found is not None:
+                yield settled, found
+
+
+class FirstOfJob(Occurrences):
+    """Lets the first call of a job be counted by somebody else."""
+
+    def __init__(self, known: int | None = None, tell: Callable[[int], None] | None = None) -> None:
+        super().__init__()
+        self._known = known
+        self._tell = tell
+        self._is_first = tell is not None
+
+    def next(self, content: bytes | None, *of: Hashable) -> int:
+        """Count a call; the later ones of a job are its own affair."""
+        if not self._is_first or self._tell is None:
+            return super().next(content, *of)
+        self._is_first = False
+        if self._known is not None:
+            return self._known
+        self._tell(self.digest(content, *of))
+        return UNSETTLED
+
 
 @dataclass(frozen=True, slots=True)
 class Kit:
-    """What a worker needs before its first row; no secrets.
+    """What a worker needs before its first row; no secrets."""
 
-    Attributes
-    ----------
-    version
-        Of this package, which has to be the same everywhere.
-    scorers, targets
-        Those that are the user's own, by the names that the spec has for them.
-    spec, terms
-        What scorers, and who answers rows, are made of; the terms hold no secrets.
-    label
-        What calls are counted under.
-    mode
-        How the run's journal is used; None where there is none.
-    metered
-        Each job has to be let make its first call.
-    """
-
-    version: str
+    version: str  # of this package, which has to be the same everywhere
+    # those that are the user's own, by the names that the spec has for them
     scorers: Mapping[str, Any]
     targets: Mapping[str, Any]
+    # what scorers, and who answers rows, are made of; the terms hold no secrets
     spec: BenchmarkSpec
     terms: Terms
-    label: str
-    mode: JournalMode | None
-    metered: bool
+    label: str  # what calls are counted under
+    mode: JournalMode | None  # how the run's journal is used; None where there is none
+    metered: bool  # each job has to be let make its first call
 
 
 # -- to a worker --------------------------------------------------------------------------------
@@ -115,22 +152,12 @@ class Granted(NamedTuple):
 
 @dataclass(slots=True)
 class Places:
-    """Places at an endpoint: how many more are wanted, and what became of others.
+    """Places at an endpoint: how many more are wanted, and what became of others."""
 
-    Attributes
-    ----------
-    origin
-        The endpoint.
-    wanted, left
-        How many are asked for, and given back.
-    succeeded, overloaded
-        What came meanwhile, see `AdaptiveLimit`.
-    """
-
-    origin: str
-    wanted: int = 0
+    origin: str  # the endpoint
+    wanted: int = 0  # how many are asked for, and given back
     left: int = 0
-    succeeded: int = 0
+    succeeded: int = 0  # what came meanwhile, see `AdaptiveLimit`
     overloaded: list[tuple[int, float]] = field(default_factory=list)
 
 
@@ -217,22 +244,13 @@ class Warned(NamedTuple):
 
 
 class Done(NamedTuple):
-    """A job came to its end.
-
-    Attributes
-    ----------
-    told
-        What its sink was told: by which method, of which scorer, and what.
-    spent
-        What its judges took.
-    attempted
-        What came of it, if the row was to be answered.
-    """
+    """A job came to its end."""
 
     order: int
+    # what its sink was told: by which method, of which scorer, and what
     told: list[tuple[str, int, tuple[Any, ...], dict[str, Any]]]
-    spent: list[Spent]
-    attempted: Attempted | None
+    spent: list[Spent]  # what its judges took
+    attempted: Attempted | None  # what came of it, if the row was to be answered
 
 
 class Broken(NamedTuple):

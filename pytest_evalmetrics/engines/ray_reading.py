@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pytest_evalmetrics.data import RolloutTable
-    from pytest_evalmetrics.engines.ray_cluster import Cluster
+    from pytest_evalmetrics.engines.ray_engine import Cluster
     from pytest_evalmetrics.rollouts.cutting import Piece
     from pytest_evalmetrics.rollouts.files import RolloutFile
     from pytest_evalmetrics.rollouts.seam import Request
@@ -43,20 +43,11 @@ _AHEAD: Final = 3  # tasks per core that are under way: what they give waits in 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What a task gives.
+    """What a task gives."""
 
-    Attributes
-    ----------
-    source
-        The file; None where it can't be read in shards.
-    columns
-        What was read, see `packed`.
-    error
-        What is wrong with it; its line is counted from the start of the piece.
-    """
-
-    source: Source | None = None
-    columns: dict[str, Any] | None = None
+    source: Source | None = None  # the file; None where it can't be read in shards
+    columns: dict[str, Any] | None = None  # what was read, see `packed`
+    # what is wrong with it; its line is counted from the start of the piece
     error: EvalMetricsError | None = None
 
 
@@ -69,26 +60,7 @@ def read_on(
     always: bool = False,
     size: int | None = None,
 ) -> RolloutTable | None:
-    """Read files by the tasks of a cluster, see `rollouts.Reader`.
-
-    Parameters
-    ----------
-    cluster
-        The cluster. Every node sees the files under the same paths, or can fetch their URLs.
-    files, format_, request
-        As of `rollouts.Reader`.
-    always
-        Also where all of them are so few bytes here that it does not pay.
-    size
-        Bytes of a shard; chosen if None.
-
-    Raises
-    ------
-    DataError
-        What the reader in one process would raise.
-    EngineError
-        The cluster lost a task, again and again.
-    """
+    """Read files by the tasks of a cluster, see `rollouts.Reader`."""
     if not (always or any(file.url for file in files) or is_large(files)):
         return None
     cpus = cluster.cpus()

@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-from pytest_evalmetrics.generation.making import make_generator
-from pytest_evalmetrics.generation.protocol import Generated, Generator
+from pytest_evalmetrics.generation.generators import Generated, Generator, make_generator
 
 __all__ = ["Generated", "Generator", "make_generator"]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pytest_evalmetrics.data import RolloutTable
-    from pytest_evalmetrics.engines.answering import Attempted
+    from pytest_evalmetrics.engines.local import Attempted
     from pytest_evalmetrics.pipeline.board import Board
     from pytest_evalmetrics.scorers import Row, Terms
     from pytest_evalmetrics.spec import Benchmark

@@ -11,7 +11,7 @@ from pytest_evalmetrics import scorers
 from pytest_evalmetrics.collector import collector_eased
 from pytest_evalmetrics.data import RowScores
 from pytest_evalmetrics.engines import Work
-from pytest_evalmetrics.engines.here import score_here, score_without_calls
+from pytest_evalmetrics.engines.local import score_here, score_without_calls
 from pytest_evalmetrics.masks import any_of
 from pytest_evalmetrics.pipeline.attempting import Attempts, recorded_row
 from pytest_evalmetrics.pipeline.board import Board

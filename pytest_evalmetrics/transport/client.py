@@ -38,13 +38,7 @@ __all__ = ["Ledger", "Meter", "Transport", "Work", "perform", "work_key"]
 
 
 class Ledger:
-    """The journal, and the secrets that stay out of it.
-
-    Parameters
-    ----------
-    journal
-        Where answers are kept; None for nowhere.
-    """
+    """The journal, and the secrets that stay out of it."""
 
     def __init__(self, journal: Journal | None = None) -> None:
         self._journal = journal
@@ -80,15 +74,7 @@ class Ledger:
         return b"" if self.journal is None else journal_key(call, occurrence, self.hide)
 
     def known(self, call: Call, key: bytes, check: Callable[[Any], None] | None) -> Answer | None:
-        """Look a call up; None where it is to be made.
-
-        Raises
-        ------
-        CallError
-            In replay mode, if it failed when it was made, or was not made.
-        JournalError
-            In replay mode, if the journal can't be read.
-        """
+        """Look a call up; None where it is to be made."""
         if self._journal is None or not key:
             return None
         replays = self._journal.mode is JournalMode.REPLAY
@@ -175,13 +161,7 @@ class Meter(Protocol):
     """What looks at each call before it is paid for, and after."""
 
     def admit(self) -> None:
-        """Let a call be sent.
-
-        Raises
-        ------
-        CallError
-            It must not be.
-        """
+        """Let a call be sent."""
         ...
 
     def paid(self, requests: int, tokens: Tokens | None, price: Price | None) -> None:
@@ -224,26 +204,7 @@ async def perform(
     occurrence: int = 0,
     meter: Meter | None = None,
 ) -> Answer:
-    """Do a work, or find in the journal what it came to.
-
-    Parameters
-    ----------
-    ledger, usage
-        The run's.
-    work
-        What is done.
-    make
-        Does it; gives JSON, which is kept. Raises a `CallError` where it fails.
-    occurrence
-        How many with the same content came before, in the order of the rows.
-    meter
-        Lets it be done, where the journal has no answer.
-
-    Raises
-    ------
-    CallError
-        It failed.
-    """
+    """Do a work, or find in the journal what it came to."""
     key = b""
     journal = ledger.journal
     if journal is not None:
@@ -290,17 +251,7 @@ def _parsed(text: str) -> Any:
 
 
 def work_key(work: Work, occurrence: int, hide: Callable[[str], str]) -> bytes:
-    """Name a work for the journal; as `journal_key` does for a call.
-
-    Parameters
-    ----------
-    work
-        The work.
-    occurrence
-        How many with the same content came before it.
-    hide
-        Takes known secrets out of a text.
-    """
+    """Name a work for the journal; as `journal_key` does for a call."""
     told = [_FORMAT, work.name, work.version, work.sample, occurrence, work.given]
     text = hide(_CANONICAL.encode(told))
     return blake2b(text.encode("utf-8", "backslashreplace"), digest_size=20).digest()
@@ -313,23 +264,6 @@ _REACHED_NOTHING = frozenset({"refused", "dns", "unreachable", "timeout"})
 class Transport:
     """Calls endpoints: each call once, whatever happens to the run.
 
-    Parameters
-    ----------
-    journal
-        Where answers are kept; None for nowhere.
-    sender
-        What sends a request; by default one aiohttp session, made at the first request.
-    policy
-        How long is waited between attempts; the number of them is the endpoint's.
-    clock
-        Time and chance.
-    usage
-        Where calls are counted, under their labels.
-    limits
-        How many calls endpoints are given at once; by default the client's own.
-
-    Notes
-    -----
     `memory` is for what callers learn of endpoints, once for the whole run.
 
     One per run, used as a context manager; `run` is its way in from ordinary code. A
@@ -399,29 +333,7 @@ class Transport:
         check: Callable[[Any], None] | None = None,
         meter: Meter | None = None,
     ) -> Answer:
-        """Answer a call, from the journal if it is there.
-
-        Parameters
-        ----------
-        call
-            What is asked.
-        occurrence
-            How many calls with the same content came before, in the order of the rows.
-        check
-            Raises a `CallError` for a body that is no answer (``success: false``): it is
-            not kept, and what the journal has of it is asked again.
-        meter
-            Lets it be sent, where the journal has no answer.
-
-        Raises
-        ------
-        CallError
-            This row failed; for others the endpoint may be fine.
-        EndpointError
-            401, 403, 404, a redirect, a name that doesn't exist, no TLS: all would fail.
-        JournalError
-            In replay mode, if the journal can't be read.
-        """
+        """Answer a call, from the journal if it is there."""
         if call.endpoint.secret is not None:
             self.ledger.keep_secret((call.endpoint.secret,))
         key, text, attempts = b"", None, 0  # by then nothing was sent

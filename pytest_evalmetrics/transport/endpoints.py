@@ -40,17 +40,7 @@ TELLING_LENGTH = 6
 
 
 class Secret:
-    """A value that is shown nowhere: not by repr, str, format or pickle.
-
-    Parameters
-    ----------
-    name
-        What the benchmark file calls it.
-    variable
-        The environment variable that it came from.
-    value
-        The value itself; `reveal` gives it back.
-    """
+    """A value that is shown nowhere: not by repr, str, format or pickle."""
 
     __slots__ = ("_forms", "_value", "name", "variable")
 
@@ -93,33 +83,13 @@ class Secret:
 
 
 def variables_tried(name: str) -> tuple[str, ...]:
-    """Name the environment variables that may hold a secret, in the order of the search.
-
-    Returns
-    -------
-    tuple of str
-        The name as it is, in upper case, and with ``-`` and ``/`` made ``_``.
-    """
+    """Name the environment variables that may hold a secret, in the order of the search."""
     upper = name.upper()
     return tuple(dict.fromkeys((name, upper, upper.replace("-", "_").replace("/", "_"))))
 
 
 def find_secret(name: str, environ: Mapping[str, str] | None = None) -> Secret:
-    """Find a secret by its name.
-
-    Parameters
-    ----------
-    name
-        What the benchmark file calls it, such as ``my-remote-api-key``.
-    environ
-        Where to look; the process's environment by default.
-
-    Raises
-    ------
-    SecretError
-        None of the variables is set to something, or it can't stand in a header. The
-        message names variables, never a value.
-    """
+    """Find a secret by its name."""
     environ = os.environ if environ is None else environ
     tried = variables_tried(name)
     for variable in tried:
@@ -237,66 +207,33 @@ class Endpoint:
 
 @dataclass(frozen=True)
 class Call:
-    """One call, as the journal knows it.
+    """One call, as the journal knows it."""
 
-    Attributes
-    ----------
-    endpoint
-        Where to.
-    body
-        Anything that JSON can write; None for no body.
-    method
-        ``POST`` or ``GET``.
-    kind
-        What asks, and in which version: ``remote/1``. A change of it asks anew.
-    versions
-        What else an answer depends on: the model's or the prompt's version.
-    sample
-        The attempt's number: each sample of a task gets its own answer.
-    row
-        The row as messages name it: ``row 17``.
-    label
-        What its usage is counted under.
-    identity
-        What the journal knows it by instead of its body: the same question may be sent in
-        several forms, of which an endpoint takes one. None for the body.
-    written
-        The body as `written_body` gives it, where that is known already.
-    """
-
-    endpoint: Endpoint
-    body: Any = None
-    method: str = "POST"
-    kind: str = "call/1"
+    endpoint: Endpoint  # where to
+    body: Any = None  # anything that JSON can write; None for no body
+    method: str = "POST"  # ``POST`` or ``GET``
+    kind: str = "call/1"  # what asks, and in which version: ``remote/1``. A change of it asks anew.
+    # what else an answer depends on: the model's or the prompt's version
     versions: Mapping[str, str] = field(default_factory=dict)
-    sample: int = 0
-    row: str | None = None
-    label: str = ""
+    sample: int = 0  # the attempt's number: each sample of a task gets its own answer
+    row: str | None = None  # the row as messages name it: ``row 17``
+    label: str = ""  # what its usage is counted under
+    # what the journal knows it by instead of its body: the same question may be sent in
+    # several forms, of which an endpoint takes one. None for the body.
     identity: bytes | None = None
+    # the body as `written_body` gives it, where that is known already
     written: bytes | None = field(default=None, repr=False, compare=False)
 
     @property
     def payload(self) -> bytes | None:
-        """The body as it is sent.
-
-        Raises
-        ------
-        CallError
-            The body holds NaN or an infinity, or what JSON has no form for.
-        """
+        """The body as it is sent."""
         if self.body is None:
             return None
         return written_body(self.body, self.row) if self.written is None else self.written
 
 
 def written_body(body: Any, row: str | None = None) -> bytes:
-    """Write a body as it is sent.
-
-    Raises
-    ------
-    CallError
-        It holds NaN or an infinity, or what JSON has no form for.
-    """
+    """Write a body as it is sent."""
     try:
         return _BODY.encode(body).encode("ascii")
     except (TypeError, ValueError, RecursionError) as error:
@@ -309,22 +246,7 @@ def written_body(body: Any, row: str | None = None) -> bytes:
 
 
 def journal_key(call: Call, occurrence: int, hide: Callable[[str], str]) -> bytes:
-    """Name a call for the journal: what it asks, never who asks.
-
-    Parameters
-    ----------
-    call
-        The call. Of its endpoint only the URL counts: no secret, header or time-out.
-    occurrence
-        How many calls with the same content came before it, in the order of the rows.
-    hide
-        Takes known secrets out of a text, so that a new key to the door finds the answers.
-
-    Returns
-    -------
-    bytes
-        20 bytes: BLAKE2b of the canonical JSON of all this, and of the body as it is sent.
-    """
+    """Name a call for the journal: what it asks, never who asks."""
     start = _start_of_key(call.kind, call.method, call.endpoint.url)
     versions = _CANONICAL.encode(dict(call.versions)) if call.versions else "{}"
     head = f"{start},{versions},{call.sample},{occurrence}]"
@@ -350,15 +272,7 @@ class Occurrences:
         self._repeats: dict[int, int] = {}
 
     def next(self, content: bytes | None, *of: Hashable) -> int:
-        """Count one; return how many came before it.
-
-        Parameters
-        ----------
-        content
-            What is asked: `Call.payload`, or a row's own bytes.
-        of
-            What else tells calls apart: the sample's number, the scorer's name.
-        """
+        """Count one; return how many came before it."""
         # of this process alone, and a tenth of the time of one that others could reckon too
         return self.count(hash((content or b"", of)))
 
@@ -399,27 +313,15 @@ _TIMEOUT_S, _RETRIES = 30.0, 3
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """On what terms endpoints are called: what ``params:`` says, and defaults.
+    """On what terms endpoints are called: what ``params:`` says, and defaults."""
 
-    Attributes
-    ----------
-    parallelism
-        Calls in flight at once.
-    timeout_s, max_retries
-        Where a scorer says nothing of its own.
-    replays
-        Nothing is called: what a key is needed for can do without one.
-    judging
-        What ``params:`` says of models, where it is the judges that it says it of.
-    secrets
-        Those that were found for endpoints, in their order: nobody shows them.
-    """
-
-    parallelism: int = 16
-    timeout_s: float | None = None
+    parallelism: int = 16  # calls in flight at once
+    timeout_s: float | None = None  # where a scorer says nothing of its own
     max_retries: int | None = None
-    replays: bool = False
+    replays: bool = False  # nothing is called: what a key is needed for can do without one
+    # what ``params:`` says of models, where it is the judges that it says it of
     judging: ParamsSpec | None = None
+    # those that were found for endpoints, in their order: nobody shows them
     secrets: dict[Secret, None] = field(default_factory=dict, repr=False, compare=False)
 
     def endpoint(
@@ -430,13 +332,7 @@ class Terms:
         timeout_s: float | None = None,
         max_retries: int | None = None,
     ) -> Endpoint:
-        """Make an endpoint on these terms.
-
-        Raises
-        ------
-        SecretError
-            The named secret is not in the environment.
-        """
+        """Make an endpoint on these terms."""
         return Endpoint(
             url,
             secret=self._secret(secret),

@@ -46,24 +46,12 @@ def is_retried(status: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How often, and how long between.
+    """How often, and how long between."""
 
-    Attributes
-    ----------
-    max_retries
-        Attempts after the first one.
-    base_s
-        The longest wait after the first attempt; doubled after each further one.
-    cap_s
-        The longest wait of our own.
-    retry_after_cap_s
-        The longest wait that an endpoint can ask for.
-    """
-
-    max_retries: int = 3
-    base_s: float = 1.0
-    cap_s: float = 15.0
-    retry_after_cap_s: float = 60.0
+    max_retries: int = 3  # attempts after the first one
+    base_s: float = 1.0  # the longest wait after the first attempt; doubled after each further one
+    cap_s: float = 15.0  # the longest wait of our own
+    retry_after_cap_s: float = 60.0  # the longest wait that an endpoint can ask for
 
     def with_retries(self, max_retries: int) -> RetryPolicy:
         """Give the same waits, with another number of attempts."""
@@ -86,20 +74,7 @@ class RetryPolicy:
 
 
 def parse_retry_after(text: str | None, now: float) -> float | None:
-    """Read a Retry-After header: seconds, or an HTTP date (RFC 9110, 10.2.3).
-
-    Parameters
-    ----------
-    text
-        The header's value.
-    now
-        Seconds since 1970.
-
-    Returns
-    -------
-    float or None
-        Seconds to wait, 0 for a date that has passed; None where it says neither.
-    """
+    """Read a Retry-After header: seconds, or an HTTP date (RFC 9110, 10.2.3)."""
     if not text:
         return None
     try:
@@ -122,16 +97,6 @@ async def with_retries(
 
     A loop of our own: what matters (which failures, how long, whose clock) would be ours
     with a library too, and the libraries cost 20 us on each call that succeeds at once.
-
-    Returns
-    -------
-    tuple
-        What the attempt gave, and how many attempts it took.
-
-    Raises
-    ------
-    SendFailure
-        The last one, with its `attempts`.
     """
     made = 0
     while True:
@@ -161,13 +126,6 @@ class AdaptiveLimit:
 
     Source: D.-M. Chiu and R. Jain, "Analysis of the Increase and Decrease Algorithms for
     Congestion Avoidance in Computer Networks", 1989.
-
-    Parameters
-    ----------
-    ceiling
-        What the user allows.
-    clock
-        For pauses that the endpoint asks for.
     """
 
     def __init__(self, ceiling: int, clock: Clock) -> None:
@@ -215,15 +173,7 @@ class AdaptiveLimit:
             self.limit = min(float(self.ceiling), self.limit + 1.0 / self.limit)
 
     def overloaded(self, sent_in: int, pause_s: float = 0.0) -> None:
-        """Halve the limit, and let nobody through for as long as the endpoint asked.
-
-        Parameters
-        ----------
-        sent_in
-            The round that `acquire` gave.
-        pause_s
-            Seconds.
-        """
+        """Halve the limit, and let nobody through for as long as the endpoint asked."""
         if sent_in == self._round:
             self._round += 1
             self.limit = max(1.0, self.limit * _DECREASE)
@@ -271,13 +221,7 @@ class AdaptiveLimit:
 
 
 class Limits:
-    """The limits of endpoints, each made at its first use.
-
-    Parameters
-    ----------
-    clock
-        See `AdaptiveLimit`.
-    """
+    """The limits of endpoints, each made at its first use."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -302,19 +246,7 @@ _OVERLOADED = (429, 503)
 
 
 class Exchange:
-    """Sends calls; knows nothing of journals.
-
-    Parameters
-    ----------
-    sender
-        By default one aiohttp session, made at the first request.
-    policy
-        How long is waited between attempts; the number of them is the endpoint's.
-    clock
-        Time and chance.
-    limits
-        Of the endpoints; by default its own.
-    """
+    """Sends calls; knows nothing of journals."""
 
     def __init__(
         self,
@@ -339,18 +271,7 @@ class Exchange:
             await self._sender.close()
 
     async def send(self, call: Call, payload: bytes | None) -> tuple[RawResponse, float, int]:
-        """Send a call.
-
-        Returns
-        -------
-        raw, latency_s, attempts
-            A 2xx answer, the seconds of the attempt that brought it, and how many there were.
-
-        Raises
-        ------
-        SendFailure
-            The last attempt's.
-        """
+        """Send a call."""
         endpoint = call.endpoint
         request = Request(
             call.method,

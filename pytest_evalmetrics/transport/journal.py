@@ -29,19 +29,7 @@ _HELD_BYTES = 32 * 2**20  # what is held of answers that the disk refuses
 
 
 class JournalWriter:
-    """What waits to be written, and the thread that writes it.
-
-    Parameters
-    ----------
-    store
-        Closed together with this.
-    max_bytes
-        The bound of the file's size.
-    started
-        When the run began: that its own answers are dropped is worth a warning.
-    warn
-        Takes what can't be done, and what that means; from either thread.
-    """
+    """What waits to be written, and the thread that writes it."""
 
     def __init__(
         self, store: Store, *, max_bytes: int, started: float, warn: Callable[[str, str], None]
@@ -179,25 +167,13 @@ class JournalMode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class JournalStats:
-    """What a run had of its journal.
+    """What a run had of its journal."""
 
-    Attributes
-    ----------
-    hits, misses
-        Look-ups.
-    written
-        Answers that are on disk.
-    unwritten
-        Answers that the disk refused, or has not yet got.
-    totals
-        What the file holds; None where it can't be read.
-    """
-
-    hits: int
+    hits: int  # look-ups
     misses: int
-    written: int
-    unwritten: int
-    totals: Totals | None
+    written: int  # answers that are on disk
+    unwritten: int  # answers that the disk refused, or has not yet got
+    totals: Totals | None  # what the file holds; None where it can't be read
 
 
 class Journal:
@@ -205,19 +181,6 @@ class Journal:
 
     A journal that fails costs the run nothing but what a journal saves: the run goes on,
     and `warnings` says so once. In replay mode it is a `JournalError`.
-
-    Parameters
-    ----------
-    path
-        The file.
-    mode
-        How it is used.
-    max_bytes
-        The bound of its size: the least recently used answers go first.
-    wall
-        Seconds since 1970.
-    open_store
-        What opens the file.
     """
 
     def __init__(
@@ -241,13 +204,7 @@ class Journal:
         self._hits = self._misses = 0
 
     def get(self, key: bytes) -> Entry | None:
-        """Look an answer up; in refresh mode and without a journal there is none.
-
-        Raises
-        ------
-        JournalError
-            In replay mode, if the journal can't be read.
-        """
+        """Look an answer up; in refresh mode and without a journal there is none."""
         if self._unusable or self.mode is JournalMode.REFRESH:
             return None
         entry = self._writer.get(key) if self._writer is not None else None
@@ -268,13 +225,7 @@ class Journal:
             self._writer.put(key, Entry(status, text, latency_s, attempts, now, now))
 
     def failure(self, key: bytes) -> Failure | None:
-        """Look up how a call failed that has no answer: in replay mode, else there is none.
-
-        Raises
-        ------
-        JournalError
-            The journal can't be read.
-        """
+        """Look up how a call failed that has no answer: in replay mode, else there is none."""
         if self.mode is not JournalMode.REPLAY or not self._is_open() or self._reader is None:
             return None
         try:

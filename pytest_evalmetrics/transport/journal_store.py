@@ -45,25 +45,16 @@ _FAILURE_COLUMNS = "key, kind, message, hint, status, attempts, body, created"
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """The last failure of a call.
+    """The last failure of a call."""
 
-    Attributes
-    ----------
-    kind, message, hint, status, attempts
-        See `CallError`; without secrets.
-    body
-        The JSON that came and was no answer; None where none came, or none that can be kept.
-    created
-        When it was, seconds since 1970.
-    """
-
-    kind: str
+    kind: str  # see `CallError`; without secrets
     message: str
     hint: str | None
     status: int | None
     attempts: int
+    # the JSON that came and was no answer; None where none came, or none that can be kept
     body: str | None
-    created: float
+    created: float  # when it was, seconds since 1970
 
     @classmethod
     def of(cls, error: CallError, body: str | None, created: float) -> Failure:
@@ -103,15 +94,7 @@ def _cut(text: str) -> str:
 
 
 class Failures:
-    """The table of a journal's file; every change of it is a part of its owner's transaction.
-
-    Parameters
-    ----------
-    db
-        The connection.
-    there
-        Whether the file has the table.
-    """
+    """The table of a journal's file; every change of it is a part of its owner's transaction."""
 
     def __init__(self, db: sqlite3.Connection, *, there: bool) -> None:
         self._db = db
@@ -191,58 +174,28 @@ CREATE INDEX IF NOT EXISTS by_use ON answers (used);
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An answer as it is kept.
+    """An answer as it is kept."""
 
-    Attributes
-    ----------
-    status
-        The HTTP status.
-    text
-        The body as it came, JSON.
-    latency_s
-        Seconds.
-    attempts
-        How many requests it took.
-    created, used
-        When it was paid for, and last asked for; seconds since 1970.
-    """
-
-    status: int
-    text: str
-    latency_s: float
-    attempts: int
-    created: float
+    status: int  # the HTTP status
+    text: str  # the body as it came, JSON
+    latency_s: float  # seconds
+    attempts: int  # how many requests it took
+    created: float  # when it was paid for, and last asked for; seconds since 1970
     used: float
 
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """What a journal holds.
+    """What a journal holds."""
 
-    Attributes
-    ----------
-    answers
-        How many.
-    bytes
-        What they take, in whole pages of the file.
-    oldest, newest
-        When they were paid for, seconds since 1970; None where there are none.
-    """
-
-    answers: int
-    bytes: int
-    oldest: float | None
+    answers: int  # how many
+    bytes: int  # what they take, in whole pages of the file
+    oldest: float | None  # when they were paid for, seconds since 1970; None where there are none
     newest: float | None
 
 
 class Store:
-    """One connection to the file; used by one thread at a time.
-
-    Raises
-    ------
-    sqlite3.Error
-        From every method: what the file or the disk refuses.
-    """
+    """One connection to the file; used by one thread at a time."""
 
     def __init__(self, path: Path, *, readonly: bool = False) -> None:
         self._db = _open_readonly(path) if readonly else _connect(path)
@@ -356,13 +309,7 @@ class Store:
         return int((pages - free) * page)
 
     def evict(self, max_bytes: int) -> float | None:
-        """Drop failures, and then the least recently used answers, once a bound is passed.
-
-        Returns
-        -------
-        float or None
-            When the last answer to go was used; None where none had to go.
-        """
+        """Drop failures, and then the least recently used answers, once a bound is passed."""
         if self.size() <= max_bytes:
             return None
         latest = None
@@ -463,11 +410,6 @@ def export_journal(journal: Path, to: Path) -> int:
 
     The same answers give the same bytes, in the order of their keys. The file is replaced
     as a whole or not at all.
-
-    Raises
-    ------
-    JournalError
-        There is no journal, or it can't be read, or the file can't be written.
     """
     count = 0
     try:
@@ -487,11 +429,6 @@ def import_journal(journal: Path, source: Path) -> int:
     """Add a file's answers to a journal; return how many were new.
 
     What the journal has stays as it is. All are added or, after an error, none.
-
-    Raises
-    ------
-    JournalError
-        The file can't be read, or a line of it is no answer; or the journal can't be written.
     """
     try:
         journal.parent.mkdir(parents=True, exist_ok=True)
@@ -502,13 +439,7 @@ def import_journal(journal: Path, source: Path) -> int:
 
 
 def clear_journal(journal: Path) -> int:
-    """Empty a journal and give the disk its space back; return how many answers it held.
-
-    Raises
-    ------
-    JournalError
-        It can't be written.
-    """
+    """Empty a journal and give the disk its space back; return how many answers it held."""
     if not journal.exists():
         return 0
     try:
@@ -521,13 +452,7 @@ def clear_journal(journal: Path) -> int:
 
 
 def journal_totals(journal: Path) -> Totals:
-    """Tell what a journal holds.
-
-    Raises
-    ------
-    JournalError
-        There is none, or it can't be read.
-    """
+    """Tell what a journal holds."""
     try:
         with _store(journal, readonly=True) as store:
             return store.totals()

@@ -160,30 +160,6 @@ async def run_bounded(
 
     There are never more tasks or pulled items than `parallelism`, however many items come.
     Items are pulled in their order, in the loop's thread, one when a place gets free.
-
-    Parameters
-    ----------
-    call
-        What is done for an item.
-    items
-        Pulled lazily; a generator is closed at the end, whatever happened.
-    parallelism
-        From 1.
-    on_done
-        Takes an item with its result, or with the `CallError` that it ended in, in the
-        order of completion.
-
-    Returns
-    -------
-    int
-        How many items there were.
-
-    Raises
-    ------
-    Exception
-        The first that is no `CallError`, from `call`, `items` or `on_done`; the calls in
-        flight are cancelled, and have ended when it is raised. So they are when this is
-        cancelled itself.
     """
     if parallelism < 1:
         raise ValueError(f"parallelism is {parallelism}, expected 1 or more")

@@ -44,40 +44,23 @@ class Price:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What one label used.
+    """What one label used."""
 
-    Attributes
-    ----------
-    calls
-        Answers, also those of the journal.
-    from_journal
-        Answers that cost nothing now.
-    requests
-        HTTP requests that were sent in this run for the answers, retries included.
-    failed
-        Calls that ended in an error.
-    prompt_tokens, completion_tokens, total_tokens
-        Of the answers that say so, also those of the journal: the same for a run that was
-        interrupted and for one that was not.
-    without_tokens
-        Answers that don't say how many tokens they took: the sums are without them.
-    latency_s, max_latency_s
-        Seconds, of the attempts that succeeded, when they were paid for.
-    cost, cost_now
-        Of all calls, and of those that were sent in this run; None without a price, or
-        where an answer doesn't say its tokens.
-    """
-
-    calls: int = 0
-    from_journal: int = 0
-    requests: int = 0
-    failed: int = 0
+    calls: int = 0  # answers, also those of the journal
+    from_journal: int = 0  # answers that cost nothing now
+    requests: int = 0  # HTTP requests that were sent in this run for the answers, retries included
+    failed: int = 0  # calls that ended in an error
+    # of the answers that say so, also those of the journal: the same for a run that was
+    # interrupted and for one that was not
     prompt_tokens: int = 0
     completion_tokens: int = 0
     total_tokens: int = 0
+    # answers that don't say how many tokens they took: the sums are without them
     without_tokens: int = 0
-    latency_s: float = 0.0
+    latency_s: float = 0.0  # seconds, of the attempts that succeeded, when they were paid for
     max_latency_s: float = 0.0
+    # of all calls, and of those that were sent in this run; None without a price, or where an
+    # answer doesn't say its tokens
     cost: float | None = None
     cost_now: float | None = None
 
@@ -111,30 +94,14 @@ class _Sums:
 
 
 class UsageTally:
-    """Adds usage up per label.
-
-    Parameters
-    ----------
-    prices
-        Per label; a label without one has no cost.
-    """
+    """Adds usage up per label."""
 
     def __init__(self, prices: Mapping[str, Price] | None = None) -> None:
         self._prices = dict(prices or {})
         self._sums: dict[str, _Sums] = {}
 
     def answered(self, label: str, answer: Answer, price: Price | None = None) -> None:
-        """Count an answer.
-
-        Parameters
-        ----------
-        label
-            What it is counted under.
-        answer
-            The answer.
-        price
-            Of its tokens; default the label's.
-        """
+        """Count an answer."""
         sums = self._of(label)
         sums.calls += 1
         sums.latency += answer.latency_s
@@ -222,45 +189,19 @@ _SAMPLES = 60
 
 @dataclass(frozen=True, slots=True)
 class ProgressState:
-    """How far a run is.
+    """How far a run is."""
 
-    Attributes
-    ----------
-    label
-        What runs.
-    done
-        Rows that have ended, well or not.
-    total
-        All rows; None where nobody knows yet.
-    failed
-        Rows that ended in an error, per category.
-    examples
-        The first message of each category.
-    from_journal
-        Rows that were answered without a call.
-    elapsed_s
-        Seconds since the start.
-    rate
-        Rows per second that were called for, lately; None before there is one.
-    left_s
-        Seconds that are left at this rate; None where it can't be told.
-    cost
-        What it has cost so far; None where it is not known.
-    unit
-        What is counted.
-    """
-
-    label: str
-    done: int
-    total: int | None
-    failed: Mapping[str, int]
-    examples: Mapping[str, str]
-    from_journal: int
-    elapsed_s: float
-    rate: float | None
-    left_s: float | None
-    cost: float | None
-    unit: str = "rows"
+    label: str  # what runs
+    done: int  # rows that have ended, well or not
+    total: int | None  # all rows; None where nobody knows yet
+    failed: Mapping[str, int]  # rows that ended in an error, per category
+    examples: Mapping[str, str]  # the first message of each category
+    from_journal: int  # rows that were answered without a call
+    elapsed_s: float  # seconds since the start
+    rate: float | None  # rows per second that were called for, lately; None before there is one
+    left_s: float | None  # seconds that are left at this rate; None where it can't be told
+    cost: float | None  # what it has cost so far; None where it is not known
+    unit: str = "rows"  # what is counted
 
     @property
     def text(self) -> str:
@@ -285,25 +226,7 @@ class ProgressState:
 
 
 class Progress:
-    """Counts rows, and says now and then how far the run is.
-
-    Parameters
-    ----------
-    label
-        What runs.
-    total
-        All rows, if known.
-    emit
-        Takes a line for the log, at most one every `every_s` seconds.
-    on_change
-        Takes each new state, at most one every `frame_s` seconds, for a live bar.
-    cost
-        Gives what it has cost so far.
-    every_s, frame_s
-        Seconds.
-    clock
-        Its `monotonic` alone is used here.
-    """
+    """Counts rows, and says now and then how far the run is."""
 
     def __init__(
         self,

@@ -117,20 +117,7 @@ class MissingExtraError(TransportError):
 
 @contextmanager
 def needs_extra(extra: str, who: str) -> Iterator[None]:
-    """Import inside of this what an extra brings.
-
-    Parameters
-    ----------
-    extra
-        The extra: ``remote``.
-    who
-        What needs it, for the message: ``the scorer remote``.
-
-    Raises
-    ------
-    MissingExtraError
-        It is not installed; with the command that does it.
-    """
+    """Import inside of this what an extra brings."""
     try:
         yield
     except ImportError as error:
@@ -142,73 +129,28 @@ def needs_extra(extra: str, who: str) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One HTTP request, ready to be sent.
+    """One HTTP request, ready to be sent."""
 
-    Attributes
-    ----------
-    method
-        ``POST`` or ``GET``.
-    url
-        Where to.
-    body
-        Encoded JSON; None for none.
-    headers
-        Further headers, none of them secret.
-    secret
-        Sent as ``Authorization: Bearer ...``; only the sender reveals it.
-    max_bytes
-        The largest body that is read.
-    """
-
-    method: str
-    url: str
-    body: bytes | None
-    headers: Mapping[str, str] = field(default_factory=dict)
+    method: str  # ``POST`` or ``GET``
+    url: str  # where to
+    body: bytes | None  # encoded JSON; None for none
+    headers: Mapping[str, str] = field(default_factory=dict)  # further headers, none of them secret
+    # sent as ``Authorization: Bearer ...``; only the sender reveals it
     secret: Secret | None = None
-    max_bytes: int = 16 * 2**20
+    max_bytes: int = 16 * 2**20  # the largest body that is read
 
 
 @dataclass(frozen=True, slots=True)
 class RawResponse:
-    """What came back, unread.
+    """What came back, unread."""
 
-    Attributes
-    ----------
-    status
-        The HTTP status.
-    headers
-        The headers, asked for in their usual spelling (``Content-Type``).
-    body
-        The whole body, uncompressed; of an error page its beginning at least.
-    """
-
-    status: int
-    headers: Mapping[str, str]
-    body: bytes
+    status: int  # the HTTP status
+    headers: Mapping[str, str]  # the headers, asked for in their usual spelling (``Content-Type``)
+    body: bytes  # the whole body, uncompressed; of an error page its beginning at least
 
 
 class SendFailure(Exception):  # noqa: N818 - not one of the tree: it never leaves this room
-    """An attempt that brought no usable answer.
-
-    Parameters
-    ----------
-    kind
-        The category, see `CallError`.
-    message
-        What happened, without secrets.
-    retry
-        Another attempt may succeed.
-    fatal
-        No call to this endpoint can succeed.
-    status
-        The HTTP status, where there was one.
-    retry_after_s
-        How long the endpoint asked us to wait.
-    hint
-        The way out.
-    said
-        The endpoint's answer as it came, for its own words; it may hold anything.
-    """
+    """An attempt that brought no usable answer."""
 
     def __init__(
         self,
@@ -252,24 +194,12 @@ class Sender(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """Time and chance, so that tests need neither.
+    """Time and chance, so that tests need neither."""
 
-    Attributes
-    ----------
-    monotonic
-        Seconds from some start, for durations.
-    wall
-        Seconds since 1970, for dates.
-    sleep
-        Waits so many seconds.
-    random
-        A number in [0, 1).
-    """
-
-    monotonic: Callable[[], float] = time.perf_counter
-    wall: Callable[[], float] = time.time
-    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
-    random: Callable[[], float] = random.random
+    monotonic: Callable[[], float] = time.perf_counter  # seconds from some start, for durations
+    wall: Callable[[], float] = time.time  # seconds since 1970, for dates
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep  # waits so many seconds
+    random: Callable[[], float] = random.random  # A number in [0, 1)
 
 
 _SHOWN, _LOOKED_AT = 200, 8192
@@ -282,28 +212,15 @@ _TAGS = re.compile(r"<(script|style)\b.*?</\1\s*>|<[^>]*>", re.IGNORECASE | re.D
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What an endpoint answered.
+    """What an endpoint answered."""
 
-    Attributes
-    ----------
-    status
-        The HTTP status, 2xx.
-    body
-        The parsed JSON; every number in it is finite.
-    latency_s
-        Seconds from sending to the whole answer, of the attempt that succeeded; as it was
-        when the answer was paid for.
-    attempts
-        How many requests it took when it was paid for.
-    from_journal
-        It was answered by the journal, not by the endpoint.
-    """
-
-    status: int
-    body: Any
+    status: int  # the HTTP status, 2xx
+    body: Any  # the parsed JSON; every number in it is finite
+    # seconds from sending to the whole answer, of the attempt that succeeded; as it was when
+    # the answer was paid for
     latency_s: float
-    attempts: int
-    from_journal: bool
+    attempts: int  # how many requests it took when it was paid for
+    from_journal: bool  # it was answered by the journal, not by the endpoint
 
 
 def status_text(status: int) -> str:
@@ -315,13 +232,7 @@ def status_text(status: int) -> str:
 
 
 def text_of(raw: RawResponse) -> str:
-    """Check and decode the body of a 2xx answer.
-
-    Raises
-    ------
-    SendFailure
-        It is empty, an HTML page, of another content type, or not in its own encoding.
-    """
+    """Check and decode the body of a 2xx answer."""
     media, is_json, encoding = _content_type(raw.headers.get("Content-Type", ""))
     lenient = "" if is_json else raw.body.decode("utf-8", errors="replace")
     if not raw.body or raw.body.isspace():
@@ -359,13 +270,7 @@ def _content_type(header: str) -> tuple[str, bool, str]:
 
 
 def parse_json(text: str) -> Any:
-    """Parse an answer; every number in it is finite.
-
-    Raises
-    ------
-    SendFailure
-        It is no JSON, or holds NaN, an infinity, or a number too large for a float.
-    """
+    """Parse an answer; every number in it is finite."""
     try:
         return msgspec.json.decode(text)
     except (msgspec.MsgspecError, ValueError, RecursionError):

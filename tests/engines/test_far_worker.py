@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_evalmetrics.config import load_benchmarks
-from pytest_evalmetrics.engines.far_worker import Worker
 from pytest_evalmetrics.engines.messages import Done, Given, Kit
+from pytest_evalmetrics.engines.worker import Worker
 from pytest_evalmetrics.scorers import Row, Terms
 
 if TYPE_CHECKING:

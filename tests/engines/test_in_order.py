@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_evalmetrics.engines.in_order import UNSETTLED, FirstOfJob, InOrder
+from pytest_evalmetrics.engines.messages import UNSETTLED, FirstOfJob, InOrder
 from pytest_evalmetrics.transport import Occurrences
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from pytest_evalmetrics.engines import Work
 from pytest_evalmetrics.engines import messages as said
-from pytest_evalmetrics.engines.answering import Attempted
-from pytest_evalmetrics.engines.jobs import Jobs
+from pytest_evalmetrics.engines.local import Attempted
+from pytest_evalmetrics.engines.ray_scoring import Jobs
 from pytest_evalmetrics.pipeline.budgets import Budget
 from pytest_evalmetrics.scorers import Row, Terms
 from pytest_evalmetrics.spec import BenchmarkSpec, BudgetSpec

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from transport.fakes import FakeTime
 
-from pytest_evalmetrics.engines.far_limits import FarLimits
-from pytest_evalmetrics.engines.places import PlacesOfOne
+from pytest_evalmetrics.engines.ray_scoring import PlacesOfOne
+from pytest_evalmetrics.engines.worker import FarLimits
 from pytest_evalmetrics.transport.exchange import Limits
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_evalmetrics.engines import Work
-from pytest_evalmetrics.engines.seats import Seat, most_jobs, room_of_each, seats_wanted
+from pytest_evalmetrics.engines.ray_scoring import Seat, most_jobs, room_of_each, seats_wanted
 from pytest_evalmetrics.scorers import Terms
 from pytest_evalmetrics.spec import BenchmarkSpec, TargetSpec
 

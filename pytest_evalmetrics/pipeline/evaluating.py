@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from datetime import date
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from pytest_evalmetrics import baselines, gates, metrics, rollouts
-from pytest_evalmetrics.errors import EvalMetricsError
+from pytest_evalmetrics.errors import DataError, EvalMetricsError
+from pytest_evalmetrics.masks import all_of, any_of
 from pytest_evalmetrics.pipeline.anchoring import compares_with_history
 from pytest_evalmetrics.pipeline.contents import changed
 from pytest_evalmetrics.pipeline.evaluated import Evaluated, Hooks
@@ -56,6 +61,7 @@ def evaluate(
     history: Path | None = None,
     engine: Engine | None = None,
     detailed: bool = True,
+    today: Callable[[], date] = date.today,
 ) -> Evaluated:
     """Evaluate one benchmark.
 
@@ -84,6 +90,8 @@ def evaluate(
         Where rollouts are read and rows are scored, if not here.
     detailed
         Whether its tasks are pictured even if it passes.
+    today
+        The day by which quarantines end.
 
     Returns
     -------
@@ -99,6 +107,7 @@ def evaluate(
         given=table,
         history=history,
         engine=engine,
+        today=today,
     )
     try:
         evaluation.run(item_id, runtime)
@@ -125,6 +134,8 @@ class _Evaluation:
     given: RolloutTable | None = None
     history: Path | None = None
     engine: Engine | None = None
+    today: Callable[[], date] = date.today
+    single: gates.SingleTasks | None = None
     checks: list[Check] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     changes: list[str] = field(default_factory=list)
@@ -155,6 +166,9 @@ class _Evaluation:
             {"path": s.path, "rows": s.rows, "size": s.size} for s in table.sources
         )
         self.notes.extend(table.notes)
+        if spec.must_pass or spec.quarantine:
+            self.single = gates.SingleTasks.of(self.benchmark, table.tasks, self.today())
+            self.checks.extend(self.single.unknown)
         if spec.baseline is not None:
             made, hide = ((), str) if scoring is None else (scoring.made, scoring.hide)
             self.ruler = ruler_of(self.benchmark, plan, gated, made, hide=hide)
@@ -242,6 +256,8 @@ class _Evaluation:
 
     def _judging(self, plan: metrics.Plan, reference: Reference) -> Judging:
         judging = Judging(self.benchmark, plan, reference)
+        if self.single is not None:
+            judging.quarantined = frozenset(map(str, self.single.quarantined))
         recorded = reference.provenance
         if self.updates or reference.anchors is not None:
             return judging
@@ -276,19 +292,29 @@ class _Evaluation:
         self.checks.extend(with_cause(c, self.failed_rows, reward) for c in found.checks)
         self.notes.extend(found.notes)
         compute, choose = self.hooks.compute_metrics, self.hooks.key_metrics
-        result = metrics.reduce_agent(
+        reduce = partial(
+            metrics.reduce_agent,
             plan,
             agent,
-            table,
-            expected=found.expected,
             compute_metrics=None if compute is None else lambda tasks: compute(agent, tasks),
             key_metrics=None if choose is None else lambda known: choose(agent, known),
         )
+        result = reduce(table, expected=found.expected)
         gated = gated_names(self.benchmark)
         # the reward first; the order in a table is the one in which rows happen to name them
         columns = sorted(plan.columns(gated, table), key=lambda n: (n != plan.spec.reward, n))
         self.recorded[agent] = baselines.agent_document(result, table, columns, gated=gated)
         self.agents.append(self._with_summaries(result, table))
+        if self.single is not None:
+            self.checks.extend(self.single.checks(self.benchmark, shown, table))
+            gated_tasks = self._without_quarantined(table)
+            if gated_tasks is not table:
+                found = gates.check_completeness(self.benchmark, shown, gated_tasks)
+                whole, table = result, gated_tasks
+                result = reduce(table, expected=found.expected)
+                # a hook's numbers are of all tasks, in the baseline too
+                hooked = {n: e for n, e in whole.estimates.items() if e.by_hook}
+                result = replace(result, estimates={**result.estimates, **hooked})
         numbers = gates.check_numbers(self.benchmark, shown, result)
         self.checks.extend(with_cause(c, self.failed_rows, reward) for c in numbers)
         self.notes.extend(gates.few_numbers(self.benchmark, shown, result))
@@ -296,6 +322,19 @@ class _Evaluation:
         if self.judging is not None:
             self.judging.add(result, table, agent=shown, expected=found.expected)
         self.tables[agent] = table
+
+    def _without_quarantined(self, table: RolloutTable) -> RolloutTable:
+        held = () if self.single is None else self.single.quarantined
+        left = np.array([task not in held for task in table.tasks], dtype=bool)
+        if all_of(left):
+            return table
+        if not any_of(left):
+            raise DataError(
+                "every task is in quarantine: nothing is left to gate",
+                line=self.benchmark.line_of("quarantine"),
+                hint="take one of them out, or skip the benchmark",
+            )
+        return table.where(left[table.task])
 
     def _compare(self, judging: Judging) -> None:
         """Judge all agents at once: Holm's correction is across all that a benchmark gates."""

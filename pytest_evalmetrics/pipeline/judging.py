@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+import numpy as np
 
 from pytest_evalmetrics import gates, metrics
 from pytest_evalmetrics.errors import EvalMetricsError
@@ -23,7 +25,6 @@ from pytest_evalmetrics.results import Check, Verdict
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from pytest_evalmetrics.data import RolloutTable
@@ -100,6 +101,8 @@ class Judging:
         What to compare with.
     ruler_changes
         What measures otherwise than it did: the metrics that it touches are not compared.
+    quarantined
+        The ids of tasks that are not gated: those of the reference are left out too.
     pairings
         By agent: both sides of what was taken.
     changes
@@ -110,6 +113,7 @@ class Judging:
     plan: metrics.Plan
     reference: Reference
     ruler_changes: tuple[RulerChange, ...] = ()
+    quarantined: frozenset[str] = frozenset()
     pairings: dict[str, metrics.Pairing] = field(default_factory=dict, init=False)
     changes: list[str] = field(default_factory=list, init=False)
     _found: list[Check | gates.Gated] = field(default_factory=list, init=False)
@@ -147,12 +151,17 @@ class Judging:
                 )
             )
             return
-        pairing = metrics.Pairing(self.plan, table, reference.tables[counterpart], expected)
+        baseline = reference.tables[counterpart]
+        if self.quarantined:
+            left = [str(task) not in self.quarantined for task in baseline.tasks]
+            baseline = baseline.where(np.array(left, dtype=bool)[baseline.task])
+        pairing = metrics.Pairing(self.plan, table, baseline, expected)
         self.pairings[result.agent] = pairing
         then, now = (int(side.counts.max(initial=0)) for side in (pairing.baseline, table))
         if then and now and then != now:
             of = f" of {agent}" if agent else ""
             self.changes.append(f"rollouts of each task{of} were {then}, and are {now} now")
+        self._single_tasks(pairing, agent)
         known = reference.values.get(counterpart, {})
         written = {result.estimates[name].name: name for name in gated_names(self.benchmark)}
         for name, text in written.items():  # the last text is the one with its own settings
@@ -214,6 +223,20 @@ class Judging:
                 estimate=estimate,
                 line=line,
             )
+
+    def _single_tasks(self, pairing: metrics.Pairing, agent: str) -> None:
+        """Tell which tasks went from all to none, and hold them against ``max_broken``."""
+        spec = self.benchmark.spec
+        flips = None
+        if not any(change.touches_reward(spec.reward) for change in self.ruler_changes):
+            with suppress(EvalMetricsError):  # the baseline holds no rewards
+                compared = pairing.pair(pairing.metric("mean_reward"))
+                flips = gates.flips_of(compared.pair, spec.pass_threshold)
+        if flips is not None and (told := str(flips)):
+            self.changes.append(f"{agent}: {told}" if agent else told)
+        most = settings_of(self.benchmark).max_broken
+        if most is not None:
+            self._found.append(gates.check_broken(self.benchmark, agent, flips, most))
 
     def _other_ruler(
         self, touching: Sequence[RulerChange], estimate: Estimate, agent: str, line: int

@@ -70,6 +70,10 @@ class RulerChange(msgspec.Struct, frozen=True):
         """Whether scores have to be computed again: metrics always are, on both sides."""
         return self.of.startswith((_SCORER, _TOOL))
 
+    def touches_reward(self, reward: str) -> bool:
+        """Whether the rewards themselves, or which of them pass, rest on it."""
+        return not self.of.startswith(_METRIC) and (not self.scores or reward in self.scores)
+
     def touches(self, estimate: Estimate, target: Any, *, reward: str) -> bool:
         """Whether a metric rests on it.
 

@@ -92,7 +92,7 @@ class Check:
     Attributes
     ----------
     gate
-        ``expect``, ``threshold`` or ``baseline``; ``data`` of what could not be read, and
+        ``expect``, ``threshold``, ``baseline`` or ``task``; ``data`` of what could not be read, and
         ``xfail`` of what was to fail and passes.
     name
         What is checked: a metric, or ``tasks``, ``rollouts``, ``missing``.

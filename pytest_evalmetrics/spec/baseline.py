@@ -124,6 +124,10 @@ class BaselineSpec(GateSpec):
     min_coverage: Annotated[
         Share, Field(description="the share of the baseline's tasks that must be there")
     ] = 0.9
+    max_broken: Annotated[
+        Annotated[int, Field(ge=0)] | None,
+        Field(description="tasks that may go from all of their rollouts passing to none"),
+    ] = None
     metrics: Annotated[dict[Name, GateSpec], Field(description="metric -> settings of its own")] = (
         field(default_factory=dict)
     )
@@ -149,6 +153,8 @@ def _history_is_possible(spec: BaselineSpec) -> None:
         return
     if spec.rollouts is not None or spec.report is not None:
         raise refuse(f"against: {spec.against} takes the history: drop rollouts, or report")
+    if spec.max_broken is not None:
+        raise refuse("max_broken needs the baseline's tasks, and a history has none")
     for name, own in (("", spec), *spec.metrics.items()):
         asked = own.over(spec)
         rule = asked.rule or "practical"

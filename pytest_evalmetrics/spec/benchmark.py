@@ -23,7 +23,7 @@ from pytest_evalmetrics.spec.forms import (
     one_or_many,
     refuse,
 )
-from pytest_evalmetrics.spec.gates import ExpectSpec, ThresholdField
+from pytest_evalmetrics.spec.gates import ExpectSpec, QuarantineSpec, Tasks, ThresholdField
 from pytest_evalmetrics.spec.generation import (
     BudgetSpec,
     PromptField,
@@ -194,6 +194,13 @@ class BenchmarkSpec:
     expect: Annotated[ExpectSpec, Field(description="what has to be there")] = field(
         default_factory=ExpectSpec
     )
+    must_pass: Annotated[
+        Tasks, Field(description="tasks all of whose rollouts have to pass: ids, or globs")
+    ] = ()
+    quarantine: Annotated[
+        tuple[QuarantineSpec, ...],
+        Field(strict=False, description="tasks that are measured and shown, and not gated"),
+    ] = ()
     thresholds: Annotated[dict[Name, ThresholdField], Field(description="metric -> bound")] = field(
         default_factory=dict
     )

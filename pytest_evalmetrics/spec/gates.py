@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
+from datetime import date
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJsonSchema
@@ -15,14 +16,16 @@ from pytest_evalmetrics.spec.forms import (
     Bound,
     Count,
     CountField,
+    Name,
     Share,
     count,
     expected,
     is_number,
+    no_duplicates,
     refuse,
 )
 
-__all__ = ["ExpectSpec", "Threshold", "ThresholdField"]
+__all__ = ["ExpectSpec", "QuarantineSpec", "Tasks", "Threshold", "ThresholdField"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,6 +92,55 @@ ThresholdField = Annotated[
     ),
     AfterValidator(_has_a_side),
 ]
+
+
+def _task_id(value: Any) -> Any:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if not isinstance(value, str):
+        raise expected("a task's id, or a glob such as smoke-*")
+    return value
+
+
+def _until(value: Any) -> Any:
+    try:
+        return date.fromisoformat(value).isoformat()
+    except (TypeError, ValueError):
+        raise expected("a day such as 2026-12-31") from None
+
+
+TaskPattern = Annotated[
+    Name, BeforeValidator(_task_id), WithJsonSchema({"type": ["string", "integer"]})
+]
+Tasks = Annotated[
+    tuple[TaskPattern, ...],
+    Field(strict=False),
+    BeforeValidator(lambda value: value if isinstance(value, list) else [value]),
+    AfterValidator(no_duplicates),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": ["string", "integer"]},
+                {"type": "array", "items": {"type": ["string", "integer"]}},
+            ]
+        }
+    ),
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuarantineSpec:
+    """A task that is measured and shown, and not gated, up to a day."""
+
+    __pydantic_config__ = STRICT
+
+    task: Annotated[TaskPattern, Field(description="a task's id, or a glob")]
+    reason: Annotated[Name, Field(description="why it is not gated")]
+    until: Annotated[
+        str,
+        BeforeValidator(_until),
+        Field(description="the last day, such as 2026-12-31; after it the task fails"),
+    ]
 
 
 def _rollouts_per_task(value: Any) -> Any:

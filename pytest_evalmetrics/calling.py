@@ -73,15 +73,7 @@ def close_transport(config: pytest.Config) -> None:
 
 
 class ItemRuntime:
-    """What one benchmark needs of its run, see `pipeline.scored.Runtime`.
-
-    Parameters
-    ----------
-    item
-        The item that runs it.
-    label
-        What its calls are counted under.
-    """
+    """What one benchmark needs of its run, see `pipeline.scored.Runtime`."""
 
     def __init__(self, item: pytest.Item, label: str) -> None:
         self._item = item
@@ -114,13 +106,7 @@ class ItemRuntime:
 
 
 def prepare_asked(config: pytest.Config) -> list[str]:
-    """Empty the journal and import into it, where options ask for that; say what was done.
-
-    Raises
-    ------
-    UsageError
-        It can't be done: nothing is to be paid for then.
-    """
+    """Empty the journal and import into it, where options ask for that; say what was done."""
     told = []
     try:
         if config.getoption("evalmetrics_journal_clear"):
@@ -136,13 +122,7 @@ def prepare_asked(config: pytest.Config) -> list[str]:
 
 
 def export_asked(config: pytest.Config) -> list[str]:
-    """Export the journal where an option asks for that; say what was done.
-
-    Raises
-    ------
-    JournalError
-        It can't be done.
-    """
+    """Export the journal where an option asks for that; say what was done."""
     target = config.getoption("evalmetrics_journal_export")
     if target is None:
         return []

@@ -25,39 +25,18 @@ _LAST = 20  # runs of a benchmark that reports show
 
 @dataclass
 class Kept:
-    """What came of it.
+    """What came of it."""
 
-    Attributes
-    ----------
-    last
-        By benchmark of this run: its last runs, the oldest first, this one last.
-    warnings
-        What is broken in the file.
-    errors
-        Why nothing was appended.
-    """
-
+    # by benchmark of this run: its last runs, the oldest first, this one last
     last: Mapping[str, Sequence[Run]] = field(default_factory=dict)
-    warnings: Sequence[str] = ()
-    errors: Sequence[EvalMetricsError] = ()
+    warnings: Sequence[str] = ()  # what is broken in the file
+    errors: Sequence[EvalMetricsError] = ()  # why nothing was appended
 
 
 def keep_history(
     config: pytest.Config, path: Path, shown: str, entries: Iterable[Mapping[str, Any]]
 ) -> Kept:
-    """Append the benchmarks of this run.
-
-    Parameters
-    ----------
-    config
-        pytest's.
-    path
-        The history.
-    shown
-        It as messages name it.
-    entries
-        The benchmarks' entries of the report.
-    """
+    """Append the benchmarks of this run."""
     time = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     origin = origin_of(os.environ, config.rootpath)
     starts = bool(config.getoption("update_snapshots", default=False))

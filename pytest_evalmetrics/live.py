@@ -32,19 +32,7 @@ def shown_live(
     total: int,
     cost: Callable[[], float | None] | None = None,
 ) -> Iterator[Progress]:
-    """Show the progress of one benchmark; nothing under -q, and nothing in xdist's workers.
-
-    Parameters
-    ----------
-    config
-        pytest's.
-    label
-        The benchmark.
-    total
-        Rows.
-    cost
-        Gives what it has cost so far.
-    """
+    """Show the progress of one benchmark; nothing under -q, and nothing in xdist's workers."""
     reporter = config.pluginmanager.get_plugin("terminalreporter")
     if reporter is None or config.option.verbose < 0 or hasattr(config, "workerinput"):
         yield Progress(label, total, cost=cost)

@@ -52,13 +52,7 @@ def listed() -> str:
 
 
 def explained(name: str) -> str:
-    """Explain everything of a name.
-
-    Raises
-    ------
-    UsageError
-        There is nothing of that name, or it can't be loaded.
-    """
+    """Explain everything of a name."""
     parts, broken = [], []
     for kind, known in _REGISTRIES.items():
         try:

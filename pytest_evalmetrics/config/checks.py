@@ -31,15 +31,7 @@ Contradiction: TypeAlias = tuple[tuple[str | int, ...], str]
 
 
 def contradictions(spec: BenchmarkSpec, *, named: bool = True) -> Iterator[Contradiction]:
-    """Yield the path within the benchmark, and what is wrong there.
-
-    Parameters
-    ----------
-    spec
-        The benchmark.
-    named
-        Whether it says right what its scores are called.
-    """
+    """Yield the path within the benchmark, and what is wrong there."""
     yield from _one_source(spec)
     yield from contradictions_of_generation(spec)
     yield from _scores(spec)

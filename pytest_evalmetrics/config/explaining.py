@@ -23,13 +23,7 @@ _JSON_TYPES = {
 
 
 def keys_of_scorer(kind: str) -> list[str] | None:
-    """Say each key of a type of scorer; None for a type that is none of ours.
-
-    Returns
-    -------
-    list of str
-        ``name (type, default): what it is``; keys within keys are indented.
-    """
+    """Say each key of a type of scorer; None for a type that is none of ours."""
     schema = schema_of_a_benchmark()
     defs = schema.get("$defs", {})
     for definition in defs.values():

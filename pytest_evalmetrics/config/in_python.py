@@ -25,24 +25,7 @@ _ROLLOUTS = "(given in Python)"
 def benchmark_in_python(
     settings: Mapping[str, Any], *, name: str, file: Path, line: int, shown: str
 ) -> Benchmark:
-    """Make a benchmark of keyword arguments, validated as those of a benchmark file are.
-
-    Parameters
-    ----------
-    settings
-        Keys of a benchmark to values; numbers may be NumPy's.
-    name
-        The benchmark's name.
-    file, line
-        The test file, and the line of the call.
-    shown
-        The file as messages name it.
-
-    Raises
-    ------
-    ConfigError
-        If anything is wrong with them; it lists everything that is.
-    """
+    """Make a benchmark of keyword arguments, validated as those of a benchmark file are."""
     problems: list[Problem] = []
     values = {**settings, "name": "check", "rollouts": _ROLLOUTS}
     node = _node(values, line, (), problems)

@@ -16,17 +16,7 @@ __all__ = ["known_keys", "schema_of_a_benchmark"]
 def known_keys(
     schema: Mapping[str, Any], trail: Sequence[Node], at: Sequence[str | int]
 ) -> set[str]:
-    """Return the keys that the mapping at `at` may have.
-
-    Parameters
-    ----------
-    schema
-        The JSON Schema of a benchmark.
-    trail
-        The benchmark and the values on the way from it to the mapping, both included.
-    at
-        The keys and positions that lead from the benchmark to the mapping.
-    """
+    """Return the keys that the mapping at `at` may have."""
     defs = schema.get("$defs", {})
     here = list(_options(schema, defs))
     for node, part in zip(trail[1:], at, strict=True):

@@ -20,20 +20,11 @@ _OF_A_BENCHMARK = frozenset(field.name for field in fields(BenchmarkSpec))
 
 
 class Layout(msgspec.Struct, frozen=True):
-    """What a file holds.
+    """What a file holds."""
 
-    Attributes
-    ----------
-    benchmarks
-        Each with the defaults merged below it.
-    defaults
-        What the file says for all of them.
-    problems
-        What is wrong with the outermost keys, and names that are taken twice.
-    """
-
-    benchmarks: tuple[Node, ...]
-    defaults: Node | None
+    benchmarks: tuple[Node, ...]  # each with the defaults merged below it
+    defaults: Node | None  # what the file says for all of them
+    # what is wrong with the outermost keys, and names that are taken twice
     problems: tuple[Problem, ...]
 
 

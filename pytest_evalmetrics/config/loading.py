@@ -26,27 +26,7 @@ __all__ = ["load_benchmarks", "validated"]
 def load_benchmarks(
     path: Path, *, shown: str, scorers_known: bool = False
 ) -> tuple[Benchmark, ...]:
-    """Read a benchmark file.
-
-    Parameters
-    ----------
-    path
-        The file.
-    shown
-        The file as messages name it.
-    scorers_known
-        Everybody has registered what there is: a scorer of another type is a problem.
-
-    Returns
-    -------
-    tuple[Benchmark, ...]
-        Its benchmarks, in the order of the file, what its ``defaults`` say merged in.
-
-    Raises
-    ------
-    ConfigError
-        If anything is wrong with the file; it lists everything that is.
-    """
+    """Read a benchmark file."""
     source = read_yaml(path)
     problems = list(source.problems)
     benchmarks: list[Benchmark] = []

@@ -55,19 +55,7 @@ def problems_of(
     complete: bool = True,
     schema: Callable[[], Mapping[str, Any]] = schema_of_a_benchmark,
 ) -> list[Problem]:
-    """Say what is wrong with the benchmark `top`.
-
-    Parameters
-    ----------
-    errors
-        ``ValidationError.errors()`` of pydantic for ``plain(top)``.
-    top
-        The benchmark, its defaults merged in.
-    complete
-        False for defaults alone: what a mapping lacks is no fault of theirs.
-    schema
-        Returns the JSON Schema of what `top` should be; only asked about unknown keys.
-    """
+    """Say what is wrong with the benchmark `top`."""
     faults = _one_branch([_led_back(error, top) for error in errors if not _is_echo(error)])
     groups: dict[object, list[_Fault]] = {}  # what is expected at one place is said at once
     for number, fault in enumerate(faults):

@@ -13,24 +13,12 @@ _LONG_KEY = 60
 
 
 class Node(NamedTuple):
-    """A value and its place.
+    """A value and its place."""
 
-    Attributes
-    ----------
-    value
-        None, a bool, number or text; or a list or dict of further nodes.
-    line
-        Its line, from 1: the line of the key where it belongs to one.
-    path
-        The keys and positions that lead to it from the top of the file.
-    broken
-        It could not be read and that is reported already: say no more about it.
-    """
-
-    value: Any
-    line: int
-    path: NodePath
-    broken: bool = False
+    value: Any  # none, a bool, number or text; or a list or dict of further nodes
+    line: int  # its line, from 1: the line of the key where it belongs to one
+    path: NodePath  # the keys and positions that lead to it from the top of the file
+    broken: bool = False  # it could not be read and that is reported already: say no more about it
 
 
 def plain(node: Node) -> Any:

@@ -30,13 +30,7 @@ _LONGEST = 300  # digits: what is longer is no float
 
 
 def read_scalar(text: str) -> str | float | bool | None:
-    """Read an unquoted scalar.
-
-    Raises
-    ------
-    ValueError
-        If it is a number beyond the range of a float.
-    """
+    """Read an unquoted scalar."""
     if text in _CONSTANTS:
         return _CONSTANTS[text]
     if text[0] not in _STARTS_A_NUMBER:

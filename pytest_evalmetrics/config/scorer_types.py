@@ -17,13 +17,7 @@ __all__ = ["unknown_types"]
 
 
 def unknown_types(top: Node) -> Iterator[Problem]:
-    """Ask the registry for each type; what else is wrong with a scorer doesn't matter.
-
-    Parameters
-    ----------
-    top
-        A benchmark, its defaults merged in.
-    """
+    """Ask the registry for each type; what else is wrong with a scorer doesn't matter."""
     value = top.value.get("scorers") if isinstance(top.value, dict) else None
     for scorer in value.value if value is not None and isinstance(value.value, list) else ():
         kind = scorer.value.get("type") if isinstance(scorer.value, dict) else None

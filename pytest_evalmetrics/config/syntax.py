@@ -55,20 +55,7 @@ class _Error(NamedTuple):
 
 
 def explain(error: MarkedYAMLError, text: str) -> tuple[int, str]:
-    """Say what is wrong with `text`.
-
-    Parameters
-    ----------
-    error
-        What the scanner, parser or composer raised.
-    text
-        The file's text.
-
-    Returns
-    -------
-    tuple[int, str]
-        The line, from 1, and the message.
-    """
+    """Say what is wrong with `text`."""
     mark = error.problem_mark or error.context_mark
     start = error.context_mark or mark
     if mark is None or start is None:

@@ -43,13 +43,7 @@ _EXPECTED = {
 
 
 def expectation(kind: str, context: Mapping[str, Any], message: str) -> str | None:
-    """Say what an error of pydantic's expected; None where it is of another kind.
-
-    Parameters
-    ----------
-    kind, context, message
-        The error's ``type``, ``ctx`` and ``msg``.
-    """
+    """Say what an error of pydantic's expected; None where it is of another kind."""
     if kind == "expected":  # spec.py says it in its own words
         return message
     if kind == "string_too_short" and context.get("min_length") == 1:

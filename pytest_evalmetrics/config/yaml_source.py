@@ -32,18 +32,10 @@ _NOT_PRINTABLE = re.compile(
 
 
 class Source(msgspec.Struct, frozen=True):
-    """What a file holds.
+    """What a file holds."""
 
-    Attributes
-    ----------
-    root
-        Its top level; None if it can't be read at all.
-    problems
-        What is wrong with it as YAML.
-    """
-
-    root: Node | None
-    problems: tuple[Problem, ...]
+    root: Node | None  # its top level; None if it can't be read at all
+    problems: tuple[Problem, ...]  # what is wrong with it as YAML
 
 
 def read_yaml(path: Path) -> Source:
@@ -65,15 +57,7 @@ def read_yaml(path: Path) -> Source:
 
 
 def parse_yaml(text: str, loader: type[Any] | None = None) -> Source:
-    """Read YAML text.
-
-    Parameters
-    ----------
-    text
-        The text, without a byte order mark.
-    loader
-        One of `LOADERS`; by default the first, which is the fastest.
-    """
+    """Read YAML text."""
     bad = _NOT_PRINTABLE.search(text)
     if bad is not None:
         line = text.count("\n", 0, bad.start()) + 1

@@ -22,20 +22,7 @@ def _environment() -> JSONPathEnvironment:
 
 
 class JsonPath:
-    """A compiled query.
-
-    Parameters
-    ----------
-    query
-        Such as ``$.result.score``.
-
-    Raises
-    ------
-    ValueError
-        It is no JSONPath.
-    ImportError
-        It is more than names, and the package that knows the rest is not installed.
-    """
+    """A compiled query."""
 
     def __init__(self, query: str) -> None:
         self.query = query

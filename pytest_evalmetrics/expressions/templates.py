@@ -38,32 +38,12 @@ class Rendered(Protocol):
     """A value with its templates compiled."""
 
     def __call__(self, context: Mapping[str, Any]) -> Any:
-        """Render it for a row.
-
-        Raises
-        ------
-        RowError
-            A template asks for what the row doesn't have, or fails otherwise.
-        """
+        """Render it for a row."""
         ...
 
 
 def compile_value(value: Any) -> Rendered:
-    """Compile the templates in a value.
-
-    Parameters
-    ----------
-    value
-        Text, numbers, lists and mappings, as JSON knows them. A text that is one lone
-        ``{{ expression }}`` becomes the expression's value, whatever its type; one that is
-        written as a JSON list or object, such as ``[{{ row.a | tojson }}]``, becomes that;
-        any other text stays text. Keys are no templates.
-
-    Raises
-    ------
-    ValueError
-        A template is no good, see `faults_of`.
-    """
+    """Compile the templates in a value."""
     if isinstance(value, str):
         return _Text(value) if any(mark in value for mark in _MARKS) else _constant(value)
     if isinstance(value, dict):

@@ -18,42 +18,21 @@ _MEDIAN = "median-of-last-"
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """The number to hold a metric against.
+    """The number to hold a metric against."""
 
-    Attributes
-    ----------
-    value
-        It; None where no earlier run has one.
-    told
-        What it is: ``the best of 7 runs, of 2026-05-04 (1a2b3c4)``; or why there is none.
-    runs
-        How many runs it is taken from.
-    """
-
-    value: float | None
-    told: str
-    runs: int = 0
+    value: float | None  # it; None where no earlier run has one
+    told: str  # what it is: ``the best of 7 runs, of 2026-05-04 (1a2b3c4)``; or why there is none
+    runs: int = 0  # how many runs it is taken from
 
 
 @dataclass(frozen=True, slots=True)
 class Anchors:
-    """The earlier runs of one benchmark.
+    """The earlier runs of one benchmark."""
 
-    Attributes
-    ----------
-    against
-        ``best`` or ``median-of-last-5``.
-    runs
-        Its runs, the oldest first.
-    file
-        The history as messages name it.
-    min_coverage
-        How near the numbers of tasks have to be: what rests on half of them is another number.
-    """
-
-    against: str
-    runs: Sequence[Run]
-    file: str
+    against: str  # ``best`` or ``median-of-last-5``
+    runs: Sequence[Run]  # its runs, the oldest first
+    file: str  # the history as messages name it
+    # how near the numbers of tasks have to be: what rests on half of them is another number
     min_coverage: float
 
     @property
@@ -72,17 +51,7 @@ class Anchors:
         return tuple(usable[-1]["agents"]) if usable else ()
 
     def anchor(self, agent: str, metric: str, tasks: int, *, higher_is_better: bool) -> Anchor:
-        """Find the number for one metric.
-
-        Parameters
-        ----------
-        agent, metric
-            Whose, and which.
-        tasks
-            What this run's number rests on.
-        higher_is_better
-            Which way is good.
-        """
+        """Find the number for one metric."""
         usable = self.usable
         found = [
             (run, point) for run in usable if (point := _point(run, agent, metric)) is not None

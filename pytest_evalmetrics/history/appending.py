@@ -24,11 +24,6 @@ def append(path: Path, runs: Sequence[Run], shown: str) -> None:
 
     One write, at the end of the file and under a lock: of two processes none loses a line.
     A line that an earlier process left unfinished is not continued.
-
-    Raises
-    ------
-    ArtifactError
-        It can't be written; what was there is as it was.
     """
     data = "".join(compact(run) + "\n" for run in runs).encode()
     try:

@@ -30,31 +30,15 @@ _SYSTEMS: tuple[tuple[str, tuple[str, ...], str], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What was judged; None where it is not known.
+    """What was judged; None where it is not known."""
 
-    Attributes
-    ----------
-    commit, branch
-        As git names them.
-    url
-        The page of the CI system's job.
-    """
-
-    commit: str | None = None
+    commit: str | None = None  # as git names them
     branch: str | None = None
-    url: str | None = None
+    url: str | None = None  # the page of the CI system's job
 
 
 def origin_of(environ: Mapping[str, str], folder: Path) -> Origin:
-    """Find out what is judged.
-
-    Parameters
-    ----------
-    environ
-        The environment: what a CI system says of the commit comes first.
-    folder
-        Where git is asked otherwise; no git, and no repository, are fine.
-    """
+    """Find out what is judged."""
     if environ.get("GITHUB_ACTIONS") == "true":
         return _github(environ)
     for commit, branches, url in _SYSTEMS:

@@ -23,18 +23,11 @@ _NAMED = 3  # broken lines
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """What a history holds.
+    """What a history holds."""
 
-    Attributes
-    ----------
-    runs
-        By benchmark: its runs in the order of the file, the oldest first.
-    broken
-        ``file:line: why`` of each line that is none.
-    """
-
+    # by benchmark: its runs in the order of the file, the oldest first
     runs: Mapping[str, Sequence[Run]] = field(default_factory=dict)
-    broken: tuple[str, ...] = ()
+    broken: tuple[str, ...] = ()  # ``file:line: why`` of each line that is none
 
     def notes(self) -> list[str]:
         """Tell of the broken lines, the first of them by their place."""
@@ -44,20 +37,7 @@ class History:
 
 
 def read_history(path: Path, shown: str) -> History:
-    """Read a history.
-
-    Parameters
-    ----------
-    path
-        The file; one that is not there yet is empty.
-    shown
-        The file as messages name it.
-
-    Raises
-    ------
-    BaselineError
-        It is there and can't be read.
-    """
+    """Read a history."""
     try:
         stat = path.stat()
         return _read(os.fspath(path), shown, stat.st_mtime_ns, stat.st_size)

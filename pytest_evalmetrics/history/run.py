@@ -26,54 +26,23 @@ class Point(TypedDict):
 
 
 class Run(TypedDict):
-    """One benchmark in one run.
+    """One benchmark in one run."""
 
-    Attributes
-    ----------
-    schema_version
-        Of this form.
-    benchmark
-        The pytest item.
-    time
-        When it ended, in UTC.
-    commit, branch, url
-        Of what it judged, and the page of the CI system's job; None where it is not known.
-    verdict
-        What came out.
-    usable
-        Whether a later run may be held against it: every gate held, and over all rows.
-    starts
-        A change was accepted with ``--snapshot-update``: what is older counts no more.
-    agents
-        By agent and name: the key metrics.
-    """
-
-    schema_version: int
-    benchmark: str
-    time: str
+    schema_version: int  # of this form
+    benchmark: str  # the pytest item
+    time: str  # when it ended, in UTC
+    # of what it judged, and the page of the CI system's job; None where it is not known
     commit: str | None
     branch: str | None
     url: str | None
-    verdict: str
-    usable: bool
-    starts: bool
-    agents: dict[str, dict[str, Point]]
+    verdict: str  # what came out
+    usable: bool  # whether a later run may be held against it: every gate held, and over all rows
+    starts: bool  # A change was accepted with ``--snapshot-update``: what is older counts no more
+    agents: dict[str, dict[str, Point]]  # by agent and name: the key metrics
 
 
 def run_of(entry: Mapping[str, Any], origin: Origin, time: str, *, starts: bool) -> Run:
-    """Make the line of one benchmark.
-
-    Parameters
-    ----------
-    entry
-        Its entry of the report.
-    origin
-        What was judged.
-    time
-        When, in UTC.
-    starts
-        Whether this run accepts a change.
-    """
+    """Make the line of one benchmark."""
     usable = entry["verdict"] not in _FAILING and not entry["xfail"] and not entry["partial"]
     return {
         "schema_version": SCHEMA_VERSION,

@@ -36,27 +36,7 @@ def compares_with_history(benchmark: Benchmark) -> bool:
 def anchors_of(
     benchmark: Benchmark, label: str, history: Path | None
 ) -> tuple[Anchors, tuple[str, ...]]:
-    """Read the earlier runs of a benchmark.
-
-    Parameters
-    ----------
-    benchmark
-        The benchmark; is held against its history.
-    label
-        What its runs are called there.
-    history
-        The run's own history, where the benchmark names none.
-
-    Returns
-    -------
-    anchors, notes
-        The notes tell of broken lines.
-
-    Raises
-    ------
-    BaselineError
-        There is no history to read.
-    """
+    """Read the earlier runs of a benchmark."""
     from pytest_evalmetrics.history import Anchors, read_history  # noqa: PLC0415 - if there is one
 
     spec = benchmark.spec.baseline
@@ -79,19 +59,7 @@ def anchors_of(
 def anchored_checks(
     benchmark: Benchmark, anchors: Anchors, result: AgentResult, *, agent: str
 ) -> Iterator[Check]:
-    """Hold one agent's gated metrics against the history.
-
-    Parameters
-    ----------
-    benchmark
-        The benchmark.
-    anchors
-        Its earlier runs.
-    result
-        What was computed for the agent.
-    agent
-        Its name where a benchmark has several, else empty.
-    """
+    """Hold one agent's gated metrics against the history."""
     written = {result.estimates[name].name: name for name in gated_names(benchmark)}
     for name, text in written.items():
         estimate = result.estimates[text]

@@ -35,37 +35,19 @@ _NEVER_IGNORED = frozenset({USED_UP, "not-in-journal", "bad-request"})
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Generation, as the board sees it: one of those that give scores.
+    """Generation, as the board sees it: one of those that give scores."""
 
-    Attributes
-    ----------
-    type
-        ``model`` or ``target``.
-    scores
-        What it gives.
-    """
-
-    type: str
-    scores: tuple[str, ...]
+    type: str  # ``model`` or ``target``
+    scores: tuple[str, ...]  # what it gives
 
 
 @dataclass
 class Attempts:
-    """The attempts at the rows of one benchmark.
+    """The attempts at the rows of one benchmark."""
 
-    Attributes
-    ----------
-    generator
-        Who answers.
-    stage
-        What is measured of each answer.
-    failing
-        The same, for what rollouts without an answer lack.
-    """
-
-    generator: generation.Generator
-    stage: Stage
-    failing: Stage
+    generator: generation.Generator  # who answers
+    stage: Stage  # what is measured of each answer
+    failing: Stage  # the same, for what rollouts without an answer lack
     _board: Board = field(init=False)
     _progress: Progress = field(init=False)
     _texts: RowTexts = field(init=False)
@@ -75,13 +57,7 @@ class Attempts:
 
     @classmethod
     def of(cls, benchmark: Benchmark, terms: Terms) -> Attempts | None:
-        """Make what a benchmark asks for; None where nothing is generated.
-
-        Raises
-        ------
-        EvalMetricsError
-            Who answers can't be made.
-        """
+        """Make what a benchmark asks for; None where nothing is generated."""
         spec = benchmark.spec
         made = generation.make_generator(spec, terms, benchmark.line_of)
         if made is None:
@@ -160,11 +136,6 @@ def recorded_row(row: Row) -> tuple[Row, RowError | None]:
     """Give a recorded row as it was when it was generated, if it says so.
 
     Rows of ``rollouts.jsonl`` do, and attempts that failed in another tool.
-
-    Returns
-    -------
-    row, failure
-        The row with what scorers saw of it then; and why it has no answer, if it has none.
     """
     mark = row.item.get(MARK)
     if not isinstance(mark, dict):

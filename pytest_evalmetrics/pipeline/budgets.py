@@ -22,20 +22,7 @@ USED_UP = "budget"  # the kind of a call that was not made for it
 
 
 class Budget:
-    """Counts what is paid for, and lets no rollout begin once it is used up.
-
-    Parameters
-    ----------
-    spec
-        What may be used.
-    now
-        Seconds from some start.
-
-    Attributes
-    ----------
-    reached
-        What is used up, in words; empty while nothing is.
-    """
+    """Counts what is paid for, and lets no rollout begin once it is used up."""
 
     def __init__(self, spec: BudgetSpec, now: Callable[[], float] = time.monotonic) -> None:
         self._spec = spec
@@ -43,20 +30,14 @@ class Budget:
         self._started: float | None = None
         self._requests = self._tokens = self._begun = 0
         self._cost = 0.0
-        self.reached = ""
+        self.reached = ""  # what is used up, in words; empty while nothing is
 
     def spender(self) -> Spender:
         """Give what looks at the calls of one rollout."""
         return Spender(self)
 
     def admit(self) -> None:
-        """Let a rollout begin.
-
-        Raises
-        ------
-        CallError
-            The budget is used up.
-        """
+        """Let a rollout begin."""
         now = self._now()
         if self._started is None:
             self._started = now
@@ -117,17 +98,7 @@ class Spender:
 
 
 def check_of(benchmark: Benchmark, budget: Budget, board: Board) -> Check:
-    """Say that a budget was used up: nothing is judged then.
-
-    Parameters
-    ----------
-    benchmark
-        The benchmark.
-    budget
-        Its budget.
-    board
-        What was asked for, and what was not.
-    """
+    """Say that a budget was used up: nothing is judged then."""
     total = len(board.rows)
     left = sum(any(f.kind == USED_UP for f in found) for found in board.failed.values())
     return Check(

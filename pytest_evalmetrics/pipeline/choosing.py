@@ -31,28 +31,15 @@ __all__ = ["Chosen", "choose", "reading_order", "rows_of"]
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The rows that are evaluated.
+    """The rows that are evaluated."""
 
-    Attributes
-    ----------
-    table
-        One row per rollout. `read_as` numbers them in the order of the files: the samples of
-        the first chosen row, then those of the second.
-    rows
-        Which rows of the files they are, in ascending order, shape (chosen,).
-    samples
-        Rollouts of each row.
-    total
-        Rows of the files.
-    cut_to
-        What ``params.limit_samples`` leaves of them; None where it leaves all.
-    """
-
+    # one row per rollout. `read_as` numbers them in the order of the files: the samples of
+    # the first chosen row, then those of the second.
     table: RolloutTable
-    rows: NDArray[np.int64]
-    samples: int
-    total: int
-    cut_to: int | None
+    rows: NDArray[np.int64]  # which rows of the files they are, in ascending order, shape (chosen,)
+    samples: int  # rollouts of each row
+    total: int  # rows of the files
+    cut_to: int | None  # what ``params.limit_samples`` leaves of them; None where it leaves all
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -69,24 +56,7 @@ class Chosen:
 def choose(
     benchmark: Benchmark, plan: Plan, given: Sequence[str], reader: Reader | None = None
 ) -> Chosen:
-    """Read the numbers of the rows, and choose those that are evaluated.
-
-    Parameters
-    ----------
-    benchmark
-        The benchmark.
-    plan
-        What its metrics need.
-    given
-        The scores that it gets now: rows need not have them.
-    reader
-        Reads the files elsewhere, if it takes them.
-
-    Raises
-    ------
-    DataError
-        The rows can't be read, or two of them are one task and nothing says that they are attempts.
-    """
+    """Read the numbers of the rows, and choose those that are evaluated."""
     spec = benchmark.spec
     table = _table(benchmark, plan, given, reader)
     answered = spec.answers is not None
@@ -118,22 +88,7 @@ def rows_of(
     chosen: Chosen,
     seen: Callable[[TaskId, Mapping[str, Any]], None] | None = None,
 ) -> Iterator[Row]:
-    """Go through the files again: each chosen row, as often as it is to be answered.
-
-    Parameters
-    ----------
-    benchmark
-        The benchmark.
-    chosen
-        Its rows.
-    seen
-        Takes each row once, with its task.
-
-    Raises
-    ------
-    DataError
-        The files are no longer what they were.
-    """
+    """Go through the files again: each chosen row, as often as it is to be answered."""
     spec, table = benchmark.spec, chosen.table
     recorded = spec.dataset is None
     order = np.empty(len(table), np.int64)

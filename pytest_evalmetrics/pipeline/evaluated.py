@@ -17,42 +17,24 @@ __all__ = ["Evaluated", "Hooks"]
 
 
 class Hooks(msgspec.Struct, frozen=True):
-    """What the user's code has a say in; None where nobody implements it.
+    """What the user's code has a say in; None where nobody implements it."""
 
-    Attributes
-    ----------
-    compute_metrics
-        ``(agent, tasks) -> further metrics``, one mapping per implementation.
-    key_metrics
-        ``(agent, agent_metrics) -> the headline ones``.
-    """
-
+    # ``(agent, tasks) -> further metrics``, one mapping per implementation
     compute_metrics: Callable[[str, Sequence[Any]], Sequence[Mapping[str, Any] | None]] | None = (
         None
     )
+    # ``(agent, agent_metrics) -> the headline ones``
     key_metrics: Callable[[str, Mapping[str, Any]], Any] | None = None
 
 
 class Evaluated(msgspec.Struct, frozen=True):
-    """A benchmark's result, and the baseline that it would leave.
+    """A benchmark's result, and the baseline that it would leave."""
 
-    Attributes
-    ----------
-    result
-        The verdict and everything it rests on.
-    task_scores
-        By agent and task: the scores of each rollout that gated metrics rest on.
-    baseline
-        The document to record; None where a number may be missing or wrong.
-    row_scores
-        What scorers gave to each row; None without scorers.
-    pictures
-        By agent: its tasks before and after, for the page that people look at; none of a
-        benchmark that passes and is not to be shown in detail.
-    """
-
-    result: BenchmarkResult
+    result: BenchmarkResult  # the verdict and everything it rests on
+    # by agent and task: the scores of each rollout that gated metrics rest on
     task_scores: dict[str, Any]
-    baseline: Document | None
-    row_scores: RowScores | None = None
+    baseline: Document | None  # the document to record; None where a number may be missing or wrong
+    row_scores: RowScores | None = None  # what scorers gave to each row; None without scorers
+    # by agent: its tasks before and after, for the page that people look at; none of a
+    # benchmark that passes and is not to be shown in detail
     pictures: Mapping[str, Mapping[str, Any]] = msgspec.field(default_factory=dict)

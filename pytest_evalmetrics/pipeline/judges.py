@@ -30,40 +30,15 @@ _METRICS = {
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What is known of the judges after all rows were scored.
+    """What is known of the judges after all rows were scored."""
 
-    Attributes
-    ----------
-    uses
-        What they took.
-    checks
-        How far they agree with people.
-    gates
-        The thresholds that they were held against.
-    """
-
-    uses: tuple[JudgeUse, ...]
-    checks: tuple[JudgeCheck, ...]
-    gates: tuple[Check, ...]
+    uses: tuple[JudgeUse, ...]  # what they took
+    checks: tuple[JudgeCheck, ...]  # how far they agree with people
+    gates: tuple[Check, ...]  # the thresholds that they were held against
 
 
 class Judges:
-    """The judges of a benchmark's scorers, and the labels that they are checked against.
-
-    Parameters
-    ----------
-    benchmark
-        The benchmark.
-    made
-        Its scorers.
-
-    Attributes
-    ----------
-    benchmark
-        The same without the thresholds on judges: no metric of its rewards has their names.
-    about
-        What scores stand for beyond their numbers, by name.
-    """
+    """The judges of a benchmark's scorers, and the labels that they are checked against."""
 
     def __init__(self, benchmark: Benchmark, made: Sequence[BoundScorer]) -> None:
         self._made = made
@@ -74,18 +49,14 @@ class Judges:
             name: t for name, t in spec.thresholds.items() if name.partition("/")[0] in _METRICS
         }
         rest = {name: t for name, t in spec.thresholds.items() if name not in self._gates}
+        # the same without the thresholds on judges: no metric of its rewards has their
+        # names
         self.benchmark = replace(benchmark, spec=replace(spec, thresholds=rest))
+        # what scores stand for beyond their numbers, by name
         self.about = {name: a for scorer in made for name, a in scorer.about.items()}
 
     def read_labels(self) -> None:
-        """Read the labels, and see that they are enough: before anything is paid for.
-
-        Raises
-        ------
-        DataError
-            They can't be read, a row has no label that is one, or a threshold names a score
-            that has no labels.
-        """
+        """Read the labels, and see that they are enough: before anything is paid for."""
         self._labelled = tuple(labelled_rows(self._asking, self._made))
         known = [one.score for one in self._labelled]
         for name in self._gates:
@@ -99,20 +70,7 @@ class Judges:
                 )
 
     def judged(self, transport: Callable[[], Transport], make_calls: MakeCalls) -> Judged:
-        """Check the judges, and tell what they took.
-
-        Parameters
-        ----------
-        transport
-            Gives the run's way to endpoints.
-        make_calls
-            Makes the calls of a row.
-
-        Raises
-        ------
-        EndpointError
-            No row can be scored.
-        """
+        """Check the judges, and tell what they took."""
         parallelism = self._asking.spec.params.parallelism
         checks = tuple(
             transport().run(one.check(transport(), make_calls, parallelism))

@@ -41,22 +41,7 @@ class LabelledRows:
     async def check(
         self, transport: Transport, make_calls: MakeCalls, parallelism: int
     ) -> JudgeCheck:
-        """Score them, and compare.
-
-        Parameters
-        ----------
-        transport
-            The run's.
-        make_calls
-            Makes the calls of a row.
-        parallelism
-            Rows in flight.
-
-        Raises
-        ------
-        EndpointError
-            No row can be scored.
-        """
+        """Score them, and compare."""
         occurrences = Occurrences()
         found = np.full(len(self.rows), np.nan)
         failed: dict[int, str] = {}
@@ -97,13 +82,7 @@ class LabelledRows:
 
 
 def labelled_rows(benchmark: Benchmark, made: Sequence[BoundScorer]) -> Iterator[LabelledRows]:
-    """Read the labels of every scorer that has some.
-
-    Raises
-    ------
-    DataError
-        They can't be read, or a row has no label that is one.
-    """
+    """Read the labels of every scorer that has some."""
     for index, (spec, scorer) in enumerate(zip(benchmark.spec.scorers, made, strict=True)):
         asked = getattr(spec, "judge_check", None)
         if asked is None:

@@ -28,19 +28,7 @@ def picture(
     judging: Judging | None,
     rows: RowScores | None,
 ) -> Mapping[str, Any]:
-    """Describe one agent's tasks, beside those of the run that it is compared with.
-
-    Parameters
-    ----------
-    benchmark
-        The benchmark.
-    agent, table
-        The agent, and its rollouts.
-    judging
-        What it is held against; None without a baseline.
-    rows
-        What scorers gave to rows.
-    """
+    """Describe one agent's tasks, beside those of the run that it is compared with."""
     pairing = None if judging is None else judging.pairings.get(agent)
     reward = benchmark.spec.reward
     return picture_of(

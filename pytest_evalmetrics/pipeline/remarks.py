@@ -73,15 +73,7 @@ def not_evaluated(error: EvalMetricsError, benchmark: Benchmark) -> Check:
 def changed_gates(
     now: Mapping[str, Any], before: Mapping[str, Any], reference: Reference
 ) -> Iterator[str]:
-    """Tell which thresholds and gated metrics are not those that the baseline was recorded with.
-
-    Parameters
-    ----------
-    now, before
-        The thresholds and the gated metrics, as a baseline keeps them; `before` may be empty.
-    reference
-        The baseline.
-    """
+    """Tell which thresholds and gated metrics are not those that the baseline was recorded with."""
     if not before:
         return
     old, new = before.get("thresholds", {}), now["thresholds"]

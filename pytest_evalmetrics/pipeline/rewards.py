@@ -16,22 +16,7 @@ __all__ = ["with_any_rollouts", "with_reward"]
 def with_reward(
     benchmark: Benchmark, names: tuple[str, ...], measured: tuple[str, ...] = ()
 ) -> Benchmark:
-    """Settle the reward: what the benchmark says, else the only score there is.
-
-    Parameters
-    ----------
-    benchmark
-        The benchmark; has scorers.
-    names
-        The scores that they give.
-    measured
-        What else there is of each row, which is the reward only where it is named.
-
-    Raises
-    ------
-    DataError
-        There are several and none is named, or there is none of that name.
-    """
+    """Settle the reward: what the benchmark says, else the only score there is."""
     spec = benchmark.spec
     given = (*names, *measured)
     if ("reward",) in benchmark.lines or spec.reward in given:

@@ -24,17 +24,7 @@ _BUFFER = 2**20  # with the usual one, every few rows are a write to the disk
 
 
 class RowTexts:
-    """JSON texts of each row, by scorer.
-
-    Parameters
-    ----------
-    rows, scorers
-        How many there are.
-    what
-        What they are, for messages: ``requests``.
-    open_file
-        Opens the temporary file, at the first text.
-    """
+    """JSON texts of each row, by scorer."""
 
     def __init__(
         self,
@@ -53,13 +43,7 @@ class RowTexts:
         self._is_at_end = True
 
     def add(self, row: int, scorer: int, items: bytes) -> None:
-        """Keep what one scorer has on one row: JSON values with commas between them.
-
-        Raises
-        ------
-        ArtifactError
-            There is no room for it.
-        """
+        """Keep what one scorer has on one row: JSON values with commas between them."""
         try:
             file = self._file or self._begin()
             if not self._is_at_end:
@@ -73,13 +57,7 @@ class RowTexts:
         self._end += len(items)
 
     def flush(self) -> None:
-        """Write what waits in a buffer.
-
-        Raises
-        ------
-        ArtifactError
-            There is no room for it.
-        """
+        """Write what waits in a buffer."""
         try:
             if self._file is not None:
                 self._file.flush()

@@ -25,17 +25,7 @@ def gated_names(benchmark: Benchmark) -> tuple[str, ...]:
 
 
 def rule_of(benchmark: Benchmark, name: str, *, bounded: bool) -> gates.Rule:
-    """Return the rule by which a benchmark judges one of its gated metrics.
-
-    Parameters
-    ----------
-    benchmark
-        The benchmark.
-    name
-        The metric, as it is written.
-    bounded
-        Whether its values lie in [0, 1].
-    """
+    """Return the rule by which a benchmark judges one of its gated metrics."""
     spec = settings_of(benchmark)
     own = spec.metrics.get(name)
     asked = spec if own is None else own.over(spec)

@@ -27,32 +27,7 @@ def write_aggregates(
     *,
     held: int = _HELD,
 ) -> tuple[str, str]:
-    """Write the entries of one benchmark.
-
-    Parameters
-    ----------
-    benchmark
-        Its id.
-    aggregates
-        What was computed for each agent. ``group_level_metrics`` may have a method `pieces`,
-        which writes some of them at a time.
-    folder
-        Where a large text is left, see `handover`; None for nowhere.
-    held
-        Bytes from which a text is large.
-
-    Returns
-    -------
-    text, path
-        The text, or else the file that holds it.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If something is no JSON.
-    ArtifactError
-        If there is no room for the file.
-    """
+    """Write the entries of one benchmark."""
     pieces = _pieces(benchmark, aggregates)
     text = bytearray()
     for piece in pieces:

@@ -97,15 +97,7 @@ class RowScores(KeptReporter):
 
 @register_reporter("rollouts.jsonl")
 class Rollouts(KeptReporter):
-    """What was generated, to be read as ``rollouts:``; one file for each benchmark.
-
-    Parameters
-    ----------
-    benchmark
-        The benchmark whose file this writes.
-    several
-        There is more than one: then each file is named after its benchmark.
-    """
+    """What was generated, to be read as ``rollouts:``; one file for each benchmark."""
 
     suffix = "rollouts.jsonl"
 

@@ -13,18 +13,7 @@ __all__ = ["calls_line"]
 
 
 def calls_line(usage: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Sum up what all benchmarks used.
-
-    Parameters
-    ----------
-    usage
-        Per benchmark, as `transport.Usage` gives it; empty where nothing was called.
-
-    Returns
-    -------
-    list of str
-        One line, or none where nothing was called.
-    """
+    """Sum up what all benchmarks used."""
     found = [u for u in usage if u]
     if not found:
         return []

@@ -23,28 +23,7 @@ _LEVELS = {"FAIL": "error", "INCONCLUSIVE": "error", "WARN": "warning"}
 def tell_ci(
     report: Mapping[str, Any], environ: Mapping[str, str], root: Path | None = None
 ) -> list[str]:
-    """Append the summary where the CI system wants it.
-
-    Parameters
-    ----------
-    report
-        The report's document.
-    environ
-        The environment: ``GITHUB_STEP_SUMMARY`` names the file, ``GITHUB_ACTIONS`` says that
-        the log is GitHub's; ``GITHUB_WORKSPACE`` is what it checked out.
-    root
-        What the report names files relative to; default the current folder.
-
-    Returns
-    -------
-    list of str
-        Lines for the log that the CI system reads.
-
-    Raises
-    ------
-    ArtifactError
-        If the file can't be written.
-    """
+    """Append the summary where the CI system wants it."""
     target = environ.get("GITHUB_STEP_SUMMARY")
     if target:
         try:
@@ -65,15 +44,6 @@ def tell_ci(
 def github_annotations(report: Mapping[str, Any], place: Callable[[str], str] = str) -> list[str]:
     """Write GitHub's workflow commands: an error at the line that asks for what failed.
 
-    Parameters
-    ----------
-    report
-        The report's document.
-    place
-        Names a file as GitHub wants it.
-
-    Notes
-    -----
     GitHub shows at most ten errors and ten warnings of a step, so the failing come first:
     https://docs.github.com/actions/reference/workflow-commands-for-github-actions
     """
@@ -97,17 +67,7 @@ def github_annotations(report: Mapping[str, Any], place: Callable[[str], str] = 
 
 
 def in_repository(file: str, *, root: Path | None, repository: str | None) -> str:
-    """Name a file as a CI system wants it, relative to what it checked out, if it lies there.
-
-    Parameters
-    ----------
-    file
-        As the report names it.
-    root
-        What that is relative to; None for the current folder.
-    repository
-        The folder that was checked out; None where nothing says.
-    """
+    """Name a file as a CI system wants it, relative to what it checked out, if it lies there."""
     path = (root or Path()) / file
     if repository and path.exists():
         whole, top = path.resolve(), Path(repository).resolve()

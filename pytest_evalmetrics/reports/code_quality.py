@@ -24,15 +24,7 @@ _SEVERITIES = {"WARN": "minor", "INCONCLUSIVE": "major", "FAIL": "critical"}
 
 
 def code_quality(report: Mapping[str, Any], root: Path | None = None) -> bytes:
-    """Write one violation for each check that does not hold, as a JSON array.
-
-    Parameters
-    ----------
-    report
-        The report's document.
-    root
-        What it names files relative to; default the current folder.
-    """
+    """Write one violation for each check that does not hold, as a JSON array."""
     repository = os.environ.get("CI_PROJECT_DIR")
     found = [*_violations(report), *_lost(report)]
     for violation in found:

@@ -34,15 +34,7 @@ def failed_row_groups(failures: Sequence[ScorerFailures]) -> list[str]:
 
 
 def failed_row_cause(failures: Sequence[ScorerFailures], score: str) -> str:
-    """Say in one line why a score is missing; nothing where no scorer lacks it.
-
-    Parameters
-    ----------
-    failures
-        The rows that scorers could not score.
-    score
-        The score.
-    """
+    """Say in one line why a score is missing; nothing where no scorer lacks it."""
     for found in failures:
         if score in found.scores:
             kinds = ", ".join(

@@ -13,13 +13,7 @@ __all__ = ["judge_lines"]
 
 
 def judge_lines(judges: Sequence[dict[str, Any]]) -> list[str]:
-    """Tell what judges took, in one line; none where nothing was asked.
-
-    Parameters
-    ----------
-    judges
-        The entry's ``judges``.
-    """
+    """Tell what judges took, in one line; none where nothing was asked."""
     by_model: dict[str, list[dict[str, Any]]] = {}
     for one in judges:
         if one["calls"]:

@@ -11,17 +11,7 @@ __all__ = ["broken_off", "lost_ones"]
 
 
 def lost_ones(report: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Say of each benchmark and test that was not evaluated what is not known of it.
-
-    Parameters
-    ----------
-    report
-        The report's document.
-
-    Returns
-    -------
-    list of (id, what is to be said of it)
-    """
+    """Say of each benchmark and test that was not evaluated what is not known of it."""
     half = broken_off(report)
     return [
         (item, "was not evaluated" + (" to its end" if item in half else ""))

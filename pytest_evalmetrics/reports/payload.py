@@ -28,44 +28,25 @@ __all__ = ["Payload", "payload_of"]
 
 
 class Payload(TypedDict):
-    """One benchmark, as it travels on pytest's report of its item.
+    """One benchmark, as it travels on pytest's report of its item."""
 
-    Attributes
-    ----------
-    entry
-        Its entry of ``report.json``, without the scores of its tasks.
-    task_scores
-        Those, as JSON text, one per agent.
-    aggregate
-        Its entries of ``aggregate_metrics.json``, as JSON text: tens of megabytes for a
-        large benchmark, so it is made once, and written out without being parsed again.
-    aggregate_file
-        A file with these instead where they are larger still, see `handover`; else empty.
-    row_file
-        A file with its lines of ``row_scores.jsonl``, see `handover`; empty without scorers.
-    row_scores
-        The lines themselves, where no folder is shared with who writes the artifacts.
-    rollout_file, rollouts
-        The same of its lines of ``rollouts.jsonl``; empty where nothing was generated.
-    page
-        What ``report.html`` says of its tasks, as JSON texts, see `PagePieces`.
-    usage
-        What its calls took in this run; for the terminal, because it is another at each run.
-    warnings
-        What the user should know of this run and not of the benchmark.
-    """
-
-    entry: dict[str, Any]
-    task_scores: list[str]
+    entry: dict[str, Any]  # its entry of ``report.json``, without the scores of its tasks
+    task_scores: list[str]  # those, as JSON text, one per agent
+    # its entries of ``aggregate_metrics.json``, as JSON text: tens of megabytes for a large
+    # benchmark, so it is made once, and written out without being parsed again
     aggregate: str
+    # A file with these instead where they are larger still, see `handover`; else empty
     aggregate_file: str
+    # A file with its lines of ``row_scores.jsonl``, see `handover`; empty without scorers
     row_file: str
-    row_scores: str
+    row_scores: str  # the lines themselves, where no folder is shared with who writes the artifacts
+    # the same of its lines of ``rollouts.jsonl``; empty where nothing was generated
     rollout_file: str
     rollouts: str
-    page: list[str]
+    page: list[str]  # what ``report.html`` says of its tasks, as JSON texts, see `PagePieces`
+    # what its calls took in this run; for the terminal, because it is another at each run
     usage: dict[str, Any]
-    warnings: list[str]
+    warnings: list[str]  # what the user should know of this run and not of the benchmark
 
 
 @collector_paused()
@@ -76,29 +57,7 @@ def payload_of(
     pictures: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
     folder: Path | None = None,
 ) -> Payload:
-    """Turn a result into builtins.
-
-    Parameters
-    ----------
-    result
-        The result.
-    task_scores
-        By agent and task: the scores of each rollout that gated metrics rest on.
-    row_scores
-        What scorers gave to each row.
-    pictures
-        By agent, what `picture_of` gives.
-    folder
-        Where files are left for the process that writes the artifacts; None where that
-        process sees no folder of this one's.
-
-    Raises
-    ------
-    ArtifactError
-        There is no room for what scorers gave to each row.
-    MetricError
-        If a hook added something that JSON can't hold.
-    """
+    """Turn a result into builtins."""
     agents = tuple(replace(agent, aggregate={}) for agent in result.agents)
     entry: dict[str, Any] = {
         "id": result.id,

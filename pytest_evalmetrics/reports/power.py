@@ -17,13 +17,7 @@ __all__ = ["power_table"]
 
 
 def power_table(planned: Sequence[tuple[str, Sequence[Power]]]) -> list[str]:
-    """Write one line per benchmark and gated metric.
-
-    Parameters
-    ----------
-    planned
-        Each benchmark's id, and what its metrics can see.
-    """
+    """Write one line per benchmark and gated metric."""
     header = (
         "benchmark",
         "agent",

@@ -15,13 +15,7 @@ _NAMED = 8  # changed metrics of a benchmark; all of them are in the report
 
 
 def recorded_lines(recorded: Mapping[str, Any]) -> list[str]:
-    """Tell what one benchmark recorded; nothing where it recorded nothing.
-
-    Parameters
-    ----------
-    recorded
-        ``file``, ``written`` and ``metrics``: name -> [old or None, new or None].
-    """
+    """Tell what one benchmark recorded; nothing where it recorded nothing."""
     if not recorded:
         return []
     metrics: Mapping[str, Sequence[float | None]] = recorded["metrics"]

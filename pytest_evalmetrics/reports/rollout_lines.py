@@ -27,16 +27,6 @@ def rollout_lines(found: RowScores) -> Iterator[bytes]:
     A line is the row, its answer as ``response``, its task, sample, agent, scores and usage.
     Under ``_evalmetrics`` it says what of that was no part of the row, and what ``sample``
     was: so that scorers which look at the file see what they saw when it was made.
-
-    Parameters
-    ----------
-    found
-        The rows' scores, and what was generated for them.
-
-    Raises
-    ------
-    ArtifactError
-        There was no room for what was generated.
     """
     if found.answers is None:
         return

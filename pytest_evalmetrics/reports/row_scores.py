@@ -18,15 +18,7 @@ _BLOCK = 1024  # rows that are turned into Python's numbers at once
 
 
 def row_lines(benchmark: str, found: RowScores) -> Iterator[bytes]:
-    """Write one JSON object per row, in the order of the files; one is held at a time.
-
-    Parameters
-    ----------
-    benchmark
-        The pytest item.
-    found
-        The scores, and what was asked for them.
-    """
+    """Write one JSON object per row, in the order of the files; one is held at a time."""
     table = found.table
     order = np.arange(len(table)) if table.read_as is None else np.argsort(table.read_as)
     encode = msgspec.json.Encoder().encode

@@ -13,13 +13,7 @@ _BARS = "▁▂▃▄▅▆▇█"
 
 
 def sparkline(values: Sequence[float]) -> str:
-    """Draw values as bars: the lowest is the lowest bar, and equal values are one level.
-
-    Examples
-    --------
-    >>> sparkline([0.5, 0.75, 1.0])
-    '▁▅█'
-    """
+    """Draw values as bars: the lowest is the lowest bar, and equal values are one level."""
     if not values:
         return ""
     low, high = min(values), max(values)
@@ -32,20 +26,7 @@ def sparkline(values: Sequence[float]) -> str:
 def trends(
     report: Mapping[str, Any],
 ) -> Iterator[tuple[Mapping[str, Any], str, str, list[float]]]:
-    """Go through the key metrics of which there is more than one run.
-
-    Parameters
-    ----------
-    report
-        The report's document.
-
-    Yields
-    ------
-    entry, agent, metric, values
-        The benchmark's entry; the agent's name where it has several, else empty; and the
-        metric's values, the oldest first. A ``mean/*`` that nothing gates is left out where
-        there are other metrics.
-    """
+    """Go through the key metrics of which there is more than one run."""
     for entry in report["benchmarks"]:
         runs = report.get("history", {}).get(entry["id"], ())
         gated = {check["name"] for check in entry["checks"] if check["gate"] != "expect"}

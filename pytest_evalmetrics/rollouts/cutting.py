@@ -26,18 +26,11 @@ _SUFFIXES: Final = (".gz", ".zst")
 
 
 class Piece(msgspec.Struct, frozen=True):
-    """What is read at a time.
+    """What is read at a time."""
 
-    Attributes
-    ----------
-    what
-        Some lines of a file, or a whole file that is on another machine, and fetched.
-    file
-        Which of the files it is of, from 0.
-    """
-
+    # some lines of a file, or a whole file that is on another machine, and fetched
     what: Source | RolloutFile
-    file: int
+    file: int  # which of the files it is of, from 0
 
     @property
     def nbytes(self) -> int:
@@ -67,26 +60,7 @@ def cut(
     size: int | None = None,
     fetches: bool = False,
 ) -> list[Piece] | None:
-    """Cut files into pieces, in their order.
-
-    Parameters
-    ----------
-    files
-        The files; those on other machines only found.
-    format_
-        The loader's name; None where it is recognised.
-    workers
-        How many read at a time.
-    size
-        Bytes of a piece; chosen so that every worker has some if None.
-    fetches
-        Whether a file on another machine that can't be read in parts, or is small, is a piece.
-
-    Returns
-    -------
-    list of Piece or None
-        None where one process has to read all in order, or to tell what is wrong with a file.
-    """
+    """Cut files into pieces, in their order."""
     try:
         here = {n: open_source(file) for n, file in enumerate(files) if file.url is None}
         if size is None:

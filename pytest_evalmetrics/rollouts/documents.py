@@ -25,22 +25,7 @@ _items = msgspec.json.Decoder(list[msgspec.Raw])
 
 
 class Document:
-    """One JSON object of which only what is asked for is decoded.
-
-    Parameters
-    ----------
-    text
-        The JSON.
-    source
-        The file that it is from, for messages.
-    what
-        What it should be: ``an inspect_ai log``.
-
-    Raises
-    ------
-    DataError
-        If it is no JSON object.
-    """
+    """One JSON object of which only what is asked for is decoded."""
 
     def __init__(self, text: bytes, source: Source, what: str) -> None:
         self._source = source
@@ -78,13 +63,7 @@ class Document:
         return value
 
     def items(self, key: str) -> Iterator[dict[str, Any]]:
-        """Decode the objects of a list one by one; none where there is no list.
-
-        Raises
-        ------
-        DataError
-            If it is no list of objects.
-        """
+        """Decode the objects of a list one by one; none where there is no list."""
         value: Any = self._parts.get(key)
         if isinstance(value, msgspec.Raw):
             raw = value
@@ -108,13 +87,7 @@ class Document:
 
 
 def rows_of(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Go through the rows of JSON Lines or of a JSON array, with their places.
-
-    Raises
-    ------
-    DataError
-        If the file is broken.
-    """
+    """Go through the rows of JSON Lines or of a JSON array, with their places."""
     loader = (JsonArray if JsonArray.recognises(source) else JsonLines)(Request(FieldMap()))
     for row in loader.texts(source):
         try:

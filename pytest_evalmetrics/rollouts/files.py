@@ -22,24 +22,12 @@ is_url = re.compile(r"[a-z][a-z0-9+.-]+://").match
 
 
 class RolloutFile(msgspec.Struct, frozen=True):
-    """A file that holds rollouts.
+    """A file that holds rollouts."""
 
-    Attributes
-    ----------
-    path
-        Where it is.
-    shown
-        As a user would write it: relative to the benchmark file, with ``/``.
-    url
-        Where it is, if it is not here yet: then `path` is only its name.
-    size
-        Bytes of one that is not here yet, where its place says so.
-    """
-
-    path: Path
-    shown: str
-    url: str | None = None
-    size: int | None = None
+    path: Path  # where it is
+    shown: str  # as a user would write it: relative to the benchmark file, with ``/``
+    url: str | None = None  # where it is, if it is not here yet: then `path` is only its name
+    size: int | None = None  # bytes of one that is not here yet, where its place says so
 
 
 def absolute(folder: Path) -> Path:
@@ -56,29 +44,7 @@ def find_files(
     takes: Callable[[Path], bool] = lambda _: False,
     fetch: bool = True,
 ) -> list[RolloutFile]:
-    """Find the files that paths and globs name, each once.
-
-    Parameters
-    ----------
-    patterns
-        Paths and globs (``**`` for any depth); ``~`` is the user's home. Also URLs.
-    base
-        The folder of the benchmark file, which they are relative to.
-    takes
-        Whether a folder is one of a format that reads folders, as if it were a file.
-    fetch
-        Whether what a URL names is copied here; else it is only found.
-
-    Returns
-    -------
-    list of RolloutFile
-        Pattern after pattern, what one glob matches in the order of the names.
-
-    Raises
-    ------
-    DataError
-        If a path does not exist or is a folder that is not taken, or a glob matches no file.
-    """
+    """Find the files that paths and globs name, each once."""
     found: list[RolloutFile] = []
     for pattern in patterns:
         if is_url(pattern):

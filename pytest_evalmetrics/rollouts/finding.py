@@ -19,22 +19,7 @@ __all__ = ["find_loader", "rollout_files"]
 
 
 def rollout_files(spec: RolloutsSpec, base: Path, *, fetch: bool = True) -> list[RolloutFile]:
-    """Find the files that are read, in their order; a folder may be a file to its format.
-
-    Parameters
-    ----------
-    spec
-        Which files, and how to read them.
-    base
-        The absolute folder of the benchmark file, which paths are relative to.
-    fetch
-        Files that lie elsewhere are brought here.
-
-    Raises
-    ------
-    DataError
-        If there is none, or one can't be had.
-    """
+    """Find the files that are read, in their order; a folder may be a file to its format."""
 
     def takes(folder: Path) -> bool:
         from pytest_evalmetrics.rollouts import harbor  # noqa: PLC0415 - only for a folder

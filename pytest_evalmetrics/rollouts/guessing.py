@@ -31,20 +31,7 @@ _SAMPLE: Final = ("sample", "sample_index", "sample_id", "attempt", "trial", "ep
 
 
 def guessed_fields(spec: RolloutsSpec, base: Path) -> FieldMap | None:
-    """Guess by the first row; None where no key looks like a task's id.
-
-    Parameters
-    ----------
-    spec
-        The rollouts.
-    base
-        The folder that its paths are relative to.
-
-    Raises
-    ------
-    DataError
-        The first row can't be read.
-    """
+    """Guess by the first row; None where no key looks like a task's id."""
     for _, first in records(spec, base):
         task = _first(_TASK, first, (int, str))
         return None if task is None else FieldMap(task=task, sample=_first(_SAMPLE, first, (int,)))

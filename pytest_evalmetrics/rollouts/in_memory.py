@@ -36,26 +36,7 @@ def table_in_memory(
     labels: Mapping[str, Any] | None = None,
     agent: str = AGENT,
 ) -> RolloutTable:
-    """Put rewards into a table.
-
-    Parameters
-    ----------
-    rewards
-        One sequence of numbers per task; a mapping of task to such a sequence; an array of
-        shape (tasks, samples); or flat, one number per task. None and NaN are missing
-        rewards, and so is a task without any: it is one rollout without a reward.
-    scores
-        Further scores by name, each of the same form and shape.
-    labels
-        Labels of tasks by field, one per task: in the order of `rewards`, or by task.
-    agent
-        Whose rollouts these are.
-
-    Raises
-    ------
-    CheckError
-        If anything in it is no number, or the shapes differ.
-    """
+    """Put rewards into a table."""
     tasks, rows = _by_task(rewards, "rewards")
     if not tasks:
         raise CheckError("rewards holds no task", hint=_FORMS)

@@ -28,17 +28,7 @@ _DEPTH[list(b"]}")] = -1
 
 
 class JsonArray:
-    """Reads a file that is one JSON array of objects, on one line or on many.
-
-    Parameters
-    ----------
-    request
-        What the benchmark wants.
-    block
-        Bytes that are read at a time.
-    ahead
-        Rows that are learnt from together where a row looks unlike those before.
-    """
+    """Reads a file that is one JSON array of objects, on one line or on many."""
 
     def __init__(self, request: Request, *, block: int = BLOCK, ahead: int = AHEAD) -> None:
         self._reader = RowReader(request, ahead)
@@ -50,13 +40,7 @@ class JsonArray:
         return source.head[:1] == b"["
 
     def read(self, source: Source) -> Iterator[Chunk]:
-        """Read one file.
-
-        Raises
-        ------
-        DataError
-            If the file is broken, or a row lacks what it needs.
-        """
+        """Read one file."""
         for rows in self._rows(source):
             yield from self._reader.rows(rows, source)
 

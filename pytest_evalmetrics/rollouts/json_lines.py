@@ -33,27 +33,12 @@ _SHORT = 512  # bytes of a line, on average, below which numpy is faster
 
 
 class JsonLines:
-    """Reads JSON Lines; blank lines, a byte-order mark and CRLF do no harm.
-
-    Parameters
-    ----------
-    request
-        What the benchmark wants.
-    block
-        Bytes that are read at a time.
-    ahead
-        Rows that are learnt from together where a row looks unlike those before.
-
-    Attributes
-    ----------
-    lines
-        How many lines the last file had, or the part of it that was to be read.
-    """
+    """Reads JSON Lines; blank lines, a byte-order mark and CRLF do no harm."""
 
     def __init__(self, request: Request, *, block: int = BLOCK, ahead: int = AHEAD) -> None:
         self._reader = RowReader(request, ahead)
         self._block = block
-        self.lines = 0
+        self.lines = 0  # how many lines the last file had, or the part of it that was to be read
 
     @staticmethod
     def recognises(source: Source) -> bool:
@@ -61,13 +46,7 @@ class JsonLines:
         return source.head[:1] != b"["
 
     def read(self, source: Source) -> Iterator[Chunk]:
-        """Read one file.
-
-        Raises
-        ------
-        DataError
-            If the file is broken, or a row lacks what it needs.
-        """
+        """Read one file."""
         for block in self._blocks(source):
             yield from self._reader.lines(block, source)
 

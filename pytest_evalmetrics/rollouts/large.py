@@ -54,32 +54,7 @@ def read_large(
     count: int | None = None,
     size: int | None = None,
 ) -> RolloutTable | None:
-    """Read files by several processes.
-
-    Parameters
-    ----------
-    files
-        The files, here or on other machines.
-    format_
-        The loader's name; None to recognise the format.
-    request
-        What the benchmark reads.
-    count
-        Number of processes; None for as many as there are idle cores.
-    size
-        Bytes of a shard; None to give every process some.
-
-    Returns
-    -------
-    RolloutTable or None
-        The table that one process would read. None where one process has to read, and to report
-        what is wrong: one core, a format without shards, a broken row, a process that died.
-
-    Raises
-    ------
-    DataError
-        If the memory is too small, or the rows do not make a table.
-    """
+    """Read files by several processes."""
     count = process_count() if count is None else count
     if count < 2:  # noqa: PLR2004 - a single process reads in order
         return None
@@ -191,13 +166,7 @@ def serve() -> None:
 
 
 def process_count(environ: Mapping[str, str] = os.environ) -> int:
-    """Count the processes that may read: one per idle core, shared with pytest-xdist's workers.
-
-    Raises
-    ------
-    DataError
-        If ``EVALMETRICS_PROCESSES`` is not a whole number from 1.
-    """
+    """Count the processes that may read: one per idle core, shared with pytest-xdist's workers."""
     workers = environ.get(_XDIST_WORKERS, "1")
     share = max(1, usable_cores() // max(1, int(workers) if workers.isdecimal() else 1))
     cap = environ.get(_CAP, "").strip()

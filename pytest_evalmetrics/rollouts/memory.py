@@ -31,33 +31,14 @@ _GROUPS: Final = (  # of version 2, and of version 1
 
 
 class Room:
-    """Looks now and then whether there is enough memory.
-
-    Parameters
-    ----------
-    free
-        Tells how many bytes are free; None where that is not known.
-    """
+    """Looks now and then whether there is enough memory."""
 
     def __init__(self, free: Callable[[], int | None] | None = None) -> None:
         self._free = available if free is None else free
         self._next = _OFTEN
 
     def check(self, part: Part, share: Callable[[], float]) -> None:
-        """Look, if much was read since the last time.
-
-        Parameters
-        ----------
-        part
-            What was read so far.
-        share
-            Tells what share of everything that is, by the bytes of the files.
-
-        Raises
-        ------
-        DataError
-            If what is still to come will not find room.
-        """
+        """Look, if much was read since the last time."""
         held = part.nbytes()
         if held < self._next:
             return
@@ -78,13 +59,7 @@ class Room:
 
 
 def available() -> int | None:
-    """Count the bytes that may still be taken, by the machine and by a container's limit.
-
-    Returns
-    -------
-    int or None
-        None where the system does not tell.
-    """
+    """Count the bytes that may still be taken, by the machine and by a container's limit."""
     try:
         lines = _MEMORY.read_text(encoding="ascii").splitlines()
         free = next(int(x.split()[1]) for x in lines if x.startswith("MemAvailable:")) * 1024

@@ -37,18 +37,7 @@ _key_before = re.compile(rb'[A-Za-z0-9_]"[ \t\r]*:[ \t\r]*\Z').search
 
 
 def with_stand_ins(buffer: bytearray, end: int) -> bytes | None:
-    """Write rows without bare NaN and Infinity.
-
-    Parameters
-    ----------
-    buffer, end
-        Whole rows, one to a line, up to `end`.
-
-    Returns
-    -------
-    bytes or None
-        The rows; None where they hold none, or a number that might be taken for a stand-in.
-    """
+    """Write rows without bare NaN and Infinity."""
     bare = list(_bare(buffer, end))
     if not bare or any(buffer.find(exponent, 0, end) >= 0 for exponent in _EXPONENTS):
         return None

@@ -37,29 +37,7 @@ _INT64: Final = 2.0**63
 
 
 def to_parquet(pattern: str, target: str, base: Path, labels: Sequence[str] = ()) -> str:
-    """Read rollouts, and write their numbers into one Parquet file.
-
-    Parameters
-    ----------
-    pattern
-        A path or a glob, as it would be written into a benchmark file.
-    target
-        The file to write; one that is there is replaced, as a whole or not at all.
-    base
-        The folder that both are relative to.
-    labels
-        Fields to keep as well, as dotted paths: those of ``breakdown:`` and ``cluster:``.
-
-    Returns
-    -------
-    str
-        What was written, for people.
-
-    Raises
-    ------
-    DataError
-        As of `load` and `write_parquet`.
-    """
+    """Read rollouts, and write their numbers into one Parquet file."""
     _arrow(target)  # before a large run is read
     spec = RolloutsSpec(path=(pattern,))
     try:  # as most benchmarks read it: the only score of a format is then the reward, too
@@ -74,22 +52,7 @@ def to_parquet(pattern: str, target: str, base: Path, labels: Sequence[str] = ()
 
 
 def write_parquet(table: RolloutTable, path: Path, *, shown: str) -> None:
-    """Write a table such that reading the file gives the same table, its sources aside.
-
-    Parameters
-    ----------
-    table
-        Rollouts that were read from files.
-    path
-        The file; its folder is made. It appears once it is whole and was read back.
-    shown
-        The same as a user would write it.
-
-    Raises
-    ------
-    DataError
-        If pyarrow is not there, the file can't be written, or reading it gives something else.
-    """
+    """Write a table such that reading the file gives the same table, its sources aside."""
     pa, pq = _arrow(shown)
     temporary = ""
     try:

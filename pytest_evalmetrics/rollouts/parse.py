@@ -17,13 +17,7 @@ _SHOWN = 40  # characters of the text around a mistake
 
 
 def parse(row: Row, source: Source) -> dict[str, Any]:
-    """Read a row as the standard library does: NaN, Infinity and half surrogates allowed.
-
-    Raises
-    ------
-    DataError
-        If it is no JSON object, saying what was found and where.
-    """
+    """Read a row as the standard library does: NaN, Infinity and half surrogates allowed."""
     text = str(row.text, "utf-8")
     try:
         value = json.loads(text, parse_int=_whole)
@@ -41,17 +35,7 @@ def parse(row: Row, source: Source) -> dict[str, Any]:
 
 
 def check_utf8(buffer: bytearray, end: int, line: int, source: Source) -> None:
-    """Refuse text that is not UTF-8; msgspec does not look at what it skips.
-
-    Parameters
-    ----------
-    buffer, end
-        Some whole rows, up to `end`.
-    line
-        The line on which they start.
-    source
-        The file that they are from.
-    """
+    """Refuse text that is not UTF-8; msgspec does not look at what it skips."""
     few = 2 * end < len(buffer)
     if (bytes(memoryview(buffer)[:end]) if few else buffer).isascii():
         return

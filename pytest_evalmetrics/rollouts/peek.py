@@ -13,19 +13,7 @@ _token = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\Z)|[{}\[\]:]', re.DOTALL).findit
 
 
 def keys_of(text: bytes) -> tuple[frozenset[str], bool]:
-    """List the keys of the first object in a text that may be cut off.
-
-    Parameters
-    ----------
-    text
-        JSON from its beginning: an object, an array of objects, or JSON Lines.
-
-    Returns
-    -------
-    keys, whole
-        The object's keys, and those one level below as ``outer.inner``, where lists count
-        as nothing; and whether the object ends in this text.
-    """
+    """List the keys of the first object in a text that may be cut off."""
     found: set[str] = set()
     opened: list[tuple[bytes, str]] = []  # each open bracket, and the path of its key
     path = key = ""

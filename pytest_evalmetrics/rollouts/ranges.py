@@ -28,19 +28,7 @@ _PEEKED: Final = 1 << 16  # bytes in which the end of a line is looked for at a 
 
 
 def look(file: RolloutFile) -> Source | None:
-    """Look at the start of a file.
-
-    Returns
-    -------
-    Source or None
-        The file, its span no more than its start; None where all of it has to be fetched:
-        it is no plain JSON Lines, or its place gives out no parts.
-
-    Raises
-    ------
-    DataError
-        It can't be reached.
-    """
+    """Look at the start of a file."""
     url, size = file.url or "", file.size
     scheme = urlsplit(url).scheme
     if scheme not in _PLACES or not size:
@@ -56,13 +44,7 @@ def look(file: RolloutFile) -> Source | None:
 
 
 def read_range(url: str, shown: str, start: int, stop: int) -> bytes:
-    """Read some bytes of a file.
-
-    Raises
-    ------
-    DataError
-        They can't be read, or not all of them arrive.
-    """
+    """Read some bytes of a file."""
 
     def read() -> Any:
         system, path = _system(url)

@@ -35,25 +35,7 @@ _secret = re.compile(r"(?<=://)[^/@\s]+@|\?[^\s'\")]*").sub
 
 
 def fetch(url: str) -> list[RolloutFile]:
-    """Copy the files that a URL or a glob in one names.
-
-    Parameters
-    ----------
-    url
-        ``s3://``, ``gs://``, ``hf://``, ``https://`` or what else fsspec knows. Credentials
-        come from where its users keep them: the environment, or files of their own.
-
-    Returns
-    -------
-    list of RolloutFile
-        The copies, which are shown as the URLs, in the order of the names.
-
-    Raises
-    ------
-    DataError
-        If something to read them with is not installed, they are not there, access is
-        denied, or not all of a file arrives.
-    """
+    """Copy the files that a URL or a glob in one names."""
     return _each(url, lambda system, found, shown, _: _copy(system, found, shown))
 
 

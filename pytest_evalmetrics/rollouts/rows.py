@@ -49,15 +49,7 @@ class Lines(Protocol):
 
 
 class RowReader:
-    """Reads the rows of JSON files; what it learns from one file helps with the next.
-
-    Parameters
-    ----------
-    request
-        What the benchmark wants.
-    ahead
-        Rows that are learnt from together.
-    """
+    """Reads the rows of JSON files; what it learns from one file helps with the next."""
 
     def __init__(self, request: Request, ahead: int = AHEAD) -> None:
         self._ahead = ahead

@@ -40,21 +40,11 @@ _NOT_TEXT: tuple[tuple[bytes, str, str], ...] = (
 
 
 class Row(NamedTuple):
-    """One row's text and where it is.
+    """One row's text and where it is."""
 
-    Attributes
-    ----------
-    place
-        Its number in the file: of its line, or of itself (see `Source.unit`), from 1.
-    line
-        The line on which it starts, from 1.
-    text
-        JSON, as bytes that live no longer than the block that is being read.
-    """
-
-    place: int
-    line: int
-    text: memoryview
+    place: int  # its number in the file: of its line, or of itself (see `Source.unit`), from 1
+    line: int  # the line on which it starts, from 1
+    text: memoryview  # JSON, as bytes that live no longer than the block that is being read
 
 
 class Position:
@@ -73,38 +63,21 @@ class Position:
 
 @dataclass(frozen=True)
 class Source:
-    """A file of rollouts.
+    """A file of rollouts."""
 
-    Attributes
-    ----------
-    path
-        Where it is.
-    shown
-        As a user would write it.
-    size
-        Bytes on disk.
-    head
-        The first bytes from the first that is no white space, unwrapped; none of a folder.
-    packed
-        How it is compressed.
-    span
-        From which byte to which it is read, where that is not from its start to its end.
-    url
-        Where it is, if it is read in spans where it lies: then `path` is only its name.
-    stamp
-        What the file system said of it before it was read; None where it says nothing.
-    position
-        How far it was read.
-    """
-
-    path: Path
-    shown: str
-    size: int
+    path: Path  # where it is
+    shown: str  # as a user would write it
+    size: int  # bytes on disk
+    # the first bytes from the first that is no white space, unwrapped; none of a folder
     head: bytes
-    packed: Literal["gzip", "zstd"] | None = None
+    packed: Literal["gzip", "zstd"] | None = None  # how it is compressed
+    # from which byte to which it is read, where that is not from its start to its end
     span: tuple[int, int] | None = None
+    # where it is, if it is read in spans where it lies: then `path` is only its name
     url: str | None = None
+    # what the file system said of it before it was read; None where it says nothing
     stamp: tuple[int, ...] | None = None
+    # how far it was read
     position: Position = field(default_factory=Position, compare=False, repr=False)
 
     @cached_property
@@ -154,13 +127,7 @@ class Source:
         return self.error(f"row {place}: {message}", hint=hint)
 
     def must_be_text(self) -> None:
-        """Refuse what is plainly no UTF-8 text, and say what it is.
-
-        Raises
-        ------
-        DataError
-            If it is an archive, Parquet, UTF-16 or otherwise binary.
-        """
+        """Refuse what is plainly no UTF-8 text, and say what it is."""
         for start, what, hint in _NOT_TEXT:
             if self.head.startswith(start):
                 raise self.error(what, hint=hint)
@@ -169,13 +136,7 @@ class Source:
 
     @contextmanager
     def open(self) -> Iterator[BinaryIO]:
-        """Open the file for reading, decompressed.
-
-        Raises
-        ------
-        DataError
-            Here or while it is being read: if it can't be, or is cut short.
-        """
+        """Open the file for reading, decompressed."""
         with explained(self.shown), self._raw() as raw:
             self.position.raw = raw
             if self.span is None:
@@ -191,13 +152,7 @@ class Source:
             yield stream
 
     def must_be_unchanged(self) -> None:
-        """Refuse a file that is another one now than when it began to be read.
-
-        Raises
-        ------
-        DataError
-            If it was written to, or replaced.
-        """
+        """Refuse a file that is another one now than when it began to be read."""
         if self.stamp is None:
             return
         with explained(self.shown):
@@ -239,13 +194,7 @@ class _Span(io.RawIOBase):
 
 
 def open_source(file: RolloutFile) -> Source:
-    """Look at the start of a file.
-
-    Raises
-    ------
-    DataError
-        If it can't be opened, is empty, or is a Git LFS pointer.
-    """
+    """Look at the start of a file."""
     shown = file.shown
     with explained(shown):
         told = os.stat(file.path)  # noqa: PTH116 - for each file

@@ -48,25 +48,7 @@ _is_plain = re.compile(r"[A-Za-z_.][\w./-]*").fullmatch
 
 
 def survey(pattern: str, base: Path) -> str:
-    """Read rollouts, and tell what was recognised, found and missing.
-
-    Parameters
-    ----------
-    pattern
-        A path or a glob, as it would be written into a benchmark file.
-    base
-        The folder that it is relative to.
-
-    Returns
-    -------
-    str
-        Text for people, which ends with a benchmark file.
-
-    Raises
-    ------
-    DataError
-        If they can't be read.
-    """
+    """Read rollouts, and tell what was recognised, found and missing."""
     spec, table = _read(pattern, base)
     reward = _reward(table)
     lines = [

@@ -13,20 +13,12 @@ BLOCK = 1 << 22  # bytes; large enough that what is done once for each block doe
 
 
 class Window:
-    """The part of a stream that is being looked at.
-
-    Attributes
-    ----------
-    buffer
-        Holds it; replaced by a larger one where a row needs that.
-    end
-        Bytes of `buffer` that are filled.
-    """
+    """The part of a stream that is being looked at."""
 
     def __init__(self, stream: BinaryIO, size: int = BLOCK) -> None:
         self._stream = stream
-        self.buffer = bytearray(size)
-        self.end = 0
+        self.buffer = bytearray(size)  # holds it; replaced by a larger one where a row needs that
+        self.end = 0  # bytes of `buffer` that are filled
 
     def fill(self) -> int:
         """Read on, and say how many bytes came; 0 at the end of the stream."""

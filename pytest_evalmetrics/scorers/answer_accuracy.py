@@ -29,8 +29,6 @@ __all__ = ["AnswerAccuracy"]
 class AnswerAccuracy(OneJudge):
     """The mean of two ratings: of the response by the reference, and the other way round.
 
-    Notes
-    -----
     Each rating is 0, 2 or 4; the score is their mean over 4. The formula of
     ``AnswerAccuracy`` in RAGAS 0.4, whose score is called ``nv_accuracy``.
     """

@@ -20,20 +20,6 @@ __all__ = ["Bleu"]
 class Bleu:
     """Sentence BLEU from 0 to 100, as ``sacrebleu.sentence_bleu`` has it.
 
-    Parameters
-    ----------
-    spec
-        What the benchmark file says.
-    terms
-        Not needed: nothing is called.
-
-    Raises
-    ------
-    MissingExtraError
-        The ``text`` extra is not installed.
-
-    Notes
-    -----
     Papineni et al. 2002; tokenised (13a) and smoothed (exp) as Post 2018 proposes.
     """
 

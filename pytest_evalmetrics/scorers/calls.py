@@ -24,43 +24,14 @@ _JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 class Exchange(TypedDict):
-    """One call, for people: JSON as text, without secrets, cut where it is long.
+    """One call, for people: JSON as text, without secrets, cut where it is long."""
 
-    Attributes
-    ----------
-    request
-        The body that was sent.
-    answer
-        The body that came back; None where none came that is JSON.
-    """
-
-    request: str
-    answer: str | None
+    request: str  # the body that was sent
+    answer: str | None  # the body that came back; None where none came that is JSON
 
 
 class RowCalls:
-    """The calls of one scorer for one row, told apart from those of all others.
-
-    Parameters
-    ----------
-    transport
-        The run's.
-    row
-        The row.
-    occurrences
-        Counts first calls with the same content, over all rows and scorers of a benchmark.
-    label
-        What usage is counted under.
-    meter
-        Looks at each call before it is paid for, and after.
-
-    Attributes
-    ----------
-    from_journal
-        The last answer came from the journal.
-    latency_s
-        Seconds that it took when it was paid for.
-    """
+    """The calls of one scorer for one row, told apart from those of all others."""
 
     __slots__ = (
         "_first",
@@ -93,8 +64,8 @@ class RowCalls:
         self._own: Occurrences | None = None
         self._told_of: dict[float, Exchange] = {}
         self._taken = 0
-        self.from_journal = False
-        self.latency_s = 0.0
+        self.from_journal = False  # the last answer came from the journal
+        self.latency_s = 0.0  # seconds that it took when it was paid for
 
     @property
     def memory(self) -> dict[Hashable, Any]:

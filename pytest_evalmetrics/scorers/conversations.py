@@ -32,22 +32,7 @@ _SPEAKERS = {
 
 
 def speaker_of(message: Any, where: str, kind: str) -> str:
-    """Say who speaks in a message of a conversation: ``User``, `AGENT` ...
-
-    Parameters
-    ----------
-    message
-        ``{type: human | ai | tool, ...}``, or ``{role: user | assistant | tool, ...}``.
-    where
-        Which one it is, for the message: ``user_input[2]``.
-    kind
-        Of the error.
-
-    Raises
-    ------
-    RowError
-        It is no message.
-    """
+    """Say who speaks in a message of a conversation: ``User``, `AGENT` ..."""
     if isinstance(message, Mapping):
         for key in ("type", "role"):  # OpenAI's APIs write role, and perhaps type: message
             said = message.get(key)
@@ -61,13 +46,7 @@ def speaker_of(message: Any, where: str, kind: str) -> str:
 
 
 def column_of(row: Row, name: str) -> Any:
-    """Give a column of a row.
-
-    Raises
-    ------
-    RowError
-        The row doesn't have it, or it is null.
-    """
+    """Give a column of a row."""
     found = row.item.get(name)
     if found is None:
         raise RowError(f"no-{name}", f"the row has no {name}")
@@ -75,13 +54,7 @@ def column_of(row: Row, name: str) -> Any:
 
 
 def text_in(row: Row, name: str) -> str:
-    """Give a column that is a text.
-
-    Raises
-    ------
-    RowError
-        The row doesn't have it, or it is no text.
-    """
+    """Give a column that is a text."""
     found = column_of(row, name)
     if not isinstance(found, str):
         raise RowError(f"bad-{name}", f"{name} is {shown(found)}, expected text")
@@ -89,22 +62,7 @@ def text_in(row: Row, name: str) -> str:
 
 
 def conversation_of(row: Row, *, answered: bool = True) -> str:
-    """Write the conversation in a row's ``user_input``, and what was answered to it.
-
-    Parameters
-    ----------
-    row
-        Its ``user_input`` is a list of messages, ``{type: human | ai | tool, content}`` or
-        ``{role: user | assistant | tool, content}``, or the user's one message as text. What
-        was generated for the row is its last message; so is a ``response`` to a text.
-    answered
-        Whether that last message is told.
-
-    Raises
-    ------
-    RowError
-        There is none, or it holds what is no message.
-    """
+    """Write the conversation in a row's ``user_input``, and what was answered to it."""
     said = column_of(row, "user_input")
     messages = [{"role": "user", "content": said}] if isinstance(said, str) else said
     if not isinstance(messages, list) or not messages:
@@ -119,13 +77,7 @@ def conversation_of(row: Row, *, answered: bool = True) -> str:
 
 
 def response_in(row: Row) -> str:
-    """Give what was answered: what was generated for the row, else its ``response``.
-
-    Raises
-    ------
-    RowError
-        There is none, or it has no text.
-    """
+    """Give what was answered: what was generated for the row, else its ``response``."""
     found = row.sample_data.get("output_text")
     if isinstance(found, str):
         return found

@@ -19,8 +19,6 @@ __all__ = ["F1"]
 class F1(PairScorer):
     """The F1 of the candidate's words against the reference's, both normalised.
 
-    Notes
-    -----
     ``2 * shared / (words of the one + words of the other)``, shared with multiplicity, which
     is the harmonic mean of precision and recall. Where one has no words: 1 if neither has
     any, else 0. SQuAD 2.0 (Rajpurkar et al. 2018).

@@ -22,15 +22,7 @@ __all__ = ["function_scorer", "scores_rows"]
 
 @register_scorer("python")
 def python(spec: PythonScorerSpec, terms: Terms) -> Any:
-    """Make a scorer of the function that a benchmark file names.
-
-    Raises
-    ------
-    RegistryError
-        There is no such function.
-    DataError
-        It can't be called with the keys that the file has for it.
-    """
+    """Make a scorer of the function that a benchmark file names."""
     del terms
     found = scorers.find(spec.function).target
     if inspect.isclass(found) or not callable(found):
@@ -58,25 +50,7 @@ def function_scorer(
     name: str,
     names: tuple[str, ...] = (),
 ) -> Any:
-    """Make a scorer of a function.
-
-    Parameters
-    ----------
-    function
-        Plain or async: ``def score(item, *, sample=None, **options)``; gives a number, numbers
-        by name, or an `Explained`.
-    options
-        What it gets by keyword.
-    name
-        The function as it is written.
-    names
-        The scores that it gives; default its attribute ``scores``, else one of its name.
-
-    Raises
-    ------
-    DataError
-        It can't be called so.
-    """
+    """Make a scorer of a function."""
     try:
         parameters = inspect.signature(function).parameters
         sample = "sample" in parameters and "sample" not in options

@@ -22,18 +22,7 @@ __all__ = ["reader_of", "schema_of"]
 
 
 def reader_of(score: JudgeScoreSpec) -> Callable[[Reply], float]:
-    """Make what reads one score.
-
-    Parameters
-    ----------
-    score
-        What the benchmark file says of it.
-
-    Returns
-    -------
-    callable
-        Gives the number, or raises a `RowError` that says why there is none.
-    """
+    """Make what reads one score."""
     parser = score.found_by
     find = _in_json(parser) if parser.type == "json" else _in_text(parser)
     labels = {one.label: one.value for one in score.rubric or ()}

@@ -24,24 +24,13 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """A model that judges.
+    """A model that judges."""
 
-    Attributes
-    ----------
-    model
-        Who is asked.
-    kind
-        What asks: the scorer's type.
-    versions
-        Of the prompts that are ours: a new one asks anew.
-    prompt
-        What tells a user's own prompt from an earlier one, for the report.
-    """
-
-    model: ChatModel
-    kind: str
+    model: ChatModel  # who is asked
+    kind: str  # what asks: the scorer's type
+    # of the prompts that are ours: a new one asks anew
     versions: Mapping[str, str] = field(default_factory=dict)
-    prompt: str = ""
+    prompt: str = ""  # what tells a user's own prompt from an earlier one, for the report
 
     def ask(
         self,
@@ -76,24 +65,7 @@ class _Judged(Protocol):
 
 
 class OneJudge:
-    """A scorer that asks one judge, with prompts of ours.
-
-    Parameters
-    ----------
-    spec
-        What the benchmark file says.
-    terms
-        On what terms the judge is called.
-    kind
-        What asks, for the journal.
-    version
-        Of the prompts: a new one asks anew.
-
-    Raises
-    ------
-    SecretError
-        The key is not in the environment.
-    """
+    """A scorer that asks one judge, with prompts of ours."""
 
     def __init__(self, spec: _Judged, terms: Terms, kind: str, version: str) -> None:
         self.scores = spec.score_names
@@ -102,47 +74,13 @@ class OneJudge:
 
 
 def judge_of(spec: ModelSpec, terms: Terms, kind: str, version: str = "") -> Judge:
-    """Make the judge of a scorer.
-
-    Parameters
-    ----------
-    spec
-        The model.
-    terms
-        On what terms it is called; where ``params:`` speak of the judges, they hold.
-    kind
-        The scorer's type.
-    version
-        Of its prompts, where they are ours.
-
-    Raises
-    ------
-    SecretError
-        The key is not in the environment.
-    """
+    """Make the judge of a scorer."""
     versions = {"prompts": version} if version else {}
     return Judge(chat_model(spec, terms, terms.judging), kind, versions)
 
 
 def field_of(reply: Reply, key: str, kind: type[_T], what: str) -> _T:
-    """Read one field of the JSON object that a judge answered.
-
-    Parameters
-    ----------
-    reply
-        What it said.
-    key
-        The field.
-    kind
-        Its type; a bool is no int.
-    what
-        What was expected, for messages: ``0, 2 or 4``.
-
-    Raises
-    ------
-    RowError
-        There is no such object or field, or it is of another type.
-    """
+    """Read one field of the JSON object that a judge answered."""
     said = json_in(reply)
     if not isinstance(said, dict) or key not in said:
         raise RowError("no-score", f"the judge's answer has no {key!r}: {shown(said)}")

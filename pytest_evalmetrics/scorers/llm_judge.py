@@ -39,13 +39,6 @@ class LlmJudge:
 
     Several judges are asked side by side. Each score is then the mean of what they gave, or
     what more than any other number of them gave; and each judge's own is a score too.
-
-    Parameters
-    ----------
-    spec
-        What the benchmark file says.
-    terms
-        On what terms the judges are called.
     """
 
     def __init__(self, spec: LlmJudgeSpec, terms: Terms) -> None:

@@ -36,44 +36,24 @@ __all__ = ["BoundScorer", "Scores", "make_scorers"]
 
 
 class Scores(dict[str, float]):
-    """What a row got, by name; and why, where the scorer says so.
-
-    Attributes
-    ----------
-    reason
-        A judge's reasoning, or what a number rests on; empty for none.
-    """
+    """What a row got, by name; and why, where the scorer says so."""
 
     __slots__ = ("reason",)
 
     def __init__(self, found: Mapping[str, float], reason: str = "") -> None:
         super().__init__(found)
-        self.reason = reason
+        self.reason = reason  # A judge's reasoning, or what a number rests on; empty for none
 
 
 @dataclass(frozen=True, slots=True)
 class BoundScorer:
-    """A scorer that is ready to score.
+    """A scorer that is ready to score."""
 
-    Attributes
-    ----------
-    type
-        Its type, as it is written.
-    target
-        The scorer.
-    scores
-        What it gives.
-    calls
-        Whether it asks endpoints.
-    foreign
-        Whether it is the user's own code, which may take its time.
-    """
-
-    type: str
-    target: Any
-    scores: tuple[str, ...]
-    calls: bool
-    foreign: bool = False
+    type: str  # its type, as it is written
+    target: Any  # the scorer
+    scores: tuple[str, ...]  # what it gives
+    calls: bool  # whether it asks endpoints
+    foreign: bool = False  # whether it is the user's own code, which may take its time
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False, compare=False)
 
     @property
@@ -89,13 +69,7 @@ class BoundScorer:
         return found
 
     def score(self, row: Row) -> Scores:
-        """Score a row without calls.
-
-        Raises
-        ------
-        RowError
-            It can't be scored, or the scorer raised.
-        """
+        """Score a row without calls."""
         try:
             return self._checked(self.target.score(row))
         except EvalMetricsError:
@@ -105,15 +79,7 @@ class BoundScorer:
             raise _raised(error) from error
 
     async def score_with(self, row: Row, calls: Calls) -> Scores:
-        """Score a row.
-
-        Raises
-        ------
-        RowError
-            It can't be scored, or the scorer raised.
-        EvalMetricsError
-            No row can be.
-        """
+        """Score a row."""
         if not self.calls:
             if not self.foreign:
                 return self.score(row)
@@ -148,23 +114,7 @@ class BoundScorer:
 def make_scorers(
     specs: Sequence[ScorerSpec], terms: Terms, line_of: Callable[..., int]
 ) -> tuple[BoundScorer, ...]:
-    """Make the scorers of a benchmark.
-
-    Parameters
-    ----------
-    specs
-        What its file says.
-    terms
-        On what terms endpoints are called.
-    line_of
-        ``Benchmark.line_of``.
-
-    Raises
-    ------
-    EvalMetricsError
-        There is no such scorer, it can't be made of its keys, lacks its secret or a package,
-        or gives a score that another one gives; with the line.
-    """
+    """Make the scorers of a benchmark."""
     made: list[BoundScorer] = []
     for index, spec in enumerate(specs):
         try:

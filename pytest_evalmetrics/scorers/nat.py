@@ -31,18 +31,6 @@ class NatScorer:
 
     A server answers 200 also where it could not evaluate: ``success: false``, a score of
     null, and a score of 0.0 with an error in ``reasoning`` are failed rows.
-
-    Parameters
-    ----------
-    spec
-        What the benchmark file says.
-    terms
-        On what terms endpoints are called.
-
-    Raises
-    ------
-    SecretError
-        The key is not in the environment.
     """
 
     def __init__(self, spec: NatScorerSpec, terms: Terms) -> None:

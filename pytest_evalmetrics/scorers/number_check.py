@@ -36,8 +36,6 @@ _OPERATIONS: dict[str, Callable[[float, float], bool]] = {
 class NumberCheck(SidesScorer):
     """1 where the left number compares as it should with the right one, else 0.
 
-    Notes
-    -----
     Of a text the last number counts: a sign, digits, and at most one point. What is a number
     already is taken as it is.
     """

@@ -40,24 +40,7 @@ class Sink(Protocol):
 async def score_row(
     row: Row, scorer: BoundScorer, calls: RowCalls, sink: Sink, hide: Callable[[str], str]
 ) -> None:
-    """Score a row.
-
-    Parameters
-    ----------
-    row, scorer
-        What scores what.
-    calls
-        The row's way to endpoints.
-    sink
-        Takes what came of it.
-    hide
-        Takes known secrets out of a text.
-
-    Raises
-    ------
-    EvalMetricsError
-        No row can be scored.
-    """
+    """Score a row."""
     try:
         found = await scorer.score_with(row, calls)
     except RowError as error:

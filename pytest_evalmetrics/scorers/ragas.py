@@ -44,22 +44,7 @@ _ASKING: ContextVar[_Asking] = ContextVar("asking")
 
 @register_scorer("ragas")
 class RagasScorer:
-    """Runs a metric of ``ragas.metrics.collections``.
-
-    Parameters
-    ----------
-    spec
-        What the benchmark file says.
-    terms
-        On what terms the judge is called.
-
-    Raises
-    ------
-    MissingExtraError
-        The ``ragas`` extra is not installed.
-    DataError
-        There is no such metric, or it can't be made.
-    """
+    """Runs a metric of ``ragas.metrics.collections``."""
 
     def __init__(self, spec: RagasSpec, terms: Terms) -> None:
         os.environ["RAGAS_DO_NOT_TRACK"] = "true"  # before it is imported

@@ -15,13 +15,7 @@ _SHOWN = 160
 
 
 def as_number(value: Any, what: str) -> float:
-    """Read a number: ``0.25``, ``"0.25"`` and ``true`` are some.
-
-    Raises
-    ------
-    RowError
-        It is none, or not finite.
-    """
+    """Read a number: ``0.25``, ``"0.25"`` and ``true`` are some."""
     if value is None:
         raise RowError("no-score", f"{what} is null")
     number = math.nan
@@ -34,13 +28,7 @@ def as_number(value: Any, what: str) -> float:
 
 
 def within(name: str, number: float, low: float | None, high: float | None) -> float:
-    """Give a number that is within its bounds, of which either may lack.
-
-    Raises
-    ------
-    RowError
-        It is outside of them.
-    """
+    """Give a number that is within its bounds, of which either may lack."""
     if (low is not None and number < low) or (high is not None and number > high):
         bounds = " and ".join(
             f"{word} {bound:.12g}"

@@ -23,22 +23,7 @@ _KIND = "remote/1"
 
 @register_scorer("remote")
 class RemoteScorer:
-    """POSTs a body made of the row, and finds scores in the answer.
-
-    Parameters
-    ----------
-    spec
-        What the benchmark file says.
-    terms
-        On what terms endpoints are called.
-
-    Raises
-    ------
-    MissingExtraError
-        The ``remote`` extra is not installed.
-    SecretError
-        The key is not in the environment.
-    """
+    """POSTs a body made of the row, and finds scores in the answer."""
 
     def __init__(self, spec: RemoteScorerSpec, terms: Terms) -> None:
         with needs_extra("remote", f"the scorer {spec.type}"):

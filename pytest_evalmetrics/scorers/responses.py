@@ -25,18 +25,7 @@ def response_of(row: Row) -> Any:
 
 
 def tool_calls_of(response: Any) -> list[Any]:
-    """Find the tool calls of a response, as they are written there.
-
-    Parameters
-    ----------
-    response
-        A body of chat completions, of OpenAI's Responses API (``output``), or a message.
-
-    Raises
-    ------
-    RowError
-        It is none of these.
-    """
+    """Find the tool calls of a response, as they are written there."""
     items = _output(response)
     if items is not None:
         return [item for item in items if item.get("type") == "function_call"]
@@ -49,13 +38,7 @@ def tool_calls_of(response: Any) -> list[Any]:
 
 
 def text_of(response: Any) -> str:
-    """Find the text of a response: what `tool_calls_of` takes, or the text itself.
-
-    Raises
-    ------
-    RowError
-        There is none.
-    """
+    """Find the text of a response: what `tool_calls_of` takes, or the text itself."""
     if isinstance(response, str):
         return response
     items = _output(response)

@@ -21,13 +21,6 @@ _TYPES = ("rouge1", "rouge2", "rouge3", "rougeL")  # in the order of the scores
 class Rouge(PairScorer):
     """The F-measures of ``rouge_score``, words stemmed; from 0 to 1.
 
-    Raises
-    ------
-    MissingExtraError
-        The ``text`` extra is not installed.
-
-    Notes
-    -----
     Lin 2004.
     """
 

@@ -27,13 +27,7 @@ def compiled(value: Any, who: str) -> Rendered:
 
 
 def as_text(value: Any, what: str) -> str:
-    """Take a text.
-
-    Raises
-    ------
-    RowError
-        It is none: the text of a number would be a guess.
-    """
+    """Take a text."""
     if not isinstance(value, str):
         raise RowError(
             "no-text",
@@ -44,15 +38,7 @@ def as_text(value: Any, what: str) -> str:
 
 
 class Candidate:
-    """The text that is judged.
-
-    Parameters
-    ----------
-    template
-        Where it is; None is ``sample.output_text``, else the text of ``response``.
-    who
-        The type of the scorer.
-    """
+    """The text that is judged."""
 
     def __init__(self, template: str | None, who: str) -> None:
         self._template = None if template is None else compiled(template, who)
@@ -75,20 +61,7 @@ class Candidate:
 
 
 class PairScorer:
-    """A scorer that compares a reference with a candidate.
-
-    Parameters
-    ----------
-    spec
-        What the benchmark file says.
-    terms
-        Not needed: nothing is called.
-
-    Raises
-    ------
-    MissingExtraError
-        The ``remote`` extra is not installed, which brings the templates.
-    """
+    """A scorer that compares a reference with a candidate."""
 
     def __init__(self, spec: PairKeys, terms: Terms) -> None:
         del terms

@@ -25,20 +25,6 @@ __all__ = ["ToolCalling"]
 class ToolCalling:
     """Compares the tool calls of a response with a reference, as multisets.
 
-    Parameters
-    ----------
-    spec
-        What the benchmark file says.
-    terms
-        Not needed: nothing is called.
-
-    Raises
-    ------
-    MissingExtraError
-        The ``remote`` extra is not installed, which brings the templates.
-
-    Notes
-    -----
     ``function_name_accuracy`` is 1 where the names are the same, each as often, and 0
     otherwise; ``function_name_and_args_accuracy`` is 1 where the calls can be paired so that
     names and arguments are equal, as Python's ``==`` has it. A dot in a name is an underscore.

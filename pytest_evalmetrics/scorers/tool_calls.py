@@ -19,57 +19,20 @@ _FORMS = "{name, args} or {function: {name, arguments}}"
 
 
 class ToolCall(NamedTuple):
-    """One call of a tool.
+    """One call of a tool."""
 
-    Attributes
-    ----------
-    name
-        The tool; None where the call has none.
-    args
-        Its arguments; None where they are no JSON object.
-    fault
-        What is wrong with the arguments; empty where nothing is.
-    """
-
-    name: str | None
-    args: Mapping[str, Any] | None
-    fault: str = ""
+    name: str | None  # the tool; None where the call has none
+    args: Mapping[str, Any] | None  # its arguments; None where they are no JSON object
+    fault: str = ""  # what is wrong with the arguments; empty where nothing is
 
 
 def made_calls(values: Sequence[Any], what: str) -> list[ToolCall]:
-    """Read the calls that a model made: what is wrong with their arguments is its fault.
-
-    Parameters
-    ----------
-    values
-        ``{name, args}``, or ``{function: {name, arguments}}`` as in OpenAI's API, arguments
-        as an object or as JSON text; none (or null) are ``{}``.
-    what
-        What they are, for messages.
-
-    Raises
-    ------
-    RowError
-        One is no call at all.
-    """
+    """Read the calls that a model made: what is wrong with their arguments is its fault."""
     return [_call(value, what, at)[0] for at, value in enumerate(values)]
 
 
 def wanted_calls(value: Any, what: str) -> list[ToolCall]:
-    """Read the calls of a reference, each of which has a name and arguments.
-
-    Parameters
-    ----------
-    value
-        A list of what `made_calls` takes, or JSON text of one.
-    what
-        What it is, for messages.
-
-    Raises
-    ------
-    RowError
-        It is none, or a call lacks its name or its arguments.
-    """
+    """Read the calls of a reference, each of which has a name and arguments."""
     if isinstance(value, str):
         try:
             value = _decoded(value)

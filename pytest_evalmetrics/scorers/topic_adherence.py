@@ -79,15 +79,6 @@ class TopicAdherence(OneJudge):
 def adherence(answered: list[bool], on_topic: list[bool], mode: str = "f1") -> float:
     """Give precision, recall or F1 of what was answered.
 
-    Parameters
-    ----------
-    answered, on_topic
-        Of each topic.
-    mode
-        ``f1``, ``precision`` or ``recall``.
-
-    Notes
-    -----
     True positives were answered and are on topic, false positives were answered and are off
     topic, false negatives were refused and are on topic; 1e-10 is added to each
     denominator. The formula of ``TopicAdherence`` in RAGAS 0.4.

@@ -30,8 +30,6 @@ _KINDS = {"LLM_END": "The model", "TOOL_END": "The tool"}
 class TrajectoryEvaluation(OneJudge):
     """Has a judge grade the steps of an agent of the NeMo Agent Toolkit, from 1 to 5.
 
-    Notes
-    -----
     The score is (grade - 1) / 4.
     """
 

@@ -33,17 +33,7 @@ _NEAR = 1e-6  # of a half: many times what multiplying may be off by
 
 
 class ByTask:
-    """The rows of some tasks, one list per task.
-
-    Parameters
-    ----------
-    table
-        One agent's rollouts.
-    tasks
-        Which of its tasks; below 0 stands for one that the table does not have.
-    most
-        Rows of a task that are taken.
-    """
+    """The rows of some tasks, one list per task."""
 
     def __init__(self, table: RolloutTable, tasks: _Ints, most: int) -> None:
         there = np.maximum(tasks, 0)
@@ -81,20 +71,7 @@ def means(table: RolloutTable, score: str) -> _Floats:
 
 
 def coded(values: _Floats, most: int) -> tuple[_Floats, _Ints] | None:
-    """Find the few values that there are, and which of them each one is.
-
-    Parameters
-    ----------
-    values
-        Finite values.
-    most
-        How many are few.
-
-    Returns
-    -------
-    (levels, codes) or None
-        None where there are more.
-    """
+    """Find the few values that there are, and which of them each one is."""
     levels = np.unique(values[:_LOOKED_AT])
     if len(values) > _LOOKED_AT and len(levels) <= most:
         # of a million values a sort takes longer than this
@@ -109,12 +86,7 @@ def coded(values: _Floats, most: int) -> tuple[_Floats, _Ints] | None:
 
 
 def pairs(was: _Floats, now: _Floats) -> list[list[float | None]]:
-    """Count the tasks by (before, after); on a grid where the values are many.
-
-    Returns
-    -------
-    list of [before, after, count]
-    """
+    """Count the tasks by (before, after); on a grid where the values are many."""
     n = len(was)
     if not n:
         return []

@@ -25,15 +25,7 @@ def in_order(entries: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 
 
 def overview(entry: Mapping[str, Any], metrics: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Sum a benchmark up in one row: its verdict, its telling metric, why it failed.
-
-    Parameters
-    ----------
-    entry
-        Its entry of the report.
-    metrics
-        Its metrics, as `metrics_of` lists them.
-    """
+    """Sum a benchmark up in one row: its verdict, its telling metric, why it failed."""
     telling = sorted(
         metrics,
         key=lambda m: (_SEVERITY.get(m["verdict"], 4), not m["key"], m["name"].startswith("mean/")),
@@ -67,17 +59,7 @@ def about(
     metrics: Sequence[Mapping[str, Any]],
     runs: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
-    """Tell everything of a benchmark except its tasks.
-
-    Parameters
-    ----------
-    entry
-        Its entry of the report.
-    metrics
-        Its metrics, as `metrics_of` lists them.
-    runs
-        The benchmark's last runs, as the report's ``history`` has them.
-    """
+    """Tell everything of a benchmark except its tasks."""
     return {
         "description": entry["description"][:_CUT],
         "line": entry["line"],

@@ -19,42 +19,23 @@ _FULL = 0.99  # of these: nothing more is made that would hardly fit
 
 
 class Size(msgspec.Struct, frozen=True):
-    """How many bytes the parts of a benchmark take.
+    """How many bytes the parts of a benchmark take."""
 
-    Attributes
-    ----------
-    row, brief, tasks
-        Its row of the overview, some of its tasks, all that a page may show of them.
-    detailed
-        Whether more than the row is to be shown.
-    """
-
-    row: int
+    row: int  # its row of the overview, some of its tasks, all that a page may show of them
     brief: int
     tasks: int
-    detailed: bool = True
+    detailed: bool = True  # whether more than the row is to be shown
 
 
 @dataclass
 class Fitting:
-    """Which parts of which benchmark the page holds.
+    """Which parts of which benchmark the page holds."""
 
-    Attributes
-    ----------
-    rows
-        The benchmarks that have a row of the overview.
-    about
-        Benchmark -> everything but its tasks.
-    tasks
-        Benchmark -> which of its tasks.
-    left_out
-        How many benchmarks lack a part.
-    """
-
-    rows: set[str] = field(default_factory=set)
-    about: dict[str, bytes] = field(default_factory=dict)
+    rows: set[str] = field(default_factory=set)  # the benchmarks that have a row of the overview
+    about: dict[str, bytes] = field(default_factory=dict)  # benchmark -> everything but its tasks
+    # benchmark -> which of its tasks
     tasks: dict[str, Literal["tasks", "brief"]] = field(default_factory=dict)
-    left_out: Mapping[str, int] = field(default_factory=dict)
+    left_out: Mapping[str, int] = field(default_factory=dict)  # how many benchmarks lack a part
 
     @classmethod
     def of(
@@ -63,17 +44,7 @@ class Fitting:
         about: Callable[[str], bytes],
         limit: int = LIMIT,
     ) -> Fitting:
-        """Choose, from the most telling benchmark to the least.
-
-        Parameters
-        ----------
-        sizes
-            Each benchmark, the most telling first, and what its parts take.
-        about
-            Makes what is said of one, but for its tasks; asked for no more than may fit.
-        limit
-            Bytes of all parts together.
-        """
+        """Choose, from the most telling benchmark to the least."""
         found, left = cls(), limit
         room = _ROWS * limit // LIMIT
         for name, size in sizes:

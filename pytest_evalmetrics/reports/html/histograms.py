@@ -21,22 +21,7 @@ _FEW = 12  # distinct values that get a bar each
 
 
 def histogram(now: _Column, was: _Column | None) -> dict[str, Any] | None:
-    """Count a score's values in bars of equal width, or by value where they are few.
-
-    Parameters
-    ----------
-    now
-        The run's values, shape (rollouts,); NaN is missing.
-    was
-        The baseline's; None where it holds none.
-
-    Returns
-    -------
-    dict or None
-        ``at``: the bars' middles, or the values. ``width``: of a bar; 0 where each value has
-        its own. ``now``, ``was``: the counts; ``was`` may be None. ``now_is``, ``was_is``: the
-        sides summed up. None where the run has no value.
-    """
+    """Count a score's values in bars of equal width, or by value where they are few."""
     sides = [_finite(now), _finite(np.empty(0) if was is None else was)]
     if not len(sides[0]):
         return None

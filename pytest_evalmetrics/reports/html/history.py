@@ -15,22 +15,7 @@ _RUNS, _METRICS = 60, 8
 
 
 def history_of(entry: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Tell the telling metrics of the last runs.
-
-    Parameters
-    ----------
-    entry
-        The benchmark's entry of the report.
-    runs
-        Its runs, the oldest first, as the report's ``history`` has them.
-
-    Returns
-    -------
-    dict
-        ``runs``: each with ``time``, ``commit`` and ``verdict``; ``lines``: each with
-        ``agent``, ``metric`` and its ``values``, None where a run has none. Empty where there
-        are no two runs.
-    """
+    """Tell the telling metrics of the last runs."""
     runs = runs[-_RUNS:]
     told = {"benchmarks": [entry], "history": {entry["id"]: runs}}
     lines = []

@@ -18,22 +18,7 @@ _CUT = 2_000  # characters of a text
 
 
 def metrics_of(entry: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """List a benchmark's metrics, the gated ones first.
-
-    Parameters
-    ----------
-    entry
-        Its entry of the report.
-
-    Returns
-    -------
-    list of dict
-        ``agent``, ``name``, ``value``, ``low``, ``high``, ``level``, ``method``, ``tasks``;
-        ``verdict`` of its checks, empty where none gates it; ``baseline``; ``change`` with its
-        interval, positive where the number rose; ``less``: less is better; ``p``; ``limits``:
-        the numbers that it is held against, each with the side on which it passes; ``bounds``:
-        the same in words.
-    """
+    """List a benchmark's metrics, the gated ones first."""
     rows = [_metric(a["agent"], e, a["key_metrics"]) for a in entry["agents"] for e in _known(a)]
     by_name = {(row["agent"], row["name"]): row for row in rows}
     alone = entry["agents"][0]["agent"] if len(entry["agents"]) == 1 else ""

@@ -51,19 +51,7 @@ def write_page(
     pieces: Mapping[str, PagePieces],
     read: Callable[[tuple[int, int]], bytes],
 ) -> None:
-    """Write the page, one benchmark at a time.
-
-    Parameters
-    ----------
-    file
-        Where to.
-    report
-        The report's document, without the scores of tasks.
-    pieces
-        Of each benchmark, where the texts about its tasks are kept.
-    read
-        Gives a text that is kept.
-    """
+    """Write the page, one benchmark at a time."""
     entries = {entry["id"]: entry for entry in in_order(report["benchmarks"])}
     rows = {name: as_data(overview(e, metrics_of(e))) for name, e in entries.items()}
     sizes = [(name, _size(entries[name], rows[name], pieces.get(name))) for name in rows]

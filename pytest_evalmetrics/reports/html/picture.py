@@ -34,30 +34,15 @@ _CUT = 500  # characters of the baseline's files
 
 
 class Picture(msgspec.Struct, frozen=True, dict=True):
-    """One agent's tasks on both sides.
+    """One agent's tasks on both sides."""
 
-    Attributes
-    ----------
-    table
-        The run's rollouts.
-    baseline
-        The baseline's; None where there is none.
-    places
-        Each task's place in the baseline, -1 for a new one; None where all are alike.
-    lower
-        The scores of which less is better.
-    reward
-        The score that tasks are compared by.
-    rows
-        What scorers say of rows.
-    """
-
-    table: RolloutTable
-    baseline: RolloutTable | None
+    table: RolloutTable  # the run's rollouts
+    baseline: RolloutTable | None  # the baseline's; None where there is none
+    # each task's place in the baseline, -1 for a new one; None where all are alike
     places: _Ints | None
-    lower: frozenset[str]
-    reward: str
-    rows: RowScores | None = None
+    lower: frozenset[str]  # the scores of which less is better
+    reward: str  # the score that tasks are compared by
+    rows: RowScores | None = None  # what scorers say of rows
 
     def about(self) -> dict[str, Any]:
         """Sum all tasks up: a few kilobytes, however many there are."""
@@ -87,20 +72,7 @@ class Picture(msgspec.Struct, frozen=True, dict=True):
         }
 
     def tasks(self, most: int = _MOST) -> dict[str, Any]:
-        """Describe the tasks, those that tell the most first.
-
-        Parameters
-        ----------
-        most
-            How many, at most.
-
-        Returns
-        -------
-        dict
-            Columns, aligned: ``ids``; ``now`` and ``was``: of each score the tasks' means;
-            ``rewards_now`` and ``rewards_was``: each task's rewards; ``rows``: where the
-            first of its rollouts stands; ``notes``: task's position -> what scorers said.
-        """
+        """Describe the tasks, those that tell the most first."""
         each = 2 * (len(self._scores) + min(_ATTEMPTS, self._attempts))
         order = self._telling()[: max(1, min(most, _NUMBERS // each))]
         ids, gone = self.table.tasks, () if self.baseline is None else self.baseline.tasks
@@ -225,28 +197,7 @@ def picture_of(
     rows: RowScores | None = None,
     against: str = "",
 ) -> Mapping[str, Any]:
-    """Describe one agent's tasks for the page.
-
-    Parameters
-    ----------
-    table
-        Its rollouts.
-    reward
-        The score that the benchmark's metrics reduce.
-    lower
-        The scores of which less is better.
-    compared
-        The baseline's rollouts, and each task's place in it, see `Picture`.
-    rows
-        What scorers gave to rows, and said of them.
-    against
-        Where the baseline lies, for people.
-
-    Returns
-    -------
-    dict
-        ``about``: all tasks summed up; ``tasks``: the most telling of them.
-    """
+    """Describe one agent's tasks for the page."""
     baseline, places = (None, None) if compared is None else compared
     picture = Picture(table, baseline, places, lower, reward, rows)
     with np.errstate(all="ignore"):  # what is too large for a sum is shown as no number

@@ -19,31 +19,15 @@ _SPARE = 0.9  # the tasks that are left may be longer than those that are not
 
 
 class PagePieces(NamedTuple):
-    """Where the texts are kept: each one's start and length.
+    """Where the texts are kept: each one's start and length."""
 
-    Attributes
-    ----------
-    about
-        All tasks summed up.
-    brief
-        The fifty most telling tasks of each agent.
-    tasks
-        As many as a page shows.
-    """
-
-    about: tuple[int, int]
-    brief: tuple[int, int]
-    tasks: tuple[int, int]
+    about: tuple[int, int]  # all tasks summed up
+    brief: tuple[int, int]  # the fifty most telling tasks of each agent
+    tasks: tuple[int, int]  # as many as a page shows
 
 
 def page_pieces(pictures: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Write the texts, in the order of `PagePieces`.
-
-    Parameters
-    ----------
-    pictures
-        By agent, what `picture_of` gives.
-    """
+    """Write the texts, in the order of `PagePieces`."""
     if not pictures:
         return ["", "", ""]
     about = as_data({agent: picture["about"] for agent, picture in pictures.items()})

@@ -22,15 +22,11 @@ _CUT = 1_000  # characters of a reason
 
 
 class RowPlaces:
-    """Finds a row of all files in its own file.
-
-    Attributes
-    ----------
-    files
-        The files: ``path``, and ``lines``: whether the number of a row is that of its line.
-    """
+    """Finds a row of all files in its own file."""
 
     def __init__(self, sources: Sequence[SourceFile]) -> None:
+        # the files: ``path``, and ``lines``: whether the number of a row is that of its
+        # line
         self.files = [{"path": s.path, "lines": s.row_is_line} for s in sources]
         self._ends = np.cumsum([s.rows for s in sources], dtype=np.int64)
 
@@ -64,23 +60,7 @@ class RowPlaces:
 def told_of_rows(
     table: RolloutTable, rows: RowScores, order: NDArray[np.int64]
 ) -> dict[str, list[dict[str, Any]]]:
-    """Take what scorers said of the rows of some tasks.
-
-    Parameters
-    ----------
-    table
-        One agent's rollouts.
-    rows
-        What scorers said.
-    order
-        The tasks, the most telling first; one beyond the table's has no rows.
-
-    Returns
-    -------
-    dict
-        Position in `order`, as text -> one entry per reason: ``sample``, ``reason``, and of
-        an error its ``kind`` and ``row``, of a score's reason the ``scores``.
-    """
+    """Take what scorers said of the rows of some tasks."""
     found: dict[str, list[dict[str, Any]]] = {}
     if table.read_as is None:
         return found

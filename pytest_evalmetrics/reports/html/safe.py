@@ -19,18 +19,7 @@ _ESCAPED = (
 
 
 def as_data(value: Any) -> bytes:
-    """Write builtins as JSON for a ``<script type="application/json">``.
-
-    Parameters
-    ----------
-    value
-        Builtins. NaN and infinities become null.
-
-    Returns
-    -------
-    bytes
-        UTF-8 without a character that HTML gives a meaning.
-    """
+    """Write builtins as JSON for a ``<script type="application/json">``."""
     data = msgspec.json.encode(value)
     for character, escape in _ESCAPED:
         data = data.replace(character, escape)

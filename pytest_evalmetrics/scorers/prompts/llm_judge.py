@@ -15,17 +15,7 @@ VERSION = "1"
 
 
 def default_prompt(scores: Sequence[JudgeScoreSpec], data: str, answer: str | None) -> str:
-    """Write the prompt: the row, what was generated for it, and what to score.
-
-    Parameters
-    ----------
-    scores
-        What the benchmark file says of them.
-    data
-        The row, as JSON.
-    answer
-        What was generated for it; None where nothing was.
-    """
+    """Write the prompt: the row, what was generated for it, and what to score."""
     answered = "" if answer is None else f"\n<answer>\n{answer}\n</answer>"
     listed = "\n".join(_criterion(score) for score in scores)
     form = ", ".join(f'"{score.name}": {_values(score)}' for score in scores)

@@ -127,6 +127,8 @@ def _store(item: pytest.Item, spec: BenchmarkSpec, *, in_test: bool = False) -> 
     if in_test:
         Declared.of(item.config).tests.asked(item.path, spec.name)
     store = Store(item, spec.name if in_test else "")
+    if spec.baseline is not None and isinstance(spec.baseline.rescore, str):
+        store.rows_path = item.path.parent / spec.baseline.rescore
     store.watch()
     return store
 
@@ -174,6 +176,7 @@ def _evaluated(
             item_id=label,
             hooks=_hooks(item, spec),
             snapshot=(lambda: None) if store is None else store.read,
+            kept_rows=(lambda: None) if store is None else store.read_rows,
             updates=accepts if store is None else store.updates,
             runtime=runtime,
             table=table,
@@ -186,7 +189,7 @@ def _evaluated(
     if names.notes:
         result = replace(result, notes=(*result.notes, *names.notes))
     if store is not None:
-        result = store.settle(result, evaluated.baseline)
+        result = store.settle(result, evaluated.baseline, evaluated.kept_rows)
     elif accepts and result.passed:
         note = "accepted: from this run on its history counts anew"
         result = replace(result, notes=(*result.notes, note))

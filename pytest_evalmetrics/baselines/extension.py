@@ -134,7 +134,9 @@ class BaselineExtension(JSONSnapshotExtension):
         """Delete an orphan: syrupy knows of no other baselines."""
         del snapshot_names
         try:
-            Path(snapshot_location).unlink(missing_ok=True)
+            path = Path(snapshot_location)
+            path.unlink(missing_ok=True)
+            path.with_name(f"{path.stem}.rows.jsonl.gz").unlink(missing_ok=True)
         except OSError as error:
             warnings.warn(
                 pytest.PytestWarning(f"an unused baseline can't be deleted: {error}"), stacklevel=2

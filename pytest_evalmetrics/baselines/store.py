@@ -56,6 +56,7 @@ class Store:
         marked = any(map(_may_hold, item.iter_markers("xfail")))
         self._is_known_to_fail = marked and not item.config.getoption("runxfail", default=False)
         self.shown = shown_below(self.path, item.config.rootpath)
+        self.rows_path = self.path.with_name(f"{self.path.stem}.rows.jsonl.gz")
 
     @property
     def is_asked_to_update(self) -> bool:
@@ -94,7 +95,16 @@ class Store:
         text = text_of(self.path, self.shown)
         return None if text is None else (text, self.shown)
 
-    def settle(self, result: BenchmarkResult, found: Document | None) -> BenchmarkResult:
+    def read_rows(self) -> bytes | None:
+        """Return the rows that the baseline keeps, compressed; None where there are none."""
+        try:
+            return self.rows_path.read_bytes()
+        except OSError:
+            return None
+
+    def settle(
+        self, result: BenchmarkResult, found: Document | None, rows: bytes | None = None
+    ) -> BenchmarkResult:
         """Let syrupy count the outcome, and write the baseline where this run updates.
 
         Parameters
@@ -103,6 +113,8 @@ class Store:
             What came out.
         found
             The baseline that this run would record; None where it must not.
+        rows
+            The rows that it keeps, compressed.
 
         Returns
         -------
@@ -112,7 +124,7 @@ class Store:
         if self._assertion is None or self._unusable[0]:
             return result
         if self.updates:
-            return self._refuse(result) if found is None else self._record(result, found)
+            return self._refuse(result) if found is None else self._record(result, found, rows)
         if found is not None:
             judged = [c.verdict for c in result.checks if c.gate == "baseline"]
             self._compare("", holds=not any(verdict.fails for verdict in judged))
@@ -121,13 +133,15 @@ class Store:
             return replace(result, notes=(*result.notes, note))
         return result
 
-    def _record(self, result: BenchmarkResult, found: Document) -> BenchmarkResult:
+    def _record(
+        self, result: BenchmarkResult, found: Document, rows: bytes | None
+    ) -> BenchmarkResult:
         before, old = self._old()
         new = stamped({**found, "provenance": {"recorded": _now(), **found["provenance"]}})
         if old is not None and _but_when(old) == _but_when(new):
             new["provenance"]["recorded"] = old["provenance"].get("recorded")
         text = render(new)
-        failure = self._assert(text, holds=text == before)
+        failure = self._keep_rows(old, new, rows) or self._assert(text, holds=text == before)
         if failure is not None:
             return _with_check(
                 result,
@@ -140,6 +154,24 @@ class Store:
             "metrics": _changes(old, new),
         }
         return replace(result, recorded=recorded)
+
+    def _keep_rows(self, old: Document | None, new: Document, rows: bytes | None) -> OSError | None:
+        """Write the rows whole or not at all; those that are there already keep their bytes."""
+        try:
+            if rows is None:
+                if old is not None and "rows" in old["provenance"]:
+                    self.rows_path.unlink(missing_ok=True)
+                return None
+            same = old is not None and old["provenance"].get("rows") == new["provenance"]["rows"]
+            if same and self.rows_path.exists():
+                return None
+            self.rows_path.parent.mkdir(parents=True, exist_ok=True)
+            temporary = self.rows_path.with_name(f".{self.rows_path.name}.{os.getpid()}.tmp")
+            temporary.write_bytes(rows)
+            temporary.replace(self.rows_path)
+        except OSError as error:
+            return error
+        return None
 
     def _refuse(self, result: BenchmarkResult) -> BenchmarkResult:
         reasons = [

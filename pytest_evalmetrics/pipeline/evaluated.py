@@ -35,6 +35,7 @@ class Evaluated(msgspec.Struct, frozen=True):
     task_scores: dict[str, Any]
     baseline: Document | None  # the document to record; None where a number may be missing or wrong
     row_scores: RowScores | None = None  # what scorers gave to each row; None without scorers
+    kept_rows: bytes | None = None  # the baseline's rows, compressed; None where it keeps none
     # by agent: its tasks before and after, for the page that people look at; none of a
     # benchmark that passes and is not to be shown in detail
     pictures: Mapping[str, Mapping[str, Any]] = msgspec.field(default_factory=dict)

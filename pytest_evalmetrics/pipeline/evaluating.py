@@ -7,10 +7,11 @@ from datetime import date
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 
 from pytest_evalmetrics import baselines, gates, metrics, rollouts
-from pytest_evalmetrics.errors import DataError, EvalMetricsError
+from pytest_evalmetrics.errors import BaselineError, DataError, EvalMetricsError
 from pytest_evalmetrics.masks import all_of, any_of
 from pytest_evalmetrics.pipeline.anchoring import compares_with_history
 from pytest_evalmetrics.pipeline.contents import changed
@@ -27,7 +28,7 @@ from pytest_evalmetrics.pipeline.remarks import (
     with_cause,
 )
 from pytest_evalmetrics.pipeline.ruler import changes_of, ruler_changes, ruler_of, under_test_of
-from pytest_evalmetrics.pipeline.rules import gated_names
+from pytest_evalmetrics.pipeline.rules import gated_names, settings_of
 from pytest_evalmetrics.results import AgentResult, BenchmarkResult, Verdict
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.engines import Engine
     from pytest_evalmetrics.pipeline.judges import Judged
     from pytest_evalmetrics.pipeline.judging import Reference
+    from pytest_evalmetrics.pipeline.rescoring import KeptRows
+    from pytest_evalmetrics.pipeline.ruler import RulerChange
     from pytest_evalmetrics.pipeline.scored import Runtime
     from pytest_evalmetrics.pipeline.scoring import Scoring
     from pytest_evalmetrics.results import Check, ScorerFailures
@@ -62,6 +65,7 @@ def evaluate(
     engine: Engine | None = None,
     detailed: bool = True,
     today: Callable[[], date] = date.today,
+    kept_rows: Callable[[], bytes | None] = lambda: None,
 ) -> Evaluated:
     """Evaluate one benchmark.
 
@@ -92,6 +96,8 @@ def evaluate(
         Whether its tasks are pictured even if it passes.
     today
         The day by which quarantines end.
+    kept_rows
+        Reads the rows that the committed baseline keeps, compressed; None where there are none.
 
     Returns
     -------
@@ -108,6 +114,7 @@ def evaluate(
         history=history,
         engine=engine,
         today=today,
+        kept_rows=kept_rows,
     )
     try:
         evaluation.run(item_id, runtime)
@@ -119,6 +126,7 @@ def evaluate(
         {agent: found["tasks"] for agent, found in evaluation.recorded.items()},
         evaluation.document(),
         evaluation.row_scores,
+        None if evaluation.to_keep is None else evaluation.to_keep.data,
         evaluation.pictures() if detailed or result.verdict is not Verdict.PASS else {},
     )
 
@@ -135,6 +143,9 @@ class _Evaluation:
     history: Path | None = None
     engine: Engine | None = None
     today: Callable[[], date] = date.today
+    kept_rows: Callable[[], bytes | None] = lambda: None
+    scoring: Scoring | None = None
+    to_keep: KeptRows | None = None
     single: gates.SingleTasks | None = None
     checks: list[Check] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -159,6 +170,7 @@ class _Evaluation:
     def run(self, label: str, runtime: Runtime | None) -> None:
         scoring = self._scoring(label, runtime)
         spec = self.benchmark.spec
+        self.scoring = scoring
         gated = gated_names(self.benchmark)
         plan = metrics.plan(spec, also=gated, line_of=self.benchmark.line_of)
         table = self._rows(plan) if scoring is None else self._scored(plan, scoring)
@@ -173,6 +185,8 @@ class _Evaluation:
             made, hide = ((), str) if scoring is None else (scoring.made, scoring.hide)
             self.ruler = ruler_of(self.benchmark, plan, gated, made, hide=hide)
             self.under_test = under_test_of(spec, hide=hide)
+            if self.updates and scoring is not None and settings_of(self.benchmark).rescore:
+                self.to_keep = scoring.kept(table)
         reference = self._reference(plan, label) if spec.baseline else None
         if reference is not None:
             self.judging = self._judging(plan, reference)
@@ -262,7 +276,7 @@ class _Evaluation:
         if self.updates or reference.anchors is not None:
             return judging
         if "ruler" in recorded:
-            judging.ruler_changes = ruler_changes(recorded["ruler"], self.ruler)
+            self._hold_rulers(judging, ruler_changes(recorded["ruler"], self.ruler))
         elif recorded:
             self.notes.append(
                 f"{reference.origin} holds no fingerprint of what measures: another scorer, judge "
@@ -272,6 +286,27 @@ class _Evaluation:
             self.changes.append(f"under test: {told}")
         self.changes += changed_gates(self._gates(), recorded.get("gates", {}), reference)
         return judging
+
+    def _hold_rulers(self, judging: Judging, changes: tuple[RulerChange, ...]) -> None:
+        """Find what of a changed ruler stands in the way: rows that were kept are scored anew."""
+        judging.ruler_changes = changes
+        if not changes or not settings_of(self.benchmark).rescore:
+            return
+        reference = judging.reference
+        if any(change.by_scorer for change in changes):
+            rows = reference.provenance.get("rows")
+            if self.scoring is None or rows is None:
+                return
+            try:
+                tables, notes = self.scoring.rescored(self.kept_rows(), rows, reference.tables)
+            except BaselineError as error:
+                self.fail(error)
+                return
+            judging.reference = msgspec.structs.replace(reference, tables=tables)
+            self.notes += notes
+        judging.ruler_changes, judging.settled = (), changes
+        told = "; ".join(change.text for change in changes)
+        self.changes.append(f"the ruler, by which both sides are measured now: {told}")
 
     def _gates(self) -> dict[str, Any]:
         """Describe what is asked of the numbers, as a baseline keeps it."""
@@ -375,6 +410,7 @@ class _Evaluation:
                 "files": list(self.sources),
                 **({"dataset": self.content} if self.content.get("tasks") else {}),
                 "gates": self._gates(),
+                **({} if self.to_keep is None else {"rows": self.to_keep.provenance}),
                 **({"under_test": self.under_test} if self.under_test else {}),
                 "ruler": self.ruler,
             },

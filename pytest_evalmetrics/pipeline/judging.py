@@ -101,6 +101,8 @@ class Judging:
         What to compare with.
     ruler_changes
         What measures otherwise than it did: the metrics that it touches are not compared.
+    settled
+        The same where both sides are measured by today's ruler; a hook's numbers are not.
     quarantined
         The ids of tasks that are not gated: those of the reference are left out too.
     pairings
@@ -113,6 +115,7 @@ class Judging:
     plan: metrics.Plan
     reference: Reference
     ruler_changes: tuple[RulerChange, ...] = ()
+    settled: tuple[RulerChange, ...] = ()
     quarantined: frozenset[str] = frozenset()
     pairings: dict[str, metrics.Pairing] = field(default_factory=dict, init=False)
     changes: list[str] = field(default_factory=list, init=False)
@@ -192,7 +195,8 @@ class Judging:
         line = self.benchmark.line_of("baseline", "metrics", text)
         target = None if estimate.by_hook else pairing.metric(text).target
         reward = self.benchmark.spec.reward
-        touching = [c for c in self.ruler_changes if c.touches(estimate, target, reward=reward)]
+        changes = self.ruler_changes or (self.settled if estimate.by_hook else ())
+        touching = [c for c in changes if c.touches(estimate, target, reward=reward)]
         if touching:
             return self._other_ruler(touching, estimate, agent, line)
         if estimate.by_hook:

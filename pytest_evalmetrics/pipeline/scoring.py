@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from pytest_evalmetrics.collector import collector_eased
 from pytest_evalmetrics.data import RowScores
 from pytest_evalmetrics.engines import Work
 from pytest_evalmetrics.engines.local import score_here, score_without_calls
+from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.masks import any_of
 from pytest_evalmetrics.pipeline.attempting import Attempts, recorded_row
 from pytest_evalmetrics.pipeline.board import Board
@@ -19,6 +21,7 @@ from pytest_evalmetrics.pipeline.budgets import Budget, check_of
 from pytest_evalmetrics.pipeline.choosing import choose, rows_of
 from pytest_evalmetrics.pipeline.contents import Content
 from pytest_evalmetrics.pipeline.judges import Judges
+from pytest_evalmetrics.pipeline.rescoring import rescored, rows_kept
 from pytest_evalmetrics.pipeline.rewards import with_any_rollouts, with_reward
 from pytest_evalmetrics.pipeline.scored import Scored
 from pytest_evalmetrics.reports import failed_row_notes
@@ -26,12 +29,14 @@ from pytest_evalmetrics.spec.usage import COUNTED_SCORES
 from pytest_evalmetrics.transport import redact
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
+    from pytest_evalmetrics.data import RolloutTable
     from pytest_evalmetrics.engines import Engine
     from pytest_evalmetrics.metrics import Plan
     from pytest_evalmetrics.pipeline.board import Giver
     from pytest_evalmetrics.pipeline.choosing import Chosen
+    from pytest_evalmetrics.pipeline.rescoring import KeptRows
     from pytest_evalmetrics.pipeline.scored import Runtime
     from pytest_evalmetrics.results import Check
     from pytest_evalmetrics.scorers import BoundScorer, Row
@@ -119,6 +124,7 @@ class Scoring:
         self._judges.read_labels()
         reader = None if self._engine is None else self._engine.read
         chosen = choose(self.benchmark, plan, self._names, reader)
+        self._chosen = chosen
         board = Board(chosen.table, self._names)
         rounds = 1 if self._attempts is not None else len(self.made)
         with self._runtime.progress(len(board.rows) * rounds) as progress:
@@ -126,6 +132,44 @@ class Scoring:
             self._score(board, chosen)
         board.flush()
         return self._scored(board, chosen, plan)
+
+    def kept(self, table: RolloutTable) -> KeptRows:
+        """Keep the rows that were scored, for a baseline."""
+        return rows_kept(self._as_scored(), table)
+
+    def rescored(
+        self,
+        data: bytes | None,
+        recorded: Mapping[str, Any],
+        tables: Mapping[str, RolloutTable],
+    ) -> tuple[dict[str, RolloutTable], list[str]]:
+        """Score a baseline's rows anew, see `rescoring.rescored`."""
+
+        def score(board: Board, jobs: Iterator[tuple[Row, BoundScorer]]) -> None:
+            with self._runtime.progress(len(board.rows) * len(self.made)) as board.progress:
+                if not any(scorer.calls for scorer in self.made):
+                    score_without_calls(jobs, board, self.hide)
+                    return
+                with collector_eased():
+                    self._runtime.transport().run(score_here(self._work(jobs, board, None)))
+
+        return rescored(data, recorded, tables, self.made, score)
+
+    def _as_scored(self) -> Iterator[tuple[Row, RowError | None]]:
+        """Go through the rows as the scorers saw them."""
+        for written in rows_of(self.benchmark, self._chosen):
+            if self._attempts is None:
+                yield recorded_row(written)
+                continue
+            answers: list[dict[str, Any]] = json.loads(self._attempts.answer(written.index))
+            found = answers[0] if answers else {}
+            failed = found.get("failed")
+            row = replace(
+                written,
+                item=found.get("item", written.item),
+                sample_data=found.get("sample", {}),
+            )
+            yield row, RowError(str(failed[0]), str(failed[1])) if failed else None
 
     def _scored(self, board: Board, chosen: Chosen, plan: Plan) -> Scored:
         attempts = self._attempts
@@ -180,10 +224,16 @@ class Scoring:
         else:
             self._attempts.begin(board)
             jobs = ((row, None) for row in self._rows(chosen))
-        work = Work(
+        async with progress.ticking():
+            await do(self._work(jobs, board, self._attempts))
+
+    def _work(
+        self, jobs: Iterator[tuple[Row, BoundScorer | None]], board: Board, answering: Any
+    ) -> Work:
+        return Work(
             jobs,
             self.made,
-            self._attempts,
+            answering,
             self.benchmark.spec,
             self._terms,
             self._transport(),
@@ -191,8 +241,6 @@ class Scoring:
             board,
             None if self._budget is None else self._budget.spender,
         )
-        async with progress.ticking():
-            await do(work)
 
     def _transport(self) -> Transport:
         transport = self._runtime.transport()

@@ -128,6 +128,13 @@ class BaselineSpec(GateSpec):
         Annotated[int, Field(ge=0)] | None,
         Field(description="tasks that may go from all of their rollouts passing to none"),
     ] = None
+    rescore: Annotated[
+        bool | Name,
+        Field(
+            description="keep the baseline's rows beside it, or in this file, and score them with "
+            "today's scorers where these have changed"
+        ),
+    ] = False
     metrics: Annotated[dict[Name, GateSpec], Field(description="metric -> settings of its own")] = (
         field(default_factory=dict)
     )
@@ -174,6 +181,8 @@ def _is_possible(spec: BaselineSpec | None) -> BaselineSpec | None:
         return None
     if spec.rollouts is not None and spec.report is not None:
         raise refuse("a baseline is either rollouts or a report, not both")
+    if spec.rescore and not spec.committed:
+        raise refuse("rescore is for a baseline of its own: another run's has no rows")
     _history_is_possible(spec)
     for name, own in (("", spec), *spec.metrics.items()):
         asked = own.over(spec)

@@ -230,3 +230,104 @@ def test_an_earlier_report_tells_its_ruler_too(scored: Quick) -> None:
     assert scored.run().ret == 0
     scored.write("scoring.py", LAX)
     scored.run().stdout.fnmatch_lines(["INCONCLUSIVE *the ruler changed: source *"])
+
+
+def test_rows_that_were_kept_are_scored_with_todays_ruler(scored: Quick) -> None:
+    path = scored.path / "__baselines__/math.bench/math.rows.jsonl.gz"
+    bench(scored, text="baseline: {rescore: true}")
+    assert scored.run(UPDATE).ret == 0
+    kept = path.read_bytes()
+    assert scored.run(UPDATE).ret == 0
+    assert path.read_bytes() == kept
+    scored.write("scoring.py", LAX)
+    result = scored.run()
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(
+        ["*changed: the ruler, by which both sides are measured now: source * -> *"]
+    )
+    rows(scored, 15)  # P and P: right by the lax scorer
+    scored.run().assert_outcomes(passed=1)
+    scored.write("scoring.py", STRICT.replace("strip", "rstrip"))
+    result = scored.run()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["FAIL *mean_reward fell from 1 to 0.5: *"])
+    path.write_bytes(kept[:-9])
+    scored.run().stdout.fnmatch_lines(["INCONCLUSIVE *rows can't be read*", "  -> restore it *"])
+    path.unlink()
+    scored.run().stdout.fnmatch_lines(["INCONCLUSIVE *rows is gone*", "  -> restore it *"])
+    bench(scored, text="baseline: {rescore: kept/rows.gz}")
+    assert scored.run(UPDATE).ret == 0
+    assert (scored.path / "kept/rows.gz").exists()
+    scored.write("scoring.py", LAX)
+    assert scored.run().ret == 0
+    bench(scored, text="baseline: true")
+    assert scored.run().ret == 1
+
+
+def test_kept_rows_are_judged_once_by_another_judge(
+    quick: Quick, judge_server: JudgeProcess
+) -> None:
+    def judged(model: str) -> None:
+        said = {"url": judge_server.url(), "name": model}
+        quick.write(
+            "math.bench.yaml",
+            "benchmark:\n  name: math\n  metrics: mean_reward\n  baseline: {rescore: true}\n"
+            "  dataset: {path: data.jsonl, fields: {task: id}}\n"
+            f"  scorers:\n    - type: llm-judge\n      model: {json.dumps(said)}\n"
+            "      prompt_template: 'Rate {{ id }}. [[say: {{ say }}]]'\n"
+            "      scores: [{name: quality, minimum: 1, maximum: 5}]\n",
+        )
+
+    def answers(quality: int) -> None:
+        quick.rows(
+            "data.jsonl",
+            [{"id": f"t{n}", "say": json.dumps({"quality": quality})} for n in range(30)],
+        )
+
+    def run(*args: str) -> pytest.RunResult:
+        return quick.pytester.runpytest_inprocess(*args)  # with a cache, which holds the journal
+
+    answers(4)
+    judged("m1")
+    assert run(UPDATE).ret == 0
+    judged("m2")
+    result = run()
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["*measured now: judge m1 -> m2 (scorer llm-judge)"])
+    asked = judge_server.posts
+    assert run().ret == 0
+    assert judge_server.posts == asked
+    answers(2)
+    run().stdout.fnmatch_lines(["FAIL *mean_reward fell from 4 to 2: *"])
+    assert judge_server.posts == asked + 30
+
+
+def test_generated_rows_are_kept_with_their_answers(
+    quick: Quick, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quick.pytester.syspathinsert()
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    agent = "def answer(item):\n    return item['reference'] {}\n"
+    judge = (
+        "def right(item, sample):\n    return float(sample['output_text'] {} item['reference'])\n"
+    )
+    quick.write("agent.py", agent.format(""))
+    quick.write("judging.py", judge.format("=="))
+    quick.rows("data.jsonl", [{"id": f"t{n}", "reference": "Paris"} for n in range(30)])
+    quick.write(
+        "math.bench.yaml",
+        "benchmark:\n  name: math\n  metrics: mean_reward\n  baseline: {rescore: true}\n"
+        "  num_samples: 2\n  dataset: {path: data.jsonl, fields: {task: id}}\n"
+        "  target: agent:answer\n"
+        "  scorers: [{python: judging:right}]\n",
+    )
+    assert quick.run(UPDATE).ret == 0
+    quick.write("judging.py", judge.format("!="))
+    result = quick.run()
+    result.assert_outcomes(passed=1)
+    assert quick.checks()["mean_reward"]["evidence"]["baseline"] == 0
+    quick.write("agent.py", agent.format("+ '!'"))
+    quick.write("judging.py", judge.format("<="))
+    result = quick.run()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["FAIL *mean_reward fell from 1 to 0: *"])

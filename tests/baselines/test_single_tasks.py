@@ -103,6 +103,7 @@ def test_a_task_in_quarantine_is_measured_and_not_gated(quick: Quick) -> None:
         ("quarantine: [{task: 1, until: 2030-01-01}]", "*quarantine*reason*"),
         ("quarantine: [{task: 1, reason: x, until: soon}]", "*a day such as 2026-12-31*"),
         ("baseline: {max_broken: -1}", "*max_broken*"),
+        ("baseline: {report: x.json, rescore: true}", "*rescore is for*"),
         ("must_pass: [1, 1]", "*'1' is listed twice*"),
         ("baseline: {against: best, rule: exact, max_broken: 1}", "*max_broken needs*"),
     ],

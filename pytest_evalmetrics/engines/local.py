@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.layout import compact
-from pytest_evalmetrics.scorers import Row, RowCalls, shown_text
-from pytest_evalmetrics.scorers.one import score_row
+from pytest_evalmetrics.scorers import Row, RowCalls, score_row, shown_text
 from pytest_evalmetrics.transport import CallError, Occurrences, run_bounded
 
 if TYPE_CHECKING:
@@ -17,8 +16,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.data import RolloutTable
     from pytest_evalmetrics.generation import Generated, Generator
     from pytest_evalmetrics.rollouts import Request, RolloutFile
-    from pytest_evalmetrics.scorers import BoundScorer, Exchange, Terms
-    from pytest_evalmetrics.scorers.one import Sink
+    from pytest_evalmetrics.scorers import BoundScorer, Exchange, Sink, Terms
     from pytest_evalmetrics.spec import BenchmarkSpec
     from pytest_evalmetrics.transport import Meter, Transport
 

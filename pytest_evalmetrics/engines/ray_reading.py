@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from collections import deque
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -10,13 +9,10 @@ from pathlib import Path
 from socket import gethostname
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-
 from pytest_evalmetrics.errors import EngineError, EvalMetricsError
 from pytest_evalmetrics.rollouts.cutting import cut, is_large
 from pytest_evalmetrics.rollouts.finding import find_loader
 from pytest_evalmetrics.rollouts.memory import Room
-from pytest_evalmetrics.rollouts.part import Part
 from pytest_evalmetrics.rollouts.shards import map_shard, splits
 from pytest_evalmetrics.rollouts.source import Source, open_source
 from pytest_evalmetrics.rollouts.table import TableBuilder
@@ -24,19 +20,15 @@ from pytest_evalmetrics.rollouts.table import TableBuilder
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from numpy.typing import NDArray
-
     from pytest_evalmetrics.data import RolloutTable
     from pytest_evalmetrics.engines.ray_engine import Cluster
     from pytest_evalmetrics.rollouts.cutting import Piece
     from pytest_evalmetrics.rollouts.files import RolloutFile
+    from pytest_evalmetrics.rollouts.part import Part
     from pytest_evalmetrics.rollouts.seam import Request
 
 __all__ = ["read_on"]
 
-_COLUMNS: Final = ("agent", "task", "sample", "place")
-_CODES: Final = {"i4": "i", "i8": "q", "f8": "d"}
-_NAMED: Final = ("scores", "usage")
 _TRIES: Final = 5  # of a task whose node is gone
 _AHEAD: Final = 3  # tasks per core that are under way: what they give waits in the object store
 
@@ -46,7 +38,7 @@ class Read:
     """What a task gives."""
 
     source: Source | None = None  # the file; None where it can't be read in shards
-    columns: dict[str, Any] | None = None  # what was read, see `packed`
+    part: Part | None = None  # what was read
     # what is wrong with it; its line is counted from the start of the piece
     error: EvalMetricsError | None = None
 
@@ -76,9 +68,9 @@ def read_on(
             lines, last = 0, piece.file
         if found.error is not None:
             raise _moved(found.error, lines)
-        if found.source is None or found.columns is None:
+        part = found.part
+        if found.source is None or part is None:
             return None
-        part = unpacked(found.columns, request)
         table.extend(found.source, part)
         lines += part.lines
         rows[piece.file] += part.rows
@@ -93,7 +85,7 @@ def read_piece(what: Source | RolloutFile, format_: str | None, request: Request
     try:
         if isinstance(what, Source):
             _must_be_here(what)
-            return Read(what, packed(map_shard(what, request)))
+            return Read(what, map_shard(what, request))
         return _fetched(what, format_, request)
     except EvalMetricsError as error:  # a value: Ray would make another class of it
         return Read(error=error)
@@ -108,39 +100,6 @@ def _must_be_here(source: Source) -> None:
         )
 
 
-def packed(part: Part) -> dict[str, Any]:
-    """Give a part as numpy arrays, which the object store shares without copies."""
-    found = {name: value for name, value in vars(part).items() if name != "_by_position"}
-    for name in _COLUMNS:
-        found[name] = _shared(found[name])
-    for name in _NAMED:
-        found[name] = {key: _shared(column) for key, column in found[name].items()}
-    found["labels"] = {k: (codes, _shared(column)) for k, (codes, column) in part.labels.items()}
-    return found
-
-
-def unpacked(columns: dict[str, Any], request: Request) -> Part:
-    """Make the part again."""
-    part = Part(request)
-    vars(part).update(columns)
-    for name in _COLUMNS:
-        setattr(part, name, _owned(columns[name]))
-    for name in _NAMED:
-        setattr(part, name, {key: _owned(column) for key, column in columns[name].items()})
-    part.labels = {k: (codes, _owned(column)) for k, (codes, column) in columns["labels"].items()}
-    return part
-
-
-def _shared(column: array[Any]) -> NDArray[Any]:
-    return np.frombuffer(column, column.typecode) if column else np.empty(0, column.typecode)
-
-
-def _owned(shared: NDArray[Any]) -> array[Any]:
-    column: array[Any] = array(_CODES[shared.dtype.str[1:]])
-    column.frombytes(shared.view(np.uint8).data)
-    return column
-
-
 def _fetched(file: RolloutFile, format_: str | None, request: Request) -> Read:
     """Read a file that is not yet anywhere: the copy is gone when it has been read."""
     from pytest_evalmetrics.rollouts.remote import fetch  # noqa: PLC0415 - takes an extra
@@ -150,8 +109,8 @@ def _fetched(file: RolloutFile, format_: str | None, request: Request) -> Read:
         source = open_source(copy)
         if not splits(find_loader(format_, source), source):
             return Read()
-        columns = packed(map_shard(source, request))
-        return Read(replace(source, path=Path(file.shown)), columns)
+        part = map_shard(source, request)
+        return Read(replace(source, path=Path(file.shown)), part)
     finally:
         copy.path.unlink(missing_ok=True)
 

@@ -18,9 +18,7 @@ from pytest_evalmetrics.engines import messages as said
 from pytest_evalmetrics.engines.messages import Granted, InOrder, Places
 from pytest_evalmetrics.engines.ray_engine import pack_kit, paths
 from pytest_evalmetrics.engines.worker import Worker
-from pytest_evalmetrics.transport import CallError, Clock, Occurrences
-from pytest_evalmetrics.transport.exchange import Limits
-from pytest_evalmetrics.transport.journal_store import Entry
+from pytest_evalmetrics.transport import CallError, Clock, Entry, Limits, Occurrences
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -29,9 +27,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.engines.ray_engine import Cluster
     from pytest_evalmetrics.errors import EvalMetricsError
     from pytest_evalmetrics.scorers import Row
-    from pytest_evalmetrics.transport import Meter
-    from pytest_evalmetrics.transport.exchange import AdaptiveLimit
-    from pytest_evalmetrics.transport.journal_store import Failure
+    from pytest_evalmetrics.transport import AdaptiveLimit, Failure, Meter
 
 __all__ = [
     "Crew",

@@ -44,13 +44,19 @@ from pytest_evalmetrics.engines.messages import (
 from pytest_evalmetrics.errors import EngineError, EvalMetricsError
 from pytest_evalmetrics.generation import make_generator
 from pytest_evalmetrics.registry import scorers, targets
-from pytest_evalmetrics.scorers import RowCalls, make_scorers
-from pytest_evalmetrics.scorers.one import score_row
-from pytest_evalmetrics.transport import CallError, Clock, JournalMode, Transport, UsageTally
-from pytest_evalmetrics.transport.client import work_key
-from pytest_evalmetrics.transport.endpoints import journal_key
-from pytest_evalmetrics.transport.exchange import AdaptiveLimit, Limits
-from pytest_evalmetrics.transport.journal_store import Failure
+from pytest_evalmetrics.scorers import RowCalls, make_scorers, score_row
+from pytest_evalmetrics.transport import (
+    AdaptiveLimit,
+    CallError,
+    Clock,
+    Failure,
+    JournalMode,
+    Limits,
+    Transport,
+    UsageTally,
+    journal_key,
+    work_key,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -60,9 +66,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.errors import RowError
     from pytest_evalmetrics.generation import Generator
     from pytest_evalmetrics.scorers import BoundScorer, Exchange, Row, Scores
-    from pytest_evalmetrics.transport import Answer, Journal, Price, Tokens, Work
-    from pytest_evalmetrics.transport.endpoints import Call
-    from pytest_evalmetrics.transport.journal_store import Entry
+    from pytest_evalmetrics.transport import Answer, Call, Entry, Journal, Price, Tokens, Work
 
 __all__ = [
     "NOW",

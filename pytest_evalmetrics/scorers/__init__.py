@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from pytest_evalmetrics.scorers.calls import Calls, Exchange, RowCalls, shown_text
 from pytest_evalmetrics.scorers.making import BoundScorer, Scores, make_scorers
+from pytest_evalmetrics.scorers.one import Sink, score_row
 from pytest_evalmetrics.scorers.protocol import AsyncScorer, Explained, Row, Scorer, Terms
 from pytest_evalmetrics.scorers.reading import shown
 from pytest_evalmetrics.scorers.summary import About, summarise, summarise_all
@@ -22,8 +23,10 @@ __all__ = [
     "RowCalls",
     "Scorer",
     "Scores",
+    "Sink",
     "Terms",
     "make_scorers",
+    "score_row",
     "shown",
     "shown_text",
     "summarise",

@@ -23,7 +23,7 @@ request.
 
 from __future__ import annotations
 
-from pytest_evalmetrics.transport.client import Meter, Transport, Work, perform
+from pytest_evalmetrics.transport.client import Meter, Transport, Work, perform, work_key
 from pytest_evalmetrics.transport.endpoints import (
     Call,
     Endpoint,
@@ -31,12 +31,15 @@ from pytest_evalmetrics.transport.endpoints import (
     Secret,
     Terms,
     find_secret,
+    journal_key,
     redact,
     written_body,
 )
-from pytest_evalmetrics.transport.exchange import RetryPolicy
+from pytest_evalmetrics.transport.exchange import AdaptiveLimit, Limits, RetryPolicy
 from pytest_evalmetrics.transport.journal import Journal, JournalMode, JournalStats
 from pytest_evalmetrics.transport.journal_store import (
+    Entry,
+    Failure,
     clear_journal,
     export_journal,
     import_journal,
@@ -69,16 +72,20 @@ from pytest_evalmetrics.transport.wire import (
 )
 
 __all__ = [
+    "AdaptiveLimit",
     "Answer",
     "Call",
     "CallError",
     "Clock",
     "Endpoint",
     "EndpointError",
+    "Entry",
+    "Failure",
     "Journal",
     "JournalError",
     "JournalMode",
     "JournalStats",
+    "Limits",
     "Meter",
     "MissingExtraError",
     "Occurrences",
@@ -103,6 +110,7 @@ __all__ = [
     "export_journal",
     "find_secret",
     "import_journal",
+    "journal_key",
     "journal_totals",
     "needs_extra",
     "perform",
@@ -110,5 +118,6 @@ __all__ = [
     "run_bounded",
     "tokens_of",
     "was_cancelled",
+    "work_key",
     "written_body",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pytest_evalmetrics.reports.html.history import history_of
+from pytest_evalmetrics.reports.html.earlier_runs import history_of
 from pytest_evalmetrics.reports.html.metrics import checks_of
 from pytest_evalmetrics.reports.recorded import recorded_lines
 

@@ -1,0 +1,356 @@
+"""The history of runs: a line per benchmark and run, and the numbers that a run is held against."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
+
+import msgspec
+
+from pytest_evalmetrics.errors import ArtifactError, BaselineError
+from pytest_evalmetrics.layout import compact
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+__all__ = [
+    "SCHEMA_VERSION",
+    "Anchor",
+    "Anchors",
+    "History",
+    "Origin",
+    "Point",
+    "Run",
+    "append",
+    "origin_of",
+    "read_history",
+    "run_of",
+]
+
+_SECONDS = 5.0
+
+# commit, branch (the first that is set), and the job's page
+_SYSTEMS: tuple[tuple[str, tuple[str, ...], str], ...] = (
+    # https://docs.gitlab.com/ci/variables/predefined_variables/
+    ("CI_COMMIT_SHA", ("CI_MERGE_REQUEST_SOURCE_BRANCH_NAME", "CI_COMMIT_REF_NAME"), "CI_JOB_URL"),
+    ("BUILDKITE_COMMIT", ("BUILDKITE_BRANCH",), "BUILDKITE_BUILD_URL"),
+    ("CIRCLE_SHA1", ("CIRCLE_BRANCH",), "CIRCLE_BUILD_URL"),
+    ("BITBUCKET_COMMIT", ("BITBUCKET_BRANCH",), ""),
+    ("BUILD_SOURCEVERSION", ("SYSTEM_PULLREQUEST_SOURCEBRANCH", "BUILD_SOURCEBRANCHNAME"), ""),
+    ("TRAVIS_COMMIT", ("TRAVIS_PULL_REQUEST_BRANCH", "TRAVIS_BRANCH"), "TRAVIS_JOB_WEB_URL"),
+    ("DRONE_COMMIT_SHA", ("DRONE_SOURCE_BRANCH", "DRONE_BRANCH"), "DRONE_BUILD_LINK"),
+    ("GIT_COMMIT", ("CHANGE_BRANCH", "GIT_BRANCH"), "BUILD_URL"),  # Jenkins
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What was judged; None where it is not known."""
+
+    commit: str | None = None  # as git names them
+    branch: str | None = None
+    url: str | None = None  # the page of the CI system's job
+
+
+def origin_of(environ: Mapping[str, str], folder: Path) -> Origin:
+    """Find out what is judged."""
+    if environ.get("GITHUB_ACTIONS") == "true":
+        return _github(environ)
+    for commit, branches, url in _SYSTEMS:
+        if environ.get(commit):
+            branch = next((environ[name] for name in branches if environ.get(name)), None)
+            return Origin(environ[commit], branch, environ.get(url) or None)
+    commit_of_git = _git(folder, "rev-parse", "HEAD")
+    if commit_of_git is None:
+        return Origin()
+    branch_of_git = _git(folder, "rev-parse", "--abbrev-ref", "HEAD")
+    return Origin(commit_of_git, None if branch_of_git == "HEAD" else branch_of_git)
+
+
+def _github(environ: Mapping[str, str]) -> Origin:
+    """https://docs.github.com/actions/reference/workflows-and-actions/variables."""
+    branch = environ.get("GITHUB_HEAD_REF") or environ.get("GITHUB_REF_NAME") or None
+    parts = [environ.get(f"GITHUB_{name}") for name in ("SERVER_URL", "REPOSITORY", "RUN_ID")]
+    url = f"{parts[0]}/{parts[1]}/actions/runs/{parts[2]}" if all(parts) else None
+    return Origin(environ.get("GITHUB_SHA") or None, branch, url)
+
+
+def _git(folder: Path, *args: str) -> str | None:
+    try:
+        done = subprocess.run(  # noqa: S603 - two fixed commands
+            ["git", *args],  # noqa: S607 - the user's own git, wherever it is
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+            timeout=_SECONDS,
+            stdin=subprocess.DEVNULL,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip() or None if done.returncode == 0 else None
+
+
+SCHEMA_VERSION = 1
+_FAILING = ("FAIL", "INCONCLUSIVE")
+
+
+class Point(TypedDict):
+    """A key metric in one run; its interval is left out where there is none."""
+
+    value: float
+    low: NotRequired[float]
+    high: NotRequired[float]
+    tasks: int
+    rollouts: int
+
+
+class Run(TypedDict):
+    """One benchmark in one run."""
+
+    schema_version: int  # of this form
+    benchmark: str  # the pytest item
+    time: str  # when it ended, in UTC
+    # of what it judged, and the page of the CI system's job; None where it is not known
+    commit: str | None
+    branch: str | None
+    url: str | None
+    verdict: str  # what came out
+    usable: bool  # whether a later run may be held against it: every gate held, and over all rows
+    starts: bool  # A change was accepted with ``--snapshot-update``: what is older counts no more
+    agents: dict[str, dict[str, Point]]  # by agent and name: the key metrics
+
+
+def run_of(entry: Mapping[str, Any], origin: Origin, time: str, *, starts: bool) -> Run:
+    """Make the line of one benchmark."""
+    usable = entry["verdict"] not in _FAILING and not entry["xfail"] and not entry["partial"]
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "benchmark": entry["id"],
+        "time": time,
+        "commit": origin.commit,
+        "branch": origin.branch,
+        "url": origin.url,
+        "verdict": entry["verdict"],
+        "usable": usable,
+        "starts": starts and usable,
+        "agents": {agent["agent"]: dict(_points(entry, agent)) for agent in entry["agents"]},
+    }
+
+
+def _points(entry: Mapping[str, Any], agent: Mapping[str, Any]) -> Any:
+    """Yield the key metrics, and those that a baseline gates."""
+    gated = [check["name"] for check in entry["checks"] if check["gate"] == "baseline"]
+    for name in dict.fromkeys((*agent["key_metrics"], *gated)):
+        found = agent["estimates"].get(name)
+        if found is None:
+            continue
+        point: Point = {
+            "value": found["value"],
+            "tasks": found["tasks"],
+            "rollouts": found["rollouts"],
+        }
+        if found["interval"] is not None:
+            point["low"], point["high"] = found["interval"]["low"], found["interval"]["high"]
+        yield name, point
+
+
+_NAMED = 3  # broken lines
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """What a history holds."""
+
+    # by benchmark: its runs in the order of the file, the oldest first
+    runs: Mapping[str, Sequence[Run]] = field(default_factory=dict)
+    broken: tuple[str, ...] = ()  # ``file:line: why`` of each line that is none
+
+    def notes(self) -> list[str]:
+        """Tell of the broken lines, the first of them by their place."""
+        told = [f"history: {line}; the line is left out" for line in self.broken[:_NAMED]]
+        more = len(self.broken) - _NAMED
+        return told + ([f"history: and {more} more broken lines"] if more > 0 else [])
+
+
+def read_history(path: Path, shown: str) -> History:
+    """Read a history."""
+    try:
+        stat = path.stat()
+        return _read(os.fspath(path), shown, stat.st_mtime_ns, stat.st_size)
+    except FileNotFoundError:
+        return History()
+    except OSError as error:
+        raise BaselineError(
+            f"this history can't be read: {error.strerror or error}",
+            file=shown,
+            hint="name a file that --evalmetrics-history writes",
+        ) from error
+
+
+@lru_cache(maxsize=2)  # the benchmarks of a run mostly share one
+def _read(path: str, shown: str, _changed: int, _size: int) -> History:
+    decoder = msgspec.json.Decoder(Run)
+    runs: dict[str, list[Run]] = {}
+    broken = []
+    for number, line in enumerate(Path(path).read_bytes().split(b"\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            found = decoder.decode(line)
+        except (msgspec.DecodeError, RecursionError) as error:
+            broken.append(f"{shown}:{number}: this is no run: {error}")
+            continue
+        if found["schema_version"] != SCHEMA_VERSION:
+            broken.append(
+                f"{shown}:{number}: this run has the schema version {found['schema_version']}, "
+                f"and {SCHEMA_VERSION} is known"
+            )
+            continue
+        runs.setdefault(found["benchmark"], []).append(found)
+    return History(runs, tuple(broken))
+
+
+def append(path: Path, runs: Sequence[Run], shown: str) -> None:
+    """Add runs at the end of a history, one line each.
+
+    One write, at the end of the file and under a lock: of two processes none loses a line.
+    A line that an earlier process left unfinished is not continued.
+    """
+    data = "".join(compact(run) + "\n" for run in runs).encode()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
+        handle = os.open(path, flags, 0o666)
+        try:
+            with _locked(handle):
+                _append(handle, data)
+        finally:
+            os.close(handle)
+    except OSError as error:
+        raise ArtifactError(
+            f"the history can't be written: {error.strerror or error}",
+            file=shown,
+            hint="choose another file with --evalmetrics-history, or free some room",
+        ) from error
+
+
+def _append(handle: int, data: bytes) -> None:
+    size = os.fstat(handle).st_size
+    if size:
+        os.lseek(handle, -1, os.SEEK_END)
+        if os.read(handle, 1) != b"\n":
+            data = b"\n" + data
+    try:
+        done = os.write(handle, data)
+        if done < len(data):  # the disk is full
+            os.write(handle, data[done:])
+    except OSError:
+        os.ftruncate(handle, size)
+        raise
+
+
+@contextmanager
+def _locked(handle: int) -> Iterator[None]:
+    """Wait until no other process appends."""
+    if sys.platform == "win32":
+        import msvcrt  # noqa: PLC0415 - there is none elsewhere
+
+        os.lseek(handle, 0, os.SEEK_SET)
+        msvcrt.locking(handle, msvcrt.LK_LOCK, 1)
+        try:
+            yield
+        finally:
+            os.lseek(handle, 0, os.SEEK_SET)
+            msvcrt.locking(handle, msvcrt.LK_UNLCK, 1)
+    else:
+        import fcntl  # noqa: PLC0415 - there is none on Windows
+
+        fcntl.flock(handle, fcntl.LOCK_EX)  # let go when the file is closed
+        yield
+
+
+_MEDIAN = "median-of-last-"
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """The number to hold a metric against."""
+
+    value: float | None  # it; None where no earlier run has one
+    told: str  # what it is: ``the best of 7 runs, of 2026-05-04 (1a2b3c4)``; or why there is none
+    runs: int = 0  # how many runs it is taken from
+
+
+@dataclass(frozen=True, slots=True)
+class Anchors:
+    """The earlier runs of one benchmark."""
+
+    against: str  # ``best`` or ``median-of-last-5``
+    runs: Sequence[Run]  # its runs, the oldest first
+    file: str  # the history as messages name it
+    # how near the numbers of tasks have to be: what rests on half of them is another number
+    min_coverage: float
+
+    @property
+    def usable(self) -> list[Run]:
+        """The runs that count: passed, complete, and no older than the last accepted change."""
+        found: list[Run] = []
+        for run in self.runs:
+            if run["usable"]:
+                found = [run] if run["starts"] else [*found, run]
+        return found
+
+    @property
+    def agents(self) -> tuple[str, ...]:
+        """Whose numbers the last run has."""
+        usable = self.usable
+        return tuple(usable[-1]["agents"]) if usable else ()
+
+    def anchor(self, agent: str, metric: str, tasks: int, *, higher_is_better: bool) -> Anchor:
+        """Find the number for one metric."""
+        usable = self.usable
+        found = [
+            (run, point) for run in usable if (point := _point(run, agent, metric)) is not None
+        ]
+        if not found:
+            lacking = f"that counts and has {metric}" if usable else "that counts"
+            return Anchor(None, f"{self.file} holds no run of this benchmark {lacking} yet")
+        alike = [(run, p) for run, p in found if self._comparable(p["tasks"], tasks)]
+        if not alike:
+            return Anchor(
+                None,
+                f"the runs in {self.file} rest on another number of tasks: "
+                f"{found[-1][1]['tasks']}, and now {tasks}",
+            )
+        if self.against == "best":
+            choose = max if higher_is_better else min
+            run, point = choose(alike, key=lambda pair: pair[1]["value"])
+            of = "the only run" if len(alike) == 1 else f"the best of {len(alike)} runs"
+            return Anchor(point["value"], f"{of}, of {_when(run)}", len(alike))
+        last = alike[-int(self.against.removeprefix(_MEDIAN)) :]
+        of = "the only run" if len(last) == 1 else f"the median of the last {len(last)} runs"
+        return Anchor(median(p["value"] for _, p in last), of, len(last))
+
+    def _comparable(self, before: int, now: int) -> bool:
+        return min(before, now) >= self.min_coverage * max(before, now)
+
+
+def _point(run: Run, agent: str, metric: str) -> Point | None:
+    agents = run["agents"]
+    if agent not in agents and len(agents) == 1:  # it may have been renamed
+        agent = next(iter(agents))
+    return agents.get(agent, {}).get(metric)
+
+
+def _when(run: Run) -> str:
+    day = run["time"][:10]
+    return f"{day} ({run['commit'][:7]})" if run["commit"] else day

@@ -40,6 +40,12 @@ def declare(parser: pytest.Parser) -> None:
         "results/run1, which gives results/run1_aggregate_metrics.json; default evalmetrics/",
     )
     group.addoption(
+        "--evalmetrics-accept-tasks",
+        action="store_true",
+        help="let --snapshot-update record a baseline that lacks tasks of the old one, or holds "
+        "other content under their ids",
+    )
+    group.addoption(
         "--evalmetrics-schema",
         nargs="?",
         const="benchmark",

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
 import numpy as np
 
@@ -48,10 +48,15 @@ class MetricDocument(TypedDict, total=False):
 
 
 class AgentDocument(TypedDict):
-    """One agent's run: key metrics, and per task and score each rollout's number."""
+    """One agent's run: key metrics, and per task and score each rollout's number.
+
+    ``ids`` is ``positions`` where task ids are no names; ``content`` is a hash per task.
+    """
 
     key_metrics: dict[str, MetricDocument]
     tasks: dict[str, dict[str, list[float | None]]]
+    ids: NotRequired[str]
+    content: NotRequired[dict[str, str]]
 
 
 class Document(TypedDict):
@@ -87,13 +92,20 @@ def agent_document(
     values = first | dict(sorted(kv for kv in result.key_metrics.items() if kv[0] not in first))
     bounds = table.offsets.tolist()
     kept = {name: _plain(table.scores[name]) for name in columns}
-    return {
+    described: AgentDocument = {
         "key_metrics": {name: _metric(result, name, value) for name, value in values.items()},
         "tasks": {
             str(task): {name: column[start:stop] for name, column in kept.items()}
             for task, (start, stop) in zip(table.tasks, pairwise(bounds), strict=True)
         },
     }
+    if table.positional:
+        described["ids"] = "positions"
+    contents = table.contents
+    if contents is not None:
+        texts = contents.astype(str).tolist()
+        described["content"] = dict(zip(map(str, table.tasks), texts, strict=True))
+    return described
 
 
 def document(
@@ -114,8 +126,16 @@ def render(doc: Document) -> str:
     agents = ",\n".join(
         f"    {spaced(agent)}: {{\n"
         f'      "key_metrics": {one_per_line(found["key_metrics"], 6)},\n'
-        f'      "tasks": {one_per_line(found["tasks"], 6)}\n'
-        "    }"
+        f'      "tasks": {one_per_line(found["tasks"], 6)}'
+        + "".join(
+            f',\n      "{key}": {text}'
+            for key, text in (
+                ("ids", spaced(found["ids"]) if "ids" in found else ""),
+                ("content", one_per_line(found["content"], 6) if "content" in found else ""),
+            )
+            if text
+        )
+        + "\n    }"
         for agent, found in doc["agents"].items()
     )
     head = {"schema_version": doc["schema_version"], "benchmark": doc["benchmark"]}

@@ -13,6 +13,7 @@ import numpy as np
 from pytest_evalmetrics.baselines.document import SCHEMA_VERSION, Document, render
 from pytest_evalmetrics.collector import collector_paused
 from pytest_evalmetrics.data import RolloutTable
+from pytest_evalmetrics.data.content import SIZE
 from pytest_evalmetrics.errors import BaselineError
 
 if TYPE_CHECKING:
@@ -193,7 +194,18 @@ def _table(agent: str, found: AgentDocument, file: str) -> RolloutTable:
         task=np.repeat(np.arange(len(counts)), counts),
         sample=np.arange(total) - np.repeat(starts[:-1], counts),
         scores={name: _column(rows, name) for name in names},
+        content=_contents(found, counts),
+        positional=found.get("ids") == "positions",
     )
+
+
+def _contents(found: AgentDocument, counts: Sequence[int]) -> NDArray[np.bytes_] | None:
+    """Repeat the hash of each task's content for its rollouts; None where none is kept."""
+    known = found.get("content")
+    if not known:
+        return None
+    hashes = np.array([known.get(task, "") for task in found["tasks"]], dtype=f"S{SIZE}")
+    return hashes.repeat(counts)
 
 
 def _column(rows: Sequence[Mapping[str, Sequence[float | None]]], name: str) -> NDArray[np.float64]:

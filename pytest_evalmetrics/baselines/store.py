@@ -124,7 +124,10 @@ class Store:
         if self._assertion is None or self._unusable[0]:
             return result
         if self.updates:
-            return self._refuse(result) if found is None else self._record(result, found, rows)
+            if found is None:
+                return self._refuse(result)
+            changed = self._dropped(result)
+            return changed if changed is not None else self._record(result, found, rows)
         if found is not None:
             judged = [c.verdict for c in result.checks if c.gate == "baseline"]
             self._compare("", holds=not any(verdict.fails for verdict in judged))
@@ -172,6 +175,24 @@ class Store:
         except OSError as error:
             return error
         return None
+
+    def _dropped(self, result: BenchmarkResult) -> BenchmarkResult | None:
+        """Refuse to drop or replace tasks of the old baseline, unless the user accepts it."""
+        if self._option.evalmetrics_accept_tasks:
+            return None
+        reasons = [
+            f"{check.agent}: {check.reason}" if check.agent else check.reason
+            for check in result.checks
+            if check.evidence.get("task_list")
+            and (check.evidence["lost"]["count"] or check.evidence["edited"]["count"])
+        ]
+        if not reasons:
+            return None
+        return _with_check(
+            result,
+            "no baseline was recorded, because it would drop tasks: " + "; ".join(reasons),
+            "run all tasks; or, where the change is intended, add --evalmetrics-accept-tasks",
+        )
 
     def _refuse(self, result: BenchmarkResult) -> BenchmarkResult:
         reasons = [

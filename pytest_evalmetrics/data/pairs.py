@@ -1,4 +1,4 @@
-"""One metric on both sides of a comparison."""
+"""Both sides of a comparison: how their tasks differ, and one metric on them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,36 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.data.rewards import TaskId, TaskRewards
 
-__all__ = ["PairedMetric"]
+__all__ = ["Drift", "PairedMetric"]
+
+
+@dataclass(frozen=True)
+class Drift:
+    """How the tasks of a run differ from those of its baseline.
+
+    Attributes
+    ----------
+    expected
+        How many tasks the baseline has.
+    moved
+        Tasks of the same content under another id: the baseline's id and the run's.
+    edited
+        Ids whose content changed: they are other tasks now.
+    lost, new
+        Tasks of the baseline alone and of the run alone, without the edited ones.
+    blind
+        Whether ids are positions in a data set and nothing tells whether they moved.
+    unknown
+        Whether the run holds content and its baseline does not.
+    """
+
+    expected: int
+    moved: tuple[tuple[str, str], ...] = ()
+    edited: tuple[str, ...] = ()
+    lost: tuple[str, ...] = ()
+    new: tuple[str, ...] = ()
+    blind: bool = False
+    unknown: bool = False
 
 
 @dataclass(frozen=True)

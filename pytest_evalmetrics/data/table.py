@@ -89,6 +89,11 @@ class RolloutTable:
         What a reader should know: values that count as missing and why, counted.
     read_as
         Which row of the files it was, from 0, shape (rows,); None where it is none of a file.
+    content
+        A hash of each row's task, see `content_hash`, empty where unknown, shape (rows,); None
+        where no task's content is known.
+    positional
+        Whether task ids are positions in a data set, which move when a row is added.
     """
 
     agents: tuple[str, ...]
@@ -102,6 +107,8 @@ class RolloutTable:
     sources: tuple[SourceFile, ...] = ()
     notes: tuple[str, ...] = ()
     read_as: NDArray[np.int64] | None = None
+    content: NDArray[np.bytes_] | None = None
+    positional: bool = False
 
     def __len__(self) -> int:
         return len(self.task)
@@ -132,6 +139,7 @@ class RolloutTable:
                 name: Category(c.codes[rows], c.labels) for name, c in self.categories.items()
             },
             read_as=None if self.read_as is None else self.read_as[rows],
+            content=None if self.content is None else self.content[rows],
         )
 
     @cached_property
@@ -139,6 +147,16 @@ class RolloutTable:
         """Where each task's rows start, shape (tasks + 1,), for a table of one agent."""
         starts: NDArray[np.int64] = self.task.searchsorted(np.arange(len(self.tasks) + 1))
         return starts.astype(np.int64, copy=False)
+
+    @property
+    def contents(self) -> NDArray[np.bytes_] | None:
+        """Hash of each task's content, shape (tasks,), for a table of one agent."""
+        if self.content is None:
+            return None
+        held = self.counts > 0
+        contents = np.zeros(len(self.tasks), dtype=self.content.dtype)
+        contents[held] = self.content[self.offsets[:-1][held]]
+        return contents
 
     @property  # not kept: of a million tasks it is eight megabytes
     def counts(self) -> NDArray[np.int64]:

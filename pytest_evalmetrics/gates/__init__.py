@@ -6,6 +6,7 @@ from pytest_evalmetrics.gates.numbers import check_numbers, few_numbers
 from pytest_evalmetrics.gates.regression import Gated, accepted, check_regression
 from pytest_evalmetrics.gates.rules import Rule
 from pytest_evalmetrics.gates.single_tasks import Flips, SingleTasks, check_broken, flips_of
+from pytest_evalmetrics.gates.task_list import check_task_list, task_list_notes
 from pytest_evalmetrics.gates.thresholds import blind_thresholds, check_threshold, check_thresholds
 from pytest_evalmetrics.gates.values import check_value
 
@@ -21,10 +22,12 @@ __all__ = [
     "check_completeness",
     "check_numbers",
     "check_regression",
+    "check_task_list",
     "check_threshold",
     "check_thresholds",
     "check_value",
     "evidence_of_rule",
     "few_numbers",
     "flips_of",
+    "task_list_notes",
 ]

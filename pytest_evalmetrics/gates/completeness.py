@@ -120,7 +120,7 @@ class _Inventory(msgspec.Struct, frozen=True, dict=True):
 
     def notes(self) -> tuple[str, ...]:
         spec = self.benchmark.spec
-        if spec.expect.tasks is not None:
+        if spec.expect.tasks is not None or spec.baseline is not None:  # it knows the tasks
             return ()
         found = len(self.table.tasks)
         of = f" of {self.agent}" if self.agent else ""

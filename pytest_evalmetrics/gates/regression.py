@@ -77,7 +77,7 @@ class Gated(msgspec.Struct, frozen=True):
 
 
 def check_regression(
-    gated: Sequence[Gated], *, min_coverage: float = 0.9, accept: str = ""
+    gated: Sequence[Gated], *, min_coverage: float = 1.0, accept: str = ""
 ) -> list[Check]:
     """Judge the metrics of one benchmark, with Holm's correction across those that are tested.
 
@@ -104,7 +104,8 @@ def check_regression(
 
 def accepted(check: Check) -> Check:
     """Turn a check into news: the run records a new baseline, whatever it says."""
-    return replace(check, verdict=Verdict.PASS, reason="", hint="")
+    reason = check.reason if check.evidence.get("task_list") else ""
+    return replace(check, verdict=Verdict.PASS, reason=reason, hint="")
 
 
 def _compare(gated: Gated, pair: PairedMetric, clusters: NDArray[np.int64] | None) -> Comparison:
@@ -193,8 +194,10 @@ def _decide(
 def _unfit(gated: Gated, found: Comparison, min_coverage: float) -> Decision | None:
     """Say why two runs can't be compared: too little in common, or too much missing."""
     excluded, removed = gated.pair.excluded, gated.removed
-    paired = found.tasks + len(excluded)
-    of = paired + len(removed)
+    of = found.tasks + len(excluded) + len(removed)
+    # what has no value for missing rewards alone is compared at its worst
+    left_out = excluded if gated.worst is None else gated.worst.excluded
+    paired = of - len(left_out) - len(removed)
     why = ""
     if not found.tasks:
         why, what = "no_pairs", "the run and its baseline have no task in common"
@@ -203,8 +206,10 @@ def _unfit(gated: Gated, found: Comparison, min_coverage: float) -> Decision | N
     elif paired < min_coverage * of - _SLACK:
         why = "coverage"
         what = (
-            f"{paired} of the baseline's {of} tasks are there, and min_coverage is "
-            f"{100 * min_coverage:.4g} %; gone: {listed(removed)}"
+            f"{paired} of the baseline's {of} tasks are compared, and min_coverage is "
+            f"{100 * min_coverage:.4g} %"
+            + (f"; gone: {listed(removed)}" if removed else "")
+            + (f"; without a value on one side: {listed(left_out)}" if left_out else "")
         )
     elif gated.missing > _MAX_MISSING:
         why, what = "missing", f"{100 * gated.missing:.3g} % of its rewards are missing"

@@ -37,6 +37,7 @@ def reduce_agent(
     compute_metrics: ComputeMetrics | None = None,
     key_metrics: KeyMetrics | None = None,
     level: float = 0.95,
+    notes: list[str] | None = None,
 ) -> AgentResult:
     """Compute everything that is said of one agent.
 
@@ -55,6 +56,8 @@ def reduce_agent(
         The two hooks, where anything implements them; see `hooks`.
     level
         The confidence of the intervals.
+    notes
+        Takes what a reader should know, such as groups that have no reward.
 
     Returns
     -------
@@ -85,7 +88,7 @@ def reduce_agent(
         reduction.estimate(name, "baseline")
     reduction.tell_parts()
     key_values = {name: reduction.estimates[name].value for name in keys}
-    return AgentResult(
+    result = AgentResult(
         agent=agent,
         tasks=len(table.tasks),
         rollouts=len(table),
@@ -99,6 +102,15 @@ def reduce_agent(
             "group_level_metrics": GroupEntries(table, agent, completeness),
         },
     )
+    if notes is not None:
+        notes.extend(reduction.notes)
+    return result
+
+
+def _only(count: int) -> str:
+    if count == 1:
+        return "its only rollout has no reward"
+    return f"none of its {count} rollouts has a reward"
 
 
 class _Reduction:
@@ -116,6 +128,7 @@ class _Reduction:
         self.estimates: dict[str, Estimate] = {}
         self.hooked: dict[str, float] = {}
         self.parts: list[BoundMetric] = []
+        self.notes: list[str] = []
         self.default_keys = [name for name in self.metrics if name.startswith("mean/")]
 
     def listed(self) -> None:
@@ -127,7 +140,14 @@ class _Reduction:
         """Compute each listed metric for each value of each field of ``breakdown:``."""
         for at, field in enumerate(self.spec.breakdown):
             with self.located("breakdown", at):
+                unscored = self.source.unscored(field)
+                self.notes += [
+                    f"breakdown: {field} = {value} is left out, because {_only(count)}"
+                    for value, count in unscored.items()
+                ]
                 for value in self.source.labels(field):
+                    if value in unscored:
+                        continue
                     for text in self.spec.metrics:
                         metric = self._bind(text)
                         if metric.name.field is None:

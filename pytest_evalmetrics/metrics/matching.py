@@ -1,13 +1,16 @@
-"""Tasks of two sides, matched by their ids; these compare as text."""
+"""Tasks of two sides, matched by id and content; ids compare as text."""
 
 from __future__ import annotations
 
+from collections import defaultdict
+from dataclasses import replace
 from itertools import islice, repeat
 from operator import eq, lt
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pytest_evalmetrics.data import Drift
 from pytest_evalmetrics.masks import all_of
 
 if TYPE_CHECKING:
@@ -15,9 +18,86 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from pytest_evalmetrics.data import TaskId
+    from pytest_evalmetrics.data import RolloutTable, TaskId
 
-__all__ = ["named", "positions"]
+__all__ = ["align", "named", "positions"]
+
+
+def align(current: RolloutTable, baseline: RolloutTable) -> tuple[RolloutTable, Drift]:
+    """Give a baseline's tasks the ids that the run has for the same content.
+
+    Parameters
+    ----------
+    current, baseline
+        The rollouts of one agent on each side.
+
+    Returns
+    -------
+    RolloutTable
+        The baseline, its moved tasks under their new ids. An id that stands for another task
+        by now is written ``id (as recorded)``.
+    Drift
+        What differs.
+
+    Notes
+    -----
+    Tasks are matched by id where the content is the same or unknown, then by content; tasks
+    of the same content in the order of their ids.
+    """
+    at = positions(current.tasks, baseline.tasks)
+    now, then = current.contents, baseline.contents
+    compares = now is not None and then is not None
+    drift = Drift(
+        len(baseline.tasks),
+        blind=(current.positional or baseline.positional) and not compares,
+        unknown=now is not None and then is None,
+    )
+    places = np.arange(len(current.tasks)) if at is None else at
+    matched = places >= 0
+    if now is not None and then is not None and len(then):
+        theirs = then[places]
+        matched &= (now == theirs) | (now == b"") | (theirs == b"")
+    if at is None and all_of(matched):
+        return baseline, drift
+    free = np.ones(len(baseline.tasks), dtype=bool)
+    free[places[matched]] = False
+    moves = {} if now is None or then is None else _moves(now, then, ~matched, free)
+    tasks, ours = list(map(str, baseline.tasks)), list(map(str, current.tasks))
+    gone = set(np.flatnonzero(free).tolist()) - set(moves.values())
+    new = set(np.flatnonzero(~matched).tolist()) - moves.keys()
+    taken = set(ours) if moves or len(new) != int((places < 0).sum()) else set()
+    edited = {ours[i] for i in new} & {tasks[i] for i in gone}
+    drift = replace(
+        drift,
+        moved=tuple((tasks[old], ours[mine]) for mine, old in moves.items()),
+        edited=tuple(ours[i] for i in sorted(new) if ours[i] in edited),
+        lost=tuple(tasks[i] for i in sorted(gone) if tasks[i] not in edited),
+        new=tuple(ours[i] for i in sorted(new) if ours[i] not in edited),
+    )
+    for mine, old in moves.items():
+        tasks[old] = ours[mine]
+    for old in gone:
+        if tasks[old] in taken:
+            tasks[old] += " (as recorded)"
+    return replace(baseline, tasks=tuple(tasks)), drift
+
+
+def _moves(
+    now: NDArray[np.bytes_],
+    then: NDArray[np.bytes_],
+    unmatched: NDArray[np.bool_],
+    free: NDArray[np.bool_],
+) -> dict[int, int]:
+    """Match what has another id by its content: places of the run -> of the baseline."""
+    waiting: dict[bytes, list[int]] = defaultdict(list)
+    for place in np.flatnonzero(free)[::-1].tolist():
+        waiting[then[place]].append(place)
+    found = {}
+    for place in np.flatnonzero(unmatched).tolist():
+        content = now[place]
+        if content and waiting.get(content):
+            found[place] = waiting[content].pop()
+    return found
 
 
 def named(tasks: tuple[TaskId, ...], places: NDArray[np.int64]) -> tuple[TaskId, ...]:

@@ -135,6 +135,17 @@ class Source:
         """
         return list(self._rows_by_label(field))
 
+    def unscored(self, field: str) -> dict[str, int]:
+        """Find the values that only rollouts without a reward have, and count these."""
+        column = self.table.scores.get(self.reward)
+        if column is None or not any_of(np.isnan(column)):
+            return {}
+        return {
+            label: len(rows)
+            for label, rows in self._rows_by_label(field).items()
+            if all_of(np.isnan(column[rows]))
+        }
+
     def _column(self, metric: BoundMetric) -> NDArray[np.float64]:
         name = metric.name
         if is_of_columns(metric.target):

@@ -1,81 +1,60 @@
-"""What the rows of a data set hold, in a few bytes each: by which a change of them is seen."""
+"""What identifies the tasks of a data set whose rows are scored: their rows, or the question."""
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass, field
-from hashlib import blake2b
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import msgspec
+import numpy as np
 
-from pytest_evalmetrics.layout import many
+from pytest_evalmetrics.data.content import SIZE, content_hash
+from pytest_evalmetrics.rollouts.records import TASK_KEYS
+from pytest_evalmetrics.rollouts.values import lookup
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Mapping
 
-    from pytest_evalmetrics.data import TaskId
+    from pytest_evalmetrics.data import RolloutTable, TaskId
+    from pytest_evalmetrics.spec import Benchmark
 
-__all__ = ["Content", "changed"]
+__all__ = ["Content"]
 
-_SHOWN = 5  # tasks in a note
-_ENCODER = msgspec.json.Encoder(order="sorted")
-_SLOW = json.JSONEncoder(sort_keys=True, default=repr)
+# a row that already holds an answer changes with each run; these are what was asked
+_ASKED = ("question", "query", "problem", "instruction", "user_input", "input", "reference")
 
 
-@dataclass
 class Content:
-    """The content of a data set: a digest per task.
-
-    A row's digest is that of its JSON with sorted keys: neither the order of the rows nor the
-    format of the file matters.
-    """
-
-    tasks: dict[TaskId, int] = field(default_factory=dict)
-
-    def add(self, task: TaskId, row: Mapping[str, Any]) -> None:
-        """Take in a row; the rows of one task may come in any order."""
-        try:
-            data = _ENCODER.encode(row)
-        except (TypeError, ValueError):
-            data = _SLOW.encode(row).encode("utf-8", "backslashreplace")
-        found = int.from_bytes(blake2b(data, digest_size=4).digest())
-        self.tasks[task] = (self.tasks.get(task, 0) + found) % 2**32
-
-    @property
-    def as_dict(self) -> dict[str, Any]:
-        """Give it as builtins, for a baseline: tasks as text, in their order."""
-        tasks = {str(task): f"{self.tasks[task]:08x}" for task in sorted(self.tasks, key=str)}
-        whole = blake2b(_SLOW.encode(tasks).encode(), digest_size=16).hexdigest()
-        return {"hash": whole, "tasks": tasks}
-
-
-def changed(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
-    """Tell how a data set differs from the one that a baseline was recorded with.
+    """A hash per task of a data set.
 
     Parameters
     ----------
-    before, now
-        As `Content.as_dict` gives them; empty where nobody knows.
+    benchmark
+        The benchmark; with a model or a target its rows are nothing but tasks.
     """
-    if not before.get("hash") or not now or before["hash"] == now["hash"]:
-        return
-    then, tasks = before.get("tasks", {}), now["tasks"]
-    parts = [
-        _listed("edited", (t for t in tasks if t in then and then[t] != tasks[t])),
-        _listed("new", (t for t in tasks if t not in then)),
-        _listed("gone", (t for t in then if t not in tasks)),
-    ]
-    found = ", ".join(part for part in parts if part)
-    yield (
-        f"the data set is not the one that the baseline was recorded with: {found}; what an "
-        "edited task is worth can't be compared: record the baseline anew with --snapshot-update"
-    )
 
+    def __init__(self, benchmark: Benchmark) -> None:
+        spec = benchmark.spec
+        self._paths = None if spec.dataset is None else spec.rows.fields.content
+        self._whole = spec.answers is not None
+        self._ids = (*TASK_KEYS, None if spec.dataset is None else spec.rows.fields.task)
+        self._of: dict[TaskId, str] = {}
 
-def _listed(what: str, tasks: Iterable[str]) -> str:
-    names = list(tasks)
-    if not names:
-        return ""
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return f"{many(len(names), 'task', 'is')} {what} ({', '.join(names[:_SHOWN])}{more})"
+    def add(self, task: TaskId, row: Mapping[str, Any]) -> None:
+        """Take a row; of several rows of a task the first counts."""
+        if task in self._of:
+            return
+        held: Any
+        if self._paths is not None:
+            held = [lookup(row, path) for path in self._paths]
+        elif self._whole:
+            held = {key: value for key, value in row.items() if key not in self._ids}
+        else:
+            held = {key: row[key] for key in _ASKED if key in row} or None
+        self._of[task] = content_hash(held)
+
+    def onto(self, table: RolloutTable) -> RolloutTable:
+        """Give each row of a table the hash of its task."""
+        if not any(self._of.values()):
+            return table
+        hashes = np.array([self._of.get(task, "") for task in table.tasks], dtype=f"S{SIZE}")
+        return replace(table, content=hashes[table.task])

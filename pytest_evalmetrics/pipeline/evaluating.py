@@ -14,7 +14,6 @@ from pytest_evalmetrics import baselines, gates, metrics, rollouts
 from pytest_evalmetrics.errors import BaselineError, DataError, EvalMetricsError
 from pytest_evalmetrics.masks import all_of, any_of
 from pytest_evalmetrics.pipeline.anchoring import compares_with_history
-from pytest_evalmetrics.pipeline.contents import changed
 from pytest_evalmetrics.pipeline.evaluated import Evaluated, Hooks
 from pytest_evalmetrics.pipeline.judging import Judging, gone_agents
 from pytest_evalmetrics.pipeline.picturing import picture
@@ -160,7 +159,6 @@ class _Evaluation:
     row_scores: RowScores | None = None
     failed_rows: tuple[ScorerFailures, ...] = ()
     partial: bool = False
-    content: Mapping[str, Any] = field(default_factory=dict)
     about: Mapping[str, About] = field(default_factory=dict)
     judged: Judged | None = None
 
@@ -239,7 +237,6 @@ class _Evaluation:
         self.checks.extend(scored.judged.gates)
         self.notes.extend(judge_notes(scored.judged.checks))
         self.checks.extend(scored.checks)
-        self.content = scored.content.as_dict if self.benchmark.spec.baseline else {}
         self.benchmark = scoring.benchmark  # what is left out changes what is expected
         return scored.table
 
@@ -265,7 +262,6 @@ class _Evaluation:
             self.checks.append(no_baseline(self.benchmark))
         else:
             self.notes.extend(reference.notes)
-            self.notes.extend(changed(reference.content, self.content))
         return reference
 
     def _judging(self, plan: metrics.Plan, reference: Reference) -> Judging:
@@ -333,6 +329,7 @@ class _Evaluation:
             agent,
             compute_metrics=None if compute is None else lambda tasks: compute(agent, tasks),
             key_metrics=None if choose is None else lambda known: choose(agent, known),
+            notes=self.notes,
         )
         result = reduce(table, expected=found.expected)
         gated = gated_names(self.benchmark)
@@ -373,6 +370,8 @@ class _Evaluation:
 
     def _compare(self, judging: Judging) -> None:
         """Judge all agents at once: Holm's correction is across all that a benchmark gates."""
+        if not self.updates:
+            self.notes.extend(dict.fromkeys(judging.notes))
         for check in judging.checks():
             self.checks.append(gates.accepted(check) if self.updates else check)
             if check.evidence.get("improved") and not self.updates:
@@ -408,7 +407,6 @@ class _Evaluation:
                 "tasks": sum(a.tasks for a in self.agents),
                 "rollouts": sum(a.rollouts for a in self.agents),
                 "files": list(self.sources),
-                **({"dataset": self.content} if self.content.get("tasks") else {}),
                 "gates": self._gates(),
                 **({} if self.to_keep is None else {"rows": self.to_keep.provenance}),
                 **({"under_test": self.under_test} if self.under_test else {}),

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.results import AgentResult, Estimate
     from pytest_evalmetrics.spec import Benchmark
 
+_ACCEPT_TASKS = "record it with --snapshot-update --evalmetrics-accept-tasks"
+
 __all__ = ["Judging", "Reference", "gone_agents", "judge"]
 
 
@@ -51,8 +53,6 @@ class Reference(msgspec.Struct, frozen=True):
         What to do where it does not hold what is compared.
     notes
         What a reader should know of it.
-    content
-        What its data set held, see `contents.Content`; empty where nobody knows.
     provenance
         What else was recorded with it: what measured, the thresholds, the metrics.
     anchors
@@ -66,7 +66,6 @@ class Reference(msgspec.Struct, frozen=True):
     where: str = "the baseline"
     renew: str = "record a new baseline with --snapshot-update"
     notes: tuple[str, ...] = ()
-    content: Mapping[str, Any] = msgspec.field(default_factory=dict)
     provenance: Mapping[str, Any] = msgspec.field(default_factory=dict)
     anchors: Anchors | None = None
     origin: str = ""
@@ -109,6 +108,8 @@ class Judging:
         By agent: both sides of what was taken.
     changes
         What differs beside the numbers.
+    notes
+        What a reader should know of how tasks were paired.
     """
 
     benchmark: Benchmark
@@ -119,6 +120,7 @@ class Judging:
     quarantined: frozenset[str] = frozenset()
     pairings: dict[str, metrics.Pairing] = field(default_factory=dict, init=False)
     changes: list[str] = field(default_factory=list, init=False)
+    notes: list[str] = field(default_factory=list, init=False)
     _found: list[Check | gates.Gated] = field(default_factory=list, init=False)
 
     def add(
@@ -158,6 +160,19 @@ class Judging:
         if self.quarantined:
             left = [str(task) not in self.quarantined for task in baseline.tasks]
             baseline = baseline.where(np.array(left, dtype=bool)[baseline.task])
+        baseline, drift = metrics.align(table, baseline)
+        spec = settings_of(self.benchmark)
+        tasks = gates.check_task_list(
+            drift,
+            table,
+            self.plan.spec.reward,
+            agent=agent,
+            line=self.benchmark.line_of("baseline"),
+            min_coverage=spec.min_coverage,
+            accept=_ACCEPT_TASKS if spec.committed else "compare with a run of the same tasks",
+        )
+        self._found += [] if tasks is None else [tasks]
+        self.notes += gates.task_list_notes(drift, in_python=self.benchmark.in_python)
         pairing = metrics.Pairing(self.plan, table, baseline, expected)
         self.pairings[result.agent] = pairing
         then, now = (int(side.counts.max(initial=0)) for side in (pairing.baseline, table))

@@ -99,7 +99,6 @@ def _reference(doc: baselines.Document, file: str, *, renew: str) -> Reference:
         tables,
         {agent: baselines.values(doc, agent) for agent in tables},
         renew=renew,
-        content=doc["provenance"].get("dataset") or {},
         provenance=doc["provenance"],
         origin=file + (f", recorded {when}" if (when := doc["provenance"].get("recorded")) else ""),
     )

@@ -9,7 +9,6 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from pytest_evalmetrics.data import RolloutTable, RowScores
-    from pytest_evalmetrics.pipeline.contents import Content
     from pytest_evalmetrics.pipeline.judges import Judged
     from pytest_evalmetrics.results import Check, ScorerFailures
     from pytest_evalmetrics.transport import Progress, Transport
@@ -53,8 +52,6 @@ class Scored:
         Rows were left out on purpose.
     table
         What metrics reduce: the table of `rows`, without what is to be ignored.
-    content
-        What a data set holds, see `Content`; empty of recorded rollouts.
     judged
         What the judges took, and how far they agree with people.
     checks
@@ -66,6 +63,5 @@ class Scored:
     notes: tuple[str, ...]
     partial: bool
     table: RolloutTable
-    content: Content
     judged: Judged
     checks: tuple[Check, ...] = ()

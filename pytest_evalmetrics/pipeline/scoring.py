@@ -96,7 +96,7 @@ class Scoring:
         measured = () if self._attempts is None else self._attempts.stage.scores
         given = tuple(name for scorer in self.made for name in scorer.scores)
         self._names = (*given, *measured)
-        self._content = Content()
+        self._content = Content(benchmark)
         self._budget = None if benchmark.spec.budget is None else Budget(benchmark.spec.budget)
         self._judges = Judges(benchmark, self.made)
         self.about = self._judges.about
@@ -203,7 +203,8 @@ class Scoring:
             checks = (check_of(self.benchmark, self._budget, board),)
         partial = chosen.cut_to is not None
         judged = self._judges.judged(self._transport, self._calls)
-        return Scored(rows, failures, tuple(notes), partial, table, self._content, judged, checks)
+        table = self._content.onto(table)
+        return Scored(rows, failures, tuple(notes), partial, table, judged, checks)
 
     def _score(self, board: Board, chosen: Chosen) -> None:
         asks = self._attempts is not None or any(scorer.calls for scorer in self.made)

@@ -133,7 +133,8 @@ def _named(entry: Mapping[str, Any], agent: str) -> str:
 def _details(entry: Mapping[str, Any]) -> Iterator[list[str]]:
     """Yield the folded lines of each check that does not hold."""
     for check in entry["checks"]:
-        if check["verdict"] == "PASS" or not check["reason"]:
+        told = check["verdict"] != "PASS" or check["evidence"].get("task_list")
+        if not told or not check["reason"]:
             continue
         named = _html(_named(entry, check["agent"]))
         yield [

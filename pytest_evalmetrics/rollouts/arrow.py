@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from pytest_evalmetrics.data import TaskId
     from pytest_evalmetrics.rollouts.layout import Layout
     from pytest_evalmetrics.rollouts.seam import Request
     from pytest_evalmetrics.rollouts.source import Source
@@ -49,6 +50,7 @@ class Parquet:
 
     def __init__(self, request: Request) -> None:
         self._request = request
+        self._identified: set[tuple[str | None, TaskId]] = set()
 
     @classmethod
     def recognises(cls, source: Source) -> bool:
@@ -114,7 +116,8 @@ class Parquet:
         first = 1
         notes = tuple(json.loads((schema.metadata or {}).get(NOTES, b"[]")))
         for batch in batches(layout.used(scores)):
-            yield replace(_Batch(batch, layout, types, first, source).chunk(scores), notes=notes)
+            rows = _Batch(batch, layout, types, first, source)
+            yield replace(rows.chunk(scores, self._identified), notes=notes)
             first += batch.num_rows
 
     def _open(self, data: Any) -> tuple[Any, Any]:
@@ -188,7 +191,7 @@ class _Batch:
         self._first = first
         self._source = source
 
-    def chunk(self, names: list[str]) -> Chunk:
+    def chunk(self, names: list[str], identified: set[tuple[str | None, TaskId]]) -> Chunk:
         layout, rows = self._layout, self._batch.num_rows
         task = [0] * rows if layout.task is None else self._values(layout.task)
         sample = [None] * rows if layout.sample is None else self._values(layout.sample)
@@ -227,6 +230,13 @@ class _Batch:
             fractional=frozenset(fractional),
             not_finite=bad,
             keys=tuple(self._types),
+            content=layout.contents(
+                agent,
+                task,
+                [[_plain(v) for v in self._values(name)] for name in layout.content],
+                identified,
+            ),
+            positional=layout.numbered and _all_of(task, {int}),
         )
 
     def _column(self, path: str) -> Any:

@@ -7,19 +7,23 @@ import math
 import struct
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 
+from pytest_evalmetrics.data.content import content_hash
 from pytest_evalmetrics.masks import all_of
 from pytest_evalmetrics.rollouts.not_finite import restored
 from pytest_evalmetrics.rollouts.roles import Roles
 from pytest_evalmetrics.rollouts.schema import FLOAT, NOT_NUMBER
 from pytest_evalmetrics.rollouts.seam import Chunk, NotFinite
+from pytest_evalmetrics.rollouts.values import asked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
+    from pytest_evalmetrics.data import TaskId
     from pytest_evalmetrics.rollouts.decode import Decoded
     from pytest_evalmetrics.rollouts.schema import Node, Record
     from pytest_evalmetrics.rollouts.seam import Request
@@ -45,6 +49,7 @@ class Columns:
         self._scores: dict[str, None] = {}  # names, in the order of their first appearance
         self._usage: dict[str, None] = {}
         self._learnt = self._told = 0  # rows
+        self._identified: set[tuple[str | None, TaskId]] = set()
 
     @property
     def root(self) -> Node:
@@ -100,7 +105,7 @@ class Columns:
         """
         found = decoded.values()
         if stood_in:
-            found = {node: restored(values) for node, values in found.items()}
+            found = {n: v if n.whole else restored(v) for n, v in found.items()}
         values = _Values(len(places), found, odd, check, finite=not (odd or stood_in))
         bad: list[NotFinite] = []
         fractional: set[str] = set()
@@ -114,11 +119,13 @@ class Columns:
                 bad += [NotFinite(name, what, int(places[i])) for i, what in not_finite]
                 if any(node.kinds & FLOAT for node in nodes):
                     fractional.add(name)
+        task = values.of(self._roles.task, None if self._by_position else {int, str})
+        agent = values.of(self._roles.agent, {str, type(None)})
         return Chunk(
             places=places,
-            task=values.of(self._roles.task, None if self._by_position else {int, str}),
+            task=task,
             sample=values.samples(self._roles.sample),
-            agent=values.of(self._roles.agent, {str, type(None)}),
+            agent=agent,
             scores=columns[0],
             usage=columns[1],
             labels={
@@ -130,7 +137,29 @@ class Columns:
             not_finite=sorted(bad, key=lambda each: each.place),
             other_kinds=self._other_kinds(),
             keys=tuple(key for key, node in self.root.fields.items() if node.kinds),
+            content={} if self._by_position else self._content(values, agent, task),
+            positional=not self._roles.names_tasks and all(type(each) is int for each in task),
         )
+
+    def _content(
+        self, values: _Values, agent: Sequence[str | None], task: Sequence[TaskId]
+    ) -> dict[tuple[str | None, TaskId], str]:
+        """Hash the content of the tasks that were not met before: one row of each."""
+        places = [[node for node in nodes if node.kinds] for nodes in self._roles.content]
+        if not any(places):
+            return {}
+        new: dict[tuple[str | None, TaskId], int] = {}
+        for row, key in enumerate(zip(agent, task, strict=True)):
+            if key not in self._identified:
+                new.setdefault(key, row)
+        self._identified.update(new)
+        parts = [[values.whole(node) for node in nodes] for nodes in places] if new else []
+        found = {}
+        for key, row in new.items():
+            held = [next((v for n in part if (v := n(row)) is not None), None) for part in parts]
+            if any(value is not None for value in held):
+                found[key] = content_hash(asked(held[0]) if len(held) == 1 else held)
+        return found
 
     def _other_kinds(self) -> dict[tuple[str, bool], int]:
         """Tell where text and the like was first met; what was told once need not be again."""
@@ -193,6 +222,21 @@ class _Values:
                 if type(value) not in kinds:
                     self._check(index)
         return values
+
+    def whole(self, node: Node) -> Callable[[int], Any]:
+        """Give a function that decodes what stands at a place in a row."""
+        values = self._at(node)
+
+        def decoded(row: int) -> Any:
+            value = values[row]
+            if not isinstance(value, msgspec.Raw):
+                return value
+            try:
+                return msgspec.json.decode(value)
+            except (msgspec.DecodeError, RecursionError):  # the half of a surrogate pair
+                return bytes(value).decode(errors="replace")
+
+        return decoded
 
     def samples(self, nodes: Sequence[Node]) -> Sequence[int | None]:
         """Take whole numbers from 0."""

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from pytest_evalmetrics.data import TaskId
     from pytest_evalmetrics.rollouts.layout import Layout
     from pytest_evalmetrics.rollouts.seam import Request
     from pytest_evalmetrics.rollouts.source import Source
@@ -55,6 +56,7 @@ class Csv:
 
     def __init__(self, request: Request) -> None:
         self._request = request
+        self._identified: set[tuple[str | None, TaskId]] = set()
 
     @staticmethod
     def recognises(source: Source) -> bool:
@@ -103,7 +105,7 @@ class Csv:
             columns: dict[str, Sequence[str]] = dict(
                 zip(names, zip(*(cells for _, cells in block), strict=True), strict=True)
             )
-            yield _chunk(layout, places, columns, source)
+            yield _chunk(layout, places, columns, source, self._identified)
 
     @staticmethod
     def _rows(reader: Any, width: int, source: Source) -> Iterator[tuple[int, list[str]]]:
@@ -123,7 +125,11 @@ class Csv:
 
 
 def _chunk(
-    layout: Layout, places: NDArray[np.int64], columns: dict[str, Sequence[str]], source: Source
+    layout: Layout,
+    places: NDArray[np.int64],
+    columns: dict[str, Sequence[str]],
+    source: Source,
+    identified: set[tuple[str | None, TaskId]],
 ) -> Chunk:
     rows = len(places)
     task: list[Any] = [0] * rows
@@ -138,18 +144,22 @@ def _chunk(
     made = _Scores(layout, places, source)
     for name, column in layout.scores.items():
         made.add(name, [_number(cell) for cell in columns[column]])
-    agent = columns[layout.agent] if layout.agent is not None else [""] * rows
+    named = columns[layout.agent] if layout.agent is not None else [""] * rows
+    agent = [name or None for name in named]
+    content = [[cell or None for cell in columns[name]] for name in layout.content]
     return Chunk(
         places=places,
         task=task,
         sample=sample,
-        agent=[name or None for name in agent],
+        agent=agent,
         scores=made.scores,
         labels={n: [cell or None for cell in columns[c]] for n, c in layout.labels.items()},
         fractional=frozenset(made.fractional),
         not_finite=made.not_finite,
         not_numbers=made.not_numbers,
         keys=tuple(columns),
+        content=layout.contents(agent, task, content, identified),
+        positional=layout.numbered and all(type(each) is int for each in task),
     )
 
 

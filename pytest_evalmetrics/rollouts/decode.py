@@ -138,6 +138,8 @@ def _type(node: Node) -> tuple[Any, _Shape | None]:
     leaf = not (node.fields or node.items or node.open)
     if not node.kinds:
         return _Nothing, None
+    if node.whole:
+        return msgspec.Raw, None
     if node.ignored or (leaf and _is_watched(node)):
         return msgspec.Raw, None
     if leaf and node.kinds & OBJECT and node.kinds & LIST:
@@ -221,7 +223,7 @@ def _shape(
         if place is not None and not place.ignored:
             if place.wanted:
                 collected.append((place, index))
-            if kind is msgspec.Raw:
+            if kind is msgspec.Raw and not place.whole:
                 watched.append(index)
         if shape is not None and (shape.collected or shape.watched or shape.inner):
             inner.append((shape, index))

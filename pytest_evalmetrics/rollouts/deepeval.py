@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 from pytest_evalmetrics.rollouts.documents import Document
@@ -19,6 +20,7 @@ __all__ = ["DeepEval"]
 _WHAT: Final = "a test run of deepeval"
 _CASES: Final = ("testCases", "conversationalTestCases", "test_results")  # the last of evaluate()
 _METRICS: Final = ("metricsData", "metrics_data", "metricsMetadata")  # the last of early versions
+_is_numbered = re.compile(r"test_case_\d+").match  # what a case without a name is called
 _SHOWN: Final = 40  # characters of an input in a task's name
 
 
@@ -65,7 +67,8 @@ class DeepEval:
         tasks = distinct(titles, [content for *_, content in cases], _short)
         gathering = Gathering(self._request, source)
         passed = failed = 0
-        for (name, case, _), task in zip(cases, tasks, strict=True):
+        gathering.positional = any(map(_is_numbered, titles))
+        for (name, case, asked), task in zip(cases, tasks, strict=True):
             passed += case.get("success") is True
             failed += case.get("success") is False
             scores, error = _judged(case)
@@ -84,6 +87,9 @@ class DeepEval:
                     ),
                     error=error,
                     started=number(case.get("order")),
+                    content=None
+                    if asked is None
+                    else [asked, case.get("expectedOutput") or case.get("expected_output")],
                 )
             )
         for key, count in (("testPassed", passed), ("testFailed", failed)):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
+from pytest_evalmetrics.data.content import content_hash
 from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.rollouts.seam import Chunk, Failure, NotFinite
 from pytest_evalmetrics.rollouts.values import lookup, number
@@ -58,6 +59,8 @@ class Rollout:
         When it began, in seconds.
     rewards
         Which of the scores stand for a reward; all of them if None.
+    content
+        What the task is, where the tool keeps it: the question.
     """
 
     record: Mapping[str, Any]
@@ -70,6 +73,7 @@ class Rollout:
     error: tuple[str, str] | None = None
     started: float | None = None
     rewards: Sequence[str] | None = None
+    content: Any = None
 
 
 class Gathering:
@@ -109,6 +113,8 @@ class Gathering:
         self._keys: dict[str, None] = {}
         self._rewards: dict[str, None] = {}
         self.notes: list[str] = []
+        self._content: dict[tuple[str | None, TaskId], str] = {}
+        self.positional = False
 
     def __len__(self) -> int:
         return self._rows
@@ -146,6 +152,7 @@ class Gathering:
         self._agent.append(
             self._of(rollout, self._fields.agent, "agent", rollout.agent, (str, type(None)))
         )
+        self._identify(rollout)
         self._started.append(math.nan if rollout.started is None else rollout.started)
         self._names.append(rollout.name)
         for name in self._categories:
@@ -155,6 +162,22 @@ class Gathering:
             failed = rollout.error is not None and not isinstance(rollout.error, Ungraded)
             self._records.append(_told(rollout) if failed and not graded else rollout.record)
         self._rows += 1
+
+    def _identify(self, rollout: Rollout) -> None:
+        content, paths = rollout.content, self._fields.content
+        if paths is not None:
+            held = [lookup(rollout.record, path) for path in paths]
+            content = held if any(part is not None for part in held) else None
+        if content is None:
+            return
+        key, hashed = (self._agent[-1], self._task[-1]), content_hash(content)
+        if self._content.setdefault(key, hashed) != hashed:
+            raise DataError(
+                f"the task {key[1]!r} has rollouts of different questions",
+                file=rollout.name,
+                hint="was the data set changed in the middle of the run? name what tells its tasks "
+                "apart: `fields: {task: KEY}` under rollouts",
+            )
 
     def _add_score(self, name: str, value: Any, rollout: Rollout) -> bool:
         column = self._scores.setdefault(name, {})
@@ -225,6 +248,8 @@ class Gathering:
             notes=self.notes,
             rewards=tuple(self._rewards),
             records=self._records or (),
+            content=self._content,
+            positional=self.positional and self._fields.task is None,
         )
 
 

@@ -177,6 +177,7 @@ def _rollout(trial: Document, name: str) -> Rollout:
         usage=_usage(record, steps),
         error=error,
         started=seconds(record.get("started_at")),
+        content=record.get("task_checksum"),
     )
 
 

@@ -39,10 +39,13 @@ _WHAT: Final = "an inspect_ai log"
 _ZIP: Final = b"PK\x03\x04"
 _NAME_AT: Final = 30  # where a zip's first member has its name
 _VERSIONS: Final = (1, 2, 3)  # 3 was written for a while, and differs in what is not read
+_HELD: Final = "attachments"
 _INTERRUPTED: Final = "was the run, its copy or its download interrupted?"
 _KEPT: Final = [
     "id",
     "epoch",
+    "input",
+    "target",
     "scores",
     "score",
     "model_usage",
@@ -123,12 +126,18 @@ class InspectAi:
         for name in members:
             sample = Document(archive.read(name), source, _WHAT)
             wanted = sample.keys if self._wants_all() else _KEPT
-            yield {key: sample.get(key) for key in wanted if key in sample.keys}
+            found = {key: sample.get(key) for key in wanted if key in sample.keys}
+            if not self._request.whole and "attachment://" in str(found.get("input")):
+                found |= unfolded({"input": found["input"], "attachments": sample.object(_HELD)})
+            yield found
 
     def _wants_all(self, log: Document | None = None) -> bool:
         """Whether more is needed of a sample than its summary says."""
         fields = self._request.fields
-        paths = (fields.task, fields.sample, fields.agent, fields.reward, *fields.scores)
+        paths = (
+            *(fields.task, fields.sample, fields.agent, fields.reward, *fields.scores),
+            *(fields.content or ()),
+        )
         if self._request.whole or (log is not None and log.get("invalidated")):
             return True
         return bool(self._request.categories) or any(path is not None for path in paths)
@@ -152,11 +161,13 @@ class InspectAi:
                 hint="run the eval without --no-log-samples, or give the whole log, not its header",
             )
         gathering = Gathering(self._request, source)
+        gathering.positional = True
         headline = Headline()
         latest: dict[tuple[Any, Any], Mapping[str, Any]] = {}
         for sample in samples:  # a sample that was run again is written again
             latest[_key(sample, source)] = _kept(sample, self._wants_all())
         for key, sample in latest.items():
+            gathering.positional &= isinstance(key[0], int)
             scores = scores_of(sample)
             headline.add(key[0], scores)
             whole = unfolded(sample) if self._request.whole else sample

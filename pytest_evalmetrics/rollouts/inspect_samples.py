@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pytest_evalmetrics.rollouts.gathering import Rollout, Ungraded
 from pytest_evalmetrics.rollouts.values import (
     agree,
+    asked,
     mapping,
     number,
     objects,
@@ -29,6 +30,7 @@ __all__ = ["Headline", "agent_of", "never_run", "planned", "rollout_of", "scores
 
 _LETTERS: Final = {"C": 1, "I": 0, "P": 0.5, "N": 0}
 _WORDS: Final = {"yes": 1, "true": 1, "no": 0, "false": 0}
+_SUMMARISED: Final = 1000
 _ATTACHED: Final = "attachment://"
 _counting = re.compile(r"(?P<kind>pass_at|at_least)_(?P<k>[1-9]\d*)").fullmatch
 _exception = re.compile(r"\s*([A-Za-z_][\w.]*)\(").match
@@ -67,7 +69,26 @@ def rollout_of(
         usage=_usage(sample.get("model_usage"), took),
         error=error,
         started=start,
+        content=_question(sample),
     )
+
+
+def _question(sample: Mapping[str, Any]) -> Any:
+    """Reduce a sample to its question and target, the same from a summary and from the whole."""
+    asked_for, target = sample.get("input"), sample.get("target")
+    if asked_for is None:
+        return None
+    texts = [asked_for]
+    if isinstance(asked_for, list):
+        texts = []
+        for message in asked(asked_for):
+            held = message.get("content") if isinstance(message, dict) else message
+            parts = held if isinstance(held, list) else [held]
+            texts += [p.get("text") if isinstance(p, dict) else p for p in parts]
+    text = "\n".join(part for part in texts if isinstance(part, str))
+    targets = target if isinstance(target, list) else [target]
+    # a summary has no more of a long text
+    return [text[:_SUMMARISED], *(str(each)[:_SUMMARISED] for each in targets)]
 
 
 def unfolded(sample: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from pytest_evalmetrics.data.content import content_hash
 from pytest_evalmetrics.errors import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from pytest_evalmetrics.data import TaskId
     from pytest_evalmetrics.rollouts.seam import Request
     from pytest_evalmetrics.rollouts.source import Source
 
@@ -27,6 +29,10 @@ class Layout:
     ----------
     task, sample, agent
         Names of columns; None where there is none.
+    content
+        The columns of what a task is.
+    numbered
+        Whether whole numbers as ids are positions.
     scores
         Score -> column.
     labels
@@ -38,15 +44,37 @@ class Layout:
     task: str | None
     sample: str | None
     agent: str | None
+    content: tuple[str, ...]
+    numbered: bool
     scores: Mapping[str, str]
     labels: Mapping[str, str]
     needed: frozenset[str]
 
     def used(self, scores: Iterable[str]) -> list[str]:
         """List the columns that are read, each once, where `scores` are those worth reading."""
-        columns = (self.task, self.sample, self.agent, *self.labels.values())
+        columns = (self.task, self.sample, self.agent, *self.labels.values(), *self.content)
         wanted = [*(c for c in columns if c is not None), *(self.scores[s] for s in scores)]
         return list(dict.fromkeys(wanted))
+
+    def contents(
+        self,
+        agent: Sequence[str | None],
+        task: Sequence[TaskId],
+        columns: Sequence[Sequence[Any]],
+        known: set[tuple[str | None, TaskId]],
+    ) -> dict[tuple[str | None, TaskId], str]:
+        """Hash the content of the tasks that were not met before: one row of each."""
+        new: dict[tuple[str | None, TaskId], int] = {}
+        for row, key in enumerate(zip(agent, task, strict=True) if columns else ()):
+            if key not in known:
+                new.setdefault(key, row)
+        known.update(new)
+        held = {key: [column[row] for column in columns] for key, row in new.items()}
+        return {
+            key: content_hash(parts[0] if len(parts) == 1 else parts)
+            for key, parts in held.items()
+            if any(part is not None for part in parts)
+        }
 
     def check_task(self, value: Any, place: int, source: Source) -> None:
         """Refuse what is no task id."""
@@ -88,6 +116,8 @@ def layout_of(names: Sequence[str], request: Request, source: Source) -> Layout:
         task=task if task in known else None,
         sample=sample if sample in known else None,
         agent=agent if agent in known else None,
+        content=tuple(column for column in fields.content or () if column in known),
+        numbered=fields.task is None,
         scores=scores,
         labels={name: name for name in request.categories if name in known},
         needed=frozenset({*request.scores, *mapped}),

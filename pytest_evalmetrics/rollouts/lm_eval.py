@@ -72,9 +72,15 @@ class LmEval:
                     f"this row's doc_id is {task!r}; expected a whole number",
                     "is this the output of lm-evaluation-harness with --log_samples?",
                 )
-            known = documents.setdefault(task, _Scored(place, slim(row, self._request)))
+            known = documents.get(task)
+            if known is None:
+                content = row.get("doc_hash")
+                content = row.get("doc") if content is None else content
+                known = _Scored(place, slim(row, self._request), content)
+                documents[task] = known
             known.add(row, place, source)
         gathering = Gathering(self._request, source)
+        gathering.positional = any(type(task) is int for task in documents)
         for task, known in documents.items():
             gathering.add(_rollout(task, known, results, source))
         if len(gathering):
@@ -88,6 +94,7 @@ class _Scored:
 
     place: int
     record: dict[str, Any]
+    content: Any = None
     scores: dict[str, Any] = field(default_factory=dict)
     filters: dict[str, int] = field(default_factory=dict)
     repeats: int = 1
@@ -128,6 +135,7 @@ def _rollout(task: TaskId, known: _Scored, results: _Results, source: Source) ->
         agent=results.model,
         scores=known.scores,
         error=None if scored else Ungraded("not scored"),
+        content=known.content,
     )
 
 

@@ -67,6 +67,12 @@ class Part:
         Score, and whether it is one of the usage -> where it is first no number at all.
     failures
         Kind, and whether graded all the same -> how often, and the first one.
+    content
+        Agent and task id -> the hash of what the task is.
+    torn
+        Agents and tasks whose rows have different contents.
+    positional
+        Whether task ids are positions.
     """
 
     def __init__(self, request: Request) -> None:
@@ -95,6 +101,9 @@ class Part:
         self.failures: dict[tuple[str, bool], tuple[int, str]] = {}
         self.told: dict[str, None] = {}
         self.rewards: dict[str, None] | None = None
+        self.content: dict[tuple[str, TaskId], str] = {}
+        self.torn: dict[tuple[str, TaskId], None] = {}
+        self.positional = request.by_position
 
     def nbytes(self) -> int:
         """Count the bytes of the columns."""
@@ -139,7 +148,14 @@ class Part:
             said = f"{at}: {failure.message}" if failure.message else at
             _count(self.failures, (failure.kind, failure.graded), 1, said)
         self._tell(chunk.notes, chunk.rewards)
+        for (agent, task), content in chunk.content.items():
+            self._identify((AGENT if agent is None else agent, task), content)
+        self.positional = self.positional or chunk.positional
         self.rows += rows
+
+    def _identify(self, task: tuple[str, TaskId], content: str) -> None:
+        if self.content.setdefault(task, content) != content:
+            self.torn[task] = None
 
     def _add_columns(
         self,
@@ -199,6 +215,10 @@ class Part:
         for kind, (count, said) in other.failures.items():
             _count(self.failures, kind, count, said)
         self._tell(tuple(other.told), None if other.rewards is None else tuple(other.rewards))
+        for task, content in other.content.items():
+            self._identify(task, content)
+        self.torn.update(other.torn)
+        self.positional = self.positional or other.positional
         self.rows += other.rows
 
 

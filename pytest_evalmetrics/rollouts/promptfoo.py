@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 from pytest_evalmetrics.rollouts.documents import Document, rows_of
@@ -31,6 +32,7 @@ _VERSIONS: Final = (2, 3, 4)
 _ERROR: Final = 2  # of failureReason; 1 is an assertion that does not hold
 _SHOWN: Final = 40  # characters of a test's variables in its name
 _NUMBERED: Final = "testIdx"
+_is_numbered = re.compile(r"Row #\d+", re.IGNORECASE).match  # what a test of a CSV is called
 
 
 class Promptfoo:
@@ -88,6 +90,7 @@ class Promptfoo:
         gathering = Gathering(self._request, source)
         for rollout in _rollouts(named, self._request):
             gathering.add(rollout)
+        gathering.positional = any(_is_numbered(_title(row)) for _, row in named)
         gathering.notes += _disagreements(stats, [row for _, row in named], source)
         yield gathering.chunk()
 
@@ -107,6 +110,7 @@ def _rollouts(named: list[tuple[str, dict[str, Any]]], request: Request) -> Iter
             usage=_usage(row),
             error=error,
             started=number(row.get(_NUMBERED)),
+            content=_variables(row),
         )
 
 

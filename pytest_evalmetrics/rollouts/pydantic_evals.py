@@ -28,6 +28,7 @@ _USAGE: Final = {  # a case's metrics that have a name of ours
     "cost": "cost_usd",
 }
 _run = re.compile(r"(?P<name>.*) \[(?P<number>[1-9]\d*)/[1-9]\d*\]", re.DOTALL).fullmatch
+_is_numbered = re.compile(r"Case \d+").fullmatch  # what a case without a name is called
 _exception = re.compile(r"\s*([A-Za-z_][\w.]*):").match
 
 
@@ -63,10 +64,13 @@ class PydanticEvals:
         """
         report = Document.of(source, _WHAT)
         gathering = Gathering(self._request, source)
+        gathering.positional = True
         for kind in ("cases", "failures"):
             for index, case in enumerate(report.items(kind)):
                 name = f"{source.shown}, {kind}[{index}]"
                 task, sample = _attempt(case, name, source)
+                gathering.positional &= bool(_is_numbered(task))
+                given = case.get("inputs")
                 scores, error = _judged(case) if kind == "cases" else ({}, _raised(case))
                 labels = {n: _value(v) for n, v in mapping(case.get("labels")).items()}
                 gathering.add(
@@ -79,6 +83,7 @@ class PydanticEvals:
                         usage=_usage(case),
                         error=error,
                         rewards=tuple(scores),
+                        content=None if given is None else [given, case.get("expected_output")],
                     )
                 )
         if not len(gathering):

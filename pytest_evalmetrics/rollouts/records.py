@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.rollouts.source import Row, Source
     from pytest_evalmetrics.spec import RolloutsSpec
 
-__all__ = ["records", "task_key"]
+__all__ = ["TASK_KEYS", "records", "task_key"]
 
-_TASK_KEYS = ("id", "task_id", "_ng_task_index")
+TASK_KEYS = ("id", "task_id", "_ng_task_index")
 
 
 def records(spec: RolloutsSpec, base: Path) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -84,7 +84,7 @@ def task_key(spec: RolloutsSpec, base: Path) -> str | None:
     if spec.fields.task is not None:
         return spec.fields.task
     for _, first in records(spec, base):
-        return next((key for key in _TASK_KEYS if key in first), None)
+        return next((key for key in TASK_KEYS if key in first), None)
     return None
 
 

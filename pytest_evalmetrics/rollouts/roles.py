@@ -20,6 +20,7 @@ __all__ = ["Roles"]
 _MAX_DOTS = 9  # in a path: each one doubles what the path may mean
 _MAX_SAMPLE = 2**63
 _SHOWN = 60  # characters of a value in a message
+_QUESTION = "responses_create_params.input"  # of NeMo Gym; the rest is how it is asked
 _SAY_WHICH = "say which key holds it, under rollouts: `fields: {{{}: KEY}}`"
 _NAME_A_NUMBER = (
     "write it as a number, or name what holds the number: `reward: NAME`, "
@@ -48,6 +49,10 @@ class Roles:
         The places that may hold them.
     labels
         The same for each category.
+    content
+        The same for each part of a task's content.
+    names_tasks
+        Whether the benchmark file names the task's id, which then is no position.
     needed
         The scores in which nothing but a number is accepted.
     """
@@ -68,6 +73,9 @@ class Roles:
         self._taken = {*self.task, *self.sample, *self.agent}
         self._taken.update(*self._mapped.values())
         self.labels = {name: self._declare(name) for name in request.categories}
+        self.names_tasks = fields.task is not None
+        self.content = [self._whole(path) for path in fields.content or (_QUESTION,)]
+        self._taken.update(*self.content)
         self._usage = [self.root.field("response").field("usage"), self.root.field("usage")]
         for node in self._usage:
             node.open = True
@@ -82,6 +90,21 @@ class Roles:
             )
         nodes = self.root.declare(path)
         for node in nodes:
+            node.wanted = True
+        return nodes
+
+    def _whole(self, path: str) -> list[Node]:
+        """Declare a place that is read as text, unless something else needs its value."""
+        if path.count(".") > _MAX_DOTS:
+            raise DataError(f"the path {path!r} has more than {_MAX_DOTS + 1} parts")
+        nodes = self.root.declare(path)
+        for node in nodes:
+            if node.fields or node.items:
+                raise DataError(
+                    f"the content {path!r} holds fields that are read on their own",
+                    hint="name its parts under rollouts: `fields: {content: [PATH, PATH]}`",
+                )
+            node.whole = not node.wanted
             node.wanted = True
         return nodes
 

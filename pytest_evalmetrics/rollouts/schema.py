@@ -65,12 +65,14 @@ class Node:
         "not_number",
         "open",
         "wanted",
+        "whole",
     )
 
     def __init__(self, key: str = "") -> None:
         self.key = key
         self.open = False
         self.wanted = False
+        self.whole = False
         self.ignored = False
         self.kinds = 0
         self.long = False

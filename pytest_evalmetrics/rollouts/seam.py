@@ -150,6 +150,11 @@ class Chunk:
     records
         All that there is of each row, where that is asked for, to be scored; one whose attempt
         failed says so under `spec.usage.MARK`. Empty of a format whose rows can't be scored.
+    content
+        Agent and task id -> the hash of what the task is, see `data.content_hash`, for tasks that
+        have not been hashed before.
+    positional
+        Whether task ids are positions in a data set rather than names.
     """
 
     places: NDArray[np.int64]
@@ -170,6 +175,8 @@ class Chunk:
     notes: Sequence[str] = ()
     rewards: Sequence[str] | None = None
     records: Sequence[Mapping[str, Any]] = ()
+    content: Mapping[tuple[str | None, TaskId], str] = field(default_factory=dict)
+    positional: bool = False
 
 
 class Loader(Protocol):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pytest_evalmetrics.data import Category, RolloutTable, SourceFile
+from pytest_evalmetrics.data.content import SIZE
 from pytest_evalmetrics.errors import DataError, did_you_mean
 from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.masks import all_of, any_of
@@ -76,6 +77,7 @@ class TableBuilder:
         self._must_be_there(scores)
         agent = np.frombuffer(self.part.agent, np.int32)
         tasks, task = self._ordered_tasks()
+        content = self._contents(agent, task, tasks)
         sample = self._numbered(agent, task)
         order = self._order(agent, task, sample, tasks)
 
@@ -108,6 +110,8 @@ class TableBuilder:
             sources=tuple(self._source_files()),
             notes=notes,
             read_as=np.arange(self.part.rows) if order is None else order,
+            content=None if content is None else sort(content),
+            positional=self.part.positional,
         )
 
     def _source_files(self) -> Iterator[SourceFile]:
@@ -162,10 +166,14 @@ class TableBuilder:
         for name, path in paths.items():
             if name not in scores:
                 raise self._lacking(f"the path {path!r} of the score {name!r}", path, keys)
-        if fields.agent is not None and not self.part.any_agent:
-            raise self._lacking(f"the path {fields.agent!r} of the agent", fields.agent, keys)
-        if fields.sample is not None and not self.part.any_sample:
-            raise self._lacking(f"the path {fields.sample!r} of the sample", fields.sample, keys)
+        content = None if fields.content is None else fields.content[0]
+        for what, known, asked in (
+            ("agent", self.part.any_agent, fields.agent),
+            ("sample", self.part.any_sample, fields.sample),
+            ("content", self.part.content or self._request.by_position, content),
+        ):
+            if asked is not None and not known:
+                raise self._lacking(f"the path {asked!r} of the {what}", asked, keys)
         for name in self._request.categories:
             if name not in self.part.labelled:
                 raise self._lacking(f"the field {name!r}", name, keys)
@@ -192,12 +200,52 @@ class TableBuilder:
         codes = np.frombuffer(self.part.task, np.int64)
         ids: list[Any] = list(self.part.tasks)
         if str in set(map(type, ids)):
-            ids = [str(task) for task in ids]  # 1 and "1" become one task
+            self._must_differ_as_text(codes)
+            ids = [str(task) for task in ids]
         ordered = sorted(set(ids))
         if ordered == ids:
             return tuple(ordered), codes
         rank = {task: i for i, task in enumerate(ordered)}
         return tuple(ordered), np.array([rank[task] for task in ids], np.int64)[codes]
+
+    def _must_differ_as_text(self, codes: NDArray[np.int64]) -> None:
+        """Refuse the number 1 and the text "1", which a baseline can't tell apart."""
+        known = self.part.tasks
+        for task, code in known.items():
+            if isinstance(task, int) and str(task) in known:
+                both = (code, known[str(task)])
+                first, second = sorted(int((codes == each).argmax()) for each in both)
+                raise self._error(
+                    second,
+                    f"this row's task id is {list(known)[codes[second]]!r}, and "
+                    f"{self._at(first)} has {list(known)[codes[first]]!r}: one is a number and "
+                    "the other is text",
+                    hint="write the ids of all rows as numbers, or all as text",
+                )
+
+    def _contents(
+        self, agent: NDArray[np.int32], task: NDArray[np.int64], tasks: Sequence[TaskId]
+    ) -> NDArray[np.bytes_] | None:
+        """Give each row the hash of its task's content; None where none is known."""
+        for name, torn in self.part.torn:
+            of = f" of the agent {name!r}" if len(self.part.agents) > 1 else ""
+            raise DataError(
+                f"the task {torn!r}{of} has rollouts of different questions",
+                file=self._sources[0][0].shown if len(self._sources) == 1 else None,
+                hint="does the path match runs of two data sets? give each its own benchmark; or "
+                "name what tells the tasks apart: `fields: {task: KEY}` under rollouts",
+            )
+        if not self.part.content:
+            return None
+        place = {id_: at for at, id_ in enumerate(tasks)}
+        as_text = bool(tasks) and isinstance(tasks[0], str)
+        known = np.zeros(len(self.part.agents) * len(tasks), dtype=f"S{SIZE}")
+        for (name, id_), content in self.part.content.items():
+            known[self.part.agents[name] * len(tasks) + place[str(id_) if as_text else id_]] = (
+                content
+            )
+        rows: NDArray[np.bytes_] = known[agent * len(tasks) + task]
+        return rows
 
     def _numbered(self, agent: NDArray[np.int32], task: NDArray[np.int64]) -> NDArray[np.int64]:
         """Give the rows without a sample index one, in order of appearance."""

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "agree",
+    "asked",
     "distinct",
     "lookup",
     "mapping",
@@ -26,6 +27,8 @@ __all__ = [
     "usage",
 ]
 
+_INSTRUCTING: Final = ("system", "developer")
+_UNASKED: Final = ("id", "source", "metadata")  # of a message
 _TOLERANCE: Final = 1e-6  # tools round what they print
 
 
@@ -123,12 +126,31 @@ def lookup(record: Any, path: str) -> Any:
     return None
 
 
+def asked(messages: Any) -> Any:
+    """Reduce a conversation to the question: no system prompt, and no ids of messages.
+
+    The system prompt belongs to the agent under test, which may change.
+    """
+    if not isinstance(messages, list):
+        return messages
+    return [
+        {k: v for k, v in message.items() if k not in _UNASKED}
+        if isinstance(message, dict)
+        else message
+        for message in messages
+        if not (isinstance(message, dict) and message.get("role") in _INSTRUCTING)
+    ]
+
+
 def slim(record: Mapping[str, Any], request: Request) -> dict[str, Any]:
     """Leave of a record what a benchmark may ask for: its keys, and the values behind paths."""
     if request.whole:
         return dict(record)
     fields = request.fields
-    paths = (fields.task, fields.sample, fields.agent, fields.reward, *fields.scores.values())
+    paths = (
+        *(fields.task, fields.sample, fields.agent, fields.reward, *fields.scores.values()),
+        *(fields.content or ()),
+    )
     wanted = [path for path in (*paths, *request.categories) if path is not None]
     return {
         key: value if any(p == key or p.startswith(f"{key}.") for p in wanted) else None

@@ -9,7 +9,7 @@ from pytest_evalmetrics.rollouts.documents import Document, rows_of
 from pytest_evalmetrics.rollouts.files import RolloutFile
 from pytest_evalmetrics.rollouts.gathering import Gathering, Rollout, Ungraded
 from pytest_evalmetrics.rollouts.source import open_source
-from pytest_evalmetrics.rollouts.values import agree, lookup, mapping, number, total, usage
+from pytest_evalmetrics.rollouts.values import agree, asked, lookup, mapping, number, total, usage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -67,11 +67,13 @@ class Verifiers:
             if type(task) not in (int, str):
                 raise source.error_at(place, f"this row's example_id is {task!r}", _HINT)
             rewards.append(number(row.get("reward")) or 0)
+            gathering.positional |= isinstance(task, int)
             gathering.add(
                 Rollout(
                     record=row,
                     name=source.at(place),
                     task=task,
+                    content=[asked(row.get("prompt")), row.get("answer")],
                     agent=model if isinstance(model, str) else None,
                     **_graded(row),
                     usage=_row_usage(row),

@@ -52,6 +52,7 @@ class VerifiersTraces:
             If the file is broken, an episode lacks its task, or a trace is of another version.
         """
         gathering = Gathering(self._request, source)
+        gathering.positional = True
         rollouts = [
             rollout
             for place, row in rows_of(source)
@@ -61,6 +62,7 @@ class VerifiersTraces:
         for rollout in rollouts:
             if rollout.agent is None and len(agents) == 1:  # an episode that came to no trace
                 rollout.agent = next(iter(agents))
+            gathering.positional &= isinstance(rollout.task, int)
             gathering.add(rollout)
         if len(gathering):
             yield gathering.chunk()
@@ -90,6 +92,7 @@ class VerifiersTraces:
                 usage=_trace_usage(trace),
                 error=failed,
                 rewards=("reward",),
+                content=_content(row),
             )
 
 
@@ -101,6 +104,11 @@ def _task(row: Mapping[str, Any], place: int, source: Source) -> TaskId:
             if type(found) in (int, str) and found is not None:
                 return found
     raise source.error_at(place, "this episode's task has neither a key nor a hash", _HINT)
+
+
+def _content(row: Mapping[str, Any]) -> Any:
+    held = lookup(row, "task.hash")
+    return lookup(row, "task.data") if held is None else held
 
 
 def _last_error(holder: Mapping[str, Any]) -> tuple[str, str] | None:

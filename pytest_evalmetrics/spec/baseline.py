@@ -122,8 +122,8 @@ class BaselineSpec(GateSpec):
         ),
     ] = None
     min_coverage: Annotated[
-        Share, Field(description="the share of the baseline's tasks that must be there")
-    ] = 0.9
+        Share, Field(description="the share of the baseline's tasks that must be compared")
+    ] = 1.0
     max_broken: Annotated[
         Annotated[int, Field(ge=0)] | None,
         Field(description="tasks that may go from all of their rollouts passing to none"),

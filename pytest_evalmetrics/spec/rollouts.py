@@ -25,6 +25,10 @@ class FieldMap:
     sample: Annotated[Name | None, Field(description="the attempt's number")] = None
     reward: Annotated[Name | None, Field(description="the reward")] = None
     agent: Annotated[Name | None, Field(description="the agent's name")] = None
+    content: Annotated[
+        Names | None,
+        Field(description="what identifies the task beyond its id: the question, say"),
+    ] = None
     scores: Annotated[dict[Name, Name], Field(description="further scores: name -> path")] = field(
         default_factory=dict
     )

@@ -82,7 +82,10 @@ def test_tasks_that_are_new_and_tasks_that_are_gone(recorded: Quick) -> None:
     result = recorded.run()
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["INCONCLUSIVE *2 of the baseline's 3 tasks*min_coverage*"])
-    assert recorded.run(UPDATE).ret == 0
+    result = recorded.run(UPDATE)
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["INCONCLUSIVE *it would drop tasks: 1 of *: 2", "  -> *accept-*"])
+    assert recorded.run(UPDATE, "--evalmetrics-accept-tasks").ret == 0
     assert recorded.run().ret == 0
 
 

@@ -113,7 +113,7 @@ def test_coverage_is_of_the_baselines_tasks():
     check = checked(pair, removed=(*gone, "u"))
     assert (check.verdict, check.evidence["why"]) == (INCONCLUSIVE, "coverage")
     assert check.reason == (
-        "mean_reward can't be compared: 90 of the baseline's 101 tasks are there, and "
+        "mean_reward can't be compared: 90 of the baseline's 101 tasks are compared, and "
         "min_coverage is 90 %; gone: t0, t1, t2, t3, t4, t5, t6, t7, t8, t9 and 1 more"
     )
     assert "complete the run" in check.hint

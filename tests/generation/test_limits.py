@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from generation.running import online, rows, run
 
-from pytest_evalmetrics.baselines import render
-from pytest_evalmetrics.results import Verdict
+from pytest_evalmetrics.baselines import render, stamped
+from pytest_evalmetrics.results import Check, Verdict
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -136,21 +136,26 @@ def test_a_changed_data_set_is_noticed(tmp_path: Path, shared_model: Model) -> N
     text = online(shared_model.url, "  baseline: true\n")
     found, _ = run(tmp_path, text)
     assert found.baseline is not None
-    told = found.baseline["provenance"]["dataset"]
-    assert list(told["tasks"]) == ["q0", "q1", "q2", "q3"]
-    written = render(found.baseline)
+    (agent,) = found.baseline["agents"].values()
+    assert list(agent["content"]) == ["q0", "q1", "q2", "q3"]
+    written = render(stamped(found.baseline))
 
-    def notes(now: list[dict[str, Any]]) -> list[str]:
+    def task_lists(now: list[dict[str, Any]]) -> list[Check]:
         rows(tmp_path / "data.jsonl", now)
         again, _ = run(tmp_path, text, snapshot=lambda: (written, "b.json"))
-        return [n for n in again.result.notes if n.startswith("the data set is not the one")]
+        return [c for c in again.result.checks if c.gate == "baseline" and c.name == "tasks"]
 
-    assert notes(before) == []
+    assert task_lists(before) == []
     # neither the order nor the layout of the rows is content
-    assert notes([dict(reversed(row.items())) for row in reversed(before)]) == []
+    assert task_lists([dict(reversed(row.items())) for row in reversed(before)]) == []
     edited = [{**before[0], "question": "0 + 1 "}, *before[2:], *sums(6)[4:]]
-    (note,) = notes(edited)
-    assert "1 task is edited (q0), 2 tasks are new (q4, q5), 1 task is gone (q1)" in note
+    (check,) = task_lists(edited)
+    assert check.verdict is Verdict.FAIL
+    assert {key: check.evidence[key]["tasks"] for key in ("edited", "lost", "new")} == {
+        "edited": ["q0"],
+        "lost": ["q1"],
+        "new": ["q4", "q5"],
+    }
 
 
 def test_numbers_of_rollouts_survive_a_line_that_is_odd(tmp_path: Path, model: Model) -> None:

@@ -90,7 +90,7 @@ def rows_of(draw: st.DrawFn, *, many: bool) -> list[dict[str, Any]]:
         )
     )
     rows = []
-    task = st.integers(0, 3) | st.integers(-(10**20), 10**20) | st.sampled_from(["1", "b", "é"])
+    task = st.integers(0, 3) | st.integers(-(10**20), 10**20) | st.sampled_from(["01", "b", "é"])
     if draw(st.booleans()):
         task = st.integers(0, 5)
     numbered = draw(st.booleans())

@@ -176,7 +176,7 @@ def test_rows_without_a_sample_index_are_numbered_per_task_over_all_files(folder
 
 def test_task_ids_are_sorted_as_numbers_or_as_text(folder: Folder) -> None:
     folder.rows([row(10), row(9), row(-1)], "n.jsonl")
-    folder.rows([row("b"), row("10"), row(7), row("7", 1)], "t.jsonl")
+    folder.rows([row("b"), row("10"), row(7), row(7, 1)], "t.jsonl")
     assert folder.load("n.jsonl").tasks == (-1, 9, 10)
     assert folder.load("t.jsonl").tasks == ("10", "7", "b")
 

@@ -1,0 +1,36 @@
+"""A short hash of a task's content, by which the task is recognised under another id."""
+
+from __future__ import annotations
+
+import json
+from hashlib import blake2b
+from typing import Any
+
+__all__ = ["SIZE", "content_hash"]
+
+SIZE = 12  # hex digits
+
+
+def content_hash(value: Any) -> str:
+    """Hash builtins as JSON with sorted keys, so that the order of keys doesn't matter.
+
+    Parameters
+    ----------
+    value
+        What the task consists of; None is no content.
+
+    Returns
+    -------
+    str
+        Twelve hex digits; empty for None.
+    """
+    if value is None:
+        return ""
+    import msgspec  # noqa: PLC0415 - only where a task has content
+
+    try:
+        data = msgspec.json.encode(value, order="sorted")
+    except (TypeError, ValueError, RecursionError):
+        text = json.dumps(value, sort_keys=True, default=repr)
+        data = text.encode("utf-8", "backslashreplace")
+    return blake2b(data, digest_size=SIZE // 2).hexdigest()

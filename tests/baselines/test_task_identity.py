@@ -1,0 +1,330 @@
+"""Tasks are compared with themselves where rows move, change, come or go, in files of tools."""
+
+from __future__ import annotations
+
+import json
+from itertools import count
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pytest
+
+from pytest_evalmetrics.baselines.reading import stamped
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from baselines.conftest import Quick
+
+COUNT = count()  # what differs from row to row and from run to run
+UPDATE, ACCEPT = "--snapshot-update", "--evalmetrics-accept-tasks"
+
+
+class Task(NamedTuple):
+    question: str
+    passes: bool
+    name: str | None = None
+
+
+TASKS = [Task(f"What is {i} + {i}?", i % 3 > 0) for i in range(30)]
+BROKEN = [t._replace(passes=t.passes and i % 2 == 0) for i, t in enumerate(TASKS)]
+
+
+def promptfoo(tasks: list[Task]) -> str:
+    results = [
+        {
+            "testIdx": i,
+            "promptIdx": 0,
+            "testCase": {"description": t.name or f"Row #{i + 1}", "vars": {"q": t.question}},
+            "vars": {"q": t.question},
+            "provider": {"id": "m"},
+            "success": t.passes,
+            "score": int(t.passes),
+            "namedScores": {},
+            "failureReason": 0 if t.passes else 1,
+        }
+        for i, t in enumerate(tasks)
+    ]
+    return json.dumps({"results": {"version": 3, "results": results, "prompts": []}})
+
+
+def inspect_ai(tasks: list[Task]) -> str:
+    samples = [
+        {
+            "id": t.name or i + 1,
+            "epoch": 1,
+            "input": [{"role": "user", "content": t.question, "id": f"message-{next(COUNT)}"}],
+            "target": "7",
+            "scores": {"match": {"value": "C" if t.passes else "I"}},
+        }
+        for i, t in enumerate(tasks)
+    ]
+    head = {"version": 2, "status": "success", "eval": {"task": "sums", "model": "m"}}
+    return json.dumps({**head, "samples": samples})
+
+
+def lm_eval(tasks: list[Task]) -> str:
+    rows = [
+        {
+            "doc_id": t.name or i,
+            "doc": {"question": t.question},
+            "filtered_resps": ["x"],
+            "resps": [["x"]],
+            "exact_match": float(t.passes),
+            "metrics": ["exact_match"],
+            "filter": "none",
+        }
+        for i, t in enumerate(tasks)
+    ]
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+def gym(tasks: list[Task]) -> str:
+    rows = [
+        {
+            "responses_create_params": {
+                "input": [
+                    {"role": "system", "content": f"prompt version {next(COUNT)}"},
+                    {"role": "user", "content": t.question},
+                ],
+                "temperature": next(COUNT),
+            },
+            "_ng_task_index": t.name or i,
+            "_ng_rollout_index": 0,
+            "reward": float(t.passes),
+        }
+        for i, t in enumerate(tasks)
+    ]
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+def generic(tasks: list[Task]) -> str:
+    rows = [
+        {"n": t.name or i, "meta": {"question": t.question}, "reward": t.passes}
+        for i, t in enumerate(tasks)
+    ]
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+def table(tasks: list[Task]) -> str:
+    rows = [f"{t.name or i},{t.question},{int(t.passes)}\n" for i, t in enumerate(tasks)]
+    return "n,meta.question,reward\n" + "".join(rows)
+
+
+OWN = "{path: runs.json, fields: {task: n, content: meta.question}}"
+FORMATS: dict[str, tuple[Callable[[list[Task]], str], str]] = {
+    "promptfoo": (promptfoo, "runs.json\nreward: success"),
+    "inspect_ai": (inspect_ai, "runs.json"),
+    "lm_eval": (lm_eval, "runs.json"),
+    "gym": (gym, "runs.json"),
+    "own JSONL": (generic, OWN),
+    "own CSV": (table, OWN),
+}
+
+
+def bench(quick: Quick, text: str) -> None:
+    lines = "".join(f"  {line}\n" for line in text.splitlines())
+    quick.write("math.bench.yaml", f"benchmark:\n  name: math\n{lines}")
+
+
+class Run:
+    def __init__(self, quick: Quick, name: str) -> None:
+        self.quick = quick
+        self._write, rollouts = FORMATS[name]
+        bench(quick, f"rollouts: {rollouts}\nmetrics: [mean_reward]\nbaseline: true")
+
+    def __call__(self, tasks: list[Task], *args: str) -> dict[str, Any]:
+        self.quick.write("runs.json", self._write(tasks))
+        self.result = self.quick.run(*args)
+        report = json.loads((self.quick.path / "evalmetrics" / "report.json").read_text())
+        (entry,) = report["benchmarks"]
+        found: dict[str, Any] = entry
+        return found
+
+
+@pytest.fixture(params=FORMATS)
+def run(quick: Quick, request: pytest.FixtureRequest) -> Run:
+    recorded = Run(quick, request.param)
+    assert recorded(TASKS, UPDATE)["verdict"] == "PASS"
+    return recorded
+
+
+def check(entry: dict[str, Any], name: str = "tasks") -> dict[str, Any]:
+    (found,) = [c for c in entry["checks"] if c["gate"] == "baseline" and c["name"] == name]
+    return dict(found)
+
+
+def rotated(tasks: list[Task]) -> list[Task]:
+    return [*tasks[1:], tasks[0]]
+
+
+def shuffled(tasks: list[Task]) -> list[Task]:
+    return sorted(tasks, key=lambda t: t.question[::-1])
+
+
+def named(tasks: list[Task]) -> list[Task]:
+    return [t._replace(name=f"sum-{i}") for i, t in enumerate(tasks)]
+
+
+@pytest.mark.parametrize("change", [rotated, shuffled, named])
+def test_tasks_that_moved_are_compared_with_themselves(
+    run: Run, change: Callable[[list[Task]], list[Task]]
+) -> None:
+    same = run(change(TASKS))
+    assert same["verdict"] == "PASS", run.result.stdout.str()
+    found = check(same, "mean_reward")["evidence"]
+    assert (found["tasks"], found["worse"], found["better"]) == (30, 0, 0)
+    assert check(same)["evidence"]["moved"]["count"] >= 28
+    assert "moved to another id and are paired by content: " in check(same)["reason"]
+    broken = run(change(BROKEN))
+    assert broken["verdict"] == "FAIL"
+    assert check(broken, "mean_reward")["evidence"]["better"] == 0
+
+
+def test_a_row_on_top_is_a_new_task_and_moves_the_others(run: Run) -> None:
+    first = Task("What is 1000 + 1?", passes=True)
+    same = run([first, *TASKS])
+    assert same["verdict"] == "PASS"
+    evidence = check(same)["evidence"]
+    assert [evidence[k]["count"] for k in ("lost", "edited", "moved", "new")] == [0, 0, 30, 1]
+    assert "1 new task not in the baseline" in check(same)["reason"]
+    assert run([first, *BROKEN])["verdict"] == "FAIL"
+    assert run([first, *TASKS], UPDATE)["verdict"] == "PASS"  # it drops nothing
+    assert run([first, *TASKS])["verdict"] == "PASS"
+
+
+def test_an_edited_question_is_another_task(run: Run) -> None:
+    edited = [TASKS[0]._replace(question="What is 0 + 1?"), *TASKS[1:]]
+    entry = run(edited)
+    assert entry["verdict"] == "INCONCLUSIVE"
+    assert check(entry)["evidence"]["edited"]["count"] == 1
+    assert "1 of the baseline's 30 tasks has other content" in check(entry)["reason"]
+    every = run([t._replace(question=t.question + "!") for t in TASKS])
+    assert every["verdict"] == "INCONCLUSIVE"
+    assert check(every, "mean_reward")["evidence"]["why"] == "no_pairs"
+    refused = run(edited, UPDATE)
+    assert refused["verdict"] == "INCONCLUSIVE"
+    run.result.stdout.fnmatch_lines(["INCONCLUSIVE *it would drop tasks: *", f"  -> *{ACCEPT}"])
+    assert run(edited, UPDATE, ACCEPT)["verdict"] == "PASS"
+    assert run(edited)["verdict"] == "PASS"
+
+
+def test_lost_tasks_fail_and_are_named_everywhere(run: Run) -> None:
+    entry = run(TASKS[:-4])
+    assert entry["verdict"] == "FAIL"
+    found = check(entry)
+    assert found["evidence"]["lost"]["count"] == 4
+    assert found["reason"].startswith("4 of the baseline's 30 tasks are not in this run: ")
+    output = run.result.stdout.str()
+    assert "tasks: 26" not in output
+    page = (run.quick.path / "evalmetrics" / "report.html").read_text()
+    summary = (run.quick.path / "evalmetrics" / "summary.md").read_text()
+    for text in (output, page, summary):
+        assert "tasks are not in this run" in text
+    assert run(TASKS[:-4], UPDATE)["verdict"] == "INCONCLUSIVE"
+
+
+def test_renamed_and_broken_tasks_do_not_pass(run: Run) -> None:
+    renamed = [t._replace(name=f"new-{i}", passes=False) for i, t in enumerate(TASKS[:9])]
+    entry = run([*renamed, *(t._replace(name=str(i + 9)) for i, t in enumerate(TASKS[9:]))])
+    assert entry["verdict"] != "PASS"
+
+
+def test_tasks_of_the_same_content_keep_their_ids(quick: Quick) -> None:
+    twice = [Task("Again?", passes=i == 0) for i in range(3)] + TASKS
+    run = Run(quick, "gym")
+    assert run(twice, UPDATE)["verdict"] == "PASS"
+    entry = run([Task("First?", passes=True), *twice])
+    assert entry["verdict"] == "PASS"
+    assert check(entry, "mean_reward")["evidence"]["tasks"] == 33
+    found = check(run(twice), "mean_reward")["evidence"]
+    assert (found["worse"], found["better"]) == (0, 0)
+
+
+def test_positions_without_content_are_paired_with_a_warning(quick: Quick) -> None:
+    quick.rollouts([[1.0], [0.0], [1.0]])
+    quick.bench("metrics: [mean_reward]\nbaseline: true")
+    assert quick.run(UPDATE).ret == 0
+    result = quick.run()
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["note: *paired by position alone*`fields: {content: KEY}`*"])
+
+
+def test_a_baseline_from_before_there_was_content(quick: Quick) -> None:
+    run = Run(quick, "gym")
+    quick.write("runs.json", gym(TASKS))
+    assert quick.run(UPDATE).ret == 0
+    doc = json.loads(quick.baseline().read_text())
+    (agent,) = doc["agents"].values()
+    assert len(agent.pop("content")) == 30
+    assert agent.pop("ids") == "positions"
+    quick.baseline().write_text(json.dumps(stamped(doc)))
+    entry = run(TASKS)
+    assert check(entry, "mean_reward")["evidence"]["tasks"] == 30
+    assert any("the baseline holds no content of its tasks yet" in n for n in entry["notes"])
+
+
+def test_another_runs_rollouts_are_paired_by_content_too(quick: Quick) -> None:
+    quick.write("main.json", gym(TASKS))
+    bench(quick, "rollouts: runs.json\nmetrics: [mean_reward]\nbaseline: {rollouts: main.json}")
+    quick.write("runs.json", gym(rotated(TASKS)))
+    assert quick.run().ret == 0
+    assert quick.checks()["mean_reward"]["evidence"]["worse"] == 0
+    quick.write("runs.json", gym(rotated(BROKEN)))
+    assert quick.run().ret == 1
+    assert quick.checks()["mean_reward"]["verdict"] == "FAIL"
+
+
+def test_rollouts_of_two_questions_under_one_id_are_refused(quick: Quick) -> None:
+    one, two = inspect_ai(TASKS), inspect_ai([TASKS[1], *TASKS[1:]]).replace('ch": 1', 'ch": 2')
+    quick.write("one.json", one)
+    quick.write("two.json", two)
+    bench(quick, "rollouts: [one.json, two.json]\nmetrics: [mean_reward]")
+    result = quick.run()
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["INCONCLUSIVE *the task 1 has rollouts of different questions"])
+
+
+def test_a_number_and_its_text_are_no_one_task(quick: Quick) -> None:
+    quick.rows("runs.jsonl", [{"_ng_task_index": task, "reward": 1} for task in (0, 1, "1")])
+    quick.bench("metrics: [mean_reward]")
+    result = quick.run()
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["*runs.jsonl:3: *task id is '1', and runs.jsonl:2 has 1: *"])
+
+
+def test_coverage_counts_tasks_that_are_really_compared(quick: Quick) -> None:
+    full = [[1.0, 1.0, 0.0, 1.0]] * 40
+    quick.rollouts(full)
+    quick.bench("metrics: [pass@4]\nexpect: {rollouts: any}\nbaseline: true")
+    assert quick.run(UPDATE).ret == 0
+    quick.rollouts([*full[:3], *([0.0] for _ in range(37))])
+    quick.bench(
+        "metrics: [mean_reward]\nkey_metrics: [mean_reward]\nexpect: {rollouts: any}\n"
+        "baseline: {metrics: {pass@4: {}}}"
+    )
+    result = quick.run()
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["INCONCLUSIVE *pass@4*"])
+
+
+def test_a_group_of_missing_rollouts_alone_is_left_out(quick: Quick) -> None:
+    rows = [{"_ng_task_index": i, "reward": 1.0, "lang": "de"} for i in range(40)]
+    quick.rows("runs.jsonl", [*rows, {"_ng_task_index": 40, "reward": None}])
+    quick.bench(
+        "metrics: [mean_reward]\nbreakdown: [lang]\nexpect: {max_missing: 5%}\n"
+        'thresholds: {mean_reward: ">= 0.5"}'
+    )
+    result = quick.run()
+    assert result.ret == 0
+    told = "breakdown: lang = (missing) is left out, because its only rollout has no reward"
+    result.stdout.fnmatch_lines([f"note: *{told}"])
+
+
+def test_an_allowed_missing_rollout_is_compared_at_its_worst(quick: Quick) -> None:
+    rows: list[dict[str, Any]] = [{"_ng_task_index": i, "reward": i % 2} for i in range(60)]
+    quick.rows("runs.jsonl", rows)
+    quick.bench("metrics: [mean_reward]\nexpect: {max_missing: 5%}\nbaseline: true")
+    assert quick.run(UPDATE).ret == 0
+    rows[3]["reward"] = None
+    quick.rows("runs.jsonl", rows)
+    assert quick.run().ret == 0

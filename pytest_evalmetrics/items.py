@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_evalmetrics.baselines.declared import Declared
+from pytest_evalmetrics.baselines.naming import folder_of
 from pytest_evalmetrics.config import load_benchmarks
 from pytest_evalmetrics.errors import ConfigError, EvalMetricsError, GateFailed
 from pytest_evalmetrics.layout import visible_lines
 from pytest_evalmetrics.reports import FailureText
 from pytest_evalmetrics.roster import let_register
+from pytest_evalmetrics.run_folder import remove_stale
 from pytest_evalmetrics.running import keeps_baseline, names_for, run_benchmark
 
 if TYPE_CHECKING:
@@ -28,6 +30,8 @@ class BenchmarkFile(pytest.File):
 
     def collect(self) -> list[BenchmarkItem]:
         """Read the file; every problem of it is one collection error."""
+        session: Any = self.config.pluginmanager.get_plugin("evalmetrics-session")
+        session.begin()
         let_register(self.config)
         shown = self.nodeid or self.path.name
         try:
@@ -46,6 +50,7 @@ class BenchmarkFile(pytest.File):
         specs = [benchmark.spec for benchmark in benchmarks]
         Declared.of(self.config).add(self.path, specs)
         if any(keeps_baseline(spec) for spec in specs):
+            remove_stale(folder_of(self.path))
             from pytest_evalmetrics.baselines.extension import admit  # noqa: PLC0415 - loads syrupy
 
             admit(
@@ -85,6 +90,9 @@ class BenchmarkItem(pytest.Item):
     def obj(self) -> Any:
         """A function, which syrupy asks of any item for its module's and its name."""
         return _evaluate
+
+    def _initrequest(self) -> None:
+        """Do nothing: pytest-retry asks any item to forget its fixtures."""
 
     def runtest(self) -> None:
         """Evaluate the benchmark."""

@@ -6,6 +6,7 @@ This module, the roster and the session are all that a pytest run without benchm
 from __future__ import annotations
 
 from fnmatch import fnmatch
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -81,8 +82,10 @@ def _two_snapshot_plugins() -> pytest.UsageError:
 
 def pytest_cmdline_main(config: pytest.Config) -> int | None:
     """Answer an option that only prints."""
-    if config.getoption("evalmetrics_plan") and getattr(config.option, "numprocesses", None):
-        raise pytest.UsageError("--evalmetrics-plan works in one process: leave -n out")
+    for name in ("evalmetrics_plan", "evalmetrics_delete_unused"):
+        if config.getoption(name) and getattr(config.option, "numprocesses", None):
+            option = f"--{name.replace('_', '-')}"
+            raise pytest.UsageError(f"{option} works in one process: leave -n out")
     validate(config)
     asked = config.getoption("evalmetrics_explain")
     if config.getoption("evalmetrics_list") or asked is not None:
@@ -150,15 +153,27 @@ def evalmetrics(request: pytest.FixtureRequest) -> EvalMetrics:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop(session: pytest.Session) -> bool | None:
-    """Print the plan instead of running anything, where it is asked for."""
-    if not session.config.getoption("evalmetrics_plan"):
+    """Print the plan, or what is unused, instead of running anything, where it is asked for."""
+    unused = session.config.getoption("evalmetrics_delete_unused")
+    if not session.config.getoption("evalmetrics_plan") and unused is None:
         return None
-    from pytest_evalmetrics.items import plan_lines  # noqa: PLC0415 - only where it is asked for
+    syrupy = getattr(session.config, "_syrupy", None)
+    if syrupy is not None:  # nothing runs, so that every snapshot would look unused to it
+        syrupy.finish = lambda: 0
+        syrupy.report = SimpleNamespace(lines=(), num_unused=0, unused=())
+    if unused is None:
+        from pytest_evalmetrics.items import plan_lines  # noqa: PLC0415 - only if asked for
 
+        title, lines = "what the gates can see", plan_lines(session.items)
+    else:
+        from pytest_evalmetrics.baselines.unused import handle_unused  # noqa: PLC0415 - the same
+
+        title = "baselines"
+        lines, done = handle_unused(session.config, delete=unused == "delete")
+        session.testsfailed += not done
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
-    lines = plan_lines(session.items)
     if lines and reporter is not None:
-        reporter.write_sep("=", "what the gates can see")
+        reporter.write_sep("=", title)
         for line in lines:
             reporter.write_line(line)
     return True

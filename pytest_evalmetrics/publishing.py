@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from pytest_evalmetrics.errors import ArtifactError
 from pytest_evalmetrics.reports import (
     calls_line,
-    output_prefix,
     report_document,
     section,
     tell_ci,
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.errors import EvalMetricsError
     from pytest_evalmetrics.heard import Heard
     from pytest_evalmetrics.roster import Roster
+    from pytest_evalmetrics.run_folder import RunFolder
 
     _Lines = list[tuple[str, str | None]]
 
@@ -34,7 +34,9 @@ __all__ = ["publish"]
 _NAMED = 3  # of what was deselected
 
 
-def publish(config: pytest.Config, heard: Heard, roster: Roster) -> tuple[_Lines, bool]:
+def publish(
+    config: pytest.Config, heard: Heard, roster: Roster, folder: RunFolder
+) -> tuple[_Lines, bool]:
     """Write the artifacts.
 
     Parameters
@@ -45,6 +47,8 @@ def publish(config: pytest.Config, heard: Heard, roster: Roster) -> tuple[_Lines
         The results.
     roster
         What else became of what was to be evaluated.
+    folder
+        Where they go.
 
     Returns
     -------
@@ -62,32 +66,37 @@ def publish(config: pytest.Config, heard: Heard, roster: Roster) -> tuple[_Lines
         config.hook.pytest_evalmetrics_report(report=report)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - a user's; the files are written
         errors.append(_of_hook(error))
-    written = []
+    written: list[Path] = []
     if heard.unkept is None:
         with let_register(config) as names:
             found = write_reports(
                 heard.artifacts,
-                _prefix(config),
+                folder.prefix,
                 report,
                 names=reporter_names(config),
                 environ=os.environ,
             )
         heard.warnings.update(names.notes)
-        written = [_shown(path, config) for path in found.paths]
+        written = found.paths
         errors += found.errors
     else:  # half of what there was is no report
         errors.append(heard.unkept)
+    try:
+        folder.end(report["verdict"], written, whole=not errors)
+    except ArtifactError as error:
+        errors.append(error)
     told: _Lines = []
     try:
         told = [(line, None) for line in tell_ci(report, os.environ, config.rootpath)]
     except ArtifactError as error:
         errors.append(error)
     told += [(str(error), "red") for error in errors]
-    verbosity = config.option.verbose
+    verbosity = getattr(config.option, "verbose", 0)  # -p no:terminal
     told += [(line, None) for line in calls_line(heard.usage) if verbosity >= 0]
     told += [(line, None) for line in _left_out(deselected)]
     told += [(f"warning: {text}", "yellow") for text in heard.warnings]
-    return section(report, written, verbosity=verbosity) + told, not (errors or lost)
+    paths = [_shown(path, config) for path in written]
+    return section(report, paths, verbosity=verbosity) + told, not (errors or lost)
 
 
 def _history(
@@ -111,13 +120,6 @@ def _left_out(ids: Sequence[str]) -> list[str]:
         return []
     more = f" and {len(ids) - _NAMED} more" if len(ids) > _NAMED else ""
     return [f"note: deselected, and not evaluated: {', '.join(ids[:_NAMED])}{more}"]
-
-
-def _prefix(config: pytest.Config) -> str:
-    asked = config.getoption("evalmetrics_output")
-    if asked is not None:
-        return output_prefix(asked, config.invocation_params.dir)
-    return output_prefix(config.getini("evalmetrics_output"), config.rootpath)
 
 
 def _shown(path: Path, config: pytest.Config) -> str:

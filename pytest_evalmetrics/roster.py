@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_evalmetrics.settings import reporter_names
+from pytest_evalmetrics.settings import COLLECTED, reporter_names
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Generator, Mapping, Sequence
     from pathlib import Path
 
     from pytest_evalmetrics import registry
@@ -33,6 +33,7 @@ class Roster:
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
         self._collected: set[str] = set()
+        self._found: set[str] = set()
         self._deselected: set[str] = set()
         self._skipped: dict[str, str] = {}  # and why
         self._judged: set[str] = set()
@@ -45,6 +46,11 @@ class Roster:
         return (self._collected - self._skipped.keys() - self._judged) | self._broken_off
 
     @property
+    def has_benchmarks(self) -> bool:
+        """Whether any was collected, also one that is not selected."""
+        return bool(self._collected or self._deselected)
+
+    @property
     def skipped(self) -> dict[str, str]:
         """What was skipped, and why."""
         return {i: why for i, why in self._skipped.items() if i in self._collected}
@@ -54,9 +60,32 @@ class Roster:
         """What the run's selection leaves out."""
         return sorted(self._deselected - self._collected)
 
+    def pytest_sessionstart(self) -> None:
+        """Let pytest-testmon leave no benchmark out: it knows of code alone, and not of data."""
+        testmon: Any = self._config.pluginmanager.get_plugin("TestmonSelect")
+        if testmon is None:
+            return
+        for name in ("deselected_tests", "deselected_files"):
+            stable = getattr(testmon, name, None)
+            if stable is None:
+                text = "pytest-testmon may leave out benchmarks whose data changed: switch it off"
+                self._config.issue_config_time_warning(pytest.PytestWarning(text), stacklevel=2)
+                return
+            setattr(testmon, name, [i for i in stable if not self._names_benchmarks(i)])
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> Generator[None]:
+        """Remember what there is, whoever leaves some of it out, and without saying so."""
+        before = [item.nodeid for item in items if _is_ours(item)]
+        if before:
+            self._config.stash[COLLECTED] = items[:]
+        yield
+        self._found.update(before)
+
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Remember which benchmarks are to be evaluated."""
         self._collected.update(item.nodeid for item in session.items if _is_ours(item))
+        self._deselected |= self._found - self._collected
         if self._collected:
             try:
                 refuse_unknown_reporters(self._config)
@@ -67,7 +96,8 @@ class Roster:
             if benchmarks:
                 from pytest_evalmetrics.pipeline.picturing import PICTURED  # noqa: PLC0415 - is loaded
 
-                for benchmark in benchmarks[PICTURED:]:
+                # whatever the order, such as a random one
+                for benchmark in sorted(benchmarks, key=lambda b: b.nodeid)[PICTURED:]:
                     benchmark.detailed = False
         if hasattr(self._config, "workeroutput") and (self._collected or self._deselected):
             told = {"collected": sorted(self._collected), "deselected": sorted(self._deselected)}

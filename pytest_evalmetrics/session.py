@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.heard import Heard
     from pytest_evalmetrics.reports import Payload
+    from pytest_evalmetrics.run_folder import RunFolder
 
 __all__ = ["PAYLOADS", "EvaluationSession", "shared_folder"]
 
@@ -45,6 +46,8 @@ class EvaluationSession:
         self._config = config
         self._roster = roster
         self._heard: Heard | None = None
+        self._folder: RunFolder | None = None
+        self._refusal = ""
         self._lines: list[tuple[str, str | None]] = []
 
     def pytest_sessionstart(self) -> None:
@@ -57,6 +60,41 @@ class EvaluationSession:
         from pytest_evalmetrics.calling import prepare_asked  # noqa: PLC0415 - it is asked for
 
         self._lines += [(line, None) for line in prepare_asked(self._config)]
+
+    def begin(self) -> None:
+        """Mark the output folder as this run's, as its first benchmark is found."""
+        if self._folder is None and not hasattr(self._config, "workerinput"):
+            self._folder = self._begun()
+
+    def _begun(self) -> RunFolder:
+        from pytest_evalmetrics.errors import ArtifactError  # noqa: PLC0415 - a benchmark is there
+        from pytest_evalmetrics.run_folder import RunFolder, output_prefix  # noqa: PLC0415 - same
+
+        asked = self._config.getoption("evalmetrics_output")
+        base = self._config.rootpath if asked is None else self._config.invocation_params.dir
+        prefix = output_prefix(asked or self._config.getini("evalmetrics_output"), base)
+        folder = RunFolder(prefix, evaluates=not evaluates_nothing(self._config))
+        try:
+            self._lines += [(line, None) for line in folder.start()]
+        except ArtifactError as error:
+            self._refusal = str(error)
+        return folder
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_finish(self) -> None:
+        """Refuse a folder that another run writes into, before anything is paid for."""
+        if self._roster.has_benchmarks:
+            self.begin()
+        if self._refusal:
+            raise pytest.UsageError(self._refusal)
+
+    @pytest.hookimpl(optionalhook=True, trylast=True)
+    def pytest_xdist_node_collection_finished(self) -> None:
+        """Do the same as a worker has collected."""
+        if self._roster.has_benchmarks:
+            self.begin()
+        if self._refusal:
+            pytest.exit(self._refusal, returncode=pytest.ExitCode.USAGE_ERROR)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_makereport(
@@ -78,7 +116,10 @@ class EvaluationSession:
         payloads = vars(report).pop("evalmetrics", None)  # other plugins keep reports
         if payloads is None:
             self._roster.ended(report, None, fails=False)
+            if self._roster.has_benchmarks:  # a worker's tests: known by their first report
+                self.begin()
             return
+        self.begin()
         heard = self._results()
         for payload in payloads:
             heard.take(report.nodeid, payload, getattr(report, "worker_id", ""))
@@ -111,9 +152,11 @@ class EvaluationSession:
             from pytest_evalmetrics.calling import close_transport  # noqa: PLC0415 - it is loaded
 
             close_transport(self._config)
-        if hasattr(self._config, "workerinput") or evaluates_nothing(self._config):
+        if hasattr(self._config, "workerinput") or self._refusal:
             return
         self._publish(session)
+        if evaluates_nothing(self._config):
+            return
         if self._config.getoption("evalmetrics_journal_export") is not None:
             from pytest_evalmetrics.calling import export_asked  # noqa: PLC0415 - it is asked for
             from pytest_evalmetrics.errors import EvalMetricsError  # noqa: PLC0415 - the same
@@ -125,11 +168,15 @@ class EvaluationSession:
                 session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def _publish(self, session: pytest.Session) -> None:
-        if not self._roster.lost and (self._heard is None or not self._heard.entries):
+        nothing = not self._roster.lost and (self._heard is None or not self._heard.entries)
+        if nothing or evaluates_nothing(self._config):
+            if self._folder is not None:
+                self._folder.end(None)
             return
+        folder = self._folder or self._begun()
         from pytest_evalmetrics.publishing import publish  # noqa: PLC0415 - there is something
 
-        lines, complete = publish(self._config, self._results(), self._roster)
+        lines, complete = publish(self._config, self._results(), self._roster, folder)
         self._lines += lines
         # pytest.exit(returncode=0) does not make a benchmark hold that was not evaluated
         green = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
@@ -138,6 +185,10 @@ class EvaluationSession:
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print the section."""
+        if self._folder is not None and _has_unused(self._config):
+            self._lines.append(
+                ("unused baselines: delete them with --evalmetrics-delete-unused", "yellow")
+            )
         if not self._lines:
             return
         from pytest_evalmetrics.layout import visible_lines  # noqa: PLC0415 - there is something
@@ -150,6 +201,8 @@ class EvaluationSession:
     @pytest.hookimpl(tryfirst=True)
     def pytest_unconfigure(self) -> None:
         """Let go of the results, and remove what a worker that died has left."""
+        if self._folder is not None:
+            self._folder.release()
         self._heard = None  # else pytest's last collections of garbage go through thousands
         if _FOLDER in self._config.stash:
             from pytest_evalmetrics.reports.handover import remove_left  # noqa: PLC0415 - used
@@ -187,6 +240,14 @@ def _attach(
         from pytest_evalmetrics.baselines.in_tests import name_of_test  # noqa: PLC0415
 
         Declared.of(item.config).tests.ended(item.path, name_of_test(item))
+
+
+def _has_unused(config: pytest.Config) -> bool:
+    """Whether syrupy calls a baseline unused: it names an option that doesn't delete any."""
+    report: Any = getattr(getattr(config, "_syrupy", None), "report", None)
+    if report is None or config.option.update_snapshots or not report.num_unused:
+        return False
+    return any("__baselines__" in Path(unused.location).parts for unused in report.unused)
 
 
 def _passes_wrongly(report: pytest.TestReport) -> bool:

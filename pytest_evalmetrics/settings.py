@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = [
+    "COLLECTED",
     "declare",
     "engine_name",
     "evaluates_nothing",
@@ -21,6 +22,7 @@ __all__ = [
     "validate",
 ]
 
+COLLECTED = pytest.StashKey["list[pytest.Item]"]()  # before any selection
 _MODES = ("normal", "replay", "refresh", "off")
 _ENGINES = ("local", "ray")
 _OPTIONS = {
@@ -57,6 +59,14 @@ def declare(parser: pytest.Parser) -> None:
         action="store_true",
         help="evaluate nothing: print the smallest drop that each gated metric can see, and "
         "how many rollouts a task would see max_drop",
+    )
+    group.addoption(
+        "--evalmetrics-delete-unused",
+        nargs="?",
+        const="delete",
+        choices=["list", "delete"],
+        help="evaluate nothing: list the baselines below the root folder that no benchmark and no "
+        "test has any more, and delete them; =list only lists them",
     )
     group.addoption(
         "--evalmetrics-list",
@@ -211,8 +221,8 @@ def validate(config: pytest.Config) -> None:
 
 
 def evaluates_nothing(config: pytest.Config) -> bool:
-    """Whether the run only shows what there is: --collect-only, --setup-only, our own plan."""
-    options = ("collectonly", "setuponly", "evalmetrics_plan")
+    """Whether the run only shows what there is: --collect-only, --setup-only, our own options."""
+    options = ("collectonly", "setuponly", "evalmetrics_plan", "evalmetrics_delete_unused")
     return any(config.getoption(option, default=False) for option in options)
 
 

@@ -12,6 +12,7 @@ import msgspec
 from pytest_evalmetrics.baselines.document import document
 from pytest_evalmetrics.collector import collector_paused
 from pytest_evalmetrics.errors import BaselineError, did_you_mean
+from pytest_evalmetrics.run_folder import finished_report
 
 if TYPE_CHECKING:
     from pytest_evalmetrics.baselines.document import AgentDocument, Document
@@ -70,7 +71,7 @@ def from_report(path: Path, benchmark: str, *, file: Path, shown: str | None = N
         it that is not complete.
     """
     shown = shown or str(path)
-    entries = _read(path, shown)["benchmarks"]
+    entries = _read(finished_report(path, shown), shown)["benchmarks"]
     found = [entry for entry in entries if entry["name"] == benchmark]
     if len(found) > 1:
         found = [entry for entry in found if Path(entry["file"]).name == file.name]

@@ -2,14 +2,13 @@
 
 syrupy takes for unused whatever it discovers and no test asserts, and deletes it when it
 updates. Under a selection, an error or a crash that would be good baselines: so nothing is
-ever discovered here but baselines that no benchmark file on disk declares.
+ever discovered here but baselines that no benchmark file on disk declares, and nothing at all
+where a run updates.
 """
 
 from __future__ import annotations
 
 import os
-import tempfile
-import warnings
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +22,7 @@ from syrupy.location import PyTestLocation
 from pytest_evalmetrics.baselines.declared import Declared
 from pytest_evalmetrics.baselines.in_tests import collected_tests
 from pytest_evalmetrics.baselines.naming import FOLDER, baseline_file, file_name, folder_of
+from pytest_evalmetrics.run_folder import temporary_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -122,25 +122,18 @@ class BaselineExtension(JSONSnapshotExtension):
         item = test_location.item
         if not hasattr(item, "config") or not _is_whole(item.session):
             return found
+        if item.config.option.update_snapshots:  # syrupy would delete them
+            return found
         folder = Path(self.discovery_dirname(test_location=test_location))
         declared = Declared.of(item.config)
-        for orphan in declared.orphans(folder, collected_tests(item.session.items)):
+        for orphan in declared.orphans(folder, collected_tests(item.config)):
             collection = SnapshotCollection(location=str(orphan))
             collection.add(Snapshot(name=orphan.stem))
             found.add(collection)
         return found
 
     def delete_snapshots(self, *, snapshot_location: str, snapshot_names: set[str]) -> None:
-        """Delete an orphan: syrupy knows of no other baselines."""
-        del snapshot_names
-        try:
-            path = Path(snapshot_location)
-            path.unlink(missing_ok=True)
-            path.with_name(f"{path.stem}.rows.jsonl.gz").unlink(missing_ok=True)
-        except OSError as error:
-            warnings.warn(
-                pytest.PytestWarning(f"an unused baseline can't be deleted: {error}"), stacklevel=2
-            )
+        """Delete nothing: --evalmetrics-delete-unused does, and looks at the whole project."""
 
     @classmethod
     def write_snapshot_collection(
@@ -150,17 +143,14 @@ class BaselineExtension(JSONSnapshotExtension):
         del name_order
         (snapshot,) = snapshot_collection
         path = Path(snapshot_collection.location)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".tmp")
+        temporary = path.parent / f".{temporary_name()}.tmp"
         try:
-            with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+            with temporary.open("x", encoding="utf-8", newline="\n") as file:
                 file.write(str(snapshot.data))
-            umask = os.umask(0)
-            os.umask(umask)
-            Path(temporary).chmod(0o666 & ~umask)  # mkstemp's is for its owner alone
-            Path(temporary).replace(path)
+            temporary.replace(path)
         except BaseException:
             with suppress(OSError):
-                Path(temporary).unlink()
+                temporary.unlink()
             raise
 
 

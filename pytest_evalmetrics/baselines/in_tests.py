@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, TypeAlias
 import pytest
 
 from pytest_evalmetrics.baselines.naming import file_name
+from pytest_evalmetrics.settings import COLLECTED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
 __all__ = ["InTests", "Tests", "benchmark_name", "collected_tests", "name_of_test"]
@@ -34,10 +35,16 @@ def benchmark_name(test: str, check: str | None) -> str:
     return test if check is None else f"{test}-{check}"
 
 
-def collected_tests(items: Iterable[pytest.Item]) -> dict[Path, set[str]]:
-    """Name the functions that were collected of each file, without their parameters."""
+def collected_tests(config: pytest.Config) -> dict[Path, set[str]]:
+    """Name the functions that were collected of each file, without their parameters.
+
+    Also those that a selection, or somebody's conftest.py, then left out. Of a file that was
+    not collected whole nothing is known.
+    """
     found: dict[Path, set[str]] = {}
-    for item in items:
+    if config.getoption("lf", default=False) or any("::" in str(arg) for arg in config.args):
+        return found
+    for item in config.stash.get(COLLECTED, ()):
         if isinstance(item, pytest.Function):
             found.setdefault(item.path, set()).add(name_of_test(item).partition("[")[0])
     return found

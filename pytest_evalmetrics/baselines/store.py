@@ -1,7 +1,7 @@
 """The committed baseline of one item: read, compared, and written where a run updates.
 
-It is written only by ``--snapshot-update``, from an evaluation that is complete; and deleted
-only by it, and only where no benchmark file on disk declares its benchmark.
+It is written only by ``--snapshot-update``, from an evaluation that is complete; and deleted only
+by ``--evalmetrics-delete-unused``, see `unused`.
 """
 
 from __future__ import annotations

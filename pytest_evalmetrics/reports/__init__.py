@@ -1,6 +1,6 @@
 """Results -> what people and machines read: text, and the artifacts."""
 
-from pytest_evalmetrics.reports.artifacts import Artifacts, output_prefix, report_document
+from pytest_evalmetrics.reports.artifacts import Artifacts, report_document
 from pytest_evalmetrics.reports.calls import calls_line
 from pytest_evalmetrics.reports.ci import tell_ci
 from pytest_evalmetrics.reports.failed_rows import failed_row_cause, failed_row_notes
@@ -22,7 +22,6 @@ __all__ = [
     "failed_row_notes",
     "failure_text",
     "handover_folder",
-    "output_prefix",
     "payload_of",
     "picture_of",
     "power_table",

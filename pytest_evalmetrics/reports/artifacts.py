@@ -26,33 +26,12 @@ if TYPE_CHECKING:
 
     _Place = tuple[int, int]  # where a text starts in the spool, and its length
 
-__all__ = ["Artifacts", "output_prefix"]
+__all__ = ["Artifacts"]
 
 REPORT_SCHEMA_VERSION = 1
 _PIECE = 2**20
 # a float of MessagePack whose exponent is all ones; what looks like one is written by json
 _not_finite = re.compile(rb"\xcb[\x7f\xff][\xf0-\xff]").search
-
-
-def output_prefix(value: str, base: Path) -> str:
-    """Turn ``--evalmetrics-output`` into what every artifact's path starts with.
-
-    Parameters
-    ----------
-    value
-        A folder (ends with a separator, or exists), or a prefix such as ``results/run1``.
-    base
-        What a relative value is relative to.
-
-    Returns
-    -------
-    str
-        ``/ci/evalmetrics/`` or ``/ci/results/run1_``.
-    """
-    path = base / value
-    if value.endswith(("/", os.sep)) or path.is_dir():
-        return f"{path}{os.sep}"
-    return f"{path}_"
 
 
 class Artifacts:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from pytest_evalmetrics.errors import ArtifactError
+from pytest_evalmetrics.run_folder import temporary_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -25,7 +26,7 @@ _PIECE = 2**20
 
 def handover_folder() -> Path:
     """Name a folder that is this run's own; it is made when something is left there."""
-    return Path(tempfile.gettempdir()) / f"evalmetrics-{os.urandom(8).hex()}"
+    return Path(tempfile.gettempdir()) / temporary_name()
 
 
 def leave(lines: Iterable[bytes], folder: Path) -> str:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from pytest_evalmetrics.errors import ArtifactError
+from pytest_evalmetrics.run_folder import temporary_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 __all__ = ["atomically"]
 
@@ -27,17 +26,14 @@ def atomically(path: Path, write: Callable[[BinaryIO], object]) -> Path:
     temporary = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        with os.fdopen(handle, "wb") as file:
+        temporary = path.parent / f".{temporary_name()}.tmp"
+        with temporary.open("xb") as file:
             write(file)
-        umask = os.umask(0)
-        os.umask(umask)
-        Path(temporary).chmod(0o666 & ~umask)  # mkstemp makes it readable for its owner alone
-        Path(temporary).replace(path)
+        temporary.replace(path)
     except OSError as error:
         if temporary is not None:
             with suppress(OSError):
-                Path(temporary).unlink()
+                temporary.unlink()
         raise ArtifactError(
             f"can't be written: {error.strerror or error}",
             file=str(path),

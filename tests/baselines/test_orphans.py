@@ -1,4 +1,7 @@
-"""Baselines that no benchmark file declares: told as syrupy tells of them, deleted when asked."""
+"""Baselines that no benchmark file declares: told as syrupy tells of them, deleted when asked.
+
+Nothing but --evalmetrics-delete-unused deletes any, whatever a run selects or leaves out.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +10,11 @@ from typing import TYPE_CHECKING
 import pytest
 from baselines.conftest import BEFORE, ONE, TWO
 
-from pytest_evalmetrics.baselines.extension import BaselineExtension
-
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from baselines.conftest import Evals
 
 UPDATE = "--snapshot-update"
+DELETE = "--evalmetrics-delete-unused"
 
 
 @pytest.fixture
@@ -27,20 +27,60 @@ def same(evals: Evals) -> Evals:
 @pytest.mark.parametrize(
     "args", [(), ("evals",), (".",), ("evals/one.bench.yaml",), ("-n2", "evals/one.bench.yaml")]
 )
-def test_an_orphan_is_told_and_deleted_by_an_explicit_update(
+def test_an_orphan_is_told_and_deleted_by_its_own_option_alone(
     same: Evals, args: tuple[str, ...]
 ) -> None:
     orphan = same.orphan()
     result = same.run(*args)
     assert result.ret == 1
     result.stdout.fnmatch_lines(
-        ["*1 snapshot unused*", "*Re-run pytest with --snapshot-update to*"]
+        ["unused baselines: delete them with --evalmetrics-delete-unused", "*1 snapshot unused*"]
     )
+    assert same.run(UPDATE, *args).ret == 0
     assert orphan.exists()
-    result = same.run(UPDATE, *args)
+    if "-n2" in args:
+        return
+    told = f"unused: evals/__baselines__/{orphan.parent.name}/gone.json"
+    result = same.run(*args, f"{DELETE}=list")
     assert result.ret == 0
-    result.stdout.fnmatch_lines(["*1 unused snapshot deleted*", "Deleted gone (evals/*gone.json)"])
+    result.stdout.fnmatch_lines([told, "1 unused baseline: *"])
+    assert orphan.exists()
+    result = same.run(*args, DELETE)
+    assert result.ret == 0
+    result.stdout.fnmatch_lines([told, "1 unused baseline deleted"])
     assert not orphan.exists()
+    assert same.rewritten() == set()
+
+
+@pytest.mark.parametrize("args", [("-k", "nothing"), ("evals/one.bench.yaml::math",), (".",)])
+def test_deleting_knows_all_benchmark_files_whatever_is_selected(
+    same: Evals, args: tuple[str, ...]
+) -> None:
+    same.write("one.bench.yaml", ONE.replace("  - {name: math-old}\n", ""))
+    same.write("conftest.py", "def pytest_collection_modifyitems(items): items[:] = items[:1]\n")
+    same.run(*args, DELETE).stdout.fnmatch_lines(["1 unused baseline deleted"])
+    assert set(same.baselines()) == set(same.recorded) - {"one.bench/math-old.json"}
+
+
+def test_the_baselines_of_a_file_that_cannot_be_read_are_kept(same: Evals) -> None:
+    same.write("one.bench.yaml", "benchmark: [")
+    same.run(DELETE).stdout.fnmatch_lines(
+        ["kept: the baselines of evals/one.bench.yaml: *", "no baseline is unused"]
+    )
+    assert set(same.baselines()) == set(same.recorded)
+
+
+@pytest.mark.parametrize("option", ["--evalmetrics-plan", DELETE, f"{DELETE}=list"])
+@pytest.mark.parametrize("update", [(), (UPDATE,)])
+def test_what_evaluates_nothing_leaves_everybodys_snapshots_alone(
+    same: Evals, option: str, update: tuple[str, ...]
+) -> None:
+    same.write("test_own.py", "def test_own(snapshot): assert 1 == snapshot\n")
+    same.run(UPDATE, "evals/test_own.py")
+    own = same.folder / "__snapshots__" / "test_own.ambr"
+    before = own.read_bytes()
+    assert same.run(option, *update).ret == 0
+    assert own.read_bytes() == before
     assert same.rewritten() == set()
 
 
@@ -57,9 +97,11 @@ def test_a_benchmark_or_a_file_that_is_gone_leaves_orphans(same: Evals) -> None:
     result = same.run("--snapshot-details")
     assert result.ret == 1
     result.stdout.fnmatch_lines(["*2 snapshots unused*", "Unused math-old*", "Unused other*"])
-    assert same.run("evals/one.bench.yaml", UPDATE).ret == 0  # a file speaks for itself alone
-    assert set(same.baselines()) == set(same.recorded) - {"one.bench/math-old.json"}
     assert same.run(UPDATE).ret == 0
+    assert set(same.baselines()) == set(same.recorded)
+    same.run(DELETE).stdout.fnmatch_lines(["2 unused baselines deleted"])
+    gone = {"one.bench/math-old.json", "two.bench/other.json"}
+    assert set(same.baselines()) == set(same.recorded) - gone
     assert not (same.folder / "__baselines__" / "two.bench").exists()
 
 
@@ -100,10 +142,3 @@ def test_an_interrupted_run_has_the_code_of_an_interrupt_whatever_is_unused(same
     assert (
         same.project.run_apart().ret == pytest.ExitCode.INTERRUPTED
     )  # and not 2 | 1, an internal error
-
-
-def test_an_orphan_that_cannot_be_deleted_is_a_warning(tmp_path: Path) -> None:
-    with pytest.warns(pytest.PytestWarning, match="an unused baseline can't be deleted"):
-        BaselineExtension().delete_snapshots(
-            snapshot_location=str(tmp_path), snapshot_names={"a folder"}
-        )

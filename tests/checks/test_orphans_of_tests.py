@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from baselines.conftest import Quick
 
 UPDATE = "--snapshot-update"
+DELETE = "--evalmetrics-delete-unused"
 TEXT = """
 import pytest
 
@@ -58,9 +59,10 @@ def test_a_check_that_its_test_makes_no_more(
     assert result.ret == 0  # a selection says nothing
     assert quick.run(*workers).ret == 1  # the new one is missing, so that its test fails
     assert names(folder) == ALL
-    result = quick.run(UPDATE, *workers)
-    result.stdout.fnmatch_lines(["*1 unused snapshot deleted*"])
-    assert names(folder) == ALL - {"test_named-other.json"} | {"test_named-new.json"}
+    assert quick.run(UPDATE, *workers).ret == 0
+    assert names(folder) == ALL | {"test_named-new.json"}
+    result = quick.run("--snapshot-details", *workers)
+    result.stdout.fnmatch_lines(["*1 snapshot unused*", "Unused test_named-other*"])
 
 
 def test_an_unused_one_fails_the_run(quick: Quick, folder: Path) -> None:
@@ -79,7 +81,37 @@ def test_a_test_that_is_gone_from_its_file(quick: Quick, folder: Path) -> None:
     quick.write("test_x.py", TEXT.partition("def test_last")[0])
     assert quick.run().ret == 1
     assert quick.run(UPDATE).ret == 0
+    assert names(folder) == ALL
+    assert quick.run(DELETE).ret == 0
     assert names(folder) == ALL - {"test_last.json"}
+
+
+@pytest.mark.parametrize("args", [(), ("-k", "named"), ("--deselect", "test_x.py::test_last")])
+def test_inherited_and_generated_tests_and_what_a_conftest_leaves_out(
+    quick: Quick, args: tuple[str, ...]
+) -> None:
+    quick.write(
+        "base.py",
+        "class Base:\n"
+        "    def test_inherited(self, evalmetrics): evalmetrics.check([1, 0], baseline=True)\n",
+    )
+    quick.write(
+        "test_x.py",
+        "from base import Base\nclass TestX(Base): pass\n"
+        "def one(evalmetrics): evalmetrics.check([1, 0], baseline=True)\n"
+        "globals()['test_made'] = one\ndef test_plain(): pass\n",
+    )
+    quick.write("pytest.ini", "[pytest]\npythonpath = .\n")
+    assert quick.run(UPDATE).ret == 0
+    folder = quick.path / "__baselines__" / "test_x"
+    before = names(folder)
+    assert before == {"TestX.test_inherited.json", "test_made.json"}
+    quick.write("conftest.py", "def pytest_collection_modifyitems(items): items[:] = items[-1:]\n")
+    for command in ((), (UPDATE,), (f"{DELETE}=list",), (DELETE,)):
+        result = quick.run(*command, *args)
+        result.stdout.no_fnmatch_line("*unused: *")
+        result.stdout.no_fnmatch_line("*snapshot*unused*")
+        assert names(folder) == before
 
 
 @pytest.mark.parametrize(
@@ -109,7 +141,7 @@ def test_a_file_that_is_gone_or_left_out(quick: Quick, folder: Path) -> None:
     assert quick.run(UPDATE, "--ignore", "test_x.py").ret == 0
     assert names(folder) == ALL
     (quick.path / "test_x.py").unlink()
-    quick.run(UPDATE).stdout.fnmatch_lines(["*5 unused snapshots deleted*"])
+    quick.run(DELETE).stdout.fnmatch_lines(["5 unused baselines deleted"])
     assert names(folder) == set()
 
 

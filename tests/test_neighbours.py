@@ -1,0 +1,92 @@
+"""Other plugins beside ours, and pytest without some of its own."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+NEIGHBOURS = os.environ.get("EVALMETRICS_NEIGHBOURS", "")
+
+
+@pytest.fixture
+def beside(project, monkeypatch):
+    """Let a plugin be loaded in the runs of a test; each in a folder of its own."""
+
+    def load(package: str, *args: str):
+        found = next(Path(NEIGHBOURS or "-").glob(f"**/{package}/__init__.py"), None)
+        if found is None:
+            pytest.skip(f"EVALMETRICS_NEIGHBOURS names no folder with {package}")
+        monkeypatch.setenv("PYTHONPATH", str(found.parent.parent))
+        monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+        plugins = ("-p", "pytest_evalmetrics.plugin", "-p", "syrupy", *args)
+        return lambda *more: project.pytester.runpytest_subprocess(*plugins, *more)
+
+    return load
+
+
+def test_testmon_leaves_no_benchmark_out(project, beside):
+    run = beside("testmon", "-p", "testmon.pytest_testmon", "--testmon")
+    project.rollouts([[1.0]])
+    project.bench("thresholds: {mean_reward: '>= 0.5'}")
+    project.write("test_plain.py", "def test_plain(): pass\n")
+    run().assert_outcomes(passed=2)
+    project.rollouts([[0.0]])
+    result = run()
+    result.assert_outcomes(failed=1)
+    assert project.report()["verdict"] == "FAIL"
+
+
+def test_a_testmon_that_cannot_be_told_is_warned_of(project):
+    project.rollouts([[1.0]])
+    project.bench()
+    project.write(
+        "conftest.py",
+        "def pytest_configure(config):\n"
+        "    config.pluginmanager.register(object(), 'TestmonSelect')\n",
+    )
+    project.run().stdout.fnmatch_lines(["*PytestWarning: pytest-testmon may leave out*"])
+
+
+@pytest.mark.parametrize(("reward", "outcome"), [(1.0, "passed"), (0.0, "failed")])
+def test_retry_evaluates_a_benchmark_again(project, beside, reward, outcome):
+    run = beside("pytest_retry", "-p", "pytest_retry.retry_plugin", "--retries", "2")
+    project.rollouts([[reward]])
+    project.bench("thresholds: {mean_reward: '>= 0.5'}")
+    result = run()
+    result.stdout.no_fnmatch_line("*INTERNALERROR*")
+    assert result.parseoutcomes()[outcome] == 1
+    assert project.report()["verdict"] == {"passed": "PASS", "failed": "FAIL"}[outcome]
+
+
+def shuffled(project, seed: int) -> dict[str, bytes]:
+    """The files of a run of 420 benchmarks in some order: pages show no more than 400 whole."""
+    project.rollouts([[1.0], [0.0]])
+    names = "".join(f"  - {{name: b{n:03}}}\n" for n in range(420))
+    project.write(
+        "many.bench.yaml",
+        f"defaults: {{rollouts: runs.jsonl, num_samples: 1}}\nbenchmarks:\n{names}",
+    )
+    project.write(
+        "conftest.py",
+        "import random\n"
+        f"def pytest_collection_modifyitems(items): random.Random({seed}).shuffle(items)\n",
+    )
+    assert project.run("-q").ret == 0
+    folder = project.path / "evalmetrics"
+    return {p.name: p.read_bytes() for p in folder.iterdir() if p.name != "run.json"}
+
+
+def test_more_benchmarks_than_a_page_shows_in_any_order(project):
+    assert shuffled(project, 1) == shuffled(project, 2)
+
+
+@pytest.mark.parametrize(("reward", "status"), [(1.0, 0), (0.0, 1)])
+def test_without_a_terminal(project, reward, status):
+    project.rollouts([[reward]])
+    project.bench("thresholds: {mean_reward: '>= 0.5'}")
+    result = project.run("-p", "no:terminal")
+    assert result.ret == status
+    assert "Error" not in result.stderr.str()
+    assert project.report()["verdict"] == ("FAIL" if status else "PASS")

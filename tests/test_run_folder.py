@@ -1,0 +1,196 @@
+"""A run that ends too early leaves no earlier PASS in its place, and never passes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+VERDICTS = ("report.json", "summary.md", "report.html", "aggregate_metrics.json")
+
+
+@pytest.fixture
+def passed(project):
+    """A project whose last run passed."""
+    project.rollouts([[1.0], [1.0]])
+    project.bench("expect: {tasks: 2}\nnum_samples: 1\nthresholds: {mean_reward: '>= 0.5'}")
+    assert project.run().ret == 0
+    assert project.report()["verdict"] == "PASS"
+    return project
+
+
+def ledger(project, folder="evalmetrics"):
+    return json.loads((project.path / folder / "run.json").read_text())
+
+
+def verdicts(project):
+    return {name for name in VERDICTS if (project.path / "evalmetrics" / name).exists()}
+
+
+def hooks(project, text: str) -> None:
+    project.write("conftest.py", "import os, signal\n" + textwrap.dedent(text))
+
+
+def test_a_finished_run_names_its_files_by_their_digests(passed):
+    found = ledger(passed)
+    assert (found["state"], found["verdict"]) == ("finished", "PASS")
+    assert set(found["artifacts"]) == set(VERDICTS)
+    for name, digest in found["artifacts"].items():
+        data = (passed.path / "evalmetrics" / name).read_bytes()
+        assert digest == f"sha256:{hashlib.sha256(data).hexdigest()}"
+    assert passed.run("-n", "1").ret == 0
+    assert ledger(passed)["run"] != found["run"]
+    assert ledger(passed)["artifacts"] == found["artifacts"]  # the same bytes, with xdist too
+    assert not (passed.path / "evalmetrics/previous").exists()
+
+
+@pytest.mark.parametrize(
+    "how", ["os.kill(os.getpid(), signal.SIGTERM)", "os.kill(os.getpid(), signal.SIGHUP)",
+            "os.kill(os.getpid(), signal.SIGKILL)", "os._exit(0)"]
+)  # fmt: skip
+@pytest.mark.parametrize("hook", ["pytest_runtest_setup(item)", "pytest_collection_modifyitems()"])
+def test_a_run_that_is_killed(passed, how, hook):
+    hooks(passed, f"def {hook}: {how}\n")
+    result = passed.run()
+    assert result.ret != 0
+    assert not verdicts(passed)
+    assert ledger(passed)["state"] == "running"
+    # its last verdict is there still, and the next run says what became of the one between
+    assert (passed.path / "evalmetrics/previous/report.json").exists()
+    hooks(passed, "")
+    result = passed.run()
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["note: the run before this one did not finish: process *"])
+    assert verdicts(passed) == set(VERDICTS)
+
+
+@pytest.mark.parametrize(
+    "args", [("--co",), ("-k", "nothing"), ("--deselect", "math.bench.yaml::math")]
+)
+def test_a_run_that_evaluates_nothing(passed, args):
+    passed.write("test_other.py", "def test_one(): pass\n")
+    passed.run(*args)
+    assert not verdicts(passed)
+    assert ledger(passed)["state"] == "nothing evaluated"
+    assert passed.run("test_other.py").ret == 0  # knows of no benchmark
+    assert passed.run().ret == 0
+    before = {name: (passed.path / "evalmetrics" / name).read_bytes() for name in VERDICTS}
+    assert passed.run("test_other.py").ret == 0
+    assert before == {n: (passed.path / "evalmetrics" / n).read_bytes() for n in VERDICTS}
+
+
+def test_a_run_that_shows_only_writes_nothing(project):
+    project.rollouts([[1.0]])
+    project.bench()
+    project.run("--co")
+    assert not (project.path / "evalmetrics").exists()
+
+
+def test_one_that_skips_everything_leaves_nothing_of_an_earlier_one(passed):
+    passed.bench("skip: later")
+    assert passed.run().ret == 0
+    assert not verdicts(passed)
+
+
+def test_rows_stay_for_runs_that_read_them(passed):
+    rows = passed.rollouts([[1.0]], name="evalmetrics/rollouts.jsonl")
+    passed.write(
+        "math.bench.yaml",
+        "benchmark: {name: math, rollouts: evalmetrics/rollouts.jsonl, num_samples: 1}\n",
+    )
+    before = rows.read_bytes()
+    assert passed.run().ret == 0
+    assert rows.read_bytes() == before
+
+
+def test_a_second_run_in_one_folder_says_so(passed):
+    hooks(
+        passed,
+        """
+        import subprocess, sys
+        def pytest_runtest_setup(item):
+            if "SECOND" not in os.environ:
+                run = subprocess.run(
+                    [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *{args}],
+                    env={**os.environ, "SECOND": "1"}, capture_output=True, text=True)
+                open("second", "w").write(f"{run.returncode}\\n{run.stdout}{run.stderr}")
+        """.replace("{args}", "sys.argv[1:0]"),
+    )
+    assert passed.run().ret == 0
+    status, _, text = (passed.path / "second").read_text().partition("\n")
+    assert status == "4"
+    assert "another run writes here: process" in text
+    assert "--evalmetrics-output" in text
+    assert passed.report()["verdict"] == "PASS"
+
+
+@pytest.mark.parametrize("args", [(), ("-n", "1")])
+def test_an_unfinished_report_is_no_baseline(passed, args):
+    hooks(passed, "def pytest_runtest_setup(item): os.kill(os.getpid(), signal.SIGKILL)\n")
+    report = (passed.path / "evalmetrics/report.json").read_bytes()
+    passed.run()
+    (passed.path / "evalmetrics/report.json").write_bytes(report)  # as if it were current
+    hooks(passed, "")
+    passed.bench("expect: {tasks: 2}\nbaseline: {report: evalmetrics/report.json}")
+    result = passed.run("--evalmetrics-output", "other/", *args)
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["*evalmetrics/report.json: the run that writes this report died*"])
+
+
+@pytest.mark.parametrize("args", [(), ("-n", "1")])
+def test_a_run_compares_with_the_last_one_in_its_own_folder(passed, args):
+    passed.bench("expect: {tasks: 2}\nnum_samples: 1\nbaseline: {report: evalmetrics/report.json}")
+    assert passed.run(*args).ret == 0
+    checks = [c for c in passed.report()["benchmarks"][0]["checks"] if c["gate"] == "baseline"]
+    assert {check["verdict"] for check in checks} == {"PASS"}
+
+
+def test_what_a_dead_run_left_behind_is_removed(passed, tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    passed.bench("expect: {tasks: 2}\nnum_samples: 1\nbaseline: true")
+    host = os.uname().nodename.replace("-", "_")
+    gone = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"],
+                          capture_output=True, text=True, check=True).stdout.strip()  # fmt: skip
+    kept = passed.path / "__baselines__/math.bench"
+    kept.mkdir(parents=True)
+    names = {
+        process: f"evalmetrics-{host}-{process}-0123456789abcdef"
+        for process in (gone, str(os.getpid()))
+    }
+    others = [tmp_path / "evalmetrics-mine", kept / ".abc.tmp", tmp_path / names[gone][:-1]]
+    for path in others:
+        path.write_text("")
+    for name in names.values():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "rows.jsonl").write_text("")
+        (kept / f".{name}.tmp").write_text("")
+        (passed.path / "evalmetrics" / f".{name}.tmp").write_text("")
+    assert passed.run("--snapshot-update").ret == 0
+    for folder, form in ((tmp_path, "{}"), (kept, ".{}.tmp"), (passed.path / "evalmetrics", ".{}.tmp")):  # fmt: skip  # noqa: E501
+        assert not (folder / form.format(names[gone])).exists()
+        assert (folder / form.format(names[str(os.getpid())])).exists()
+    assert all(path.exists() for path in others)
+
+
+def test_what_is_killed_while_it_writes_a_baseline_is_removed_by_the_next_run(passed):
+    passed.bench("expect: {tasks: 2}\nnum_samples: 1\nbaseline: true")
+    hooks(
+        passed,
+        """
+        import pathlib
+        def replace(self, target): os.kill(os.getpid(), signal.SIGKILL)
+        def pytest_runtest_setup(item): pathlib.Path.replace = replace
+        """,
+    )
+    assert passed.run("--snapshot-update").ret == -signal.SIGKILL
+    folder = passed.path / "__baselines__/math.bench"
+    assert [path.suffix for path in folder.iterdir()] == [".tmp"]
+    hooks(passed, "")
+    assert passed.run("--snapshot-update").ret == 0
+    assert [path.name for path in folder.iterdir()] == ["math.json"]

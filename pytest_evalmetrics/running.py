@@ -236,6 +236,7 @@ def _hooks(item: pytest.Item, spec: BenchmarkSpec) -> Hooks:
             if compute.get_hookimpls()
             else None
         ),
+        source=" ".join(registry.source_hash(impl.function) for impl in compute.get_hookimpls()),
         key_metrics=(
             (lambda agent, found: choose(benchmark=spec, agent=agent, agent_metrics=found))
             if choose.get_hookimpls()

@@ -70,8 +70,8 @@ def _extremes(
     """Say which tasks pass none, and which all, of their rollouts."""
     if not len(rewards):
         return np.zeros(0, dtype=bool), np.zeros(0, dtype=bool)
-    passing = np.add.reduceat(rewards.values >= threshold, rewards.offsets[:-1], dtype=np.int64)
-    return passing == 0, passing == rewards.counts
+    passes, starts = rewards.values >= threshold, rewards.offsets[:-1]  # no task is empty
+    return ~np.logical_or.reduceat(passes, starts), np.logical_and.reduceat(passes, starts)
 
 
 def check_broken(benchmark: Benchmark, agent: str, flips: Flips | None, most: int) -> Check:

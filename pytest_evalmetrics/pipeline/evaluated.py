@@ -23,6 +23,7 @@ class Hooks(msgspec.Struct, frozen=True):
     compute_metrics: Callable[[str, Sequence[Any]], Sequence[Mapping[str, Any] | None]] | None = (
         None
     )
+    source: str = ""  # the hash of what computes metrics
     # ``(agent, agent_metrics) -> the headline ones``
     key_metrics: Callable[[str, Mapping[str, Any]], Any] | None = None
 

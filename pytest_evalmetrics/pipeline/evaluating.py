@@ -181,7 +181,9 @@ class _Evaluation:
             self.checks.extend(self.single.unknown)
         if spec.baseline is not None:
             made, hide = ((), str) if scoring is None else (scoring.made, scoring.hide)
-            self.ruler = ruler_of(self.benchmark, plan, gated, made, hide=hide)
+            self.ruler = ruler_of(
+                self.benchmark, plan, gated, made, hook=self.hooks.source, hide=hide
+            )
             self.under_test = under_test_of(spec, hide=hide)
             if self.updates and scoring is not None and settings_of(self.benchmark).rescore:
                 self.to_keep = scoring.kept(table)

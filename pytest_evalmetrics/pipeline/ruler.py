@@ -35,6 +35,7 @@ Fingerprint = Mapping[str, Mapping[str, Any]]
 _LONGEST = 60  # characters of a value that is written out
 _BEGINNING = 32  # of one that is not
 _REWARD, _SCORER, _METRIC, _TOOL = "reward", "scorer ", "metric ", "tool "
+_HOOK = "hook compute_metrics"
 # who pays, how long is waited, and what people read: none of it measures
 _NO_MEASURE = frozenset(
     {"type", "api_key_secret", "timeout_seconds", "max_retries", "price", "judge_check", "options"}
@@ -72,7 +73,9 @@ class RulerChange(msgspec.Struct, frozen=True):
 
     def touches_reward(self, reward: str) -> bool:
         """Whether the rewards themselves, or which of them pass, rest on it."""
-        return not self.of.startswith(_METRIC) and (not self.scores or reward in self.scores)
+        return not self.of.startswith((_METRIC, _HOOK)) and (
+            not self.scores or reward in self.scores
+        )
 
     def touches(self, estimate: Estimate, target: Any, *, reward: str) -> bool:
         """Whether a metric rests on it.
@@ -88,6 +91,8 @@ class RulerChange(msgspec.Struct, frozen=True):
         """
         if self.of.startswith(_METRIC):
             return self.of == f"{_METRIC}{estimate.name}"
+        if self.of == _HOOK:
+            return target is None
         if self.of == _REWARD and self.key != "score":
             return target is None or getattr(target, "options", None) is not None
         score = estimate.score
@@ -101,6 +106,7 @@ def ruler_of(
     made: Sequence[BoundScorer] = (),
     tools: Fingerprint | None = None,
     *,
+    hook: str = "",
     hide: Callable[[str], str] = str,
 ) -> dict[str, dict[str, Any]]:
     """Describe what measures a benchmark.
@@ -117,6 +123,8 @@ def ruler_of(
         Its scorers.
     tools
         What scored in the recorded files, as they say it.
+    hook
+        The hash of the hooks that compute metrics; empty where there are none.
     hide
         Takes known secrets out of a text.
 
@@ -146,6 +154,8 @@ def ruler_of(
             bound = plan.names.bind(text)
             if not is_ours(bound.target) and (source := source_hash(bound.target)):
                 found[f"{_METRIC}{bound}"] = {"source": source}
+    if hook:
+        found[_HOOK] = {"source": hook}
     found.update({f"{_TOOL}{name}": dict(entry) for name, entry in (tools or {}).items()})
     return found
 

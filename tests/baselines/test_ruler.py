@@ -331,3 +331,19 @@ def test_generated_rows_are_kept_with_their_answers(
     result = quick.run()
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["FAIL *mean_reward fell from 1 to 0: *"])
+
+
+def test_a_hook_that_computes_metrics_is_a_part_of_the_ruler(quick: Quick) -> None:
+    hook = "def pytest_evalmetrics_compute_metrics(tasks):\n    return {{'mine': {}}}\n"
+    quick.write("conftest.py", hook.format(0.5))
+    quick.rollouts([[1.0]] * 20)
+    quick.bench(
+        "metrics: [mean_reward]\nbaseline: {metrics: {mine: {rule: exact, direction: higher}}}"
+    )
+    assert quick.run(UPDATE).ret == 0
+    quick.write("conftest.py", "# better\n" + hook.format(0.5))
+    assert quick.run().ret == 0
+    quick.write("conftest.py", hook.format(0.9))
+    result = quick.run()
+    result.stdout.fnmatch_lines(["INCONCLUSIVE *mine can't*source * -> * (hook compute_metrics)"])
+    assert quick.checks()["mean_reward"]["verdict"] == "PASS"

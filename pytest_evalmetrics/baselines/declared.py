@@ -23,24 +23,12 @@ __all__ = ["Declared"]
 
 
 class _File(msgspec.Struct, frozen=True):
-    """A benchmark file that was read; file names without case, as some file systems have it.
+    """A benchmark file that was read; file names without case, as some file systems have it."""
 
-    Attributes
-    ----------
-    path
-        The file.
-    names
-        The baselines that its benchmarks may have.
-    kept
-        Baseline -> the benchmarks that have one.
-    crowded
-        Whether several benchmarks have the same.
-    """
-
-    path: Path
-    names: frozenset[str]
-    kept: Mapping[str, tuple[str, ...]]
-    crowded: bool
+    path: Path  # the file
+    names: frozenset[str]  # the baselines that its benchmarks may have
+    kept: Mapping[str, tuple[str, ...]]  # baseline -> the benchmarks that have one
+    crowded: bool  # whether several benchmarks have the same
 
     @classmethod
     def of(cls, path: Path, benchmarks: Iterable[BenchmarkSpec]) -> _File:
@@ -60,11 +48,6 @@ class Declared:
 
     No file is read for it a second time: what a file declares that was not collected is not
     known, and then none of its baselines is an orphan.
-
-    Parameters
-    ----------
-    patterns
-        How the names of benchmark files look.
     """
 
     def __init__(self, patterns: Sequence[str]) -> None:
@@ -114,21 +97,7 @@ class Declared:
         return ""
 
     def orphans(self, folder: Path, collected: Tests | None = None) -> list[Path]:
-        """List the baselines that no benchmark file, and no test, on disk declares.
-
-        Parameters
-        ----------
-        folder
-            A ``__baselines__``: the benchmark files and the tests lie beside it.
-        collected
-            The tests of this run, see `in_tests.collected_tests`.
-
-        Returns
-        -------
-        list of Path
-            Never one whose file was not collected or can't be read, nor one of a test that
-            may still check it.
-        """
+        """List the baselines that no benchmark file, and no test, on disk declares."""
         found: list[Path] = []
         files, stems = self._files, self._stems(folder.parent)
         for place in _entries(folder):

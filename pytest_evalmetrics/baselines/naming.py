@@ -44,25 +44,7 @@ def shown_below(path: Path, root: Path) -> str:
 
 
 def file_name(benchmark: str) -> str:
-    """Escape a benchmark's name, so that no two share a file.
-
-    Parameters
-    ----------
-    benchmark
-        The name.
-
-    Returns
-    -------
-    str
-        Plain ASCII, without a suffix. Any other character is written as ``%`` and its UTF-8
-        in hexadecimal, as in a URL. What gets too long is cut, and ends in a digest of 64
-        bits. Names that differ by case alone differ here by case alone.
-
-    Examples
-    --------
-    >>> file_name("mmlu/physics")
-    'mmlu%2Fphysics'
-    """
+    """Escape a benchmark's name, so that no two share a file."""
     parts = [*benchmark]
     if not _PLAIN.fullmatch(benchmark):
         parts = [c if _PLAIN.fullmatch(c) else _hex(c) for c in benchmark]

@@ -18,17 +18,7 @@ __all__ = ["check_numbers", "few_numbers"]
 
 
 def check_numbers(benchmark: Benchmark, agent: str, result: AgentResult) -> Iterator[Check]:
-    """Check that the numbers which thresholds rest on are there; the reward has checks of its own.
-
-    Parameters
-    ----------
-    benchmark
-        The benchmark.
-    agent
-        The agent's name where a benchmark has several, else empty.
-    result
-        What was computed for it; has an estimate for each name under ``thresholds``.
-    """
+    """Check that the numbers under thresholds are there; the reward has checks of its own."""
     spec = benchmark.spec
     _, limit = policy_of(spec.expect)
     told = set()

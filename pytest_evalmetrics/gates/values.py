@@ -31,22 +31,6 @@ def check_value(
 
     Only the rules that need no test can: exact, absolute and relative; and noninferior
     where the estimate has an interval, the other number taken as certain.
-
-    Parameters
-    ----------
-    estimate
-        The number.
-    known
-        The one that it is held against; None where there is none.
-    rule
-        How.
-    agent, line
-        Of the check.
-    accept
-        How an intended change is accepted, for hints.
-    against
-        What the other number is, where it is no baseline's: ``the best of 7 runs``; or why
-        there is none.
     """
     name, value = estimate.name, estimate.value
     drop: float | None = None

@@ -26,25 +26,7 @@ _OURS = str(Path(pytest_evalmetrics.__file__).parent / "_")[:-1]
 def call(
     label: str, doing: str, target: object, function: Callable[..., T], *args: Any, **kwargs: Any
 ) -> T:
-    """Call `function`; whatever it raises is a `MetricError`.
-
-    Parameters
-    ----------
-    label
-        What messages call it: ``metric 'worst_task'``.
-    doing
-        What it was asked to do: ``compute``.
-    target
-        What to point at where no line of the user's is on the way to the exception.
-    function, args, kwargs
-        What to call.
-
-    Raises
-    ------
-    MetricError
-        With the exception's type and message, and the line of the user's code in which
-        it was raised.
-    """
+    """Call `function`; whatever it raises is a `MetricError`."""
     try:
         return function(*args, **kwargs)
     except Exception as error:
@@ -58,13 +40,7 @@ def call(
 
 
 def finite(label: str, value: object, target: object) -> float:
-    """Return `value` as a float.
-
-    Raises
-    ------
-    MetricError
-        If it is no number, a bool, NaN or an infinity.
-    """
+    """Return `value` as a float."""
     if is_number(value) and math.isfinite(value):
         return float(value)
     if inspect.iscoroutine(value):

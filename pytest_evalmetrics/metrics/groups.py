@@ -37,21 +37,11 @@ _TAIL = (
 
 
 class Completeness(msgspec.Struct, frozen=True):
-    """How many rollouts each task has; arrays of shape (tasks,).
+    """How many rollouts each task has; arrays of shape (tasks,)."""
 
-    Attributes
-    ----------
-    found
-        Rollouts that there are.
-    expected
-        Rollouts that there should be.
-    missing
-        Rollouts that are absent, and those without a reward.
-    """
-
-    found: NDArray[np.int64]
-    expected: NDArray[np.int64]
-    missing: NDArray[np.int64]
+    found: NDArray[np.int64]  # rollouts that there are
+    expected: NDArray[np.int64]  # rollouts that there should be
+    missing: NDArray[np.int64]  # rollouts that are absent, and those without a reward
 
     @classmethod
     def of(
@@ -60,18 +50,7 @@ class Completeness(msgspec.Struct, frozen=True):
         reward: str,
         expected: int | NDArray[np.int64] | None = None,
     ) -> Completeness:
-        """Count the rollouts of one agent.
-
-        Parameters
-        ----------
-        table
-            The agent's rollouts.
-        reward
-            The score without which a rollout is missing.
-        expected
-            Rollouts that each task should have: one number, or shape (tasks,); None is as
-            many as there are.
-        """
+        """Count the rollouts of one agent."""
         found = table.counts
         column = table.scores.get(reward)
         absent = np.ones(len(table), dtype=bool) if column is None else np.isnan(column)
@@ -85,20 +64,6 @@ class GroupEntries(Sequence[dict[str, Any]]):
 
     Each is a dict: ``_ng_task_index`` (the task's id, number or text), the base statistics
     that the task has, ``sample``, and the counts.
-
-    Parameters
-    ----------
-    table
-        One agent's rollouts.
-    agent
-        Its name.
-    completeness
-        The tasks' counts.
-
-    Raises
-    ------
-    MetricError
-        If a statistic is too large for a float.
     """
 
     def __init__(self, table: RolloutTable, agent: str, completeness: Completeness) -> None:
@@ -128,13 +93,7 @@ class GroupEntries(Sequence[dict[str, Any]]):
             yield from self._entries(start, stop)
 
     def pieces(self) -> Iterator[bytes]:
-        """Write the entries as JSON, some at a time.
-
-        Yields
-        ------
-        bytes
-            Entries with commas between them.
-        """
+        """Write the entries as JSON, some at a time."""
         if any(map(_undeclarable, self._names)):
             for start, stop in self._blocks():
                 yield msgspec.json.encode(self._entries(start, stop))[1:-1]

@@ -48,28 +48,7 @@ def rows_by_task(table: RolloutTable) -> list[list[dict[str, Any]]]:
 def additions(
     hook: ComputeMetrics, table: RolloutTable, taken: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Ask the hook for further aggregate metrics.
-
-    Parameters
-    ----------
-    hook
-        Returns a mapping, or a list with one mapping (or None) per implementation.
-    table
-        One agent's rollouts.
-    taken
-        The aggregate metrics that exist already.
-
-    Returns
-    -------
-    dict
-        Names to what JSON can hold; the finite numbers among them can be gated.
-
-    Raises
-    ------
-    MetricError
-        If the hook fails, gives what JSON can't hold or no finite number, or a name that
-        is taken.
-    """
+    """Ask the hook for further aggregate metrics."""
     given = call(_COMPUTE, "its call", hook, hook, rows_by_task(table))
     answers = [given] if isinstance(given, Mapping) or given is None else list(given)
     found: dict[str, Any] = {}
@@ -118,26 +97,7 @@ def _plain(name: str, value: Any) -> Any:
 
 
 def chosen(hook: KeyMetrics, agent_metrics: Mapping[str, Any]) -> dict[str, float | None] | None:
-    """Ask the hook for the headline metrics.
-
-    Parameters
-    ----------
-    hook
-        Returns a mapping, a sequence of names, or None for no opinion.
-    agent_metrics
-        The aggregate metrics.
-
-    Returns
-    -------
-    dict or None
-        Names, each with the number that the hook gave it under a name of its own, or
-        with None where it is one of the aggregate metrics, or yet to be computed.
-
-    Raises
-    ------
-    MetricError
-        If the hook fails, or gives another number for a metric that there is.
-    """
+    """Ask the hook for the headline metrics."""
     given = call(_CHOOSE, "its call", hook, hook, dict(agent_metrics))
     if given is None:
         return None

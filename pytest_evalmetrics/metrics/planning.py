@@ -24,41 +24,18 @@ __all__ = ["Plan", "plan"]
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """A benchmark's metrics, looked up.
+    """A benchmark's metrics, looked up."""
 
-    Attributes
-    ----------
-    spec
-        The benchmark.
-    names
-        Its metrics by name; further ones are found on demand.
-    also
-        Metrics to estimate that the benchmark's own keys do not name.
-    scores
-        The scores that rows must have: the reward, and those that listed metrics name.
-    categories
-        The fields to keep as labels: of breakdowns and clusters.
-    line_of
-        Line of a key of the benchmark, for errors.
-    """
-
-    spec: BenchmarkSpec
-    names: Names
-    also: tuple[str, ...]
+    spec: BenchmarkSpec  # the benchmark
+    names: Names  # its metrics by name; further ones are found on demand
+    also: tuple[str, ...]  # metrics to estimate that the benchmark's own keys do not name
+    # the scores that rows must have: the reward, and those that listed metrics name
     scores: tuple[str, ...]
-    categories: tuple[str, ...]
-    line_of: LineOf | None = None
+    categories: tuple[str, ...]  # the fields to keep as labels: of breakdowns and clusters
+    line_of: LineOf | None = None  # line of a key of the benchmark, for errors
 
     def columns(self, texts: Iterable[str], table: RolloutTable) -> tuple[str, ...]:
-        """List the scores of a table that metrics are computed from.
-
-        Parameters
-        ----------
-        texts
-            The metrics' names; one that is not known, such as a hook's, has none.
-        table
-            The rollouts.
-        """
+        """List the scores of a table that metrics are computed from."""
         wanted: set[str] = set()
         for text in texts:
             try:
@@ -91,24 +68,7 @@ class _Located:
 
 
 def plan(spec: BenchmarkSpec, *, also: Iterable[str] = (), line_of: LineOf | None = None) -> Plan:
-    """Look a benchmark's metrics up.
-
-    Parameters
-    ----------
-    spec
-        The benchmark.
-    also
-        Further metrics to estimate, such as those of a baseline.
-    line_of
-        ``Benchmark.line_of``: an error then has the line of the key that asks, without a
-        file, where it does not point into the user's own code.
-
-    Raises
-    ------
-    EvalMetricsError
-        If a metric under ``metrics`` is not known or can't be made. Other keys may name what
-        a hook computes: their names are judged when that has been done.
-    """
+    """Look a benchmark's metrics up."""
     names = Names(MetricOptions(spec.pass_threshold, spec.pass_estimator))
     also = tuple(also)
     made = Plan(spec, names, also, _scores(spec), _categories(spec, also), line_of)

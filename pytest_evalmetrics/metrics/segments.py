@@ -35,17 +35,7 @@ def task_means(rewards: TaskRewards) -> NDArray[np.float64]:
 def passes(
     rewards: TaskRewards, threshold: float, *, first: int | None = None
 ) -> NDArray[np.int64]:
-    """Count each task's passing rollouts, shape (tasks,).
-
-    Parameters
-    ----------
-    rewards
-        The rewards.
-    threshold
-        A rollout passes where its reward is at least this.
-    first
-        Look at so many of a task's first rollouts only.
-    """
+    """Count each task's passing rollouts, shape (tasks,)."""
     running = np.zeros(len(rewards.values) + 1, dtype=np.int64)
     (rewards.values >= threshold).cumsum(out=running[1:])
     starts, stops = rewards.offsets[:-1], rewards.offsets[1:]

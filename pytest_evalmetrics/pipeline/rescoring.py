@@ -53,15 +53,7 @@ class KeptRows(msgspec.Struct, frozen=True):
 
 
 def rows_kept(rows: Iterable[tuple[Row, RowError | None]], table: RolloutTable) -> KeptRows:
-    """Keep rows, in the order of a table; what the table has left out is not kept.
-
-    Parameters
-    ----------
-    rows
-        The rows in the order of the files, each with why it has no answer.
-    table
-        What the metrics reduce.
-    """
+    """Keep rows, in the order of a table; what the table has left out is not kept."""
     order = reading_order(table)
     places = dict(zip(order.tolist(), range(len(order)), strict=True))
     lines = [b""] * len(order)
@@ -92,31 +84,7 @@ def rescored(
     made: tuple[BoundScorer, ...],
     score: Callable[[Board, Iterator[tuple[Row, BoundScorer]]], None],
 ) -> tuple[dict[str, RolloutTable], list[str]]:
-    """Score the kept rows of a baseline anew.
-
-    Parameters
-    ----------
-    data
-        The file that holds them; None where there is none.
-    recorded
-        What the baseline says of them, see `KeptRows.provenance`.
-    tables
-        The baseline's rollouts, by agent.
-    made
-        Today's scorers.
-    score
-        Scores jobs onto a board.
-
-    Returns
-    -------
-    tables, notes
-        The rollouts with today's scores, and which rows have none.
-
-    Raises
-    ------
-    BaselineError
-        There are no rows, or others than were recorded.
-    """
+    """Score the kept rows of a baseline anew."""
     rows = _read(data, recorded)
     by_agent: dict[str, list[int]] = {}
     for at, row in enumerate(rows):

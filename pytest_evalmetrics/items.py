@@ -128,4 +128,16 @@ def plan_lines(items: Sequence[pytest.Item]) -> list[str]:
 
 
 def _evaluate(item: BenchmarkItem) -> None:
-    run_benchmark(item, item.benchmark, detailed=item.detailed)
+    run_benchmark(item, item.benchmark, detailed=item.detailed, benchmarks=_sharing(item.session))
+
+
+def _sharing(session: pytest.Session) -> int:
+    """Count the benchmarks that share one level: all that are compared, or each its own."""
+    if session.config.getini("evalmetrics_family") != "run":
+        return 1
+    return sum(
+        item.benchmark.spec.baseline is not None
+        if isinstance(item, BenchmarkItem)
+        else "evalmetrics" in getattr(item, "fixturenames", ())
+        for item in session.items
+    )

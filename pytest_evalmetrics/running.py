@@ -53,7 +53,9 @@ def keeps_baseline(spec: BenchmarkSpec) -> bool:
     return spec.baseline is not None and spec.baseline.committed
 
 
-def run_benchmark(item: pytest.Item, benchmark: Benchmark, *, detailed: bool) -> None:
+def run_benchmark(
+    item: pytest.Item, benchmark: Benchmark, *, detailed: bool, benchmarks: int = 1
+) -> None:
     """Evaluate the benchmark of an item, and leave its result there.
 
     Parameters
@@ -64,6 +66,8 @@ def run_benchmark(item: pytest.Item, benchmark: Benchmark, *, detailed: bool) ->
         The benchmark.
     detailed
         Whether its tasks are pictured even if it passes.
+    benchmarks
+        How many benchmarks of the run share the level of a false alarm.
 
     Raises
     ------
@@ -71,7 +75,9 @@ def run_benchmark(item: pytest.Item, benchmark: Benchmark, *, detailed: bool) ->
         If it does not hold.
     """
     store = _store(item, benchmark.spec)
-    result, payload = _now(item, benchmark, store, label=item.nodeid, detailed=detailed)
+    result, payload = _now(
+        item, benchmark, store, label=item.nodeid, detailed=detailed, benchmarks=benchmarks
+    )
     _leave(item, result, payload)
     failure = failure_of(result)
     if failure is not None:
@@ -142,10 +148,18 @@ def _now(
     file: str | None = None,
     table: RolloutTable | None = None,
     detailed: bool = True,
+    benchmarks: int = 1,
 ) -> tuple[BenchmarkResult, Payload]:
     try:
         return _evaluated(
-            item, benchmark, store, label=label, file=file, table=table, detailed=detailed
+            item,
+            benchmark,
+            store,
+            label=label,
+            file=file,
+            table=table,
+            detailed=detailed,
+            benchmarks=benchmarks,
         )
     except MemoryError:
         raise DataError(
@@ -165,6 +179,7 @@ def _evaluated(
     file: str | None,
     table: RolloutTable | None,
     detailed: bool,
+    benchmarks: int,
 ) -> tuple[BenchmarkResult, Payload]:
     """Evaluate a benchmark, record its baseline where the run updates, and tell what came."""
     spec = benchmark.spec
@@ -184,6 +199,7 @@ def _evaluated(
             history=history_path(item.config),
             engine=_engine(item.config),
             detailed=detailed,
+            benchmarks=benchmarks,
         )
     result = evaluated.result
     if names.notes:

@@ -23,6 +23,7 @@ __all__ = [
 ]
 
 COLLECTED = pytest.StashKey["list[pytest.Item]"]()  # before any selection
+_FAMILIES = ("benchmark", "run")
 _MODES = ("normal", "replay", "refresh", "off")
 _ENGINES = ("local", "ray")
 _OPTIONS = {
@@ -152,6 +153,12 @@ def declare(parser: pytest.Parser) -> None:
         help="default of --evalmetrics-engine",
     )
     parser.addini(
+        "evalmetrics_family",
+        default="benchmark",
+        help="over what a chance of alpha for a false alarm holds: benchmark (default), or run, "
+        "for all gated benchmarks of a run together",
+    )
+    parser.addini(
         "evalmetrics_journal",
         default="normal",
         help="how scorers' calls use the journal: normal, or replay, refresh or off as the "
@@ -216,6 +223,11 @@ def validate(config: pytest.Config) -> None:
     if mode not in _MODES:
         raise pytest.UsageError(
             f"evalmetrics_journal = {mode}: expected one of {', '.join(_MODES)}"
+        )
+    family = config.getini("evalmetrics_family")
+    if family not in _FAMILIES:
+        raise pytest.UsageError(
+            f"evalmetrics_family = {family}: expected one of {', '.join(_FAMILIES)}"
         )
     _validate_engine(config)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -62,8 +62,15 @@ class PairedMetric:
     rewards_baseline, rewards_current
         The rollouts behind it, aligned with `tasks`.
     difference
-        Indices of tasks, shape (m,), repeats allowed -> baseline less current of the metric
-        over these; what a bootstrap resamples. None where the metric is the mean over tasks.
+        Indices into the tasks of the baseline followed by those of the run, two arrays of shape
+        (m,), repeats allowed -> the metric over the first less the metric over the second. None
+        where the metric is the mean over tasks.
+    reduce
+        The metric over other rewards of such tasks; None where it is the mean over tasks.
+    task_values
+        Each task's value of other rewards; None for a metric that can't be split into tasks.
+    extreme
+        ``lowest`` or ``highest`` where the metric is that of one task alone; else empty.
     excluded
         Common tasks without a value on one side, such as too few rollouts for pass@k.
     bounded
@@ -78,6 +85,9 @@ class PairedMetric:
     value_current: float
     rewards_baseline: TaskRewards
     rewards_current: TaskRewards
-    difference: Callable[[NDArray[np.int64]], float] | None = None
+    difference: Callable[[NDArray[np.int64], NDArray[np.int64]], float] | None = None
+    reduce: Callable[[TaskRewards], float] | None = None
+    task_values: Callable[[TaskRewards], NDArray[np.float64]] | None = None
+    extreme: Literal["", "lowest", "highest"] = ""
     excluded: tuple[TaskId, ...] = ()
     bounded: bool = False

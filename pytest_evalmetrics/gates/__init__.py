@@ -1,8 +1,10 @@
 """Gates: what was found -> checks with a verdict."""
 
+from pytest_evalmetrics.gates.comparison import too_few
 from pytest_evalmetrics.gates.completeness import Completeness, check_completeness
 from pytest_evalmetrics.gates.evidence import of_rule as evidence_of_rule
 from pytest_evalmetrics.gates.numbers import check_numbers, few_numbers
+from pytest_evalmetrics.gates.power import thinned_drop
 from pytest_evalmetrics.gates.regression import Gated, accepted, check_regression
 from pytest_evalmetrics.gates.rules import Rule
 from pytest_evalmetrics.gates.single_tasks import Flips, SingleTasks, check_broken, flips_of
@@ -30,4 +32,6 @@ __all__ = [
     "few_numbers",
     "flips_of",
     "task_list_notes",
+    "thinned_drop",
+    "too_few",
 ]

@@ -31,7 +31,8 @@ def of_rule(rule: Rule) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``rule``, ``direction``, ``alpha``, ``warn_alpha``, ``max_drop``, ``require_mde``.
+        ``rule``, ``direction``, ``alpha``, ``warn_alpha``, ``max_drop``, ``require_mde``,
+        ``benchmarks``: how many of the run share ``alpha``.
     """
     return {
         "rule": rule.name,
@@ -40,6 +41,7 @@ def of_rule(rule: Rule) -> dict[str, Any]:
         "warn_alpha": rule.warn_alpha,
         "max_drop": rule.max_drop,
         "require_mde": rule.require_mde,
+        "benchmarks": rule.benchmarks,
     }
 
 
@@ -53,7 +55,9 @@ def of_comparison(
     dict
         ``baseline``, ``current``: the metric on the paired tasks. ``drop``, ``drop_low``,
         ``drop_high``, ``level``: mean damage with its two-sided interval. ``se``, ``p``,
-        ``test``. ``tasks``, ``units`` (what is independent), ``clusters`` (or None).
+        ``test``; ``p_rollouts``: of no change in any task, where that was needed; ``blind``: why no
+        drop could be significant; ``proven_tasks``: those worse by their own rollouts, of a
+        metric of one task. ``tasks``, ``units`` (what is independent), ``clusters`` (or None).
         ``rollouts_baseline``, ``rollouts_current``: of all paired tasks;
         ``samples_baseline``, ``samples_current``: of one task, [fewest, most].
         ``worse``, ``better``: how many tasks; ``worst_tasks``: the ten worst, each with
@@ -74,6 +78,9 @@ def of_comparison(
         "se": found.se,
         "p": found.p,
         "test": found.test,
+        "p_rollouts": found.p_rollouts,
+        "blind": found.blind or None,
+        "proven_tasks": [str(task) for task in found.proven[:_LISTED]],
         "tasks": found.tasks,
         "units": found.units,
         "clusters": found.units if found.clustered else None,

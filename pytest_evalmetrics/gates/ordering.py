@@ -50,6 +50,7 @@ def _order(tasks: Sequence[TaskId]) -> NDArray[np.int64] | None:
 
 def _taken(pair: PairedMetric, order: NDArray[np.int64]) -> PairedMetric:
     difference = pair.difference
+    both = np.concatenate((order, order + len(order)))
     return replace(
         pair,
         tasks=tuple(pair.tasks[i] for i in order.tolist()),
@@ -57,7 +58,9 @@ def _taken(pair: PairedMetric, order: NDArray[np.int64]) -> PairedMetric:
         current=None if pair.current is None else pair.current[order],
         rewards_baseline=pair.rewards_baseline.take(order),
         rewards_current=pair.rewards_current.take(order),
-        difference=None if difference is None else lambda picked: difference(order[picked]),
+        difference=None
+        if difference is None
+        else lambda first, second: difference(both[first], both[second]),
     )
 
 

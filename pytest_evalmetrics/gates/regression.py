@@ -6,11 +6,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-import numpy as np
+from msgspec import structs
 
-from pytest_evalmetrics import stats
 from pytest_evalmetrics.gates import evidence
 from pytest_evalmetrics.gates.comparison import compare
+from pytest_evalmetrics.gates.family import adjust
 from pytest_evalmetrics.gates.rules import Decision, Rule, decide
 from pytest_evalmetrics.gates.wording import hint_for, listed, notes_of, told
 from pytest_evalmetrics.results import Check, Verdict
@@ -18,11 +18,12 @@ from pytest_evalmetrics.results import Check, Verdict
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import numpy as np
     from numpy.typing import NDArray
 
     from pytest_evalmetrics.data import PairedMetric
     from pytest_evalmetrics.gates.comparison import Comparison
-    from pytest_evalmetrics.gates.resampling import WeightedCombine
+    from pytest_evalmetrics.gates.nonlinear import WeightedCombine
     from pytest_evalmetrics.results import Estimate
 
 __all__ = ["Gated", "accepted", "check_regression"]
@@ -77,9 +78,13 @@ class Gated(msgspec.Struct, frozen=True):
 
 
 def check_regression(
-    gated: Sequence[Gated], *, min_coverage: float = 1.0, accept: str = ""
+    gated: Sequence[Gated],
+    *,
+    min_coverage: float = 1.0,
+    accept: str = "",
+    benchmarks: int = 1,
 ) -> list[Check]:
-    """Judge the metrics of one benchmark, with Holm's correction across those that are tested.
+    """Judge the metrics of one benchmark; the more of them can fail, the surer each has to be.
 
     Parameters
     ----------
@@ -89,13 +94,18 @@ def check_regression(
         The share of the baseline's tasks that must be there to compare.
     accept
         How an intended change is accepted, for hints; by default with ``--snapshot-update``.
+    benchmarks
+        How many benchmarks of the run share the level of a false alarm.
     """
+    if benchmarks > 1:
+        shared = [structs.replace(g.rule, benchmarks=benchmarks) for g in gated]
+        gated = [structs.replace(g, rule=rule) for g, rule in zip(gated, shared, strict=True)]
     found = [_compare(g, g.pair, g.clusters) for g in gated]
     worst = [
         f if g.worst is None else _compare(g, g.worst, g.worst_clusters)
         for g, f in zip(gated, found, strict=True)
     ]
-    adjusted, adjusted_worst = _holm(gated, found), _holm(gated, worst)
+    adjusted, adjusted_worst = _adjusted(gated, found), _adjusted(gated, worst)
     return [
         _check(g, f, w, p, accept=accept, min_coverage=min_coverage)
         for g, f, w, *p in zip(gated, found, worst, adjusted, adjusted_worst, strict=True)
@@ -119,12 +129,13 @@ def _compare(gated: Gated, pair: PairedMetric, clusters: NDArray[np.int64] | Non
     )
 
 
-def _holm(gated: Sequence[Gated], found: Sequence[Comparison]) -> list[float]:
+def _adjusted(gated: Sequence[Gated], found: Sequence[Comparison]) -> list[float]:
     """Adjust the p values that verdicts rest on; the others stay as they are."""
-    p = np.array([f.p for f in found], dtype=np.float64)
-    tests = np.array([g.rule.tests for g in gated], dtype=bool) & ~np.isnan(p)
-    p[tests] = stats.holm(p[tests])
-    adjusted: list[float] = p.tolist()
+    tested = [i for i, g in enumerate(gated) if g.rule.tests]
+    adjusted = [f.p for f in found]
+    p = adjust([found[i] for i in tested], [gated[i].gate_id for i in tested])
+    for i, value in zip(tested, p, strict=True):
+        adjusted[i] = value
     return adjusted
 
 
@@ -220,7 +231,9 @@ def _unfit(gated: Gated, found: Comparison, min_coverage: float) -> Decision | N
 
 def _reason(gated: Gated, found: Comparison, decision: Decision, p: float) -> str:
     if decision.verdict is Verdict.PASS:
-        notes = notes_of(found, added=gated.added, removed=gated.removed)
+        notes = notes_of(
+            found, added=gated.added, removed=gated.removed, blind_gate=gated.rule.tests
+        )
         return "; ".join(filter(None, (decision.reason, *notes)))
     if decision.why in _UNFIT:
         return decision.reason

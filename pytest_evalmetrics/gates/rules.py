@@ -37,6 +37,8 @@ class Rule(msgspec.Struct, frozen=True):
         In the metric's unit; a share for ``relative``.
     require_mde
         The smallest drop that has to be visible with 80 % power, or None.
+    benchmarks
+        How many benchmarks of the run share `alpha`; 1 where each has its own.
     """
 
     name: RuleName
@@ -45,6 +47,7 @@ class Rule(msgspec.Struct, frozen=True):
     warn_alpha: float
     max_drop: float
     require_mde: float | None = None
+    benchmarks: int = 1
 
     def __str__(self) -> str:
         drop = f"{self.max_drop:.4g}"
@@ -95,8 +98,8 @@ class Decision(msgspec.Struct, frozen=True):
     verdict
         It.
     why
-        Of what can't be judged, the kind, for programs: ``untested``, ``require_mde``,
-        ``not_shown``. The gate has further ones.
+        Of what can't be judged, the kind, for programs: ``untested``, ``blind``, ``run``,
+        ``require_mde``, ``not_shown``. The gate has further ones.
     reason
         The same for people, and what else should be known; may be empty.
     """
@@ -132,18 +135,25 @@ def decide(found: Comparison, rule: Rule, p: float) -> Decision:
     return _powerful(found, rule.require_mde) or decision
 
 
-def _significant(found: Comparison, rule: Rule, p: float) -> Decision:
+def _significant(found: Comparison, rule: Rule, p: float) -> Decision:  # noqa: PLR0911 - a table
     least = rule.max_drop if rule.name == "practical" else 0.0
     if found.drop <= _SLACK * max(abs(found.baseline), abs(found.current)):
         return Decision(Verdict.PASS)
-    if math.isnan(p):
-        few = "too few tasks, or clusters, to test a drop: at least two are needed"
-        return Decision(Verdict.INCONCLUSIVE, "untested", found.untested or few)
     if found.drop < least - _SLACK:
         small = f"a real drop (p = {p:.2g}), but under max_drop {least:.4g}"
         return Decision(Verdict.PASS, reason=small if p < rule.alpha else "")
-    if p < rule.alpha:
+    if p * rule.benchmarks < rule.alpha:
         return Decision(Verdict.FAIL)
+    if found.blind:
+        return Decision(Verdict.INCONCLUSIVE, "blind", found.blind)
+    if math.isnan(p):
+        few = "too few tasks, or clusters, to test a drop: at least two are needed"
+        return Decision(Verdict.INCONCLUSIVE, "untested", found.untested or few)
+    if p < rule.alpha:
+        of = f"p < {rule.alpha:g}, but one of {rule.benchmarks} benchmarks may be by chance"
+        if 0.5**found.units * rule.benchmarks >= rule.alpha and not found.by_rollouts:
+            return Decision(Verdict.INCONCLUSIVE, "run", f"{of}, and it can't be surer than that")
+        return Decision(Verdict.WARN, reason=of)
     return Decision(Verdict.WARN if p < rule.warn_alpha else Verdict.PASS)
 
 
@@ -153,7 +163,7 @@ def _noninferior(found: Comparison, rule: Rule) -> Decision:
     if found.unseen is not None:  # all tasks moved alike: what others might do is not seen
         upper = found.drop + found.unseen * found.span
     elif found.se > 0:
-        upper = found.drop + stats.t_ppf(1 - rule.alpha, max(found.units - 1, 1)) * found.se
+        upper = found.drop + stats.t_ppf(1 - rule.alpha, max(found.df, 1)) * found.se
     else:
         few = "too few tasks to bound the drop"
         return Decision(Verdict.INCONCLUSIVE, "untested", found.untested or few)

@@ -101,6 +101,8 @@ def check_threshold(estimate: Estimate, threshold: Threshold, agent: str, line: 
         subject = f"the {threshold.bound} end of {estimate.name}"
         bound = f"{threshold.bound} end {bound}"
     reason = _broken(subject, value, threshold)
+    if reason and estimate.of_tasks:
+        reason += f" (of {', '.join(estimate.of_tasks)})"
     return Check(
         "threshold",
         estimate.name,

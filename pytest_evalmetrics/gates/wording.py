@@ -26,6 +26,7 @@ def told(found: Comparison, p: float) -> str:
     if found.current == found.baseline:
         went = "went"
     what = "a loss" if found.drop >= 0 else "a gain"
+    worst = f"; worse by their rollouts: {listed(found.proven)}" if found.proven else ""
     interval = ""
     if math.isfinite(found.low):
         ends = (found.low, found.high) if found.drop >= 0 else (-found.high, -found.low)
@@ -35,12 +36,16 @@ def told(found: Comparison, p: float) -> str:
     return (
         f"{found.pair.name} {went} from {found.baseline:.4g} to {found.current:.4g}: "
         f"{what} of {abs(found.drop):.4g}{interval}{sure} ({how}{many(found.tasks, 'task')}), "
-        f"{int((found.damage > 0).sum())} worse and {int((found.damage < 0).sum())} better"
+        f"{int((found.damage > 0).sum())} worse and {int((found.damage < 0).sum())} better{worst}"
     )
 
 
 def notes_of(
-    found: Comparison, *, added: Sequence[object], removed: Sequence[object]
+    found: Comparison,
+    *,
+    added: Sequence[object],
+    removed: Sequence[object],
+    blind_gate: bool = False,
 ) -> Iterator[str]:
     """Tell what a reader of a check that passes should know."""
     if found.improved:
@@ -53,6 +58,8 @@ def notes_of(
         yield f"{_tasks(removed)} only in the baseline: {listed(removed)}"
     if added:
         yield f"{_tasks(added)} only in this run: {listed(added)}"
+    if blind_gate and found.blind:
+        yield f"this gate is blind: {found.blind}"
     if found.unseen is not None and not any_of(found.damage):
         yield f"no task differs: up to {100 * found.unseen:.2g} % of them may flip unseen"
     elif math.isfinite(found.mde):
@@ -65,7 +72,7 @@ def listed(tasks: Sequence[object]) -> str:
     return ", ".join(map(str, tasks[:_SHOWN])) + more
 
 
-def hint_for(decision: Decision, rule: Rule, accept: str) -> str:
+def hint_for(decision: Decision, rule: Rule, accept: str) -> str:  # noqa: PLR0911 - a table
     """Say the way out."""
     if not decision.verdict.fails:
         return ""
@@ -81,6 +88,13 @@ def hint_for(decision: Decision, rule: Rule, accept: str) -> str:
                 "give it a rule that needs no test, below `baseline: metrics:`, such as "
                 f"{{rule: absolute, {drop}}}"
             )
+        case "blind":
+            return (
+                "look at the tasks; to be sure add tasks, or record more rollouts of each on both "
+                f"sides; where the change is intended, {accept}"
+            )
+        case "run":
+            return f"look at the tasks; where the change is intended, {accept}"
         case "missing" | "missing_decides":
             return "complete the run: score what has no reward"
         case _:

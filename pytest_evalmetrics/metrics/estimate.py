@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["estimate"]
 
 DRAWS = 999
+_NAMED = 10
 _MOST_TASKS = 20_000  # resampled in about a second
 _MOST_SAMPLES = 20_000  # the same for a metric that takes nested lists
 
@@ -114,7 +115,26 @@ def estimate(
         reason=reason,
         score=score,
         missing=missing,
+        of_tasks=_of_tasks(metric, rewards, parts, tasks) if metric.extreme else (),
     )
+
+
+def _of_tasks(
+    metric: BoundMetric,
+    rewards: TaskRewards,
+    parts: TaskParts | None,
+    tasks: Sequence[object] | None,
+) -> tuple[str, ...]:
+    """Name the tasks that a metric of one task alone is of."""
+    held = np.flatnonzero(rewards.counts)
+    lowest = metric.extreme == "lowest"
+    if parts is not None:
+        values = parts.values[held]
+    else:
+        ends = np.minimum if lowest else np.maximum
+        values = ends.reduceat(rewards.values, rewards.offsets[:-1][held])
+    found = held[np.flatnonzero(values == (values.min() if lowest else values.max()))]
+    return tuple(str(i if tasks is None else tasks[i]) for i in found[:_NAMED].tolist())
 
 
 class _Observed(msgspec.Struct, frozen=True):

@@ -6,7 +6,7 @@ import inspect
 from functools import cached_property, lru_cache
 from inspect import signature
 from types import FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 from msgspec import structs
@@ -72,6 +72,14 @@ class BoundMetric(msgspec.Struct, frozen=True, dict=True):
     def no_interval(self) -> str:
         """Why it has no meaningful interval; empty where it may have one."""
         return str(getattr(self.target, "no_interval", ""))
+
+    @property
+    def extreme(self) -> Literal["", "lowest", "highest"]:
+        """Which task alone it is of: the ``lowest`` or the ``highest``; empty for all."""
+        found = getattr(self.target, "extreme", "")
+        if found == "lowest":
+            return "lowest"
+        return "highest" if found == "highest" else ""
 
     @property
     def samples_needed(self) -> int:

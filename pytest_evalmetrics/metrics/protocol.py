@@ -77,6 +77,9 @@ class Metric(Protocol):
         True where the value is a rate in [0, 1]; False if left out.
     ``no_interval``
         Why the metric has no meaningful interval; no interval is computed then.
+    ``extreme``
+        ``"lowest"`` or ``"highest"`` where the metric is that of one task alone, such as the
+        worst one: its regression test is then of single tasks.
     ``samples_needed``
         Rollouts that a task must have; a task with fewer (but with one) is an error.
     """

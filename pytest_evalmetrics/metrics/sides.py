@@ -76,26 +76,21 @@ class Side(msgspec.Struct, frozen=True):
         return structs.replace(self, rewards=self.rewards.take(tasks), values=values)
 
     def value(self) -> float:
-        """Compute the metric over all tasks; see `__call__`."""
-        if not len(self.rewards):
-            return math.nan
-        return self._reduced(self.rewards, self.values)
-
-    def __call__(self, picked: NDArray[np.int64]) -> float:
-        """Compute the metric over tasks by index, repeats allowed.
+        """Compute the metric over all tasks.
 
         Raises
         ------
         MetricError
             If it fails, or is no finite number.
         """
+        if not len(self.rewards):
+            return math.nan
         if self.values is None:
-            return self._reduced(self.rewards.take(picked), None)
-        return self._reduced(self.rewards, self.values[picked])
+            return self.metric.value(self.rewards)
+        return self.reduced(self.values)
 
-    def _reduced(self, rewards: TaskRewards, values: NDArray[np.float64] | None) -> float:
-        if values is None:
-            return self.metric.value(rewards)
+    def reduced(self, values: NDArray[np.float64]) -> float:
+        """Reduce tasks' values; see `value`."""
         if self.combine is not None:
             return self._checked("combine", self.combine, values)
         # in a comparison each task weighs the same, however many rollouts it has on a side
@@ -105,6 +100,43 @@ class Side(msgspec.Struct, frozen=True):
         metric = self.metric
         result = call(metric.label, doing, metric.target, function, *args)
         return finite(metric.label, result, metric.target)
+
+
+class _Stacked:
+    """The tasks of both sides, to be mixed: the metric of one choice of them less of another."""
+
+    def __init__(self, baseline: Side, current: Side) -> None:
+        self.side = baseline
+        self.values: NDArray[np.float64] | None = None
+        self.lists: list[list[float]] | None = None
+        if baseline.values is not None and current.values is not None:
+            self.values = np.concatenate((baseline.values, current.values))
+            return
+        one, other = baseline.rewards, current.rewards
+        self.rewards = TaskRewards(
+            np.concatenate((one.values, other.values)),
+            np.concatenate((one.offsets, other.offsets[1:] + one.offsets[-1])),
+        )
+        if not baseline.metric.vectorised:  # it takes lists: these are made once
+            self.lists = self.rewards.to_lists()
+
+    def __call__(self, first: NDArray[np.int64], second: NDArray[np.int64]) -> float:
+        return self._over(first) - self._over(second)
+
+    def _over(self, tasks: NDArray[np.int64]) -> float:
+        metric = self.side.metric
+        if self.values is not None:
+            return self.side.reduced(self.values[tasks])
+        if self.lists is None:
+            return metric.value(self.rewards.take(tasks))
+        lists = self.lists
+        nested = [lists[i][:] for i in tasks.tolist()]  # a metric may change what it is given
+        function = getattr(metric.target, "compute", None) or metric.target
+        return finite(
+            metric.label,
+            call(metric.label, "compute", metric.target, function, nested),
+            metric.target,
+        )
 
 
 def side_of(metric: BoundMetric, rewards: TaskRewards, tasks: NDArray[np.int64] | None) -> Side:
@@ -150,6 +182,12 @@ def paired(
     """
     mean = current.is_mean and baseline.is_mean
     values = baseline.value(), current.value()
+
+    def task_values(rewards: TaskRewards) -> NDArray[np.float64]:
+        parts = metric.parts(rewards)
+        assert parts is not None  # noqa: S101 - it had parts for these tasks
+        return parts.values
+
     # "on [0, 1]" is told by the metric, or seen from the rewards
     seen = reward_range(current.rewards, baseline.rewards) == (0.0, 1.0)
     return PairedMetric(
@@ -161,7 +199,10 @@ def paired(
         value_current=values[1],
         rewards_baseline=baseline.rewards,
         rewards_current=current.rewards,
-        difference=None if mean else lambda picked: baseline(picked) - current(picked),
+        difference=None if mean else _Stacked(baseline, current),
+        reduce=None if mean else metric.value,
+        task_values=None if current.values is None or current.combine else task_values,
+        extreme=metric.extreme,
         excluded=excluded,
         bounded=metric.bounded or (seen and not any(v < 0 or v > 1 for v in values)),
     )

@@ -40,6 +40,7 @@ class PooledStatistic(Vectorised):
 
     def __init__(self, name: str) -> None:
         self.name = name
+        self.extreme = {"min": "lowest", "max": "highest"}.get(name, "")
         self.no_interval = f"no interval is computed for the {name} of pooled rollouts"
 
     def compute_array(self, rewards: TaskRewards) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pytest_evalmetrics.metrics.forms import Vectorised
 from pytest_evalmetrics.metrics.segments import task_means
@@ -22,6 +22,7 @@ class WorstTask(Vectorised):
     """The task that does worst."""
 
     name: ClassVar[str] = "worst_task"
+    extreme: ClassVar[Literal["lowest"]] = "lowest"
     no_interval: ClassVar[str] = (
         "the lowest of the tasks has no interval: no resampling of them can show a lower one"
     )

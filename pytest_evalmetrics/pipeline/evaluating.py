@@ -65,6 +65,7 @@ def evaluate(
     detailed: bool = True,
     today: Callable[[], date] = date.today,
     kept_rows: Callable[[], bytes | None] = lambda: None,
+    benchmarks: int = 1,
 ) -> Evaluated:
     """Evaluate one benchmark.
 
@@ -97,6 +98,8 @@ def evaluate(
         The day by which quarantines end.
     kept_rows
         Reads the rows that the committed baseline keeps, compressed; None where there are none.
+    benchmarks
+        How many benchmarks of the run share the level of a false alarm.
 
     Returns
     -------
@@ -114,6 +117,7 @@ def evaluate(
         engine=engine,
         today=today,
         kept_rows=kept_rows,
+        benchmarks=benchmarks,
     )
     try:
         evaluation.run(item_id, runtime)
@@ -146,6 +150,7 @@ class _Evaluation:
     scoring: Scoring | None = None
     to_keep: KeptRows | None = None
     single: gates.SingleTasks | None = None
+    benchmarks: int = 1
     checks: list[Check] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     changes: list[str] = field(default_factory=list)
@@ -267,7 +272,7 @@ class _Evaluation:
         return reference
 
     def _judging(self, plan: metrics.Plan, reference: Reference) -> Judging:
-        judging = Judging(self.benchmark, plan, reference)
+        judging = Judging(self.benchmark, plan, reference, self.benchmarks)
         if self.single is not None:
             judging.quarantined = frozenset(map(str, self.single.quarantined))
         recorded = reference.provenance
@@ -371,7 +376,7 @@ class _Evaluation:
         return table.where(left[table.task])
 
     def _compare(self, judging: Judging) -> None:
-        """Judge all agents at once: Holm's correction is across all that a benchmark gates."""
+        """Judge all agents at once: p values are adjusted across all that a benchmark gates."""
         if not self.updates:
             self.notes.extend(dict.fromkeys(judging.notes))
         for check in judging.checks():

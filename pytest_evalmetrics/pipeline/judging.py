@@ -104,6 +104,8 @@ class Judging:
         The same where both sides are measured by today's ruler; a hook's numbers are not.
     quarantined
         The ids of tasks that are not gated: those of the reference are left out too.
+    benchmarks
+        How many benchmarks of the run share the level of a false alarm.
     pairings
         By agent: both sides of what was taken.
     changes
@@ -115,6 +117,7 @@ class Judging:
     benchmark: Benchmark
     plan: metrics.Plan
     reference: Reference
+    benchmarks: int = 1
     ruler_changes: tuple[RulerChange, ...] = ()
     settled: tuple[RulerChange, ...] = ()
     quarantined: frozenset[str] = frozenset()
@@ -190,7 +193,12 @@ class Judging:
         spec = settings_of(self.benchmark)
         gated = [found for found in self._found if isinstance(found, gates.Gated)]
         judged = iter(
-            gates.check_regression(gated, min_coverage=spec.min_coverage, accept=self._accept)
+            gates.check_regression(
+                gated,
+                min_coverage=spec.min_coverage,
+                accept=self._accept,
+                benchmarks=self.benchmarks,
+            )
         )
         return [next(judged) if isinstance(f, gates.Gated) else f for f in self._found]
 

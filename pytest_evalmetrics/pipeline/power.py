@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pytest_evalmetrics import metrics, rollouts, stats
+from pytest_evalmetrics import gates, metrics, rollouts, stats
 from pytest_evalmetrics.data import TaskRewards
 from pytest_evalmetrics.errors import DataError, EvalMetricsError
-from pytest_evalmetrics.masks import any_of
+from pytest_evalmetrics.masks import all_of, any_of
 from pytest_evalmetrics.pipeline.anchoring import compares_with_history
 from pytest_evalmetrics.pipeline.references import reference_of
 from pytest_evalmetrics.pipeline.rewards import with_reward
@@ -19,18 +21,25 @@ from pytest_evalmetrics.pipeline.rules import gated_names, rule_of
 from pytest_evalmetrics.results import Power
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
+
+    from numpy.typing import NDArray
 
     from pytest_evalmetrics.data import RolloutTable
     from pytest_evalmetrics.metrics import BoundMetric
     from pytest_evalmetrics.spec import Benchmark
 
-__all__ = ["power_of"]
+__all__ = ["power_of", "power_of_tables"]
 
 _REPLICATES = 200
 _DRAWN = 4_000_000  # samples in all replicates
 _MOST = 1024  # rollouts per task that are worth telling
 _UNIFORM = 1 / 6  # the mean of p (1 - p) for p uniform on [0, 1]: Miller 2024, section 3.1
+_CHANCES = 256  # chances to pass that stand for what is believed of one task
+_ONCE = (
+    "one rollout of each task doesn't show how much a task varies from run to run: record several, "
+    "or compare a second run"
+)
 
 
 def power_of(
@@ -47,9 +56,11 @@ def power_of(
 
     Notes
     -----
-    Var(d) = sigma_B^2 / K_B + sigma_C^2 / K_C, where a run repeats the baseline's tasks and no
-    task truly changes (Miller 2024, arXiv 2411.00640, section 5); tasks that do change for the
-    better and the worse add to it. sigma^2 comes from resampling each task's rollouts.
+    A run is expected to repeat the baseline's tasks. Of rewards with two values each task's chance
+    to pass is taken from its posterior under a beta prior fitted to all tasks (empirical Bayes:
+    Morris 1983), and a drop takes the same share of each chance. Of other rewards Var(d) =
+    sigma_B^2 / K_B + sigma_C^2 / K_C (Miller 2024, arXiv 2411.00640, section 5), sigma^2 from
+    resampling each task's rollouts.
     """
     if benchmark.spec.scorers:
         names = tuple(name for s in benchmark.spec.scorers for name in s.score_names)
@@ -60,9 +71,30 @@ def power_of(
     except EvalMetricsError as error:
         yield _assumed(benchmark, error)
         return
+    runs: Mapping[str, RolloutTable] = {}
+    if source == "baseline" and not benchmark.spec.scorers and any(map(_single, tables.values())):
+        with suppress(EvalMetricsError):  # of one rollout a second run tells more; if there is one
+            runs = dict(_recorded(benchmark, plan).by_agent())
+    yield from power_of_tables(benchmark, tables, plan=plan, source=source, runs=runs)
+
+
+def power_of_tables(
+    benchmark: Benchmark,
+    tables: Mapping[str, RolloutTable],
+    *,
+    plan: metrics.Plan | None = None,
+    source: str = "baseline",
+    runs: Mapping[str, RolloutTable] = MappingProxyType({}),
+) -> Iterator[Power]:
+    """Plan one benchmark from recorded rollouts of each agent; see `power_of`.
+
+    `runs` are a second run of agents whose tasks have one rollout each.
+    """
+    made = plan or metrics.plan(benchmark.spec, also=gated_names(benchmark))
     for agent, table in tables.items():
         for name in gated_names(benchmark):
-            yield replace(_metric_power(benchmark, plan, name, table, source), agent=agent)
+            found = _metric_power(benchmark, made, name, table, source, runs.get(agent))
+            yield replace(found, agent=agent)
 
 
 def _tables(
@@ -74,13 +106,17 @@ def _tables(
             return dict(reference.tables), "baseline"
     if benchmark.spec.scorers:
         raise DataError("it has to be scored first, and nothing is recorded of it yet")
-    table = rollouts.load(
-        benchmark.spec.rows,
-        benchmark.file.parent,
-        scores=plan.scores,
-        categories=plan.categories,
+    return dict(_recorded(benchmark, plan).by_agent()), "rollouts"
+
+
+def _recorded(benchmark: Benchmark, plan: metrics.Plan) -> RolloutTable:
+    return rollouts.load(
+        benchmark.spec.rows, benchmark.file.parent, scores=plan.scores, categories=plan.categories
     )
-    return dict(table.by_agent()), "rollouts"
+
+
+def _single(table: RolloutTable) -> bool:
+    return bool(len(table)) and int(np.diff(table.offsets).max()) == 1
 
 
 def _assumed(benchmark: Benchmark, error: EvalMetricsError) -> Power:
@@ -90,48 +126,171 @@ def _assumed(benchmark: Benchmark, error: EvalMetricsError) -> Power:
     k = spec.num_samples or 1
     name = gated_names(benchmark)[0]
     rule = rule_of(benchmark, name, bounded=True)
-    if tasks < 2:  # noqa: PLR2004 - a variance needs two
+    if tasks == 0:
         return Power("", "", tasks, k, math.nan, rule.max_drop, None, "nothing", error.message)
-    se = math.sqrt(2 * _UNIFORM / k / tasks)
+    if 0.5**tasks >= rule.alpha:
+        few = gates.too_few(tasks, "task", rule.alpha)
+        return Power("", name, tasks, k, math.nan, rule.max_drop, None, "nothing", few)
+    unit = stats.mde_from_se(1.0, tasks - 1, alpha=rule.alpha)
     return Power(
         agent="",
         metric=name,
         tasks=tasks,
         rollouts=k,
-        mde=stats.mde_from_se(se, tasks - 1, alpha=rule.alpha),
+        mde=unit * math.sqrt(2 * _UNIFORM / k / tasks),
         max_drop=rule.max_drop,
-        needed=_needed(2 * _UNIFORM, tasks, rule.max_drop, rule.alpha),
+        needed=_rollouts(2 * _UNIFORM, tasks * (rule.max_drop / unit) ** 2),
         source="an even spread of pass rates",
     )
 
 
-def _metric_power(
-    benchmark: Benchmark, plan: metrics.Plan, name: str, table: RolloutTable, source: str
+def _metric_power(  # noqa: PLR0917 - what one line of the plan is made of
+    benchmark: Benchmark,
+    plan: metrics.Plan,
+    name: str,
+    table: RolloutTable,
+    source: str,
+    run: RolloutTable | None,
 ) -> Power:
     counts = np.diff(table.offsets)
-    k = int(np.median(counts)) if len(counts) else 0
+    n, k = len(counts), int(np.median(counts)) if len(counts) else 0
+    drop, mde, needed, reason = 0.0, math.nan, None, ""
     try:
         metric = plan.names.bind(name)
-        sample = metrics.Source(table, plan.spec.reward).sample(metric)
-        bounded = metric.bounded or _on_unit(sample.rewards)
-        rule = rule_of(benchmark, name, bounded=bounded)
-        variance = _sampling_variance(metric, sample.rewards, k)
+        rewards = metrics.Source(table, plan.spec.reward).sample(metric).rewards
+        rule = rule_of(benchmark, name, bounded=metric.bounded or _on_unit(rewards))
+        drop, n = rule.max_drop, len(rewards)
+        parts = metric.parts(rewards)
+        if parts is None or parts.combine is not None:
+            reason = "it is no mean over tasks"
+        elif 0.5**n >= rule.alpha:
+            reason = gates.too_few(n, "task", rule.alpha)
+        elif benchmark.spec.cluster is not None:
+            reason = "one run doesn't show how much the tasks of a cluster move together"
+        elif int(rewards.counts.max()) == 1:
+            mde, reason = _between_runs(plan, metric, rule, table, run), _ONCE
+            if not math.isnan(mde):
+                source, reason = "baseline and rollouts", ""
+        else:
+            factor = stats.mde_from_se(1.0, n - 1, alpha=rule.alpha)
+            mde, needed = _visible(metric, rewards, k, factor, rule)
     except EvalMetricsError as error:
-        return Power("", name, len(counts), k, math.nan, 0.0, None, source, error.message)
-    n = len(sample.rewards)
-    if variance is None or n < 2:  # noqa: PLR2004 - a variance needs two
-        reason = "it is no mean over tasks" if variance is None else "there are too few tasks"
-        return Power("", name, n, k, math.nan, rule.max_drop, None, source, reason)
-    return Power(
-        agent="",
-        metric=name,
-        tasks=n,
-        rollouts=k,
-        mde=stats.mde_from_se(math.sqrt(2 * variance / n), n - 1, alpha=rule.alpha),
-        max_drop=rule.max_drop,
-        needed=_needed(2 * variance * k, n, rule.max_drop, rule.alpha),
-        source=source,
+        reason = error.message
+    return Power("", name, n, k, mde, drop, needed, source, reason)
+
+
+def _between_runs(
+    plan: metrics.Plan,
+    metric: BoundMetric,
+    rule: gates.Rule,
+    baseline: RolloutTable,
+    run: RolloutTable | None,
+) -> float:
+    """Return what the comparison of two runs sees; NaN where they don't differ."""
+    if run is None:
+        return math.nan
+    pair = metrics.Pairing(plan, run, baseline, np.diff(run.offsets)).pair(metric).pair
+    (check,) = gates.check_regression([gates.Gated(pair, rule)], min_coverage=0.0)
+    seen = check.evidence["mde"]
+    return math.nan if seen is None else float(seen)
+
+
+def _visible(
+    metric: BoundMetric, rewards: TaskRewards, k: int, factor: float, rule: gates.Rule
+) -> tuple[float, int | None]:
+    """Return the drop that k rollouts of each task see, and how many see `max_drop`."""
+    n, ends = len(rewards), (float(rewards.values.min()), float(rewards.values.max()))
+    wanted = rule.max_drop / factor
+    two_valued = ends[0] < ends[1] and all_of(
+        (rewards.values == ends[0]) | (rewards.values == ends[1])
     )
+    if not two_valued:
+        variance = 2 * (_sampling_variance(metric, rewards, k) or math.nan)
+        mde = factor * math.sqrt(variance / n)
+        return mde, _rollouts(variance * k, n * wanted**2)
+    good = ends if rule.direction == "higher" else ends[::-1]
+    thinned = _Thinned(metric, rewards, k, good)
+    mde = gates.thinned_drop(thinned.lost, factor)
+    share = thinned.share_of(rule.max_drop)
+    within, between = thinned.variances(share)
+    return mde, _rollouts(within * k, n * wanted**2 - between)
+
+
+def _rollouts(per_rollout: float, allowed: float) -> int | None:
+    """Return how many rollouts bring a variance down to what is allowed."""
+    if not allowed > 0 or math.isnan(per_rollout):
+        return None
+    needed = max(math.ceil(per_rollout / allowed - 1e-9), 1)
+    return needed if needed <= _MOST else None
+
+
+class _Thinned:
+    """A run in which each task lost the same share of its chance to pass."""
+
+    def __init__(
+        self, metric: BoundMetric, rewards: TaskRewards, k: int, ends: tuple[float, float]
+    ) -> None:
+        passed = np.add.reduceat(rewards.values == ends[1], rewards.offsets[:-1], dtype=np.int64)
+        counts = rewards.counts
+        several = counts > 1
+        mean = float((passed / counts).mean())
+        both = passed[several] * (passed[several] - 1) / (counts[several] * (counts[several] - 1))
+        spread = min(max(float(both.mean()) - mean**2, 1e-6), 0.999 * mean * (1 - mean))
+        size = mean * (1 - mean) / spread - 1
+        most = int(counts.max()) + 1
+        kinds, times = np.unique(counts * most + passed, return_counts=True)
+        sizes, ups = kinds // most, kinds % most
+        rng = np.random.Generator(np.random.PCG64(0))
+        shape = (len(kinds), _CHANCES)
+        fails = (1 - mean) * size + sizes - ups
+        self.chance = rng.beta((mean * size + ups)[:, None], fails[:, None], shape)
+        self.weight = times / times.sum() / _CHANCES
+        self.tasks, self.k = int(times.sum()), k
+
+        def statistic(
+            values: NDArray[np.float64], offsets: NDArray[np.int64]
+        ) -> NDArray[np.float64]:
+            parts = metric.parts(TaskRewards(values, offsets))
+            assert parts is not None  # noqa: S101 - it had parts for these tasks
+            return parts.values
+
+        self.values = stats.two_valued(np.full(k + 1, k), np.arange(k + 1), ends, statistic)
+        self.sign = 1.0 if self.values[-1] >= self.values[0] else -1.0
+        self.full = self._moments(0.0)
+
+    def _moments(self, share: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the mean and the variance of each value, over repeated runs."""
+        chance = self.chance * (1 - share)
+        first, second = np.zeros_like(chance), np.zeros_like(chance)
+        for j, value in enumerate(self.values.tolist()):
+            ways = math.comb(self.k, j) * chance**j * (1 - chance) ** (self.k - j)
+            first += ways * value
+            second += ways * value * value
+        return first, second - first**2
+
+    def variances(self, share: float) -> tuple[float, float]:
+        """Return the variance of a difference within tasks, and between them."""
+        after = self._moments(share)
+        gap = self.full[0] - after[0]
+        within = self.weight @ (self.full[1] + after[1]).sum(axis=1)
+        between = self.weight @ (gap**2).sum(axis=1) - (self.weight @ gap.sum(axis=1)) ** 2
+        return float(within), float(between)
+
+    def drop(self, share: float) -> float:
+        """Return how much the metric falls where a share is lost."""
+        return self.sign * float(self.weight @ (self.full[0] - self._moments(share)[0]).sum(axis=1))
+
+    def lost(self, share: float) -> tuple[float, float]:
+        """Return the drop where a share is lost, and its standard error."""
+        return self.drop(share), math.sqrt(max(sum(self.variances(share)), 0.0) / self.tasks)
+
+    def share_of(self, drop: float) -> float:
+        """Return the share that has to be lost for such a drop."""
+        low, high = 0.0, 1.0
+        for _ in range(20):
+            middle = (low + high) / 2
+            low, high = (middle, high) if self.drop(middle) < drop else (low, middle)
+        return high
 
 
 def _on_unit(rewards: TaskRewards) -> bool:
@@ -168,11 +327,3 @@ def _sampling_variance(metric: BoundMetric, rewards: TaskRewards, k: int) -> flo
     seen = counts[held] > 1
     inflated = variance[seen] * counts[held][seen] / (counts[held][seen] - 1)
     return float(max(inflated.mean(), 0.0)) if any_of(seen) else None
-
-
-def _needed(per_rollout: float, tasks: int, drop: float, alpha: float) -> int | None:
-    if drop <= 0:
-        return None
-    unit = stats.mde_from_se(1.0, tasks - 1, alpha=alpha)
-    needed = math.ceil(per_rollout / tasks / (drop / unit) ** 2 - 1e-9)
-    return max(needed, 1) if needed <= _MOST else None

@@ -122,7 +122,7 @@ def _adjusted(evidence: Mapping[str, Any]) -> str:
     p, adjusted = evidence.get("p"), evidence.get("p_adjusted")
     if p is None or adjusted is None or adjusted <= p * 1.0000001:
         return ""
-    return f"; p = {adjusted:.2g} after Holm's correction for the other metrics"
+    return f"; p = {adjusted:.2g} adjusted for the other metrics"
 
 
 def _p(evidence: Mapping[str, Any]) -> str:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import math
+from typing import TYPE_CHECKING, Any
 
 from pytest_evalmetrics.layout import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from pytest_evalmetrics.results import Estimate
 
-__all__ = ["interval", "number", "table"]
+__all__ = ["false_alarms", "interval", "number", "table"]
 
 
 def number(value: float | None) -> str:
@@ -21,6 +22,24 @@ def number(value: float | None) -> str:
     if value == int(value) and abs(value) < 1e15:  # noqa: PLR2004 - beyond it floats skip integers
         return str(int(value))
     return f"{value:.4f}" if 0.001 <= abs(value) < 100 else f"{value:.6g}"  # noqa: PLR2004 - a shape
+
+
+def false_alarms(benchmarks: Sequence[Mapping[str, Any]]) -> str:
+    """Tell how many benchmarks are expected to fail by chance; empty where none is tested."""
+    levels = []
+    for entry in benchmarks:
+        tested = [c["evidence"] for c in entry["checks"] if c["evidence"].get("p") is not None]
+        tested = [e for e in tested if e.get("rule") in ("practical", "statistical")]
+        if tested:
+            levels.append(max(e["alpha"] / e.get("benchmarks", 1) for e in tested))
+    if not levels:
+        return ""
+    count = f"{len(levels)} benchmarks are" if len(levels) > 1 else "1 benchmark is"
+    red = -math.expm1(sum(math.log1p(-level) for level in levels))
+    return (
+        f"{count} tested: without any change up to {sum(levels):.2g} are expected to fail by "
+        f"chance, and at most {100 * red:.2g} % of such runs are red"
+    )
 
 
 def interval(estimate: Estimate | None) -> str:

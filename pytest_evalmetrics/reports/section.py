@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_evalmetrics.layout import many, visible
 from pytest_evalmetrics.reports.judges import judge_lines
 from pytest_evalmetrics.reports.lost import lost_ones
-from pytest_evalmetrics.reports.numbers import number
+from pytest_evalmetrics.reports.numbers import false_alarms, number
 from pytest_evalmetrics.reports.recorded import recorded_count, recorded_lines
 
 if TYPE_CHECKING:
@@ -19,6 +19,8 @@ _COLOURS = {"PASS": "green", "WARN": "yellow", "INCONCLUSIVE": "red", "FAIL": "r
 _NAMED = 3  # key metrics on a benchmark's line; all of them are in the report
 _AGENTS_SHOWN = 3
 _OTHERS_SHOWN = 10
+_BLIND_SHOWN = 5
+_MANY = 5  # benchmarks of which a false alarm is likely enough to be told
 _PASSING_SHOWN = 30  # lines of passing benchmarks; -v shows all
 
 
@@ -61,6 +63,10 @@ def section(
         lines.append((_count(entries, report), _COLOURS[report["verdict"]]))
         counted = recorded_count([entry["recorded"] for entry in entries])
         lines += [(counted, None)] if counted else []
+    lines += [(f"note: {note}", None) for note in _blind_gates(entries)]
+    chance = false_alarms(entries)
+    if chance and verbosity >= 0 and len(entries) >= _MANY:
+        lines.append((f"note: {chance}", None))
     if written:
         lines.append(("artifacts: " + ", ".join(written), None))
     return [(visible(line), colour) for line, colour in lines]
@@ -121,6 +127,22 @@ def _details(entry: dict[str, Any]) -> list[str]:
             else f"{check['verdict']:<12}  {of}{check['name']}{reason}"
         )
     return lines + [f"note: {note}" for note in entry["notes"]]
+
+
+def _blind_gates(entries: Iterable[dict[str, Any]]) -> list[str]:
+    """Name the gates that pass, and could not have failed for want of tasks."""
+    blind: dict[str, list[str]] = {}
+    for entry in entries:
+        for check in entry["checks"]:
+            evidence = check["evidence"]
+            tests = evidence.get("rule") in ("practical", "statistical")
+            if tests and evidence.get("blind") and check["verdict"] == "PASS":
+                blind.setdefault(evidence["blind"], []).append(f"{entry['name']} {check['name']}")
+    lines = []
+    for reason, names in blind.items():
+        more = f" and {len(names) - _BLIND_SHOWN} more" if len(names) > _BLIND_SHOWN else ""
+        lines.append(f"blind: {', '.join(names[:_BLIND_SHOWN])}{more}: {reason}")
+    return lines
 
 
 def _common_notes(entries: Iterable[dict[str, Any]]) -> list[str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_evalmetrics.layout import many, visible
 from pytest_evalmetrics.reports.comparison import better_way, comparison_details
 from pytest_evalmetrics.reports.lost import lost_ones
-from pytest_evalmetrics.reports.numbers import number
+from pytest_evalmetrics.reports.numbers import false_alarms, number
 from pytest_evalmetrics.reports.trend import sparkline, trends
 
 if TYPE_CHECKING:
@@ -48,6 +48,9 @@ def summary(report: Mapping[str, Any]) -> str:
     lost, skipped = lost_ones(report), report.get("skipped", ())
     title = f"## {_SIGNS[report['verdict']]} Benchmarks: {report['verdict']}"
     lines = [title, "", _counted(report), ""]
+    chance = false_alarms(benchmarks)
+    if chance:
+        lines += [f"{chance}.", ""]
     told = list(_telling(benchmarks))
     if told:
         lines += [

@@ -72,6 +72,8 @@ class Estimate:
         The score that it reduces; empty where it is made of several, or by a hook.
     missing
         Rollouts that have no number for it, and are left out.
+    of_tasks
+        The first ten tasks that have the value, for a metric that is that of one task alone.
     """
 
     name: str
@@ -83,6 +85,7 @@ class Estimate:
     by_hook: bool = False
     score: str = ""
     missing: int = 0
+    of_tasks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

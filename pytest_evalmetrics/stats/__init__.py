@@ -59,6 +59,7 @@ from pytest_evalmetrics.stats.power import (
 )
 from pytest_evalmetrics.stats.proportions import beta_interval, binom_p, clopper_pearson, wilson
 from pytest_evalmetrics.stats.quantiles import quantile7
+from pytest_evalmetrics.stats.relabel import TaskStatistic, relabel_test, two_valued
 from pytest_evalmetrics.stats.resampling import Reducer, TooManyUnitsError, WeightedReducer
 from pytest_evalmetrics.stats.signflip import lattice_step, signflip_exact, wilcoxon_exact
 from pytest_evalmetrics.stats.tails import (
@@ -84,6 +85,7 @@ __all__ = [
     "Reducer",
     "StatResult",
     "StatsError",
+    "TaskStatistic",
     "TooManyUnitsError",
     "VarianceComponents",
     "WeightedReducer",
@@ -127,6 +129,7 @@ __all__ = [
     "quantile7",
     "ratio_mean",
     "reducer_bootstrap",
+    "relabel_test",
     "required_n",
     "se_bernoulli",
     "se_clt",
@@ -137,6 +140,7 @@ __all__ = [
     "t_interval",
     "t_ppf",
     "t_sf",
+    "two_valued",
     "variance_components",
     "variance_ratio_uniform",
     "welch",

@@ -50,7 +50,8 @@ class MeanSE(NamedTuple):
     se
         Its standard error; NaN where there are fewer than two independent units.
     df
-        Degrees of freedom: the independent units less one, or Welch's.
+        Degrees of freedom: the independent units less one, of clusters Satterthwaite's, or
+        Welch's.
     units
         The independent units: observations, or clusters.
     """
@@ -82,16 +83,48 @@ def mean_se(x: ArrayLike, clusters: ArrayLike | Sequence[object] | None = None) 
 
     Notes
     -----
-    Miller 2024, Adding Error Bars to Evals (arXiv 2411.00640), section 2, with the
-    factor G / (G - 1) that `clustered_se` describes.
+    Without clusters: Miller 2024, Adding Error Bars to Evals (arXiv 2411.00640), section 2.
+    With clusters: the CR2 estimator of Bell and McCaffrey 2002, which holds for few clusters of
+    unequal size; degrees of freedom by Satterthwaite under equicorrelated tasks within a
+    cluster (Imbens and Kolesar 2016, Robust Standard Errors in Small Samples, equation 14).
     """
     values = vector(x)
     if clusters is None:
-        units, se = values.size, _se_clt(values)
-    else:
-        codes, units = cluster_codes(clusters, values.size)
-        se = _clustered_se(values, codes, units, finite=True) if units >= FEWEST else math.nan
-    return MeanSE(_mean(values), se, units - 1, units)
+        return MeanSE(_mean(values), _se_clt(values), values.size - 1, values.size)
+    codes, units = cluster_codes(clusters, values.size)
+    if units < FEWEST:
+        return MeanSE(_mean(values), math.nan, units - 1, units)
+    rest = _residuals(values)
+    sizes = np.bincount(codes, minlength=units).astype(np.float64)
+    sums = _cluster_sums(rest, codes, units)
+    sums = _unless_rounding(sums, np.abs(values).max() * sizes.max())
+    share = sizes / values.size
+    se = math.sqrt(float((sums**2 / (1 - share)).sum())) / values.size
+    total = float(rest @ rest)
+    pairs = float((sizes * (sizes - 1)).sum())
+    icc = 0.0
+    if pairs and total > 0:
+        icc = (float(sums @ sums) - total) / pairs / (total / (values.size - 1))
+    variances = sizes + sizes * (sizes - 1) * min(max(icc, 0.0), 1.0)
+    return MeanSE(_mean(values), se, _satterthwaite(share, variances), units)
+
+
+def _satterthwaite(share: NDArray[np.float64], variances: NDArray[np.float64]) -> float:
+    """Return tr(M)^2 / tr(M^2) of the covariance M of the adjusted sums of residuals.
+
+    M_gl = a_g a_l ([g = l] v_g - h_g v_l - v_g h_l + h_g h_l V), with h the cluster's share of
+    tasks, v its sum's variance, V the sum of these, and a^2 = 1 / (1 - h).
+    """
+    weight = 1 / (1 - share)
+    whole = float(variances.sum())
+    across = weight * (2 * share * variances - whole * share**2)
+    diagonal = weight * variances - across
+    xx, yy, xy = (
+        float((weight * each).sum()) for each in (share**2, variances**2, share * variances)
+    )
+    squares = 2 * xx * yy + whole**2 * xx**2 + 2 * xy**2 - 4 * whole * xx * xy
+    squares += float((diagonal**2 - across**2).sum())
+    return float(diagonal.sum()) ** 2 / squares
 
 
 def se_clt(x: ArrayLike) -> float:

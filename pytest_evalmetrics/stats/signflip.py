@@ -1,7 +1,7 @@
 """The exact sign-flip test: under H0 each difference is as likely with the other sign.
 
-For few differences that are multiples of one step, such as 1/K with K rollouts a task:
-the distribution of their sum comes from convolving integers, without a random number.
+The distribution of the sum comes without a random number: of up to 32 differences from all of
+their signs, of more from convolving integers, where they are multiples of one step such as 1/K.
 Wilcoxon's test is the same on ranks; McNemar's is the same at K = 1.
 """
 
@@ -28,6 +28,7 @@ _SAME = 1e-11  # relative: a multiple, but for rounding
 _DENOMINATOR = 10_000  # of a difference over the smallest one
 _STEPS = 1_000_000  # in the largest difference
 _WORK = 2_000_000_000  # additions; a few seconds
+_ENUMERATED = 32  # differences whose signs are enumerated: two halves of 65,536 sums
 
 
 def lattice_step(d: ArrayLike) -> float | None:
@@ -56,12 +57,13 @@ def lattice_step(d: ArrayLike) -> float | None:
 
 
 def signflip_exact(d: ArrayLike, *, alternative: str = "two-sided") -> StatResult:
-    """Test paired differences on a lattice against a distribution symmetric about 0.
+    """Test paired differences against a distribution symmetric about 0.
 
     Parameters
     ----------
     d
-        One difference per task, shape (n,), all multiples of one step.
+        One difference per task, shape (n,); of more than 32 that are not 0 all multiples of
+        one step.
     alternative
         ``greater`` for H1: the differences lean to above 0.
 
@@ -75,7 +77,8 @@ def signflip_exact(d: ArrayLike, *, alternative: str = "two-sided") -> StatResul
     Raises
     ------
     StatsError
-        Where `lattice_step` finds none, or the distribution is too large to compute.
+        Where there are many and `lattice_step` finds none, or the distribution is too large
+        to compute.
 
     Notes
     -----
@@ -85,11 +88,13 @@ def signflip_exact(d: ArrayLike, *, alternative: str = "two-sided") -> StatResul
     side = alternative_of(alternative)
     values = vector(d, "d")
     moved = _nonzero(values)
-    step = lattice_step(values)
-    if step is None and moved.size:
-        raise StatsError("the differences are not multiples of one step: take the t test")
-    steps = np.rint(moved / (step or 1.0)).astype(np.int64)
-    p, mid = _tail(steps, side)
+    if moved.size <= _ENUMERATED:
+        p, mid = _all_signs(moved, side)
+    else:
+        step = lattice_step(values)
+        if step is None:
+            raise StatsError("the differences are not multiples of one step: take the t test")
+        p, mid = _tail(np.rint(moved / step).astype(np.int64), side)
     return StatResult(
         name="exact sign flip",
         p=p,
@@ -123,6 +128,26 @@ def _nonzero(values: NDArray[np.float64]) -> NDArray[np.float64]:
     size = np.abs(values)
     moved: NDArray[np.float64] = values[size > _ZERO * size.max(initial=0.0)]
     return moved
+
+
+def _all_signs(moved: NDArray[np.float64], side: Alternative) -> tuple[float, float]:
+    """Return p and mid-p of the sum over all signs: each half's sums, sorted and matched."""
+    seen = float(moved.sum()) * (-1 if side == "less" else 1)
+    if side == "two-sided":
+        seen = abs(seen)
+    sums = [np.zeros(1), np.zeros(1)]
+    for at, size in enumerate(np.abs(moved).tolist()):
+        sums[at % 2] = np.concatenate((sums[at % 2] + size, sums[at % 2] - size))
+    sums[1].sort()
+    slack = _SAME * max(float(np.abs(moved).sum()), abs(seen))
+    above = len(sums[1]) - np.searchsorted(sums[1], seen + slack - sums[0], side="right")
+    least = len(sums[1]) - np.searchsorted(sums[1], seen - slack - sums[0], side="left")
+    total = 2.0**moved.size
+    beyond, reached = float(above.sum()) / total, float((least - above).sum()) / total
+    if side == "two-sided":
+        beyond *= 2
+        reached *= 2 if seen > slack else 1
+    return min(beyond + reached, 1.0), min(beyond + reached / 2, 1.0)
 
 
 def _tail(steps: NDArray[np.int64], side: Alternative) -> tuple[float, float]:

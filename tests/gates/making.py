@@ -47,11 +47,13 @@ def make_combined(
 ) -> PairedMetric:
     """Pair a metric that combines the tasks' values, of one rollout each."""
     one, other = np.array(before, dtype=float), np.array(after, dtype=float)
+    both = np.concatenate((one, other))
     known: dict[str, Any] = {
         "name": "median",
         "value_baseline": float(combine(one)),
         "value_current": float(combine(other)),
-        "difference": lambda picked: combine(one[picked]) - combine(other[picked]),
+        "difference": lambda first, second: combine(both[first]) - combine(both[second]),
+        "reduce": lambda rewards: float(combine(rewards.values)),
     }
     return make_pair([[v] for v in one], [[v] for v in other], **(known | changed))
 

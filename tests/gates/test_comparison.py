@@ -5,12 +5,12 @@ from itertools import product
 
 import numpy as np
 import pytest
-import statsmodels.api as sm
 from gates.making import checked, compared, flips, make_pair, run
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats as oracle
 
+from pytest_evalmetrics import stats
 from pytest_evalmetrics.gates.comparison import compare
 
 
@@ -42,19 +42,43 @@ def test_where_lower_is_better_a_rise_is_damage():
     assert not fall.improved
 
 
+def cr2(d, clusters):
+    """Bell and McCaffrey's standard error of a mean, by matrices."""
+    n = len(d)
+    residual_maker = np.eye(n) - np.ones((n, n)) / n
+    rest, total = residual_maker @ d, 0.0
+    for label in np.unique(clusters):
+        mine = clusters == label
+        block = residual_maker[np.ix_(mine, mine)]
+        values, vectors = np.linalg.eigh(block)
+        root = vectors @ np.diag(values**-0.5) @ vectors.T
+        total += (np.ones(mine.sum()) @ root @ rest[mine]) ** 2
+    return math.sqrt(total) / n
+
+
 def test_clusters_are_what_is_independent():
-    pair = run(4, 120, 4, loss=0.2)
-    clusters = np.random.default_rng(0).integers(0, 15, 120)
+    pair = run(4, 240, 4, loss=0.2)
+    clusters = np.random.default_rng(0).integers(0, 30, 240)
     found = compared(pair, clusters=clusters)
-    d = damages(pair)
-    fitted = sm.OLS(d, np.ones(120)).fit(
-        cov_type="cluster", cov_kwds={"groups": clusters}, use_t=True
-    )
     assert found.test == "clustered paired t"
-    assert found.se == pytest.approx(fitted.bse[0], rel=1e-9)
-    assert found.p == pytest.approx(oracle.t.sf(fitted.tvalues[0], 14), rel=1e-9)
-    assert (found.low, found.high) == pytest.approx(tuple(fitted.conf_int()[0]), rel=1e-9)
-    assert (found.tasks, found.units, found.clustered) == (120, 15, True)
+    assert found.se == pytest.approx(cr2(damages(pair), clusters), rel=1e-9)
+    df = stats.mean_se(damages(pair), clusters).df
+    assert 20 < df < 29
+    assert found.p == pytest.approx(oracle.t.sf(found.drop / found.se, df), rel=1e-9)
+    half = oracle.t.ppf(0.975, df) * found.se
+    assert (found.low, found.high) == pytest.approx((found.drop - half, found.drop + half))
+    assert (found.tasks, found.units, found.clustered) == (240, 30, True)
+
+
+def test_few_clusters_flip_as_one():
+    pair = run(4, 120, 4, loss=0.2)
+    clusters = np.random.default_rng(0).integers(0, 12, 120)
+    found = compared(pair, clusters=clusters)
+    sums = np.bincount(clusters, weights=damages(pair))
+    totals = np.array([np.dot(signs, sums) for signs in product((1, -1), repeat=12)])
+    mid = np.mean(totals > sums.sum() + 1e-9) + np.mean(np.abs(totals - sums.sum()) < 1e-9) / 2
+    assert found.test == "clustered exact sign flip"
+    assert found.p == pytest.approx(mid, rel=1e-12)
 
 
 @pytest.mark.parametrize(("worse", "better"), [(6, 0), (5, 1), (9, 3), (0, 4), (19, 0), (10, 9)])
@@ -97,22 +121,40 @@ def test_twenty_flips_are_enough_for_students_t():
     assert compared(flips(12, 8, 100)).test == "paired t"
 
 
-def test_no_sign_flip_with_unequal_rollouts_or_off_a_lattice():
-    uneven = make_pair([[1, 1]] * 9 + [[1]], [[1, 0]] * 4 + [[1, 1]] * 5 + [[1]])
-    assert compared(uneven).test == "paired t"
-    sides = make_pair([[1]] * 10, [[1, 0]] * 4 + [[1, 1]] * 6)
-    assert compared(sides).test == "paired t"
-    scores = [[math.sqrt(p)] for p in (2, 3, 5, 7, 11)]
-    assert compared(make_pair(scores, [[1.0]] * 5, bounded=False)).test == "paired t"
+def test_few_differences_off_a_lattice_flip_too():
+    scores = [[math.sqrt(p)] for p in (2, 3, 5, 7, 11, 13, 17)]
+    found = compared(make_pair(scores, [[2.0]] * 7, bounded=False))
+    moved = np.sqrt([2, 3, 5, 7, 11, 13, 17]) - 2
+    totals = np.array([np.dot(signs, moved) for signs in product((1, -1), repeat=7)])
+    seen = moved.sum()
+    mid = np.mean(totals > seen + 1e-9) + np.mean(np.abs(totals - seen) < 1e-9) / 2
+    assert found.test == "exact sign flip"
+    assert found.p == pytest.approx(mid, rel=1e-12)
+
+
+def test_with_unequal_rollouts_the_larger_of_two_p_values_counts():
+    # 8 rollouts before, one after; a third of the tasks fails once
+    pair = make_pair([[1] * 8] * 60, [[0]] * 4 + [[1]] * 56)
+    found = compared(pair)
+    flips_p = oracle.binom(4, 0.5).pmf(4) / 2
+    assert found.p_rollouts == pytest.approx(9**-4 / 2, rel=1e-6)  # each the one of nine
+    assert (found.p, found.test) == (pytest.approx(flips_p), "exact sign flip")
+    rare = make_pair([[1] * 7 + [0]] * 30 + [[1] * 8] * 30, [[0]] * 9 + [[1]] * 51)
+    both = compared(rare)
+    # hypergeometric draws: of 39 tasks 9 have their failing rollout in the run
+    two = oracle.binom(30 - 9 + 9, 1 / 9)
+    assert both.p_rollouts > 0
+    assert both.p >= both.p_rollouts
+    assert two.mean() < 9
 
 
 def test_unequal_rollouts_weigh_each_task_the_same():
     pair = make_pair([[1] * 8, [1, 0], [0]] * 10, [[1], [0], [1, 0, 0, 0]] * 10)
     found = compared(pair)
     d = np.array([0, 0.5, -0.25] * 10)
-    assert found.test == "paired t"
     assert found.drop == pytest.approx(d.mean(), rel=1e-12)
-    assert found.p == pytest.approx(oracle.ttest_1samp(d, 0, alternative="greater").pvalue)
+    ours = oracle.ttest_1samp(d, 0, alternative="greater").pvalue
+    assert found.p == pytest.approx(max(ours, found.p_rollouts))
 
 
 @pytest.mark.parametrize("tasks", [1, 7, 200])
@@ -144,11 +186,13 @@ def test_all_tasks_falling_alike_is_no_division_by_zero():
     assert found.unseen is not None
 
 
-def test_a_single_task_and_a_single_cluster_tell_nothing():
+def test_a_single_task_is_judged_by_its_rollouts_and_a_single_cluster_not_at_all():
     one = compared(make_pair([[1, 1]], [[1, 0, 0]]))
-    assert math.isnan(one.p)
+    exact = oracle.hypergeom(5, 3, 2)  # of 5 rollouts 3 passed; the baseline has 2 of them
+    assert one.p == pytest.approx(exact.sf(2) + exact.pmf(2) / 2)
+    assert one.blind == "1 task: no drop of any size can reach p < 0.01; 7 are needed"
     clusters = np.zeros(40, dtype=int)
-    assert math.isnan(compared(flips(30, 0, 10), clusters=clusters).p)
+    assert compared(flips(30, 0, 10), clusters=clusters).p >= 0.5
 
 
 def test_no_tasks_no_numbers():
@@ -184,6 +228,7 @@ def test_infinite_values_never_become_a_p_value():
     assert "not finite" in found.untested
 
 
+@settings(deadline=None)
 @given(st.data())
 def test_the_order_of_the_tasks_changes_nothing(data):
     n = data.draw(st.integers(2, 30))
@@ -214,7 +259,8 @@ def test_damage_of_a_metric_without_tasks_values_is_that_of_mean_rewards():
         [[1, 0], [0, 1]],
         baseline=None,
         current=None,
-        difference=lambda picked: float(len(picked)),
+        difference=lambda first, second: float(first.sum() - second.sum()),
+        reduce=lambda rewards: float(rewards.values.sum()),
     )
     found = compare(opaque, direction="higher", alpha=0.01, gate_id="g")
     assert found.damage.tolist() == damages(pair).tolist() == [0.5, 0]

@@ -36,11 +36,11 @@ def test_the_difference_follows_the_order():
         [[v] for v in values],
         [[0.0]] * 3,
         tasks=("c", "a", "b"),
-        difference=lambda picked: float(values[picked].sum()),
+        difference=lambda first, second: float(values[first % 3].sum() + 0 * len(second)),
     )
     ordered, _ = in_order(pair, None)
     assert ordered.tasks == ("a", "b", "c")
-    assert [ordered.difference(np.array([i])) for i in range(3)] == [1, 2, 3]
+    assert [ordered.difference(np.array([i]), np.array([i + 3])) for i in range(3)] == [1, 2, 3]
 
 
 @given(st.lists(st.text(), min_size=1, max_size=5), st.lists(st.text(), min_size=1, max_size=5))

@@ -40,12 +40,12 @@ def test_balanced_flips_pass():
 
 
 def test_rollouts_of_one_task_are_no_independent_observations():
-    # 2,000 rollouts of five tasks, two of which fell: not a significant drop of the mean
-    baseline = [[1.0] * 400] * 5
-    current = [[0.0] * 400, [0.5] * 400] + [[1.0] * 400] * 3
+    # 4,000 rollouts of ten tasks, two of which fell: not a significant drop of the mean
+    baseline = [[1.0] * 400] * 10
+    current = [[0.0] * 400, [0.5] * 400] + [[1.0] * 400] * 8
     check = checked(make_pair(baseline, current))
     assert check.verdict is Verdict.PASS
-    assert check.evidence["units"] == 5
+    assert check.evidence["units"] == 10
     assert check.evidence["p"] == pytest.approx(1 / 8)
 
 

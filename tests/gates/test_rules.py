@@ -27,6 +27,12 @@ def found(drop=0.05, *, baseline=0.7, se=0.01, n=100, **changed):
     known = {
         "pair": pair,
         "damage": np.array([drop]),
+        "influence": np.array([drop]),
+        "clusters": None,
+        "p_rollouts": math.nan,
+        "blind": "",
+        "by_rollouts": False,
+        "df": n - 1,
         "drop": drop,
         "low": drop - 2 * se,
         "high": drop + 2 * se,

@@ -117,12 +117,14 @@ def test_what_is_no_mean_over_tasks_can_be_resampled(
     second = [[0, 1], [0, 0], [1, 1, 0, 0]]
     found = paired(planned(), name, table(first), table(second)).pair
     everything = found.value_baseline - found.value_current
-    assert found.difference(np.arange(3)) == pytest.approx(everything, abs=1e-12)
+    both = np.arange(3), np.arange(3, 6)
+    assert found.difference(*both) == pytest.approx(everything, abs=1e-12)
+    assert found.difference(*both[::-1]) == pytest.approx(-everything, abs=1e-12)
     picked = [0, 0, 2]
     again = paired(
         planned(), name, table([first[i] for i in picked]), table([second[i] for i in picked])
     ).pair
-    assert found.difference(np.array(picked)) == pytest.approx(
+    assert found.difference(np.array(picked), np.array(picked) + 3) == pytest.approx(
         again.value_baseline - again.value_current, abs=1e-12
     )
 
@@ -275,7 +277,7 @@ def test_a_metric_that_fails_on_resampled_tasks_is_named(
     both = pairing(planned(), table([[1], [0.5], [0]]), table([[1], [0.5], [0.25]]))
     found = both.pair(BoundMetric(parse("mine"), Mine()))
     resampled: dict[str, Callable[[], float]] = {
-        "combine": lambda: found.pair.difference(np.array([0, 0, 1])),
+        "combine": lambda: found.pair.difference(np.array([0, 0, 1]), np.arange(3)),
         "combine_weighted": lambda: found.combine_weighted(np.ones(2), np.array([2.0, 0.0])),
     }
     with pytest.raises(MetricError, match="metric 'mine'"):

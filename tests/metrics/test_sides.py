@@ -44,13 +44,6 @@ def test_a_task_with_too_few_rollouts_is_not_usable():
     assert side.usable.tolist() == [False, True, False]
 
 
-@pytest.mark.parametrize("name", ["mean_reward", "pass_rate", "median", "std/reward"])
-def test_a_metric_over_picked_tasks_counts_repeats(name):
-    side = side_of(bound(name), TaskRewards.from_lists([[1, 0], [1, 1], [0, 0]]), None)
-    again = side_of(bound(name), TaskRewards.from_lists([[1, 0], [1, 0], [0, 0]]), None)
-    assert side(np.array([0, 0, 2])) == again.value()
-
-
 @pytest.mark.parametrize(
     ("tasks", "expected"),
     [([[0.2], [0.4]], (0, 1)), ([[-1], [1]], (-1, 1)), ([[0, 7]], (0, 7)), ([[]], (0, 1))],

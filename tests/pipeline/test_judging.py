@@ -109,11 +109,11 @@ def test_settings_are_of_all_metrics_or_of_one():
         ("pass^2", "paired t"),
         ("max@2", "paired t"),
         ("mean/reward", "paired t"),
-        ("median", "paired bootstrap"),
-        ("worst_task", "paired bootstrap"),
-        ("min/reward", "paired bootstrap"),
-        ("median/reward", "paired bootstrap"),
-        ("std/reward", "paired bootstrap"),
+        ("median", "swapped sides"),
+        ("worst_task", "relabelled rollouts of each task"),
+        ("min/reward", "relabelled rollouts of each task"),
+        ("median/reward", "swapped sides"),
+        ("std/reward", "swapped sides"),
     ],
 )
 def test_every_metric_can_be_gated(name, test):
@@ -123,8 +123,11 @@ def test_every_metric_can_be_gated(name, test):
     benchmark = make_benchmark(metrics=[name], pass_threshold=0.4)
     (check,) = judged(benchmark, make_table(after.tolist()), make_table(before.tolist()))
     assert check.evidence["test"] == test
-    assert check.verdict is (PASS if name == "min/reward" else FAIL)  # of less than a point
-    assert check.evidence["p"] < 0.5
+    if name in ("worst_task", "min/reward"):  # four rollouts prove nothing of one of 40 tasks
+        assert check.verdict in (PASS, INCONCLUSIVE)
+    else:
+        assert check.verdict is FAIL
+        assert check.evidence["p"] < 0.01
     assert check.estimate.name == name
     assert check.line == 9
 
@@ -148,7 +151,7 @@ def test_a_metric_of_ones_own_is_gated(monkeypatch):
     )
     (check,) = judged(benchmark, make_table(after.tolist()), make_table(before.tolist()))
     assert check.name == "spread_of_tasks"  # once, by whichever name it is asked for
-    assert (check.verdict, check.evidence["test"]) == (FAIL, "paired bootstrap")
+    assert (check.verdict, check.evidence["test"]) == (FAIL, "swapped sides")
     assert check.evidence["max_drop"] == 0.1
 
 
@@ -243,11 +246,11 @@ def test_absent_rollouts_are_missing_where_their_number_is_known():
     assert check.evidence["missing"] == 30 / 400
 
 
-def test_unequal_rollouts_are_compared_by_task_and_never_by_sign_flips():
+def test_unequal_rollouts_are_compared_by_task():
     before = make_table([[1.0]] * 12 + [[0.0]] * 8)
     after = make_table([[1.0] * 8] * 6 + [[0.0] * 8] * 14)
     (check,) = judged(make_benchmark(metrics=["pass_rate"]), after, before)
-    assert check.evidence["test"] == "paired t"
+    assert check.evidence["p"] >= check.evidence["p_rollouts"] > 0
     assert (check.evidence["samples_baseline"], check.evidence["samples_current"]) == (
         [1, 1],
         [8, 8],
@@ -287,27 +290,27 @@ def test_clusters_are_what_is_independent():
     (alone,) = judged(make_benchmark(), after, before)
     (check,) = judged(make_benchmark(cluster="repo"), after, before)
     assert alone.verdict is FAIL
-    assert check.verdict is PASS  # it is one of five repositories
+    assert check.verdict is INCONCLUSIVE  # it is one of five repositories
     assert check.evidence["clusters"] == 5
-    assert check.evidence["test"] == "clustered paired t"
+    assert check.evidence["test"] == "clustered exact sign flip"
+    assert "5 clusters: no drop of any size can reach p < 0.01; 7 are needed" in check.reason
 
 
-def test_a_metric_that_is_too_large_to_resample_says_what_to_do():
+def test_a_metric_over_many_tasks_is_swapped_in_groups():
     rng = np.random.default_rng(0)
     before = rng.random((2_100, 1))
+    again = np.clip(before + rng.normal(0, 0.05, before.shape), 0, 1)
     benchmark = make_benchmark(metrics=["std/reward"])
     (check,) = judged(benchmark, make_table((before / 2).tolist()), make_table(before.tolist()))
-    assert check.verdict is INCONCLUSIVE
-    assert "2100 tasks are too many to resample it" in check.reason
-    asked = make_benchmark(metrics=["std/reward"], baseline={"rule": "exact"})
-    (check,) = judged(asked, make_table((before / 2).tolist()), make_table(before.tolist()))
     assert check.verdict is FAIL
+    (check,) = judged(benchmark, make_table(again.tolist()), make_table(before.tolist()))
+    assert check.verdict is PASS
 
 
 # -- several agents ------------------------------------------------------------------------
 
 
-def test_holms_family_is_all_gated_metrics_of_all_agents():
+def test_the_family_is_all_gated_metrics_of_all_agents():
     before = {name: make_table(repeated(110, 0)) for name in ("one", "other")}
     after = {"one": make_table(repeated(103, 7)), "other": make_table(repeated(110, 0))}
     benchmark = make_benchmark(metrics=["mean_reward", "pass@1"])
@@ -321,9 +324,9 @@ def test_holms_family_is_all_gated_metrics_of_all_agents():
     ]
     mid = 0.5**8
     assert checks[0].evidence["p"] == mid
-    assert alone.evidence["p_adjusted"] == pytest.approx(2 * mid)
-    assert checks[0].evidence["p_adjusted"] == pytest.approx(4 * mid)
-    assert (alone.verdict, checks[0].verdict) == (FAIL, WARN)
+    assert alone.evidence["p_adjusted"] == pytest.approx(mid)  # two names of one number
+    assert checks[0].evidence["p_adjusted"] == pytest.approx(1 - (1 - mid) ** 2)
+    assert (alone.verdict, checks[0].verdict) == (FAIL, FAIL)
 
 
 def test_an_agent_that_the_baseline_does_not_have_leaves_the_others_to_be_judged():

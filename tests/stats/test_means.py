@@ -34,12 +34,36 @@ def test_clustered_against_cluster_robust_regression(finite: bool) -> None:
     assert means.clustered_se(X, GROUPS, finite=finite) == pytest.approx(fit.bse[0], rel=1e-12)
 
 
-def test_the_clustered_interval_has_as_many_degrees_of_freedom_as_clusters_less_one() -> None:
-    count = len(set(GROUPS))
-    half = oracle.t.ppf(0.975, count - 1) * means.clustered_se(X, GROUPS)
-    low, high = means.clustered_t_interval(X, GROUPS)
-    assert (low, high) == pytest.approx((X.mean() - half, X.mean() + half), rel=1e-11)
-    assert means.mean_se(X, GROUPS)[2:] == (count - 1, count)
+def satterthwaite(sizes: list[int], icc: float) -> float:
+    """The degrees of freedom of CR2 by matrices: Imbens and Kolesar 2016, equation 14."""
+    n, codes = sum(sizes), np.repeat(np.arange(len(sizes)), sizes)
+    residual_maker = np.eye(n) - np.ones((n, n)) / n
+    omega = np.where(codes[:, None] == codes, icc, 0.0) + np.eye(n) * (1 - icc)
+    rows = []
+    for cluster in range(len(sizes)):
+        mine = codes == cluster
+        values, vectors = np.linalg.eigh(residual_maker[np.ix_(mine, mine)])
+        root = vectors @ np.diag(values**-0.5) @ vectors.T
+        rows.append(np.ones(mine.sum()) @ root @ residual_maker[mine] / n)
+    g = np.array(rows)
+    roots = np.linalg.eigvalsh(g @ omega @ g.T)
+    return float(roots.sum() ** 2 / (roots**2).sum())
+
+
+@pytest.mark.parametrize("sizes", [[5, 3, 8], [100, 10, 10, 10, 10], [4] * 10, [231, 75, 44, 3]])
+def test_clusters_of_unequal_size_leave_fewer_degrees_of_freedom(sizes: list[int]) -> None:
+    rng = np.random.default_rng(3)
+    codes = np.repeat(np.arange(len(sizes)), sizes)
+    x = rng.normal(size=len(codes)) + rng.normal(size=len(sizes))[codes]
+    rest = x - x.mean()
+    sums = np.bincount(codes, weights=rest)
+    icc = (sums @ sums - rest @ rest) / sum(m * (m - 1) for m in sizes) / x.var(ddof=1)
+    found = means.mean_se(x, codes)
+    assert found.df == pytest.approx(satterthwaite(sizes, min(max(icc, 0), 1)), rel=1e-9)
+    assert found.df <= len(sizes) - 1 + 1e-9
+    half = oracle.t.ppf(0.975, found.df) * found.se
+    low, high = means.clustered_t_interval(x, codes)
+    assert (low, high) == pytest.approx((x.mean() - half, x.mean() + half), rel=1e-9)
 
 
 @given(values)

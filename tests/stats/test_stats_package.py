@@ -10,7 +10,12 @@ def test_all_is_sorted_and_there() -> None:
     assert stats.__all__ == sorted(stats.__all__)
     assert len(set(stats.__all__)) == len(stats.__all__)
     for name in stats.__all__:
-        assert getattr(stats, name).__doc__ or name in {"Alternative", "Reducer", "WeightedReducer"}
+        assert getattr(stats, name).__doc__ or name in {
+            "Alternative",
+            "Reducer",
+            "TaskStatistic",
+            "WeightedReducer",
+        }
 
 
 def test_every_public_name_of_its_modules_that_a_gate_needs_is_exported() -> None:

@@ -1,0 +1,330 @@
+"""The relabelling test: under H0 a task's rollouts could have come from either side.
+
+Each task's rollouts of both sides are pooled, and as many as the baseline has are dealt to it
+at random. The test stays valid where the sides have different numbers of rollouts, where the
+differences of rare passes are too skewed for the t test.
+
+==============================  ======================================================
+the rewards                     the distribution of the summed damage is
+==============================  ======================================================
+two values, few tasks           exact, by convolving hypergeometric draws (FFT)
+two values, many tasks          a Pearson type III of the exact mean, variance and skew
+any, few tasks                  convolved from all, or 2,000 random, deals of a task
+any, many tasks, a mean         Pearson type III, cumulants in closed form
+any, many tasks, no mean        Pearson type III, cumulants from random deals of a task
+==============================  ======================================================
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pytest_evalmetrics.masks import all_of
+from pytest_evalmetrics.stats.inputs import StatsError
+from pytest_evalmetrics.stats.outcome import StatResult
+from pytest_evalmetrics.stats.tails import normal_sf
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+    Ints = NDArray[np.int64]
+
+__all__ = ["TaskStatistic", "relabel_test", "two_valued"]
+
+# rewards, and where each task's begin -> each task's value, shape (tasks,)
+TaskStatistic = Callable[["NDArray[np.float64]", "NDArray[np.int64]"], "NDArray[np.float64]"]
+
+_NAME = "relabelled rollouts"
+_GRID = 1 << 12  # points of the convolution, where the damages are on no lattice
+_LATTICE = 1 << 17  # the most points of one on a lattice
+_FEW = 12  # tasks up to which all is convolved
+_KINDS = 40  # kinds of tasks up to which many tasks are
+_CONVOLVED = 4_000  # many tasks
+_DEALS = 2_000  # of one task's rollouts, where all of them are too many
+_SKETCH = 64  # the same where many tasks are summed
+_SKETCHED = 1_000  # tasks of these that are dealt
+_SAME = 1e-9  # relative: equal but for rounding
+_LEAST = 1e-15  # p below this is rounding of the transform
+
+
+def relabel_test(
+    baseline: tuple[Floats, Ints],
+    current: tuple[Floats, Ints],
+    *,
+    sign: float = 1.0,
+    statistic: TaskStatistic | None = None,
+    seed: int = 0,
+) -> StatResult:
+    """Test a metric that is a mean over tasks by relabelling the rollouts within each task.
+
+    Parameters
+    ----------
+    baseline, current
+        The rewards of each side, shape (rollouts,), and where each task's begin and the last
+        ends, shape (tasks + 1,). No task may be empty.
+    sign
+        1 where a fall is damage, -1 where a rise is.
+    statistic
+        Each task's value; by default the mean of its rewards.
+    seed
+        Of PCG64, for random deals.
+
+    Returns
+    -------
+    StatResult
+        `p` and `mid_p`, one-sided: P(T >= t) and P(T > t) + P(T = t) / 2, T the damage summed
+        over tasks. Both are the mid-p where the distribution is approximated. 1 where no
+        relabelling changes anything.
+
+    Raises
+    ------
+    StatsError
+        If a value is not finite.
+
+    Notes
+    -----
+    Fisher 1935, The Design of Experiments, chapter III; Lancaster 1961 for mid-p. Cumulants of
+    a mean drawn without replacement: Cochran 1977, Sampling Techniques, chapter 2, and Sukhatme
+    1944. The tail of the type III distribution: Wilson and Hilferty 1931.
+    """
+    n = len(baseline[1]) - 1
+    low, high = _ends(baseline[0], current[0])
+    two_valued = all(all_of((v == low) | (v == high)) for v in (baseline[0], current[0]))
+    if two_valued and high > low:
+        states, observed = _two_valued(baseline, current, (low, high), sign, statistic)
+    elif high > low:
+        rng = np.random.Generator(np.random.PCG64(seed))
+        deals = _DEALS if n <= _FEW else _SKETCH
+        if statistic is None and n > _FEW:
+            return _type_iii(*_mean_cumulants(baseline, current, sign), n)
+        if statistic is not None and n > _SKETCHED:  # the cumulants of some stand for all
+            scale, some = n / _SKETCHED, np.sort(rng.permutation(n)[:_SKETCHED])
+            states, _ = _dealt(baseline, current, sign, statistic, rng, deals, some)
+            states.times = states.times * scale
+            seen = sign * float(sum(statistic(*baseline) - statistic(*current)))
+            return _type_iii(seen, *_cumulants(states), n)
+        states, observed = _dealt(baseline, current, sign, statistic, rng, deals, np.arange(n))
+    else:
+        return StatResult(_NAME, 1.0, n=n, mid_p=1.0)
+    if not math.isfinite(observed):
+        raise StatsError("a task's value is no finite number")
+    if n > _FEW and (n > _CONVOLVED or len(states.times) > _KINDS):
+        return _type_iii(observed, *_cumulants(states), n)
+    return _convolved(observed, states, n)
+
+
+def _ends(*sides: Floats) -> tuple[float, float]:
+    return min(float(s.min()) for s in sides), max(float(s.max()) for s in sides)
+
+
+class _States:
+    """What the damage of a task may be: one row per kind of task, padded with chance 0."""
+
+    def __init__(self, damage: Floats, chance: Floats, times: Floats) -> None:
+        self.damage, self.chance, self.times = damage, chance, times
+
+
+def _two_valued(
+    baseline: tuple[Floats, Ints],
+    current: tuple[Floats, Ints],
+    ends: tuple[float, float],
+    sign: float,
+    statistic: TaskStatistic | None,
+) -> tuple[_States, float]:
+    """Deal passes by the hypergeometric distribution, tasks of equal counts at once."""
+    sizes = [np.diff(side[1]) for side in (baseline, current)]
+    highs = [np.add.reduceat(v == ends[1], o[:-1], dtype=np.int64) for v, o in (baseline, current)]
+    most = int(sizes[0].max() + sizes[1].max()) + 1
+    code = (sizes[0] * most + sizes[1]) * most + highs[0] + highs[1]
+    kinds, kind, times = np.unique(code, return_inverse=True, return_counts=True)
+    nb, nc, x = kinds // most**2, kinds // most % most, kinds % most
+    first = np.maximum(0, x - nc)
+    j = first[:, None] + np.arange(int((np.minimum(nb, x) - first).max()) + 1)
+    valid = j <= np.minimum(nb, x)[:, None]
+    j = np.where(valid, j, first[:, None])
+    logs = np.concatenate(([0.0], np.cumsum(np.log(np.arange(1, 2 * most)))))
+
+    def ways(n: Ints, k: Ints) -> Floats:
+        found: Floats = logs[n] - logs[k] - logs[n - k]
+        return found
+
+    log = ways(nb[:, None], j) + ways(nc[:, None], x[:, None] - j) - ways(nb + nc, x)[:, None]
+    chance = np.where(valid, np.exp(log), 0.0)
+    chance /= chance.sum(axis=1, keepdims=True)
+    values = [
+        two_valued(np.broadcast_to(size[:, None], j.shape), up, ends, statistic)
+        for size, up in ((nb, j), (nc, x[:, None] - j))
+    ]
+    damage = sign * (values[0] - values[1])
+    seen = float(damage[kind, highs[0] - first[kind]].sum())
+    return _States(damage, chance, times.astype(np.float64)), seen
+
+
+def two_valued(
+    sizes: Ints, ups: Ints, ends: tuple[float, float], statistic: TaskStatistic | None = None
+) -> Floats:
+    """Value tasks whose rewards have two values, by how many are the second one.
+
+    Parameters
+    ----------
+    sizes, ups
+        Rollouts of each task, and how many have the second value: of one shape.
+    ends
+        The two values.
+    statistic
+        Each task's value; by default the mean of its rewards.
+
+    Returns
+    -------
+    ndarray
+        Of the shape of `sizes`.
+    """
+    if statistic is None:
+        means: Floats = ends[0] + (ends[1] - ends[0]) * ups / sizes
+        return means
+    size, up = sizes.ravel(), ups.ravel()
+    offsets = np.concatenate(([0], np.cumsum(size)))
+    rank = np.arange(offsets[-1]) - np.repeat(offsets[:-1], size)
+    rewards = np.where(rank < np.repeat(up, size), ends[1], ends[0])
+    return statistic(rewards, offsets).reshape(sizes.shape)
+
+
+def _dealt(  # noqa: PLR0917 - one per array
+    baseline: tuple[Floats, Ints],
+    current: tuple[Floats, Ints],
+    sign: float,
+    statistic: TaskStatistic | None,
+    rng: np.random.Generator,
+    deals: int,
+    tasks: Ints,
+) -> tuple[_States, float]:
+    """Deal each task's rollouts in all ways, or in so many random ones."""
+    damage, chance = np.zeros((len(tasks), deals + 1)), np.zeros((len(tasks), deals + 1))
+    seen = 0.0
+    for row, task in enumerate(tasks.tolist()):
+        sides = [v[o[task] : o[task + 1]] for v, o in (baseline, current)]
+        pooled, nb = np.concatenate(sides), len(sides[0])
+        if math.comb(len(pooled), nb) <= deals:
+            chosen = np.array(list(combinations(range(len(pooled)), nb)), dtype=np.int64)
+            left = np.ones((len(chosen), len(pooled)), dtype=bool)
+            np.put_along_axis(left, chosen, values=False, axis=1)
+            order = np.argsort(left, axis=1, kind="stable")  # the chosen ones first
+        else:  # what was seen is one of the deals: a p of 0 would claim too much
+            order = np.argsort(rng.random((deals + 1, len(pooled))), axis=1)
+            order[0] = np.arange(len(pooled))
+        found = _means_or(statistic, pooled[order[:, :nb]])
+        found = sign * (found - _means_or(statistic, pooled[order[:, nb:]]))
+        damage[row, : len(found)], damage[row, len(found) :] = found, found[0]
+        chance[row, : len(found)] = 1 / len(found)
+        seen += found[0]
+    return _States(damage, chance, np.ones(len(tasks))), seen
+
+
+def _means_or(statistic: TaskStatistic | None, block: Floats) -> Floats:
+    if statistic is None:
+        means: Floats = block.mean(axis=1)
+        return means
+    rows, size = block.shape
+    return statistic(block.ravel(), np.arange(rows + 1) * size)
+
+
+def _mean_cumulants(
+    baseline: tuple[Floats, Ints], current: tuple[Floats, Ints], sign: float
+) -> tuple[float, float, float, float]:
+    """Return the summed damage of means, and its mean, variance and third cumulant."""
+    sums = [np.add.reduceat(v, o[:-1]) for v, o in (baseline, current)]
+    nb, nc = np.diff(baseline[1]), np.diff(current[1])
+    n = nb + nc
+    centre = (sums[0] + sums[1]) / n
+    second, third = np.zeros(len(n)), np.zeros(len(n))
+    for values, offsets in (baseline, current):
+        rest = values - np.repeat(centre, np.diff(offsets))
+        square = rest * rest
+        second += np.add.reduceat(square, offsets[:-1])
+        third += np.add.reduceat(square * rest, offsets[:-1])
+    second, third = second / n, third / n
+    spread = second / nb * (n / nc) * (n / (n - 1))
+    # of the baseline's mean, times (n / nc)^3 for the difference of the two means
+    skew = np.zeros(len(n))
+    wide = n > 2  # noqa: PLR2004 - two rollouts have no skew
+    skew[wide] = ((n - nb) * (n - 2 * nb) * (n / nc) ** 3)[wide] * third[wide]
+    skew[wide] /= ((n - 1.0) * (n - 2) * nb.astype(float) ** 2)[wide]
+    seen = float((sums[0] / nb - sums[1] / nc).sum())
+    return sign * seen, 0.0, float(spread.sum()), sign * float(skew.sum())
+
+
+def _cumulants(states: _States) -> tuple[float, float, float]:
+    mean = (states.chance * states.damage).sum(axis=1)
+    rest = states.damage - mean[:, None]
+    found = (mean, (states.chance * rest**2).sum(axis=1), (states.chance * rest**3).sum(axis=1))
+    one, two, three = (float(states.times @ each) for each in found)
+    return one, two, three
+
+
+def _type_iii(seen: float, mean: float, variance: float, third: float, n: int) -> StatResult:
+    """Return the upper tail of a Pearson type III distribution."""
+    if variance <= 0:
+        return StatResult(_NAME, 1.0, n=n, mid_p=1.0)
+    z, skew = (seen - mean) / math.sqrt(variance), third / variance**1.5
+    if abs(skew) > 1e-6:  # noqa: PLR2004 - else it is the normal distribution
+        shape = 4 / skew**2
+        scaled = 1 + math.copysign(z / math.sqrt(shape), z * skew)
+        root = math.copysign(abs(scaled) ** (1 / 3), scaled) if scaled > 0 else 0.0
+        z = math.copysign(3 * math.sqrt(shape), skew) * (root - 1 + 1 / (9 * shape))
+    p = max(normal_sf(z), _LEAST)
+    return StatResult(_NAME, p, statistic=seen, n=n, mid_p=p)
+
+
+def _convolved(seen: float, states: _States, n: int) -> StatResult:
+    """Convolve the tasks' distributions, and read both tails off."""
+    present = states.chance > 0
+    lowest = np.where(present, states.damage, math.inf).min(axis=1)
+    highest = np.where(present, states.damage, -math.inf).max(axis=1)
+    above = np.where(present, states.damage - lowest[:, None], 0.0)
+    span = float(states.times @ (highest - lowest))
+    if span <= 0:
+        return StatResult(_NAME, 1.0, n=n, mid_p=1.0)
+    step, exact = _step(above, span)
+    points = round(span / step) + 2
+    size = 1 << (points + n if not exact else points).bit_length()
+    total = np.zeros(size // 2 + 1, dtype=np.complex128)
+    for row, chance, times in zip(above / step, states.chance, states.times.tolist(), strict=True):
+        cells = np.zeros(size)
+        if exact:
+            np.add.at(cells, np.rint(row).astype(np.int64), chance)
+        else:
+            at = np.floor(row).astype(np.int64)
+            np.add.at(cells, at, chance * (1 - (row - at)))
+            np.add.at(cells, at + 1, chance * (row - at))
+        wave = np.fft.rfft(cells)
+        total += times * np.log(np.where(wave == 0, _LEAST**2, wave))
+    density = np.fft.irfft(np.exp(total), size)
+    place = (seen - float(states.times @ lowest)) / step
+    slack = 0.25 if exact else _SAME * points
+    at = np.arange(size)
+    equal = float(density[np.abs(at - place) <= slack].sum())
+    beyond = float(density[at > place + slack].sum())
+    # the farthest point is exact: its chance is a product
+    reach = np.where(above >= (highest - lowest)[:, None] - _SAME * span, states.chance, 0.0)
+    farthest = math.exp(max(float(states.times @ np.log(reach.sum(axis=1))), -700.0))
+    p, mid = (
+        max(found, farthest * part, _LEAST * part)
+        for found, part in ((beyond + equal, 1.0), (beyond + equal / 2, 0.5))
+    )
+    return StatResult(_NAME, min(p, 1.0), statistic=seen, n=n, mid_p=min(mid, 1.0))
+
+
+def _step(above: Floats, span: float) -> tuple[float, bool]:
+    """Return the step of the lattice that all damages are on, and whether there is one."""
+    gaps = np.unique(np.round(above[above > _SAME * span], 12))
+    step = float(gaps[0]) if len(gaps) else span
+    ratios = gaps / step
+    if span / step < _LATTICE and all_of(np.abs(ratios - np.rint(ratios)) < 1e-6 * ratios):
+        return step, True
+    return span / _GRID, False

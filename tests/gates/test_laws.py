@@ -1,0 +1,220 @@
+"""Laws of the regression gate, whatever the rollouts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from gates.making import checked, flips, make_combined, make_pair, rule
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats as oracle
+
+from pytest_evalmetrics.gates import Gated, check_regression
+from pytest_evalmetrics.results import Verdict
+
+PASS, WARN, FAIL, INCONCLUSIVE = (
+    Verdict.PASS,
+    Verdict.WARN,
+    Verdict.FAIL,
+    Verdict.INCONCLUSIVE,
+)
+SEVERITY = {PASS: 0, WARN: 1, INCONCLUSIVE: 2, FAIL: 3}
+
+
+@st.composite
+def losses(draw):
+    """Rewards of a baseline, and the share of each task's rewards that a run loses."""
+    tasks, before, after = (
+        draw(st.integers(1, 30)),
+        draw(st.integers(1, 6)),
+        draw(st.integers(1, 6)),
+    )
+    passes = st.integers(0, before)
+    baseline = [draw(passes) for _ in range(tasks)]
+    lost = [draw(st.floats(0, 1)) for _ in range(tasks)]
+    rewards = [[1.0] * c + [0.0] * (before - c) for c in baseline]
+    return rewards, after, lost
+
+
+def run_of(rewards, after, lost):
+    """A run of each task's mean less the share that is lost, in every rollout."""
+    return [
+        [sum(task) / len(task) * (1 - share)] * after
+        for task, share in zip(rewards, lost, strict=True)
+    ]
+
+
+@settings(deadline=None, max_examples=60)
+@given(losses(), st.floats(0, 1))
+def test_a_larger_loss_is_never_judged_more_mildly(made, part):
+    rewards, after, lost = made
+    small = checked(make_pair(rewards, run_of(rewards, after, [part * s for s in lost])))
+    large = checked(make_pair(rewards, run_of(rewards, after, lost)))
+    assert SEVERITY[large.verdict] >= SEVERITY[small.verdict]
+
+
+@settings(deadline=None, max_examples=60)
+@given(losses())
+def test_a_total_collapse_is_never_judged_more_mildly_than_another_loss(made):
+    rewards, after, lost = made
+    collapse = [[0.0] * after for _ in rewards]
+    assert (
+        SEVERITY[checked(make_pair(rewards, collapse)).verdict]
+        >= SEVERITY[checked(make_pair(rewards, run_of(rewards, after, lost))).verdict]
+    )
+
+
+@settings(deadline=None, max_examples=60)
+@given(losses(), st.booleans())
+def test_a_run_that_is_no_worse_on_any_task_never_fails(made, clustered):
+    rewards, after, lost = made
+    means = [sum(task) / len(task) for task in rewards]
+    run = [[m + (1 - m) * share] * after for m, share in zip(means, lost, strict=True)]
+    clusters = np.arange(len(rewards)) // 3 if clustered else None
+    assert checked(make_pair(rewards, run), clusters=clusters).verdict is PASS
+
+
+@pytest.mark.parametrize("tasks", range(1, 12))
+@pytest.mark.parametrize("rollouts", [1, 2, 4, 8])
+def test_a_total_collapse_never_passes_and_never_warns(tasks, rollouts):
+    check = checked(make_pair([[1.0] * rollouts] * tasks, [[0.0] * rollouts] * tasks))
+    if tasks >= 7:
+        assert check.verdict is FAIL
+        return
+    # of each task: all the baseline's rollouts are the passing ones of both
+    chance = oracle.hypergeom(2 * rollouts, rollouts, rollouts).pmf(rollouts) ** tasks
+    assert check.evidence["p"] == pytest.approx(chance / 2, rel=1e-9)
+    assert check.verdict is (FAIL if chance / 2 < 0.01 else INCONCLUSIVE)
+    if check.verdict is INCONCLUSIVE:
+        assert "no drop of any size can reach p < 0.01; 7 are needed" in check.reason
+        assert check.evidence["why"] == "blind"
+
+
+@pytest.mark.parametrize("clusters", [2, 4, 6])
+def test_few_clusters_are_never_sure_and_never_silent(clusters):
+    codes = np.arange(100) % clusters
+    for after in (0.0, 0.4):
+        pair = make_pair([[0.9] * 4] * 100, [[after] * 4] * 100)
+        check = checked(pair, clusters=codes)
+        assert check.verdict is INCONCLUSIVE
+        assert f"{clusters} clusters: no drop" in check.reason
+
+
+def test_a_blind_gate_without_a_drop_passes_and_says_so():
+    check = checked(make_pair([[1.0, 0.0]] * 3, [[1.0, 0.0]] * 3))
+    assert check.verdict is PASS
+    assert "this gate is blind: 3 tasks: no drop of any size" in check.reason
+    small = checked(make_pair([[0.5]] * 3, [[0.495]] * 3))
+    assert small.verdict is PASS  # under max_drop
+    strict = checked(make_pair([[1.0]] * 8, [[1.0]] * 8), rule(alpha=0.001))
+    assert "10 are needed" in strict.reason
+
+
+def test_few_tasks_that_had_anything_to_lose_are_judged_by_their_rollouts():
+    baseline = [[1.0] * 8] * 3 + [[0.0] * 8] * 30
+    check = checked(make_pair(baseline, [[0.0] * 8] * 33))
+    assert check.verdict is FAIL
+    assert check.evidence["test"] == "relabelled rollouts"
+    single = checked(make_pair([[1.0]] * 3 + [[0.0]] * 30, [[0.0]] * 33))
+    assert single.verdict is PASS  # three of 33 single rollouts are noise
+
+
+def test_few_tasks_with_a_metric_of_ones_own_prove_nothing_by_chance():
+    check = checked(make_combined([1.0, 0.6], [0.5, 0.5]), rule(max_drop=0.0))
+    assert check.verdict is INCONCLUSIVE
+
+
+def test_a_metric_of_ones_own_that_is_the_mean_is_judged_as_the_mean():
+    rng = np.random.default_rng(0)
+    for tasks in (3, 8, 15, 40, 200):
+        chance = rng.beta(0.4, 0.4, tasks)
+        sides = [(rng.random((4, tasks)) < c).mean(axis=0) for c in (chance, chance * 0.8)]
+        own = checked(make_combined(*sides, combine=np.mean))
+        mean = checked(make_pair(*([[v] for v in side] for side in sides)))
+        assert own.verdict is mean.verdict
+        if mean.evidence["p"] > 0.001:
+            assert own.evidence["p"] == pytest.approx(mean.evidence["p"], rel=0.1)
+
+
+def test_swapped_sides_of_a_median_against_all_swaps():
+    rng = np.random.default_rng(4)
+    before, after = rng.random(9), rng.random(9) * 0.8
+    check = checked(make_combined(before, after))
+    seen, reached = np.median(before) - np.median(after), 0.0
+    for choice in range(2**9):
+        swapped = np.array([choice >> i & 1 for i in range(9)], dtype=bool)
+        drop = np.median(np.where(swapped, after, before))
+        drop -= np.median(np.where(swapped, before, after))
+        reached += 1.0 if drop > seen + 1e-12 else 0.5 * (abs(drop - seen) <= 1e-12)
+    assert check.evidence["test"] == "swapped sides"
+    assert check.evidence["p"] == pytest.approx(reached / 2**9, rel=1e-9)
+
+
+def worst_task(before, after):
+    means = [min(sum(t) / len(t) for t in side) for side in (before, after)]
+    return make_pair(
+        before,
+        after,
+        name="worst_task",
+        value_baseline=means[0],
+        value_current=means[1],
+        extreme="lowest",
+    )
+
+
+def test_a_broken_task_fails_the_worst_task_and_is_named():
+    before, after = [[1.0] * 8] * 50, [[1.0] * 8] * 49 + [[0.0] * 8]
+    check = checked(worst_task(before, after))
+    assert check.verdict is FAIL
+    assert check.evidence["proven_tasks"] == ["49"]
+    assert "worse by their rollouts: 49" in check.reason
+    # of one rollout each nothing is proven, and that is said
+    single = checked(worst_task([[1.0]] * 50, [[1.0]] * 49 + [[0.0]]))
+    assert single.verdict is INCONCLUSIVE
+    assert "a task has too few rollouts" in single.reason
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.integers(0, 10_000))
+def test_the_worst_of_tasks_that_did_not_change_seldom_fails(seed):
+    rng = np.random.default_rng(seed)
+    red = 0
+    for _ in range(20):
+        chance = rng.uniform(0.3, 1, (30, 1))
+        sides = [(rng.random((30, 8)) < chance).astype(float).tolist() for _ in range(2)]
+        red += checked(worst_task(*sides)).verdict is FAIL
+    assert red <= oracle.binom(20, 0.01).ppf(1 - 1e-9)
+
+
+def test_a_run_of_many_benchmarks_shares_its_level():
+    pair = flips(9, 1, 100)  # mid-p 0.0059
+
+    def judged(benchmarks, made=pair):
+        (check,) = check_regression([Gated(made, rule())], benchmarks=benchmarks)
+        return check
+
+    assert judged(1).verdict is FAIL
+    many = judged(50)
+    assert many.verdict is WARN
+    assert "one of 50 benchmarks may be by chance" in many.reason
+    assert judged(50, flips(30, 1, 100)).verdict is FAIL
+    # eight tasks can't be surer than 1 / 256
+    few = judged(50, make_pair([[1.0]] * 8, [[0.0]] * 8))
+    assert (few.verdict, few.evidence["why"]) == (INCONCLUSIVE, "run")
+
+
+def test_synonyms_and_unlike_metrics_together():
+    rng = np.random.default_rng(1)
+    chance = rng.beta(0.4, 0.4, (200, 1))
+    sides = [(rng.random((200, 4)) < p).astype(float) for p in (chance, chance * 0.85)]
+    mean = make_pair(*(s.tolist() for s in sides))
+    every = [s.min(axis=1) for s in sides]
+    hard = make_pair(
+        *(s.tolist() for s in sides), name="pass^4", baseline=every[0], current=every[1]
+    )
+    names = [mean, make_pair(*(s.tolist() for s in sides), name="avg"), hard]
+    checks = check_regression([Gated(p, rule(), gate_id="g") for p in names])
+    p = [c.evidence["p"] for c in checks]
+    adjusted = [c.evidence["p_adjusted"] for c in checks]
+    assert adjusted[0] == adjusted[1]
+    assert all(a <= b <= 2 * a * (1 + 1e-9) for a, b in zip(p, adjusted, strict=True))

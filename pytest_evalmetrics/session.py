@@ -63,7 +63,9 @@ class EvaluationSession:
 
     def begin(self) -> None:
         """Mark the output folder as this run's, as its first benchmark is found."""
-        if self._folder is None and not hasattr(self._config, "workerinput"):
+        if self._folder is not None or hasattr(self._config, "workerinput"):
+            return
+        if not any(map(self._config.getoption, ("evalmetrics_plan", "evalmetrics_delete_unused"))):
             self._folder = self._begun()
 
     def _begun(self) -> RunFolder:

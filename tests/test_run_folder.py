@@ -6,9 +6,11 @@ import hashlib
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 
@@ -83,6 +85,29 @@ def test_a_run_that_evaluates_nothing(passed, args):
     before = {name: (passed.path / "evalmetrics" / name).read_bytes() for name in VERDICTS}
     assert passed.run("test_other.py").ret == 0
     assert before == {n: (passed.path / "evalmetrics" / n).read_bytes() for n in VERDICTS}
+
+
+@pytest.mark.parametrize("option", ["--evalmetrics-plan", "--evalmetrics-delete-unused=list"])
+def test_an_option_that_only_prints_leaves_the_files_alone(passed, option):
+    before = ledger(passed)
+    assert passed.run(option).ret == 0
+    assert verdicts(passed) == set(VERDICTS)
+    assert ledger(passed) == before
+
+
+def test_a_second_run_under_xdist_is_refused_before_it_evaluates(passed):
+    state = {"run": "other", "state": "running", "started": "now", **process_of_this_test()}
+    passed.write("evalmetrics/run.json", json.dumps(state))
+    result = passed.run("-n", "1")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert "another run writes here: process" in result.stdout.str() + result.stderr.str()
+    assert ledger(passed) == state
+
+
+def process_of_this_test():
+    stat = Path("/proc/self/stat")
+    began = stat.read_text().rpartition(")")[2].split()[19] if stat.exists() else ""
+    return {"host": socket.gethostname(), "process": os.getpid(), "began": began}
 
 
 def test_a_run_that_shows_only_writes_nothing(project):

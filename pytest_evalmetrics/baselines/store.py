@@ -21,6 +21,7 @@ from pytest_evalmetrics.baselines.naming import baseline_file, shown_below
 from pytest_evalmetrics.baselines.reading import parse, stamped, text_of, values
 from pytest_evalmetrics.errors import BaselineError
 from pytest_evalmetrics.results import Check, Verdict
+from pytest_evalmetrics.run_folder import temporary_name
 
 if TYPE_CHECKING:
     import pytest
@@ -169,7 +170,7 @@ class Store:
             if same and self.rows_path.exists():
                 return None
             self.rows_path.parent.mkdir(parents=True, exist_ok=True)
-            temporary = self.rows_path.with_name(f".{self.rows_path.name}.{os.getpid()}.tmp")
+            temporary = self.rows_path.with_name(f".{temporary_name()}.tmp")
             temporary.write_bytes(rows)
             temporary.replace(self.rows_path)
         except OSError as error:

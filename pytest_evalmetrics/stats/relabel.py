@@ -95,26 +95,33 @@ def relabel_test(
     """
     n = len(baseline[1]) - 1
     low, high = _ends(baseline[0], current[0])
-    two_valued = all(all_of((v == low) | (v == high)) for v in (baseline[0], current[0]))
-    if two_valued and high > low:
-        states, observed = _two_valued(baseline, current, (low, high), sign, statistic)
-    elif high > low:
-        rng = np.random.Generator(np.random.PCG64(seed))
-        deals = _DEALS if n <= _FEW else _SKETCH
-        if statistic is None and n > _FEW:
-            return _type_iii(*_mean_cumulants(baseline, current, sign), n)
-        if statistic is not None and n > _SKETCHED:  # the cumulants of some stand for all
-            scale, some = n / _SKETCHED, np.sort(rng.permutation(n)[:_SKETCHED])
-            states, _ = _dealt(baseline, current, sign, statistic, rng, deals, some)
-            states.times = states.times * scale
-            seen = sign * float(sum(statistic(*baseline) - statistic(*current)))
-            return _type_iii(seen, *_cumulants(states), n)
-        states, observed = _dealt(baseline, current, sign, statistic, rng, deals, np.arange(n))
-    else:
+    if not high > low:
         return StatResult(_NAME, 1.0, n=n, mid_p=1.0)
+    if all(all_of((v == low) | (v == high)) for v in (baseline[0], current[0])):
+        states, observed = _two_valued(baseline, current, (low, high), sign, statistic)
+        several = n > _FEW and (n > _CONVOLVED or len(states.times) > _KINDS)
+    else:
+        ends = [
+            (np.minimum.reduceat(v, o[:-1]), np.maximum.reduceat(v, o[:-1]))
+            for v, o in (baseline, current)
+        ]
+        lowest = np.minimum(ends[0][0], ends[1][0])
+        tasks = np.flatnonzero(np.maximum(ends[0][1], ends[1][1]) > lowest)  # the others stay
+        several = len(tasks) > _FEW
+        if several and statistic is None:
+            return _type_iii(*_mean_cumulants(baseline, current, sign), n)
+        rng = np.random.Generator(np.random.PCG64(seed))
+        scale = max(len(tasks) / _SKETCHED, 1.0)  # the cumulants of some stand for all
+        if scale > 1:
+            tasks = np.sort(rng.permutation(tasks)[:_SKETCHED])
+        deals = _SKETCH if several else _DEALS
+        states, observed = _dealt(baseline, current, sign, statistic, rng, deals, tasks)
+        if scale > 1 and statistic is not None:
+            states.times = states.times * scale
+            observed = sign * float(sum(statistic(*baseline) - statistic(*current)))
     if not math.isfinite(observed):
         raise StatsError("a task's value is no finite number")
-    if n > _FEW and (n > _CONVOLVED or len(states.times) > _KINDS):
+    if several:
         return _type_iii(observed, *_cumulants(states), n)
     return _convolved(observed, states, n)
 

@@ -202,7 +202,10 @@ def test_what_a_hook_computes_is_gated_by_a_rule_without_a_test():
 
 
 def test_a_run_that_lost_half_its_tasks_does_not_pass():
-    (check,) = judged(make_benchmark(), make_table(repeated(100, 0)), make_table(repeated(200, 0)))
+    tasks, check = judged(
+        make_benchmark(), make_table(repeated(100, 0)), make_table(repeated(200, 0))
+    )
+    assert (tasks.verdict, tasks.evidence["lost"]["count"]) == (FAIL, 100)
     assert (check.verdict, check.evidence["why"]) == (INCONCLUSIVE, "coverage")
     assert check.evidence["removed"] == 100
 
@@ -210,7 +213,8 @@ def test_a_run_that_lost_half_its_tasks_does_not_pass():
 def test_a_breakdown_that_lost_half_its_tasks_does_not_pass():
     run = make_table(repeated(20, 0), labels={"level": ["hard"] * 10 + ["easy"] * 10})
     benchmark = make_benchmark(metrics=["pass@1[level=hard]"])
-    (check,) = judged(benchmark, run, make_table(repeated(30, 0)))
+    tasks, check = judged(benchmark, run, make_table(repeated(30, 0)))
+    assert (tasks.verdict, tasks.evidence["lost"]["count"]) == (FAIL, 10)
     assert (check.verdict, check.evidence["why"]) == (INCONCLUSIVE, "coverage")
 
 
@@ -262,6 +266,10 @@ def test_tasks_with_too_few_rollouts_on_a_side_are_excluded_and_listed():
     before = make_table([[1.0, 1.0]] * 20 + [[1.0]] * 2)
     after = make_table([[1.0, 1.0]] * 22)
     (check,) = judged(make_benchmark(metrics=["pass@2"]), after, before)
+    assert (check.verdict, check.evidence["why"]) == (INCONCLUSIVE, "coverage")
+    assert "without a value on one side: 20, 21" in check.reason
+    allowed = make_benchmark(metrics=["pass@2"], baseline={"min_coverage": 0.9})
+    (check,) = judged(allowed, after, before)
     assert (check.verdict, check.evidence["tasks"]) == (PASS, 20)
     assert check.evidence["excluded_tasks"] == ["20", "21"]
     assert "20, 21" in check.reason

@@ -294,17 +294,14 @@ def test_a_number_and_its_text_are_no_one_task(quick: Quick) -> None:
 
 def test_coverage_counts_tasks_that_are_really_compared(quick: Quick) -> None:
     full = [[1.0, 1.0, 0.0, 1.0]] * 40
-    quick.rollouts(full)
-    quick.bench("metrics: [pass@4]\nexpect: {rollouts: any}\nbaseline: true")
-    assert quick.run(UPDATE).ret == 0
-    quick.rollouts([*full[:3], *([0.0] for _ in range(37))])
-    quick.bench(
-        "metrics: [mean_reward]\nkey_metrics: [mean_reward]\nexpect: {rollouts: any}\n"
-        "baseline: {metrics: {pass@4: {}}}"
-    )
+    quick.rollouts([*full[:3], *([1.0] for _ in range(37))], "main.jsonl")
+    quick.rollouts([*full[:20], *([0.0] * 4 for _ in range(20))])
+    quick.bench("metrics: [pass@4]\nbaseline: {rollouts: main.jsonl}")
     result = quick.run()
     assert result.ret == 1
-    result.stdout.fnmatch_lines(["INCONCLUSIVE *pass@4*"])
+    result.stdout.fnmatch_lines(
+        ["INCONCLUSIVE *pass@4 *3 of the baseline's 40 tasks are compared*"]
+    )
 
 
 def test_a_group_of_missing_rollouts_alone_is_left_out(quick: Quick) -> None:

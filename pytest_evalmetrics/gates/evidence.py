@@ -63,7 +63,7 @@ def of_comparison(
         ``worse``, ``better``: how many tasks; ``worst_tasks``: the ten worst, each with
         ``task``, ``baseline``, ``current`` (its rewards) and ``drop``. ``mde``: the smallest
         drop seen with 80 % power; ``unseen_flips``: where no task differs, the share that may.
-        ``draws``, ``seed``, ``numpy``: of a bootstrap. ``improved``. ``excluded``, ``added``,
+        ``draws``, ``seed``: of a bootstrap. ``improved``. ``excluded``, ``added``,
         ``removed``: tasks that are not compared, counted; ``*_tasks``: the first hundred.
     """
     pair, bootstrapped = found.pair, bool(found.draws)
@@ -95,7 +95,6 @@ def of_comparison(
         "unseen_flips": found.unseen if unmoved else None,
         "draws": found.draws if bootstrapped else None,
         "seed": str(found.seed) if bootstrapped else None,
-        "numpy": np.__version__ if bootstrapped else None,
         "improved": found.improved,
     }
     for name, tasks in (("excluded", pair.excluded), ("added", added), ("removed", removed)):
@@ -104,9 +103,10 @@ def of_comparison(
 
 
 def plain(value: Any) -> Any:
-    """Return a number, or None for one that is not finite."""
+    """Return a number to 12 digits, or None for one that is not finite."""
     if isinstance(value, float):
-        return float(value) if math.isfinite(value) else None
+        # fewer digits than products of vectors agree in, whoever computes them
+        return float(f"{value:.12g}") if math.isfinite(value) else None
     return value
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from pytest_evalmetrics.errors import MetricError
 from pytest_evalmetrics.masks import all_of, any_of
 from pytest_evalmetrics.spec.metric_names import STATISTICS
+from pytest_evalmetrics.sums import row_totals, total
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -157,13 +158,13 @@ def statistics_of(column: NDArray[np.float64]) -> tuple[float, float, float, flo
     n = len(held)
     filled = column if n == len(column) else np.where(absent, 0.0, column)
     with np.errstate(over="ignore", invalid="ignore"):
-        mean = filled.sum() / n
+        mean = total(filled) / n
         std = 0.0 if len(column) == 1 else np.nan
         if n > 1:
             squares = (mean - filled) ** 2
             if n < len(column):
                 squares[absent] = 0.0
-            std = np.sqrt(squares.sum() / (n - 1))
+            std = np.sqrt(total(squares) / (n - 1))
         upper = held.copy()
         upper.partition(n // 2)  # for one place: for two it is many times slower
         median = upper[n // 2] if n % 2 else (upper[: n // 2].max() + upper[n // 2]) / 2
@@ -201,9 +202,9 @@ def _blockwise(block: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
     n = block.shape[1]
     ordered = np.sort(block, axis=1)
     with np.errstate(over="ignore", invalid="ignore"):
-        mean = block.sum(axis=1) / n
+        mean = row_totals(block) / n
         squares = (mean[:, None] - block) ** 2
-        std = np.sqrt(squares.sum(axis=1) / (n - 1)) if n > 1 else np.zeros(len(block))
+        std = np.sqrt(row_totals(squares) / (n - 1)) if n > 1 else np.zeros(len(block))
         median = (ordered[:, (n - 1) // 2] + ordered[:, n // 2]) / 2
     return mean, ordered[:, -1], ordered[:, 0], median, std
 
@@ -217,10 +218,10 @@ def _with_gaps(
     ordered = np.sort(block, axis=1)  # NaN last: what is at place -1 of an empty row
     rows = np.arange(len(block))
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        mean = filled.sum(axis=1) / n
+        mean = row_totals(filled) / n
         squares = (mean[:, None] - filled) ** 2
         squares[absent] = 0.0
-        std = np.sqrt(squares.sum(axis=1) / (n - 1))
+        std = np.sqrt(row_totals(squares) / (n - 1))
         if block.shape[1] == 1:
             std[n == 1] = 0.0
         std[n == 0] = np.nan

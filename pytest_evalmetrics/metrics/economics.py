@@ -60,7 +60,9 @@ class _PerTask(MeanReward):
         for names in ACCEPTED[self.name]:
             if not all(name in scores for name in names):
                 continue
-            used = np.sum([scores[name] for name in names], axis=0)
+            used = scores[names[0]]
+            for name in names[1:]:
+                used = used + scores[name]
             found = used if found is None else np.where(np.isnan(found), used, found)
         return None if found is None or all_of(np.isnan(found)) else found
 

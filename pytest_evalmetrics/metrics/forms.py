@@ -21,6 +21,7 @@ from pytest_evalmetrics.metrics.protocol import (
     is_vector,
     is_weighted,
 )
+from pytest_evalmetrics.sums import total
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -69,7 +70,7 @@ class TaskParts(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def totals(self) -> tuple[float, float]:
         """The sums of `tops` and of `bottoms`."""
-        return float(self.tops.sum()), float(self.bottoms.sum())
+        return total(self.tops), total(self.bottoms)
 
     @cached_property
     def held(self) -> NDArray[np.bool_]:

@@ -13,6 +13,7 @@ from msgspec import structs
 from pytest_evalmetrics.data import PairedMetric, TaskRewards
 from pytest_evalmetrics.masks import any_of
 from pytest_evalmetrics.metrics.calling import call, finite
+from pytest_evalmetrics.sums import mean_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -94,7 +95,7 @@ class Side(msgspec.Struct, frozen=True):
         if self.combine is not None:
             return self._checked("combine", self.combine, values)
         # in a comparison each task weighs the same, however many rollouts it has on a side
-        return float(values.mean())
+        return mean_of(values)
 
     def _checked(self, doing: str, function: Any, *args: Any) -> float:
         metric = self.metric

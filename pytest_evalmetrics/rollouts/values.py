@@ -6,6 +6,8 @@ import json
 import math
 from collections import defaultdict
 from datetime import datetime
+from functools import reduce
+from operator import add
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -96,7 +98,7 @@ def number(value: Any) -> float | None:
 def total(values: Iterable[Any]) -> float | None:
     """Add what is a number; None where nothing is."""
     found = [n for v in values if (n := number(v)) is not None]
-    return sum(found) if found else None
+    return reduce(add, found) if found else None  # sum() adds otherwise from Python 3.12 on
 
 
 def seconds(text: Any) -> float | None:

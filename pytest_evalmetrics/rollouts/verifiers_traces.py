@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import add
 from typing import TYPE_CHECKING, Any, Final
 
 from pytest_evalmetrics.rollouts.documents import rows_of
@@ -130,7 +132,7 @@ def _trace_scores(trace: Mapping[str, Any]) -> dict[str, Any]:
         and (weight := number(r.get("weight", 1))) is not None
     ]
     return {
-        "reward": sum(parts) if parts else None,
+        "reward": reduce(add, parts) if parts else None,  # as sum() did before Python 3.12
         **{name: (given.get(name) or {}).get("score") for name in rewards if name != "reward"},
         **{n: v for n, v in mapping(trace.get("metrics")).items() if n != "reward"},
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from pytest_evalmetrics.results import Agreement, Bin, RubricCount, ScoreSummary
 from pytest_evalmetrics.stats import krippendorff_alpha
+from pytest_evalmetrics.sums import total
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -89,20 +91,22 @@ def summarise(name: str, column: NDArray[np.float64]) -> ScoreSummary:
         return ScoreSummary(name, 0, missing)
     ranks = np.clip(np.arange(10, 101, 10) / 100 * (n + 1) - 1, 0, n - 1)
     percentiles = np.interp(ranks, np.arange(n), values).tolist()
-    several = n > 1
+    several, whole = n > 1, total(values)
+    mean = whole / n
+    spread = total((values - mean) ** 2)
     return ScoreSummary(
         name,
         n,
         missing,
-        sum=float(values.sum()),
-        mean=float(values.mean()),
+        sum=whole,
+        mean=mean,
         min=float(values[0]),
         max=float(values[-1]),
         median=float(np.median(values)),
-        std_dev=float(values.std()),
-        variance=float(values.var()),
-        sample_std_dev=float(values.std(ddof=1)) if several else None,
-        sample_variance=float(values.var(ddof=1)) if several else None,
+        std_dev=math.sqrt(spread / n),
+        variance=spread / n,
+        sample_std_dev=math.sqrt(spread / (n - 1)) if several else None,
+        sample_variance=spread / (n - 1) if several else None,
         percentiles={f"p{10 * (i + 1)}": value for i, value in enumerate(percentiles)},
         histogram=_histogram(values),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from pytest_evalmetrics.errors import RowError
@@ -68,7 +69,7 @@ class ToolCallAccuracy:
         pairs = list(zip(made, wanted, strict=True))
         if any(one.name != other.name for one, other in pairs):
             return 0.0
-        return sum(_share(one.args, other.args or {}) for one, other in pairs) / len(wanted)
+        return math.fsum(_share(one.args, other.args or {}) for one, other in pairs) / len(wanted)
 
 
 def _made(row: Row) -> list[ToolCall]:

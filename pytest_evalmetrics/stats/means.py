@@ -15,6 +15,7 @@ from pytest_evalmetrics.masks import any_of
 from pytest_evalmetrics.stats.inputs import StatsError, cluster_codes, fraction, vector
 from pytest_evalmetrics.stats.outcome import Bounds
 from pytest_evalmetrics.stats.tails import normal_ppf, t_ppf
+from pytest_evalmetrics.sums import mean_of, squares, total
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -68,7 +69,7 @@ def mean(x: ArrayLike) -> float:
 
 
 def _mean(values: NDArray[np.float64]) -> float:
-    return float(values.mean()) if values.size else math.nan
+    return mean_of(values) if values.size else math.nan
 
 
 def mean_se(x: ArrayLike, clusters: ArrayLike | Sequence[object] | None = None) -> MeanSE:
@@ -151,7 +152,7 @@ def _se_clt(values: NDArray[np.float64]) -> float:
     if values.size < FEWEST:
         return math.nan
     rest = _residuals(values)
-    return math.sqrt(float(rest @ rest) / (values.size - 1) / values.size)
+    return math.sqrt(squares(rest) / (values.size - 1) / values.size)
 
 
 def se_bernoulli(p: float, n: int) -> float:
@@ -200,7 +201,7 @@ def _clustered_se(
     sums = _cluster_sums(_residuals(values), codes, count)
     sums = _unless_rounding(sums, np.abs(values).max() * np.bincount(codes).max())
     factor = count / (count - 1) if finite else 1.0
-    return math.sqrt(factor * float(sums @ sums)) / values.size
+    return math.sqrt(factor * squares(sums)) / values.size
 
 
 def _cluster_sums(
@@ -211,7 +212,7 @@ def _cluster_sums(
 
 def _residuals(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Distances from the mean; all 0 where they are rounding alone."""
-    return _unless_rounding(values - values.mean(), np.abs(values).max())
+    return _unless_rounding(values - mean_of(values), np.abs(values).max())
 
 
 def _unless_rounding(rest: NDArray[np.float64], scale: float) -> NDArray[np.float64]:
@@ -291,10 +292,10 @@ def ratio_mean(
         raise StatsError(f"{tops.size} sums for {bottoms.size} counts")
     if any_of(bottoms < 0):
         raise StatsError("counts holds a negative number")
-    total = float(bottoms.sum())
-    if total == 0:
+    rollouts = total(bottoms)
+    if rollouts == 0:
         return MeanSE(math.nan, math.nan, -1, 0)
-    ratio = float(tops.sum()) / total
+    ratio = total(tops) / rollouts
     errors: NDArray[np.float64] = tops - ratio * bottoms
     units, largest = tops.size, 1
     if clusters is not None:
@@ -304,7 +305,7 @@ def ratio_mean(
     errors = _unless_rounding(errors, np.abs(tops).max() * largest)
     se = math.nan
     if units >= FEWEST:
-        se = math.sqrt(units / (units - 1) * float(errors @ errors)) / total
+        se = math.sqrt(units / (units - 1) * squares(errors)) / rollouts
     return MeanSE(ratio, se, units - 1, units)
 
 

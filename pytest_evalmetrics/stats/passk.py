@@ -10,6 +10,7 @@ import numpy as np
 
 from pytest_evalmetrics.masks import all_of, any_of
 from pytest_evalmetrics.stats.inputs import StatsError, integer
+from pytest_evalmetrics.sums import mean_of, row_totals
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -66,7 +67,7 @@ def pass_hat_k(n: ArrayLike, c: ArrayLike, k: int) -> Any:
 def mean_pass_hat_k(n: ArrayLike, c: ArrayLike, k: int) -> float:
     """Return pass^k, the mean of `pass_hat_k` over tasks; NaN where any task has n < k."""
     values = np.atleast_1d(pass_hat_k(n, c, k))
-    return float(values.mean()) if values.size else math.nan
+    return mean_of(values) if values.size else math.nan
 
 
 def max_at_k_weights(n: int, k: int) -> NDArray[np.float64]:
@@ -116,13 +117,14 @@ def max_at_k(rewards: ArrayLike, k: int) -> Any:
     k, n = integer(k, "k", 1), values.shape[-1]
     if n < k:
         return np.full(values.shape[:-1], math.nan)[()]
-    return np.sort(values, axis=-1) @ max_at_k_weights(n, k)
+    weighted = np.sort(values, axis=-1) * max_at_k_weights(n, k)
+    return row_totals(weighted.reshape(-1, n)).reshape(values.shape[:-1])[()]
 
 
 def _pass_at(n: int, k: int, counts: NDArray[np.int64]) -> NDArray[np.float64]:
     """pass@k of one n >= k for several c."""
     if n > _EXACT:
-        return -np.expm1(_log_none(n, k, counts))
+        return np.array([-math.expm1(log) for log in _log_none(n, k, counts).tolist()])
     ways = math.comb(n, k)
     return np.array([(ways - math.comb(n - c, k)) / ways for c in counts.tolist()])
 
@@ -130,14 +132,14 @@ def _pass_at(n: int, k: int, counts: NDArray[np.int64]) -> NDArray[np.float64]:
 def _pass_hat(n: int, k: int, counts: NDArray[np.int64]) -> NDArray[np.float64]:
     """pass^k of one n >= k for several c."""
     if n > _EXACT:
-        return np.exp(_log_none(n, k, n - counts))
+        return np.array([math.exp(log) for log in _log_none(n, k, n - counts).tolist()])
     ways = math.comb(n, k)
     return np.array([math.comb(c, k) / ways for c in counts.tolist()])
 
 
 def _log_none(n: int, k: int, counts: NDArray[np.int64]) -> NDArray[np.float64]:
     """Log of C(n - c, k) / C(n, k): that none of k is among the c."""
-    factors = np.log1p(-k / np.arange(n, k, -1))  # C(n - 1, k) / C(n, k) and so on down
+    factors = [math.log1p(-k / m) for m in range(n, k, -1)]  # C(n - 1, k) / C(n, k) and so on down
     logs = np.concatenate(([0.0], np.cumsum(factors)))
     return np.where(n - counts < k, -np.inf, logs[np.minimum(counts, n - k)])
 

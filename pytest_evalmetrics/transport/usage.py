@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections import deque
 from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict, dataclass
@@ -138,7 +139,7 @@ class UsageTally:
         """Give what this run cost so far; None if some of it has no known price."""
         costs = [self._cost(label, now=True) for label in self._sums]
         known = [cost for cost in costs if cost is not None]
-        return sum(known) if known and len(known) == len(costs) else None
+        return math.fsum(known) if known and len(known) == len(costs) else None
 
     def by_label(self) -> dict[str, Usage]:
         """Give the sums, per label."""

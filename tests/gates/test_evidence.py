@@ -36,7 +36,6 @@ KEYS = {
     "unseen_flips",
     "draws",
     "seed",
-    "numpy",
     "improved",
     "excluded",
     "excluded_tasks",

@@ -1,0 +1,51 @@
+"""Sums to the same last bit with every version of NumPy, and every processor.
+
+All versions add a stretch of up to 8192 neighbouring numbers in one order. Longer ones, and
+products of vectors, are added in an order of the version's or of the processor's: an unchanged
+run would then leave other files.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["mean_of", "row_totals", "squares", "total"]
+
+_STRETCH = 8192
+
+
+def total(values: NDArray[np.float64]) -> float:
+    """Sum a vector; what does not fit into a float is an infinity."""
+    if len(values) <= _STRETCH:
+        return float(np.ascontiguousarray(values).sum())
+    whole = len(values) // _STRETCH * _STRETCH
+    stretches = np.ascontiguousarray(values[:whole]).reshape(-1, _STRETCH)
+    parts = [*stretches.sum(axis=1).tolist(), total(values[whole:])]
+    try:
+        return math.fsum(parts)
+    except (OverflowError, ValueError):  # too large, or infinities of both signs
+        return float(np.add.accumulate(parts)[-1])
+
+
+def mean_of(values: NDArray[np.float64]) -> float:
+    """Average a vector that is not empty."""
+    return total(values) / len(values)
+
+
+def squares(values: NDArray[np.float64]) -> float:
+    """Sum the squares of a vector."""
+    return total(values * values)
+
+
+def row_totals(block: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Sum each row of a matrix, shape (rows,)."""
+    if block.shape[1] <= _STRETCH:
+        totals: NDArray[np.float64] = np.ascontiguousarray(block).sum(axis=1)
+        return totals
+    return np.array([total(row) for row in block], dtype=np.float64)

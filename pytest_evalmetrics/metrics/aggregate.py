@@ -13,6 +13,7 @@ from pytest_evalmetrics.metrics.groups import Completeness, GroupEntries
 from pytest_evalmetrics.metrics.hooks import additions, chosen
 from pytest_evalmetrics.metrics.source import Source, with_missing_rewards
 from pytest_evalmetrics.results import AgentResult, Estimate
+from pytest_evalmetrics.spec.metric_facts import range_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.metrics.hooks import ComputeMetrics, KeyMetrics
     from pytest_evalmetrics.metrics.lookup import BoundMetric
     from pytest_evalmetrics.metrics.planning import Plan
+    from pytest_evalmetrics.metrics.source import Sample
 
 __all__ = ["reduce_agent"]
 
@@ -258,7 +260,17 @@ class _Reduction:
             value=self.metrics.get(str(metric)),
             score=sample.score,
             missing=sample.missing,
+            ends=self._ends(metric, sample),
         )
+
+    def _ends(self, metric: BoundMetric, sample: Sample) -> tuple[float, float] | None:
+        """Find the range of a metric: what the file tells, else [0, 1] where all lies in it."""
+        known = range_of(self.spec, metric.name)
+        if known.why:
+            return known.low, known.high
+        values = sample.rewards.values
+        on_unit = sample.score and len(values) and values.min() >= 0 and values.max() <= 1
+        return (0.0, 1.0) if on_unit else None
 
     def _bind(self, text: str) -> BoundMetric:
         if text in self.statistics:  # whatever brackets and slashes its score's name may hold

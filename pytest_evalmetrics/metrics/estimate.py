@@ -6,6 +6,7 @@ observations. Where no honest interval can be had there is none, and the reason 
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -14,12 +15,13 @@ import numpy as np
 from pytest_evalmetrics.errors import MetricError
 from pytest_evalmetrics.masks import all_of
 from pytest_evalmetrics.metrics.calling import call, finite
+from pytest_evalmetrics.metrics.median import Median
 from pytest_evalmetrics.results import Estimate, Interval
 from pytest_evalmetrics.stats.bootstrap import seed_of
 from pytest_evalmetrics.stats.inputs import StatsError, cluster_codes
 from pytest_evalmetrics.stats.means import FEWEST, around, ratio_mean
 from pytest_evalmetrics.stats.proportions import wilson
-from pytest_evalmetrics.stats.quantiles import quantile7
+from pytest_evalmetrics.stats.quantiles import median_interval, quantile7
 from pytest_evalmetrics.stats.resampling import TooManyUnitsError, reducer_draws
 
 if TYPE_CHECKING:
@@ -51,6 +53,7 @@ def estimate(
     value: float | None = None,
     score: str = "",
     missing: int = 0,
+    ends: tuple[float, float] | None = None,
 ) -> Estimate:
     """Compute a metric with its confidence interval.
 
@@ -62,6 +65,7 @@ def estimate(
     a ratio pooled over tasks of unequal size         t, linearised by task
     either of them with clusters                      t with clustered SE, df = G - 1
     a rate without any spread                         Wilson with value * n successes
+    the median of independent tasks                   between two order statistics
     any other reduction of tasks                      percentile bootstrap over tasks,
                                                       or over clusters
     ================================================  ==================================
@@ -82,6 +86,8 @@ def estimate(
         The metric's value where it is known to the last digit already.
     score, missing
         What `rewards` are, and how many rollouts have none.
+    ends
+        The range that its values lie in, where one is known: no interval leaves it.
 
     Returns
     -------
@@ -102,7 +108,7 @@ def estimate(
     held = rewards.counts > 0 if parts is None else parts.held
     n = int(np.count_nonzero(held))
     observed = _Observed(
-        metric, rewards, parts, held, n, None if clusters is None else clusters[held], level
+        metric, rewards, parts, held, n, None if clusters is None else clusters[held], level, ends
     )
     reason = observed.no_interval()
     interval, reason = (None, reason) if reason else observed.interval()
@@ -157,6 +163,11 @@ class _Observed(msgspec.Struct, frozen=True):
     n: int
     clusters: NDArray[np.int64] | None
     level: float
+    ends: tuple[float, float] | None
+
+    @property
+    def is_median(self) -> bool:
+        return isinstance(self.metric.target, Median) and self.clusters is None
 
     @property
     def is_mean(self) -> bool:
@@ -170,7 +181,7 @@ class _Observed(msgspec.Struct, frozen=True):
             return "a single task says nothing of the spread between tasks"
         if self.clusters is not None and len(np.unique(self.clusters)) < FEWEST:
             return "all tasks are in one cluster, which says nothing of the spread"
-        if not self.is_mean and self.n > _MOST_TASKS:
+        if not (self.is_mean or self.is_median) and self.n > _MOST_TASKS:
             return f"not computed for this metric over more than {_MOST_TASKS} tasks"
         if not self.metric.vectorised and len(self.rewards.values) > _MOST_SAMPLES:
             return (
@@ -183,6 +194,8 @@ class _Observed(msgspec.Struct, frozen=True):
         """Compute the interval that fits the metric."""
         if self.parts is not None and self.is_mean:
             return self._of_mean(self.parts)
+        if self.parts is not None and self.is_median:
+            return self._of_median(self.parts)
         return self._bootstrapped()
 
     def _of_mean(self, parts: TaskParts) -> Outcome:
@@ -197,9 +210,18 @@ class _Observed(msgspec.Struct, frozen=True):
         if not found.se > 0:
             return None, "every task has the same value, which says nothing of the spread"
         low, high = around(found, self.level)
-        if bounded:
-            low, high = max(low, 0.0), min(high, 1.0)
+        least, most = (0.0, 1.0) if bounded else self.ends or (-math.inf, math.inf)
+        low, high = max(low, least), min(high, most)
         return Interval(low, high, self.level, "t" if clusters is None else "clustered t"), ""
+
+    def _of_median(self, parts: TaskParts) -> Outcome:
+        values = parts.values[self.held]
+        low, high = median_interval(values, self.level)
+        if low < high:
+            return Interval(low, high, self.level, "order statistics"), ""
+        if all_of(values == values[0]):
+            return None, "every task has the same value, which says nothing of the spread"
+        return None, f"{self.n} tasks are too few for an interval of their median"
 
     def _is_rate(self, parts: TaskParts) -> bool:
         """Whether every task is at 0 or 1."""

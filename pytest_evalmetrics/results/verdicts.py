@@ -43,7 +43,8 @@ class Interval:
     level
         Its confidence, such as 0.95.
     method
-        How it was computed: ``wilson``, ``t``, ``clustered t``, ``bootstrap``.
+        How it was computed: ``wilson``, ``t``, ``clustered t``, ``order statistics``,
+        ``bootstrap``.
     """
 
     low: float

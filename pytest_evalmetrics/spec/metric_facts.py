@@ -11,6 +11,7 @@ import msgspec
 from pytest_evalmetrics.errors import MetricError
 from pytest_evalmetrics.spec.directions import named_direction
 from pytest_evalmetrics.spec.metric_names import STATISTICS, MetricName, parse
+from pytest_evalmetrics.spec.usage import GENERATED_SCORES
 
 if TYPE_CHECKING:
     from pytest_evalmetrics.spec.benchmark import BenchmarkSpec
@@ -21,6 +22,7 @@ __all__ = ["Range", "direction_of", "has_no_interval", "range_of", "rollouts_nee
 _OF_K: Final = re.compile(r"(?:pass@|pass\^|max@)([0-9]{1,9})")
 _RATE: Final = re.compile(r"pass_rate|pass@[0-9]+|pass\^[0-9]+")
 _IN_RANGE: Final = re.compile(r"mean_reward|avg|median|worst_task|max@[0-9]+")  # of their score
+_PER_TASK: Final = re.compile(r"(?:time|tokens|cost)_per_task")
 _RATING: Final = frozenset((  # scorers that say themselves that more is better, from 0 to 1
     "tool_call_accuracy", "tool-calling", "exact-match", "exact_match", "string-check",
     "number-check", "f1", "rouge", "topic_adherence", "agent_goal_accuracy", "answer_accuracy",
@@ -50,6 +52,7 @@ class Range(msgspec.Struct, frozen=True):
 
 
 _UNIT: Final = Range(0.0, 1.0, "a rate from 0 to 1")
+_USED: Final = Range(low=0.0, why="never below 0")
 
 
 def _score_range(spec: BenchmarkSpec, score: str) -> Range:
@@ -76,7 +79,7 @@ def _score_range(spec: BenchmarkSpec, score: str) -> Range:
             if math.isfinite(end)
         )
         return Range(*ends, f"of {score}, which is a score {ends_told}")
-    return Range()
+    return _USED if score in GENERATED_SCORES else Range()
 
 
 def range_of(spec: BenchmarkSpec, name: MetricName) -> Range:
@@ -85,6 +88,8 @@ def range_of(spec: BenchmarkSpec, name: MetricName) -> Range:
         return Range(low=0.0, why="a standard deviation, from 0")
     if not name.is_statistic and _RATE.fullmatch(name.metric):
         return _UNIT
+    if not name.is_statistic and _PER_TASK.fullmatch(name.metric):
+        return _USED
     if name.is_statistic or _IN_RANGE.fullmatch(name.metric):
         return _score_range(spec, name.score or spec.reward)
     return Range()

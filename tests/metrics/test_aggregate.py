@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from pydantic import TypeAdapter
 
+from pytest_evalmetrics.data import Category
 from pytest_evalmetrics.errors import MetricError, RegistryError
 from pytest_evalmetrics.metrics import plan, reduce_agent
+from pytest_evalmetrics.spec import BenchmarkSpec
 from pytest_evalmetrics.spec.metric_names import STATISTICS
 
 if TYPE_CHECKING:
@@ -18,7 +23,6 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.data import RolloutTable
     from pytest_evalmetrics.metrics import Plan
-    from pytest_evalmetrics.spec import BenchmarkSpec
 
 
 FOUR = [[1, 1, 0], [1, 0, 0], [0, 0, 0], [1, 1, 1]]
@@ -338,3 +342,56 @@ def test_clusters_reach_the_intervals(
     found = reduce_agent(planned(metrics=["mean_reward"], cluster="repo"), "agent", made)
     assert found.estimates["mean_reward"].interval.method == "clustered t"
     assert found.estimates["mean/reward"].interval.method == "clustered t"
+
+
+RATED = {
+    "dataset": "d",
+    "scorers": [
+        {
+            "type": "remote",
+            "url": "http://localhost/score",
+            "body": {},
+            "scores": [
+                {"name": "ten", "parser": {"json_path": "$.a"}, "minimum": 0, "maximum": 10}
+            ],
+        }
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("keys", "name", "scale", "ends"),
+    [
+        ({}, "mean_reward", 1, (0, 1)),  # nothing declares it: all rewards lie in it
+        ({}, "mean/reward", 1, (0, 1)),
+        ({}, "mean_reward", 10, (-math.inf, math.inf)),
+        ({"reward": "ten", **RATED}, "mean_reward", 10, (0, 10)),
+        ({"reward": "ten", **RATED}, "max@2", 10, (0, 10)),
+        (RATED, "mean/ten", 10, (0, 10)),
+        (RATED, "mean_reward/ten[kind=a]", 10, (0, 10)),
+        ({}, "time_per_task", 10, (0, math.inf)),
+    ],
+)
+@pytest.mark.parametrize("falls", [False, True])
+def test_an_interval_stays_in_the_range_that_a_score_declares_or_has(
+    table: Callable[..., RolloutTable],
+    keys: Any,
+    name: str,
+    scale: float,
+    ends: Any,
+    *,
+    falls: bool,
+) -> None:
+    made_spec = TypeAdapter(BenchmarkSpec).validate_json(
+        json.dumps({"name": "a", "metrics": [name], **({} if keys else {"rollouts": "r"}), **keys})
+    )
+    rows = [[scale, scale]] * 5 + [[0, scale / 2]]
+    rows = [[scale - x for x in row] for row in rows] if falls else rows
+    flat = [float(x) for row in rows for x in row]
+    made = table(rows, score=keys.get("reward", "reward"), ten=flat, latency_s=flat)
+    made = replace(made, categories={"kind": Category(np.zeros(12, np.int32), ("a",))})
+    found = reduce_agent(plan(made_spec), "agent", made).estimates[name]
+    assert found.interval is not None
+    low, high = found.interval.low, found.interval.high
+    assert ends[0] <= low < found.value < high <= ends[1]
+    assert not (low > 0 and high < scale)  # Student's t alone would be outside

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from pytest_evalmetrics.metrics.estimate import estimate
 from pytest_evalmetrics.metrics.lookup import BoundMetric, Names
 from pytest_evalmetrics.metrics.protocol import MetricOptions
 from pytest_evalmetrics.spec.metric_names import MetricName
+from pytest_evalmetrics.stats.quantiles import median_interval
 
 if TYPE_CHECKING:
     from pytest_evalmetrics.results import Estimate
@@ -195,33 +197,68 @@ def test_the_worst_task_has_no_interval() -> None:
     assert "lowest of the tasks" in found.reason
 
 
-def test_the_median_has_a_percentile_bootstrap_over_tasks() -> None:
-    rng = np.random.default_rng(3)
-    values = rng.normal(size=60)
+@pytest.mark.parametrize("n", [6, 7, 8, 9, 17, 60, 2500, 30_000])
+def test_the_median_lies_between_two_order_statistics(n: int) -> None:
+    values = np.random.default_rng(n).normal(size=n)
     found = of("median", [[v] for v in values])
     assert found.value == np.median(values)
-    assert found.interval.method == "bootstrap"
-    peer = scipy_stats.bootstrap(
-        (values,), np.median, method="percentile", n_resamples=9999, rng=rng
-    ).confidence_interval
-    assert found.interval.low == pytest.approx(peer.low, abs=0.08)
-    assert found.interval.high == pytest.approx(peer.high, abs=0.08)
+    assert found.interval.method == "order statistics"
+    peer = scipy_stats.quantile_test(values, q=0, p=0.5)
+    assert list(peer.confidence_interval(0.95)) == ends(found)
+    narrow = of("median", [[v] for v in values], level=0.5)
+    assert list(peer.confidence_interval(0.5)) == ends(narrow)
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda rng: rng.normal(size=(2000, 11)),
+        lambda rng: rng.exponential(size=(2000, 30)),
+        lambda rng: rng.integers(0, 4, size=(2000, 9)) / 4,  # ties: 0.375 is in the middle
+        lambda rng: (rng.random((2000, 40)) < 0.5) * 1.0,
+    ],
+)
+def test_the_medians_interval_covers_as_often_as_it_says(draw: Any) -> None:
+    rng = np.random.default_rng(11)
+    worlds = draw(rng)
+    lowest, highest = np.quantile(worlds, 0.499), np.quantile(worlds, 0.501)
+    bounds = [median_interval(world) for world in worlds]
+    assert all(low < high for low, high in bounds)
+    covered = np.mean([low <= lowest and highest <= high for low, high in bounds])
+    assert covered >= 0.935  # 2000 worlds: three standard errors below 95 %
+
+
+def test_a_median_of_ties_reaches_to_the_next_values() -> None:
+    found = of("median", [[v] for v in [0.2] + [0.5] * 20 + [0.7, 0.9]])
+    assert ends(found) == [0.2, 0.7]
+    found = of("median", [[v] for v in [1.0] * 20 + [0.25, 0.75]])
+    assert ends(found) == [0.75, 1.0]
+    found = of("median", [[1.0]] * 20)
+    assert found.interval is None
+    assert found.reason == "every task has the same value, which says nothing of the spread"
+
+
+def test_a_median_of_too_few_tasks_has_no_interval_and_says_why() -> None:
+    found = of("median", GRADED)
+    assert found.interval is None
+    assert found.reason == "5 tasks are too few for an interval of their median"
+
+
+@pytest.mark.parametrize("name", ["mean_reward", "max@2", "mean/reward"])
+def test_an_interval_stays_inside_the_range_that_is_known(name: Any) -> None:
+    tasks = [[9.0, 10.0], [10.0, 10.0], [0.0, 1.0], [10.0, 9.0], [10.0, 10.0]]
+    free = of(name, tasks).interval
+    assert free.high > 10
+    found = of(name, tasks, ends=(0.0, 10.0)).interval
+    assert (found.low, found.high) == (free.low, 10.0)
+    found = of(name, tasks, ends=(6.0, math.inf)).interval
+    assert (found.low, found.high) == (6.0, free.high)
 
 
 def test_resampling_gives_the_same_interval_every_time() -> None:
     # no clock and no global seed in it
     metric = custom(lambda tasks: sum(t[0] for t in tasks) / len(tasks))
     assert of(metric, GRADED) == of(metric, GRADED)
-
-
-def test_many_tasks_are_resampled_by_their_counts() -> None:
-    values = np.random.default_rng(4).normal(size=2500)  # above what index vectors are for
-    found = of("median", [[v] for v in values])
-    peer = scipy_stats.bootstrap(
-        (values,), np.median, method="percentile", n_resamples=2000, rng=np.random.default_rng(5)
-    ).confidence_interval
-    assert found.interval.low == pytest.approx(peer.low, abs=0.01)
-    assert found.interval.high == pytest.approx(peer.high, abs=0.01)
 
 
 def test_a_custom_metric_is_evaluated_on_resampled_tasks() -> None:
@@ -269,7 +306,9 @@ def test_too_much_to_resample_is_said() -> None:
     assert found.interval is None
     assert "more than 20000 rollouts" in found.reason
     assert of(metric, [[0.5]] * 2500).reason == "2500 tasks are too many to resample this metric"
-    assert "more than 20000 tasks" in of("median", [[0.1], [0.2]] * 10_001).reason
+    clusters = np.arange(20_002)
+    found = of("median", [[0.1], [0.2]] * 10_001, clusters=clusters)
+    assert "more than 20000 tasks" in found.reason
     assert len(calls) == 2
 
 

@@ -200,3 +200,51 @@ def test_a_threshold_at_the_end_of_a_range_is_noted(recorded):
     result.stdout.fnmatch_lines(
         ["note: *the threshold >= 0 of line 5 can't fail: pass@1 is a rate from 0 to 1"]
     )
+
+
+# -- a baseline that the same rows could not pass ----------------------------------------------
+
+HOLES = [[1.0, 1.0], [1.0, None], [0.0, 1.0], [1.0, 1.0]] * 10
+
+
+@pytest.mark.parametrize("verbosity", [(), ("-q",), ("-v",)])
+def test_a_baseline_that_the_same_rows_would_not_pass_is_not_recorded_in_silence(
+    project, verbosity
+):
+    rows = [list(task) for task in HOLES]
+    for task in rows[6:]:
+        task[1] = task[1] or 0.0
+    project.rollouts(rows)
+    project.bench(
+        "metrics: [mean_reward, pass@1]\nbaseline: {rule: exact}\n"
+        "expect: {tasks: 40, max_missing: 5%}"
+    )
+    result = project.run("--snapshot-update", *verbosity)
+    assert result.ret == 0
+    text = " ".join(result.stdout.str().split())
+    said = (
+        "the same rows would not pass the baseline that this run records: mean_reward *; without a "
+        "number: task 1 sample 1, task 5 sample 1"
+    )
+    before, _, after = said.partition("*")
+    assert before in text
+    assert after in text
+    summary = (project.path / "evalmetrics/summary.md").read_text("utf-8")
+    assert (
+        "the same rows would not pass the baseline that this run records: pass@"
+        in summary.replace("<span>@</span>", "@")
+    )
+    assert "missing\\_reward: 0.0" in summary
+    # and it says the truth
+    result = project.run()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["INCONCLUSIVE *missing rewards decide the verdict*"])
+
+
+def test_a_complete_baseline_is_recorded_without_a_warning(project):
+    project.rollouts([[1.0, 0.0]] * 12)
+    project.bench("metrics: [mean_reward]\nbaseline: {rule: exact}\nexpect: {tasks: 12}")
+    result = project.run("--snapshot-update")
+    result.assert_outcomes(passed=1, warnings=0)
+    assert "would not pass" not in result.stdout.str()
+    assert project.run().ret == 0

@@ -15,7 +15,7 @@ from pytest_evalmetrics.errors import BaselineError, DataError, EvalMetricsError
 from pytest_evalmetrics.masks import all_of, any_of
 from pytest_evalmetrics.pipeline.anchoring import compares_with_history
 from pytest_evalmetrics.pipeline.evaluated import Evaluated, Hooks
-from pytest_evalmetrics.pipeline.judging import Judging, gone_agents
+from pytest_evalmetrics.pipeline.judging import Judging, gone_agents, unpassable
 from pytest_evalmetrics.pipeline.picturing import picture
 from pytest_evalmetrics.pipeline.references import reference_of
 from pytest_evalmetrics.pipeline.remarks import (
@@ -159,6 +159,7 @@ class _Evaluation:
     agents: list[AgentResult] = field(default_factory=list)
     recorded: dict[str, AgentDocument] = field(default_factory=dict)
     tables: dict[str, RolloutTable] = field(default_factory=dict)
+    expected: dict[str, Any] = field(default_factory=dict)
     judging: Judging | None = None
     sources: tuple[dict[str, Any], ...] = ()
     row_scores: RowScores | None = None
@@ -203,6 +204,10 @@ class _Evaluation:
                 self._compare(self.judging)
                 if not self.updates:
                     self.changes += self.judging.changes
+        records = self.updates and spec.baseline is not None and spec.baseline.committed
+        if records and self.document() is not None:
+            taken = [(a, self.tables[a.agent], self.expected[a.agent]) for a in self.agents]
+            self.checks.extend(unpassable(self.benchmark, plan, taken))
         if reference is not None and not self.updates:
             self.checks.extend(gone_agents(self.benchmark, table.agents, reference))
         self.notes.extend(gates.blind_thresholds(self.benchmark))
@@ -360,7 +365,7 @@ class _Evaluation:
         self.checks.extend(gates.check_thresholds(self.benchmark, shown, result))
         if self.judging is not None:
             self.judging.add(result, table, agent=shown, expected=found.expected)
-        self.tables[agent] = table
+        self.tables[agent], self.expected[agent] = table, found.expected
 
     def _without_quarantined(self, table: RolloutTable) -> RolloutTable:
         held = () if self.single is None else self.single.quarantined

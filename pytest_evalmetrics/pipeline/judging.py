@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -12,6 +12,7 @@ import numpy as np
 
 from pytest_evalmetrics import gates, metrics
 from pytest_evalmetrics.errors import EvalMetricsError
+from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.pipeline.anchoring import anchored_checks
 from pytest_evalmetrics.pipeline.rules import (
     cannot_fail,
@@ -33,9 +34,12 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.results import AgentResult, Estimate
     from pytest_evalmetrics.spec import Benchmark
 
-_ACCEPT_TASKS = "record it with --snapshot-update --evalmetrics-accept-tasks"
+    _Agent = tuple[AgentResult, RolloutTable, NDArray[np.int64]]
 
-__all__ = ["Judging", "Reference", "gone_agents", "judge"]
+__all__ = ["Judging", "Reference", "gone_agents", "judge", "unpassable"]
+
+_ACCEPT_TASKS = "record it with --snapshot-update --evalmetrics-accept-tasks"
+_NAMED = 10  # rollouts that a message names
 
 
 class Reference(msgspec.Struct, frozen=True):
@@ -303,6 +307,56 @@ def judge(
     judging = Judging(benchmark, plan, reference)
     judging.add(result, table, agent=agent, expected=expected)
     return judging.checks()
+
+
+def unpassable(
+    benchmark: Benchmark, plan: metrics.Plan, agents: Sequence[_Agent]
+) -> Iterator[Check]:
+    """Warn of a baseline that the same rows would not pass, held against themselves.
+
+    Parameters
+    ----------
+    benchmark, plan
+        The benchmark, and its metrics.
+    agents
+        Of each agent its result, its rollouts and how many each task should have.
+    """
+    tables = {result.agent: table for result, table, _ in agents}
+    values = {r.agent: {n: e.value for n, e in r.estimates.items()} for r, _, _ in agents}
+    judging = Judging(benchmark, plan, Reference(tables, values))
+    for result, table, expected in agents:
+        shown = result.agent if len(agents) > 1 else ""
+        judging.add(result, table, agent=shown, expected=expected)
+    counts = {(r.agent if len(agents) > 1 else ""): (t, e) for r, t, e in agents}
+    for check in judging.checks():
+        if not check.verdict.fails:
+            continue
+        table, expected = counts[check.agent]
+        estimate = check.estimate
+        absent = _absent(table, estimate.score if estimate else "", expected)
+        reason = "the same rows would not pass the baseline that this run records: "
+        reason += check.reason + (f"; without a number: {absent}" if absent else "")
+        hint = check.hint
+        if absent:
+            hint = "complete the run and record it again, or say what a missing reward is worth, "
+            hint += "such as `expect: {missing_reward: 0.0}`"
+        yield replace(check, verdict=Verdict.WARN, reason=reason, hint=hint)
+
+
+def _absent(table: RolloutTable, score: str, expected: NDArray[np.int64]) -> str:
+    """Name the rollouts that lack a score, or are not there at all."""
+    found = []
+    if score in table.scores:
+        found += [
+            f"task {table.tasks[table.task[row]]} sample {table.sample[row]}"
+            for row in np.flatnonzero(np.isnan(table.scores[score])).tolist()
+        ]
+    found += [
+        f"task {table.tasks[at]} has {many(int(table.counts[at]), 'rollout')} of {expected[at]}"
+        for at in np.flatnonzero(table.counts < expected).tolist()
+    ]
+    more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+    return ", ".join(found[:_NAMED]) + more
 
 
 def gone_agents(

@@ -103,10 +103,10 @@ def of_comparison(
 
 
 def plain(value: Any) -> Any:
-    """Return a number to 12 digits, or None for one that is not finite."""
+    """Return a number to 14 digits, or None for one that is not finite."""
     if isinstance(value, float):
         # fewer digits than products of vectors agree in, whoever computes them
-        return float(f"{value:.12g}") if math.isfinite(value) else None
+        return float(f"{value:.14g}") if math.isfinite(value) else None
     return value
 
 

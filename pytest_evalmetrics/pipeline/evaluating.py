@@ -31,7 +31,7 @@ from pytest_evalmetrics.pipeline.rules import gated_names, settings_of
 from pytest_evalmetrics.results import AgentResult, BenchmarkResult, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
     from pytest_evalmetrics.baselines import AgentDocument, Document
@@ -204,16 +204,20 @@ class _Evaluation:
                 self._compare(self.judging)
                 if not self.updates:
                     self.changes += self.judging.changes
-        records = self.updates and spec.baseline is not None and spec.baseline.committed
-        if records and self.document() is not None:
-            taken = [(a, self.tables[a.agent], self.expected[a.agent]) for a in self.agents]
-            self.checks.extend(unpassable(self.benchmark, plan, taken))
+        self.checks.extend(self._warnings_of_recording(plan))
         if reference is not None and not self.updates:
             self.checks.extend(gone_agents(self.benchmark, table.agents, reference))
         self.notes.extend(gates.blind_thresholds(self.benchmark))
         judged = self.judged is not None and self.judged.gates
         if not spec.thresholds and not spec.baseline and not judged:
             self.notes.append(nothing_gated(self.benchmark))
+
+    def _warnings_of_recording(self, plan: metrics.Plan) -> Iterator[Check]:
+        spec = self.benchmark.spec.baseline
+        records = self.updates and spec is not None and spec.committed
+        if records and self.document() is not None:
+            taken = [(a, self.tables[a.agent], self.expected[a.agent]) for a in self.agents]
+            yield from unpassable(self.benchmark, plan, taken)
 
     def _rows(self, plan: metrics.Plan) -> RolloutTable:
         if self.given is not None:

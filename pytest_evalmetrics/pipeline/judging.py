@@ -329,7 +329,7 @@ def unpassable(
         judging.add(result, table, agent=shown, expected=expected)
     counts = {(r.agent if len(agents) > 1 else ""): (t, e) for r, t, e in agents}
     for check in judging.checks():
-        if not check.verdict.fails:
+        if check.gate != "baseline" or not check.verdict.fails:
             continue
         table, expected = counts[check.agent]
         estimate = check.estimate

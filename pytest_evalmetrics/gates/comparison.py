@@ -16,6 +16,7 @@ from pytest_evalmetrics.gates.ordering import in_order, seed_of
 from pytest_evalmetrics.gates.power import detectable_drop
 from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.masks import any_of
+from pytest_evalmetrics.sums import mean_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -183,7 +184,7 @@ def compare(
             if pair.baseline is None or pair.difference is not None:
                 drop = sign * (pair.value_baseline - pair.value_current) + 0.0
             else:
-                drop = float(damage.mean())
+                drop = mean_of(damage)
             found.seed = seed_of(f"{gate_id}::{pair.name}", pair.tasks)
             if pair.extreme:
                 found.of_one_task(pair, sign, alpha)

@@ -144,7 +144,7 @@ def swap_test(
         p, exact = _swap_p((found, predicted), (seen, sums), tie, linear.p, every=every)
     # of no change, as swaps have it, without what the damage itself adds
     spread = float((found @ found) / len(found)) - seen**2 / max(linear.units, 1)
-    se = linear.se if exact else math.sqrt(max(spread, 0.0))
+    se = linear.se if exact else float(f"{math.sqrt(max(spread, 0.0)):.6g}")
     return SwapTest(linear, damage, clusters, p, se, 0 if exact else len(found))
 
 

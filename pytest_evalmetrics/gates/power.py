@@ -109,7 +109,7 @@ def thinned_drop(lost: Callable[[float], tuple[float, float]], factor: float) ->
         middle = (low + high) / 2
         drop, se = lost(middle)
         low, high = (middle, high) if drop < factor * se else (low, middle)
-    return drop
+    return float(f"{drop:.6g}")  # what is left is of the processor, not of the rollouts
 
 
 def _binomial(trials: NDArray[np.int64], width: int, chance: float) -> Floats:

@@ -100,12 +100,12 @@ def mean_se(x: ArrayLike, clusters: ArrayLike | Sequence[object] | None = None) 
     sums = _cluster_sums(rest, codes, units)
     sums = _unless_rounding(sums, np.abs(values).max() * sizes.max())
     share = sizes / values.size
-    se = math.sqrt(float((sums**2 / (1 - share)).sum())) / values.size
-    total = float(rest @ rest)
+    se = math.sqrt(total(sums**2 / (1 - share))) / values.size
+    whole = squares(rest)
     pairs = float((sizes * (sizes - 1)).sum())
     icc = 0.0
-    if pairs and total > 0:
-        icc = (float(sums @ sums) - total) / pairs / (total / (values.size - 1))
+    if pairs and whole > 0:
+        icc = (squares(sums) - whole) / pairs / (whole / (values.size - 1))
     variances = sizes + sizes * (sizes - 1) * min(max(icc, 0.0), 1.0)
     return MeanSE(_mean(values), se, _satterthwaite(share, variances), units)
 
@@ -117,15 +117,13 @@ def _satterthwaite(share: NDArray[np.float64], variances: NDArray[np.float64]) -
     tasks, v its sum's variance, V the sum of these, and a^2 = 1 / (1 - h).
     """
     weight = 1 / (1 - share)
-    whole = float(variances.sum())
+    whole = total(variances)
     across = weight * (2 * share * variances - whole * share**2)
     diagonal = weight * variances - across
-    xx, yy, xy = (
-        float((weight * each).sum()) for each in (share**2, variances**2, share * variances)
-    )
-    squares = 2 * xx * yy + whole**2 * xx**2 + 2 * xy**2 - 4 * whole * xx * xy
-    squares += float((diagonal**2 - across**2).sum())
-    return float(diagonal.sum()) ** 2 / squares
+    xx, yy, xy = (total(weight * each) for each in (share**2, variances**2, share * variances))
+    summed = 2 * xx * yy + whole**2 * xx**2 + 2 * xy**2 - 4 * whole * xx * xy
+    summed += total(diagonal**2 - across**2)
+    return total(diagonal) ** 2 / summed
 
 
 def se_clt(x: ArrayLike) -> float:

@@ -50,7 +50,8 @@ _DEALS = 2_000  # of one task's rollouts, where all of them are too many
 _SKETCH = 64  # the same where many tasks are summed
 _SKETCHED = 1_000  # tasks of these that are dealt
 _SAME = 1e-9  # relative: equal but for rounding
-_LEAST = 1e-15  # p below this is rounding of the transform
+_DIGITS = 13  # of a p value; more are rounding of the transform
+_LEAST = 1e-13
 
 
 def relabel_test(
@@ -284,7 +285,7 @@ def _type_iii(seen: float, mean: float, variance: float, third: float, n: int) -
         scaled = 1 + math.copysign(z / math.sqrt(shape), z * skew)
         root = math.copysign(abs(scaled) ** (1 / 3), scaled) if scaled > 0 else 0.0
         z = math.copysign(3 * math.sqrt(shape), skew) * (root - 1 + 1 / (9 * shape))
-    p = max(normal_sf(z), _LEAST)
+    p = float(f"{normal_sf(z):.10g}")
     return StatResult(_NAME, p, statistic=seen, n=n, mid_p=p)
 
 
@@ -319,11 +320,11 @@ def _convolved(seen: float, states: _States, n: int) -> StatResult:
     beyond = float(density[at > place + slack].sum())
     # the farthest point is exact: its chance is a product
     reach = np.where(above >= (highest - lowest)[:, None] - _SAME * span, states.chance, 0.0)
-    farthest = math.exp(max(float(states.times @ np.log(reach.sum(axis=1))), -700.0))
-    p, mid = (
-        max(found, farthest * part, _LEAST * part)
-        for found, part in ((beyond + equal, 1.0), (beyond + equal / 2, 0.5))
-    )
+    seen_below = place + slack < points - 2  # else the farthest point itself was seen
+    log_farthest = float(states.times @ np.log(reach.sum(axis=1)))
+    farthest = float(f"{math.exp(max(log_farthest, -700.0)):.10g}")
+    p = max(round(beyond + equal, _DIGITS), farthest, _LEAST if seen_below else 0.0)
+    mid = max(round(beyond + equal / 2, _DIGITS), farthest / 2, _LEAST if seen_below else 0.0)
     return StatResult(_NAME, min(p, 1.0), statistic=seen, n=n, mid_p=min(mid, 1.0))
 
 

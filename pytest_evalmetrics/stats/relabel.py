@@ -27,6 +27,7 @@ import numpy as np
 from pytest_evalmetrics.masks import all_of
 from pytest_evalmetrics.stats.inputs import StatsError
 from pytest_evalmetrics.stats.outcome import StatResult
+from pytest_evalmetrics.stats.signflip import lattice_step
 from pytest_evalmetrics.stats.tails import normal_sf
 
 if TYPE_CHECKING:
@@ -330,9 +331,7 @@ def _convolved(seen: float, states: _States, n: int) -> StatResult:
 
 def _step(above: Floats, span: float) -> tuple[float, bool]:
     """Return the step of the lattice that all damages are on, and whether there is one."""
-    gaps = np.unique(np.round(above[above > _SAME * span], 12))
-    step = float(gaps[0]) if len(gaps) else span
-    ratios = gaps / step
-    if span / step < _LATTICE and all_of(np.abs(ratios - np.rint(ratios)) < 1e-6 * ratios):
+    step = lattice_step(np.unique(np.round(above, 12)))
+    if step is not None and span / step < _LATTICE:
         return step, True
     return span / _GRID, False

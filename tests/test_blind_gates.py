@@ -1,0 +1,97 @@
+"""What a user sees of a gate that can't fail, of many gates, and of single tasks."""
+
+from __future__ import annotations
+
+import pytest
+
+GATED = "metrics: [pass@1]\nnum_samples: {k}\nexpect: {{tasks: {n}}}\nbaseline: true"
+
+
+@pytest.fixture
+def recorded(project):
+    """Record a baseline of so many tasks and rollouts, all of which pass."""
+
+    def record(n, k, text=GATED):
+        project.rollouts([[1.0] * k] * n)
+        project.bench(text.format(n=n, k=k))
+        assert project.run("--snapshot-update").ret == 0
+        return project
+
+    return record
+
+
+def test_a_blind_gate_says_so_also_under_q(recorded):
+    project = recorded(3, 1)
+    said = "note: blind: math pass@1: 3 tasks: no drop of any size can reach p < 0.01; 7 are needed"
+    for quiet in ([], ["-q"]):
+        result = project.run(*quiet)
+        result.assert_outcomes(passed=1)
+        result.stdout.fnmatch_lines([said])
+    result = project.run("--evalmetrics-plan")
+    result.stdout.fnmatch_lines(["*math*3 tasks: no drop of any size can reach p < 0.01; 7 are*"])
+
+
+@pytest.mark.parametrize(("n", "k", "verdict"), [(3, 1, "INCONCLUSIVE"), (1, 8, "FAIL")])
+def test_a_total_collapse_of_few_tasks_is_red(recorded, n, k, verdict):
+    project = recorded(n, k)
+    project.rollouts([[0.0] * k] * n)
+    result = project.run()
+    result.assert_outcomes(failed=1)
+    assert project.checks()["pass@1"]["verdict"] == verdict
+
+
+def test_the_worst_task_is_named(recorded):
+    text = GATED.replace("[pass@1]", "[worst_task]") + '\nthresholds: {{worst_task: ">= 0.5"}}'
+    project = recorded(20, 8, text)
+    project.rollouts([[1.0] * 8 if task != 4 else [0.0] * 8 for task in range(20)])
+    result = project.run()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "FAIL * worst_task is 0, below 0.5 (of 4)",
+            "FAIL * worst_task fell from 1 to 0*worse by their rollouts: 4*",
+        ]
+    )
+
+
+def many(project, benchmarks, rewards):
+    text = "benchmarks:\n"
+    for i in range(benchmarks):
+        project.rollouts(rewards if i == 0 else [[1.0]] * 120, f"b{i}.jsonl")
+        text += f"  - name: b{i}\n    rollouts: b{i}.jsonl\n    metrics: [pass@1]\n"
+        text += "    baseline: true\n"
+    project.write("many.bench.yaml", text)
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2")])
+def test_a_run_may_share_its_level(project, workers):
+    many(project, 8, [[1.0]] * 120)
+    assert project.run("--snapshot-update").ret == 0
+    many(project, 8, [[0.0]] * 8 + [[1.0]] * 112)  # p = 0.5 ** 9
+    alone = project.run(*workers)
+    alone.assert_outcomes(failed=1, passed=7)
+    alone.stdout.fnmatch_lines(
+        ["note: 8 benchmarks are tested: without any change up to 0.08 are expected to fail*"]
+    )
+    assert "8 benchmarks are tested" in (project.path / "evalmetrics/summary.md").read_text()
+    project.write("pytest.ini", "[pytest]\nevalmetrics_family = run\n")
+    together = project.run(*workers)
+    together.assert_outcomes(passed=8, warnings=1)
+    together.stdout.fnmatch_lines(["*but one of 8 benchmarks may be by chance*"])
+    (entry, *_) = project.report()["benchmarks"]
+    assert entry["verdict"] == "WARN"
+    project.write("pytest.ini", "[pytest]\nevalmetrics_family = world\n")
+    refused = project.run()
+    assert refused.ret == pytest.ExitCode.USAGE_ERROR
+    refused.stderr.fnmatch_lines(["*evalmetrics_family = world: expected one of benchmark, run*"])
+
+
+def test_a_second_run_tells_what_single_rollouts_can_see(project):
+    project.rollouts([[float(task % 3 > 0)] for task in range(90)])
+    project.bench("metrics: [pass@1]\nbaseline: true")
+    assert project.run("--snapshot-update").ret == 0
+    same = project.run("--evalmetrics-plan")
+    same.stdout.fnmatch_lines(["*one rollout of each task doesn't show*"])
+    project.rollouts([[float((task + task // 30) % 3 > 0)] for task in range(90)])
+    told = project.run("--evalmetrics-plan")
+    told.stdout.fnmatch_lines(["*math*pass@1*90*1*0.*baseline and rollouts*"])

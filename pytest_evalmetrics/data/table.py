@@ -12,7 +12,7 @@ from pytest_evalmetrics.data.rewards import TaskRewards
 from pytest_evalmetrics.masks import any_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -94,6 +94,8 @@ class RolloutTable:
         where no task's content is known.
     positional
         Whether task ids are positions in a data set, which move when a row is added.
+    ruler
+        What scored in the files, as they say it -> setting -> values; ``scores``: what it gave.
     """
 
     agents: tuple[str, ...]
@@ -109,6 +111,7 @@ class RolloutTable:
     read_as: NDArray[np.int64] | None = None
     content: NDArray[np.bytes_] | None = None
     positional: bool = False
+    ruler: Mapping[str, Mapping[str, Sequence[str]]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.task)

@@ -188,7 +188,9 @@ class _Evaluation:
         if spec.baseline is not None:
             made, hide = ((), str) if scoring is None else (scoring.made, scoring.hide)
             self.ruler = ruler_of(
-                self.benchmark, plan, gated, made, hook=self.hooks.source, hide=hide
+                *(self.benchmark, plan, gated, made, table.ruler),
+                hook=self.hooks.source,
+                hide=hide,
             )
             self.under_test = under_test_of(spec, hide=hide)
             if self.updates and scoring is not None and settings_of(self.benchmark).rescore:
@@ -316,7 +318,11 @@ class _Evaluation:
                 return
             judging.reference = msgspec.structs.replace(reference, tables=tables)
             self.notes += notes
-        judging.ruler_changes, judging.settled = (), changes
+        changes = tuple(change for change in changes if not change.by_tool)
+        judging.ruler_changes = tuple(c for c in judging.ruler_changes if c.by_tool)
+        judging.settled = changes
+        if not changes:
+            return
         told = "; ".join(change.text for change in changes)
         self.changes.append(f"the ruler, by which both sides are measured now: {told}")
 

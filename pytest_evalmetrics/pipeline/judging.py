@@ -273,6 +273,7 @@ class Judging:
         self, touching: Sequence[RulerChange], estimate: Estimate, agent: str, line: int
     ) -> Check:
         keeps = settings_of(self.benchmark).committed
+        by_tool = all(change.by_tool for change in touching)
         return Check(
             "baseline",
             estimate.name,
@@ -285,7 +286,9 @@ class Judging:
             + (
                 "; with `baseline: {rescore: true}` it keeps its rows too, and after such a "
                 "change they are scored with today's ruler"
-                if keeps
+                if keeps and not by_tool
+                else ", or score today's run as the baseline's was"
+                if by_tool
                 else ""
             ),
             estimate=estimate,

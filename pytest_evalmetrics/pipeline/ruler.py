@@ -35,6 +35,7 @@ Fingerprint = Mapping[str, Mapping[str, Any]]
 _LONGEST = 60  # characters of a value that is written out
 _BEGINNING = 32  # of one that is not
 _REWARD, _SCORER, _METRIC, _TOOL = "reward", "scorer ", "metric ", "tool "
+_OF_TASKS = f"{_TOOL}lm_eval task "
 _HOOK = "hook compute_metrics"
 # who pays, how long is waited, and what people read: none of it measures
 _NO_MEASURE = frozenset(
@@ -69,7 +70,12 @@ class RulerChange(msgspec.Struct, frozen=True):
     @property
     def by_scorer(self) -> bool:
         """Whether scores have to be computed again: metrics always are, on both sides."""
-        return self.of.startswith((_SCORER, _TOOL))
+        return self.of.startswith(_SCORER)
+
+    @property
+    def by_tool(self) -> bool:
+        """Whether another tool scored: its scores can't be computed again."""
+        return self.of.startswith(_TOOL)
 
     def touches_reward(self, reward: str) -> bool:
         """Whether the rewards themselves, or which of them pass, rest on it."""
@@ -104,7 +110,7 @@ def ruler_of(
     plan: Plan,
     gated: Sequence[str],
     made: Sequence[BoundScorer] = (),
-    tools: Fingerprint | None = None,
+    tools: Mapping[str, Mapping[str, Sequence[str]]] | None = None,
     *,
     hook: str = "",
     hide: Callable[[str], str] = str,
@@ -156,7 +162,7 @@ def ruler_of(
                 found[f"{_METRIC}{bound}"] = {"source": source}
     if hook:
         found[_HOOK] = {"source": hook}
-    found.update({f"{_TOOL}{name}": dict(entry) for name, entry in (tools or {}).items()})
+    found.update({f"{_TOOL}{name}": _of_tool(entry, hide) for name, entry in (tools or {}).items()})
     return found
 
 
@@ -190,7 +196,10 @@ def ruler_changes(before: Fingerprint, now: Fingerprint) -> tuple[RulerChange, .
             found += [
                 RulerChange(f"{what}{_where(name)}", name, key, scores)
                 for key, what in _differing(was, entry)
+                if key != "scores" or not name.startswith(_TOOL)
             ]
+            continue
+        if name.startswith(_OF_TASKS):  # the list of tasks tells of it
             continue
         replaced = next(
             (n for n, e in gone.items() if _kind(n) == _kind(name) and _overlap(e, entry)), None
@@ -201,6 +210,8 @@ def ruler_changes(before: Fingerprint, now: Fingerprint) -> tuple[RulerChange, .
         new = name.removeprefix(_kind(name))
         found.append(RulerChange(f"{_kind(name)}{old} -> {new}", name, "", scores))
     for name, entry in gone.items():
+        if name.startswith(_OF_TASKS):
+            continue
         text = f"{_kind(name)}{name.removeprefix(_kind(name))} -> none"
         found.append(RulerChange(text, name, "", frozenset(entry.get("scores", ()))))
     return tuple(found)
@@ -254,6 +265,14 @@ def _of_scorer(
             found |= dict(_flat(f"score {getattr(score, 'name', '')}", _settings(score)))
     found |= dict(_of_judges(scorer))
     return {key: _shown(value, hide) for key, value in found.items()}
+
+
+def _of_tool(entry: Mapping[str, Sequence[str]], hide: Callable[[str], str]) -> dict[str, Any]:
+    return {
+        key: list(values) if key == "scores" else _shown(", ".join(values), hide)
+        for key, values in entry.items()
+        if not any(map(_SECRET.search, key.split()))
+    }
 
 
 def _of_judges(scorer: BoundScorer) -> Iterator[tuple[str, Any]]:

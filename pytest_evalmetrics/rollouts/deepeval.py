@@ -20,6 +20,9 @@ __all__ = ["DeepEval"]
 _WHAT: Final = "a test run of deepeval"
 _CASES: Final = ("testCases", "conversationalTestCases", "test_results")  # the last of evaluate()
 _METRICS: Final = ("metricsData", "metrics_data", "metricsMetadata")  # the last of early versions
+_SETTINGS: Final = (
+    *("threshold", "strictMode", "strict_mode", "evaluationModel", "evaluation_model"),
+)
 _is_numbered = re.compile(r"test_case_\d+").match  # what a case without a name is called
 _SHOWN: Final = 40  # characters of an input in a task's name
 
@@ -72,6 +75,10 @@ class DeepEval:
             passed += case.get("success") is True
             failed += case.get("success") is False
             scores, error = _judged(case)
+            for metric in _metrics_of(case):
+                score = str(metric.get("name") or metric.get("metric"))
+                settings = {key: metric.get(key) for key in _SETTINGS}
+                gathering.measured(f"deepeval {score}", (score, "success"), settings)
             gathering.add(
                 Rollout(
                     record=slim(case, self._request),
@@ -101,9 +108,13 @@ class DeepEval:
         yield gathering.chunk()
 
 
+def _metrics_of(case: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return next((found for key in _METRICS if (found := objects(case.get(key)))), [])
+
+
 def _judged(case: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, str] | None]:
     """Tell a case's scores, and the first of its metrics that could not be judged."""
-    metrics = next((found for key in _METRICS if (found := objects(case.get(key)))), [])
+    metrics = _metrics_of(case)
     scores: dict[str, Any] = {"success": case.get("success")}
     error: tuple[str, str] | None = None
     decided = False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -13,11 +13,11 @@ import numpy as np
 from pytest_evalmetrics.data.content import content_hash
 from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.rollouts.seam import Chunk, Failure, NotFinite
-from pytest_evalmetrics.rollouts.values import lookup, number
+from pytest_evalmetrics.rollouts.values import flat, lookup, number
 from pytest_evalmetrics.spec.usage import MARK
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -115,6 +115,13 @@ class Gathering:
         self.notes: list[str] = []
         self._content: dict[tuple[str | None, TaskId], str] = {}
         self.positional = False
+        self._ruler: Counter[tuple[str, str, str]] = Counter()
+        self._of_tasks: set[tuple[str, str, str]] = set()
+
+    @property
+    def graded(self) -> tuple[str, ...]:
+        """The names of the scores so far."""
+        return tuple(self._scores)
 
     def __len__(self) -> int:
         return self._rows
@@ -162,6 +169,27 @@ class Gathering:
             failed = rollout.error is not None and not isinstance(rollout.error, Ungraded)
             self._records.append(_told(rollout) if failed and not graded else rollout.record)
         self._rows += 1
+
+    def measured(
+        self, name: str, scores: Iterable[str], settings: Mapping[str, Any], own: str = ""
+    ) -> None:
+        """Add what scored; a value that tasks have of their own counts where most have it."""
+        found = [(name, "scores", score) for score in scores]
+        for key, value in flat("", settings):
+            text = value if isinstance(value, str) else json.dumps(value, sort_keys=True)
+            found.append((name, key, text))
+            if own and key.partition(" ")[0] == own:
+                self._of_tasks.add(found[-1])
+        self._ruler.update(found)
+
+    def _measuring(self) -> Iterator[tuple[str, str, str]]:
+        for entry, count in self._ruler.items():
+            if entry not in self._of_tasks or 2 * count > self._rows:
+                yield entry
+            if entry[1] == "scores":  # what ``fields:`` takes from it, or from who knows where
+                for name, path in self._paths.items():
+                    if path == entry[2] or path not in self._scores:
+                        yield entry[0], "scores", name
 
     def _identify(self, rollout: Rollout) -> None:
         content, paths = rollout.content, self._fields.content
@@ -250,6 +278,7 @@ class Gathering:
             records=self._records or (),
             content=self._content,
             positional=self.positional and self._fields.task is None,
+            ruler=tuple(self._measuring()),
         )
 
 

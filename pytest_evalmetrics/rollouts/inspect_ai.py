@@ -17,6 +17,7 @@ from pytest_evalmetrics.rollouts.inspect_samples import (
     never_run,
     planned,
     rollout_of,
+    scorers_of,
     scores_of,
     unfolded,
 )
@@ -184,6 +185,9 @@ class InspectAi:
         if status != "success":
             gathering.notes.append(f"{source.shown}: the status of this eval is {status!r}")
         gathering.notes += headline.disagreements(log.object("results"), source)
+        columns = gathering.graded
+        for name, given, settings in scorers_of(spec, log.object("results"), columns):
+            gathering.measured(f"inspect_ai {name}", given, settings)
         return gathering.chunk()
 
     def _same_task(self, spec: Mapping[str, Any], source: Source) -> None:

@@ -21,12 +21,21 @@ from pytest_evalmetrics.rollouts.values import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from pytest_evalmetrics.rollouts.documents import Document
     from pytest_evalmetrics.rollouts.source import Source
 
-__all__ = ["Headline", "agent_of", "never_run", "planned", "rollout_of", "scores_of", "unfolded"]
+__all__ = [
+    "Headline",
+    "agent_of",
+    "never_run",
+    "planned",
+    "rollout_of",
+    "scorers_of",
+    "scores_of",
+    "unfolded",
+]
 
 _LETTERS: Final = {"C": 1, "I": 0, "P": 0.5, "N": 0}
 _WORDS: Final = {"yes": 1, "true": 1, "no": 0, "false": 0}
@@ -165,6 +174,22 @@ def _number(value: Any) -> Any:
         return float(value)
     except ValueError:
         return value
+
+
+def scorers_of(
+    spec: Mapping[str, Any], results: Mapping[str, Any], columns: Sequence[str]
+) -> Iterator[tuple[str, list[str], dict[str, Any]]]:
+    """Tell the scorers of a log, the scores that each gave, and its settings."""
+    shared = {
+        "task_version": spec.get("task_version"),
+        "grader": mapping(spec.get("model_roles")).get("grader"),
+    }
+    for given in (*objects(spec.get("scorers")), *objects(results.get("scores"))):
+        name = str(given.get("scorer") or given.get("name")).rpartition("/")[2]
+        named = re.compile(rf"{re.escape(name)}\d*(\..*)?", re.DOTALL).fullmatch
+        if scores := [column for column in columns if named(column)]:
+            options = given.get("options") or given.get("params")
+            yield name, scores, {**shared, "options": options, "metadata": given.get("metadata")}
 
 
 def planned(spec: Mapping[str, Any], results: Mapping[str, Any]) -> list[tuple[Any, int]]:

@@ -26,6 +26,7 @@ _SAMPLE: Final = frozenset({"doc_id", "doc", "filtered_resps"})
 _NO_FILTER: Final = "none"
 _NO_METRIC: Final = frozenset({"doc_id"})
 _MEANS: Final = frozenset({"acc", "acc_norm", "exact_match", "em"})  # where nothing is said
+_MEASURES: Final = ("metric_list", "filter_list", "process_results", "doc_to_target")
 _name = re.compile(r"samples_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\dT[\d.-]+)\.jsonl").fullmatch
 
 
@@ -85,6 +86,9 @@ class LmEval:
             gathering.add(_rollout(task, known, results, source))
         if len(gathering):
             gathering.notes += results.disagreements(documents, source)
+            if results.task is not None:
+                scores = {name for known in documents.values() for name in known.scores}
+                gathering.measured(f"lm_eval task {results.task}", scores, results.measures())
             yield gathering.chunk()
 
 
@@ -166,6 +170,14 @@ class _Results:
         shown = f"{source.shown.rpartition('/')[0]}/{name}".lstrip("/")
         found = open_source(RolloutFile(path, shown))
         return cls(named["task"], Document.of(found, "the results of lm-evaluation-harness"), shown)
+
+    def measures(self) -> dict[str, Any]:
+        """Tell the version of the task, and how its answers are parsed and scored."""
+        if self._document is None:
+            return {}
+        config = mapping(self._document.object("configs").get(str(self.task)))
+        version = mapping(self._document.get("versions")).get(str(self.task))
+        return {"version": version, **{key: config.get(key) for key in _MEASURES}}
 
     def disagreements(self, documents: Mapping[TaskId, _Scored], source: Source) -> Iterator[str]:
         repeats = max(d.repeats for d in documents.values())

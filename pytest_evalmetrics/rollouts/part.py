@@ -73,6 +73,8 @@ class Part:
         Agents and tasks whose rows have different contents.
     positional
         Whether task ids are positions.
+    ruler
+        What scored, see `Chunk`.
     """
 
     def __init__(self, request: Request) -> None:
@@ -104,6 +106,7 @@ class Part:
         self.content: dict[tuple[str, TaskId], str] = {}
         self.torn: dict[tuple[str, TaskId], None] = {}
         self.positional = request.by_position
+        self.ruler: dict[tuple[str, str, str], None] = {}
 
     def nbytes(self) -> int:
         """Count the bytes of the columns."""
@@ -151,6 +154,7 @@ class Part:
         for (agent, task), content in chunk.content.items():
             self._identify((AGENT if agent is None else agent, task), content)
         self.positional = self.positional or chunk.positional
+        self.ruler.update(dict.fromkeys(chunk.ruler))
         self.rows += rows
 
     def _identify(self, task: tuple[str, TaskId], content: str) -> None:
@@ -219,6 +223,7 @@ class Part:
             self._identify(task, content)
         self.torn.update(other.torn)
         self.positional = self.positional or other.positional
+        self.ruler.update(other.ruler)
         self.rows += other.rows
 
 

@@ -69,14 +69,17 @@ class Promptfoo:
             If the file is broken, of an unknown version, or holds no result.
         """
         stats: Mapping[str, Any] = {}
+        version = None
         if source.keys >= _ROW:
             named = [(source.at(place), row) for place, row in rows_of(source)]
         else:
-            results = Document.of(source, _WHAT).object("results")
-            version = results.get("version", _VERSIONS[0])
-            if version not in _VERSIONS:
+            whole = Document.of(source, _WHAT)
+            version = lookup(whole.get("metadata"), "promptfooVersion")
+            results = whole.object("results")
+            written = results.get("version", _VERSIONS[0])
+            if written not in _VERSIONS:
                 raise source.error(
-                    f"{_WHAT} are of version {version!r}; known are "
+                    f"{_WHAT} are of version {written!r}; known are "
                     f"{', '.join(map(str, _VERSIONS))}",
                     hint="update pytest-evalmetrics, or write results.jsonl",
                 )
@@ -91,6 +94,8 @@ class Promptfoo:
         for rollout in _rollouts(named, self._request):
             gathering.add(rollout)
         gathering.positional = any(_is_numbered(_title(row)) for _, row in named)
+        for _, row in named:
+            _measure(row, version, gathering)
         gathering.notes += _disagreements(stats, [row for _, row in named], source)
         yield gathering.chunk()
 
@@ -112,6 +117,21 @@ def _rollouts(named: list[tuple[str, dict[str, Any]]], request: Request) -> Iter
             started=number(row.get(_NUMBERED)),
             content=_variables(row),
         )
+
+
+def _measure(row: Mapping[str, Any], version: Any, gathering: Gathering) -> None:
+    test = mapping(row.get("testCase"))
+    options = mapping(test.get("options"))
+    scores = ("success", "score", *mapping(row.get("namedScores")))
+    for assertion in objects(test.get("assert")):
+        settings = {
+            "version": version,
+            **{key: value for key, value in assertion.items() if key != "type"},
+            "grader": options.get("provider"),
+            "rubric": options.get("rubricPrompt"),
+            "pass_at": test.get("threshold"),
+        }
+        gathering.measured(f"promptfoo {assertion.get('type')}", scores, settings, own="value")
 
 
 def _graded(row: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, str] | None]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pytest_evalmetrics.rollouts.documents import Document
 from pytest_evalmetrics.rollouts.gathering import Gathering, Rollout, Ungraded
-from pytest_evalmetrics.rollouts.values import mapping, number, objects, slim, usage
+from pytest_evalmetrics.rollouts.values import lookup, mapping, number, objects, slim, usage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -72,6 +72,18 @@ class PydanticEvals:
                 gathering.positional &= bool(_is_numbered(task))
                 given = case.get("inputs")
                 scores, error = _judged(case) if kind == "cases" else ({}, _raised(case))
+                for name_of, found in (*_found(case, "scores"), *_found(case, "assertions")):
+                    settings = {
+                        "evaluator": lookup(found, "source.name"),
+                        "arguments": lookup(found, "source.arguments"),
+                        "version": found.get("evaluator_version"),
+                    }
+                    gathering.measured(
+                        f"pydantic_evals {name_of}",
+                        (name_of, f"assertion.{name_of}"),
+                        settings,
+                        own="arguments",
+                    )
                 labels = {n: _value(v) for n, v in mapping(case.get("labels")).items()}
                 gathering.add(
                     Rollout(
@@ -110,6 +122,10 @@ def _judged(case: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, str] | 
         said = str(failure.get("error_message") or failure.get("error_type") or "")
         return {**scores, name: scores.get(name)}, Ungraded(f"{name} was not judged", said)
     return scores, None if scores else Ungraded("not judged", "no evaluator gave a score")
+
+
+def _found(case: Mapping[str, Any], key: str) -> list[tuple[str, dict[str, Any]]]:
+    return [(n, each) for n, each in mapping(case.get(key)).items() if isinstance(each, dict)]
 
 
 def _raised(case: Mapping[str, Any]) -> tuple[str, str]:

@@ -155,6 +155,9 @@ class Chunk:
         have not been hashed before.
     positional
         Whether task ids are positions in a data set rather than names.
+    ruler
+        What scored, as the file says it: its name, the name of a setting, and its value; under
+        ``scores`` the scores that it gave.
     """
 
     places: NDArray[np.int64]
@@ -177,6 +180,7 @@ class Chunk:
     records: Sequence[Mapping[str, Any]] = ()
     content: Mapping[tuple[str | None, TaskId], str] = field(default_factory=dict)
     positional: bool = False
+    ruler: Sequence[tuple[str, str, str]] = ()
 
 
 class Loader(Protocol):

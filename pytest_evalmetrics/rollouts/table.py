@@ -112,7 +112,14 @@ class TableBuilder:
             read_as=np.arange(self.part.rows) if order is None else order,
             content=None if content is None else sort(content),
             positional=self.part.positional,
+            ruler=self._ruler(),
         )
+
+    def _ruler(self) -> dict[str, dict[str, list[str]]]:
+        found: dict[str, dict[str, list[str]]] = {}
+        for name, key, value in sorted(self.part.ruler):
+            found.setdefault(name, {}).setdefault(key, []).append(value)
+        return found
 
     def _source_files(self) -> Iterator[SourceFile]:
         end = 0
@@ -155,6 +162,10 @@ class TableBuilder:
             if name in self.part.fractional:
                 self.part.fractional.add(_REWARD)
             scores[_REWARD] = scores[name]
+            measured = {
+                of for of, key, score in self.part.ruler if (key, score) == ("scores", name)
+            }
+            self.part.ruler.update(dict.fromkeys((of, "scores", _REWARD) for of in measured))
         return scores
 
     def _must_be_there(self, scores: Mapping[str, Any]) -> None:

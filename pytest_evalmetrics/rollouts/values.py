@@ -11,7 +11,7 @@ from operator import add
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from pytest_evalmetrics.rollouts.seam import Request
 
@@ -19,6 +19,7 @@ __all__ = [
     "agree",
     "asked",
     "distinct",
+    "flat",
     "lookup",
     "mapping",
     "number",
@@ -192,3 +193,14 @@ def distinct(
         name if len(known[name]) == 1 else f"{name} [{show(content)}]"
         for name, content in zip(names, contents, strict=True)
     ]
+
+
+def flat(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """Take settings apart (``provider id`` -> ``m``), without what is not set."""
+    if isinstance(value, list) and any(isinstance(each, dict | list) for each in value):
+        value = {str(n): each for n, each in enumerate(value)}
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from flat(f"{name} {key}".strip(), inner)
+    elif value is not None and value not in ("", []):
+        yield name, value

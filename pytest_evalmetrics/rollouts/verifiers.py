@@ -81,6 +81,13 @@ class Verifiers:
             )
         if len(gathering):
             gathering.notes += _disagreements(metadata, rewards, source)
+            if metadata:
+                settings = {
+                    "environment": metadata.get("env_id") or metadata.get("env"),
+                    "version": lookup(metadata.get("version_info"), "env_version"),
+                    "arguments": metadata.get("env_args"),
+                }
+                gathering.measured("verifiers", gathering.graded, settings)
             yield gathering.chunk()
 
 

@@ -58,7 +58,7 @@ class VerifiersTraces:
         rollouts = [
             rollout
             for place, row in rows_of(source)
-            for rollout in self._episode(row, place, source)
+            for rollout in self._episode(row, place, source, gathering)
         ]
         agents = {r.agent for r in rollouts if r.agent is not None}
         for rollout in rollouts:
@@ -69,7 +69,9 @@ class VerifiersTraces:
         if len(gathering):
             yield gathering.chunk()
 
-    def _episode(self, row: Mapping[str, Any], place: int, source: Source) -> Iterator[Rollout]:
+    def _episode(
+        self, row: Mapping[str, Any], place: int, source: Source, gathering: Gathering
+    ) -> Iterator[Rollout]:
         traces = objects(row.get("traces"))
         judged = [t for t in traces if lookup(t, "agent.trainable") is not False] or traces
         error = _last_error(row)
@@ -82,6 +84,9 @@ class VerifiersTraces:
                     "update pytest-evalmetrics",
                 )
             scores = _trace_scores(trace)
+            for name, reward in mapping(trace.get("rewards")).items():
+                weight = {"weight": lookup(reward, "weight")}
+                gathering.measured(f"verifiers {name}", ("reward", name), weight)
             failed = _last_error(trace) or error
             if failed is None and scores["reward"] is None:
                 failed = Ungraded("not scored", str(trace.get("stop_condition") or ""))

@@ -12,6 +12,8 @@ import pytest
 from pytest_evalmetrics.baselines import parse, render, stamped
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from baselines.conftest import Quick
     from judge_process import JudgeProcess
 
@@ -347,3 +349,146 @@ def test_a_hook_that_computes_metrics_is_a_part_of_the_ruler(quick: Quick) -> No
     result = quick.run()
     result.stdout.fnmatch_lines(["INCONCLUSIVE *mine can't*source * -> * (hook compute_metrics)"])
     assert quick.checks()["mean_reward"]["verdict"] == "PASS"
+
+
+def over(quick: Quick, rollouts: str, text: str = "") -> None:
+    quick.bench(f"{text}metrics: [mean_reward]\nbaseline: true")
+    path = quick.path / "math.bench.yaml"
+    path.write_text(path.read_text().replace("runs.jsonl", rollouts))
+
+
+def promptfoo(**of: Any) -> str:
+    rubric = {"type": "llm-rubric", "value": "polite", "provider": of["judge"]}
+    rows = [
+        {
+            "testCase": {
+                "description": f"t{n}",
+                "vars": {"q": str(n)},
+                "assert": [
+                    {"type": "equals", "value": str(n)},
+                    {"type": "similar", "value": str(n), "threshold": of["threshold"]},
+                    rubric | {"config": {"apiKey": "sk-secret"}},
+                ],
+            },
+            "success": True,
+            "score": 1,
+            "namedScores": {},
+            "provider": {"id": "m"},
+        }
+        for n in range(20)
+    ]
+    meta = {"promptfooVersion": of["version"]}
+    return json.dumps({"results": {"version": 3, "results": rows}, "metadata": meta})
+
+
+def deepeval(**of: Any) -> str:
+    metric = {"name": "Faithful", "score": 1.0, "success": True, "threshold": of["threshold"]}
+    metric["evaluationModel"] = of["judge"]
+    cases = [
+        {"name": f"t{n}", "input": str(n), "success": True, "metricsData": [metric]}
+        for n in range(20)
+    ]
+    return json.dumps({"testCases": cases, "metricsScores": []})
+
+
+def inspect_ai(**of: Any) -> str:
+    samples = [
+        {"id": f"t{n}", "epoch": 1, "input": str(n), "scores": {"qa": {"value": "C"}}}
+        for n in range(20)
+    ]
+    spec = {
+        "task": "sums",
+        "model": "m",
+        "task_version": of["version"],
+        "scorers": [{"name": "ours/qa", "options": {"partial": of["threshold"]}}],
+        "model_roles": {"grader": {"model": of["judge"], "args": {"api_key": "sk-secret"}}},
+    }
+    return json.dumps({"version": 2, "status": "success", "eval": spec, "samples": samples})
+
+
+def pydantic_evals(**of: Any) -> str:
+    source = {"name": "LLMJudge", "arguments": {"rubric": "polite", "model": of["judge"]}}
+    found = {"name": "tone", "value": 1.0, "source": source, "evaluator_version": of["version"]}
+    cases = [
+        {"name": f"t{n}", "inputs": n, "scores": {"tone": found}, "assertions": {}, "labels": {}}
+        | {"task_duration": 1.0}
+        for n in range(20)
+    ]
+    return json.dumps({"name": "report", "cases": cases, "failures": []})
+
+
+def verifiers_traces(**of: Any) -> str:
+    reward = {"score": 1.0, "weight": of["threshold"]}
+    rows = [{"task": {"key": f"t{n}"}, "traces": [{"rewards": {"ok": reward}}]} for n in range(20)]
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("tool", "reward", "other", "told"),
+    [
+        (promptfoo, "success", {"judge": "j2"}, "provider j1 -> j2 (tool promptfoo llm-rubric)"),
+        (promptfoo, "success", {"threshold": 0.4}, "threshold 0.8 -> 0.4 (tool promptfoo similar)"),
+        (promptfoo, "success", {"version": 2}, "version 1 -> 2 (tool promptfoo equals)"),
+        (deepeval, "success", {"judge": "j2"}, "evaluationModel j1 -> j2 (tool deepeval Faithful)"),
+        (deepeval, "Faithful", {"threshold": 0.4}, "threshold 0.8 -> 0.4 (tool deepeval Faithful)"),
+        (inspect_ai, "", {"judge": "j2"}, "grader model j1 -> j2 (tool inspect_ai qa)"),
+        (inspect_ai, "qa", {"version": 2}, "task_version 1 -> 2 (tool inspect_ai qa)"),
+        (inspect_ai, "", {"threshold": 0.4}, "options partial 0.8 -> 0.4 (tool inspect_ai qa)"),
+        (
+            pydantic_evals,
+            "",
+            {"judge": "j2"},
+            "arguments model j1 -> j2 (tool pydantic_evals tone)",
+        ),
+        (pydantic_evals, "tone", {"version": 2}, "version 1 -> 2 (tool pydantic_evals tone)"),
+        (verifiers_traces, "", {"threshold": 0.4}, "weight 0.8 -> 0.4 (tool verifiers ok)"),
+    ],
+)
+def test_what_scored_in_the_files_of_a_tool_is_a_part_of_the_ruler(
+    quick: Quick, tool: Callable[..., str], reward: str, other: dict[str, Any], told: str
+) -> None:
+    first = {"judge": "j1", "threshold": 0.8, "version": 1}
+    quick.write("runs.json", tool(**first))
+    over(quick, "runs.json", f"reward: {reward}\n" if reward else "")
+    assert quick.run(UPDATE).ret == 0
+    assert "sk-secret" not in json.dumps(baseline(quick))
+    assert quick.run().ret == 0
+    quick.write("runs.json", tool(**{**first, **other}))
+    quick.run().assert_outcomes(failed=1)
+    check = quick.checks()["mean_reward"]
+    assert check["verdict"] == "INCONCLUSIVE"
+    assert told in check["reason"]
+    assert check["hint"].startswith("record a new baseline with --snapshot-update, or score ")
+    assert "rescore" not in check["hint"]
+
+
+def test_the_version_of_a_task_of_lm_eval(quick: Quick) -> None:
+    def wrote(task: str, version: float, metric: str = "acc") -> None:
+        row = {"doc": {}, "filtered_resps": ["x"], "filter": "none", "metrics": ["acc"], "acc": 1.0}
+        lines = [json.dumps({"doc_id": n, **row, "doc": {"q": n}}) + "\n" for n in range(20)]
+        date = f"2026-01-0{len(task)}T03-04-05.6"
+        quick.write(f"out/samples_{task}_{date}.jsonl", "".join(lines))
+        config = {task: {"metric_list": [{"metric": metric, "aggregation": "mean"}]}}
+        results = {"results": {}, "configs": config, "versions": {task: version}}
+        quick.write(f"out/results_{date}.json", json.dumps(results))
+
+    wrote("law", 1.0)
+    over(quick, "out/samples_*.jsonl")
+    assert quick.run(UPDATE).ret == 0
+    wrote("arts", 1.0)  # a task more is told of as a new task
+    assert quick.run().ret == 0
+    wrote("law", 2.0)
+    quick.run().stdout.fnmatch_lines(
+        ["INCONCLUSIVE *the ruler changed: version 1.0 -> 2.0 (tool lm_eval task law)"]
+    )
+
+
+def test_a_test_more_with_its_own_assertion_changes_no_ruler(quick: Quick) -> None:
+    whole = json.loads(promptfoo(judge="j", threshold=0.8, version=1))
+    over(quick, "runs.json", "reward: success\n")
+    last = whole["results"]["results"].pop()
+    quick.write("runs.json", json.dumps(whole))
+    assert quick.run(UPDATE).ret == 0
+    whole["results"]["results"].insert(0, last)
+    quick.write("runs.json", json.dumps(whole))
+    assert quick.run().ret == 0

@@ -73,6 +73,8 @@ _WORDS = {
 def kind_of(value: Mapping[str, Any]) -> str:
     """Tell a key's kind in a few words."""
     several = value.get("anyOf") or value.get("oneOf")
+    if isinstance(value.get("type"), list):
+        several = [{**value, "type": one} for one in value["type"]]
     values = value.get("enum") or ([value["const"]] if "const" in value else [])
     if several:
         kinds = (kind_of(v) for v in several if v.get("type") != "null")

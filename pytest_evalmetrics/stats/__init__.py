@@ -12,12 +12,7 @@ asks for ``greater`` on damages.
 from __future__ import annotations
 
 from pytest_evalmetrics.stats.agreement import cohen_kappa, krippendorff_alpha
-from pytest_evalmetrics.stats.bootstrap import (
-    bootstrap_ci,
-    paired_bootstrap,
-    reducer_bootstrap,
-    seed_of,
-)
+from pytest_evalmetrics.stats.bootstrap import bootstrap_ci, seed_of
 from pytest_evalmetrics.stats.inputs import StatsError
 from pytest_evalmetrics.stats.mcnemar import mcnemar_chi2, mcnemar_exact, mcnemar_power
 from pytest_evalmetrics.stats.means import (
@@ -121,14 +116,12 @@ __all__ = [
     "normal_cdf",
     "normal_ppf",
     "normal_sf",
-    "paired_bootstrap",
     "paired_differences",
     "paired_t",
     "pass_at_k",
     "pass_hat_k",
     "quantile7",
     "ratio_mean",
-    "reducer_bootstrap",
     "relabel_test",
     "required_n",
     "se_bernoulli",

@@ -304,7 +304,9 @@ class _Found:
         few = self.clusters is None and (bool(self.blind) or _susceptible(pair, sign, alpha))
         if not (unequal or few) or drop <= 0:
             return
-        self.p_rollouts = _relabelled(pair, sign, self.seed, self.influence)
+        full, mid = _relabelled(pair, sign, self.seed, self.influence)
+        # alone it decides by the full p: of few rollouts half of what was seen is much
+        self.p_rollouts = full if few else mid
         if few and (self.blind or self.p_rollouts < self.p):
             self.p, self.test, self.rollouts_alone = self.p_rollouts, "relabelled rollouts", True
         elif unequal and not few and self.p_rollouts > self.p:
@@ -370,8 +372,8 @@ def _susceptible(pair: PairedMetric, sign: float, alpha: float) -> bool:
 
 def _relabelled(
     pair: PairedMetric, sign: float, seed: int, influence: NDArray[np.float64] | None
-) -> float:
-    """Return the mid-p of relabelling rollouts within tasks."""
+) -> tuple[float, float]:
+    """Return the p and the mid-p of relabelling rollouts within tasks."""
     sides = pair.rewards_baseline, pair.rewards_current
     means = [_means(side) for side in sides]
     values = pair.task_values
@@ -391,7 +393,7 @@ def _relabelled(
         statistic=None if values is None else lambda v, o: values(TaskRewards(v, o)),
         seed=seed,
     )
-    return found.mid_p
+    return found.p, found.mid_p
 
 
 def _same(pair: PairedMetric) -> bool:

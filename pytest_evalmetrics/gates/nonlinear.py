@@ -265,8 +265,8 @@ def _reached(found: Floats, seen: float, tie: float) -> Floats:
 
 def relabel_whole(
     pair: PairedMetric, sign: float, *, seed: int, draws: int = _EVALUATIONS
-) -> float:
-    """Return the mid-p of relabelling rollouts within tasks, the metric computed anew each time.
+) -> tuple[float, float]:
+    """Return the p and the mid-p of relabelled rollouts, the metric computed anew each time.
 
     Parameters
     ----------
@@ -299,7 +299,8 @@ def relabel_whole(
         before = reduce(TaskRewards(dealt[to_baseline], one.offsets))
         after = reduce(TaskRewards(dealt[~to_baseline], other.offsets))
         found[draw] = sign * (before - after)
-    return float(_reached(found, seen, tie).mean())
+    reached = _reached(found, seen, tie)
+    return float((reached > 0).mean()), float(reached.mean())
 
 
 class ExtremeTest(msgspec.Struct, frozen=True):

@@ -28,7 +28,7 @@ def false_alarms(benchmarks: Sequence[Mapping[str, Any]]) -> str:
     """Tell how many benchmarks are expected to fail by chance; empty where none is tested."""
     levels = []
     for entry in benchmarks:
-        tested = [c["evidence"] for c in entry["checks"] if c["evidence"].get("p") is not None]
+        tested = [e for c in entry["checks"] if (e := c.get("evidence", {})).get("p") is not None]
         tested = [e for e in tested if e.get("rule") in ("practical", "statistical")]
         if tested:
             levels.append(max(e["alpha"] / e.get("benchmarks", 1) for e in tested))

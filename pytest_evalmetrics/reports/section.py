@@ -134,7 +134,7 @@ def _blind_gates(entries: Iterable[dict[str, Any]]) -> list[str]:
     blind: dict[str, list[str]] = {}
     for entry in entries:
         for check in entry["checks"]:
-            evidence = check["evidence"]
+            evidence = check.get("evidence", {})
             tests = evidence.get("rule") in ("practical", "statistical")
             if tests and evidence.get("blind") and check["verdict"] == "PASS":
                 blind.setdefault(evidence["blind"], []).append(f"{entry['name']} {check['name']}")

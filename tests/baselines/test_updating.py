@@ -86,6 +86,7 @@ def test_a_change_is_told_old_to_new(recorded: Quick) -> None:
 
 
 def test_what_stays_within_tolerance_is_recorded_too(recorded: Quick) -> None:
+    recorded.bench(BASELINE.replace("baseline: true", "baseline: {max_drop: 20%}"))
     recorded.rollouts([[0.99, 1.0], *GOOD[1:]])
     assert recorded.run().ret == 0
     result = recorded.run(UPDATE)

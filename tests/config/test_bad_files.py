@@ -71,7 +71,7 @@ BAD = {
         (
             (
                 "line 5: benchmark.rollouts.fields: unknown key 'taks': did you mean 'task'? "
-                "keys here: agent, reward, sample, scores, task"
+                "keys here: agent, content, reward, sample, scores, task"
             ),
         ),
     ),

@@ -83,8 +83,8 @@ def test_a_total_collapse_never_passes_and_never_warns(tasks, rollouts):
         return
     # of each task: all the baseline's rollouts are the passing ones of both
     chance = oracle.hypergeom(2 * rollouts, rollouts, rollouts).pmf(rollouts) ** tasks
-    assert check.evidence["p"] == pytest.approx(chance / 2, rel=1e-9)
-    assert check.verdict is (FAIL if chance / 2 < 0.01 else INCONCLUSIVE)
+    assert check.evidence["p"] == pytest.approx(chance, rel=1e-9)
+    assert check.verdict is (FAIL if chance < 0.01 else INCONCLUSIVE)
     if check.verdict is INCONCLUSIVE:
         assert "no drop of any size can reach p < 0.01; 7 are needed" in check.reason
         assert check.evidence["why"] == "blind"

@@ -307,9 +307,9 @@ class _Found:
         full, mid = _relabelled(pair, sign, self.seed, self.influence)
         # alone it decides by the full p: of few rollouts half of what was seen is much
         self.p_rollouts = full if few else mid
-        if few and (self.blind or self.p_rollouts < self.p):
+        if few and (self.blind or unequal or self.p_rollouts < self.p):
             self.p, self.test, self.rollouts_alone = self.p_rollouts, "relabelled rollouts", True
-        elif unequal and not few and self.p_rollouts > self.p:
+        elif unequal and self.p_rollouts > self.p:
             self.p, self.test = self.p_rollouts, "relabelled rollouts"
         self.exact = self.exact and self.test != "relabelled rollouts"
 

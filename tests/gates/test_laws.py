@@ -218,3 +218,11 @@ def test_synonyms_and_unlike_metrics_together():
     adjusted = [c.evidence["p_adjusted"] for c in checks]
     assert adjusted[0] == adjusted[1]
     assert all(a <= b <= 2 * a * (1 + 1e-9) for a, b in zip(p, adjusted, strict=True))
+
+
+def test_rare_passes_of_many_rollouts_are_no_loss_to_a_single_one():
+    baseline = [[1.0] + [0.0] * 15] * 6 + [[0.0] * 16] * 4
+    check = checked(make_pair(baseline, [[0.0]] * 10))
+    # of 17 rollouts of a task the run's one is the passing one in one of 17
+    assert check.evidence["p"] == pytest.approx((16 / 17) ** 6, rel=1e-9)
+    assert check.verdict is PASS

@@ -51,8 +51,8 @@ _DEALS = 2_000  # of one task's rollouts, where all of them are too many
 _SKETCH = 64  # the same where many tasks are summed
 _SKETCHED = 1_000  # tasks of these that are dealt
 _SAME = 1e-9  # relative: equal but for rounding
-_DIGITS = 13  # of a p value; more are rounding of the transform
-_LEAST = 1e-13
+_DIGITS = 11  # of a p value; more are rounding of the transform
+_LEAST = 1e-11
 
 
 def relabel_test(
@@ -303,7 +303,9 @@ def _convolved(seen: float, states: _States, n: int) -> StatResult:
     points = round(span / step) + 2
     size = 1 << (points + n if not exact else points).bit_length()
     total = np.zeros(size // 2 + 1, dtype=np.complex128)
-    for row, chance, times in zip(above / step, states.chance, states.times.tolist(), strict=True):
+    for row, chance, times in zip(
+        np.round(above / step, 6), states.chance, states.times.tolist(), strict=True
+    ):
         cells = np.zeros(size)
         if exact:
             np.add.at(cells, np.rint(row).astype(np.int64), chance)
@@ -312,9 +314,9 @@ def _convolved(seen: float, states: _States, n: int) -> StatResult:
             np.add.at(cells, at, chance * (1 - (row - at)))
             np.add.at(cells, at + 1, chance * (row - at))
         wave = np.fft.rfft(cells)
-        total += times * np.log(np.where(wave == 0, _LEAST**2, wave))
+        total += times * np.log(np.where(wave == 0, 1e-30, wave))
     density = np.fft.irfft(np.exp(total), size)
-    place = (seen - float(states.times @ lowest)) / step
+    place = round((seen - float(states.times @ lowest)) / step, 6)
     slack = 0.25 if exact else _SAME * points
     at = np.arange(size)
     equal = float(density[np.abs(at - place) <= slack].sum())
@@ -324,8 +326,10 @@ def _convolved(seen: float, states: _States, n: int) -> StatResult:
     seen_below = place + slack < points - 2  # else the farthest point itself was seen
     log_farthest = float(states.times @ np.log(reach.sum(axis=1)))
     farthest = float(f"{math.exp(max(log_farthest, -700.0)):.10g}")
-    p = max(round(beyond + equal, _DIGITS), farthest, _LEAST if seen_below else 0.0)
-    mid = max(round(beyond + equal / 2, _DIGITS), farthest / 2, _LEAST if seen_below else 0.0)
+    p, mid = farthest, farthest / 2
+    if seen_below:
+        p = max(round(beyond + equal, _DIGITS), farthest, _LEAST)
+        mid = max(round(beyond + equal / 2, _DIGITS), farthest, _LEAST)
     return StatResult(_NAME, min(p, 1.0), statistic=seen, n=n, mid_p=min(mid, 1.0))
 
 

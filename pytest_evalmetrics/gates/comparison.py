@@ -323,7 +323,7 @@ class _Found:
             k = next(k for k in range(1, 64) if 1 / math.comb(2 * k, k) < alpha)
             self.blind = (
                 f"a task has too few rollouts: no drop of any size can reach p < {alpha:g}; "
-                f"{k} a task on both sides are needed"
+                f"{k} of each task are needed on both sides"
             )
 
 

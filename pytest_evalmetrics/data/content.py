@@ -6,9 +6,10 @@ import json
 from hashlib import blake2b
 from typing import Any
 
-__all__ = ["SIZE", "content_hash"]
+__all__ = ["SIZE", "VERSIONS", "content_hash", "join_versions"]
 
 SIZE = 12  # hex digits
+VERSIONS = "+"  # between the hashes of a task's versions
 
 
 def content_hash(value: Any) -> str:
@@ -34,3 +35,19 @@ def content_hash(value: Any) -> str:
         text = json.dumps(value, sort_keys=True, default=repr)
         data = text.encode("utf-8", "backslashreplace")
     return blake2b(data, digest_size=SIZE // 2).hexdigest()
+
+
+def join_versions(*contents: str) -> str:
+    """Join the hashes of a task's versions, whatever their order.
+
+    Parameters
+    ----------
+    *contents
+        Hashes, or several joined by `VERSIONS`.
+
+    Returns
+    -------
+    str
+        Each hash once, sorted, joined by `VERSIONS`.
+    """
+    return VERSIONS.join(sorted({one for each in contents for one in each.split(VERSIONS)}))

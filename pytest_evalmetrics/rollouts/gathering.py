@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from pytest_evalmetrics.data.content import content_hash
+from pytest_evalmetrics.data.content import content_hash, join_versions
 from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.rollouts.seam import Chunk, Failure, NotFinite
 from pytest_evalmetrics.rollouts.values import flat, lookup, number
@@ -114,7 +114,7 @@ class Gathering:
         self._rewards: dict[str, None] = {}
         self.notes: list[str] = []
         self._content: dict[tuple[str | None, TaskId], str] = {}
-        self.positional = False
+        self.versioned = self.positional = False
         self._ruler: Counter[tuple[str, str, str]] = Counter()
         self._of_tasks: set[tuple[str, str, str]] = set()
 
@@ -199,7 +199,10 @@ class Gathering:
         if content is None:
             return
         key, hashed = (self._agent[-1], self._task[-1]), content_hash(content)
-        if self._content.setdefault(key, hashed) != hashed:
+        known = self._content.setdefault(key, hashed)
+        if known != hashed and self.versioned:
+            self._content[key] = join_versions(known, hashed)
+        elif known != hashed:
             raise DataError(
                 f"the task {key[1]!r} has rollouts of different questions",
                 file=rollout.name,
@@ -277,6 +280,7 @@ class Gathering:
             rewards=tuple(self._rewards),
             records=self._records or (),
             content=self._content,
+            versioned=self.versioned,
             positional=self.positional and self._fields.task is None,
             ruler=tuple(self._measuring()),
         )

@@ -79,6 +79,7 @@ class Harbor:
                 hint=f"give the folder of a job, or of trials, each with its {RESULT}",
             )
         gathering = Gathering(self._request, source)
+        gathering.versioned = True  # the checksum is of all files of a task, which keeps its name
         for rollout in rollouts:
             gathering.add(rollout)
         for job, name in found.jobs:

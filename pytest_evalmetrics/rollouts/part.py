@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pytest_evalmetrics.data.content import join_versions
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -152,14 +154,17 @@ class Part:
             _count(self.failures, (failure.kind, failure.graded), 1, said)
         self._tell(chunk.notes, chunk.rewards)
         for (agent, task), content in chunk.content.items():
-            self._identify((AGENT if agent is None else agent, task), content)
+            self._identify((AGENT if agent is None else agent, task), content, chunk.versioned)
         self.positional = self.positional or chunk.positional
         self.ruler.update(dict.fromkeys(chunk.ruler))
         self.rows += rows
 
-    def _identify(self, task: tuple[str, TaskId], content: str) -> None:
-        if self.content.setdefault(task, content) != content:
-            self.torn[task] = None
+    def _identify(self, task: tuple[str, TaskId], content: str, versioned: bool = False) -> None:
+        known = self.content.setdefault(task, content)
+        if known != content:
+            self.content[task] = join_versions(known, content)
+            if not versioned:
+                self.torn[task] = None
 
     def _add_columns(
         self,

@@ -153,6 +153,8 @@ class Chunk:
     content
         Agent and task id -> the hash of what the task is, see `data.content_hash`, for tasks that
         have not been hashed before.
+    versioned
+        Whether a hash is that of a task's version, and a task may have rollouts of several.
     positional
         Whether task ids are positions in a data set rather than names.
     ruler
@@ -179,6 +181,7 @@ class Chunk:
     rewards: Sequence[str] | None = None
     records: Sequence[Mapping[str, Any]] = ()
     content: Mapping[tuple[str | None, TaskId], str] = field(default_factory=dict)
+    versioned: bool = False
     positional: bool = False
     ruler: Sequence[tuple[str, str, str]] = ()
 

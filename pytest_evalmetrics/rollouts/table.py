@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pytest_evalmetrics.data import Category, RolloutTable, SourceFile
-from pytest_evalmetrics.data.content import SIZE
+from pytest_evalmetrics.data.content import SIZE, VERSIONS, content_hash
 from pytest_evalmetrics.errors import DataError, did_you_mean
 from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.masks import all_of, any_of
@@ -252,9 +252,10 @@ class TableBuilder:
         as_text = bool(tasks) and isinstance(tasks[0], str)
         known = np.zeros(len(self.part.agents) * len(tasks), dtype=f"S{SIZE}")
         for (name, id_), content in self.part.content.items():
-            known[self.part.agents[name] * len(tasks) + place[str(id_) if as_text else id_]] = (
-                content
-            )
+            at = place[str(id_) if as_text else id_]
+            # several versions are one content, which no single version has
+            one = content_hash(content) if VERSIONS in content else content
+            known[self.part.agents[name] * len(tasks) + at] = one
         rows: NDArray[np.bytes_] = known[agent * len(tasks) + task]
         return rows
 
@@ -331,6 +332,15 @@ class TableBuilder:
 
     def _notes(self, scores: Mapping[str, Any]) -> tuple[str, ...]:
         notes = list(self.part.told)
+        for (agent, task), content in self.part.content.items():
+            if VERSIONS in content:
+                versions = content.count(VERSIONS) + 1
+                of = f" of the agent {agent!r}" if len(self.part.agents) > 1 else ""
+                notes.append(
+                    f"the task {task!r}{of} has rollouts of {versions} versions, which count as "
+                    "one task: was it edited in the middle of the run, or does the path match "
+                    "several runs?"
+                )
         for (kind, graded), (count, first) in self.part.failures.items():
             what = "graded all the same" if graded else "without a score, which is missing"
             notes.append(f"{kind}: {many(count, 'rollout')} {what} (first {first})")

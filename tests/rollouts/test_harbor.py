@@ -83,6 +83,10 @@ def test_trials_without_a_job_in_the_order_of_their_start(real: Folder) -> None:
         assert table.scores["reward"].tolist() == [1, 1, 1]
         costs = [r["agent_result"]["cost_usd"] for r in results]
         assert table.scores["cost_usd"].tolist() == costs
+        (note,) = table.notes  # one of the trials is of another job, with another checksum
+        assert note.startswith(
+            "the task 'terminal-bench/asset-sync-repair' has rollouts of 2 versions"
+        )
 
 
 @pytest.mark.parametrize("path", ["harbor", "harbor/**/result.json"])
@@ -107,6 +111,17 @@ def test_however_a_job_is_named(folder: Folder, path: str) -> None:
     assert table.tasks == ("org/a", "org/b")
     assert table.scores["reward"].tolist() == [0, 1, 0.5]
     assert table.notes == ()
+
+
+def test_versions_of_a_task_are_a_content_that_no_single_version_has(folder: Folder) -> None:
+    trial(folder, "a", "1", {"reward": 1}, task_checksum="one")
+    once = folder.load("job").content
+    trial(folder, "a", "2", {"reward": 0}, task_checksum="two")
+    for path in ("job", "job/*/result.json"):
+        table = folder.load(path)
+        assert table.content is not None
+        assert once is not None
+        assert table.content[0] == table.content[1] != once[0]
 
 
 def test_errors_are_missing_unless_they_were_graded(folder: Folder) -> None:

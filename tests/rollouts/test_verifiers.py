@@ -32,8 +32,11 @@ def test_what_the_tool_wrote(real: Folder) -> None:
     for name in ("reward", "total_tool_calls", "python_calls", "correct_answer_reward_func"):
         assert table.scores[name].mean() == pytest.approx(metadata[f"avg_{name}"])
     assert "generation_ms" not in table.scores
-    rows = map(json.loads, (real.path / path / "results.jsonl").read_text().splitlines())
-    taken = [r["generation_ms"] / 1000 for r in rows]
+    rows = [json.loads(s) for s in (real.path / path / "results.jsonl").read_text().splitlines()]
+    # the tool numbered rows 0 0 0 1 1 1 ..., and their questions are a b c d e a b c ...
+    assert [r["id"] for r in rows] == [task for task in range(5) for _ in range(3)]
+    assert all(rows[i]["prompt"] == rows[i % 5]["prompt"] for i in range(15))
+    taken = [rows[i + 5 * k]["generation_ms"] / 1000 for i in range(5) for k in range(3)]
     assert table.scores["latency_s"].tolist() == pytest.approx(taken)
     assert table.agents == (metadata["model"],)
     assert table.notes == ()

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import math
 import os
 import socket
 import sys
+import time
 import warnings
 from dataclasses import dataclass, replace
 from importlib.metadata import version
@@ -119,6 +122,8 @@ def modules_below(root: Path) -> Iterator[ModuleType]:
 _INSTALL: Final = "pip install 'pytest-evalmetrics[ray]'"
 _KNOCKS_S: Final = 10.0
 _SAID: Final = 300  # characters of an error's message
+_BEAT_S: Final = 1.0  # between two looks at the head of the cluster
+_REFUSED: Final = 3  # such looks in a row, after which it is gone
 
 
 class Cluster:
@@ -130,13 +135,70 @@ class Cluster:
         self._address = address
         self._ray: Any = None
         self._ours = False
+        self._head: tuple[str, int] | None = None
+        self._is_gone = False
 
     @property
     def ray(self) -> Any:
         """The package, connected."""
+        if self._is_gone:
+            raise self._headless()
         if self._ray is None:
             self._ray = self._connected()
+            self._head = _head_of(self._ray)
         return self._ray
+
+    async def watch_head(self) -> None:
+        """Raise once the head of the cluster is gone.
+
+        Ray itself waits for it a minute, and then ends this process without a word.
+
+        Raises
+        ------
+        EngineError
+            It has refused several connections in a row.
+        """
+        refused = 0
+        while True:
+            await asyncio.sleep(_BEAT_S)
+            refused = 0 if await asyncio.to_thread(self._head_answers) else refused + 1
+            if refused == _REFUSED:
+                self._is_gone = True
+                raise self._headless()
+
+    async def await_head(self) -> None:
+        """Give `watch_head` time where the head doesn't answer: asking for workers blocks."""
+        if not await asyncio.to_thread(self._head_answers):
+            await asyncio.sleep(_BEAT_S * (_REFUSED + 1))
+
+    def _head_answers(self) -> bool:
+        if self._head is None:
+            return True
+        try:
+            socket.create_connection(self._head, timeout=_KNOCKS_S).close()
+        except TimeoutError:  # a busy machine
+            return True
+        except OSError:
+            return False
+        return True
+
+    def _wait(self, ref: Any, timeout_s: float = math.inf) -> bool:
+        """Wait until a task is done; False where it is not in time."""
+        refused, until = 0, time.monotonic() + timeout_s
+        while not self.ray.wait([ref], timeout=min(_BEAT_S, timeout_s))[0]:
+            refused = 0 if self._head_answers() else refused + 1
+            self._is_gone = refused == _REFUSED
+            if time.monotonic() > until:
+                return False
+        return True
+
+    def _headless(self) -> EngineError:
+        host, port = self._head or ("", 0)
+        return EngineError(
+            f"the head of the Ray cluster ({host}:{port}) is gone: it refuses connections",
+            hint="start the cluster again (`ray start --head`) and run again: answers that were "
+            "paid for are in the journal; --evalmetrics-engine local does without a cluster",
+        )
 
     def close(self) -> None:
         """Leave the cluster; one that was started here ends."""
@@ -153,7 +215,7 @@ class Cluster:
     def must_have_a_core(self) -> None:
         """Wait for a core that is free: a cluster without one would let tasks wait for ever."""
         asked = self.ray.remote(num_cpus=1)(_nothing).remote()
-        if not self.ray.wait([asked], timeout=self.patience_s)[0]:
+        if not self._wait(asked, self.patience_s):
             self.ray.cancel(asked)
             raise self.no_core()
 
@@ -167,6 +229,7 @@ class Cluster:
     def get(self, ref: Any) -> Any:
         """Wait for what a task gives."""
         try:
+            self._wait(ref)
             return self.ray.get(ref)
         except self.ray.exceptions.RayError as error:
             raise self.lost(error) from None
@@ -230,6 +293,17 @@ class Cluster:
             ) from None
         self._ours = True
         return ray
+
+
+def _head_of(ray: Any) -> tuple[str, int] | None:
+    """Find where the head takes connections; None where that can't be seen from here."""
+    try:
+        host, _, port = ray.get_runtime_context().gcs_address.rpartition(":")
+        head = host.strip("[]"), int(port)
+        socket.create_connection(head, timeout=_KNOCKS_S).close()
+    except (OSError, ValueError, AttributeError, RuntimeError):
+        return None
+    return head
 
 
 def _nothing() -> None:

@@ -375,20 +375,23 @@ class Crew:
         self._packed = pack_kit(self._work, self._root, self._cluster.dumps)
         serving = [asyncio.create_task(self._serve(seat)) for seat in self._seats]
         finished = asyncio.create_task(self._finished.wait())
+        watch = asyncio.create_task(self._cluster.watch_head())
         try:
             while not finished.done():
                 if not serving:
                     raise self._cluster.lost(None)
                 done, _ = await asyncio.wait(
-                    (finished, *serving), return_when=asyncio.FIRST_COMPLETED
+                    (finished, watch, *serving), return_when=asyncio.FIRST_COMPLETED
                 )
+                if watch in done:
+                    watch.result()
                 for task in [task for task in serving if task in done]:
                     serving.remove(task)
                     task.result()
         finally:
-            for each in (finished, *serving):
+            for each in (finished, watch, *serving):
                 each.cancel()
-            await asyncio.gather(finished, *serving, return_exceptions=True)
+            await asyncio.gather(finished, watch, *serving, return_exceptions=True)
             for seat in self._seats:
                 self._dismiss(seat)
             self._jobs.close()
@@ -403,6 +406,7 @@ class Crew:
                 await self._listen(seat)
             except self._cluster.ray.exceptions.RayError as error:
                 lost = error
+                await self._cluster.await_head()
                 self._bury(seat)
         seat.is_expected = False
         self._deal()

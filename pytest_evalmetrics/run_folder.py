@@ -260,6 +260,14 @@ def finished_report(path: Path, shown: str) -> Path:
             file=shown,
             hint="compare with the report of a finished run",
         )
+    recorded = (state.get("artifacts") or {}).get(path.name)
+    if recorded is not None and path.is_file() and recorded != _digest(path):
+        raise BaselineError(
+            f"this report is not the one that the run {state.get('run')} wrote: its digest differs "
+            f"from the one in {ledger.name}",
+            file=shown,
+            hint="restore it, or take the whole folder of one finished run",
+        )
     return path
 
 

@@ -219,3 +219,14 @@ def test_what_is_killed_while_it_writes_a_baseline_is_removed_by_the_next_run(pa
     hooks(passed, "")
     assert passed.run("--snapshot-update").ret == 0
     assert [path.name for path in folder.iterdir()] == ["math.json"]
+
+
+def test_a_report_that_its_run_did_not_write_is_no_baseline(passed):
+    report = passed.path / "evalmetrics/report.json"
+    report.write_bytes(report.read_bytes().replace(b"1.0", b"0.1"))
+    passed.bench("expect: {tasks: 2}\nbaseline: {report: evalmetrics/report.json}")
+    result = passed.run("--evalmetrics-output", "other/")
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(
+        ["*evalmetrics/report.json: this report is not the one that the run*"]
+    )

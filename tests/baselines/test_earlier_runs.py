@@ -65,6 +65,7 @@ def edit(quick: Quick, change: Callable[[Any], object]) -> None:
     report = json.loads(path.read_text())
     change(report)
     path.write_text(json.dumps(report))
+    path.with_name("run.json").unlink(missing_ok=True)  # it holds the report's digest
 
 
 BAD: dict[str, tuple[Callable[[Any], object], str]] = {

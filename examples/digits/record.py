@@ -44,7 +44,7 @@ def logistic(seed: int) -> object:
 
 def record(name: str, build: object, data: tuple[np.ndarray, ...]) -> None:
     """Train one classifier per seed and write a row per task and seed."""
-    train_x, test_x, train_y, test_y = data
+    train_x, test_x, train_y, test_y, _, images = data
     rows = []
     for sample in range(SAMPLES):
         rng = np.random.default_rng(sample)
@@ -58,6 +58,7 @@ def record(name: str, build: object, data: tuple[np.ndarray, ...]) -> None:
                     "_ng_task_index": task,
                     "_ng_rollout_index": sample,
                     "agent_ref": {"name": name},
+                    "responses_create_params": {"input": f"image {images[task]}"},
                     "digit": f"digit {truth}",
                     "answer": f"digit {answer}",
                     "reward": float(answer == truth),
@@ -74,7 +75,12 @@ def main() -> None:
     """Record all agents."""
     digits = load_digits()
     data = train_test_split(
-        digits.data, digits.target, test_size=TASKS, random_state=0, stratify=digits.target
+        digits.data,
+        digits.target,
+        np.arange(len(digits.target)),
+        test_size=TASKS,
+        random_state=0,
+        stratify=digits.target,
     )
     RUNS.mkdir(exist_ok=True)
     for build in (forest, regressed_forest, logistic):

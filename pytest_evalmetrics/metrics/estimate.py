@@ -17,12 +17,19 @@ from pytest_evalmetrics.masks import all_of
 from pytest_evalmetrics.metrics.calling import call, finite
 from pytest_evalmetrics.metrics.median import Median
 from pytest_evalmetrics.results import Estimate, Interval
-from pytest_evalmetrics.stats.bootstrap import seed_of
-from pytest_evalmetrics.stats.inputs import StatsError, cluster_codes
-from pytest_evalmetrics.stats.means import FEWEST, around, ratio_mean
-from pytest_evalmetrics.stats.proportions import wilson
-from pytest_evalmetrics.stats.quantiles import median_interval, quantile7
-from pytest_evalmetrics.stats.resampling import TooManyUnitsError, reducer_draws
+from pytest_evalmetrics.stats import (
+    FEWEST,
+    StatsError,
+    TooManyUnitsError,
+    cluster_codes,
+    median_interval,
+    quantile7,
+    ratio_mean,
+    reducer_draws,
+    seed_of,
+    t_interval,
+    wilson,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -209,7 +216,7 @@ class _Observed(msgspec.Struct, frozen=True):
             return Interval(low, high, self.level, "wilson"), ""
         if not found.se > 0:
             return None, "every task has the same value, which says nothing of the spread"
-        low, high = around(found, self.level)
+        low, high = t_interval(found, self.level)
         least, most = (0.0, 1.0) if bounded else self.ends or (-math.inf, math.inf)
         low, high = max(low, least), min(high, most)
         return Interval(low, high, self.level, "t" if clusters is None else "clustered t"), ""

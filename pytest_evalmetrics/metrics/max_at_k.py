@@ -9,7 +9,7 @@ import numpy as np
 from pytest_evalmetrics.metrics.forms import Vectorised
 from pytest_evalmetrics.metrics.protocol import MetricOptions
 from pytest_evalmetrics.registry import register_metric
-from pytest_evalmetrics.stats.passk import max_at_k
+from pytest_evalmetrics.stats import max_at_k
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -10,7 +10,7 @@ from pytest_evalmetrics.metrics.forms import Vectorised
 from pytest_evalmetrics.metrics.protocol import MetricOptions
 from pytest_evalmetrics.metrics.segments import passes
 from pytest_evalmetrics.registry import register_metric
-from pytest_evalmetrics.stats.passk import pass_at_k, pass_hat_k
+from pytest_evalmetrics.stats import pass_at_k, pass_hat_k
 
 if TYPE_CHECKING:
     from collections.abc import Callable

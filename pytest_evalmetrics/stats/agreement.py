@@ -1,4 +1,4 @@
-"""How far raters agree, beyond what chance alone would give."""
+"""Agreement of raters, beyond what chance alone would give."""
 
 from __future__ import annotations
 
@@ -8,18 +8,16 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from pytest_evalmetrics.masks import any_of
-from pytest_evalmetrics.stats.inputs import StatsError, vector
+from pytest_evalmetrics.stats.basics import StatsError, vector
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
-
-__all__ = ["cohen_kappa", "krippendorff_alpha"]
 
 
 def krippendorff_alpha(
     ratings: ArrayLike, level: Literal["nominal", "interval"] = "nominal"
 ) -> float:
-    """Give Krippendorff's alpha of several raters.
+    """Return Krippendorff's alpha of several raters: 1 for full agreement, 0 for chance.
 
     Parameters
     ----------
@@ -32,38 +30,32 @@ def krippendorff_alpha(
     Returns
     -------
     float
-        1 for full agreement, 0 for what chance gives, below it for less. NaN where no unit
-        was rated twice, or where all ratings are the same: then there is nothing to agree on.
-
-    Raises
-    ------
-    StatsError
-        The shape is another one, or a rating is infinite.
+        NaN where no unit was rated twice, or where all ratings are the same.
 
     Notes
     -----
     1 - D_o / D_e over the units that were rated at least twice. Source: K. Krippendorff,
     *Content Analysis*, 2nd ed. 2004, chapter 11.
     """
-    found = np.asarray(ratings, dtype=np.float64)
-    if found.ndim != 2 or any_of(np.isinf(found)):  # noqa: PLR2004 - raters and units
+    table = np.asarray(ratings, dtype=np.float64)
+    if table.ndim != 2 or any_of(np.isinf(table)):  # noqa: PLR2004 - raters and units
         raise StatsError("ratings have to be finite or NaN, of shape (raters, units)")
-    rated = (~np.isnan(found)).sum(axis=0)
-    found, times = found[:, rated > 1], rated[rated > 1]
-    pooled = found[~np.isnan(found)]
+    rated = (~np.isnan(table)).sum(axis=0)
+    table, times = table[:, rated > 1], rated[rated > 1]
+    pooled = table[~np.isnan(table)]
     n = len(pooled)
     if not n:
         return math.nan
     if level == "interval":
         pooled_mean = pooled.mean()
-        found = found - pooled_mean  # squares of large numbers would lose digits
-        within = 2 * times * np.nansum((found - np.nanmean(found, axis=0)) ** 2, axis=0)
+        table = table - pooled_mean  # squares of large numbers would lose digits
+        within = 2 * times * np.nansum((table - np.nanmean(table, axis=0)) ** 2, axis=0)
         expected = 2 * n * float(((pooled - pooled_mean) ** 2).sum())
     else:
-        _, codes = np.unique(pooled, return_inverse=True)
-        units = np.nonzero(~np.isnan(found.T))[0]
-        counts = np.zeros((found.shape[1], codes.max() + 1))
-        np.add.at(counts, (units, _in_units_order(found, codes)), 1)
+        units = table.T
+        _, codes = np.unique(units[~np.isnan(units)], return_inverse=True)
+        counts = np.zeros((len(units), codes.max() + 1))
+        np.add.at(counts, (np.nonzero(~np.isnan(units))[0], codes), 1)
         within = times**2 - (counts**2).sum(axis=1)
         expected = float(n**2 - (counts.sum(axis=0) ** 2).sum())
     if not expected:
@@ -72,23 +64,15 @@ def krippendorff_alpha(
     return 1 - observed / (expected / (n * (n - 1)))
 
 
-def _in_units_order(found: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    """Lay the codes of the ratings, given rater by rater, out unit by unit."""
-    filled = np.full(found.shape, -1, np.int64)
-    filled[~np.isnan(found)] = codes
-    by_unit = filled.T
-    return by_unit[by_unit >= 0]
-
-
 def cohen_kappa(
     a: ArrayLike, b: ArrayLike, weights: Literal["none", "quadratic"] = "none"
 ) -> float:
-    """Give Cohen's kappa of two raters of the same units.
+    """Return Cohen's kappa of two raters: 1 for full agreement, 0 for chance.
 
     Parameters
     ----------
     a, b
-        Their ratings, shape (units,).
+        Their ratings of the same units, shape (units,).
     weights
         ``none``: ratings are the same or not. ``quadratic``: they differ by the square of
         their distance.
@@ -96,13 +80,7 @@ def cohen_kappa(
     Returns
     -------
     float
-        1 for full agreement, 0 for what chance gives, below it for less; NaN where both
-        give one and the same rating to all: then there is nothing to agree on.
-
-    Raises
-    ------
-    StatsError
-        There are no ratings, not as many of both, or one is not finite.
+        NaN where both give one and the same rating to all.
 
     Notes
     -----

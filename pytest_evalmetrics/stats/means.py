@@ -1,79 +1,56 @@
-"""Means, their standard errors and their intervals; K rollouts of a task are one observation.
+"""Means over tasks: standard errors, intervals, the paired t test, and sample sizes.
 
-Each value is one task's. Tasks that hang together (one repository, one document, one
-seed question in five languages) are clustered: then the clusters are what is independent.
+Each value is one task's: K rollouts of a task are one observation. Tasks that depend on each
+other (one repository, one document, one question in five languages) are clustered; then the
+clusters are what is independent.
 """
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from pytest_evalmetrics.masks import any_of
-from pytest_evalmetrics.stats.inputs import StatsError, cluster_codes, fraction, vector
-from pytest_evalmetrics.stats.outcome import Bounds
-from pytest_evalmetrics.stats.tails import normal_ppf, t_ppf
+from pytest_evalmetrics.stats.basics import (
+    FEWEST,
+    NO_BOUNDS,
+    Bounds,
+    StatResult,
+    StatsError,
+    alternative_of,
+    cluster_codes,
+    fraction,
+    integer,
+    one_tail,
+    vector,
+)
+from pytest_evalmetrics.stats.distributions import normal_ppf, t_ppf, t_sf
 from pytest_evalmetrics.sums import mean_of, squares, total
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = [
-    "MeanSE",
-    "clustered_se",
-    "clustered_t_interval",
-    "design_effect",
-    "mean",
-    "mean_se",
-    "ratio_mean",
-    "se_bernoulli",
-    "se_clt",
-    "t_interval",
-    "z_interval",
-]
+    from pytest_evalmetrics.stats.basics import Labels
 
-NO_BOUNDS = Bounds(math.nan, math.nan)
-FEWEST = 2  # independent units that have a spread
+    Floats = NDArray[np.float64]
+
 _ROUNDING = 8 * np.finfo(np.float64).eps
+_SAME = 1e-12  # two means of the same rewards, added in another order
 
 
 class MeanSE(NamedTuple):
-    """A mean, and how sure it is.
-
-    Attributes
-    ----------
-    mean
-        The mean; NaN of no values.
-    se
-        Its standard error; NaN where there are fewer than two independent units.
-    df
-        Degrees of freedom: the independent units less one, of clusters Satterthwaite's, or
-        Welch's.
-    units
-        The independent units: observations, or clusters.
-    """
+    """A mean with its standard error; NaN where there are fewer than two independent units."""
 
     mean: float
     se: float
-    df: float
-    units: int
+    df: float  # the units less one; of clusters Satterthwaite's
+    units: int  # independent ones: observations, or clusters
 
 
-def mean(x: ArrayLike) -> float:
-    """Return the mean of `x`, shape (n,); NaN where n = 0."""
-    return _mean(vector(x))
-
-
-def _mean(values: NDArray[np.float64]) -> float:
-    return mean_of(values) if values.size else math.nan
-
-
-def mean_se(x: ArrayLike, clusters: ArrayLike | Sequence[object] | None = None) -> MeanSE:
-    """Return the mean with its standard error, clustered where clusters are given.
+def mean_se(x: ArrayLike, clusters: Labels | None = None) -> MeanSE:
+    """Return the mean of `x`, shape (n,), with its standard error.
 
     Parameters
     ----------
@@ -90,15 +67,15 @@ def mean_se(x: ArrayLike, clusters: ArrayLike | Sequence[object] | None = None) 
     cluster (Imbens and Kolesar 2016, Robust Standard Errors in Small Samples, equation 14).
     """
     values = vector(x)
+    mean = mean_of(values) if values.size else math.nan
     if clusters is None:
-        return MeanSE(_mean(values), _se_clt(values), values.size - 1, values.size)
+        return MeanSE(mean, _se_clt(values), values.size - 1, values.size)
     codes, units = cluster_codes(clusters, values.size)
     if units < FEWEST:
-        return MeanSE(_mean(values), math.nan, units - 1, units)
+        return MeanSE(mean, math.nan, units - 1, units)
     rest = _residuals(values)
     sizes = np.bincount(codes, minlength=units).astype(np.float64)
-    sums = _cluster_sums(rest, codes, units)
-    sums = _unless_rounding(sums, np.abs(values).max() * sizes.max())
+    sums = _unless_rounding(_sums(rest, codes, units), np.abs(values).max() * sizes.max())
     share = sizes / values.size
     se = math.sqrt(total(sums**2 / (1 - share))) / values.size
     whole = squares(rest)
@@ -107,10 +84,10 @@ def mean_se(x: ArrayLike, clusters: ArrayLike | Sequence[object] | None = None) 
     if pairs and whole > 0:
         icc = (squares(sums) - whole) / pairs / (whole / (values.size - 1))
     variances = sizes + sizes * (sizes - 1) * min(max(icc, 0.0), 1.0)
-    return MeanSE(_mean(values), se, _satterthwaite(share, variances), units)
+    return MeanSE(mean, se, _satterthwaite(share, variances), units)
 
 
-def _satterthwaite(share: NDArray[np.float64], variances: NDArray[np.float64]) -> float:
+def _satterthwaite(share: Floats, variances: Floats) -> float:
     """Return tr(M)^2 / tr(M^2) of the covariance M of the adjusted sums of residuals.
 
     M_gl = a_g a_l ([g = l] v_g - h_g v_l - v_g h_l + h_g h_l V), with h the cluster's share of
@@ -127,93 +104,70 @@ def _satterthwaite(share: NDArray[np.float64], variances: NDArray[np.float64]) -
 
 
 def se_clt(x: ArrayLike) -> float:
-    """Return the standard error of a mean: sqrt(sum (x_i - mean)^2 / ((n - 1) n)).
+    """Return sqrt(sum (x_i - mean)^2 / ((n - 1) n)), of a mean (Miller 2024, section 2).
 
-    Parameters
-    ----------
-    x
-        One value per task, shape (n,).
-
-    Returns
-    -------
-    float
-        NaN where n < 2; exactly 0 where the values differ by rounding alone.
-
-    Notes
-    -----
-    Miller 2024, Adding Error Bars to Evals (arXiv 2411.00640), section 2.
+    NaN where n < 2; exactly 0 where the values differ by rounding alone.
     """
     return _se_clt(vector(x))
 
 
-def _se_clt(values: NDArray[np.float64]) -> float:
+def _se_clt(values: Floats) -> float:
     if values.size < FEWEST:
         return math.nan
-    rest = _residuals(values)
-    return math.sqrt(squares(rest) / (values.size - 1) / values.size)
+    return math.sqrt(squares(_residuals(values)) / (values.size - 1) / values.size)
 
 
 def se_bernoulli(p: float, n: int) -> float:
-    """Return sqrt(p (1 - p) / n), of a share of n (Miller 2024, arXiv 2411.00640, section 2)."""
+    """Return sqrt(p (1 - p) / n), of a share of n (Miller 2024, section 2)."""
     if not (0 <= p <= 1 and n > 0):
         raise StatsError(f"p is {p} and n {n}, where a share of at least one is expected")
     return math.sqrt(p * (1 - p) / n)
 
 
-def clustered_se(
-    x: ArrayLike, clusters: ArrayLike | Sequence[object], *, finite: bool = True
-) -> float:
-    """Return the standard error of a mean over clustered observations.
+def se_paired_from_corr(a: float, b: float, r: float) -> float:
+    """Return sqrt(a^2 + b^2 - 2 r a b), of a difference of means with these standard errors.
 
-    Parameters
-    ----------
-    x
-        One value per task, shape (n,).
-    clusters
-        One label per task, shape (n,).
-    finite
-        Whether to multiply the variance by G / (G - 1), G the number of clusters. With it,
-        clusters of one task give `se_clt`; without it, it is the paper's formula.
+    `r` is the correlation of the sides over the tasks (Miller 2024, section 4.2).
+    """
+    if not (a >= 0 and b >= 0 and -1 <= r <= 1):
+        raise StatsError(f"standard errors {a} and {b} with correlation {r} can't be")
+    return math.sqrt(max(a * a + b * b - 2 * r * a * b, 0.0))
 
-    Returns
-    -------
-    float
-        NaN of no values. Of a single cluster 0, as the formula has it: it says nothing,
-        which is why `clustered_t_interval` and the tests give NaN there.
+
+def clustered_se(x: ArrayLike, clusters: Labels, *, finite: bool = True) -> float:
+    """Return the cluster-robust standard error of a mean; NaN of no values, 0 of one cluster.
 
     Notes
     -----
-    SE^2 = G / (G - 1) / n^2 * sum over clusters of (sum of x_i - mean)^2. Miller 2024
-    (arXiv 2411.00640), section 2, without the factor; the factor is that of Cameron and
-    Miller 2015, A Practitioner's Guide to Cluster-Robust Inference.
+    SE^2 = sum over clusters of (sum of x_i - mean)^2 / n^2 (Miller 2024, section 2). `finite`
+    multiplies it by G / (G - 1), G the number of clusters (Cameron and Miller 2015, A
+    Practitioner's Guide to Cluster-Robust Inference): clusters of one task then give `se_clt`.
     """
     values = vector(x)
-    return _clustered_se(values, *cluster_codes(clusters, values.size), finite=finite)
-
-
-def _clustered_se(
-    values: NDArray[np.float64], codes: NDArray[np.intp], count: int, *, finite: bool
-) -> float:
+    codes, count = cluster_codes(clusters, values.size)
     if count < FEWEST:
         return 0.0 if count else math.nan
-    sums = _cluster_sums(_residuals(values), codes, count)
-    sums = _unless_rounding(sums, np.abs(values).max() * np.bincount(codes).max())
+    scale = np.abs(values).max() * np.bincount(codes).max()
+    sums = _unless_rounding(_sums(_residuals(values), codes, count), scale)
     factor = count / (count - 1) if finite else 1.0
     return math.sqrt(factor * squares(sums)) / values.size
 
 
-def _cluster_sums(
-    values: NDArray[np.float64], codes: NDArray[np.intp], count: int
-) -> NDArray[np.float64]:
+def design_effect(m: float, icc: float) -> float:
+    """Return 1 + (m - 1) icc, the variance's growth by clusters of m (Kish 1965)."""
+    return 1 + (m - 1) * icc
+
+
+def _sums(values: Floats, codes: NDArray[np.intp], count: int) -> Floats:
     return np.bincount(codes, weights=values, minlength=count).astype(np.float64, copy=False)
 
 
-def _residuals(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _residuals(values: Floats) -> Floats:
     """Distances from the mean; all 0 where they are rounding alone."""
     return _unless_rounding(values - mean_of(values), np.abs(values).max())
 
 
-def _unless_rounding(rest: NDArray[np.float64], scale: float) -> NDArray[np.float64]:
+def _unless_rounding(rest: Floats, scale: float) -> Floats:
     """Return `rest`, or zeros where all of it is what adding numbers of `scale` rounds off.
 
     An error of 1e-17 would pass for a standard error, and any difference for significant.
@@ -221,42 +175,13 @@ def _unless_rounding(rest: NDArray[np.float64], scale: float) -> NDArray[np.floa
     return rest if np.abs(rest).max() > _ROUNDING * scale else np.zeros_like(rest)
 
 
-def t_interval(x: ArrayLike, level: float = 0.95) -> Bounds:
-    """Return the t interval of a mean over tasks, df = n - 1.
-
-    Parameters
-    ----------
-    x
-        One value per task, shape (n,).
-    level
-        Its confidence.
-
-    Returns
-    -------
-    Bounds
-        NaN where n < 2, or where all values are equal: data without a spread give no
-        interval, least of all one of no width.
-    """
-    return around(mean_se(x), level)
-
-
-def clustered_t_interval(
-    x: ArrayLike, clusters: ArrayLike | Sequence[object], level: float = 0.95
-) -> Bounds:
-    """Return the t interval of a mean over clustered tasks, df = clusters - 1.
-
-    NaN where there are fewer than two clusters, or where there is no spread.
-    """
-    return around(mean_se(x, clusters), level)
-
-
-def around(found: MeanSE, level: float) -> Bounds:
+def t_interval(estimate: MeanSE, level: float) -> Bounds:
     """Return mean -+ t * se; NaN where the standard error is 0 or unknown."""
     quantile = 0.5 + fraction(level, "level") / 2
-    if not found.se > 0:
+    if not estimate.se > 0:
         return NO_BOUNDS
-    half = t_ppf(quantile, found.df) * found.se
-    return Bounds(found.mean - half, found.mean + half)
+    half = t_ppf(quantile, estimate.df) * estimate.se
+    return Bounds(estimate.mean - half, estimate.mean + half)
 
 
 def z_interval(estimate: float, se: float, level: float = 0.95) -> Bounds:
@@ -265,19 +190,15 @@ def z_interval(estimate: float, se: float, level: float = 0.95) -> Bounds:
     return Bounds(estimate - half, estimate + half)
 
 
-def ratio_mean(
-    sums: ArrayLike, counts: ArrayLike, clusters: ArrayLike | Sequence[object] | None = None
-) -> MeanSE:
-    """Return a mean pooled over tasks of unequal size, its standard error by task.
+def ratio_mean(sums: ArrayLike, counts: ArrayLike, clusters: Labels | None = None) -> MeanSE:
+    """Return a mean pooled over tasks of unequal size, with its standard error by task.
 
     Parameters
     ----------
-    sums
-        Each task's sum over its rollouts, shape (n,).
-    counts
-        Each task's number of rollouts, shape (n,).
+    sums, counts
+        Each task's sum over its rollouts, and their number, shapes (n,).
     clusters
-        One label per task, shape (n,), where tasks hang together.
+        One label per task, shape (n,).
 
     Notes
     -----
@@ -294,11 +215,11 @@ def ratio_mean(
     if rollouts == 0:
         return MeanSE(math.nan, math.nan, -1, 0)
     ratio = total(tops) / rollouts
-    errors: NDArray[np.float64] = tops - ratio * bottoms
+    errors: Floats = tops - ratio * bottoms
     units, largest = tops.size, 1
     if clusters is not None:
         codes, units = cluster_codes(clusters, tops.size)
-        errors = _cluster_sums(errors, codes, units)
+        errors = _sums(errors, codes, units)
         largest = int(np.bincount(codes).max())
     errors = _unless_rounding(errors, np.abs(tops).max() * largest)
     se = math.nan
@@ -307,6 +228,143 @@ def ratio_mean(
     return MeanSE(ratio, se, units - 1, units)
 
 
-def design_effect(m: float, icc: float) -> float:
-    """Return 1 + (m - 1) icc, the variance's growth by clusters of m (Kish 1965)."""
-    return 1 + (m - 1) * icc
+def paired_differences(a: ArrayLike, b: ArrayLike) -> Floats:
+    """Return a - b per task, shape (n,), exactly 0 where they differ by rounding alone.
+
+    The same rewards in another order give means that differ in the last digit; such a
+    difference is neither a flip nor evidence.
+    """
+    first, second = vector(a, "a"), vector(b, "b")
+    if first.size != second.size:
+        raise StatsError(f"{first.size} values can't be paired with {second.size}")
+    gap = first - second
+    gap[np.abs(gap) <= _SAME * np.maximum(np.abs(first), np.abs(second))] = 0.0
+    return gap
+
+
+def paired_t(
+    d: ArrayLike,
+    *,
+    clusters: Labels | None = None,
+    alternative: str = "two-sided",
+    level: float = 0.95,
+) -> StatResult:
+    """Test the mean of paired differences against 0, by task or by cluster.
+
+    Parameters
+    ----------
+    d
+        One difference per task, shape (n,).
+    clusters
+        One label per task, shape (n,).
+    alternative
+        ``greater`` for H1: mean(d) > 0.
+    level
+        The confidence of the two-sided interval in the result.
+
+    Returns
+    -------
+    StatResult
+        p is NaN where there are fewer than two independent units. Where all differences
+        are equal there is no standard error to divide by: all 0 gives p = 1, another
+        value the p of the sign flip of the units, 2^-units one-sided, for no more can be
+        had from them. The interval is NaN in both.
+
+    Notes
+    -----
+    Miller 2024, Adding Error Bars to Evals (arXiv 2411.00640), section 4.2, with
+    Student's t for the normal.
+    """
+    side = alternative_of(alternative)
+    values = vector(d, "d")
+    mean, se, df, units = estimate = mean_se(values, clusters)
+    low, high = t_interval(estimate, level)
+    both, sign = side == "two-sided", -1 if side == "less" else 1
+    if math.isnan(se):
+        statistic = p = math.nan
+    elif se > 0:
+        statistic = mean / se
+        p = 2 * t_sf(abs(statistic), df) if both else t_sf(sign * statistic, df)
+    elif mean == 0:
+        statistic, p = 0.0, 1.0
+    else:
+        statistic = math.copysign(math.inf, mean)
+        p = 0.5**units if both or sign * mean > 0 else 1.0
+        p = min(1.0, 2 * p) if both else p
+    name = "paired t" if clusters is None else "clustered paired t"
+    return StatResult(name, p, statistic, df, mean, se, low, high, values.size, units)
+
+
+def mde_from_se(
+    se: float,
+    df: float = math.inf,
+    *,
+    alpha: float = 0.01,
+    power: float = 0.8,
+    alternative: str = "greater",
+) -> float:
+    """Return the smallest true difference that a t test sees with the given power.
+
+    (t_{1-alpha} + t_{power}) * se, with alpha / 2 where two-sided; NaN where `se` is NaN.
+    It spares the noncentral t, and is within 1.2 % of its value from df = 9 on.
+    """
+    quantile = 1 - one_tail(alpha, alternative)
+    fraction(power, "power")
+    if math.isnan(se) or not df > 0:
+        return math.nan
+    return (t_ppf(quantile, df) + t_ppf(power, df)) * se
+
+
+def mde(
+    n: float,
+    omega2: float,
+    s2a: float = 0.0,
+    s2b: float = 0.0,
+    *,
+    ka: float = 1,
+    kb: float = 1,
+    alpha: float = 0.05,
+    power: float = 0.8,
+    alternative: str = "two-sided",
+) -> float:
+    """Return the smallest detectable difference of two models on n tasks.
+
+    Parameters
+    ----------
+    n
+        Tasks.
+    omega2
+        The variance over tasks of the difference of the two expected scores.
+    s2a, s2b
+        The mean variance within a task, of the one model and the other.
+    ka, kb
+        Rollouts per task, of the one and the other.
+    alpha, power, alternative
+        As of `mde_from_se`, but two-sided at .05 by default, as in the paper.
+
+    Notes
+    -----
+    (z_{1-alpha/2} + z_{power}) sqrt((omega2 + s2a / ka + s2b / kb) / n): Miller 2024,
+    Adding Error Bars to Evals (arXiv 2411.00640), section 5.
+    """
+    if not n > 0:
+        raise StatsError(f"n is {n}, where at least one task is expected")
+    if not (min(omega2, s2a, s2b) >= 0 and ka > 0 and kb > 0):
+        raise StatsError("variances under 0, or no rollouts, can't be")
+    z = normal_ppf(1 - one_tail(alpha, alternative)) + normal_ppf(fraction(power, "power"))
+    return z * math.sqrt((omega2 + s2a / ka + s2b / kb) / n)
+
+
+def required_n(delta: float, omega2: float, *variances: float, **options: Any) -> int:
+    """Return how many tasks it takes to see a difference of `delta`: `mde` solved for n."""
+    if delta == 0 or not math.isfinite(delta):
+        raise StatsError(f"delta is {delta}, where a difference is expected")
+    return math.ceil((mde(1, omega2, *variances, **options) / delta) ** 2)
+
+
+def variance_ratio_uniform(k: int) -> float:
+    """Return (1 + 2 / k) / 3, what k rollouts leave of the variance of one for uniform p.
+
+    Miller 2024 (arXiv 2411.00640), section 3.1.
+    """
+    return (1 + 2 / integer(k, "k", 1)) / 3

@@ -1,115 +1,166 @@
-"""Bootstrap replicates, in the cheapest form that the data allow.
-
-======================================  =============================================
-the units (tasks or clusters)           a replicate is
-======================================  =============================================
-at most 64 distinct                     multinomial counts of them @ their values
-at most 2,048                           an index vector; made a block at a time
-more, the estimate a mean               the same over 2,048 random blocks of units
-more, any estimate that takes weights   how often each unit was drawn
-more, any other estimate                refused
-======================================  =============================================
-
-The first two are exact; the blocks' standard error is within 4 % of the exact one's.
-"""
+"""Quantiles, and the bootstrap of tasks or clusters of tasks: the same input, the same output."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from pytest_evalmetrics.masks import all_of
-from pytest_evalmetrics.stats.inputs import StatsError
+from pytest_evalmetrics.stats.basics import (
+    FEWEST,
+    NO_BOUNDS,
+    Bounds,
+    StatsError,
+    cluster_codes,
+    fraction,
+    integer,
+    vector,
+)
+from pytest_evalmetrics.stats.distributions import binom_cdf
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
+
+    from pytest_evalmetrics.stats.basics import Labels
 
     Floats = NDArray[np.float64]
-    Groups = tuple[NDArray[np.intp], int]
-
-__all__ = ["Reducer", "TooManyUnitsError", "WeightedReducer", "mean_draws", "reducer_draws"]
+    Groups = tuple[NDArray[np.intp], int]  # each task's cluster from 0, and how many there are
 
 Reducer = Callable[["NDArray[np.intp]"], float]
 WeightedReducer = Callable[["NDArray[np.float64]"], float]
 
-_DISTINCT = 64
-_BLOCKS = 2_048
+_MOST_UNITS = 2_048  # that are drawn as index vectors
 _CHUNK = 1 << 20  # numbers held at once; part of what makes a seed give the same draws
-_LOOK = 4_096  # units looked at before all are sorted
 
 
 class TooManyUnitsError(StatsError):
-    """More units than index vectors are affordable for, and the estimate is no mean."""
+    """Index vectors of so many units are too long, and the estimate takes no weights."""
 
 
-def mean_draws(
-    values: Floats,
-    groups: Groups | None,
-    draws: int,
-    rng: np.random.Generator,
-) -> Floats:
-    """Return `draws` bootstrap means of `values`, shape (draws,).
+def quantile7(x: ArrayLike, q: float) -> float:
+    """Return the q-quantile of `x`, shape (n,), linear between order statistics.
+
+    Definition 7 of Hyndman and Fan 1996, the default of numpy and R; NaN where n = 0.
+    """
+    if not 0 <= q <= 1:
+        raise StatsError(f"q is {q}, where a number from 0 to 1 is expected")
+    values = vector(x)
+    return float(np.quantile(values, q)) if values.size else math.nan
+
+
+def median_interval(x: ArrayLike, level: float = 0.95) -> Bounds:
+    """Return the interval of a median between two order statistics, whatever the distribution.
 
     Parameters
     ----------
-    values
-        One value per task, shape (n,).
-    groups
-        Each task's cluster from 0, shape (n,), and the number of clusters: then clusters
-        are drawn, and a mean is the drawn tasks' sum over their number.
-    draws
-        How many.
-    rng
-        The random numbers.
+    x
+        Independent values, shape (n,).
+    level
+        Its confidence; covers at least so often.
+
+    Returns
+    -------
+    Bounds
+        Where ties make it a point, it reaches to the next values on both sides. NaN where n is
+        too small for the level (below 6 for 95 %), or where all values are the same.
+
+    Notes
+    -----
+    From the r-th smallest to the r-th largest value, with r the largest for which
+    P(B < r) <= (1 - level) / 2, B binomial (n, 1/2). David and Nagaraja 2003, Order Statistics,
+    section 7.1; `scipy.stats.quantile_test` gives the same.
     """
-    units = values.astype(np.complex128)  # a unit's sum, and its size as the imaginary part
-    if groups is None:
-        units += 1j
-    else:
-        codes, count = groups
-        units = np.empty(count, dtype=np.complex128)
-        units.real = np.bincount(codes, weights=values, minlength=count)
-        units.imag = np.bincount(codes, minlength=count)
-    found = _few_distinct(units)
-    if found is not None:
-        return _by_counts(*found, draws, rng)
-    return _by_index(units if units.size <= _BLOCKS else _blocks(units, rng), draws, rng)
+    values, tail = np.sort(vector(x)), (1 - fraction(level, "level")) / 2
+    n = values.size
+    rank, above = 0, n // 2 + 1  # P(B < rank) is at most the tail, P(B < above) is not
+    while above - rank > 1:
+        middle = (rank + above) // 2
+        holds = binom_cdf(middle - 1, n, 0.5) <= tail
+        rank, above = (middle, above) if holds else (rank, middle)
+    if rank == 0:
+        return NO_BOUNDS
+    low, high = float(values[rank - 1]), float(values[n - rank])
+    if low == high:
+        low, high = (
+            max(values[values < low].tolist(), default=low),
+            min(values[values > high].tolist(), default=high),
+        )
+    return Bounds(low, high) if low < high else NO_BOUNDS
 
 
-def _few_distinct(units: NDArray[np.complex128]) -> tuple[NDArray[np.complex128], Floats] | None:
-    """Return the distinct units and their shares, where there are few."""
-    if np.unique(units[:_LOOK]).size > _DISTINCT:
-        return None
-    distinct, counts = np.unique(units, return_counts=True)
-    return (distinct, counts.astype(np.float64)) if distinct.size <= _DISTINCT else None
+def seed_of(gate_id: str, task_ids: Iterable[object]) -> int:
+    """Return the seed of a gate over given tasks: the same whatever their order.
+
+    A 128-bit blake2b of the gate's id and the sorted texts of the task ids, each with its
+    length, so that no two lists run together.
+    """
+    names = [gate_id, *sorted(map(str, task_ids))]
+    sizes = np.fromiter(map(len, names), dtype="<i8", count=len(names))
+    digest = blake2b(sizes.tobytes(), digest_size=16)
+    digest.update("".join(names).encode("utf-8", "surrogatepass"))
+    return int.from_bytes(digest.digest(), "little")
 
 
-def _by_counts(
-    distinct: NDArray[np.complex128], counts: Floats, draws: int, rng: np.random.Generator
-) -> Floats:
-    size = int(counts.sum())
-    out = np.empty(draws)
-    rows = _CHUNK // distinct.size
-    for start in range(0, draws, rows):
-        drawn = rng.multinomial(size, counts / size, size=min(rows, draws - start))
-        out[start : start + rows] = (drawn @ distinct.real) / (drawn @ distinct.imag)
-    return out
+def bootstrap_ci(
+    x: ArrayLike,
+    *,
+    seed: int,
+    method: Literal["percentile", "basic"] = "percentile",
+    level: float = 0.95,
+    draws: int = 9_999,
+    clusters: Labels | None = None,
+) -> Bounds:
+    """Return a bootstrap interval of a mean.
 
+    Parameters
+    ----------
+    x
+        One value per task, shape (n,).
+    seed
+        Of PCG64.
+    method
+        ``percentile``: the quantiles of the replicates; ``basic``: twice the mean less
+        them (Davison and Hinkley 1997, chapter 5).
+    level
+        The confidence.
+    draws
+        How many resamples.
+    clusters
+        One label per task, shape (n,): then whole clusters are drawn, and a replicate is the
+        drawn tasks' sum over their number.
 
-def _by_index(units: NDArray[np.complex128], draws: int, rng: np.random.Generator) -> Floats:
-    sums, sizes = units.real.copy(), units.imag.copy()
-    even = all_of(sizes == sizes[0])
-    out = np.empty(draws)
-    for start, picked in _index_chunks(units.size, draws, rng):
-        top = sums.take(picked).sum(axis=1)
-        bottom = sizes[0] * units.size if even else sizes.take(picked).sum(axis=1)
-        out[start : start + len(picked)] = top / bottom
-    return out
+    Returns
+    -------
+    Bounds
+        NaN where there are fewer than two units, or where all replicates are alike.
+    """
+    if method not in ("percentile", "basic"):
+        raise StatsError(f"method is {method!r}, where percentile or basic is expected")
+    sums = values = vector(x)
+    fraction(level, "level")
+    draws = integer(draws, "draws", 1)
+    sizes = np.ones(values.size)
+    if clusters is not None:
+        codes, count = cluster_codes(clusters, values.size)
+        sums = np.bincount(codes, weights=values, minlength=count).astype(float)
+        sizes = np.bincount(codes, minlength=count).astype(float)
+    if sums.size < FEWEST:
+        return NO_BOUNDS
+    rng = np.random.Generator(np.random.PCG64(seed))
+    means = np.empty(draws)
+    for start, picked in _index_chunks(sums.size, draws, rng):
+        means[start : start + len(picked)] = sums[picked].sum(axis=1) / sizes[picked].sum(axis=1)
+    if np.ptp(means) == 0:
+        return NO_BOUNDS
+    low, high = quantile7(means, (1 - level) / 2), quantile7(means, (1 + level) / 2)
+    twice = 2 * float(values.mean())
+    return Bounds(low, high) if method == "percentile" else Bounds(twice - high, twice - low)
 
 
 def _index_chunks(
@@ -121,14 +172,8 @@ def _index_chunks(
         yield start, rng.integers(0, size, size=shape, dtype=np.int32)
 
 
-def _blocks(units: NDArray[np.complex128], rng: np.random.Generator) -> NDArray[np.complex128]:
-    """Return the sums of units dealt at random to as many blocks as can be drawn from."""
-    starts = np.linspace(0, units.size, _BLOCKS, endpoint=False).astype(np.intp)
-    return np.add.reduceat(rng.permutation(units), starts)
-
-
 def reducer_draws(
-    reducer: Reducer | None,
+    reducer: Reducer,
     n: int,
     groups: Groups | None,
     draws: int,
@@ -141,13 +186,18 @@ def reducer_draws(
     Parameters
     ----------
     reducer
-        Index vector of the drawn tasks -> estimate.
+        Index vector of the drawn tasks -> estimate; used for up to 2,048 tasks.
     n
         Tasks.
-    groups, draws, rng
-        As of `mean_draws`.
+    groups
+        Each task's cluster from 0, shape (n,), and the number of clusters: then clusters
+        are drawn.
+    draws
+        How many.
+    rng
+        The random numbers.
     weighted
-        How often each task was drawn, shape (n,) -> estimate.
+        How often each task was drawn, shape (n,) -> estimate; used for more tasks.
 
     Raises
     ------
@@ -157,39 +207,26 @@ def reducer_draws(
         Where a value is not finite: a p value over the others would be made up.
     """
     count = n if groups is None else groups[1]
-    if reducer is not None and n <= _BLOCKS:
-        out = _by_task_index(reducer, n, groups, draws, rng)
+    out = np.empty(draws)
+    if n <= _MOST_UNITS:
+        members: list[NDArray[np.intp]] = []
+        if groups is not None:
+            order = np.argsort(groups[0], kind="stable")
+            members = np.split(order, np.cumsum(np.bincount(groups[0], minlength=count))[:-1])
+        for start, picked in _index_chunks(count, draws, rng):
+            for row, units in enumerate(picked.astype(np.intp), start):
+                tasks = np.concatenate([members[u] for u in units]) if members else units
+                out[row] = reducer(tasks)
     elif weighted is not None:
-        out = np.empty(draws)
         for draw in range(draws):
             times = np.bincount(rng.integers(0, count, size=count), minlength=count)
             out[draw] = weighted(np.asarray(times if groups is None else times[groups[0]], float))
     else:
         raise TooManyUnitsError(
-            f"{n} tasks are too many to resample by index vectors ({_BLOCKS} at most):"
+            f"{n} tasks are too many to resample by index vectors ({_MOST_UNITS} at most):"
             " give a reducer that takes weights, or compare a metric that is a mean over tasks"
         )
     if not all_of(np.isfinite(out)):
         bad = int((~np.isfinite(out)).sum())
         raise StatsError(f"the reducer gave no finite number on {bad} of {draws} resamples")
-    return out
-
-
-def _by_task_index(
-    reducer: Reducer,
-    n: int,
-    groups: Groups | None,
-    draws: int,
-    rng: np.random.Generator,
-) -> Floats:
-    out = np.full(draws, math.nan)
-    members: list[NDArray[np.intp]] = []
-    if groups is not None:
-        codes, n = groups
-        order = np.argsort(codes, kind="stable")
-        members = np.split(order, np.cumsum(np.bincount(codes, minlength=n))[:-1])
-    for start, picked in _index_chunks(n, draws, rng):
-        for row, units in enumerate(picked.astype(np.intp), start):
-            tasks = np.concatenate([members[u] for u in units]) if members else units
-            out[row] = reducer(tasks)
     return out

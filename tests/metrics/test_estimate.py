@@ -17,7 +17,7 @@ from pytest_evalmetrics.metrics.estimate import estimate
 from pytest_evalmetrics.metrics.lookup import BoundMetric, Names
 from pytest_evalmetrics.metrics.protocol import MetricOptions
 from pytest_evalmetrics.spec.metric_names import MetricName
-from pytest_evalmetrics.stats.quantiles import median_interval
+from pytest_evalmetrics.stats import median_interval
 
 if TYPE_CHECKING:
     from pytest_evalmetrics.results import Estimate

@@ -1,4 +1,4 @@
-"""Against statsmodels' robust regressions on a constant, which are the same formulas."""
+"""Against scipy's t tests, statsmodels' robust regressions, and the noncentral t."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from scipy import stats as oracle
 from statsmodels.regression.linear_model import OLS, WLS
 
-from pytest_evalmetrics.stats import StatsError, means
+from pytest_evalmetrics.stats import StatsError, mde_from_se, means, paired_differences, paired_t
+from pytest_evalmetrics.stats.means import mde, required_n, se_paired_from_corr
 
 RNG = np.random.default_rng(20)
 X = RNG.normal(0.4, 0.3, 60)
@@ -20,10 +21,9 @@ values = st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=30)
 
 
 def test_the_standard_error_and_interval_of_a_mean() -> None:
-    assert means.mean(X) == pytest.approx(np.mean(X), rel=1e-13)
     assert means.se_clt(X) == pytest.approx(oracle.sem(X), rel=1e-12)
     low, high = oracle.t.interval(0.9, 59, np.mean(X), oracle.sem(X))
-    assert means.t_interval(X, 0.9) == pytest.approx((low, high), rel=1e-11)
+    assert means.t_interval(means.mean_se(X), 0.9) == pytest.approx((low, high), rel=1e-11)
 
 
 @pytest.mark.parametrize("finite", [True, False])
@@ -62,7 +62,7 @@ def test_clusters_of_unequal_size_leave_fewer_degrees_of_freedom(sizes: list[int
     assert found.df == pytest.approx(satterthwaite(sizes, min(max(icc, 0), 1)), rel=1e-9)
     assert found.df <= len(sizes) - 1 + 1e-9
     half = oracle.t.ppf(0.975, found.df) * found.se
-    low, high = means.clustered_t_interval(x, codes)
+    low, high = means.t_interval(found, 0.95)
     assert (low, high) == pytest.approx((x.mean() - half, x.mean() + half), rel=1e-9)
 
 
@@ -105,16 +105,16 @@ def test_a_pooled_mean_of_equal_counts_is_the_mean() -> None:
 
 
 def test_what_can_not_be_told_is_nan() -> None:
-    assert math.isnan(means.mean([]))
+    assert math.isnan(means.mean_se([]).mean)
     assert math.isnan(means.se_clt([0.5]))
     assert math.isnan(means.clustered_se([], []))
     assert math.isnan(means.mean_se([1, 0, 1], ["a", "a", "a"]).se)
     assert math.isnan(means.ratio_mean([], []).mean)
     assert math.isnan(means.ratio_mean([1], [2]).se)
     for bounds in (
-        means.t_interval([0.5]),
-        means.t_interval([1.0] * 40),
-        means.clustered_t_interval([1, 0, 1], ["a", "a", "a"]),
+        means.t_interval(means.mean_se([0.5]), 0.95),
+        means.t_interval(means.mean_se([1.0] * 40), 0.95),
+        means.t_interval(means.mean_se([1, 0, 1], ["a", "a", "a"]), 0.95),
     ):
         assert math.isnan(bounds.low)
         assert math.isnan(bounds.high)
@@ -135,16 +135,156 @@ def test_small_formulas() -> None:
     assert means.z_interval(1, 2, 0.9) == pytest.approx(oracle.norm.interval(0.9, 1, 2))
 
 
+PAIRED = np.random.default_rng(3)
+A = PAIRED.binomial(4, 0.7, 50) / 4
+B = PAIRED.binomial(4, 0.6, 50) / 4
+SIDES = ["two-sided", "greater", "less"]
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_the_paired_t_test(side: str) -> None:
+    found = paired_t(A - B, alternative=side, level=0.9)
+    theirs = oracle.ttest_rel(A, B, alternative=side)
+    assert found.statistic == pytest.approx(theirs.statistic, rel=1e-12)
+    assert found.p == pytest.approx(theirs.pvalue, rel=1e-10)
+    assert (found.df, found.n, found.units) == (49, 50, 50)
+    ends = oracle.ttest_rel(A, B).confidence_interval(0.9)
+    assert (found.low, found.high) == pytest.approx(tuple(ends), rel=1e-10)
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_the_clustered_test(side: str) -> None:
+    groups = np.arange(50) // 5
+    fit = OLS(A - B, np.ones(50)).fit(cov_type="cluster", cov_kwds={"groups": groups}, use_t=True)
+    found = paired_t(A - B, clusters=groups, alternative=side)
+    assert found.statistic == pytest.approx(fit.tvalues[0], rel=1e-12)
+    assert (found.low, found.high) == pytest.approx(tuple(fit.conf_int()[0]), rel=1e-9)
+    if side == "two-sided":
+        assert found.p == pytest.approx(fit.pvalues[0], rel=1e-9)
+    else:
+        t = fit.tvalues[0] if side == "greater" else -fit.tvalues[0]
+        assert found.p == pytest.approx(oracle.t.sf(t, 9), rel=1e-9)
+    assert (found.df, found.n, found.units) == (pytest.approx(9), 50, 10)
+
+
+@given(st.lists(st.floats(-10, 10), min_size=2, max_size=20))
+def test_the_two_sides_add_up(d: list[float]) -> None:
+    up, down = (paired_t(d, alternative=side).p for side in ("greater", "less"))
+    both = paired_t(d).p
+    assert both == pytest.approx(min(1, 2 * min(up, down)), rel=1e-9)
+    if paired_t(d).se > 0:
+        assert up + down == pytest.approx(1, rel=1e-9)
+
+
+def test_a_drop_of_every_task_alike_is_seen() -> None:
+    # 200 tasks from 0.9 to 0.6: no spread, and yet no doubt
+    found = paired_t(np.full(200, 0.9) - np.full(200, 0.6), alternative="greater")
+    assert found.p == 0.5**200
+    assert found.statistic == math.inf
+    assert found.se == 0
+    assert math.isnan(found.low)
+
+
+def test_two_tasks_alike_are_no_proof() -> None:
+    assert paired_t([0.3, 0.3], alternative="greater").p == 0.25
+    assert paired_t([0.3, 0.3]).p == 0.5
+    assert paired_t([0.3, 0.3], alternative="less").p == 1
+    assert paired_t([-0.3, -0.3], alternative="less").p == 0.25
+    assert paired_t([0.5, -0.1, -0.1, 0.5], clusters=[0, 0, 1, 1], alternative="greater").p == 0.25
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_no_difference_is_no_evidence(side: str) -> None:
+    assert paired_t([0.0] * 30, alternative=side).p == 1
+
+
+def test_too_few_give_nan() -> None:
+    for found in (
+        paired_t([]),
+        paired_t([0.5]),
+        paired_t([0.5, 0.2], clusters=["a", "a"]),
+    ):
+        assert math.isnan(found.p)
+        assert math.isnan(found.low)
+
+
+def test_differences_by_rounding_are_none() -> None:
+    before = [np.mean([0.1, 0.2, 0.3]), 0.5, 1e9]
+    after = [np.mean([0.3, 0.2, 0.1]), 0.25, 1e9 + 1]
+    assert before[0] != after[0]
+    assert paired_differences(before, after).tolist() == [0, 0.25, -1]
+
+
+def test_the_error_of_a_difference_from_the_correlation() -> None:
+    r = np.corrcoef(A, B)[0, 1]
+    found = se_paired_from_corr(oracle.sem(A), oracle.sem(B), r)
+    assert found == pytest.approx(oracle.sem(A - B), rel=1e-12)
+    assert se_paired_from_corr(0.1, 0.1, 1) == 0
+
+
+@pytest.mark.parametrize("side", ["greater", "two-sided"])
+@pytest.mark.parametrize("alpha", [0.01, 0.05])
+@pytest.mark.parametrize("df", [9, 49, 199, 4_999])
+def test_the_detectable_difference_is_detected(df: int, alpha: float, side: str) -> None:
+    found = mde_from_se(1.0, df, alpha=alpha, alternative=side)
+    critical = oracle.t.isf(alpha if side == "greater" else alpha / 2, df)
+    assert oracle.nct.sf(critical, df, found) == pytest.approx(0.8, abs=0.02)
+    assert mde_from_se(0.25, df, alpha=alpha, alternative=side) == pytest.approx(found / 4)
+
+
+def test_without_a_standard_error_nothing_is_known() -> None:
+    assert math.isnan(mde_from_se(math.nan, 5))
+    assert math.isnan(mde_from_se(0.1, 0))
+
+
+@given(st.floats(0.001, 0.5), st.floats(0.01, 1), st.floats(0, 1), st.integers(1, 64))
+def test_tasks_needed_invert_the_detectable_difference(
+    delta: float, omega2: float, s2: float, k: int
+) -> None:
+    n = required_n(delta, omega2, s2, s2, ka=k, kb=k)
+    assert mde(n, omega2, s2, s2, ka=k, kb=k) <= delta * (1 + 1e-12)
+    if n > 1:
+        assert mde(n - 1, omega2, s2, s2, ka=k, kb=k) >= delta * (1 - 1e-12)
+
+
+def test_one_sided_and_infinite_degrees_of_freedom() -> None:
+    expected = (oracle.norm.isf(0.01) + oracle.norm.ppf(0.9)) * math.sqrt(0.5 / 200)
+    assert mde(200, 0.5, alpha=0.01, power=0.9, alternative="greater") == pytest.approx(expected)
+    assert mde_from_se(math.sqrt(0.5 / 200), power=0.9) == pytest.approx(expected)
+
+
+def test_the_uniform_ratio_against_simulation() -> None:
+    p = np.random.default_rng(2).random(200_000)
+    draws = np.random.default_rng(3).binomial(6, p) / 6
+    once = np.random.default_rng(4).binomial(1, p)
+    assert draws.var() / once.var() == pytest.approx(means.variance_ratio_uniform(6), rel=0.01)
+    assert means.variance_ratio_uniform(1) == 1
+
+
 def test_wrong_arguments_are_refused() -> None:
     for call in (
-        lambda: means.mean([1, math.nan]),
         lambda: means.se_bernoulli(1.5, 10),
         lambda: means.se_bernoulli(0.5, 0),
-        lambda: means.t_interval([1, 2], 95),
+        lambda: means.t_interval(means.mean_se([1, 2]), 95),
         lambda: means.z_interval(0, 1, 0),
         lambda: means.clustered_se([1, 2], [0]),
         lambda: means.ratio_mean([1, 2], [1]),
         lambda: means.ratio_mean([1, 2], [1, -1]),
+        lambda: paired_t([0.1, math.nan]),
+        lambda: paired_t([0.1, 0.2], alternative="worse"),
+        lambda: paired_t([0.1, 0.2], level=95),
+        lambda: paired_differences([1], [1, 2]),
+        lambda: se_paired_from_corr(0.1, 0.1, 2),
+        lambda: mde(0, 0.1),
+        lambda: mde(10, -0.1),
+        lambda: mde(10, 0.1, 0.1, ka=0),
+        lambda: mde(10, 0.1, alpha=5),
+        lambda: mde(10, 0.1, power=80),
+        lambda: mde_from_se(0.1, power=1),
+        lambda: mde_from_se(0.1, alternative="up"),
+        lambda: required_n(0, 0.1),
+        lambda: required_n(math.nan, 0.1),
+        lambda: means.variance_ratio_uniform(0),
     ):
         with pytest.raises(StatsError):
             call()

@@ -1,17 +1,36 @@
-"""Against scipy's binomial test and its intervals."""
+"""Shares against scipy, statsmodels, every draw of k rollouts, and exact fractions."""
 
 from __future__ import annotations
 
 import itertools
 import math
+from fractions import Fraction
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import special
 from scipy import stats as oracle
+from statsmodels.stats.contingency_tables import mcnemar
 
-from pytest_evalmetrics.stats import StatsError, beta_interval, binom_p, clopper_pearson, wilson
+from pytest_evalmetrics.stats import (
+    StatsError,
+    max_at_k,
+    pass_at_k,
+    pass_hat_k,
+    wilson,
+    zero_flip_bound,
+)
+from pytest_evalmetrics.stats.proportions import (
+    beta_interval,
+    binom_p,
+    clopper_pearson,
+    mcnemar_chi2,
+    mcnemar_exact,
+    mcnemar_power,
+    mean_pass_hat_k,
+)
 
 SHARES = [(0, 1), (0, 12), (3, 10), (10, 10), (20, 100), (199, 200), (7, 100_000), (500_000, 10**6)]
 SIDES = ["two-sided", "greater", "less"]
@@ -87,6 +106,161 @@ def test_nothing_tried_tells_nothing() -> None:
         assert all(math.isnan(end) for end in interval(0, 0))
 
 
+@pytest.mark.parametrize("n", [1, 20, 10_000])
+def test_no_flips_still_have_an_upper_bound(n: int) -> None:
+    bound = zero_flip_bound(n, 0.05)
+    assert bound == pytest.approx(clopper_pearson(0, n, 0.95, "less").high, rel=1e-9)
+    assert (1 - bound) ** n == pytest.approx(0.05, rel=1e-9)
+    assert zero_flip_bound(0) == 1
+
+
+flips = st.integers(0, 60)
+
+
+@given(flips, flips)
+def test_exact_against_the_binomial_test(b: int, c: int) -> None:
+    for side in SIDES:
+        theirs = oracle.binomtest(b, b + c, 0.5, side).pvalue if b + c else 1.0
+        assert mcnemar_exact(b, c, alternative=side).p == pytest.approx(theirs, rel=1e-10)
+
+
+@given(flips, flips)
+def test_mid_p_takes_half_of_what_was_seen(b: int, c: int) -> None:
+    n = b + c
+    chance = [math.comb(n, i) / 2**n for i in range(n + 1)]
+    more = mcnemar_exact(b, c, alternative="greater").mid_p
+    assert more == pytest.approx(sum(chance[b + 1 :]) + chance[b] / 2, rel=1e-10)
+    gap = abs(b - c)
+    beyond = sum(x for i, x in enumerate(chance) if abs(2 * i - n) > gap)
+    at = sum(x for i, x in enumerate(chance) if abs(2 * i - n) == gap)
+    assert mcnemar_exact(b, c).mid_p == pytest.approx(beyond + at / 2, rel=1e-10)
+
+
+@pytest.mark.parametrize("correction", [True, False])
+@pytest.mark.parametrize("pair", [(121, 59), (80, 59), (3, 0), (0, 1)])
+def test_chi_squared_against_statsmodels(pair: tuple[int, int], correction: bool) -> None:
+    b, c = pair
+    theirs = mcnemar([[0, b], [c, 0]], exact=False, correction=correction)
+    found = mcnemar_chi2(b, c, correction=correction)
+    assert (found.statistic, found.p) == pytest.approx((theirs.statistic, theirs.pvalue), rel=1e-9)
+
+
+def test_balanced_flips_are_no_evidence() -> None:
+    for b in (0, 1, 40):
+        assert mcnemar_chi2(b, b).p == 1
+        assert mcnemar_exact(b, b).p == 1
+
+
+@pytest.mark.parametrize("side", SIDES)
+@pytest.mark.parametrize("alpha", [0.05, 0.3])
+def test_power_against_enumeration(alpha: float, side: str) -> None:
+    n, gain, loss = 12, 0.35, 0.1
+    expected = 0.0
+    for b, c in itertools.product(range(n + 1), repeat=2):
+        if 0 < b + c <= n and oracle.binomtest(b, b + c, 0.5, side).pvalue <= alpha:
+            chances = [gain, loss, 1 - gain - loss]
+            expected += oracle.multinomial.pmf([b, c, n - b - c], n, chances)
+    found = mcnemar_power(n, gain, loss, alpha=alpha, alternative=side)
+    assert found == pytest.approx(expected, rel=1e-9)
+
+
+def test_power_at_the_edges() -> None:
+    assert mcnemar_power(100, 0, 0) == 0
+    assert mcnemar_power(0, 0.2, 0.1) == 0
+    assert mcnemar_power(2_000, 0.5, 0.0) == pytest.approx(1)
+    assert mcnemar_power(1_000, 0.1, 0.1) == pytest.approx(0.05, abs=0.01)
+
+
+counts = st.integers(1, 300).flatmap(
+    lambda n: st.tuples(st.just(n), st.integers(0, n), st.integers(1, n))
+)
+
+
+def exact_pass_at(n: int, c: int, k: int) -> Fraction:
+    return 1 - Fraction(math.comb(n - c, k), math.comb(n, k))
+
+
+@pytest.mark.parametrize(("n", "c", "k"), [(6, 3, 2), (6, 3, 3), (5, 1, 4), (7, 5, 1), (7, 7, 7)])
+def test_against_every_draw(n: int, c: int, k: int) -> None:
+    draws = list(itertools.combinations([1] * c + [0] * (n - c), k))
+    assert pass_at_k(n, c, k) == pytest.approx(np.mean([max(draw) for draw in draws]), abs=1e-15)
+    assert pass_hat_k(n, c, k) == pytest.approx(np.mean([min(draw) for draw in draws]), abs=1e-15)
+
+
+@given(counts)
+def test_correctly_rounded(count: tuple[int, int, int]) -> None:
+    n, c, k = count
+    assert pass_at_k(n, c, k) == float(exact_pass_at(n, c, k))
+    assert pass_hat_k(n, c, k) == float(1 - exact_pass_at(n, n - c, k))
+
+
+@pytest.mark.parametrize("n", [1_025, 10_000])
+@pytest.mark.parametrize("k", [1, 2, 25, 1_000])
+def test_large_n(n: int, k: int) -> None:
+    for c in (0, 1, 37, 990, 1_000, 1_024):
+        assert pass_at_k(n, c, k) == pytest.approx(float(exact_pass_at(n, c, k)), rel=1e-11)
+        all_pass = float(1 - exact_pass_at(n, n - c, k))
+        assert pass_hat_k(n, c, k) == pytest.approx(all_pass, rel=1e-9, abs=1e-300)
+
+
+@given(counts)
+def test_more_attempts_and_more_passes_help(count: tuple[int, int, int]) -> None:
+    n, c, k = count
+    here = pass_at_k(n, c, k)
+    assert 0 <= pass_hat_k(n, c, k) <= c / n <= here <= 1
+    if k < n:
+        assert pass_at_k(n, c, k + 1) >= here
+        assert pass_hat_k(n, c, k + 1) <= pass_hat_k(n, c, k)
+    if c < n:
+        assert pass_at_k(n, c + 1, k) >= here
+        assert pass_hat_k(n, c + 1, k) >= pass_hat_k(n, c, k)
+
+
+def test_arrays_keep_their_shape() -> None:
+    n = np.array([[4, 4, 2], [8, 3, 1_500]])
+    c = np.array([[0, 2, 2], [3, 3, 7]])
+    for estimate in (pass_at_k, pass_hat_k):
+        found = estimate(n, c, 3)
+        assert found.shape == (2, 3)
+        for at in np.ndindex(2, 3):
+            assert found[at] == pytest.approx(estimate(int(n[at]), int(c[at]), 3), nan_ok=True)
+        assert np.isnan(found[0, 2])
+    assert pass_at_k(4, [0, 1, 4], 1).tolist() == [0, 0.25, 1]
+    assert pass_at_k([], [], 2).shape == (0,)
+    assert isinstance(float(pass_at_k(4, 2, 2)), float)
+
+
+def test_many_different_counts_are_sorted_instead() -> None:
+    n = np.array([5_000_000, 6, 5_000_000])
+    assert pass_at_k(n, [1, 3, 5_000_000], 2) == pytest.approx([4e-7, 0.8, 1], rel=1e-9)
+
+
+def test_fewer_than_k_is_undefined() -> None:
+    assert math.isnan(pass_at_k(2, 2, 3))
+    assert math.isnan(pass_hat_k(0, 0, 1))
+    assert math.isnan(mean_pass_hat_k([4, 2], [4, 2], 3))
+    assert math.isnan(mean_pass_hat_k(4, [], 3))
+
+
+@pytest.mark.parametrize("rewards", [[0.1, 0.9, 0.4, 0.4, -2], [1, 0, 0], [3.5]])
+def test_max_at_k_against_every_draw(rewards: list[float]) -> None:
+    for k in range(1, len(rewards) + 1):
+        best = np.mean([max(draw) for draw in itertools.combinations(rewards, k)])
+        assert max_at_k(rewards, k) == pytest.approx(best, rel=1e-12)
+
+
+@given(counts)
+def test_max_at_k_of_zeros_and_ones_is_pass_at_k(count: tuple[int, int, int]) -> None:
+    n, c, k = count
+    assert max_at_k([1] * c + [0] * (n - c), k) == pytest.approx(pass_at_k(n, c, k), rel=1e-12)
+
+
+def test_max_at_k_over_tasks() -> None:
+    rewards = np.array([[1.0, 2.0], [4.0, 3.0], [math.nan, 0.0]])
+    assert max_at_k(rewards, 2) == pytest.approx([2, 4, math.nan], nan_ok=True)
+    assert np.isnan(max_at_k(rewards, 3)).all()
+
+
 def test_wrong_arguments_are_refused() -> None:
     for call in (
         lambda: wilson(11, 10),
@@ -98,6 +272,24 @@ def test_wrong_arguments_are_refused() -> None:
         lambda: clopper_pearson(1.5, 10),
         lambda: beta_interval(3, 2),
         lambda: binom_p(3, 2),
+        lambda: zero_flip_bound(10, 0),
+        lambda: mcnemar_exact(-1, 2),
+        lambda: mcnemar_exact(1.5, 2),
+        lambda: mcnemar_exact(1, 2, alternative="more"),
+        lambda: mcnemar_chi2(1, math.nan),
+        lambda: mcnemar_power(10, 0.8, 0.3),
+        lambda: mcnemar_power(10, -0.1, 0.3),
+        lambda: mcnemar_power(10, 0.1, 0.3, alpha=0),
+        lambda: pass_at_k(4, 5, 1),
+        lambda: pass_at_k([4, 4], [1, 5], 1),
+        lambda: pass_at_k(4, 0.5, 1),
+        lambda: pass_at_k(4, math.nan, 1),
+        lambda: pass_at_k(-1, -2, 1),
+        lambda: pass_at_k(4, 2, 0),
+        lambda: pass_at_k(4, 2, 1.5),
+        lambda: pass_at_k("4", 2, 1),
+        lambda: max_at_k(0.5, 1),
+        lambda: max_at_k([0.5], 0),
     ):
         with pytest.raises(StatsError):
             call()

@@ -1,8 +1,8 @@
-"""The exact sign-flip test: under H0 each difference is as likely with the other sign.
+"""The exact sign-flip and signed-rank tests, and p values adjusted for several tests.
 
-The distribution of the sum comes without a random number: of up to 32 differences from all of
-their signs, of more from convolving integers, where they are multiples of one step such as 1/K.
-Wilcoxon's test is the same on ranks; McNemar's is the same at K = 1.
+Under H0 each difference is as likely with the other sign. The distribution of the sum comes
+without a random number: of up to 32 differences from all of their signs, of more from convolving
+integers, where they are multiples of one step such as 1/K.
 """
 
 from __future__ import annotations
@@ -13,15 +13,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pytest_evalmetrics.stats.inputs import StatsError, alternative_of, vector
-from pytest_evalmetrics.stats.outcome import StatResult
+from pytest_evalmetrics.masks import any_of
+from pytest_evalmetrics.stats.basics import StatResult, StatsError, alternative_of, vector
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from pytest_evalmetrics.stats.outcome import Alternative
-
-__all__ = ["lattice_step", "signflip_exact", "wilcoxon_exact"]
+    from pytest_evalmetrics.stats.basics import Alternative
 
 _ZERO = 1e-12  # of the largest: rounding, no difference
 _SAME = 1e-11  # relative: a multiple, but for rounding
@@ -70,9 +68,8 @@ def signflip_exact(d: ArrayLike, *, alternative: str = "two-sided") -> StatResul
     Returns
     -------
     StatResult
-        `p` is P(T >= t), T the sum over all signs; `mid_p` is P(T > t) + P(T = t) / 2.
-        `units` are the differences that are not 0; without any, p = 1. Two-sided it is
-        about the size of T.
+        `p` is P(T >= t), T the sum over all signs, two-sided its size. `units` are the
+        differences that are not 0; without any, p = 1.
 
     Raises
     ------
@@ -181,3 +178,33 @@ def _positive_sum(steps: NDArray[np.int64], total: int) -> NDArray[np.float64]:
         chance[step : top + step + 1] += half
         top += step
     return chance
+
+
+def holm(p: ArrayLike) -> NDArray[np.float64]:
+    """Return Holm's adjusted p values, in the order given, shape (m,).
+
+    p_(i) = max over j <= i of min(1, (m - j + 1) p_(j)): the chance of any false alarm
+    among the m stays under alpha, however they hang together (Holm 1979).
+    """
+    values, back = _sorted(p)
+    adjusted = np.maximum.accumulate(values * np.arange(values.size, 0, -1))
+    return np.minimum(adjusted, 1)[back]
+
+
+def benjamini_hochberg(p: ArrayLike) -> NDArray[np.float64]:
+    """Return the adjusted p values of Benjamini and Hochberg 1995, shape (m,).
+
+    p_(i) = min over j >= i of min(1, m p_(j) / j): they bound the share of false alarms.
+    """
+    values, back = _sorted(p)
+    scaled = values * values.size / np.arange(1, values.size + 1)
+    return np.minimum(np.minimum.accumulate(scaled[::-1])[::-1], 1)[back]
+
+
+def _sorted(p: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+    """Return p values ascending, and the places that put them back in order."""
+    values = vector(p, "p")
+    if any_of((values < 0) | (values > 1)):
+        raise StatsError("p holds a number that is no probability")
+    order = np.argsort(values, kind="stable")
+    return values[order], np.argsort(order, kind="stable")

@@ -20,23 +20,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from pytest_evalmetrics.masks import all_of
-from pytest_evalmetrics.stats.inputs import StatsError
-from pytest_evalmetrics.stats.outcome import StatResult
-from pytest_evalmetrics.stats.signflip import lattice_step
-from pytest_evalmetrics.stats.tails import normal_sf
+from pytest_evalmetrics.stats.basics import StatResult, StatsError
+from pytest_evalmetrics.stats.distributions import normal_sf
+from pytest_evalmetrics.stats.sign_tests import lattice_step
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
-
-__all__ = ["TaskStatistic", "relabel_test", "two_valued"]
+    Side = tuple[Floats, Ints]  # rewards, and where each task's begin and the last ends
 
 # rewards, and where each task's begin -> each task's value, shape (tasks,)
 TaskStatistic = Callable[["NDArray[np.float64]", "NDArray[np.int64]"], "NDArray[np.float64]"]
@@ -56,8 +54,8 @@ _LEAST = 1e-11
 
 
 def relabel_test(
-    baseline: tuple[Floats, Ints],
-    current: tuple[Floats, Ints],
+    baseline: Side,
+    current: Side,
     *,
     sign: float = 1.0,
     statistic: TaskStatistic | None = None,
@@ -80,14 +78,8 @@ def relabel_test(
     Returns
     -------
     StatResult
-        `p` and `mid_p`, one-sided: P(T >= t) and P(T > t) + P(T = t) / 2, T the damage summed
-        over tasks. Both are the mid-p where the distribution is approximated. 1 where no
-        relabelling changes anything.
-
-    Raises
-    ------
-    StatsError
-        If a value is not finite.
+        One-sided, of the damage summed over tasks. `p` is the mid-p too where the distribution
+        is approximated; 1 where no relabelling changes anything.
 
     Notes
     -----
@@ -96,7 +88,8 @@ def relabel_test(
     1944. The tail of the type III distribution: Wilson and Hilferty 1931.
     """
     n = len(baseline[1]) - 1
-    low, high = _ends(baseline[0], current[0])
+    low = min(float(side[0].min()) for side in (baseline, current))
+    high = max(float(side[0].max()) for side in (baseline, current))
     if not high > low:
         return StatResult(_NAME, 1.0, n=n, mid_p=1.0)
     if all(all_of((v == low) | (v == high)) for v in (baseline[0], current[0])):
@@ -119,7 +112,7 @@ def relabel_test(
         deals = _SKETCH if several else _DEALS
         states, observed = _dealt(baseline, current, sign, statistic, rng, deals, tasks)
         if scale > 1 and statistic is not None:
-            states.times = states.times * scale
+            states = states._replace(times=states.times * scale)
             observed = sign * float(sum(statistic(*baseline) - statistic(*current)))
     if not math.isfinite(observed):
         raise StatsError("a task's value is no finite number")
@@ -128,20 +121,17 @@ def relabel_test(
     return _convolved(observed, states, n)
 
 
-def _ends(*sides: Floats) -> tuple[float, float]:
-    return min(float(s.min()) for s in sides), max(float(s.max()) for s in sides)
+class _States(NamedTuple):
+    """The damages that are possible for a task: one row per kind of task, padded with chance 0."""
 
-
-class _States:
-    """What the damage of a task may be: one row per kind of task, padded with chance 0."""
-
-    def __init__(self, damage: Floats, chance: Floats, times: Floats) -> None:
-        self.damage, self.chance, self.times = damage, chance, times
+    damage: Floats
+    chance: Floats
+    times: Floats  # how many tasks are of the kind
 
 
 def _two_valued(
-    baseline: tuple[Floats, Ints],
-    current: tuple[Floats, Ints],
+    baseline: Side,
+    current: Side,
     ends: tuple[float, float],
     sign: float,
     statistic: TaskStatistic | None,
@@ -160,8 +150,7 @@ def _two_valued(
     logs = np.concatenate(([0.0], np.cumsum(np.log(np.arange(1, 2 * most)))))
 
     def ways(n: Ints, k: Ints) -> Floats:
-        found: Floats = logs[n] - logs[k] - logs[n - k]
-        return found
+        return np.asarray(logs[n] - logs[k] - logs[n - k])
 
     log = ways(nb[:, None], j) + ways(nc[:, None], x[:, None] - j) - ways(nb + nc, x)[:, None]
     chance = np.where(valid, np.exp(log), 0.0)
@@ -171,32 +160,19 @@ def _two_valued(
         for size, up in ((nb, j), (nc, x[:, None] - j))
     ]
     damage = sign * (values[0] - values[1])
-    seen = float(damage[kind, highs[0] - first[kind]].sum())
-    return _States(damage, chance, times.astype(np.float64)), seen
+    observed = float(damage[kind, highs[0] - first[kind]].sum())
+    return _States(damage, chance, times.astype(np.float64)), observed
 
 
 def two_valued(
     sizes: Ints, ups: Ints, ends: tuple[float, float], statistic: TaskStatistic | None = None
 ) -> Floats:
-    """Value tasks whose rewards have two values, by how many are the second one.
+    """Value tasks of `sizes` rollouts, `ups` of which have the second of two rewards.
 
-    Parameters
-    ----------
-    sizes, ups
-        Rollouts of each task, and how many have the second value: of one shape.
-    ends
-        The two values.
-    statistic
-        Each task's value; by default the mean of its rewards.
-
-    Returns
-    -------
-    ndarray
-        Of the shape of `sizes`.
+    `ends` are the two rewards. The result has the shape of `sizes` and `ups`.
     """
     if statistic is None:
-        means: Floats = ends[0] + (ends[1] - ends[0]) * ups / sizes
-        return means
+        return np.asarray(ends[0] + (ends[1] - ends[0]) * ups / sizes)
     size, up = sizes.ravel(), ups.ravel()
     offsets = np.concatenate(([0], np.cumsum(size)))
     rank = np.arange(offsets[-1]) - np.repeat(offsets[:-1], size)
@@ -205,8 +181,8 @@ def two_valued(
 
 
 def _dealt(  # noqa: PLR0917 - one per array
-    baseline: tuple[Floats, Ints],
-    current: tuple[Floats, Ints],
+    baseline: Side,
+    current: Side,
     sign: float,
     statistic: TaskStatistic | None,
     rng: np.random.Generator,
@@ -215,7 +191,7 @@ def _dealt(  # noqa: PLR0917 - one per array
 ) -> tuple[_States, float]:
     """Deal each task's rollouts in all ways, or in so many random ones."""
     damage, chance = np.zeros((len(tasks), deals + 1)), np.zeros((len(tasks), deals + 1))
-    seen = 0.0
+    observed = 0.0
     for row, task in enumerate(tasks.tolist()):
         sides = [v[o[task] : o[task + 1]] for v, o in (baseline, current)]
         pooled, nb = np.concatenate(sides), len(sides[0])
@@ -224,27 +200,29 @@ def _dealt(  # noqa: PLR0917 - one per array
             left = np.ones((len(chosen), len(pooled)), dtype=bool)
             np.put_along_axis(left, chosen, values=False, axis=1)
             order = np.argsort(left, axis=1, kind="stable")  # the chosen ones first
-        else:  # what was seen is one of the deals: a p of 0 would claim too much
+        else:  # what was observed is one of the deals: a p of 0 would claim too much
             order = np.argsort(rng.random((deals + 1, len(pooled))), axis=1)
             order[0] = np.arange(len(pooled))
-        found = _means_or(statistic, pooled[order[:, :nb]])
-        found = sign * (found - _means_or(statistic, pooled[order[:, nb:]]))
-        damage[row, : len(found)], damage[row, len(found) :] = found, found[0]
-        chance[row, : len(found)] = 1 / len(found)
-        seen += found[0]
-    return _States(damage, chance, np.ones(len(tasks))), seen
+        before, after = (
+            _task_values(statistic, pooled[part]) for part in (order[:, :nb], order[:, nb:])
+        )
+        dealt = sign * (before - after)
+        damage[row, : len(dealt)], damage[row, len(dealt) :] = dealt, dealt[0]
+        chance[row, : len(dealt)] = 1 / len(dealt)
+        observed += dealt[0]
+    return _States(damage, chance, np.ones(len(tasks))), observed
 
 
-def _means_or(statistic: TaskStatistic | None, block: Floats) -> Floats:
+def _task_values(statistic: TaskStatistic | None, block: Floats) -> Floats:
+    """Value each row of a block as a task's rewards."""
     if statistic is None:
-        means: Floats = block.mean(axis=1)
-        return means
+        return np.asarray(block.mean(axis=1))
     rows, size = block.shape
     return statistic(block.ravel(), np.arange(rows + 1) * size)
 
 
 def _mean_cumulants(
-    baseline: tuple[Floats, Ints], current: tuple[Floats, Ints], sign: float
+    baseline: Side, current: Side, sign: float
 ) -> tuple[float, float, float, float]:
     """Return the summed damage of means, and its mean, variance and third cumulant."""
     sums = [np.add.reduceat(v, o[:-1]) for v, o in (baseline, current)]
@@ -264,34 +242,34 @@ def _mean_cumulants(
     wide = n > 2  # noqa: PLR2004 - two rollouts have no skew
     skew[wide] = ((n - nb) * (n - 2 * nb) * (n / nc) ** 3)[wide] * third[wide]
     skew[wide] /= ((n - 1.0) * (n - 2) * nb.astype(float) ** 2)[wide]
-    seen = float((sums[0] / nb - sums[1] / nc).sum())
-    return sign * seen, 0.0, float(spread.sum()), sign * float(skew.sum())
+    observed = float((sums[0] / nb - sums[1] / nc).sum())
+    return sign * observed, 0.0, float(spread.sum()), sign * float(skew.sum())
 
 
 def _cumulants(states: _States) -> tuple[float, float, float]:
     mean = (states.chance * states.damage).sum(axis=1)
     rest = states.damage - mean[:, None]
-    found = (mean, (states.chance * rest**2).sum(axis=1), (states.chance * rest**3).sum(axis=1))
-    one, two, three = (float(states.times @ each) for each in found)
-    return one, two, three
+    second, third = ((states.chance * rest**power).sum(axis=1) for power in (2, 3))
+    times = states.times
+    return float(times @ mean), float(times @ second), float(times @ third)
 
 
-def _type_iii(seen: float, mean: float, variance: float, third: float, n: int) -> StatResult:
+def _type_iii(observed: float, mean: float, variance: float, third: float, n: int) -> StatResult:
     """Return the upper tail of a Pearson type III distribution."""
     if variance <= 0:
         return StatResult(_NAME, 1.0, n=n, mid_p=1.0)
-    z, skew = (seen - mean) / math.sqrt(variance), third / variance**1.5
+    z, skew = (observed - mean) / math.sqrt(variance), third / variance**1.5
     if abs(skew) > 1e-6:  # noqa: PLR2004 - else it is the normal distribution
         shape = 4 / skew**2
         scaled = 1 + math.copysign(z / math.sqrt(shape), z * skew)
         root = math.copysign(abs(scaled) ** (1 / 3), scaled) if scaled > 0 else 0.0
         z = math.copysign(3 * math.sqrt(shape), skew) * (root - 1 + 1 / (9 * shape))
     p = float(f"{normal_sf(z):.10g}")
-    return StatResult(_NAME, p, statistic=seen, n=n, mid_p=p)
+    return StatResult(_NAME, p, statistic=observed, n=n, mid_p=p)
 
 
-def _convolved(seen: float, states: _States, n: int) -> StatResult:
-    """Convolve the tasks' distributions, and read both tails off."""
+def _convolved(observed: float, states: _States, n: int) -> StatResult:
+    """Convolve the tasks' distributions, and read the upper tail off."""
     present = states.chance > 0
     lowest = np.where(present, states.damage, math.inf).min(axis=1)
     highest = np.where(present, states.damage, -math.inf).max(axis=1)
@@ -299,7 +277,9 @@ def _convolved(seen: float, states: _States, n: int) -> StatResult:
     span = float(states.times @ (highest - lowest))
     if span <= 0:
         return StatResult(_NAME, 1.0, n=n, mid_p=1.0)
-    step, exact = _step(above, span)
+    lattice = lattice_step(np.unique(np.round(above, 12)))
+    exact = lattice is not None and span / lattice < _LATTICE
+    step = lattice if lattice is not None and exact else span / _GRID
     points = round(span / step) + 2
     size = 1 << (points + n if not exact else points).bit_length()
     total = np.zeros(size // 2 + 1, dtype=np.complex128)
@@ -316,26 +296,17 @@ def _convolved(seen: float, states: _States, n: int) -> StatResult:
         wave = np.fft.rfft(cells)
         total += times * np.log(np.where(wave == 0, 1e-30, wave))
     density = np.fft.irfft(np.exp(total), size)
-    place = round((seen - float(states.times @ lowest)) / step, 6)
+    place = round((observed - float(states.times @ lowest)) / step, 6)
     slack = 0.25 if exact else _SAME * points
     at = np.arange(size)
     equal = float(density[np.abs(at - place) <= slack].sum())
     beyond = float(density[at > place + slack].sum())
     # the farthest point is exact: its chance is a product
     reach = np.where(above >= (highest - lowest)[:, None] - _SAME * span, states.chance, 0.0)
-    seen_below = place + slack < points - 2  # else the farthest point itself was seen
     log_farthest = float(states.times @ np.log(reach.sum(axis=1)))
     farthest = float(f"{math.exp(max(log_farthest, -700.0)):.10g}")
     p, mid = farthest, farthest / 2
-    if seen_below:
+    if place + slack < points - 2:  # else the farthest point itself was observed
         p = max(round(beyond + equal, _DIGITS), farthest, _LEAST)
         mid = max(round(beyond + equal / 2, _DIGITS), farthest, _LEAST)
-    return StatResult(_NAME, min(p, 1.0), statistic=seen, n=n, mid_p=min(mid, 1.0))
-
-
-def _step(above: Floats, span: float) -> tuple[float, bool]:
-    """Return the step of the lattice that all damages are on, and whether there is one."""
-    step = lattice_step(np.unique(np.round(above, 12)))
-    if step is not None and span / step < _LATTICE:
-        return step, True
-    return span / _GRID, False
+    return StatResult(_NAME, min(p, 1.0), statistic=observed, n=n, mid_p=min(mid, 1.0))

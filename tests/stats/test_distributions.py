@@ -1,0 +1,144 @@
+"""Against scipy, where scipy is right; against closed forms where it is not."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import special
+from scipy import stats as oracle
+
+from pytest_evalmetrics.stats import StatsError, distributions
+
+REL = 5e-12
+DFS = [1, 1.5, 2, 3, 4, 7.3, 19, 30, 99, 1_000, 12_345.6, 1e5, 1e6]
+TS = [0.01, 0.5, 1, 1.5, 1.7, 1.75, 2, 3, 5, 8, 15, 30, 100]
+PS = [1e-50, 1e-12, 1e-6, 0.001, 0.005, 0.025, 0.05, 0.2, 0.25, 0.3, 0.45, 0.55, 0.8, 0.99, 0.999]
+SHAPES = [
+    (0.5, 0.5),
+    (1, 1),
+    (1, 21),
+    (21, 1),
+    (3.5, 2.25),
+    (9, 13),
+    (500, 2),
+    (2e5, 3e5),
+    (1, 1e6),
+]
+
+
+def close(value: float) -> object:
+    return pytest.approx(value, rel=REL, abs=0)
+
+
+@pytest.mark.parametrize("df", DFS)
+def test_t_tails(df: float) -> None:
+    for t in TS:
+        assert distributions.t_sf(t, df) == close(oracle.t.sf(t, df))
+        assert distributions.t_sf(-t, df) == close(oracle.t.sf(-t, df))
+
+
+@pytest.mark.parametrize("df", DFS)
+def test_t_quantiles(df: float) -> None:
+    for p in PS:
+        assert distributions.t_ppf(p, df) == close(oracle.t.ppf(p, df))
+
+
+@given(st.floats(1e-9, 1e9))
+def test_t_with_one_degree_of_freedom_is_cauchy(t: float) -> None:
+    # scipy loses the first digits here, near 0
+    assert distributions.t_sf(t, 1) == close(math.atan2(1, t) / math.pi)
+
+
+def test_t_beyond_what_can_be_squared() -> None:
+    assert distributions.t_sf(1e200, 1) == close(1 / (math.pi * 1e200))
+    assert distributions.t_sf(1e200, 30) == 0.0
+    assert distributions.t_ppf(1e-200, 1) == close(-1 / (math.pi * 1e-200))
+
+
+def test_t_at_the_edges() -> None:
+    assert distributions.t_sf(0, 5) == 0.5
+    assert distributions.t_ppf(0.5, 5) == 0.0
+    assert distributions.t_ppf(0, 5) == -math.inf
+    assert distributions.t_ppf(1, 5) == math.inf
+    assert distributions.t_sf(math.inf, 5) == 0.0
+    assert math.isnan(distributions.t_sf(math.nan, 5))
+    assert distributions.t_sf(1.5, math.inf) == distributions.normal_sf(1.5)
+    assert distributions.t_ppf(0.975, math.inf) == distributions.normal_ppf(0.975)
+
+
+@given(st.floats(1e-12, 1 - 1e-12), st.floats(1, 1e6))
+def test_the_t_quantile_inverts_the_distribution(p: float, df: float) -> None:
+    assert distributions.t_sf(-distributions.t_ppf(p, df), df) == close(p)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_beta_quantiles(shape: tuple[float, float]) -> None:
+    for p in (1e-12, 0.001, 0.025, 0.3, 0.5, 0.7, 0.975, 0.999):
+        assert distributions.beta_ppf(p, *shape) == close(special.betaincinv(*shape, p))
+
+
+@given(st.floats(1e-9, 1 - 1e-9), st.floats(1, 1e5), st.floats(1, 1e5))
+def test_the_beta_quantile_inverts_the_distribution(p: float, a: float, b: float) -> None:
+    x = distributions.beta_ppf(p, a, b)
+    # a quantile near 1 is no finer than the floats there
+    grain = abs(oracle.beta.pdf(x, a, b)) * 4e-16
+    assert special.betainc(a, b, x) == pytest.approx(p, rel=1e-9, abs=grain)
+
+
+def test_beta_at_the_edges() -> None:
+    assert [distributions.beta_ppf(p, 2, 3) for p in (0, 1)] == [0, 1]
+
+
+@pytest.mark.parametrize("n", [1, 5, 20, 1_000, 10**6])
+@pytest.mark.parametrize("p", [1e-6, 0.001, 0.1, 0.5, 0.9, 0.999])
+def test_binomial(n: int, p: float) -> None:
+    for z in (-30, -10, -3, -1, 0, 1, 3, 10, 30):
+        k = min(max(round(n * p + z * math.sqrt(n * p * (1 - p))), 0), n)
+        assert distributions.binom_pmf(k, n, p) == close(oracle.binom.pmf(k, n, p))
+        assert distributions.binom_sf(k, n, p) == close(oracle.binom.sf(k - 1, n, p))
+        assert distributions.binom_cdf(k, n, p) == close(oracle.binom.cdf(k, n, p))
+
+
+def test_binomial_at_the_edges() -> None:
+    assert distributions.binom_pmf(0, 0, 0.5) == 1.0
+    assert distributions.binom_pmf(-1, 3, 0.5) == distributions.binom_pmf(4, 3, 0.5) == 0.0
+    assert [distributions.binom_pmf(k, 3, p) for k, p in ((0, 0), (3, 1), (1, 0), (1, 1))] == [
+        1,
+        1,
+        0,
+        0,
+    ]
+    assert [distributions.binom_pmf(k, 3, p) for k, p in ((0, 1), (3, 0))] == [0, 0]
+    assert distributions.binom_sf(4, 3, 0.5) == distributions.binom_cdf(-1, 3, 0.5) == 0.0
+
+
+@pytest.mark.parametrize("z", [-30, -5, -1, 0, 1, 5, 30])
+def test_normal(z: float) -> None:
+    assert distributions.normal_sf(z) == close(oracle.norm.sf(z))
+
+
+@pytest.mark.parametrize("p", [1e-300, 1e-9, 0.025, 0.5, 0.8, 1 - 1e-9, 0, 1])
+def test_normal_quantiles(p: float) -> None:
+    assert distributions.normal_ppf(p) == close(oracle.norm.ppf(p))
+
+
+def test_what_does_not_converge_is_no_number() -> None:
+    with pytest.raises(StatsError, match="did not converge"):
+        distributions.binom_sf(10**14, 2 * 10**14, 0.5)
+
+
+def test_what_is_no_probability_is_refused() -> None:
+    for call in (
+        lambda: distributions.normal_ppf(1.5),
+        lambda: distributions.t_ppf(math.nan, 3),
+        lambda: distributions.beta_ppf(-0.1, 1, 1),
+        lambda: distributions.binom_sf(1, 2, 2.0),
+        lambda: distributions.t_sf(1, 0),
+        lambda: distributions.t_ppf(0.9, math.nan),
+        lambda: distributions.beta_ppf(0.5, 0, 1),
+    ):
+        with pytest.raises(StatsError):
+            call()

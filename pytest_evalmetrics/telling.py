@@ -85,9 +85,9 @@ def _find(kind: str, known: Registry, name: str) -> Found | None:
     except MetricError:
         return None
     if metric.is_statistic:
-        from pytest_evalmetrics.metrics.statistic import statistic  # noqa: PLC0415 - the same
+        from pytest_evalmetrics.metrics import Names  # noqa: PLC0415 - the same
 
-        return registry.Found(f"{metric.metric}/...", statistic(metric.metric))
+        return registry.Found(f"{metric.metric}/...", Names.statistic(metric.metric, "").target)
     family = known.family(metric.metric)
     if family is not None and metric.metric not in set(known.names()) - {family}:
         return registry.Found(family, known.find(family).target)

@@ -89,7 +89,7 @@ OURS = [
             "    k: a whole number from 1, in the name, here 3",
             "    pass_threshold, pass_estimator: of the benchmark*",
             "  a rate in [[]0, 1]",
-            "  from: built-in, pytest_evalmetrics.metrics.pass_at_k.PassAtK (*:*)",
+            "  from: built-in, pytest_evalmetrics.metrics.builtin_metrics.PassAtK (*:*)",
         ],
     ),
     (

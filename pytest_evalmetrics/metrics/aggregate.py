@@ -1,33 +1,40 @@
-"""One agent's rollouts -> its estimates, and NeMo Gym's aggregate entry."""
+"""One agent's rollouts -> its estimates, and NeMo Gym's aggregate entry.
+
+The two hooks are NeMo Gym's ``compute_metrics`` and ``get_key_metrics``, here plain callables.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from pytest_evalmetrics.errors import MetricError, RegistryError, did_you_mean
-from pytest_evalmetrics.metrics.basestats import pooled_statistics
-from pytest_evalmetrics.metrics.calling import is_number
-from pytest_evalmetrics.metrics.economics import reported
-from pytest_evalmetrics.metrics.estimate import estimate
-from pytest_evalmetrics.metrics.groups import Completeness, GroupEntries
-from pytest_evalmetrics.metrics.hooks import additions, chosen
-from pytest_evalmetrics.metrics.source import Source, with_missing_rewards
+from pytest_evalmetrics.metrics.base_statistics import Counts, GroupEntries, pooled_statistics
+from pytest_evalmetrics.metrics.builtin_metrics import reported_usage
+from pytest_evalmetrics.metrics.intervals import estimate
+from pytest_evalmetrics.metrics.metric import call, is_number
+from pytest_evalmetrics.metrics.samples import Source, with_missing_rewards
 from pytest_evalmetrics.results import AgentResult, Estimate
 from pytest_evalmetrics.spec.metric_facts import range_of
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from pytest_evalmetrics.data import RolloutTable
-    from pytest_evalmetrics.metrics.hooks import ComputeMetrics, KeyMetrics
-    from pytest_evalmetrics.metrics.lookup import BoundMetric
-    from pytest_evalmetrics.metrics.planning import Plan
-    from pytest_evalmetrics.metrics.source import Sample
+    from pytest_evalmetrics.metrics.lookup import Plan
+    from pytest_evalmetrics.metrics.metric import BoundMetric
+    from pytest_evalmetrics.metrics.samples import Sample
 
-__all__ = ["reduce_agent"]
-
-_PARTS_TOLD = 100  # of a breakdown in reports; the aggregate metrics hold all
+ComputeMetrics = Callable[[list[list[dict[str, Any]]]], Any]
+KeyMetrics = Callable[[Mapping[str, Any]], Any]
+_COMPUTE = "hook pytest_evalmetrics_compute_metrics"
+_CHOOSE = "hook pytest_evalmetrics_key_metrics"
+_REPORTED_PARTS = 100  # of a breakdown in reports; the aggregate metrics hold all
 
 
 def reduce_agent(
@@ -41,7 +48,7 @@ def reduce_agent(
     level: float = 0.95,
     notes: list[str] | None = None,
 ) -> AgentResult:
-    """Compute everything that is said of one agent.
+    """Compute all metrics of one agent.
 
     Parameters
     ----------
@@ -55,7 +62,7 @@ def reduce_agent(
         Rollouts that each task should have: one number, or shape (tasks,); None is as many
         as it has.
     compute_metrics, key_metrics
-        The two hooks, where anything implements them; see `hooks`.
+        The two hooks, where anything implements them.
     level
         The confidence of the intervals.
     notes
@@ -75,12 +82,13 @@ def reduce_agent(
         If a metric, score, field or value is not known, or a metric can't be computed:
         none is ever left out.
     """
-    completeness = Completeness.of(table, plan.spec.reward, expected)
+    counts = Counts.of(table, plan.spec.reward, expected)
     table = with_missing_rewards(table, plan.spec)
     reduction = _Reduction(plan, table, level)
-    reduction.listed()
-    reduction.broken_down()
-    reduction.economics()
+    for at, text in enumerate(plan.spec.metrics):
+        reduction.default_keys.append(reduction.estimate(text, "metrics", at).name)
+    reduction.break_down([] if notes is None else notes)
+    reduction.add_usage()
     if compute_metrics is not None:
         reduction.add_from(compute_metrics)
     keys = reduction.choose(key_metrics)
@@ -88,35 +96,26 @@ def reduce_agent(
         reduction.estimate(name, "thresholds", name)
     for name in plan.also:
         reduction.estimate(name, "baseline")
-    reduction.tell_parts()
+    reduction.add_parts()
     key_values = {name: reduction.estimates[name].value for name in keys}
-    result = AgentResult(
+    return AgentResult(
         agent=agent,
         tasks=len(table.tasks),
         rollouts=len(table),
-        missing=int(completeness.missing.sum()),
+        missing=int(counts.missing.sum()),
         estimates=reduction.estimates,
         key_metrics=key_values,
         aggregate={
             "agent_ref": {"name": agent},
             "agent_metrics": reduction.metrics,
             "key_metrics": key_values,
-            "group_level_metrics": GroupEntries(table, agent, completeness),
+            "group_level_metrics": GroupEntries(table, agent, counts),
         },
     )
-    if notes is not None:
-        notes.extend(reduction.notes)
-    return result
-
-
-def _only(count: int) -> str:
-    if count == 1:
-        return "its only rollout has no reward"
-    return f"none of its {count} rollouts has a reward"
 
 
 class _Reduction:
-    """What has been computed so far for one agent."""
+    """The numbers of one agent that have been computed so far."""
 
     def __init__(self, plan: Plan, table: RolloutTable, level: float) -> None:
         self.spec = plan.spec
@@ -130,37 +129,30 @@ class _Reduction:
         self.estimates: dict[str, Estimate] = {}
         self.hooked: dict[str, float] = {}
         self.parts: list[BoundMetric] = []
-        self.notes: list[str] = []
         self.default_keys = [name for name in self.metrics if name.startswith("mean/")]
 
-    def listed(self) -> None:
-        """Compute ``metrics:``."""
-        for at, text in enumerate(self.spec.metrics):
-            self.default_keys.append(self.estimate(text, "metrics", at).name)
-
-    def broken_down(self) -> None:
+    def break_down(self, notes: list[str]) -> None:
         """Compute each listed metric for each value of each field of ``breakdown:``."""
         for at, field in enumerate(self.spec.breakdown):
             with self.located("breakdown", at):
                 unscored = self.source.unscored(field)
-                self.notes += [
-                    f"breakdown: {field} = {value} is left out, because {_only(count)}"
-                    for value, count in unscored.items()
-                ]
-                for value in self.source.labels(field):
+                for value, count in unscored.items():
+                    none = f"none of its {count} rollouts has a reward"
+                    only = "its only rollout has no reward" if count == 1 else none
+                    notes.append(f"breakdown: {field} = {value} is left out, because {only}")
+                metrics = [m for m in map(self._bind, self.spec.metrics) if m.name.field is None]
+                for value in self.source.rows_by_label(field):
                     if value in unscored:
                         continue
-                    for text in self.spec.metrics:
-                        metric = self._bind(text)
-                        if metric.name.field is None:
-                            metric = metric.over(field, value)
-                            sample = self.source.sample(metric)
-                            self.metrics[str(metric)] = metric.value(sample.rewards, sample.tasks)
-                            self.parts.append(metric)
+                    for whole in metrics:
+                        metric = whole.over(field, value)
+                        sample = self.source.sample(metric)
+                        self.metrics[str(metric)] = metric.value(sample.rewards, sample.tasks)
+                        self.parts.append(metric)
 
-    def tell_parts(self) -> None:
+    def add_parts(self) -> None:
         """Add the estimates of ``breakdown:`` that nothing has asked for, for reports."""
-        for metric in self.parts[:_PARTS_TOLD]:
+        for metric in self.parts[:_REPORTED_PARTS]:
             name = str(metric)
             if name in self.estimates:
                 continue
@@ -179,9 +171,9 @@ class _Reduction:
                 missing=sample.missing,
             )
 
-    def economics(self) -> None:
-        """Compute time, tokens and cost of a task where the rollouts tell them."""
-        for name in reported(self.table.scores):
+    def add_usage(self) -> None:
+        """Compute time, tokens and cost of a task where the rollouts report them."""
+        for name in reported_usage(self.table.scores):
             metric = self._bind(name)
             if name not in self.metrics and metric.target.column(self.table.scores) is not None:
                 self.metrics[name] = metric.value(self.source.sample(metric).rewards)
@@ -189,9 +181,9 @@ class _Reduction:
     def add_from(self, hook: ComputeMetrics) -> None:
         """Add what the hook computes."""
         with self.located():
-            found = additions(hook, self.table, self.metrics)
-        self.metrics.update(found)
-        self.hooked = {name: float(value) for name, value in found.items() if is_number(value)}
+            added = _added(hook, self.table, self.metrics)
+        self.metrics.update(added)
+        self.hooked = {name: float(value) for name, value in added.items() if is_number(value)}
         self.default_keys += [name for name in self.hooked if name.startswith("mean/")]
 
     def choose(self, hook: KeyMetrics | None) -> list[str]:
@@ -204,23 +196,21 @@ class _Reduction:
         keys: dict[str, float | None] | None = None
         if hook is not None:
             with self.located():
-                keys = chosen(hook, self.metrics)
+                keys = _chosen(hook, self.metrics)
         if keys is None:
             keys = dict.fromkeys(self.default_keys)
-        for name, value in keys.items():
-            if value is not None:
-                self.hooked[name] = value
+        self.hooked |= {name: value for name, value in keys.items() if value is not None}
         return [self.estimate(name).name for name in keys]
 
     def estimate(self, text: str, *path: str | int) -> Estimate:
         """Estimate a metric as it is written at `path` of the benchmark, once."""
         if text not in self.estimates:
             with self.located(*path):
-                found = self._estimated(text)
-            self.estimates.setdefault(found.name, found)
-            self.estimates[text] = found
-            if found.name not in self.hooked:
-                self.metrics.setdefault(found.name, found.value)
+                made = self._estimated(text)
+            self.estimates.setdefault(made.name, made)
+            self.estimates[text] = made
+            if made.name not in self.hooked:
+                self.metrics.setdefault(made.name, made.value)
         return self.estimates[text]
 
     def _estimated(self, text: str) -> Estimate:
@@ -245,9 +235,7 @@ class _Reduction:
                     f"{did_you_mean(text, self.hooked, what='hooks compute')}; {error.hint}"
                 )
             raise
-        if str(metric) in self.estimates:
-            return self.estimates[str(metric)]
-        return self._measured(metric)
+        return self.estimates.get(str(metric)) or self._measured(metric)
 
     def _measured(self, metric: BoundMetric) -> Estimate:
         sample = self.source.sample(metric)
@@ -264,10 +252,10 @@ class _Reduction:
         )
 
     def _ends(self, metric: BoundMetric, sample: Sample) -> tuple[float, float] | None:
-        """Find the range of a metric: what the file tells, else [0, 1] where all lies in it."""
-        known = range_of(self.spec, metric.name)
-        if known.why:
-            return known.low, known.high
+        """Return the range of a metric: the declared one, else [0, 1] where all lies in it."""
+        declared = range_of(self.spec, metric.name)
+        if declared.why:
+            return declared.low, declared.high
         values = sample.rewards.values
         on_unit = sample.score and len(values) and values.min() >= 0 and values.max() <= 1
         return (0.0, 1.0) if on_unit else None
@@ -276,3 +264,99 @@ class _Reduction:
         if text in self.statistics:  # whatever brackets and slashes its score's name may hold
             return self.names.statistic(*text.split("/", 1))
         return self.names.bind(text)
+
+
+def _rows_by_task(table: RolloutTable) -> list[list[dict[str, Any]]]:
+    """Build one list per task with one mapping per rollout, as the hook's page promises."""
+    columns: dict[str, list[Any]] = {
+        "_ng_task_index": [table.tasks[i] for i in table.task.tolist()],
+        "_ng_rollout_index": table.sample.tolist(),
+    }
+    for name, category in table.categories.items():
+        columns[name] = [category.labels[i] for i in category.codes.tolist()]
+    for name, column in table.scores.items():
+        number = int if name in table.integers else float
+        columns[name] = [None if math.isnan(v) else number(v) for v in column.tolist()]
+    names = tuple(columns)
+    rows = [dict(zip(names, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    return [rows[a:b] for a, b in pairwise(table.offsets.tolist())]
+
+
+def _added(hook: ComputeMetrics, table: RolloutTable, taken: Mapping[str, Any]) -> dict[str, Any]:
+    """Call the hook for further aggregate metrics."""
+    answer = call(_COMPUTE, "its call", hook, hook, _rows_by_task(table))
+    answers = [answer] if isinstance(answer, Mapping) or answer is None else list(answer)
+    added: dict[str, Any] = {}
+    for metrics in answers:
+        if metrics is None:
+            continue
+        if not isinstance(metrics, Mapping):
+            raise MetricError(
+                f"{_COMPUTE} returned {type(metrics).__name__}, where a mapping or None is expected"
+            )
+        for name, value in metrics.items():
+            if not isinstance(name, str):
+                raise MetricError(f"{_COMPUTE} gave a name that is no text: {name!r}")
+            if name in taken or name in added:
+                raise MetricError(
+                    f"{_COMPUTE} gave {name!r}, which there is already",
+                    hint="give it another name: a metric has one meaning",
+                )
+            added[name] = _plain(name, value)
+    return added
+
+
+def _plain(name: str, value: Any) -> Any:
+    """Turn a value into builtins that JSON can hold."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, str | bool):
+        return value
+    if isinstance(value, Integral):
+        return int(value)
+    if isinstance(value, Real):
+        if not math.isfinite(value):
+            raise MetricError(
+                f"{_COMPUTE} gave {name!r} = {float(value)}, where a finite number is expected",
+                hint="leave out what is not defined, or raise an exception that says why",
+            )
+        return float(value)
+    if isinstance(value, Mapping):
+        return {str(key): _plain(f"{name}.{key}", item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(f"{name}[{at}]", item) for at, item in enumerate(value)]
+    raise MetricError(
+        f"{_COMPUTE} gave {name!r} as {type(value).__name__}, which JSON can't hold",
+        hint="give numbers, text, lists and mappings",
+    )
+
+
+def _chosen(hook: KeyMetrics, agent_metrics: Mapping[str, Any]) -> dict[str, float | None] | None:
+    """Call the hook for the headline metrics; a value is None where it is an aggregate metric's."""
+    answer = call(_CHOOSE, "its call", hook, hook, dict(agent_metrics))
+    if answer is None:
+        return None
+    if isinstance(answer, str):
+        return {answer: None}
+    if isinstance(answer, Sequence) and all(isinstance(name, str) for name in answer):
+        return dict.fromkeys(answer)
+    if not isinstance(answer, Mapping):
+        raise MetricError(
+            f"{_CHOOSE} returned {type(answer).__name__}, where a mapping or names are expected"
+        )
+    keys: dict[str, float | None] = {}
+    for name, value in answer.items():
+        if name not in agent_metrics:
+            if not is_number(value) or not math.isfinite(value):
+                raise MetricError(
+                    f"{_CHOOSE} gave {name!r} = {value!r}, where a finite number is expected"
+                )
+            keys[str(name)] = float(value)
+        elif value == agent_metrics[name]:
+            keys[name] = None
+        else:
+            raise MetricError(
+                f"{_CHOOSE} gave {name!r} = {value!r}, which is {agent_metrics[name]!r}",
+                hint="give a number that is made anew a name of its own",
+            )
+    return keys

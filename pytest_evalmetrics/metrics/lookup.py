@@ -1,163 +1,32 @@
-"""A metric's name, looked up: what computes it, and on which numbers."""
+"""The metrics of a benchmark, looked up by name before its rollouts are read."""
 
 from __future__ import annotations
 
 import inspect
-from functools import cached_property, lru_cache
-from inspect import signature
-from types import FunctionType
-from typing import TYPE_CHECKING, Any, Literal
+from contextlib import suppress
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import structs
 
-from pytest_evalmetrics.errors import MetricError, RegistryError
-from pytest_evalmetrics.metrics.calling import call, finite, place_of
-from pytest_evalmetrics.metrics.forms import (
-    TaskParts,
-    Vectorised,
-    evaluate,
-    require,
-    task_parts,
-)
-from pytest_evalmetrics.metrics.protocol import MetricOptions, is_vectorised
-from pytest_evalmetrics.metrics.statistic import statistic
+from pytest_evalmetrics.errors import EvalMetricsError, MetricError, RegistryError
+from pytest_evalmetrics.metrics.base_statistics import statistic_metric
+from pytest_evalmetrics.metrics.metric import BoundMetric, MetricOptions, call, offers, place_of
 from pytest_evalmetrics.registry import Scope, is_ours, metrics, origin, same
 from pytest_evalmetrics.spec.metric_names import MetricName, parse
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable
 
-    from pytest_evalmetrics.data import TaskRewards
-    from pytest_evalmetrics.registry import Found
+    from pytest_evalmetrics.data import RolloutTable
+    from pytest_evalmetrics.spec import BenchmarkSpec
 
-__all__ = ["BoundMetric", "Names"]
-
-_SLACK = 1e-9  # what additions may lose
-
-
-class BoundMetric(msgspec.Struct, frozen=True, dict=True):
-    """A metric that is ready to compute.
-
-    Attributes
-    ----------
-    name
-        Its name, taken apart; ``package.module:attribute`` is replaced by what the class
-        calls itself, or else by the attribute.
-    target
-        The object or function that computes it, of any form in `protocol`.
-    """
-
-    name: MetricName
-    target: Any
-
-    def __str__(self) -> str:
-        return self._text
-
-    @cached_property
-    def _text(self) -> str:
-        return str(self.name)
-
-    @cached_property
-    def label(self) -> str:
-        """What messages call it."""
-        return f"metric {str(self)!r}"
-
-    @property
-    def bounded(self) -> bool:
-        """Whether its value is a rate in [0, 1]."""
-        return bool(getattr(self.target, "bounded", False))
-
-    @property
-    def no_interval(self) -> str:
-        """Why it has no meaningful interval; empty where it may have one."""
-        return str(getattr(self.target, "no_interval", ""))
-
-    @property
-    def extreme(self) -> Literal["", "lowest", "highest"]:
-        """Which task alone it is of: the ``lowest`` or the ``highest``; empty for all."""
-        found = getattr(self.target, "extreme", "")
-        if found == "lowest":
-            return "lowest"
-        return "highest" if found == "highest" else ""
-
-    @property
-    def samples_needed(self) -> int:
-        """Rollouts that a task must have; with fewer (but one) `value` is an error."""
-        return int(getattr(self.target, "samples_needed", 0))
-
-    @property
-    def vectorised(self) -> bool:
-        """Whether it offers a form that takes arrays."""
-        return is_vectorised(self.target)
-
-    def over(self, field: str, value: str) -> BoundMetric:
-        """Return the same metric over the rollouts whose `field` has that `value`."""
-        return BoundMetric(self.name.over(field, value), self.target)
-
-    def parts(self, rewards: TaskRewards) -> TaskParts | None:
-        """Split it into its tasks' parts; None where it can only be evaluated anew.
-
-        A task with fewer rollouts than `samples_needed` has no value here.
-
-        Raises
-        ------
-        MetricError
-            If the metric fails, or has an infinity for a task.
-        """
-        found = call(
-            self.label, "its vectorised form", self.target, task_parts, self.target, rewards
-        )
-        if found is not None:
-            for total in found.totals:
-                finite(self.label, total, self.target)
-        return found
-
-    def value(self, rewards: TaskRewards, tasks: Sequence[object] | None = None) -> float:
-        """Compute it.
-
-        Parameters
-        ----------
-        rewards
-            The rewards; a task may be empty.
-        tasks
-            The tasks' ids, for messages.
-
-        Raises
-        ------
-        MetricError
-            If it fails, is undefined, a task has too few rollouts, or it returns anything
-            but a finite number.
-        """
-        return self.measure(rewards, tasks)[0]
-
-    def measure(
-        self, rewards: TaskRewards, tasks: Sequence[object] | None = None
-    ) -> tuple[float, TaskParts | None]:
-        """Compute it, and its tasks' parts; see `value` and `parts`."""
-        require(self.target, rewards, self.label, tasks)
-        parts = self.parts(rewards)
-        result = call(self.label, "compute", self.target, evaluate, self.target, rewards, parts)
-        value = finite(self.label, result, self.target)
-        if self.bounded and not -_SLACK <= value <= 1 + _SLACK:
-            file, line = place_of(self.target)
-            raise MetricError(
-                f"{self.label} says that it is a rate in [0, 1], and is {value:.12g}",
-                file=file,
-                line=line,
-                hint="set `bounded = False` in its class, or return a rate",
-            )
-        return value, parts
+    LineOf = Callable[..., int]
 
 
 class Names:
-    """The metrics of one benchmark, by name.
-
-    Parameters
-    ----------
-    options
-        What the benchmark says about how rewards are read.
-    """
+    """The metrics of one benchmark, by name."""
 
     def __init__(self, options: MetricOptions | None = None) -> None:
         self.options = options or MetricOptions()
@@ -168,16 +37,13 @@ class Names:
     @staticmethod
     def statistic(name: str, score: str) -> BoundMetric:
         """Return a base statistic of a score."""
-        return BoundMetric(MetricName(name, score), statistic(name))
+        return BoundMetric(MetricName(name, score), statistic_metric(name))
 
     def bind(self, text: str) -> BoundMetric:
-        """Find what a metric's name stands for.
+        """Look up a metric by its name as it is written.
 
-        Parameters
-        ----------
-        text
-            The name as it is written. A metric that was bound as
-            ``package.module:attribute`` is known by its own name from then on.
+        A metric that was bound as ``package.module:attribute`` is known by its own name from
+        then on.
 
         Raises
         ------
@@ -187,30 +53,29 @@ class Names:
             If the name can't be taken apart, or what it stands for is no metric.
         """
         if text not in self._bound:
-            self._bound[text] = self._made(text)
+            name = parse(text)
+            if name.is_statistic:
+                self._bound[text] = BoundMetric(name, statistic_metric(name.metric))
+            else:
+                if name.metric not in self._targets:
+                    self._look_up(name.metric)
+                canonical, target, _ = self._targets[name.metric]
+                self._bound[text] = BoundMetric(structs.replace(name, metric=canonical), target)
         return self._bound[text]
 
-    def _made(self, text: str) -> BoundMetric:
-        name = parse(text)
-        if name.is_statistic:
-            return BoundMetric(name, statistic(name.metric))
-        if name.metric not in self._targets:
-            self._find(name.metric)
-        canonical, target, _ = self._targets[name.metric]
-        same_name = name.metric == canonical
-        return BoundMetric(name if same_name else structs.replace(name, metric=canonical), target)
-
-    def _find(self, written: str) -> None:
-        found = metrics.find(written)
-        target = _instance(found, self.options, written)
+    def _look_up(self, written: str) -> None:
+        entry = metrics.find(written)
+        # one of ours serves all benchmarks, for it keeps nothing
+        make = _make_ours if is_ours(entry.target) else _make
+        target = make(entry.target, tuple(entry.numbers.items()), self.options, written)
         canonical = written
-        if found.reference:
+        if entry.reference:
             canonical = str(getattr(target, "name", None) or written.rpartition(":")[2])
-            self._not_taken(written, canonical, found.target)
-            self._targets[canonical] = canonical, target, found.target
-        self._targets[written] = canonical, target, found.target
+            self._check_free(written, canonical, entry.target)
+            self._targets[canonical] = canonical, target, entry.target
+        self._targets[written] = canonical, target, entry.target
 
-    def _not_taken(self, written: str, canonical: str, target: Any) -> None:
+    def _check_free(self, written: str, canonical: str, target: Any) -> None:
         bound = self._targets.get(canonical)
         other = metrics.holder(canonical) if bound is None else bound[2]
         if other is not None and not same(other, target):
@@ -223,70 +88,110 @@ class Names:
             Scope.active.notes[note] = None
 
 
-def _instance(found: Found, options: MetricOptions, written: str) -> Any:
-    """Make the object that computes; of ours one serves all benchmarks, for it keeps nothing."""
-    make = _ours_made if is_ours(found.target) else _made
-    return make(found.target, tuple(found.numbers.items()), options, written)
-
-
-def _made(
+def _make(
     target: Any, numbers: tuple[tuple[str, int], ...], options: MetricOptions, written: str
 ) -> Any:
-    """Make it from a class, a family's factory, or take it as it is."""
+    """Make what computes from a class or a family's factory, or take it as it is."""
     label = f"metric {written!r}"
+
+    def not_a_metric(why: str) -> MetricError:
+        file, line = place_of(target)
+        return MetricError(f"{label} {why}", file=file, line=line)
+
     if inspect.isclass(target) or numbers:
         keywords: dict[str, Any] = dict(numbers)
-        if "options" in _parameters(target):
-            keywords["options"] = options
+        with suppress(TypeError, ValueError):  # written in C, without a signature
+            if "options" in inspect.signature(target).parameters:
+                keywords["options"] = options
         target = call(label, "__init__", target, target, **keywords)
-    function = getattr(target, "compute", None) or target
-    ours = getattr(function, "__func__", None) is Vectorised.compute
-    if is_vectorised(target) and (ours or not hasattr(target, "compute")):
+    vectorised = offers(target, "task_parts", "task_values", "compute_array")
+    if vectorised and not hasattr(target, "compute"):
         return target
+    function = getattr(target, "compute", None) or target
     if not callable(function):
-        raise _no_metric(label, target, "has no compute(self, task_rewards)")
+        raise not_a_metric("has no compute(self, task_rewards)")
     if inspect.iscoroutinefunction(function):
-        raise _no_metric(label, target, "is async: a metric is a plain function of numbers")
-    try:
-        _signature(getattr(function, "__func__", function)).bind(*_leading(function), [])
-    except TypeError:
-        raise _no_metric(
-            label,
-            target,
-            f"can't be called with the rewards alone: it is {_name(function)}"
-            f"{inspect.signature(function)}, expected compute(self, task_rewards)",
-        ) from None
-    except ValueError:  # written in C, and says nothing
-        pass
+        raise not_a_metric("is async: a metric is a plain function of numbers")
+    with suppress(ValueError):  # written in C, without a signature
+        signature = inspect.signature(function)
+        try:
+            signature.bind([])
+        except TypeError:
+            name = getattr(function, "__name__", type(function).__name__)
+            raise not_a_metric(
+                f"can't be called with the rewards alone: it is {name}{signature}, "
+                "expected compute(self, task_rewards)"
+            ) from None
     return target
 
 
-_ours_made = lru_cache(maxsize=256)(_made)
+_make_ours = lru_cache(maxsize=256)(_make)
 
 
-def _parameters(target: Any) -> tuple[str, ...]:
-    try:
-        return tuple(_signature(target).parameters)
-    except (TypeError, ValueError):
-        return ()
+class Plan(msgspec.Struct, frozen=True):
+    """A benchmark's metrics, looked up."""
+
+    spec: BenchmarkSpec  # the benchmark
+    names: Names  # its metrics by name; further ones are found on demand
+    also: tuple[str, ...]  # metrics to estimate that the benchmark's own keys do not name
+    # the scores that rows must have: the reward, and those that listed metrics name
+    scores: tuple[str, ...]
+    categories: tuple[str, ...]  # the fields to keep as labels: of breakdowns and clusters
+    line_of: LineOf | None = None  # line of a key of the benchmark, for errors
+
+    def columns(self, texts: Iterable[str], table: RolloutTable) -> tuple[str, ...]:
+        """List the scores of a table that metrics are computed from."""
+        wanted: set[str] = set()
+        for text in texts:
+            with suppress(EvalMetricsError):
+                metric = self.names.bind(text)
+                if metric.reads_columns:
+                    wanted.update(getattr(metric.target, "columns", table.scores))
+                else:
+                    wanted.add(metric.name.score or self.spec.reward)
+        return tuple(name for name in table.scores if name in wanted)
+
+    def located(self, *path: str | int) -> _Located:
+        """Let an error that points nowhere point at the line of the key at `path`."""
+        return _Located(self.line_of, path)
 
 
-def _signature(target: Any) -> inspect.Signature:
-    return _looked_up(target) if isinstance(target, FunctionType | type) else signature(target)
+class _Located:
+    """No generator: these are many times slower to enter, and a benchmark enters twenty."""
+
+    def __init__(self, line_of: LineOf | None, path: tuple[str | int, ...]) -> None:
+        self._line_of, self._path = line_of, path
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        if isinstance(error, EvalMetricsError) and error.line is None and self._line_of is not None:
+            error.line = self._line_of(*self._path)
 
 
-_looked_up = lru_cache(signature)  # each benchmark asks the same of the same metrics
+def plan(spec: BenchmarkSpec, *, also: Iterable[str] = (), line_of: LineOf | None = None) -> Plan:
+    """Look a benchmark's metrics up."""
+    also = tuple(also)
+    names = Names(MetricOptions(spec.pass_threshold, spec.pass_estimator))
+
+    def parsed(*texts: str) -> list[MetricName]:
+        metric_names = []
+        for text in texts:
+            with suppress(MetricError):  # raised where it is looked up, with its line
+                metric_names.append(parse(text))
+        return metric_names
+
+    # a threshold on pass@1/accuracy or mean/wer may be on a hook's number: rows need no such score
+    scores = [spec.reward, *(name.score for name in parsed(*spec.metrics))]
+    asked = parsed(*spec.metrics, *(spec.key_metrics or ()), *spec.thresholds, *also)
+    fields = [*spec.breakdown, spec.cluster, *(name.field for name in asked)]
+    made = Plan(spec, names, also, _distinct(scores), _distinct(fields), line_of)
+    for at, text in enumerate(spec.metrics):
+        with made.located("metrics", at):
+            names.bind(text)
+    return made
 
 
-def _leading(function: Any) -> tuple[object, ...]:
-    """Give what a method is handed before its arguments."""
-    return (function.__self__,) if hasattr(function, "__func__") else ()
-
-
-def _name(function: Any) -> str:
-    return str(getattr(function, "__name__", type(function).__name__))
-
-
-def _no_metric(label: str, target: Any, why: str) -> MetricError:
-    file, line = place_of(target)
-    return MetricError(f"{label} {why}", file=file, line=line)
+def _distinct(names: Iterable[str | None]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for name in names if name is not None))

@@ -30,7 +30,9 @@ __all__ = [
     "targets",
 ]
 
-metrics = Registry("metric", "pytest_evalmetrics.metrics", "pytest_evalmetrics.metrics.builtin")
+metrics = Registry(
+    "metric", "pytest_evalmetrics.metrics", "pytest_evalmetrics.metrics.builtin_metrics"
+)
 register_metric = metrics.register
 
 loaders = Registry("loader", "pytest_evalmetrics.loaders", "pytest_evalmetrics.rollouts.builtin")

@@ -10,7 +10,6 @@ import pytest
 
 from pytest_evalmetrics.errors import MetricError, RegistryError
 from pytest_evalmetrics.metrics import reduce_agent
-from pytest_evalmetrics.metrics.hooks import rows_by_task
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,6 +37,7 @@ def made(table: Callable[..., RolloutTable]) -> RolloutTable:
 
 
 def test_it_sees_one_list_per_task_with_one_mapping_per_rollout(
+    planned: Callable[..., Plan],
     table: Callable[..., RolloutTable],
 ) -> None:
     made = table(
@@ -48,15 +48,16 @@ def test_it_sees_one_list_per_task_with_one_mapping_per_rollout(
         labels={"kind": ["x", "y", "y"]},
     )
     names = ("_ng_task_index", "_ng_rollout_index", "kind", "reward", "tokens")
-    assert rows_by_task(made) == [
+    seen: list[Any] = []
+    reduced(planned, made, hook=seen.append)
+    assert seen[0] == [
         [dict(zip(names, row, strict=True)) for row in task]
         for task in (
             [("a", 0, "x", 1.0, 3), ("a", 1, "y", None, 4)],
             [("b", 0, "y", 0.0, 5)],
         )
     ]
-    tokens = rows_by_task(made)[0][0]["tokens"]
-    assert type(tokens) is int
+    assert type(seen[0][0][0]["tokens"]) is int
 
 
 def test_what_it_gives_is_added_and_its_numbers_can_be_gated(
@@ -95,13 +96,6 @@ def test_a_replaced_missing_reward_is_seen_as_what_replaces_it(
     seen = []
     reduced(planned, made, hook=seen.append, expect={"missing_reward": 0.0})
     assert [[row["reward"] for row in task] for task in seen[0]] == [[1.0, 0.0], [1.0, 0.0]]
-
-
-def test_without_a_hook_no_rows_are_built(
-    planned: Callable[..., Plan], made: RolloutTable, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("pytest_evalmetrics.metrics.hooks.rows_by_task", None)
-    reduced(planned, made)
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pytest_evalmetrics.errors import MetricError, RegistryError
-from pytest_evalmetrics.metrics import Compared, Pairing
-from pytest_evalmetrics.metrics.lookup import BoundMetric
+from pytest_evalmetrics.metrics import BoundMetric, Compared, Pairing
+from pytest_evalmetrics.metrics.pairing import positions
 from pytest_evalmetrics.spec.metric_names import parse
 
 if TYPE_CHECKING:
@@ -282,3 +284,34 @@ def test_a_metric_that_fails_on_resampled_tasks_is_named(
     }
     with pytest.raises(MetricError, match="metric 'mine'"):
         resampled[form]()
+
+
+IDS = st.one_of(
+    st.lists(st.integers(-50, 50), unique=True),
+    st.lists(st.integers(-50, 50).map(str), unique=True),
+    st.lists(st.sampled_from(["a", "b", "1", "01", "-1", "", "é", "10", "2"]), unique=True),
+)
+
+
+@given(IDS, IDS, st.booleans())
+def test_each_task_is_found_where_its_text_is(tasks, among, ascending):
+    if ascending:
+        tasks, among = sorted(tasks), sorted(among)
+    found = positions(tuple(tasks), tuple(among))
+    places = list(range(len(tasks))) if found is None else found.tolist()
+    texts = [str(t) for t in among]
+    assert places == [texts.index(str(t)) if str(t) in texts else -1 for t in tasks]
+
+
+@pytest.mark.parametrize(
+    ("tasks", "among"),
+    [((1, 2, 3), ("1", "2", "3")), (("a", "b"), ("a", "b")), ((), ()), ((5,), (5,))],
+)
+def test_lists_that_are_alike_need_no_places(tasks, among):
+    assert positions(tasks, among) is None
+
+
+def test_numbers_that_are_written_otherwise_are_other_ids():
+    assert positions((7, 8), ("007", "8")).tolist() == [-1, 1]
+    assert positions((7,), ("\uff17", "7")).tolist() == [1]
+    assert positions((10**30, 1), ("1", str(10**30))).tolist() == [1, 0]

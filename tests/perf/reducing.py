@@ -23,10 +23,8 @@ import pandas as pd
 from pydantic import TypeAdapter
 
 from pytest_evalmetrics.data import RolloutTable, TaskRewards
-from pytest_evalmetrics.metrics import plan, reduce_agent
-from pytest_evalmetrics.metrics.basestats import StatisticsByTask, pooled_statistics
-from pytest_evalmetrics.metrics.groups import Completeness, GroupEntries
-from pytest_evalmetrics.metrics.lookup import Names
+from pytest_evalmetrics.metrics import Names, plan, reduce_agent
+from pytest_evalmetrics.metrics.base_statistics import Counts, GroupEntries, pooled_statistics
 from pytest_evalmetrics.spec import BenchmarkSpec
 
 if TYPE_CHECKING:
@@ -54,6 +52,11 @@ def table(tasks: int, samples: int, fields: int) -> RolloutTable:
         sample=np.tile(np.arange(samples), tasks),
         scores=scores,
     )
+
+
+def entries(made: RolloutTable) -> GroupEntries:
+    """Make the entries of the tasks."""
+    return GroupEntries(made, "agent", Counts.of(made, "reward"))
 
 
 def seconds(run: Callable[[], Any], times: int = 3) -> float:
@@ -127,7 +130,7 @@ def large() -> None:
     for tasks, samples in LARGE:
         made = table(tasks, samples, FIELDS)
         print(f"{tasks:,} tasks x {samples} rollouts x {FIELDS} fields, CPU seconds, best of three")
-        by_task = cpu(lambda made=made, n=tasks: StatisticsByTask(made).of(0, n))
+        by_task = cpu(lambda made=made, n=tasks: entries(made).statistics(0, n))
         pooled = cpu(partial(pooled_statistics, made))
         line("base statistics by task", by_task)
         line("    numpy over blocks of tasks", cpu(partial(blocks, made, samples)), by_task)
@@ -153,14 +156,13 @@ def main() -> None:
         json.dumps({"name": "perf", "rollouts": "none.jsonl", "metrics": metrics})
     )
     print(f"{TASKS:,} tasks x {SAMPLES} rollouts x {FIELDS} fields, {len(metrics)} metrics")
-    by_task = seconds(lambda: StatisticsByTask(made).of(0, TASKS))
+    by_task = seconds(lambda: entries(made).statistics(0, TASKS))
     pooled = seconds(lambda: pooled_statistics(made))
-    completeness = Completeness.of(made, "reward")
     whole = seconds(lambda: reduce_agent(plan(spec), "agent", made))
     line("base statistics by task, as arrays", by_task)
     line("base statistics pooled", pooled)
     line("those by task, as the text of the artifact", seconds(
-        lambda: sum(map(len, GroupEntries(made, "agent", completeness).pieces()))
+        lambda: sum(map(len, entries(made).pieces()))
     ))  # fmt: skip
     line("everything: estimates, intervals, aggregate entry", whole)
 
@@ -184,9 +186,7 @@ def main() -> None:
     line("    and against everything of ours", alone, whole)
 
     small = table(10_000, 8, FIELDS)
-    few_entries = seconds(
-        lambda: list(GroupEntries(small, "agent", Completeness.of(small, "reward")))
-    )
+    few_entries = seconds(lambda: list(entries(small)))
     line("10,000 entries x 50 statistics", few_entries)
 
     count = 10_000_000

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-BUILTINS = "pytest_evalmetrics.metrics.builtin"
+BUILTINS = "pytest_evalmetrics.metrics.builtin_metrics"
 
 
 @pytest.fixture

@@ -85,7 +85,7 @@ def test_usage_has_the_sum_only_where_nothing_better_is_known() -> None:
 
 
 def test_the_names_of_usage_are_those_that_economics_know() -> None:
-    from pytest_evalmetrics.metrics.economics import ACCEPTED  # noqa: PLC0415 - another room
+    from pytest_evalmetrics.metrics.builtin_metrics import ACCEPTED  # noqa: PLC0415 - another room
 
     every = usage(latency_s=1, prompt_tokens=1, completion_tokens=1, cost_usd=1)
     for names in ACCEPTED.values():

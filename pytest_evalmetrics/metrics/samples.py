@@ -13,43 +13,26 @@ from pytest_evalmetrics.data import TaskRewards
 from pytest_evalmetrics.errors import DataError, MetricError, did_you_mean
 from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.masks import all_of, any_of
-from pytest_evalmetrics.metrics.protocol import is_of_columns
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pytest_evalmetrics.data import Category, RolloutTable, TaskId
-    from pytest_evalmetrics.metrics.lookup import BoundMetric
+    from pytest_evalmetrics.metrics.metric import BoundMetric
     from pytest_evalmetrics.spec import BenchmarkSpec
-
-__all__ = ["Sample", "Source", "with_missing_rewards"]
 
 _MISSING = "(missing)"
 _LISTED = 10
 
 
 class Sample(msgspec.Struct, frozen=True):
-    """What one metric reduces.
+    """What one metric reduces."""
 
-    Attributes
-    ----------
-    rewards
-        The numbers, by task; missing ones are left out.
-    tasks
-        The tasks' ids, shape (tasks,).
-    clusters
-        Each task's cluster, shape (tasks,); None where the benchmark names no field.
-    score
-        The score that they are; empty where they are made of several.
-    missing
-        Rollouts that have none.
-    """
-
-    rewards: TaskRewards
+    rewards: TaskRewards  # the numbers, by task; missing ones are left out
     tasks: tuple[TaskId, ...]
-    clusters: NDArray[np.int64] | None
-    score: str
-    missing: int
+    clusters: NDArray[np.int64] | None  # each task's; None where the benchmark names no field
+    score: str  # the score that they are; empty where they are made of several
+    missing: int  # rollouts that have none
 
 
 def with_missing_rewards(table: RolloutTable, spec: BenchmarkSpec) -> RolloutTable:
@@ -58,12 +41,8 @@ def with_missing_rewards(table: RolloutTable, spec: BenchmarkSpec) -> RolloutTab
     column = table.scores.get(spec.reward)
     if isinstance(fill, str) or fill is None or column is None or not any_of(np.isnan(column)):
         return table
-    filled = np.where(np.isnan(column), fill, column)
-    return replace(
-        table,
-        scores={**table.scores, spec.reward: filled},
-        integers=table.integers - {spec.reward},
-    )
+    scores = {**table.scores, spec.reward: np.where(np.isnan(column), fill, column)}
+    return replace(table, scores=scores, integers=table.integers - {spec.reward})
 
 
 class Source:
@@ -72,7 +51,7 @@ class Source:
     Parameters
     ----------
     table
-        One agent's rollouts.
+        The rollouts.
     reward
         The score that a metric reduces where it names none.
     cluster
@@ -98,7 +77,7 @@ class Source:
         """
         name = metric.name
         column = self._column(metric)
-        own = name.metric if is_of_columns(metric.target) else None
+        own = name.metric if metric.reads_columns else None
         key = (own, name.score, name.field, name.value)
         if self._last is None or self._last[0] != key:  # metrics of one column come in a row
             score = name.score or self.reward if own is None else ""
@@ -108,32 +87,25 @@ class Source:
     def _sample(
         self, column: NDArray[np.float64], score: str, field: str | None, value: str | None
     ) -> Sample:
-        if field is None or value is None:
-            rewards = _grouped(column, self.table.offsets)
-            missing = len(column) - len(rewards.values)
-            return Sample(rewards, self.table.tasks, self._clusters, score, missing)
-        rows = self._rows(field, value)
-        task = self.table.task[rows]
-        starts = np.flatnonzero(np.diff(task, prepend=-1))
-        present = task[starts]
-        rewards = _grouped(column[rows], np.append(starts, len(rows)).astype(np.int64))
-        return Sample(
-            rewards,
-            tuple(self.table.tasks[i] for i in present.tolist()),
-            None if self._clusters is None else self._clusters[present],
-            score,
-            len(rows) - len(rewards.values),
-        )
-
-    def labels(self, field: str) -> list[str]:
-        """List the values that a field has in these rollouts.
-
-        Raises
-        ------
-        MetricError
-            If no row has the field.
-        """
-        return list(self._rows_by_label(field))
+        tasks, clusters, offsets = self.table.tasks, self._clusters, self.table.offsets
+        if field is not None and value is not None:
+            rows = self.rows_by_label(field)
+            if value not in rows:
+                raise MetricError(
+                    f"no rollout has {field} = {value!r}: "
+                    + did_you_mean(value, rows, what=f"values of {field}")
+                )
+            task = self.table.task[rows[value]]
+            starts = np.flatnonzero(np.diff(task, prepend=-1))
+            tasks = tuple(self.table.tasks[i] for i in task[starts].tolist())
+            clusters = None if clusters is None else clusters[task[starts]]
+            column, offsets = column[rows[value]], np.append(starts, len(task)).astype(np.int64)
+        absent = np.isnan(column)
+        rewards = TaskRewards(column, offsets)
+        if any_of(absent):
+            kept = np.concatenate(([0], np.cumsum(~absent))).astype(np.int64)
+            rewards = TaskRewards(column[~absent], kept[offsets])
+        return Sample(rewards, tasks, clusters, score, len(column) - len(rewards.values))
 
     def unscored(self, field: str) -> dict[str, int]:
         """Find the values that only rollouts without a reward have, and count these."""
@@ -142,18 +114,34 @@ class Source:
             return {}
         return {
             label: len(rows)
-            for label, rows in self._rows_by_label(field).items()
+            for label, rows in self.rows_by_label(field).items()
             if all_of(np.isnan(column[rows]))
         }
 
+    def rows_by_label(self, field: str) -> dict[str, NDArray[np.int64]]:
+        """Find the rows of each value that a field has in these rollouts, ascending.
+
+        Raises
+        ------
+        MetricError
+            If no row has the field.
+        """
+        if field not in self._by_label:
+            category = self._category(field, "breakdown")
+            order = np.argsort(category.codes, kind="stable")
+            starts = np.searchsorted(category.codes[order], np.arange(1, len(category.labels)))
+            labelled = zip(category.labels, np.split(order, starts), strict=True)
+            self._by_label[field] = {label: rows for label, rows in labelled if len(rows)}
+        return self._by_label[field]
+
     def _column(self, metric: BoundMetric) -> NDArray[np.float64]:
         name = metric.name
-        if is_of_columns(metric.target):
+        if metric.reads_columns:
             if name.score is not None:
                 raise MetricError(
                     f"{metric.label}: {name.metric} is of no score: leave /{name.score} out"
                 )
-            column = metric.target.column(self.table.scores)
+            column: NDArray[np.float64] | None = metric.target.column(self.table.scores)
             if column is None:
                 accepted = getattr(metric.target, "accepted", "")
                 raise MetricError(
@@ -171,47 +159,23 @@ class Source:
 
     def _category(self, field: str, what: str) -> Category:
         category = self.table.categories.get(field)
-        if category is None or not any_of(category.codes >= 0) or self._all_missing(category):
+        held = category is not None and any_of(category.codes >= 0)
+        if category is not None and _MISSING in category.labels:
+            held = held and not all_of(category.codes == category.labels.index(_MISSING))
+        if category is None or not held:
             raise MetricError(
                 f"{what} {field!r}: no rollout has that field",
                 hint="name a field of the rows, such as difficulty or metadata.difficulty",
             )
         return category
 
-    @staticmethod
-    def _all_missing(category: Category) -> bool:
-        return _MISSING in category.labels and bool(
-            all_of(category.codes == category.labels.index(_MISSING))
-        )
-
-    def _rows(self, field: str, value: str) -> NDArray[np.int64]:
-        """Find the rows of a value, ascending."""
-        rows = self._rows_by_label(field)
-        if value not in rows:
-            raise MetricError(
-                f"no rollout has {field} = {value!r}: "
-                + did_you_mean(value, rows, what=f"values of {field}")
-            )
-        return rows[value]
-
-    def _rows_by_label(self, field: str) -> dict[str, NDArray[np.int64]]:
-        """Sort the rows by label, once."""
-        if field not in self._by_label:
-            category = self._category(field, "breakdown")
-            order = np.argsort(category.codes, kind="stable")
-            starts = np.searchsorted(category.codes[order], np.arange(1, len(category.labels)))
-            rows = zip(category.labels, np.split(order, starts), strict=True)
-            self._by_label[field] = {label: found for label, found in rows if len(found)}
-        return self._by_label[field]
-
     @cached_property
     def _clusters(self) -> NDArray[np.int64] | None:
         if self.cluster is None:
             return None
         category = self._category(self.cluster, "cluster")
-        starts, counts = self.table.offsets[:-1], self.table.counts
-        clusters = category.codes[starts].astype(np.int64)
-        torn = np.unique(self.table.task[category.codes != np.repeat(clusters, counts)])
+        clusters = category.codes[self.table.offsets[:-1]].astype(np.int64)
+        torn = np.unique(self.table.task[category.codes != np.repeat(clusters, self.table.counts)])
         if len(torn):
             named = ", ".join(str(self.table.tasks[i]) for i in torn[:_LISTED].tolist())
             more = f" and {len(torn) - _LISTED} more" if len(torn) > _LISTED else ""
@@ -221,11 +185,3 @@ class Source:
                 hint="name a field that is the same in all rollouts of a task",
             )
         return clusters
-
-
-def _grouped(column: NDArray[np.float64], offsets: NDArray[np.int64]) -> TaskRewards:
-    absent = np.isnan(column)
-    if not any_of(absent):
-        return TaskRewards(column, offsets)
-    kept = np.concatenate(([0], np.cumsum(~absent))).astype(np.int64)
-    return TaskRewards(column[~absent], kept[offsets])

@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 
 from pytest_evalmetrics.errors import DataError, MetricError
-from pytest_evalmetrics.metrics.lookup import Names
-from pytest_evalmetrics.metrics.source import Source
+from pytest_evalmetrics.metrics import Names, Source
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pytest_evalmetrics.data import RolloutTable
-    from pytest_evalmetrics.metrics.source import Sample
+    from pytest_evalmetrics.metrics.samples import Sample
 
 
 def sample(made: RolloutTable, name: str, cluster: Any = None) -> Sample:
@@ -92,14 +91,14 @@ def test_a_value_of_another_agent_alone_is_none_of_this_agents(
 ) -> None:
     made = table([[1], [0]], labels={"kind": ["hard", "easy"]})
     part = made.where(np.array([True, False]))
-    assert Source(part, "reward").labels("kind") == ["hard"]
+    assert list(Source(part, "reward").rows_by_label("kind")) == ["hard"]
     with pytest.raises(MetricError, match="values of kind: hard"):
         sample(part, "pass@1[kind=easy]")
 
 
 def test_a_missing_field_is_a_value_of_its_own(table: Callable[..., RolloutTable]) -> None:
     made = table([[1], [0]], labels={"kind": ["hard", "(missing)"]})
-    assert Source(made, "reward").labels("kind") == ["hard", "(missing)"]
+    assert list(Source(made, "reward").rows_by_label("kind")) == ["hard", "(missing)"]
     assert lists(sample(made, "pass@1[kind=(missing)]")) == [[0]]
 
 

@@ -1,21 +1,20 @@
-"""A metric's value and how sure it is.
+"""A metric's value and its confidence interval.
 
 What is independent are tasks, or clusters of tasks: K rollouts of a task are never K
-observations. Where no honest interval can be had there is none, and the reason is said.
+observations. Where no honest interval can be had there is none, with the reason.
 """
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
 
 from pytest_evalmetrics.errors import MetricError
 from pytest_evalmetrics.masks import all_of
-from pytest_evalmetrics.metrics.calling import call, finite
-from pytest_evalmetrics.metrics.median import Median
+from pytest_evalmetrics.metrics.builtin_metrics import Median
 from pytest_evalmetrics.results import Estimate, Interval
 from pytest_evalmetrics.stats import (
     FEWEST,
@@ -32,22 +31,20 @@ from pytest_evalmetrics.stats import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
     from pytest_evalmetrics.data import TaskRewards
-    from pytest_evalmetrics.metrics.forms import TaskParts
-    from pytest_evalmetrics.metrics.lookup import BoundMetric
+    from pytest_evalmetrics.metrics.metric import BoundMetric, TaskParts
 
-    Outcome = tuple[Interval | None, str]
-
-__all__ = ["estimate"]
+    Outcome = tuple[Interval | None, str]  # without an interval the reason
 
 DRAWS = 999
 _NAMED = 10
 _MOST_TASKS = 20_000  # resampled in about a second
 _MOST_SAMPLES = 20_000  # the same for a metric that takes nested lists
+_NO_SPREAD = "every task has the same value, which says nothing of the spread"
 
 
 def estimate(
@@ -96,11 +93,6 @@ def estimate(
     ends
         The range that its values lie in, where one is known: no interval leaves it.
 
-    Returns
-    -------
-    Estimate
-        Without an interval where none can be had, and then with the reason.
-
     Raises
     ------
     MetricError
@@ -114,11 +106,8 @@ def estimate(
     measured, parts = metric.measure(rewards, tasks)
     held = rewards.counts > 0 if parts is None else parts.held
     n = int(np.count_nonzero(held))
-    observed = _Observed(
-        metric, rewards, parts, held, n, None if clusters is None else clusters[held], level, ends
-    )
-    reason = observed.no_interval()
-    interval, reason = (None, reason) if reason else observed.interval()
+    clusters = None if clusters is None else clusters[held]
+    interval, reason = _Observed(metric, rewards, parts, held, n, clusters, level, ends).interval()
     return Estimate(
         name=str(metric),
         value=measured if value is None else value,
@@ -146,137 +135,109 @@ def _of_tasks(
     else:
         ends = np.minimum if lowest else np.maximum
         values = ends.reduceat(rewards.values, rewards.offsets[:-1][held])
-    found = held[np.flatnonzero(values == (values.min() if lowest else values.max()))]
-    return tuple(str(i if tasks is None else tasks[i]) for i in found[:_NAMED].tolist())
+    places = held[np.flatnonzero(values == (values.min() if lowest else values.max()))]
+    return tuple(str(i if tasks is None else tasks[i]) for i in places[:_NAMED].tolist())
 
 
 class _Observed(msgspec.Struct, frozen=True):
-    """A metric on its rewards: what an interval rests on.
-
-    Attributes
-    ----------
-    held
-        Which tasks have a value, shape (tasks,).
-    n
-        How many have one.
-    clusters
-        The clusters of those that have, shape (n,).
-    """
+    """A metric on its rewards: what an interval rests on."""
 
     metric: BoundMetric
     rewards: TaskRewards
     parts: TaskParts | None
-    held: NDArray[np.bool_]
-    n: int
-    clusters: NDArray[np.int64] | None
+    held: NDArray[np.bool_]  # which tasks have a value, shape (tasks,)
+    n: int  # how many have one
+    clusters: NDArray[np.int64] | None  # of those that have, shape (n,)
     level: float
     ends: tuple[float, float] | None
 
-    @property
-    def is_median(self) -> bool:
-        return isinstance(self.metric.target, Median) and self.clusters is None
-
-    @property
-    def is_mean(self) -> bool:
-        return self.parts is not None and self.parts.combine is None
-
-    def no_interval(self) -> str:
-        """Say why none can be had, as far as that is seen from here."""
+    def interval(self) -> Outcome:  # noqa: PLR0911 - a table
+        """Compute the interval that fits the metric, or say why there is none."""
+        parts, clusters = self.parts, self.clusters
         if self.metric.no_interval:
-            return self.metric.no_interval
+            return None, self.metric.no_interval
         if self.n < FEWEST:
-            return "a single task says nothing of the spread between tasks"
-        if self.clusters is not None and len(np.unique(self.clusters)) < FEWEST:
-            return "all tasks are in one cluster, which says nothing of the spread"
-        if not (self.is_mean or self.is_median) and self.n > _MOST_TASKS:
-            return f"not computed for this metric over more than {_MOST_TASKS} tasks"
+            return None, "a single task says nothing of the spread between tasks"
+        if clusters is not None and len(np.unique(clusters)) < FEWEST:
+            return None, "all tasks are in one cluster, which says nothing of the spread"
+        is_mean = parts is not None and parts.combine is None
+        is_median = isinstance(self.metric.target, Median) and clusters is None
+        if not (is_mean or is_median) and self.n > _MOST_TASKS:
+            return None, f"not computed for this metric over more than {_MOST_TASKS} tasks"
         if not self.metric.vectorised and len(self.rewards.values) > _MOST_SAMPLES:
-            return (
+            return None, (
                 f"not computed over more than {_MOST_SAMPLES} rollouts for a metric without a "
                 "vectorised form"
             )
-        return ""
-
-    def interval(self) -> Outcome:
-        """Compute the interval that fits the metric."""
-        if self.parts is not None and self.is_mean:
-            return self._of_mean(self.parts)
-        if self.parts is not None and self.is_median:
-            return self._of_median(self.parts)
+        if parts is not None and is_mean:
+            return self._of_mean(parts)
+        if parts is not None and is_median:
+            return self._of_median(parts.values[self.held])
         return self._bootstrapped()
 
     def _of_mean(self, parts: TaskParts) -> Outcome:
         bounded, clusters, held = self.metric.bounded, self.clusters, self.held
         every = self.n == len(held)
         tops, bottoms = (part if every else part[held] for part in (parts.tops, parts.bottoms))
-        found = ratio_mean(tops, bottoms, clusters)
-        if bounded and (not found.se > 0 or (clusters is None and self._is_rate(parts))):
-            successes = min(max(found.mean, 0.0), 1.0) * found.units
-            low, high = wilson(successes, found.units, self.level)
-            return Interval(low, high, self.level, "wilson"), ""
-        if not found.se > 0:
-            return None, "every task has the same value, which says nothing of the spread"
-        low, high = t_interval(found, self.level)
+        mean = ratio_mean(tops, bottoms, clusters)
+        if bounded and (not mean.se > 0 or (clusters is None and self._is_rate(parts))):
+            successes = min(max(mean.mean, 0.0), 1.0) * mean.units
+            return Interval(*wilson(successes, mean.units, self.level), self.level, "wilson"), ""
+        if not mean.se > 0:
+            return None, _NO_SPREAD
+        low, high = t_interval(mean, self.level)
         least, most = (0.0, 1.0) if bounded else self.ends or (-math.inf, math.inf)
-        low, high = max(low, least), min(high, most)
-        return Interval(low, high, self.level, "t" if clusters is None else "clustered t"), ""
-
-    def _of_median(self, parts: TaskParts) -> Outcome:
-        values = parts.values[self.held]
-        low, high = median_interval(values, self.level)
-        if low < high:
-            return Interval(low, high, self.level, "order statistics"), ""
-        if all_of(values == values[0]):
-            return None, "every task has the same value, which says nothing of the spread"
-        return None, f"{self.n} tasks are too few for an interval of their median"
+        method = "t" if clusters is None else "clustered t"
+        return Interval(max(low, least), min(high, most), self.level, method), ""
 
     def _is_rate(self, parts: TaskParts) -> bool:
         """Whether every task is at 0 or 1."""
         values = parts.values[self.held]
         return parts.additive and all_of((values == 0) | (values == 1))
 
+    def _of_median(self, values: NDArray[np.float64]) -> Outcome:
+        low, high = median_interval(values, self.level)
+        if low < high:
+            return Interval(low, high, self.level, "order statistics"), ""
+        if all_of(values == values[0]):
+            return None, _NO_SPREAD
+        return None, f"{self.n} tasks are too few for an interval of their median"
+
     def _bootstrapped(self) -> Outcome:
+        metric, parts, clusters = self.metric, self.parts, self.clusters
         tasks = np.flatnonzero(self.held)
-        weighted: Callable[[NDArray[np.float64]], float] | None = None
-        clusters = self.clusters
-        if self.parts is not None and self.parts.combine is not None:
-            order = np.argsort(self.parts.values[tasks], kind="stable")  # sorted sorts faster
-            tasks = tasks[order]
+        weighted = None
+        if parts is not None and parts.combine is not None:
+            order = np.argsort(parts.values[tasks], kind="stable")  # sorted sorts faster
             clusters = None if clusters is None else clusters[order]
-            reducer, weighted = self._of_values(self.parts, self.parts.values[tasks])
+            values, combine, of_weights = (
+                parts.values[tasks[order]],
+                parts.combine,
+                parts.combine_weighted,
+            )
+
+            def reducer(picked: NDArray[np.intp]) -> float:
+                return metric.checked("combine", combine, values[picked])
+
+            if of_weights is not None:
+
+                def weighted(times: NDArray[np.float64]) -> float:
+                    return metric.checked("combine_weighted", of_weights, values, times)
         else:
             sampled = self.rewards.take(tasks)
 
             def reducer(picked: NDArray[np.intp]) -> float:
-                return self.metric.value(sampled.take(picked))
+                return metric.value(sampled.take(picked))
 
         groups = None if clusters is None else cluster_codes(clusters, len(tasks))
-        rng = np.random.Generator(np.random.PCG64(seed_of(str(self.metric), [len(tasks)])))
+        rng = np.random.Generator(np.random.PCG64(seed_of(str(metric), [len(tasks)])))
         try:
-            found = reducer_draws(reducer, len(tasks), groups, DRAWS, rng, weighted=weighted)
+            draws = reducer_draws(reducer, len(tasks), groups, DRAWS, rng, weighted=weighted)
         except TooManyUnitsError:
             return None, f"{len(tasks)} tasks are too many to resample this metric"
         except (MetricError, StatsError) as error:
             return None, f"on resampled tasks the metric is not defined: {error.args[0]}"
-        low, high = (quantile7(found, (1 + side * self.level) / 2) for side in (-1, 1))
+        low, high = (quantile7(draws, (1 + side * self.level) / 2) for side in (-1, 1))
         if low == high:
             return None, "every resampling of the tasks gives the same value"
         return Interval(low, high, self.level, "bootstrap"), ""
-
-    def _of_values(
-        self, parts: TaskParts, values: NDArray[np.float64]
-    ) -> tuple[Callable[[NDArray[np.intp]], float], Callable[[NDArray[np.float64]], float] | None]:
-        """Reduce the tasks' values, picked by index or counted."""
-        metric, combine, combine_weighted = self.metric, parts.combine, parts.combine_weighted
-
-        def checked(doing: str, function: Any, *args: Any) -> float:
-            result = call(metric.label, doing, metric.target, function, *args)
-            return finite(metric.label, result, metric.target)
-
-        def picked(tasks: NDArray[np.intp]) -> float:
-            return checked("combine", combine, values[tasks])
-
-        def counted(times: NDArray[np.float64]) -> float:
-            return checked("combine_weighted", combine_weighted, values, times)
-
-        return picked, None if combine_weighted is None else counted

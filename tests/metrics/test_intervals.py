@@ -13,9 +13,8 @@ from statsmodels.stats.proportion import proportion_confint
 
 from pytest_evalmetrics.data import TaskRewards
 from pytest_evalmetrics.errors import MetricError
-from pytest_evalmetrics.metrics.estimate import estimate
-from pytest_evalmetrics.metrics.lookup import BoundMetric, Names
-from pytest_evalmetrics.metrics.protocol import MetricOptions
+from pytest_evalmetrics.metrics import BoundMetric, MetricOptions, Names
+from pytest_evalmetrics.metrics.intervals import estimate
 from pytest_evalmetrics.spec.metric_names import MetricName
 from pytest_evalmetrics.stats import median_interval
 

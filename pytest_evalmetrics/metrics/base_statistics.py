@@ -1,0 +1,315 @@
+"""NeMo Gym's base statistics: mean, max, min, median and std of every column.
+
+Pooled over all rollouts of an agent, for each task, and as metrics that can be gated. The numbers
+are those of pandas to the last digit: its order of additions is kept, with a missing value as a 0
+in place.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, overload
+
+import msgspec
+import numpy as np
+from msgspec import UNSET
+
+from pytest_evalmetrics.errors import MetricError
+from pytest_evalmetrics.masks import all_of, any_of
+from pytest_evalmetrics.spec.metric_names import STATISTICS
+from pytest_evalmetrics.sums import row_totals, total
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from pytest_evalmetrics.data import RolloutTable, TaskRewards
+
+    Floats = NDArray[np.float64]
+
+_SAFE = 1e140  # no sum of squares of as many numbers as fit into memory overflows below it
+_BLOCK: Final = 512  # tasks whose entries are made at a time: about what a cache holds
+_undeclarable = re.compile(r'["\\\x00-\x1f]').search  # msgspec takes no such key
+_TAIL = (
+    "sample",
+    "num_rollouts",
+    "expected_num_rollouts",
+    "missing_num_rollouts",
+    "reward_profile_completion_pct",
+)
+
+
+def task_sums(rewards: TaskRewards) -> Floats:
+    """Sum each task's rewards, shape (tasks,); 0 for an empty one."""
+    sums = np.zeros(len(rewards))
+    held = rewards.counts > 0
+    if any_of(held):  # reduceat knows no empty stretch: the starts of the others bound it
+        sums[held] = np.add.reduceat(rewards.values, rewards.offsets[:-1][held])
+    return sums
+
+
+class PooledMean:
+    """The mean over all rollouts; its interval is by task, for these are independent."""
+
+    name = "mean"
+
+    def task_parts(self, rewards: TaskRewards) -> tuple[Floats, Floats]:
+        """Sum each task's rollouts, and count them."""
+        return task_sums(rewards), rewards.counts.astype(np.float64)
+
+
+class PooledStatistic:
+    """max, min, median or std over all rollouts."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.extreme = {"min": "lowest", "max": "highest"}.get(name, "")
+        self.no_interval = f"no interval is computed for the {name} of pooled rollouts"
+
+    def compute_array(self, rewards: TaskRewards) -> float:
+        """Pool all rollouts; the std of a single one is not defined."""
+        if self.name == "std" and len(rewards.values) == 1:
+            return math.nan
+        return statistics_of(rewards.values)[STATISTICS.index(self.name)]
+
+
+def statistic_metric(name: str) -> PooledMean | PooledStatistic:
+    """Return the base statistic of that name as a metric."""
+    return PooledMean() if name == "mean" else PooledStatistic(name)
+
+
+def pooled_statistics(table: RolloutTable) -> dict[str, float]:
+    """Compute the base statistics of one agent over all rollouts, in NeMo Gym's order.
+
+    A column without any value has no keys; one with a single value among several rollouts has no
+    ``std``. A statistic that is too large for a float is a `MetricError`.
+    """
+    columns = _present(table)
+    statistics = {name: statistics_of(column) for name, column in columns.items()}
+    whole = _whole(table, columns)
+    pooled: dict[str, float] = {}
+    for at, statistic in enumerate(STATISTICS):
+        for name, values in statistics.items():
+            value = values[at]
+            if math.isinf(value):
+                raise _overflow(f"{statistic}/{name}")
+            if not math.isnan(value):
+                pooled[f"{statistic}/{name}"] = int(value) if statistic in whole else value
+    return pooled
+
+
+def statistics_of(column: Floats) -> tuple[float, float, float, float, float]:
+    """Compute mean, max, min, median and std of a column that has a value, NaN where missing.
+
+    std is the sample deviation (ddof = 1): 0 where there is one row, NaN where there are more and
+    all but one are missing.
+    """
+    absent = np.isnan(column)
+    held = column[~absent] if any_of(absent) else column
+    n = len(held)
+    filled = column if n == len(column) else np.where(absent, 0.0, column)
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = total(filled) / n
+        std = 0.0 if len(column) == 1 else np.nan
+        if n > 1:
+            squares = (mean - filled) ** 2
+            if n < len(column):
+                squares[absent] = 0.0
+            std = np.sqrt(total(squares) / (n - 1))
+        upper = held.copy()
+        upper.partition(n // 2)  # for one place: for two it is many times slower
+        median = upper[n // 2] if n % 2 else (upper[: n // 2].max() + upper[n // 2]) / 2
+    return float(mean), float(held.max()), float(held.min()), float(median), float(std)
+
+
+def _present(table: RolloutTable) -> dict[str, Floats]:
+    return {name: c for name, c in table.scores.items() if not all_of(np.isnan(c))}
+
+
+def _whole(table: RolloutTable, columns: dict[str, Floats]) -> tuple[str, ...]:
+    """Name the statistics that are whole numbers: only where every column is."""
+    whole = all(name in table.integers and not any_of(np.isnan(c)) for name, c in columns.items())
+    return ("max", "min") if whole else ()
+
+
+def _overflow(name: str) -> MetricError:
+    return MetricError(
+        f"{name} is too large for a floating-point number",
+        hint=f"look for a broken value of {name.partition('/')[2]!r} in the rollouts",
+    )
+
+
+class Counts(msgspec.Struct, frozen=True):
+    """How many rollouts each task has; arrays of shape (tasks,)."""
+
+    present: NDArray[np.int64]
+    expected: NDArray[np.int64]  # rollouts that there should be
+    missing: NDArray[np.int64]  # rollouts that are absent, and those without a reward
+
+    @classmethod
+    def of(
+        cls, table: RolloutTable, reward: str, expected: int | NDArray[np.int64] | None = None
+    ) -> Counts:
+        """Count the rollouts of one agent."""
+        present = table.counts
+        column = table.scores.get(reward)
+        absent = np.ones(len(table), dtype=bool) if column is None else np.isnan(column)
+        without = np.bincount(table.task[absent], minlength=len(table.tasks))
+        wanted = present if expected is None else np.broadcast_to(expected, present.shape)
+        return cls(present, wanted, np.maximum(wanted - present, 0) + without)
+
+
+class GroupEntries(Sequence[dict[str, Any]]):
+    """NeMo Gym's ``group_level_metrics``: the entry of each task, made when it is read.
+
+    Each is a dict: ``_ng_task_index`` (the task's id, number or text), the base statistics
+    that the task has (all means, then max, min, median, std), ``sample``, and the counts. A run
+    may have a million of them.
+    """
+
+    def __init__(self, table: RolloutTable, agent: str, counts: Counts) -> None:
+        self._tasks, self._offsets, self._counts = table.tasks, table.offsets, counts
+        self._sample = {"agent_ref": {"name": agent}}
+        self._columns = _present(table)
+        whole = _whole(table, self._columns)
+        self._statistics = tuple(f"{s}/{column}" for s in STATISTICS for column in self._columns)
+        self._whole = tuple(name.partition("/")[0] in whole for name in self._statistics)
+        self._names = ("_ng_task_index", *self._statistics, *_TAIL)
+        largest = max((np.fmax.reduce(np.abs(c)) for c in self._columns.values()), default=0.0)
+        if largest > _SAFE:  # refuse what is too large before anybody reads it
+            self.statistics(0, len(self))
+
+    def __len__(self) -> int:
+        return len(self._tasks)
+
+    @overload
+    def __getitem__(self, index: int) -> dict[str, Any]: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[dict[str, Any]]: ...
+    def __getitem__(self, index: int | slice) -> dict[str, Any] | list[dict[str, Any]]:
+        """Make one entry, or some."""
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        at = range(len(self))[index]
+        return self._entries(at, at + 1)[0]
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        for start, stop in self._blocks():
+            yield from self._entries(start, stop)
+
+    def pieces(self) -> Iterator[bytes]:
+        """Write the entries as JSON, some at a time."""
+        if any(map(_undeclarable, self._names)):
+            for start, stop in self._blocks():
+                yield msgspec.json.encode(self._entries(start, stop))[1:-1]
+            return
+        # what holds the names once is several times as fast as a dict for each task
+        entry = _entry_type(self._names)
+        for start, stop in self._blocks():
+            rows = list(itertools.starmap(entry, self._rows(start, stop)))
+            yield msgspec.json.encode(rows)[1:-1]
+
+    def statistics(self, start: int, stop: int) -> list[Floats]:
+        """Compute the statistics of the tasks from `start` to `stop`.
+
+        One array per statistic, shape (stop - start,), NaN where a task has no such one. One that
+        is too large for a float is a `MetricError`.
+        """
+        bounds = self._offsets[start : stop + 1]
+        columns = [c[bounds[0] : bounds[-1]] for c in self._columns.values()]
+        by_column = [_by_task(column, bounds - bounds[0]) for column in columns]
+        ordered = [column[at] for at in range(len(STATISTICS)) for column in by_column]
+        if ordered and any_of(np.isinf(np.concatenate(ordered))):
+            of_name = zip(self._statistics, ordered, strict=True)
+            raise _overflow(next(name for name, values in of_name if any_of(np.isinf(values))))
+        return ordered
+
+    def _blocks(self) -> Iterator[tuple[int, int]]:
+        for start in range(0, len(self), _BLOCK):
+            yield start, min(start + _BLOCK, len(self))
+
+    def _entries(self, start: int, stop: int) -> list[dict[str, Any]]:
+        return [
+            {k: v for k, v in zip(self._names, row, strict=True) if v is not UNSET}
+            for row in self._rows(start, stop)
+        ]
+
+    def _rows(self, start: int, stop: int) -> Iterator[tuple[Any, ...]]:
+        counts = self._counts
+        present, expected, missing = (
+            part[start:stop] for part in (counts.present, counts.expected, counts.missing)
+        )
+        share = 100.0 * np.maximum(expected - missing, 0) / np.maximum(expected, 1)
+        return zip(
+            self._tasks[start:stop],
+            *map(_plain, self.statistics(start, stop), self._whole),
+            itertools.repeat(self._sample, stop - start),
+            *(column.tolist() for column in (present, expected, missing, share)),
+            strict=True,
+        )
+
+
+@lru_cache(maxsize=64)  # benchmarks of a run mostly have the same names
+def _entry_type(names: tuple[str, ...]) -> type[msgspec.Struct]:
+    fields = [(f"f{i}", Any) for i in range(len(names))]
+    renamed = dict(zip((name for name, _ in fields), names, strict=True))
+    return msgspec.defstruct("_Entry", fields, rename=renamed, gc=False)
+
+
+def _plain(values: Floats, whole: bool) -> list[Any]:
+    listed: list[Any] = (values.astype(np.int64) if whole else values).tolist()
+    for at in np.flatnonzero(np.isnan(values)).tolist():
+        listed[at] = UNSET
+    return listed
+
+
+def _by_task(column: Floats, offsets: NDArray[np.int64]) -> tuple[Floats, ...]:
+    """Compute mean, max, min, median and std of each task, shapes (tasks,)."""
+    counts = np.diff(offsets)
+    if all_of(counts == counts[:1]):  # the rows lie as the block does
+        return _of_rows(column.reshape(len(counts), -1))
+    statistics = tuple(np.empty(len(counts)) for _ in STATISTICS)
+    for n in np.unique(counts):
+        tasks = np.flatnonzero(counts == n)
+        rows = offsets[tasks][:, None] + np.arange(n)
+        for whole, part in zip(statistics, _of_rows(column[rows]), strict=True):
+            whole[tasks] = part
+    return statistics
+
+
+def _of_rows(block: Floats) -> tuple[Floats, ...]:
+    """Compute the same for each row of a block, shape (m, n), n > 0."""
+    absent = np.isnan(block)
+    if any_of(absent):
+        return _with_gaps(block, absent)
+    n = block.shape[1]
+    ordered = np.sort(block, axis=1)
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = row_totals(block) / n
+        squares = (mean[:, None] - block) ** 2
+        std = np.sqrt(row_totals(squares) / (n - 1)) if n > 1 else np.zeros(len(block))
+        median = (ordered[:, (n - 1) // 2] + ordered[:, n // 2]) / 2
+    return mean, ordered[:, -1], ordered[:, 0], median, std
+
+
+def _with_gaps(block: Floats, absent: NDArray[np.bool_]) -> tuple[Floats, ...]:
+    """Compute it where values are missing: each row has its own n, and NaN where n is 0."""
+    n = block.shape[1] - absent.sum(axis=1)
+    filled = np.where(absent, 0.0, block)
+    ordered = np.sort(block, axis=1)  # NaN last: what is at place -1 of an empty row
+    rows = np.arange(len(block))
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        mean = row_totals(filled) / n
+        squares = (mean[:, None] - filled) ** 2
+        squares[absent] = 0.0
+        std = np.sqrt(row_totals(squares) / (n - 1))
+        if block.shape[1] == 1:
+            std[n == 1] = 0.0
+        std[n == 0] = np.nan
+        median = (ordered[rows, (n - 1) // 2] + ordered[rows, n // 2]) / 2
+    return mean, ordered[rows, n - 1], ordered[:, 0], median, std

@@ -1,0 +1,273 @@
+"""The built-in metrics: importing this module registers them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+import numpy as np
+
+from pytest_evalmetrics.masks import all_of
+from pytest_evalmetrics.metrics.base_statistics import task_sums
+from pytest_evalmetrics.metrics.metric import MetricOptions
+from pytest_evalmetrics.registry import register_metric
+from pytest_evalmetrics.stats import max_at_k, pass_at_k, pass_hat_k
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from pytest_evalmetrics.data import TaskRewards
+
+    Floats = NDArray[np.float64]
+
+# What a row may call its usage, best first; the columns of one tuple are added. Where a
+# row lacks one of them, the next tuple is looked at. Names without a unit are not here:
+# a latency may be in milliseconds.
+ACCEPTED: dict[str, tuple[tuple[str, ...], ...]] = {
+    "time_per_task": (
+        ("latency_s",),
+        ("latency_seconds",),
+        ("duration_s",),
+        ("duration_seconds",),
+        ("elapsed_s",),
+        ("wall_time_s",),
+    ),
+    "tokens_per_task": (
+        ("prompt_tokens", "completion_tokens"),
+        ("input_tokens", "output_tokens"),
+        ("total_tokens",),
+    ),
+    "cost_per_task": (("cost_usd",), ("total_cost_usd",), ("cost",), ("total_cost",)),
+}
+_USED = frozenset(name for accepted in ACCEPTED.values() for names in accepted for name in names)
+
+
+def passes(rewards: TaskRewards, threshold: float, first: int | None = None) -> NDArray[np.int64]:
+    """Count each task's passing rollouts, or those of its first few, shape (tasks,)."""
+    running = np.zeros(len(rewards.values) + 1, dtype=np.int64)
+    (rewards.values >= threshold).cumsum(out=running[1:])
+    starts, stops = rewards.offsets[:-1], rewards.offsets[1:]
+    if first is not None:
+        stops = np.minimum(starts + first, stops)
+    return running[stops] - running[starts]
+
+
+@register_metric("mean_reward")
+class MeanReward:
+    """The mean over tasks of the task's mean: each task weighs the same."""
+
+    name: ClassVar[str] = "mean_reward"
+
+    def task_values(self, rewards: TaskRewards) -> Floats:
+        """Average each task, shape (tasks,); NaN for an empty one."""
+        means = np.full(len(rewards), np.nan)
+        np.divide(task_sums(rewards), rewards.counts, out=means, where=rewards.counts > 0)
+        return means
+
+
+@register_metric("avg")
+class Avg(MeanReward):
+    """mean_reward under its other name: each task weighs the same."""
+
+    name: ClassVar[str] = "avg"
+
+
+@register_metric("median")
+class Median(MeanReward):
+    """The task in the middle: half of the tasks do better, half worse."""
+
+    name: ClassVar[str] = "median"
+
+    def combine(self, values: Floats) -> float:
+        """Take the median of the tasks' means."""
+        return float(np.median(values))
+
+    def combine_weighted(self, values: Floats, times: Floats) -> float:
+        """Take the median of means that occur so many times each."""
+        order = np.argsort(values, kind="stable")
+        reached = np.cumsum(times[order])
+        half = reached[-1] / 2
+        # the two in the middle are the same one unless the halves meet between them
+        low = order[np.searchsorted(reached, half, side="left")]
+        high = order[np.searchsorted(reached, half, side="right")]
+        return float((values[low] + values[high]) / 2)
+
+
+@register_metric("worst_task")
+class WorstTask(MeanReward):
+    """The task that does worst."""
+
+    name: ClassVar[str] = "worst_task"
+    extreme: ClassVar[Literal["lowest"]] = "lowest"
+    no_interval: ClassVar[str] = (
+        "the lowest of the tasks has no interval: no resampling of them can show a lower one"
+    )
+
+    def combine(self, values: Floats) -> float:
+        """Take the lowest of the tasks' means."""
+        return float(values.min())
+
+    def combine_weighted(self, values: Floats, times: Floats) -> float:
+        """Take the lowest of the means that occur."""
+        return float(values[times > 0].min())
+
+
+@register_metric("pass_rate")
+class PassRate:
+    """The share of rollouts that pass, pooled over tasks: each rollout weighs the same."""
+
+    name: ClassVar[str] = "pass_rate"
+    bounded: ClassVar[bool] = True
+
+    def __init__(self, options: MetricOptions | None = None) -> None:
+        self.options = options or MetricOptions()
+
+    def task_parts(self, rewards: TaskRewards) -> tuple[Floats, Floats]:
+        """Count each task's passing rollouts, and its rollouts."""
+        passing = passes(rewards, self.options.pass_threshold)
+        return passing.astype(np.float64), rewards.counts.astype(np.float64)
+
+
+class _OfK:
+    """What pass@k, pass^k and max@k have in common.
+
+    ``unbiased`` averages over all sets of k rollouts of the task; ``first_k`` looks at the first
+    k, or what there is of them.
+    """
+
+    form: ClassVar[str]
+
+    def __init__(self, k: int, options: MetricOptions | None = None) -> None:
+        self.k = k
+        self.options = options or MetricOptions()
+        self.samples_needed = 1 if self.options.first_k else k
+
+    @property
+    def name(self) -> str:
+        """Such as ``pass@3``."""
+        return f"{self.form}{self.k}"
+
+
+@register_metric("pass@{k}")
+class PassAtK(_OfK):
+    """The chance that at least one of k rollouts of a task passes, averaged over tasks.
+
+    Notes
+    -----
+    1 - C(n - c, k) / C(n, k) of a task with n rollouts, c of which pass: the mean over all
+    sets of k of them (Chen et al. 2021, arXiv 2107.03374). ``pass_estimator: first_k`` looks
+    at the first k alone.
+    """
+
+    form = "pass@"
+    bounded: ClassVar[bool] = True
+
+    def task_values(self, rewards: TaskRewards) -> Floats:
+        """Estimate each task's chance, shape (tasks,); NaN where n < k, if unbiased."""
+        threshold, counts = self.options.pass_threshold, rewards.counts
+        if not self.options.first_k:
+            return np.asarray(pass_at_k(counts, passes(rewards, threshold), self.k))
+        return np.where(counts > 0, passes(rewards, threshold, self.k) > 0, np.nan)
+
+
+@register_metric("pass^{k}")
+class PassHatK(_OfK):
+    """The chance that all of k rollouts of a task pass, averaged over tasks.
+
+    Notes
+    -----
+    C(c, k) / C(n, k) of a task with n rollouts, c of which pass: the mean over all sets of k
+    of them (tau-bench, arXiv 2406.12045). ``pass_estimator: first_k`` looks at the first k
+    alone.
+    """
+
+    form = "pass^"
+    bounded: ClassVar[bool] = True
+
+    def task_values(self, rewards: TaskRewards) -> Floats:
+        """Estimate each task's chance, shape (tasks,); NaN where n < k, if unbiased."""
+        threshold, counts = self.options.pass_threshold, rewards.counts
+        if not self.options.first_k:
+            return np.asarray(pass_hat_k(counts, passes(rewards, threshold), self.k))
+        all_pass = passes(rewards, threshold, self.k) == np.minimum(counts, self.k)
+        return np.where(counts > 0, all_pass, np.nan)
+
+
+@register_metric("max@{k}")
+class MaxAtK(_OfK):
+    """The expected best of k rollouts of a task, averaged over tasks; pass@k for graded rewards.
+
+    ``first_k`` takes the best of the first k, or of what there is of them.
+    """
+
+    form = "max@"
+
+    def task_values(self, rewards: TaskRewards) -> Floats:
+        """Estimate each task's best, shape (tasks,); NaN where n < k, if unbiased."""
+        values = np.full(len(rewards), np.nan)
+        for tasks, block in rewards.blocks():
+            first = self.options.first_k
+            values[tasks] = block[:, : self.k].max(axis=1) if first else max_at_k(block, self.k)
+        return values
+
+
+class _PerTask(MeanReward):
+    """Usage of a task: the mean within the task, then over the tasks that report it.
+
+    It need not be listed: where rows carry a usage it is among the aggregate metrics.
+    """
+
+    def column(self, scores: Mapping[str, Floats]) -> Floats | None:
+        """Take each row's usage from the first of the accepted columns that it fills."""
+        column: Floats | None = None
+        for names in ACCEPTED[self.name]:
+            if not all(name in scores for name in names):
+                continue
+            used = scores[names[0]]
+            for name in names[1:]:
+                used = used + scores[name]
+            column = used if column is None else np.where(np.isnan(column), used, column)
+        return None if column is None or all_of(np.isnan(column)) else column
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Every column that may be read."""
+        return tuple(name for names in ACCEPTED[self.name] for name in names)
+
+    @property
+    def accepted(self) -> str:
+        """The columns that are read, for messages."""
+        return ", ".join(" + ".join(names) for names in ACCEPTED[self.name])
+
+
+@register_metric("time_per_task")
+class TimePerTask(_PerTask):
+    """Seconds that a rollout of a task takes."""
+
+    name: ClassVar[str] = "time_per_task"
+
+
+@register_metric("tokens_per_task")
+class TokensPerTask(_PerTask):
+    """Tokens that a rollout of a task uses, the prompt's and the completion's."""
+
+    name: ClassVar[str] = "tokens_per_task"
+
+
+@register_metric("cost_per_task")
+class CostPerTask(_PerTask):
+    """Dollars that a rollout of a task costs."""
+
+    name: ClassVar[str] = "cost_per_task"
+
+
+def reported_usage(scores: Mapping[str, object]) -> list[str]:
+    """Name the usage metrics that rows with these scores may report."""
+    if _USED.isdisjoint(scores):  # as of most
+        return []
+    return [
+        metric
+        for metric, accepted in ACCEPTED.items()
+        if any(all(name in scores for name in names) for names in accepted)
+    ]

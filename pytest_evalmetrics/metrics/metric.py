@@ -1,0 +1,422 @@
+"""What a metric is, and how one of any form is called, checked and evaluated."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import sysconfig
+import traceback
+from dataclasses import dataclass
+from functools import cached_property, partial
+from numbers import Real
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeGuard, TypeVar
+
+import msgspec
+import numpy as np
+from msgspec import structs
+
+import pytest_evalmetrics
+from pytest_evalmetrics.errors import MetricError
+from pytest_evalmetrics.layout import many, of_many
+from pytest_evalmetrics.masks import all_of, any_of
+from pytest_evalmetrics.sums import total
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from pytest_evalmetrics.data import TaskRewards
+    from pytest_evalmetrics.spec.metric_names import MetricName
+
+    Floats = NDArray[np.float64]
+    Combine = Callable[[Floats], float]
+    WeightedCombine = Callable[[Floats, Floats], float]
+
+T = TypeVar("T")
+_PACKAGE = str(Path(pytest_evalmetrics.__file__).parent / "_")[:-1]
+_LISTED = 10  # tasks that a message names
+_SLACK = 1e-9  # what additions may lose
+_LINE = 80
+
+
+@dataclass(frozen=True, slots=True)
+class MetricOptions:
+    """How a benchmark's rewards are read.
+
+    A metric's class gets it where its constructor has a parameter named ``options``.
+
+    Attributes
+    ----------
+    pass_threshold
+        A rollout passes where its reward is at least this.
+    pass_estimator
+        How pass@k, pass^k and max@k use the samples of a task.
+    """
+
+    pass_threshold: float = 1.0
+    pass_estimator: Literal["unbiased", "first_k"] = "unbiased"  # noqa: S105 - the "pass" of pass@k
+
+    @property
+    def first_k(self) -> bool:
+        """Whether the first k samples of a task are used, not all sets of k."""
+        return self.pass_estimator == "first_k"  # noqa: S105 - the "pass" of pass@k
+
+
+class Metric(Protocol):
+    """Reduces the rewards of all tasks to one number.
+
+    Attributes
+    ----------
+    name
+        What the metric is called in reports.
+
+    Notes
+    -----
+    `compute` alone is enough. A metric that offers one of these vectorised forms is evaluated
+    through it instead, and by it gets better intervals and tests:
+
+    ``task_values(rewards: TaskRewards) -> array``
+        Each task's value, shape (tasks,), NaN where it has none. The metric is their mean, or
+        ``combine(values) -> float`` of those that there are. With ``combine_weighted(values,
+        times) -> float``, of values that occur so many times each (0 is none), it can be
+        resampled over many tasks.
+    ``task_parts(rewards) -> (array, array)``
+        Each task's numerator and denominator: the metric is a ratio pooled over tasks.
+    ``compute_array(rewards) -> float``
+        The metric over all rewards at once; a task may be empty.
+
+    A metric that reads other numbers of a row than its reward offers ``column(scores) -> array
+    | None``, shape (rows,), NaN where missing, and may name them in ``columns``. Further
+    attributes that a metric may have:
+
+    ``bounded``
+        True where the value is a rate in [0, 1].
+    ``no_interval``
+        Why the metric has no meaningful interval; no interval is computed then.
+    ``extreme``
+        ``"lowest"`` or ``"highest"`` where the metric is that of one task alone, such as the
+        worst one: its regression test is then of single tasks.
+    ``samples_needed``
+        Rollouts that a task must have; a task with fewer (but with one) is an error.
+    """
+
+    name: ClassVar[str]
+
+    def compute(self, task_rewards: Sequence[Sequence[float]]) -> float:
+        """Reduce nested rewards.
+
+        Parameters
+        ----------
+        task_rewards
+            One inner list per task, in task order, with the task's finite rewards in
+            sample order. A missing reward is left out, or replaced where the benchmark
+            says by what; a task without any reward is not in the list.
+
+        Returns
+        -------
+        float
+            A finite number. NaN, an infinity, a bool or anything else is an error.
+        """
+        ...
+
+
+def offers(metric: object, *methods: str) -> bool:
+    """Whether a metric has any of these methods."""
+    return any(getattr(metric, method, None) is not None for method in methods)
+
+
+class TaskParts(msgspec.Struct, frozen=True, dict=True):
+    """What each task adds to a metric that is a mean or a ratio over tasks, shapes (tasks,).
+
+    The metric is sum of `tops` / sum of `bottoms`. For a mean over tasks a bottom is 1. Both are
+    0 for a task without a value.
+    """
+
+    tops: Floats
+    bottoms: Floats
+    combine: Combine | None = None  # reduces the tasks' values where that is no mean
+    combine_weighted: WeightedCombine | None = None
+
+    @classmethod
+    def of_values(
+        cls,
+        values: Floats,
+        combine: Combine | None = None,
+        combine_weighted: WeightedCombine | None = None,
+    ) -> TaskParts:
+        """Make the parts of a reduction of the tasks' values, NaN where a task has none."""
+        values, held = values.copy(), ~np.isnan(values)  # a metric may reuse its array
+        tops = values if all_of(held) else np.where(held, values, 0.0)
+        parts = cls(tops, held.astype(np.float64), combine, combine_weighted)
+        # known already: what would be computed from the parts
+        vars(parts).update(values=values, held=held, additive=combine is None)
+        return parts
+
+    @cached_property
+    def totals(self) -> tuple[float, float]:
+        """The sums of `tops` and of `bottoms`."""
+        return total(self.tops), total(self.bottoms)
+
+    @cached_property
+    def held(self) -> NDArray[np.bool_]:
+        """Which tasks have a value, shape (tasks,)."""
+        return self.bottoms > 0
+
+    @cached_property
+    def values(self) -> Floats:
+        """Each task's value, shape (tasks,), NaN where it has none."""
+        values = np.full(len(self.tops), np.nan)
+        np.divide(self.tops, self.bottoms, out=values, where=self.held)
+        return values
+
+    @cached_property
+    def additive(self) -> bool:
+        """Whether the metric is the plain mean of `values`."""
+        weights = self.bottoms[self.held]
+        return self.combine is None and all_of(weights == weights[:1])
+
+    def value(self) -> float:
+        """Compute the metric; NaN where no task has a value."""
+        if not any_of(self.held):
+            return math.nan
+        if self.combine is not None:
+            return self.combine(self.values[self.held])
+        top, bottom = self.totals
+        return top / bottom
+
+
+class BoundMetric(msgspec.Struct, frozen=True, dict=True):
+    """A metric that is ready to compute."""
+
+    # ``package.module:attribute`` is replaced by what the class calls itself, or the attribute
+    name: MetricName
+    target: Any  # the object or function that computes it, of any form
+
+    def __str__(self) -> str:
+        return self._text
+
+    @cached_property
+    def _text(self) -> str:
+        return str(self.name)
+
+    @cached_property
+    def label(self) -> str:
+        """What messages call it."""
+        return f"metric {self._text!r}"
+
+    @property
+    def bounded(self) -> bool:
+        """Whether its value is a rate in [0, 1]."""
+        return bool(getattr(self.target, "bounded", False))
+
+    @property
+    def no_interval(self) -> str:
+        """Why it has no meaningful interval; empty where it may have one."""
+        return str(getattr(self.target, "no_interval", ""))
+
+    @property
+    def extreme(self) -> Literal["", "lowest", "highest"]:
+        """Which task alone it is of: the ``lowest`` or the ``highest``; empty for all."""
+        extreme = getattr(self.target, "extreme", "")
+        if extreme == "lowest":
+            return "lowest"
+        return "highest" if extreme == "highest" else ""
+
+    @property
+    def samples_needed(self) -> int:
+        """Rollouts that a task must have; with fewer (but one) `measure` is an error."""
+        return int(getattr(self.target, "samples_needed", 0))
+
+    @property
+    def reads_columns(self) -> bool:
+        """Whether it reads other numbers of a row than one score."""
+        return offers(self.target, "column")
+
+    @property
+    def vectorised(self) -> bool:
+        """Whether it offers a form that takes arrays."""
+        return offers(self.target, "task_parts", "task_values", "compute_array")
+
+    def over(self, field: str, value: str) -> BoundMetric:
+        """Return the same metric over the rollouts whose `field` has that `value`."""
+        return structs.replace(self, name=self.name.over(field, value))
+
+    def checked(self, doing: str, function: Callable[..., object], *args: Any) -> float:
+        """Call a method of the metric; return its finite number."""
+        return self._finite(call(self.label, doing, self.target, function, *args))
+
+    def _finite(self, result: object) -> float:
+        if is_number(result) and math.isfinite(result):
+            return float(result)
+        if inspect.iscoroutine(result):
+            result.close()
+        shown = repr(float(result)) if isinstance(result, float) else repr(result)
+        if not isinstance(result, float):
+            more = "..." if len(shown) > _LINE else ""
+            shown = f"{shown[:_LINE]}{more} ({type(result).__name__})"
+        raise self._wrong(
+            f"returned {shown}, where a finite number is expected",
+            "where the metric is not defined, raise an exception that says why",
+        )
+
+    def _wrong(self, what: str, hint: str) -> MetricError:
+        file, line = place_of(self.target)
+        return MetricError(f"{self.label} {what}", file=file, line=line, hint=hint)
+
+    def parts(self, rewards: TaskRewards) -> TaskParts | None:
+        """Split it into its tasks' parts; None where it can only be evaluated anew.
+
+        A task with fewer rollouts than `samples_needed` has no value here.
+        """
+        parts = call(self.label, "its vectorised form", self.target, self._parts, rewards)
+        for part in parts.totals if parts is not None else ():
+            self._finite(part)
+        return parts
+
+    def _parts(self, rewards: TaskRewards) -> TaskParts | None:
+        def per_task(values: Floats) -> Floats:
+            array = np.asarray(values)
+            if array.dtype.kind not in "biuf" or array.shape != (len(rewards),):
+                raise TypeError(
+                    f"expected one number per task, an array of shape ({len(rewards)},), "
+                    f"found {array.dtype} of shape {array.shape}"
+                )
+            return array.astype(np.float64, copy=False)
+
+        target = self.target
+        if offers(target, "task_parts"):
+            tops, bottoms = target.task_parts(rewards)
+            return TaskParts(per_task(tops), per_task(bottoms))
+        if not offers(target, "task_values"):
+            return None
+        values = per_task(target.task_values(rewards))
+        combine = getattr(target, "combine", None)
+        weighted = None if combine is None else getattr(target, "combine_weighted", None)
+        return TaskParts.of_values(values, combine, weighted)
+
+    def measure(
+        self, rewards: TaskRewards, tasks: Sequence[object] | None = None
+    ) -> tuple[float, TaskParts | None]:
+        """Compute it, and its tasks' parts.
+
+        Parameters
+        ----------
+        rewards
+            The rewards; a task may be empty.
+        tasks
+            The tasks' ids, for messages; else their positions.
+
+        Raises
+        ------
+        MetricError
+            If it fails, is undefined, a task has too few rollouts, or it returns anything
+            but a finite number.
+        """
+        self._check_defined(rewards, tasks)
+        parts = self.parts(rewards)
+        if parts is not None:
+            value = self.checked("compute", parts.value)
+        elif offers(self.target, "compute_array"):
+            value = self.checked("compute", self.target.compute_array, rewards)
+        else:
+            value = self.of_lists([task for task in rewards.to_lists() if task])
+        if self.bounded and not -_SLACK <= value <= 1 + _SLACK:
+            raise self._wrong(
+                f"says that it is a rate in [0, 1], and is {value:.12g}",
+                "set `bounded = False` in its class, or return a rate",
+            )
+        return value, parts
+
+    def value(self, rewards: TaskRewards, tasks: Sequence[object] | None = None) -> float:
+        """Compute it; see `measure`."""
+        return self.measure(rewards, tasks)[0]
+
+    def of_lists(self, nested: list[list[float]]) -> float:
+        """Compute it from nested rewards, which the metric may change."""
+        return self.checked("compute", getattr(self.target, "compute", None) or self.target, nested)
+
+    def _check_defined(self, rewards: TaskRewards, tasks: Sequence[object] | None) -> None:
+        if not len(rewards.values):
+            raise MetricError(
+                f"{self.label} is undefined: there is no rollout with a number to compute it from",
+                hint="an undefined metric is an error, never 0",
+            )
+        needed = self.samples_needed
+        if needed <= 1:
+            return
+        counts = rewards.counts
+        few = (counts > 0) & (counts < needed)
+        if not any_of(few):
+            return
+        short = np.flatnonzero(few)
+        listed = ", ".join(
+            f"{tasks[i] if tasks is not None else i} ({counts[i]})"
+            for i in short[:_LISTED].tolist()
+        )
+        more = f" and {len(short) - _LISTED} more" if len(short) > _LISTED else ""
+        raise MetricError(
+            f"{self.label} needs {many(needed, 'rollout')} of each task, and "
+            f"{of_many(len(short), len(rewards), 'task', 'has')} fewer with a number: "
+            f"{listed}{more}",
+            hint="record more rollouts, choose a smaller k, or set `pass_estimator: first_k`, "
+            "which uses what there is",
+        )
+
+
+def call(
+    label: str, doing: str, target: object, function: Callable[..., T], *args: Any, **kwargs: Any
+) -> T:
+    """Call code that may be a user's; whatever it raises is a `MetricError`."""
+    try:
+        return function(*args, **kwargs)
+    except Exception as error:
+        file, line = _where_raised(error, target)
+        raise MetricError(
+            f"{label} failed in {doing}: {type(error).__name__}: {error}",
+            file=file,
+            line=line,
+            hint="a metric that fails is never left out: fix it, or take it off the benchmark",
+        ) from error
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """Whether a value can be a metric's: a bool is none."""
+    if type(value) is float:  # nearly always: to ask an abstract class takes ten times as long
+        return True
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def place_of(target: object) -> tuple[str | None, int | None]:
+    """Return where the user wrote a function, class or object: file and line, if known."""
+    thing: Any = target.func if isinstance(target, partial) else target
+    if not (inspect.isclass(thing) or inspect.isroutine(thing)):
+        thing = type(thing)
+    try:
+        file, line = inspect.getsourcefile(thing), inspect.getsourcelines(thing)[1]
+    except (OSError, TypeError):
+        return None, None
+    return (None, None) if file is None or file.startswith(_PACKAGE) else (_shown(file), line)
+
+
+def _shown(path: str) -> str:
+    """Shorten a path below the current directory."""
+    try:
+        return Path(path).relative_to(Path.cwd()).as_posix()
+    except ValueError:
+        return path
+
+
+def _where_raised(error: Exception, target: object) -> tuple[str | None, int | None]:
+    """Find the last line of the user's own code on the way to the exception."""
+    frames = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if not frame.filename.startswith(("<", _PACKAGE))
+    ]
+    libraries = tuple(filter(None, map(sysconfig.get_path, ("stdlib", "purelib", "platlib"))))
+    own = [frame for frame in frames if not frame.filename.startswith(libraries)]
+    for frame in (own or frames)[-1:]:
+        return _shown(frame.filename), frame.lineno
+    return place_of(target)

@@ -9,7 +9,7 @@ import urllib.request
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_evalmetrics.scorers import Row, RowCalls, Terms
+from pytest_evalmetrics.scorers import Calls, Row, Terms
 from pytest_evalmetrics.spec import ModelSpec
 from pytest_evalmetrics.transport import Journal, JournalMode, Occurrences, Transport
 
@@ -66,14 +66,14 @@ def row(**item: Any) -> Row:
 
 
 def run(
-    work: Callable[[RowCalls], Coroutine[Any, Any, Any]],
+    work: Callable[[Calls], Coroutine[Any, Any, Any]],
     path: Path | None = None,
     mode: JournalMode = JournalMode.NORMAL,
     of: Row | None = None,
-) -> tuple[Any, RowCalls]:
+) -> tuple[Any, Calls]:
     """Do something with a row's calls; give what came out, and the calls."""
     with Transport(None if path is None else Journal(path, mode)) as transport:
-        calls = RowCalls(transport, of or row(), Occurrences(), "x")
+        calls = Calls(transport, (of or row()).sample, Occurrences(), "x")
         return transport.run(work(calls)), calls
 
 

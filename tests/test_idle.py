@@ -41,7 +41,7 @@ NOT_FOR_READING = (
     "sqlite3",
     "pytest_evalmetrics.chat",
     "pytest_evalmetrics.engines",
-    "pytest_evalmetrics.generation",
+    "pytest_evalmetrics.generators",
     "pytest_evalmetrics.history",
     "pytest_evalmetrics.live",
     "pytest_evalmetrics.scorers",

@@ -123,7 +123,7 @@ def ours(rows: dict[str, list[Any]], judge_server: JudgeProcess) -> dict[str, li
                 at: int, each: list[Any] = each, name: str = name, scorer: Any = scorer
             ) -> None:
                 row = scorers.Row(at, "a", at, 0, each[at])
-                calls = scorers.RowCalls(transport, row, occurrences, "x")  # noqa: B023 - awaited in its turn
+                calls = scorers.Calls(transport, row.sample, occurrences, "x")  # noqa: B023 - awaited in its turn
                 (found[name][at],) = (await scorer.score_with(row, calls)).values()
 
             transport.run(run_bounded(score, iter(range(len(each))), 16, lambda _at, _none: None))

@@ -9,8 +9,12 @@
 from __future__ import annotations
 
 from pytest_evalmetrics.chat.asking import (
+    ChatModel,
+    Message,
     Reply,
+    Spending,
     ask,
+    chat_model,
     compile_prompt,
     compile_templates,
     json_in,
@@ -18,11 +22,12 @@ from pytest_evalmetrics.chat.asking import (
     side_by_side,
     tool_calls_of,
 )
-from pytest_evalmetrics.chat.models import Calls, ChatModel, Message, Spending, Ticket, chat_model
+from pytest_evalmetrics.chat.row_calls import Calls, Exchange, Ticket, shown_text
 
 __all__ = [
     "Calls",
     "ChatModel",
+    "Exchange",
     "Message",
     "Reply",
     "Spending",
@@ -33,6 +38,7 @@ __all__ = [
     "compile_templates",
     "json_in",
     "read_reply",
+    "shown_text",
     "side_by_side",
     "tool_calls_of",
 ]

@@ -1,4 +1,4 @@
-"""Asking a model: from a prompt to a reply that was read."""
+"""Asking OpenAI-compatible models: prompts, requests, replies, and second tries."""
 
 from __future__ import annotations
 
@@ -6,32 +6,142 @@ import asyncio
 import json
 import math
 import re
+from array import array
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from urllib.parse import urlsplit, urlunsplit
+
+import numpy as np
 
 from pytest_evalmetrics.errors import RowError
-from pytest_evalmetrics.transport import CallError, needs_extra, tokens_of
+from pytest_evalmetrics.transport import CallError, Price, Tokens, needs_extra, tokens_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Coroutine, Mapping, Sequence
 
-    from pytest_evalmetrics.chat.models import Calls, ChatModel, Message, Ticket
+    from pytest_evalmetrics.chat.row_calls import Calls, Ticket
     from pytest_evalmetrics.expressions.templates import Rendered
-    from pytest_evalmetrics.transport import Tokens
+    from pytest_evalmetrics.spec import ModelSpec, ParamsSpec
+    from pytest_evalmetrics.transport import Endpoint, Terms
 
-__all__ = [
-    "Reply",
-    "ask",
-    "compile_prompt",
-    "compile_templates",
-    "json_in",
-    "read_reply",
-    "side_by_side",
-    "tool_calls_of",
-]
+Message: TypeAlias = "Mapping[str, Any]"
+_T = TypeVar("_T")
 
-# how LangChain, and data sets for RAGAS, call the roles
+
+class Spending:
+    """Sums of calls, requests, tokens and latencies of a model's answers.
+
+    They depend neither on the order of the answers nor on whether the journal gave them, so
+    that a run that was interrupted and a replay report the same.
+    """
+
+    def __init__(self) -> None:
+        self.calls = self.requests = self.without_tokens = 0
+        self.tokens = Tokens(0, 0, 0)
+        self._latencies = array("d")
+
+    def add(self, attempts: int, latency_s: float, tokens: Tokens | None) -> None:
+        """Count an answer."""
+        self.calls += 1
+        self.requests += attempts
+        self._latencies.append(latency_s)
+        if tokens is None:
+            self.without_tokens += 1
+        else:
+            t = self.tokens
+            self.tokens = Tokens(
+                t.prompt + tokens.prompt, t.completion + tokens.completion, t.total + tokens.total
+            )
+
+    def as_dict(self, price: Price | None) -> dict[str, Any]:
+        """Return calls, requests, tokens, cost and latency as builtins."""
+        latency: dict[str, float] = {}
+        if self._latencies:
+            values = np.sort(np.frombuffer(self._latencies))
+            p50, p95 = np.quantile(values, [0.5, 0.95]).tolist()
+            latency = {"mean": values.mean(), "p50": p50, "p95": p95, "max": values[-1]}
+        priced = price is not None and not self.without_tokens
+        return {
+            "calls": self.calls,
+            "requests": self.requests,
+            "prompt_tokens": self.tokens.prompt,
+            "completion_tokens": self.tokens.completion,
+            "total_tokens": self.tokens.total,
+            "without_tokens": self.without_tokens,
+            "cost": price.of(self.tokens) if priced and price is not None else None,
+            "latency_s": {name: round(float(value), 6) for name, value in latency.items()},
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ChatModel:
+    """A model that is ready to be asked."""
+
+    endpoint: Endpoint
+    name: str  # as its endpoint calls it
+    plain: bool = False  # the endpoint completes a text: of completions, not of chat completions
+    inference: Mapping[str, Any] = field(default_factory=dict)  # parameters, sent as they are
+    system_prompt: str | None = None  # the first message, where there is no other system message
+    end_token: str | None = None  # the end of its reasoning
+    price: Price | None = None  # of its tokens
+    spending: Spending = field(default_factory=Spending, compare=False, repr=False)
+
+    def request(self, messages: Sequence[Message], **more: Any) -> dict[str, Any]:
+        """Make the body of a request."""
+        messages = [dict(message) for message in messages]
+        if self.system_prompt is not None and not any(m.get("role") == "system" for m in messages):
+            messages.insert(0, {"role": "system", "content": self.system_prompt})
+        body: dict[str, Any] = {"model": self.name}
+        if self.plain:
+            body["prompt"] = "\n\n".join(str(message["content"]) for message in messages)
+        else:
+            body["messages"] = messages
+        given = {key: value for key, value in more.items() if value is not None}
+        return {**body, **self.inference, **given}
+
+
+_PATHS = {"chat": "/chat/completions", "completions": "/completions"}
+
+
+def chat_model(spec: ModelSpec, terms: Terms, params: ParamsSpec | None = None) -> ChatModel:
+    """Make a model of its entry in a benchmark file."""
+    parts = urlsplit(spec.url)
+    path = parts.path.rstrip("/")
+    in_path = next((kind for kind, end in _PATHS.items() if path.endswith(end)), None)
+    kind, url = spec.format or in_path or "chat", spec.url
+    if in_path is None and path.endswith("/v1"):  # the base, as the clients of OpenAI want it
+        url = urlunsplit(parts._replace(path=path + _PATHS[kind]))
+    reasoning = spec.reasoning or (params.reasoning if params else None)
+    effort = reasoning.effort if reasoning else None
+    system_prompt = spec.system_prompt
+    if system_prompt is None and params is not None:
+        system_prompt = params.system_prompt
+    price = Price(spec.price.input, spec.price.output) if spec.price else None
+    endpoint = terms.endpoint(
+        url,
+        secret=spec.api_key_secret,
+        timeout_s=spec.timeout_seconds,
+        max_retries=spec.max_retries,
+    )
+    return ChatModel(
+        replace(endpoint, price=price),
+        spec.name,
+        kind == "completions",
+        {
+            **({"reasoning_effort": effort} if effort else {}),
+            **(params.inference if params else {}),
+            **spec.inference,
+        },
+        system_prompt,
+        reasoning.end_token if reasoning else None,
+        price,
+    )
+
+
+# Prompts.
+
+# the names of the roles in LangChain, and in data sets for RAGAS
 _ROLES = {"human": "user", "ai": "assistant", "system": "system"}
 
 
@@ -51,24 +161,26 @@ def compile_prompt(
     render = compile_templates(template, who)
 
     def messages(context: Mapping[str, Any]) -> list[dict[str, Any]]:
-        found = render(context)
-        if not isinstance(found, list):
-            return [{"role": "user", "content": _content(found, "the prompt")}]
+        rendered = render(context)
+        if not isinstance(rendered, list):
+            return [{"role": "user", "content": _content(rendered, "the prompt")}]
         flat: list[Any] = []
-        for one in found:
+        for one in rendered:
             flat.extend(one if isinstance(one, list) else [one])
         if not flat:
             raise RowError("bad-prompt", "the prompt is a list of no messages")
-        return [_message(one, index) for index, one in enumerate(flat, 1)]
+        return [
+            _message(one, f"message {index} of the prompt") for index, one in enumerate(flat, 1)
+        ]
 
     return messages
 
 
-def _message(value: Any, index: int) -> dict[str, Any]:
+def _message(value: Any, what: str) -> dict[str, Any]:
     if isinstance(value, str):
         return {"role": "user", "content": value}
     if not isinstance(value, dict):
-        raise RowError("bad-prompt", f"message {index} of the prompt is {value!r:.60}")
+        raise RowError("bad-prompt", f"{what} is {value!r:.60}")
     role = value.get("role")
     if role is None and value.get("type") in _ROLES:
         role = _ROLES[value["type"]]
@@ -76,18 +188,16 @@ def _message(value: Any, index: int) -> dict[str, Any]:
     if not isinstance(role, str) or not role:
         raise RowError(
             "bad-prompt",
-            f"message {index} of the prompt has no role",
+            f"{what} has no role",
             hint="a message has a role, such as user, and a content",
         )
     if "content" in value and not isinstance(value["content"], str | list | type(None)):
-        return {**value, "content": _content(value["content"], f"message {index} of the prompt")}
+        return {**value, "content": _content(value["content"], what)}
     return dict(value)
 
 
 def _content(value: Any, what: str) -> str:
-    if isinstance(value, str):
-        return value
-    if isinstance(value, int | float):
+    if isinstance(value, str | int | float):
         return str(value)
     raise RowError(
         "bad-prompt",
@@ -96,37 +206,34 @@ def _content(value: Any, what: str) -> str:
     )
 
 
+# Replies.
+
 _SHOWN = 160
 _FENCED = re.compile(r"```(?:json|JSON)?\s*\n(.*?)```", re.DOTALL)
+_DECODER = json.JSONDecoder()
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a model said."""
+    """A model's reply."""
 
     text: str  # the answer, without the reasoning; empty where it only called tools
-    reasoning: str = ""  # what it said before, or apart
+    reasoning: str = ""
     tool_calls: tuple[Mapping[str, Any], ...] = ()  # as it wrote them
-    finish_reason: str = ""  # ``stop``, ``length``, ``tool_calls`` ...; empty where it says none
+    finish_reason: str = ""  # ``stop``, ``length``, ``tool_calls`` ...; empty for none
     message: Mapping[str, Any] = field(default_factory=dict)  # the whole message
-    tokens: Tokens | None = None  # what it says it took; None where it does not
-
-    @property
-    def cut(self) -> bool:
-        """It was cut off at the most tokens that it may write."""
-        return self.finish_reason == "length"
+    tokens: Tokens | None = None  # None where the answer does not give them
 
 
 def read_reply(body: Any, end_token: str | None = None) -> Reply:
     """Read the body of an answer of chat completions, or of plain completions."""
-    message, finish = _message_of(body)
-    text = _text(message.get("content"))
-    calls = tool_calls_of(message)
-    apart = message.get("reasoning_content") or message.get("reasoning")
-    reasoning = apart if isinstance(apart, str) else ""
+    message, finish = _message_in(body)
+    text, calls = _text(message.get("content")), tool_calls_of(message)
+    reasoning = message.get("reasoning_content") or message.get("reasoning")
+    reasoning = reasoning if isinstance(reasoning, str) else ""
     if end_token and text is not None:
-        before, found, after = text.rpartition(end_token)
-        if found:
+        before, token, after = text.rpartition(end_token)
+        if token:
             reasoning, text = reasoning + before, after.strip()
         elif finish == "length":  # it never came to its answer
             reasoning, text = reasoning + text, ""
@@ -142,18 +249,8 @@ def read_reply(body: Any, end_token: str | None = None) -> Reply:
     return Reply(text or "", reasoning, calls, finish, message, tokens_of(body))
 
 
-def tool_calls_of(message: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
-    """Give the tool calls of a message; none where it has none."""
-    found = message.get("tool_calls") or []
-    if not isinstance(found, list):
-        raise RowError(
-            "bad-tool_calls", f"the answer's tool_calls is {_short(found)}, expected a list"
-        )
-    return tuple(call for call in found if isinstance(call, dict))
-
-
-def _message_of(body: Any) -> tuple[dict[str, Any], str]:
-    """Find the message and why it ends."""
+def _message_in(body: Any) -> tuple[dict[str, Any], str]:
+    """Return the message and its finish reason."""
     choices = body.get("choices") if isinstance(body, dict) else None
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         raise RowError("no-choices", f"the answer has no choices: {_short(body)}")
@@ -172,65 +269,58 @@ def _message_of(body: Any) -> tuple[dict[str, Any], str]:
     return message, finish
 
 
+def tool_calls_of(message: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
+    """Return the tool calls of a message."""
+    calls = message.get("tool_calls") or []
+    if not isinstance(calls, list):
+        raise RowError(
+            "bad-tool_calls", f"the answer's tool_calls is {_short(calls)}, expected a list"
+        )
+    return tuple(call for call in calls if isinstance(call, dict))
+
+
 def json_in(reply: Reply) -> Any:
-    """Find the JSON in a reply: the whole text, else what is fenced, else its last object."""
+    """Extract the JSON of a reply: the whole text, else a fenced block, else the last object."""
     text = reply.text.strip()
     for candidate in (text, *reversed(_FENCED.findall(text))):
         try:
-            return _finite(json.loads(candidate))
+            value = json.loads(candidate)
         except (ValueError, RecursionError):
             continue
-    for value in _objects(text):
-        return _finite(value)
-    cut = ", and was cut off at max_tokens" if reply.cut else ""
-    raise RowError("no-json", f"the model's answer holds no JSON object{cut}: {_short(text)}")
-
-
-def _objects(text: str) -> Iterator[Any]:
-    """Yield the outermost JSON objects in a text, the last one first."""
-    found: list[Any] = []
+        _refuse_infinite(value)
+        return value
+    objects: list[Any] = []  # the outermost ones
     at = text.find("{")
     while at >= 0:
         try:
             value, end = _DECODER.raw_decode(text, at)
+            objects.append(value)
         except (ValueError, RecursionError):
             end = at + 1
-        else:
-            found.append(value)
         at = text.find("{", end)
-    return iter(reversed(found))
+    if objects:
+        _refuse_infinite(objects[-1])
+        return objects[-1]
+    cut = ", and was cut off at max_tokens" if reply.finish_reason == "length" else ""
+    raise RowError("no-json", f"the model's answer holds no JSON object{cut}: {_short(text)}")
 
 
-_DECODER = json.JSONDecoder()
-
-
-def _finite(value: Any) -> Any:
-    for number in _floats(value):
-        if not math.isfinite(number):
-            raise RowError("no-number", f"the model's answer holds {number}, no finite number")
-    return value
-
-
-def _floats(value: Any) -> Iterator[float]:
-    if isinstance(value, float):
-        yield value
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from _floats(item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from _floats(item)
+def _refuse_infinite(value: Any) -> None:
+    if isinstance(value, float) and not math.isfinite(value):
+        raise RowError("no-number", f"the model's answer holds {value}, no finite number")
+    children = value.values() if isinstance(value, dict) else value
+    if isinstance(value, dict | list):
+        for child in children:
+            _refuse_infinite(child)
 
 
 def _text(content: Any) -> str | None:
-    """Give a message's text; its parts are joined."""
-    if isinstance(content, str):
-        return content
-    if isinstance(content, list):
-        parts = [p.get("text") for p in content if isinstance(p, dict)]
-        texts = [p for p in parts if isinstance(p, str)]
-        return "".join(texts) if texts else None
-    return None
+    """Return a message's text; its parts are joined."""
+    if not isinstance(content, list):
+        return content if isinstance(content, str) else None
+    parts = [part.get("text") for part in content if isinstance(part, dict)]
+    texts = [text for text in parts if isinstance(text, str)]
+    return "".join(texts) if texts else None
 
 
 def _short(value: Any) -> str:
@@ -239,10 +329,11 @@ def _short(value: Any) -> str:
     return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
 
 
-_T = TypeVar("_T")
-# what endpoints answer to a response_format that they don't know
-_NOT_TAKEN = frozenset({400, 415, 422, 501})
-_SOUGHT = 3  # questions that are refused in every form: then it is not the form
+# Questions.
+
+# the answers of endpoints to a response_format that they don't know
+_FORM_REFUSED = frozenset({400, 415, 422, 501})
+_MOST_REFUSED = 3  # questions that are refused in every form: then it is not the form
 _AGAIN = (
     "That answer can't be used: {reason}. Answer the same question again, in the form that was "
     "asked for and with nothing else."
@@ -262,36 +353,38 @@ def ask(
     """Ask a model, and read its answer.
 
     An answer that can't be used is asked for once more, with the reason, out of the number of
-    retries that the endpoint is allowed: so a question never takes more than
-    ``1 + max_retries`` requests, but for the first of a model, which find out in what form it
-    takes a schema.
+    retries that the endpoint is allowed: a question never takes more than ``1 + max_retries``
+    requests, but for the first of a model, which detect the form in which it takes a schema.
     """
-    ways = _ways(model, kind, schema)
-    body = model.request(messages, response_format=ways[0])
+    forms: tuple[Mapping[str, Any] | None, ...] = (None,)
+    if schema is not None and not model.plain:
+        name = kind.partition("/")[0].replace("-", "_")
+        strict = {"name": name, "strict": True, "schema": dict(schema)}
+        forms = {"type": "json_schema", "json_schema": strict}, {"type": "json_object"}, None
+    body = model.request(messages, response_format=forms[0])
     ticket = calls.ticket(model.endpoint, body, kind=kind, versions=versions)
-    ticket.told = body
-    question = _Question(calls, model, messages, kind, ways, versions)
-    return question.answered(ticket, read)
+    ticket.displayed = body
+    return _Question(calls, model, messages, kind, forms, versions).answered(ticket, read)
 
 
 async def side_by_side(questions: Sequence[Coroutine[Any, Any, _T]]) -> list[_T]:
-    """Ask several questions at once; give the answers in the order of the questions.
+    """Ask several questions at once; return the answers in the order of the questions.
 
-    Every question is seen to its end, so that what is paid for is kept, and so that the same
+    Every question is awaited to its end, so that paid answers are kept, and so that the same
     answers give the same error: the first in order.
     """
-    found = await asyncio.gather(*questions, return_exceptions=True)
-    errors = [each for each in found if isinstance(each, BaseException)]
-    # what stops the benchmark comes first
+    results = await asyncio.gather(*questions, return_exceptions=True)
+    errors = [result for result in results if isinstance(result, BaseException)]
+    # errors that stop the benchmark come first
     errors.sort(key=lambda error: isinstance(error, RowError | CallError))
     if errors:
         raise errors[0]
-    return [each for each in found if not isinstance(each, BaseException)]
+    return [result for result in results if not isinstance(result, BaseException)]
 
 
 @dataclass
 class _Form:
-    """Which of the ways an endpoint takes, once that is known."""
+    """The form that a model's endpoint takes, once it is known."""
 
     known: int | None = None
     refused: int = 0
@@ -300,24 +393,23 @@ class _Form:
 
     @property
     def open(self) -> bool:
-        """Whether it is still to be found out."""
-        return self.known is None and self.refused < _SOUGHT
+        return self.known is None and self.refused < _MOST_REFUSED
 
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """One question, and how it may be sent."""
+    """One question, and the forms in which it may be sent."""
 
     calls: Calls
     model: ChatModel
     messages: Sequence[Message]
     kind: str
-    ways: Sequence[Mapping[str, Any] | None]
+    forms: Sequence[Mapping[str, Any] | None]
     versions: Mapping[str, str] | None
 
     async def answered(self, ticket: Ticket, read: Callable[[Reply], _T]) -> _T:
         """Ask, and ask once more where the answer can't be used."""
-        body = await self._sent(ticket)
+        body = await self._send(ticket)
         reply: Reply | None = None
         try:
             reply = read_reply(body, self.model.end_token)
@@ -327,100 +419,78 @@ class _Question:
             if left < 0:
                 raise
             again = self._corrected(reply, error, left)
-        found: list[_T] = []
+        # the second try is identified by the first one, in whatever order they come
+        identity = ["again", ticket.place, blake2b(ticket.identity, digest_size=20).hexdigest()]
+        second = self.calls.ticket(
+            self.model.endpoint, identity, kind=self.kind, versions=self.versions
+        )
+        second.place = ticket.place + 0.5  # shown right behind it
+        second.displayed = again.model.request(again.messages, response_format=self.forms[0])
+        answers: list[_T] = []
 
         def check(body: Any) -> None:
             try:
-                found.append(read(read_reply(body, self.model.end_token)))
+                answers.append(read(read_reply(body, self.model.end_token)))
             except RowError as error:
-                raise RowError(
-                    error.kind, f"{error.message} (asked twice)", hint=error.hint
-                ) from None
+                message = f"{error.message} (asked twice)"
+                raise RowError(error.kind, message, hint=error.hint) from None
 
-        await again._sent(again._ticket_after(ticket), check)  # noqa: SLF001 - one of us
-        return found[-1]
+        await again._send(second, check)  # noqa: SLF001 - one of us
+        return answers[-1]
 
-    async def _sent(self, ticket: Ticket, check: Callable[[Any], None] | None = None) -> Any:
-        """Send in the first way that the endpoint takes; the first answer finds it out."""
-        if len(self.ways) == 1:
+    async def _send(self, ticket: Ticket, check: Callable[[Any], None] | None = None) -> Any:
+        """Send in the first form that the endpoint takes, which the first answer reveals."""
+        if len(self.forms) == 1:
             return await self._post(ticket, 0, check)
-        form = self.calls.memory.setdefault(
-            ("form", self.model.endpoint.url, self.model.name), _Form()
-        )
+        name = ("form", self.model.endpoint.url, self.model.name)
+        form = self.calls.memory.setdefault(name, _Form())
         async with form.lock:
             if form.open and not form.unreached:
-                return await self._sought(form, ticket, check)
+                return await self._send_in_turn(form, ticket, check)
         if form.open:  # nobody waits for an endpoint that was not reached the first time
-            return await self._sought(form, ticket, check)
+            return await self._send_in_turn(form, ticket, check)
         return await self._post(ticket, form.known or 0, check)
 
-    async def _sought(
+    async def _send_in_turn(
         self, form: _Form, ticket: Ticket, check: Callable[[Any], None] | None
     ) -> Any:
-        last = len(self.ways) - 1
-        for way in range(len(self.ways)):
+        for index in range(len(self.forms)):
             try:
-                body = await self._post(ticket, way, check)
+                body = await self._post(ticket, index, check)
             except CallError as error:
-                if error.status not in _NOT_TAKEN:
+                if error.status not in _FORM_REFUSED:
                     form.unreached = True
                     raise
-                if way == last:
+                if index == len(self.forms) - 1:
                     form.refused += 1
                     raise
             else:
-                # the journal knows questions, not in what form they were sent
-                form.known = form.known if ticket.from_journal else way
+                # the journal knows questions, not the form in which they were sent
+                form.known = form.known if ticket.from_journal else index
                 return body
-        raise AssertionError("there is always a way")
+        raise AssertionError("there is always a form")
 
-    async def _post(self, ticket: Ticket, way: int, check: Callable[[Any], None] | None) -> Any:
-        body = await self.calls.post(
-            self.model.endpoint,
-            self.model.request(self.messages, response_format=self.ways[way]),
-            kind=self.kind,
-            check=check,
-            ticket=ticket,
+    async def _post(self, ticket: Ticket, form: int, check: Callable[[Any], None] | None) -> Any:
+        body = self.model.request(self.messages, response_format=self.forms[form])
+        answer = await self.calls.post(
+            self.model.endpoint, body, kind=self.kind, check=check, ticket=ticket
         )
-        self.model.spending.add(ticket.attempts, ticket.latency_s, tokens_of(body))
-        return body
+        self.model.spending.add(ticket.attempts, ticket.latency_s, tokens_of(answer))
+        return answer
 
     def _corrected(self, reply: Reply | None, error: RowError, left: int) -> _Question:
-        """Make the question that says what is wrong with an answer, for as many tries."""
-        said = _AGAIN.format(reason=error.message)
+        """Make the question that gives the fault of an answer, for as many tries."""
+        why = _AGAIN.format(reason=error.message)
         messages = list(self.messages)
         if reply is not None and reply.text:
             messages += [
                 {"role": "assistant", "content": reply.text},
-                {"role": "user", "content": said},
+                {"role": "user", "content": why},
             ]
         elif isinstance(messages[-1].get("content"), str) and messages[-1].get("role") == "user":
             # many models take no two messages of one role in a row
-            messages[-1] = {**messages[-1], "content": f"{messages[-1]['content']}\n\n{said}"}
+            messages[-1] = {**messages[-1], "content": f"{messages[-1]['content']}\n\n{why}"}
         else:
-            messages.append({"role": "user", "content": said})
+            messages.append({"role": "user", "content": why})
         patient = replace(self.model.endpoint, max_retries=left)
         return replace(self, model=replace(self.model, endpoint=patient), messages=messages)
-
-    def _ticket_after(self, first: Ticket) -> Ticket:
-        """Take the place of the second try: known by the first one, in whatever order they come."""
-        known_by = ["again", first.place, blake2b(first.identity, digest_size=20).hexdigest()]
-        ticket = self.calls.ticket(
-            self.model.endpoint, known_by, kind=self.kind, versions=self.versions
-        )
-        ticket.place = first.place + 0.5  # told right behind it
-        ticket.told = self.model.request(self.messages, response_format=self.ways[0])
-        return ticket
-
-
-def _ways(
-    model: ChatModel, kind: str, schema: Mapping[str, Any] | None
-) -> tuple[Mapping[str, Any] | None, ...]:
-    if schema is None or model.plain:
-        return (None,)
-    name = kind.partition("/")[0].replace("-", "_")
-    strict = {
-        "type": "json_schema",
-        "json_schema": {"name": name, "strict": True, "schema": dict(schema)},
-    }
-    return strict, {"type": "json_object"}, None

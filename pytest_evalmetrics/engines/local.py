@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.layout import compact
-from pytest_evalmetrics.scorers import Row, RowCalls, score_row, shown_text
+from pytest_evalmetrics.scorers import Calls, Row, score_row, shown_text
 from pytest_evalmetrics.transport import CallError, Occurrences, run_bounded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from pytest_evalmetrics.data import RolloutTable
-    from pytest_evalmetrics.generation import Generated, Generator
+    from pytest_evalmetrics.generators import Generated, Generator
     from pytest_evalmetrics.rollouts import Request, RolloutFile
     from pytest_evalmetrics.scorers import BoundScorer, Exchange, Sink, Terms
     from pytest_evalmetrics.spec import BenchmarkSpec
@@ -137,7 +137,7 @@ async def answer_and_score(
     row: Row,
     generator: Generator,
     scorers: Sequence[BoundScorer],
-    calls: RowCalls,
+    calls: Calls,
     sink: Sink,
     *,
     hide: Callable[[str], str],
@@ -172,7 +172,7 @@ async def answer_and_score(
 def _failed(
     row: Row,
     failure: RowError,
-    calls: RowCalls,
+    calls: Calls,
     hide: Callable[[str], str],
     found: Generated | None = None,
     *,
@@ -218,7 +218,7 @@ async def score_here(work: Work) -> None:
     async def do(job: tuple[Row, BoundScorer | None]) -> None:
         row, scorer = job
         meter = None if work.meter is None else work.meter()
-        calls = RowCalls(transport, row, occurrences, work.label, meter)
+        calls = Calls(transport, row.sample, occurrences, work.label, meter)
         if scorer is not None:
             await score_row(row, scorer, calls, sink, transport.hide)
         elif answering is not None:

@@ -42,9 +42,9 @@ from pytest_evalmetrics.engines.messages import (
     Wished,
 )
 from pytest_evalmetrics.errors import EngineError, EvalMetricsError
-from pytest_evalmetrics.generation import make_generator
+from pytest_evalmetrics.generators import make_generator
 from pytest_evalmetrics.registry import scorers, targets
-from pytest_evalmetrics.scorers import RowCalls, make_scorers, score_row
+from pytest_evalmetrics.scorers import Calls, make_scorers, score_row
 from pytest_evalmetrics.transport import (
     AdaptiveLimit,
     CallError,
@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.engines.local import Attempted
     from pytest_evalmetrics.engines.messages import Granted, Kit
     from pytest_evalmetrics.errors import RowError
-    from pytest_evalmetrics.generation import Generator
+    from pytest_evalmetrics.generators import Generator
     from pytest_evalmetrics.scorers import BoundScorer, Exchange, Row, Scores
     from pytest_evalmetrics.transport import Answer, Call, Entry, Journal, Price, Tokens, Work
 
@@ -555,7 +555,7 @@ class Worker:
         order, row, number, before, _ = job.given
         first = FirstOfJob(before, lambda digest: self.say(First(order, digest)))
         meter = FarMeter(job, self.say) if self._kit.metered else None
-        calls = RowCalls(self._transport, row, first, self._kit.label, meter)
+        calls = Calls(self._transport, row.sample, first, self._kit.label, meter)
         hide = self._transport.hide
         if number is not None:
             await score_row(row, self._scorers[number], calls, job, hide)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pytest_evalmetrics import generation
+from pytest_evalmetrics import generators
 from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.layout import of_many
 from pytest_evalmetrics.masks import all_of, any_of
@@ -45,7 +45,7 @@ class Stage:
 class Attempts:
     """The attempts at the rows of one benchmark."""
 
-    generator: generation.Generator  # who answers
+    generator: generators.Generator  # who answers
     stage: Stage  # what is measured of each answer
     failing: Stage  # the same, for what rollouts without an answer lack
     _board: Board = field(init=False)
@@ -59,7 +59,7 @@ class Attempts:
     def of(cls, benchmark: Benchmark, terms: Terms) -> Attempts | None:
         """Make what a benchmark asks for; None where nothing is generated."""
         spec = benchmark.spec
-        made = generation.make_generator(spec, terms, benchmark.line_of)
+        made = generators.make_generator(spec, terms, benchmark.line_of)
         if made is None:
             return None
         priced = spec.model is not None and spec.model.price is not None

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.spec import Benchmark
     from pytest_evalmetrics.transport import Transport
 
-    MakeCalls = Callable[[Row, Occurrences], scorers.RowCalls]
+    MakeCalls = Callable[[Row, Occurrences], scorers.Calls]
 
 __all__ = ["LabelledRows", "MakeCalls", "labelled_rows"]
 

@@ -248,9 +248,9 @@ class Scoring:
         transport.keep_secret(self._secrets)
         return transport
 
-    def _calls(self, row: Row, occurrences: Occurrences) -> scorers.RowCalls:
+    def _calls(self, row: Row, occurrences: Occurrences) -> scorers.Calls:
         spender = None if self._budget is None else self._budget.spender()
-        return scorers.RowCalls(self._transport(), row, occurrences, self._label, spender)
+        return scorers.Calls(self._transport(), row.sample, occurrences, self._label, spender)
 
     def _recorded(self, board: Board, chosen: Chosen) -> Iterator[tuple[Row, BoundScorer]]:
         for written in self._rows(chosen):

@@ -38,7 +38,9 @@ register_metric = metrics.register
 loaders = Registry("loader", "pytest_evalmetrics.loaders", "pytest_evalmetrics.rollouts.builtin")
 register_loader = loaders.register
 
-scorers = Registry("scorer", "pytest_evalmetrics.scorers", "pytest_evalmetrics.scorers.builtin")
+scorers = Registry(
+    "scorer", "pytest_evalmetrics.scorers", "pytest_evalmetrics.scorers.builtin_scorers"
+)
 register_scorer = scorers.register
 
 reporters = Registry(
@@ -46,4 +48,4 @@ reporters = Registry(
 )
 register_reporter = reporters.register
 
-targets = Registry("target", "pytest_evalmetrics.targets", "pytest_evalmetrics.generation")
+targets = Registry("target", "pytest_evalmetrics.targets", "pytest_evalmetrics.generators")

@@ -1,16 +1,16 @@
-"""Rows in, scores out: what gives a rollout its numbers where nobody recorded them.
+"""Rows in, scores out: the built-in scorers, and the making of all others.
 
-A scorer is one file with one registration; `protocol` says what it has to be.
+`interface` says what a scorer has to be. A new one is a class in the module of its topic with
+its registration, and the dataclass of its keys in ``spec``.
 """
 
 from __future__ import annotations
 
-from pytest_evalmetrics.scorers.calls import Calls, Exchange, RowCalls, shown_text
-from pytest_evalmetrics.scorers.making import BoundScorer, Scores, make_scorers
-from pytest_evalmetrics.scorers.one import Sink, score_row
-from pytest_evalmetrics.scorers.protocol import AsyncScorer, Explained, Row, Scorer, Terms
-from pytest_evalmetrics.scorers.reading import shown
-from pytest_evalmetrics.scorers.summary import About, summarise, summarise_all
+from pytest_evalmetrics.chat import Calls, Exchange, shown_text
+from pytest_evalmetrics.scorers.bound import BoundScorer, Scores, Sink, make_scorers, score_row
+from pytest_evalmetrics.scorers.interface import AsyncScorer, Explained, Row, Scorer, Terms
+from pytest_evalmetrics.scorers.row_reading import shown
+from pytest_evalmetrics.scorers.score_summary import About, summarise, summarise_all
 
 __all__ = [
     "About",
@@ -20,7 +20,6 @@ __all__ = [
     "Exchange",
     "Explained",
     "Row",
-    "RowCalls",
     "Scorer",
     "Scores",
     "Sink",

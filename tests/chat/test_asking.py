@@ -11,7 +11,7 @@ from judge_process import TERMS, row, run
 
 from pytest_evalmetrics.chat import ask, chat_model, json_in, side_by_side
 from pytest_evalmetrics.errors import RowError
-from pytest_evalmetrics.scorers import RowCalls
+from pytest_evalmetrics.scorers import Calls
 from pytest_evalmetrics.transport import (
     CallError,
     Clock,
@@ -51,7 +51,7 @@ def model(judge_server: JudgeProcess, query: str = "", **more: Any) -> ChatModel
 
 
 def question(
-    calls: RowCalls, of: ChatModel, text: str = '[[say: {"n": 3}]]', schema: Any = SCHEMA
+    calls: Calls, of: ChatModel, text: str = '[[say: {"n": 3}]]', schema: Any = SCHEMA
 ) -> Coroutine[Any, Any, int]:
     messages = [{"role": "user", "content": text}]
     return ask(calls, of, messages, kind="number/1", read=read, schema=schema)
@@ -66,7 +66,7 @@ def test_the_form_is_found_out_once(
 ) -> None:
     judge = model(judge_server, f"takes={takes}")
 
-    async def work(calls: RowCalls) -> list[int]:
+    async def work(calls: Calls) -> list[int]:
         return await side_by_side([question(calls, judge) for _ in range(3)])
 
     found, calls = run(work)
@@ -130,7 +130,7 @@ def test_second_tries_side_by_side_find_their_answers_again(
 ) -> None:
     judge = model(judge_server, "bad=first")
 
-    async def work(calls: RowCalls) -> list[int]:
+    async def work(calls: Calls) -> list[int]:
         texts = [f'{n}: [[say: {{"n": {n % 2}}}]]' for n in range(6)]
         texts += texts[:2]  # the same question twice
         return await side_by_side([question(calls, judge, text) for text in texts])
@@ -151,7 +151,7 @@ def test_what_the_journal_answers_says_nothing_of_the_form(
     run(lambda calls: question(calls, judge), tmp_path / "j")
     judge_server.forget()
 
-    async def work(calls: RowCalls) -> list[int]:
+    async def work(calls: Calls) -> list[int]:
         old = question(calls, judge)
         return [await old, await question(calls, judge, '[[say: {"n": 4}]]')]
 
@@ -166,7 +166,7 @@ def test_a_question_that_is_refused_in_every_form_is_no_matter_of_form(
     judge = model(judge_server, "status=400")
     with Transport() as transport:
         for at in range(5):
-            calls = RowCalls(transport, row(), Occurrences(), "x")
+            calls = Calls(transport, row().sample, Occurrences(), "x")
             with pytest.raises(CallError, match="this judge answers nobody"):
                 transport.run(question(calls, judge))
             assert judge_server.posts == (3 * (at + 1) if at < 3 else 9 + at - 2)
@@ -175,7 +175,7 @@ def test_a_question_that_is_refused_in_every_form_is_no_matter_of_form(
 def test_an_endpoint_that_refuses_stops_at_once_with_its_words(judge_server: JudgeProcess) -> None:
     judge = model(judge_server, "status=401")
 
-    async def work(calls: RowCalls) -> list[int]:
+    async def work(calls: Calls) -> list[int]:
         return await side_by_side([question(calls, judge) for _ in range(3)])
 
     with pytest.raises(EndpointError, match="this judge answers nobody"):
@@ -186,7 +186,7 @@ def test_an_endpoint_that_refuses_stops_at_once_with_its_words(judge_server: Jud
 def test_the_first_error_in_order_is_told(judge_server: JudgeProcess) -> None:
     judge = model(judge_server, max_retries=0)
 
-    async def work(calls: RowCalls) -> list[int]:
+    async def work(calls: Calls) -> list[int]:
         texts = ['[[say: {"n": 1}]]', '[[say: {"m": 2}]]', "[[garbage]]"]
         return await side_by_side([question(calls, judge, text) for text in texts])
 
@@ -222,12 +222,12 @@ def server_of_none() -> Any:
 def test_a_cancelled_question_cancels(judge_server: JudgeProcess, tmp_path: Path) -> None:
     judge = model(judge_server, "latency=30")
 
-    async def work(calls: RowCalls) -> None:
+    async def work(calls: Calls) -> None:
         async with asyncio.timeout(0.2):
             await side_by_side([question(calls, judge) for _ in range(2)])
 
     with Transport(Journal(tmp_path / "j")) as transport:
-        calls = RowCalls(transport, row(), Occurrences(), "x")
+        calls = Calls(transport, row().sample, Occurrences(), "x")
         with pytest.raises(TimeoutError):
             transport.run(work(calls))
 
@@ -260,11 +260,11 @@ def test_nobody_waits_in_line_for_a_judge_that_is_not_there() -> None:
     judge = chat_model(server_of_none(), replace(TERMS, max_retries=1))
     sleepers = Sleepers()
 
-    async def work(calls: RowCalls) -> list[int]:
+    async def work(calls: Calls) -> list[int]:
         return await side_by_side([question(calls, judge) for _ in range(20)])
 
     with Transport(sender=Gone(), clock=Clock(sleep=sleepers.sleep)) as transport:
-        calls = RowCalls(transport, row(), Occurrences(), "x")
+        calls = Calls(transport, row().sample, Occurrences(), "x")
         with pytest.raises((CallError, EndpointError), match="refused"):
             transport.run(work(calls))
     assert sleepers.most == 19  # the first waited alone

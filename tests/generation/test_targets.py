@@ -9,7 +9,7 @@ import pytest
 from generation.running import rows, run
 
 from pytest_evalmetrics.errors import RowError
-from pytest_evalmetrics.generation.generators import as_json, read_answer
+from pytest_evalmetrics.generators import as_json, read_answer
 from pytest_evalmetrics.transport import JournalMode
 
 if TYPE_CHECKING:

@@ -66,7 +66,7 @@ def run(found: Judges) -> Any:
     found.read_labels()
     with Transport() as transport:
         return found.judged(
-            lambda: transport, lambda row, seen: scorers.RowCalls(transport, row, seen, "x")
+            lambda: transport, lambda row, seen: scorers.Calls(transport, row.sample, seen, "x")
         )
 
 

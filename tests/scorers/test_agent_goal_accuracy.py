@@ -9,7 +9,7 @@ from judge_process import TERMS, judged, row
 
 from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.scorers import Terms
-from pytest_evalmetrics.scorers.agent_goal_accuracy import AgentGoalAccuracy
+from pytest_evalmetrics.scorers.judge_scorers import AgentGoalAccuracy
 from pytest_evalmetrics.spec import AgentGoalAccuracySpec, ParamsSpec, ReasoningSpec
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from judge_process import TERMS, judged, row
 
 from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.scorers import Row
-from pytest_evalmetrics.scorers.answer_accuracy import AnswerAccuracy
+from pytest_evalmetrics.scorers.judge_scorers import AnswerAccuracy
 from pytest_evalmetrics.spec import AnswerAccuracySpec
 from pytest_evalmetrics.transport import CallError
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_evalmetrics.errors import RowError
-from pytest_evalmetrics.scorers import Row, RowCalls, Terms
+from pytest_evalmetrics.scorers import Calls, Row, Terms
 from pytest_evalmetrics.transport import (
     CallError,
     Journal,
@@ -49,7 +49,7 @@ def run(path: Path, bodies: list[list[Any]], sender: Counting, parallelism: int 
     with Transport(Journal(path), sender=sender) as transport:
 
         async def score(index: int) -> None:
-            calls = RowCalls(transport, Row(index, "a", index, 0, {}), occurrences, "x")
+            calls = Calls(transport, 0, occurrences, "x")
             found[index] = [
                 await calls.post(ENDPOINT, body, kind="test/1") for body in bodies[index]
             ]
@@ -82,7 +82,7 @@ def test_what_a_check_refuses_is_asked_again(tmp_path: Path) -> None:
         row = Row(0, "a", 0, 0, {})
 
         def ask() -> Any:
-            calls = RowCalls(transport, row, Occurrences(), "x")
+            calls = Calls(transport, row.sample, Occurrences(), "x")
             return transport.run(calls.post(ENDPOINT, "a", kind="t/1", check=refuse))
 
         with pytest.raises(CallError) as raised:

@@ -9,7 +9,7 @@ from judge_process import row
 
 from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.scorers import Row
-from pytest_evalmetrics.scorers.conversations import conversation_of
+from pytest_evalmetrics.scorers.row_reading import conversation_of
 
 CALL = {"name": "weather", "args": {"city": "Paris"}}
 

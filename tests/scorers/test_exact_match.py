@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scorers.offline import made, recorded
 
-from pytest_evalmetrics.scorers.words import normalised
+from pytest_evalmetrics.scorers.text_scorers import normalised
 from pytest_evalmetrics.spec import ExactMatchSpec
 
 SCORER = made(ExactMatchSpec(type="exact-match"))

@@ -10,9 +10,8 @@ from judge_process import TERMS, judged, row, run
 
 from pytest_evalmetrics.chat import Reply
 from pytest_evalmetrics.errors import RowError
-from pytest_evalmetrics.scorers.answer_accuracy import AnswerAccuracy
-from pytest_evalmetrics.scorers.judges import field_of, judge_of, reasoning_of
-from pytest_evalmetrics.scorers.prompts import answer_accuracy as prompts
+from pytest_evalmetrics.scorers.judge import field_of, judge_of, reasoning_of
+from pytest_evalmetrics.scorers.judge_scorers import AnswerAccuracy
 from pytest_evalmetrics.spec import AnswerAccuracySpec
 
 if TYPE_CHECKING:
@@ -74,7 +73,7 @@ def test_a_new_version_of_a_prompt_asks_anew(
         return judged(AnswerAccuracy(spec, TERMS), found, tmp_path / "j").scores, judge_server.posts
 
     assert [score(), score()] == [(1, 2), (1, 0)]
-    monkeypatch.setattr(prompts, "VERSION", "2")
+    monkeypatch.setattr(AnswerAccuracy, "VERSION", "2")
     assert [score(), score()] == [(1, 2), (1, 0)]
 
 

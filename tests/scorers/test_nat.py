@@ -9,7 +9,7 @@ import pytest
 
 from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.scorers import Row, Terms
-from pytest_evalmetrics.scorers.nat import NatScorer
+from pytest_evalmetrics.scorers.remote_scorers import NatScorer
 from pytest_evalmetrics.spec import NatScorerSpec
 
 SPEC = NatScorerSpec(

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_evalmetrics.errors import RowError
-from pytest_evalmetrics.scorers.tool_calls import ToolCall, made_calls, wanted_calls
+from pytest_evalmetrics.scorers.row_reading import ToolCall, made_calls, wanted_calls
 
 CALL = ToolCall("sum", {"x": 1})
 JSON = st.recursive(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from judge_process import TERMS, judged, row
 
 from pytest_evalmetrics.errors import RowError
-from pytest_evalmetrics.scorers.topic_adherence import TopicAdherence, adherence
+from pytest_evalmetrics.scorers.judge_scorers import TopicAdherence, adherence
 from pytest_evalmetrics.spec import TopicAdherenceSpec
 
 if TYPE_CHECKING:

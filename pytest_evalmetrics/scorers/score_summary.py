@@ -1,10 +1,10 @@
-"""A score over all rows, as the NeMo Evaluator sums it up."""
+"""Summaries of a score over all rows, as the NeMo Evaluator computes them."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -17,28 +17,16 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["About", "summarise", "summarise_all"]
-
 _BINS = 10
 
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What a score stands for, beyond its number.
+    """The meaning of a score, beyond its number."""
 
-    Attributes
-    ----------
-    labels
-        Of a rubric, each with its value.
-    judges
-        The scores that are the several judges' own.
-    level
-        How these differ: ``nominal`` or ``interval``.
-    """
-
-    labels: tuple[tuple[str, float], ...] = ()
-    judges: tuple[str, ...] = ()
-    level: Literal["nominal", "interval"] = "interval"
+    labels: tuple[tuple[str, float], ...] = ()  # of a rubric, each with its value
+    judges: tuple[str, ...] = ()  # the scores that are the several judges' own
+    level: Literal["nominal", "interval"] = "interval"  # how the judges' scores differ
 
 
 def summarise_all(
@@ -46,32 +34,30 @@ def summarise_all(
     columns: Mapping[str, NDArray[np.float64]],
     about: Mapping[str, About] | None = None,
 ) -> tuple[ScoreSummary, ...]:
-    """Sum scores up.
-
-    Parameters
-    ----------
-    names
-        Which.
-    columns
-        By name, shape (rows,), NaN where a score is missing.
-    about
-        What they stand for.
-    """
-    found = []
+    """Summarise scores; columns have shape (rows,), NaN where a score is missing."""
+    summaries = []
     for name in names:
-        summary, known = summarise(name, columns[name]), (about or {}).get(name)
-        if known is not None:
+        column, meaning = columns[name], (about or {}).get(name)
+        summary = summarise(name, column)
+        if meaning is not None:
+            counts = tuple(
+                RubricCount(label, value, int((column == value).sum()))
+                for label, value in meaning.labels
+            )
+            most = max((one.count for one in counts), default=0)
+            modes = (one.label for one in counts if one.count == most)
             summary = replace(
                 summary,
-                **_rubric(columns[name], known),
-                agreement=_agreement(columns, known) if known.judges else None,
+                rubric_distribution=counts,
+                mode_category=min(modes) if most else None,
+                agreement=_agreement(columns, meaning) if meaning.judges else None,
             )
-        found.append(summary)
-    return tuple(found)
+        summaries.append(summary)
+    return tuple(summaries)
 
 
 def summarise(name: str, column: NDArray[np.float64]) -> ScoreSummary:
-    """Sum a score up.
+    """Summarise a score.
 
     Parameters
     ----------
@@ -119,18 +105,7 @@ def _histogram(values: NDArray[np.float64]) -> tuple[Bin, ...]:
         return (Bin(low, high, len(values)),)
     edges = [low + i * width for i in range(_BINS)]
     counts = np.diff(np.append(np.searchsorted(values, edges), len(values))).tolist()
-    return tuple(
-        Bin(edges[i], edges[i + 1] if i + 1 < _BINS else high, counts[i]) for i in range(_BINS)
-    )
-
-
-def _rubric(column: NDArray[np.float64], about: About) -> dict[str, Any]:
-    counted = tuple(
-        RubricCount(label, value, int((column == value).sum())) for label, value in about.labels
-    )
-    most = max((one.count for one in counted), default=0)
-    mode = min((one.label for one in counted if one.count == most), default=None) if most else None
-    return {"rubric_distribution": counted, "mode_category": mode}
+    return tuple(map(Bin, edges, [*edges[1:], high], counts))
 
 
 def _agreement(columns: Mapping[str, NDArray[np.float64]], about: About) -> Agreement:

@@ -1,4 +1,4 @@
-"""What a scorer is given, and what it has to be."""
+"""The interface of a scorer: the row it is given, and the scores it returns."""
 
 from __future__ import annotations
 
@@ -18,29 +18,16 @@ __all__ = ["AsyncScorer", "Explained", "Row", "Scorer", "Terms"]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row to be scored.
+    """One row to be scored."""
 
-    Attributes
-    ----------
-    index
-        Its position in what was read, from 0.
-    agent, task, sample
-        Whose attempt it is at what, and which one.
-    item
-        The row as it is written.
-    sample_data
-        What was generated for it; of recorded rollouts the row itself, of a data set nothing.
-    where
-        ``file:line``, for messages.
-    """
-
-    index: int
-    agent: str
+    index: int  # its position in what was read, from 0
+    agent: str  # whose attempt it is
     task: TaskId
-    sample: int
-    item: Mapping[str, Any]
+    sample: int  # the attempt's number
+    item: Mapping[str, Any]  # the row as it is written
+    # what was generated for it; of recorded rollouts the row itself, of a data set nothing
     sample_data: Mapping[str, Any] = field(default_factory=dict)
-    where: str = ""
+    where: str = ""  # ``file:line``, for messages
 
     @property
     def context(self) -> dict[str, Any]:
@@ -50,30 +37,16 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """Scores, and why they are what they are: for people, in ``row_scores.jsonl``.
-
-    Attributes
-    ----------
-    scores
-        What a scorer gives otherwise.
-    reason
-        A judge's reasoning, or what a number rests on.
-    """
+    """Scores and their reason, which is shown in ``row_scores.jsonl``."""
 
     scores: Mapping[str, float] | float
-    reason: str
+    reason: str  # a judge's reasoning, or the evidence behind a number
 
 
 class Scorer(Protocol):
-    """Scores a row with what the row holds.
+    """Scores a row from the row alone."""
 
-    Attributes
-    ----------
-    scores
-        The names of what it gives.
-    """
-
-    scores: tuple[str, ...]
+    scores: tuple[str, ...]  # the names of its scores
 
     def score(self, row: Row) -> Mapping[str, float] | float | Explained:
         """Score one row: a number by name, or the number where there is one score.
@@ -89,17 +62,12 @@ class Scorer(Protocol):
 class AsyncScorer(Protocol):
     """Scores a row by asking an endpoint.
 
-    The first call of a row is made before anything is awaited: so calls are counted in the
-    order of the rows, and a run that is started again finds its answers.
-
-    Attributes
-    ----------
-    scores
-        The names of what it gives.
+    Make the first call of a row before anything is awaited: calls are counted in the order of
+    the rows, so that a run that is started again finds its answers in the journal.
     """
 
-    scores: tuple[str, ...]
+    scores: tuple[str, ...]  # the names of its scores
 
     async def score(self, row: Row, calls: Calls) -> Mapping[str, float] | float | Explained:
-        """Score one row, see `Scorer`; `calls` is the way to endpoints."""
+        """Score one row, see `Scorer`; `calls` sends requests to endpoints."""
         ...

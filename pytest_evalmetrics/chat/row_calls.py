@@ -1,0 +1,244 @@
+"""The calls of one scorer or generator for one row, distinct from those of all others."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from pytest_evalmetrics.errors import RowError
+from pytest_evalmetrics.layout import compact
+from pytest_evalmetrics.transport import Call, CallError, Work, written_body
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Hashable, Mapping
+
+    from pytest_evalmetrics.transport import Answer, Endpoint, Meter, Occurrences, Transport
+
+_SHOWN = 4000  # characters of a request or an answer
+_JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+
+
+class Exchange(TypedDict):
+    """One call, for people: JSON as text, without secrets, cut where it is long."""
+
+    request: str  # the body that was sent
+    answer: str | None  # the body that came back; None where none came that is JSON
+
+
+@dataclass(slots=True)
+class Ticket:
+    """A call's place among the calls of its row; `Calls.post` adds how it went."""
+
+    place: float  # position among the row's calls, from 0; halves are second tries
+    identity: bytes  # the body it was taken for, as it is sent: its name in the journal
+    occurrence: int  # how many calls with the same content came before it
+    versions: Mapping[str, str]  # the answer depends on them too
+    displayed: Any = None  # the request to show where it is sent in several forms
+    attempts: int = 0  # requests it took when it was paid for
+    latency_s: float = 0.0  # seconds of the attempt that succeeded
+    from_journal: bool = False
+
+
+class Calls:
+    """Sends the requests of one scorer for one row."""
+
+    __slots__ = (
+        "_exchanges",
+        "_first",
+        "_label",
+        "_meter",
+        "_occurrences",
+        "_own",
+        "_sample",
+        "_taken",
+        "_transport",
+        "from_journal",
+        "latency_s",
+    )
+
+    def __init__(
+        self,
+        transport: Transport,
+        sample: int,
+        occurrences: Occurrences,
+        label: str,
+        meter: Meter | None = None,
+    ) -> None:
+        self._transport, self._sample, self._occurrences = transport, sample, occurrences
+        self._label, self._meter = label, meter
+        self._first: tuple[bytes, int] | None = None
+        self._own: Occurrences | None = None
+        self._exchanges: dict[float, Exchange] = {}
+        self._taken = 0
+        self.from_journal = False  # the last answer came from the journal
+        self.latency_s = 0.0  # seconds that it took when it was paid for
+
+    @property
+    def memory(self) -> dict[Hashable, Any]:
+        """Facts about endpoints, shared by all calls of a run."""
+        return self._transport.memory
+
+    @property
+    def exchanges(self) -> list[Exchange]:
+        """The requests so far and their answers, in an order that does not depend on speed."""
+        return [self._exchanges[place] for place in sorted(self._exchanges)]
+
+    def ticket(
+        self, endpoint: Endpoint, body: Any, *, kind: str, versions: Mapping[str, str] | None = None
+    ) -> Ticket:
+        """Take a place for a call before anything is awaited, see `post`.
+
+        Calls are counted in the order of the rows, so that a run that is started again finds
+        its answers. Needed where something is awaited before the row's first `post`, or
+        where one question may be sent in several forms.
+        """
+        depends_on = dict(versions or {})
+        if self._first is not None:  # the later calls of a row are identified by its first one
+            payload, count = self._first
+            depends_on["after"] = f"{blake2b(payload, digest_size=20).hexdigest()}/{count}"
+        identity = b"" if body is None else written_body(body)
+        place, self._taken = self._taken, self._taken + 1
+        return Ticket(place, identity, self._count(identity, kind, endpoint.url), depends_on)
+
+    async def post(
+        self,
+        endpoint: Endpoint,
+        body: Any,
+        *,
+        kind: str,
+        check: Callable[[Any], object] | None = None,
+        versions: Mapping[str, str] | None = None,
+        ticket: Ticket | None = None,
+    ) -> Any:
+        """POST a body, and return the parsed JSON of the answer.
+
+        Parameters
+        ----------
+        endpoint
+            Where to, see `Terms.endpoint`.
+        body
+            Anything that JSON can write.
+        kind
+            The caller and its version: ``remote/1``. After a change of it all is asked anew.
+        check
+            Raises a `RowError` where an answer can't be used: such an answer is not kept, and
+            asked for again by the next run.
+        versions
+            Further versions that an answer depends on, such as a prompt's.
+        ticket
+            Its place, where it was taken earlier; then `versions` are the ticket's.
+
+        Raises
+        ------
+        RowError, CallError
+            This row failed.
+        EndpointError
+            All would fail.
+        """
+        written = None
+        if ticket is None:
+            ticket = self.ticket(endpoint, body, kind=kind, versions=versions)
+            written = ticket.identity
+        call = Call(
+            endpoint,
+            body,
+            kind=kind,
+            versions=ticket.versions,
+            sample=self._sample,
+            label=self._label,
+            identity=ticket.identity,
+            written=written,
+        )
+        request = _written(body if ticket.displayed is None else ticket.displayed)
+        refused: list[tuple[str, Any]] = []
+
+        def checked(body: Any) -> None:
+            try:
+                if check is not None:
+                    check(body)
+            except RowError as error:
+                refused.append((error.kind, body))
+                raise CallError(error.kind, error.message, hint=error.hint) from None
+
+        try:
+            answer = await self._transport.call(
+                call, occurrence=ticket.occurrence, check=checked, meter=self._meter
+            )
+        except CallError as error:
+            bodies = [_written(body) for kind, body in refused if kind == error.kind]
+            self._record(ticket.place, request, bodies[-1] if bodies else None)
+            raise
+        # of a question that is sent in several forms the last one stays
+        self._record(ticket.place, request, _written(answer.body))
+        ticket.attempts, ticket.latency_s = answer.attempts, answer.latency_s
+        self.from_journal = ticket.from_journal = answer.from_journal
+        self.latency_s = answer.latency_s
+        return answer.body
+
+    async def perform(
+        self,
+        name: str,
+        given: Mapping[str, Any],
+        make: Callable[[], Awaitable[str]],
+        *,
+        version: str | None,
+    ) -> Answer:
+        """Call a function in this process in place of a request, see `Transport.perform`."""
+        request = _written(given)
+        place, self._taken = self._taken, self._taken + 1
+        count = self._count(request.encode("utf-8", "backslashreplace"), "perform/1", name)
+        work = Work(name, given, version, self._sample, self._label)
+        try:
+            answer = await self._transport.perform(work, make, occurrence=count, meter=self._meter)
+        except CallError:
+            self._record(place, request, None)
+            raise
+        self._record(place, request, _written(answer.body))
+        self.from_journal, self.latency_s = answer.from_journal, answer.latency_s
+        return answer
+
+    def following(self) -> Calls:
+        """Return the calls that depend on these: the scorers' after the answer that they score.
+
+        They are identified by the first of these, so that they find their answers again in
+        whatever order the rows were answered.
+        """
+        if self._own is None:
+            self._own = type(self._occurrences)()
+        after = Calls(self._transport, self._sample, self._occurrences, self._label, self._meter)
+        after._first, after._own = self._first, self._own
+        return after
+
+    def _record(self, place: float, request: str, answer: str | None) -> None:
+        hide = self._transport.hide  # which knows the endpoint's key by now
+        self._exchanges[place] = {
+            "request": shown_text(request, hide),
+            "answer": None if answer is None else shown_text(answer, hide),
+        }
+
+    def _count(self, payload: bytes, kind: str, url: str) -> int:
+        if self._first is not None:
+            if self._own is None:
+                self._own = type(self._occurrences)()
+            return self._own.next(payload, kind, url)
+        count = self._occurrences.next(payload, kind, self._sample, url)
+        self._first = payload, count
+        return count
+
+
+def _written(value: Any) -> str:
+    try:
+        return compact(value)
+    except (TypeError, ValueError):  # a number or a text that only the slow way can write
+        # half a surrogate pair is no text, and is written as its escape
+        return _JSON.encode(value).encode("utf-8", "backslashreplace").decode()
+
+
+def shown_text(text: str, hide: Callable[[str], str]) -> str:
+    """Make a text fit for ``row_scores.jsonl``: without secrets, then cut where it is long."""
+    text = hide(text)
+    if not text.isascii():
+        text = text.encode("utf-8", "backslashreplace").decode()
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}… (of {len(text)} characters)"

@@ -1,0 +1,369 @@
+"""Answers to the rows of a data set: by a model, or by a function of the user.
+
+::
+
+    generator = make_generator(benchmark.spec, terms, benchmark.line_of)
+    generated = await generator.generate(row, sample, calls)
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+import math
+import threading
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from pytest_evalmetrics.chat import (
+    chat_model,
+    compile_prompt,
+    compile_templates,
+    read_reply,
+    tool_calls_of,
+)
+from pytest_evalmetrics.errors import EvalMetricsError, RegistryError, RowError, raised_words
+from pytest_evalmetrics.registry import origin, targets
+from pytest_evalmetrics.transport import CallError, tokens_of, was_cancelled
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from pytest_evalmetrics.chat import Calls, Reply
+    from pytest_evalmetrics.expressions.templates import Rendered
+    from pytest_evalmetrics.spec import BenchmarkSpec, TargetSpec
+    from pytest_evalmetrics.transport import Terms, Tokens
+
+__all__ = ["Generated", "Generator", "as_json", "make_generator", "read_answer"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Generated:
+    """One answer to one row."""
+
+    output_text: str = ""  # the answer, without the reasoning; empty where it only calls tools
+    response: Mapping[str, Any] = field(default_factory=dict)  # as a body of OpenAI's API
+    reasoning: str = ""
+    tool_calls: tuple[Mapping[str, Any], ...] = ()  # as the model wrote them
+    finish_reason: str = ""  # ``stop``, ``length``, ``tool_calls`` ...; empty for none
+    tokens: Tokens | None = None
+    cost: float = math.nan  # of the tokens; NaN without a price, or without tokens
+    latency_s: float = math.nan  # seconds that it took when it was paid for
+    more: Mapping[str, Any] = field(default_factory=dict)  # further keys of a target's answer
+    # the defect of an answer that was paid for all the same: a refusal, nothing but reasoning
+    failure: RowError | None = None
+
+    @classmethod
+    def of(cls, reply: Reply, response: Mapping[str, Any], **more: Any) -> Generated:
+        """Make it of a model's reply and its body."""
+        return cls(
+            output_text=reply.text,
+            response=response,
+            reasoning=reply.reasoning,
+            tool_calls=reply.tool_calls,
+            finish_reason=reply.finish_reason,
+            **more,
+        )
+
+    @property
+    def sample_data(self) -> dict[str, Any]:
+        """The value of ``sample`` in templates."""
+        return {
+            **self.more,
+            "output_text": self.output_text,
+            "response": self.response,
+            "reasoning": self.reasoning,
+            "tool_calls": list(self.tool_calls),
+            "finish_reason": self.finish_reason,
+        }
+
+    @property
+    def measured(self) -> dict[str, float]:
+        """Its columns, by the names of `GENERATED_SCORES`; NaN for unknown ones."""
+        tokens = self.tokens
+        return {
+            "input_tokens": math.nan if tokens is None else float(tokens.prompt),
+            "output_tokens": math.nan if tokens is None else float(tokens.completion),
+            "total_tokens": math.nan if tokens is None else float(tokens.total),
+            "latency_s": self.latency_s,
+            "cost": self.cost,
+            "truncated": float(self.finish_reason == "length"),
+        }
+
+
+class Generator(Protocol):
+    """Attempts rows."""
+
+    async def generate(self, row: Mapping[str, Any], sample: int, calls: Calls) -> Generated:
+        """Attempt one row.
+
+        Make the first call before anything is awaited: calls are counted in the order of the
+        rows, so that a run that is started again finds its answers.
+        """
+        ...
+
+    def close(self) -> None:
+        """Release resources."""
+        ...
+
+
+def make_generator(
+    spec: BenchmarkSpec, terms: Terms, line_of: Callable[..., int]
+) -> Generator | None:
+    """Make the generator of a benchmark; None where nothing is generated."""
+    if spec.answers is None:
+        return None
+    try:
+        if spec.target is not None:
+            return _TargetGenerator(spec.target, terms)
+        return _ModelGenerator(spec, terms)
+    except EvalMetricsError as error:
+        if error.line is None and error.file is None:
+            error.line = line_of("target" if spec.target is not None else "model")
+        raise
+
+
+# a model's answers on purpose, which were paid for: they are kept, and not asked for again
+_ON_PURPOSE = frozenset({"refusal", "filtered", "cut-off"})
+
+
+class _ModelGenerator:
+    """Asks a model."""
+
+    def __init__(self, spec: BenchmarkSpec, terms: Terms) -> None:
+        if spec.model is None:
+            raise ValueError(f"the benchmark {spec.name} has no model")
+        self._model = chat_model(spec.model, terms, spec.params)
+        self._prompt = compile_prompt(spec.prompt_template)
+        self._more: Mapping[str, Rendered] = {
+            key: compile_templates(value, key)
+            for key, value in (("tools", spec.tools), ("response_format", spec.response_format))
+            if value is not None
+        }
+        self._last: tuple[Mapping[str, Any], dict[str, Any]] | None = None
+
+    async def generate(self, row: Mapping[str, Any], sample: int, calls: Calls) -> Generated:
+        """Attempt one row, see `Generator`; the sample's number is not sent."""
+        del sample
+        replies: list[Reply | RowError] = []
+
+        def check(answer: Any) -> None:
+            try:
+                replies.append(read_reply(answer, self._model.end_token))
+            except RowError as error:
+                if error.kind not in _ON_PURPOSE:
+                    raise
+                replies.append(error)
+
+        body = await calls.post(
+            self._model.endpoint, self._request(row), kind="generate/1", check=check
+        )
+        reply = replies[-1]
+        tokens = tokens_of(body) if isinstance(reply, RowError) else reply.tokens
+        price = self._model.price
+        cost = math.nan if tokens is None or price is None else price.of(tokens)
+        if not isinstance(reply, RowError):
+            return Generated.of(reply, body, tokens=tokens, cost=cost, latency_s=calls.latency_s)
+        return Generated(
+            response=body,
+            finish_reason="length" if reply.kind == "cut-off" else "",
+            tokens=tokens,
+            cost=cost,
+            latency_s=calls.latency_s,
+            failure=reply,
+        )
+
+    def close(self) -> None:
+        """Release the last row."""
+        self._last = None
+
+    def _request(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """Render the request; the samples of a row come one after the other, and share it."""
+        if self._last is None or self._last[0] is not row:
+            context = {**row, "item": row, "sample": {}}
+            more = {key: render(context) for key, render in self._more.items()}
+            self._last = row, self._model.request(self._prompt(context), **more)
+        return self._last[1]
+
+
+class _TargetGenerator:
+    """Calls a function with each row; plain ones in threads, so that they run side by side."""
+
+    def __init__(self, spec: TargetSpec, terms: Terms) -> None:
+        self._spec = spec
+        self._function = _target(spec.function)
+        self._is_async = inspect.iscoroutinefunction(self._function) or (
+            inspect.iscoroutinefunction(getattr(self._function, "__call__", None))  # noqa: B004 - an object's own
+        )
+        self._takes_sample = "sample" in inspect.signature(self._function).parameters
+        self._timeout_s = spec.timeout_seconds or terms.timeout_s
+        self._free = asyncio.Semaphore(terms.parallelism)
+
+    async def generate(self, row: Mapping[str, Any], sample: int, calls: Calls) -> Generated:
+        """Attempt one row, see `Generator`."""
+
+        async def make() -> str:
+            async with self._free:
+                return await self._call(row, sample)
+
+        answer = await calls.perform(self._spec.function, row, make, version=self._spec.version)
+        return read_answer(answer.body, answer.latency_s)
+
+    def close(self) -> None:
+        """Do nothing: a thread that never ends dies with the process."""
+
+    async def _call(self, row: Mapping[str, Any], sample: int) -> str:
+        more = {"sample": sample} if self._takes_sample else {}
+        given = dict(row)  # a function that changes its row changes no other's
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                if self._is_async:
+                    value = await self._function(given, **more)
+                else:
+                    value = await _in_a_thread(lambda: self._function(given, **more))
+                    if inspect.isawaitable(value):
+                        value = await value
+            return as_json(value)
+        except RowError as error:
+            raise CallError(error.kind, error.message, hint=error.hint) from None
+        except EvalMetricsError:
+            raise
+        # an agent's sys.exit() would end the loop on which all others run
+        except (Exception, SystemExit, KeyboardInterrupt, asyncio.CancelledError) as error:
+            if isinstance(error, TimeoutError) and self._timeout_s is not None:
+                text = f"the target gave no answer within {self._timeout_s:g} s"
+                raise CallError("timeout", text) from None
+            if isinstance(error, asyncio.CancelledError) and was_cancelled():
+                raise
+            raise CallError(*raised_words(error, "the target")) from error
+
+
+def _target(reference: str) -> Any:
+    target = targets.find(reference).target
+    if inspect.isclass(target):
+        try:
+            target = target()
+        except Exception as error:
+            raise RegistryError(
+                f"the target {reference!r} can't be made: {type(error).__name__}: {error}",
+                hint="name a function, or a class that is made without arguments and called",
+            ) from error
+    if not callable(target):
+        raise RegistryError(
+            f"the target {reference!r} is no function: {origin(target)}",
+            hint="name a function that takes a row and gives its answer",
+        )
+    try:
+        inspect.signature(target).bind({})
+    except (TypeError, ValueError):
+        if "sample" not in inspect.signature(target).parameters:
+            raise RegistryError(
+                f"the target {reference!r} can't be called with a row: "
+                f"{reference.rpartition(':')[2]}{inspect.signature(target)}",
+                hint="write def answer(row): ...; a second argument named sample gets the "
+                "attempt's number",
+            ) from None
+    return target
+
+
+async def _in_a_thread(function: Callable[[], Any]) -> Any:
+    """Call a function in a thread of its own, which nothing waits for at the end.
+
+    The threads of a pool are waited for when the interpreter ends: one agent that hangs would
+    hold a run for ever. Starting a thread takes some 50 microseconds.
+    """
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[Any] = loop.create_future()
+
+    def settle(result: Any, error: BaseException | None) -> None:
+        if done.done():  # nobody waits any more
+            return
+        if error is None:
+            done.set_result(result)
+        else:
+            done.set_exception(error)
+
+    def run() -> None:
+        result: Any = None
+        error: BaseException | None = None
+        try:
+            result = function()
+        except StopIteration as stop:  # a future can't hold one
+            error = RuntimeError(f"StopIteration: {stop}")
+        except BaseException as raised:  # noqa: BLE001 - handed to the coroutine that waits
+            error = raised
+        try:
+            loop.call_soon_threadsafe(settle, result, error)
+        except RuntimeError:  # the run is over, and its loop closed
+            return
+
+    threading.Thread(target=run, name="evalmetrics-target", daemon=True).start()
+    return await done
+
+
+_TEXT_KEYS = ("output_text", "output", "response", "content", "text")
+_OUR_KEYS = {*_TEXT_KEYS, "usage", "tool_calls", "reasoning", "finish_reason", "role"}
+
+
+def as_json(value: Any) -> str:
+    """Write a target's answer: builtins, or an object with a ``model_dump`` of them."""
+    dump = getattr(value, "model_dump", None)
+    if callable(dump):  # a model of pydantic, such as an answer of the OpenAI client
+        value = dump(mode="json")
+    try:
+        return json.dumps(value, allow_nan=False, separators=(",", ":"))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise RowError(
+            "no-answer",
+            f"the target gave a {type(value).__name__} that can't be written as JSON: {error}",
+            hint="give a text, a message, or a mapping with output",
+        ) from None
+
+
+def read_answer(value: Any, latency_s: float) -> Generated:
+    """Read a target's answer: a text, a message, a mapping with the text, or a whole body."""
+    if isinstance(value, str):
+        value = {"content": value}
+    if not isinstance(value, dict):
+        raise RowError(
+            "no-answer",
+            f"the target gave {value!r:.60}, expected a text, a message, or a mapping with output",
+        )
+    more = {key: item for key, item in value.items() if key not in _OUR_KEYS}
+    text = next((value[key] for key in _TEXT_KEYS if value.get(key) is not None), None)
+    body: Mapping[str, Any] | None = None
+    if "choices" in value:
+        body, more = value, {}
+    else:
+        calls = tool_calls_of(value)
+        if isinstance(text, dict) and "choices" in text:  # the whole body as `response`
+            body = {"usage": value.get("usage"), **text}
+    if body is not None:
+        reply = read_reply(body)
+        return Generated.of(reply, body, tokens=reply.tokens, latency_s=latency_s, more=more)
+    if text is None and calls:
+        text = ""
+    if not isinstance(text, str):
+        given = f"{text!r:.60}" if text is not None else f"the keys {', '.join(value)[:60]}"
+        raise RowError(
+            "no-answer", f"the target gave {given}, expected the answer's text under output"
+        )
+    finish, reasoning = value.get("finish_reason"), value.get("reasoning")
+    # worded as OpenAI's API does, for scorers that read it so
+    message = {
+        "role": "assistant",
+        "content": text,
+        **({"tool_calls": list(calls)} if calls else {}),
+    }
+    usage = {"usage": value["usage"]} if isinstance(value.get("usage"), dict) else {}
+    return Generated(
+        output_text=text,
+        response={"choices": [{"index": 0, "message": message}], **usage},
+        reasoning=reasoning if isinstance(reasoning, str) else "",
+        tool_calls=calls,
+        finish_reason=finish if isinstance(finish, str) else "",
+        tokens=tokens_of(value),
+        latency_s=latency_s,
+        more=more,
+    )

@@ -1,0 +1,298 @@
+"""Scorers that are ready: made of what a benchmark file says, and checked as they score."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from pytest_evalmetrics.chat import shown_text
+from pytest_evalmetrics.errors import (
+    DataError,
+    EvalMetricsError,
+    RegistryError,
+    RowError,
+    raised_words,
+)
+from pytest_evalmetrics.registry import origin, register_scorer, scorers
+from pytest_evalmetrics.scorers.interface import Explained
+from pytest_evalmetrics.spec import CustomScorerSpec, PythonScorerSpec
+from pytest_evalmetrics.spec.scorers import other_name
+from pytest_evalmetrics.transport import CallError, was_cancelled
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pytest_evalmetrics.chat import Calls, Exchange
+    from pytest_evalmetrics.scorers.interface import Row, Terms
+    from pytest_evalmetrics.scorers.judge import Judge
+    from pytest_evalmetrics.scorers.score_summary import About
+    from pytest_evalmetrics.spec import ScorerSpec
+
+
+class Scores(dict[str, float]):
+    """A row's scores by name, and their reason, which may be empty."""
+
+    __slots__ = ("reason",)
+
+    def __init__(self, scores: Mapping[str, float], reason: str = "") -> None:
+        super().__init__(scores)
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class BoundScorer:
+    """A scorer that is ready to score."""
+
+    type: str  # as it is written
+    target: Any  # the scorer
+    scores: tuple[str, ...]
+    calls: bool  # whether it asks endpoints
+    foreign: bool = False  # whether it is the user's own code, which may take its time
+    _turn: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False, compare=False)
+
+    @property
+    def judges(self) -> tuple[Judge, ...]:
+        """The judges that it asks; empty where it asks no models."""
+        judges: tuple[Judge, ...] = getattr(self.target, "judges", ())
+        return judges
+
+    @property
+    def about(self) -> Mapping[str, About]:
+        """The meaning of its scores beyond their numbers, by name."""
+        about: Mapping[str, About] = getattr(self.target, "about", {})
+        return about
+
+    def score(self, row: Row) -> Scores:
+        """Score a row without calls."""
+        try:
+            return self._checked(self.target.score(row))
+        except EvalMetricsError:
+            raise
+        # a scorer's sys.exit() would end the loop on which all others run
+        except (Exception, SystemExit) as error:
+            raise RowError(*raised_words(error, "the scorer")) from error
+
+    async def score_with(self, row: Row, calls: Calls) -> Scores:
+        """Score a row."""
+        if not self.calls:
+            if not self.foreign:
+                return self.score(row)
+            async with self._turn:  # beside the loop, whose calls go on; never two at once
+                return await asyncio.to_thread(self.score, row)
+        try:
+            return self._checked(await self.target.score(row, calls))
+        except CallError as error:
+            raise RowError(error.kind, error.reason, hint=error.hint) from None
+        except EvalMetricsError:
+            raise
+        except (Exception, SystemExit, KeyboardInterrupt, asyncio.CancelledError) as error:
+            if isinstance(error, asyncio.CancelledError) and was_cancelled():
+                raise
+            raise RowError(*raised_words(error, "the scorer")) from error
+
+    def _checked(self, given: Any) -> Scores:
+        reason = ""
+        if isinstance(given, Explained):
+            given, reason = given.scores, str(given.reason or "")
+        if not isinstance(given, Mapping):
+            if len(self.scores) != 1:
+                raise RowError(
+                    "no-score", f"the scorer gave {given!r:.60}, expected {', '.join(self.scores)}"
+                )
+            given = {self.scores[0]: given}
+        return Scores({name: _finite(name, given.get(name)) for name in self.scores}, reason)
+
+
+def _finite(name: str, value: Any) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise RowError("no-number", f"{name} is {value!r:.60}, expected a finite number")
+    return number
+
+
+class Sink(Protocol):
+    """Takes the results of rows, in any order."""
+
+    def scored(self, row: Row, scorer: BoundScorer, found: Scores, *, from_journal: bool) -> None:
+        """Take a row's scores."""
+        ...
+
+    def lacks(self, row: Row, scorer: BoundScorer, error: RowError, reason: str) -> None:
+        """Take the reason why a row has no scores; it holds no secret."""
+        ...
+
+    def explained(self, row: Row, scorer: BoundScorer, reason: str) -> None:
+        """Take the reason of a row's scores."""
+        ...
+
+    def asked(self, row: Row, scorer: BoundScorer, found: Sequence[Exchange]) -> None:
+        """Take the requests of a row, and their answers."""
+        ...
+
+
+async def score_row(
+    row: Row, scorer: BoundScorer, calls: Calls, sink: Sink, hide: Callable[[str], str]
+) -> None:
+    """Score a row by one scorer, and give the result to the sink."""
+    try:
+        scores = await scorer.score_with(row, calls)
+    except RowError as error:
+        sink.lacks(row, scorer, error, hide(error.message))
+    else:
+        sink.scored(row, scorer, scores, from_journal=calls.from_journal)
+        if scores.reason:
+            sink.explained(row, scorer, shown_text(scores.reason, hide))
+    sink.asked(row, scorer, calls.exchanges)
+
+
+def make_scorers(
+    specs: Sequence[ScorerSpec], terms: Terms, line_of: Callable[..., int]
+) -> tuple[BoundScorer, ...]:
+    """Make the scorers of a benchmark."""
+    made: list[BoundScorer] = []
+    for index, spec in enumerate(specs):
+        try:
+            scorer = _make(spec, terms)
+            taken = {name: i for i, other in enumerate(made) for name in other.scores}
+            for name in scorer.scores:
+                if name in taken:
+                    raise DataError(
+                        f"the score {name!r} is given by scorer {taken[name] + 1} already",
+                        hint=other_name(spec),
+                    )
+        except EvalMetricsError as error:
+            if error.line is None and error.file is None:
+                error.line = line_of("scorers", index)
+            raise
+        made.append(scorer)
+    return tuple(made)
+
+
+def _make(spec: ScorerSpec, terms: Terms) -> BoundScorer:
+    target = registered = scorers.find(spec.type).target
+    if not isinstance(spec, CustomScorerSpec):
+        target = registered(spec, terms)
+    elif _scores_rows(registered):
+        target = function_scorer(registered, spec.options, name=spec.type)
+    elif inspect.isclass(registered) or inspect.isroutine(registered):
+        try:
+            takes_terms = "terms" in inspect.signature(registered).parameters
+            target = registered(**spec.options, **({"terms": terms} if takes_terms else {}))
+        except EvalMetricsError:
+            raise
+        except Exception as error:
+            raise DataError(
+                f"the scorer {spec.type!r} can't be made of its keys: "
+                f"{type(error).__name__}: {error}",
+                hint=f"its keys are the arguments of {origin(registered)}",
+            ) from error
+    score, names = getattr(target, "score", None), getattr(target, "scores", None)
+    if not callable(score):
+        raise RegistryError(f"the scorer {spec.type!r} has no method score: {origin(target)}")
+    if isinstance(names, str) or not names or not all(isinstance(n, str) and n for n in names):
+        raise RegistryError(
+            f"the scorer {spec.type!r} does not say what it gives: its `scores` is {names!r:.60}",
+            hint='write scores = ("accuracy",) in its class',
+        )
+    is_async = inspect.iscoroutinefunction(score)
+    foreign = isinstance(spec, CustomScorerSpec | PythonScorerSpec)
+    return BoundScorer(spec.type, target, tuple(names), is_async, foreign)
+
+
+@register_scorer("python")
+def python(spec: PythonScorerSpec, terms: Terms) -> Any:
+    """Make a scorer of the function that a benchmark file names."""
+    del terms
+    function = scorers.find(spec.function).target
+    if inspect.isclass(function) or not callable(function):
+        raise RegistryError(
+            f"{spec.function!r} is no function: {origin(function)}",
+            hint=f"a class is named by its type: `type: {spec.function}`",
+        )
+    return function_scorer(function, spec.options, name=spec.function, names=spec.score_names)
+
+
+def _scores_rows(target: Any) -> bool:
+    """Whether this is a function that scores (its first argument is ``item``), and makes none."""
+    try:
+        return inspect.isroutine(target) and (
+            next(iter(inspect.signature(target).parameters), None) == "item"
+        )
+    except ValueError:  # one of C, without a signature
+        return False
+
+
+def function_scorer(
+    function: Callable[..., Any],
+    options: Mapping[str, Any],
+    *,
+    name: str,
+    names: tuple[str, ...] = (),
+) -> _FunctionScorer:
+    """Make a scorer of a function."""
+    try:
+        parameters = inspect.signature(function).parameters
+        takes_sample = "sample" in parameters and "sample" not in options
+        given = {**options, "sample": {}} if takes_sample else options
+        inspect.signature(function).bind({}, **given)
+    except ValueError:  # one of C, without a signature
+        takes_sample = False
+    except TypeError as error:
+        raise DataError(
+            f"{name!r} can't be called with a row and its keys: {error}",
+            hint=f"its keys are the arguments of {origin(function)}",
+        ) from None
+    # by default its own name, where that names a module too
+    own = name.rpartition(":")[2].rpartition(".")[2]
+    names = names or getattr(function, "scores", ()) or (own,)
+    call = function if inspect.isroutine(function) else type(function).__call__
+    is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)
+    kind = _AsyncFunctionScorer if is_async else _FunctionScorer
+    return kind(function, names, dict(options), name, takes_sample)
+
+
+@dataclass(frozen=True, slots=True)
+class _FunctionScorer:
+    function: Callable[..., Any]
+    scores: tuple[str, ...]
+    options: dict[str, Any]
+    name: str
+    takes_sample: bool
+
+    def score(self, row: Row) -> Any:
+        given = self._call(row)
+        if inspect.iscoroutine(given):
+            given.close()
+            raise RegistryError(f"{self.name!r} gives a coroutine: write it as `async def`")
+        return self._complete(given)
+
+    def _call(self, row: Row) -> Any:
+        if self.takes_sample:
+            return self.function(row.item, sample=row.sample_data, **self.options)
+        return self.function(row.item, **self.options)
+
+    def _complete(self, given: Any) -> Any:
+        """Check that no score is missing."""
+        values = given.scores if isinstance(given, Explained) else given
+        if isinstance(values, Mapping) and (missing := set(self.scores).difference(values)):
+            names = ", ".join(str(key) for key in values) or "nothing"
+            raise RowError(
+                "no-score",
+                f"{self.name} gave {names}, and no {', '.join(sorted(missing))}",
+                hint="list under scores what it gives",
+            )
+        return given
+
+
+class _AsyncFunctionScorer(_FunctionScorer):
+    __slots__ = ()
+
+    async def score(self, row: Row, _calls: Calls) -> Any:  # type: ignore[override]  # as `AsyncScorer`
+        return self._complete(await self._call(row))

@@ -1,0 +1,438 @@
+"""Scorers that ask a judge with prompts of ours.
+
+``agent_goal_accuracy``, ``answer_accuracy``, ``topic_adherence`` and ``trajectory_evaluation``.
+The version of a scorer's prompts is a part of what the journal knows an answer by, and is shown
+in ``report.json``: count it up with every change of a prompt or of an answer's schema.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from pytest_evalmetrics.chat import json_in, side_by_side
+from pytest_evalmetrics.errors import RowError
+from pytest_evalmetrics.layout import many, spaced
+from pytest_evalmetrics.registry import register_scorer
+from pytest_evalmetrics.scorers.interface import Explained
+from pytest_evalmetrics.scorers.judge import (
+    BOOLEAN,
+    TEXT,
+    array,
+    choice,
+    choice_of,
+    closed,
+    field_of,
+    judge_of,
+    unusable,
+)
+from pytest_evalmetrics.scorers.row_reading import (
+    column_of,
+    conversation_of,
+    response_in,
+    shown,
+    text_in,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pytest_evalmetrics.chat import Calls, Reply
+    from pytest_evalmetrics.scorers.interface import Row, Terms
+    from pytest_evalmetrics.spec import (
+        AgentGoalAccuracySpec,
+        AnswerAccuracySpec,
+        TopicAdherenceSpec,
+        TrajectoryEvaluationSpec,
+    )
+
+
+class _JudgeScorer:
+    """A scorer that asks one judge."""
+
+    KIND: ClassVar[str]
+    VERSION: ClassVar[str] = "1"  # of the prompts
+
+    def __init__(
+        self,
+        spec: AgentGoalAccuracySpec
+        | AnswerAccuracySpec
+        | TopicAdherenceSpec
+        | TrajectoryEvaluationSpec,
+        terms: Terms,
+    ) -> None:
+        self.scores = spec.score_names
+        self._judge = judge_of(spec.model, terms, self.KIND, self.VERSION)
+        self.judges = (self._judge,)
+
+
+def _quoted(conversation: str) -> str:
+    """Begin all questions about a conversation alike, so that endpoints can cache it."""
+    return f"""\
+This is a conversation between a user and an AI agent, with the agent's tool calls and what the \
+tools gave back.
+
+<conversation>
+{conversation}
+</conversation>"""
+
+
+@register_scorer("agent_goal_accuracy")
+class AgentGoalAccuracy(_JudgeScorer):
+    """1 where a conversation ends as the user wanted, else 0.
+
+    One call extracts the user's goal and how the conversation ends; another one compares that
+    end with the row's ``reference``, or without one with the goal.
+    """
+
+    KIND = "agent-goal-accuracy"
+    _OUTCOME = closed(user_goal=TEXT, end_state=TEXT)
+    _VERDICT = closed(reasoning=TEXT, verdict=choice(0, 1))
+
+    def __init__(self, spec: AgentGoalAccuracySpec, terms: Terms) -> None:
+        super().__init__(spec, terms)
+        self._with_reference = spec.use_reference
+
+    async def score(self, row: Row, calls: Calls) -> Explained:
+        """Score one row."""
+        reference = text_in(row, "reference") if self._with_reference else None
+        prompt = _prompt_for_outcome(conversation_of(row))
+        goal, end = await self._judge.ask(calls, prompt, _outcome, self._OUTCOME)
+        prompt = _prompt_for_verdict(goal if reference is None else reference, end)
+        verdict, why = await self._judge.ask(
+            calls,
+            prompt,
+            lambda reply: choice_of(reply, "verdict", (0, 1), "0 or 1"),
+            self._VERDICT,
+        )
+        return Explained(float(verdict), f"goal: {goal}; end: {end}; {why}".rstrip("; "))
+
+
+def _outcome(reply: Reply) -> tuple[str, str]:
+    goal = field_of(reply, "user_goal", str, "text").strip()
+    end = field_of(reply, "end_state", str, "text").strip()
+    if not goal or not end:
+        raise unusable("end_state" if goal else "user_goal", "", "text that is not empty")
+    return goal, end
+
+
+def _prompt_for_outcome(conversation: str) -> str:
+    return f"""\
+{_quoted(conversation)}
+
+Say in one sentence what the user wanted to get done, and in another one what the state of \
+things is at the end of the conversation: what was done, and what was not. Keep to what the \
+conversation shows; that the agent announces something does not mean that it was done.
+
+Answer with a JSON object and nothing else: {{"user_goal": "...", "end_state": "..."}}"""
+
+
+def _prompt_for_verdict(desired: str, arrived: str) -> str:
+    return f"""\
+Compare the outcome that was wanted with the outcome that was arrived at. The verdict is 1 if all \
+that was wanted has been arrived at, in whatever words, and 0 if something of it is missing, \
+different or undone.
+
+<wanted>
+{desired}
+</wanted>
+<arrived_at>
+{arrived}
+</arrived_at>
+
+Answer with a JSON object and nothing else: {{"reasoning": "one sentence", "verdict": 0 or 1}}"""
+
+
+@register_scorer("answer_accuracy")
+class AnswerAccuracy(_JudgeScorer):
+    """The mean of two ratings: of the response by the reference, and the other way round.
+
+    Each rating is 0, 2 or 4; the score is their mean over 4. The formula of
+    ``AnswerAccuracy`` in RAGAS 0.4, whose score is called ``nv_accuracy``.
+    """
+
+    KIND = "answer-accuracy"
+    _RATINGS = (0, 2, 4)
+    _SCHEMA = closed(reasoning=TEXT, rating=choice(*_RATINGS))
+
+    async def score(self, row: Row, calls: Calls) -> Explained:
+        """Score one row."""
+        question = column_of(row, "user_input")
+        if not isinstance(question, str):
+            question = conversation_of(row, answered=False)
+        reference, response = text_in(row, "reference"), response_in(row)
+        ratings = await side_by_side(
+            [
+                self._judge.ask(
+                    calls, _prompt_for_rating(question, *answers), self._rating, self._SCHEMA
+                )
+                for answers in ((response, reference), (reference, response))
+            ]
+        )
+        reasons = "; ".join(f"{rating}: {why}" if why else f"{rating}" for rating, why in ratings)
+        return Explained(sum(rating for rating, _ in ratings) / len(ratings) / 4, reasons)
+
+    def _rating(self, reply: Reply) -> tuple[int, str]:
+        return choice_of(reply, "rating", self._RATINGS, "0, 2 or 4")
+
+
+def _prompt_for_rating(question: str, answer: str, other: str) -> str:
+    return f"""\
+Two answers to the same question are given. Rate how far answer A says what answer B says. Look \
+at the facts, not at style, length or order, and use no knowledge of your own about the question.
+4: A says all that B says, and nothing that contradicts it.
+2: A says a part of what B says, and nothing that contradicts it.
+0: A says something else than B, contradicts it, or does not answer the question.
+
+<question>
+{question}
+</question>
+<answer_a>
+{answer}
+</answer_a>
+<answer_b>
+{other}
+</answer_b>
+
+Answer with a JSON object and nothing else: {{"reasoning": "one sentence", "rating": 0, 2 or 4}}"""
+
+
+@register_scorer("topic_adherence")
+class TopicAdherence(_JudgeScorer):
+    """Compare what an agent answered and refused with ``reference_topics``.
+
+    One call lists the topics of the conversation; then, side by side, one call for each of
+    them asks whether the agent refused it, and one which of them are on topic.
+    """
+
+    KIND = "topic-adherence"
+    _TOPICS = closed(topics=array(TEXT))
+    _REFUSED = closed(reasoning=TEXT, refused=BOOLEAN)
+    _MATCHES = closed(matches=array(closed(topic=TEXT, on_topic=BOOLEAN)))
+
+    def __init__(self, spec: TopicAdherenceSpec, terms: Terms) -> None:
+        super().__init__(spec, terms)
+        self._mode = spec.metric_mode
+
+    async def score(self, row: Row, calls: Calls) -> Explained:
+        """Score one row."""
+        references, conversation = _reference_topics(row), conversation_of(row)
+        topics = await self._judge.ask(
+            calls, _prompt_for_topics(conversation), _topics, self._TOPICS
+        )
+        if not topics:
+            raise RowError(
+                "no-topics",
+                "the judge found no topic in the conversation, so there is nothing to adhere to",
+            )
+        ask = self._judge.ask
+        on_topic, *refused = await side_by_side(
+            [
+                ask(
+                    calls,
+                    _prompt_for_matches(topics, references),
+                    lambda reply: _matches(reply, len(topics)),
+                    self._MATCHES,
+                ),
+                *(
+                    ask(calls, _prompt_for_refusal(conversation, topic), _refused, self._REFUSED)
+                    for topic in topics
+                ),
+            ]
+        )
+        answered = [not each[0] for each in refused]
+        reasons = "; ".join(
+            f"{topic}: {'answered' if a else 'refused'}, {'on' if on else 'off'} topic"
+            for topic, a, on in zip(topics, answered, on_topic, strict=True)
+        )
+        return Explained(adherence(answered, on_topic, self._mode), reasons)
+
+
+def adherence(answered: list[bool], on_topic: list[bool], mode: str = "f1") -> float:
+    """Compute precision, recall or F1 of the topics that were answered.
+
+    True positives were answered and are on topic, false positives were answered and are off
+    topic, false negatives were refused and are on topic; 1e-10 is added to each
+    denominator. The formula of ``TopicAdherence`` in RAGAS 0.4.
+    """
+    pairs, epsilon = list(zip(answered, on_topic, strict=True)), 1e-10
+    hits, wrong, lost = (pairs.count(p) for p in ((True, True), (True, False), (False, True)))
+    precision = hits / (hits + wrong + epsilon)
+    recall = hits / (hits + lost + epsilon)
+    f1 = 2 * precision * recall / (precision + recall + epsilon)
+    return {"precision": precision, "recall": recall, "f1": f1}[mode]
+
+
+def _reference_topics(row: Row) -> list[str]:
+    topics = column_of(row, "reference_topics")
+    if not isinstance(topics, list) or not all(isinstance(t, str) and t.strip() for t in topics):
+        raise RowError(
+            "bad-reference_topics", f"reference_topics is {shown(topics)}, expected a list of texts"
+        )
+    if not topics:
+        raise RowError("no-reference_topics", "reference_topics is empty: nothing is on topic then")
+    return topics
+
+
+def _topics(reply: Reply) -> list[str]:
+    topics = field_of(reply, "topics", list, "a list of texts")
+    if not all(isinstance(topic, str) and topic.strip() for topic in topics):
+        raise unusable("topics", topics, "a list of texts")
+    return list(dict.fromkeys(topic.strip() for topic in topics))
+
+
+def _refused(reply: Reply) -> list[bool]:
+    return [field_of(reply, "refused", bool, "true or false")]
+
+
+def _matches(reply: Reply, wanted: int) -> list[bool]:
+    matches = field_of(reply, "matches", list, f"a list of {wanted}")
+    if len(matches) != wanted:
+        raise RowError(
+            "bad-answer",
+            f"the judge classified {many(len(matches), 'topic')}, expected {wanted}: "
+            f"{shown(json_in(reply))}",
+        )
+    return [_on_topic(match) for match in matches]
+
+
+def _on_topic(match: Any) -> bool:
+    value = match.get("on_topic") if isinstance(match, dict) else match
+    if not isinstance(value, bool):
+        raise unusable("matches", match, "{topic, on_topic: true or false}")
+    return value
+
+
+def _prompt_for_topics(conversation: str) -> str:
+    return f"""\
+{_quoted(conversation)}
+
+List the topics that the user brings up in the conversation: each question or request is about \
+one. Name each topic in a few words, list none twice, and leave out greetings and small talk.
+
+Answer with a JSON object and nothing else: {{"topics": ["...", "..."]}}"""
+
+
+def _prompt_for_refusal(conversation: str, topic: str) -> str:
+    return f"""\
+{_quoted(conversation)}
+
+Did the agent refuse to deal with the topic "{topic}"? It refused if it declined to answer or to \
+act, or said that it can't or may not. It did not refuse if it answered or acted, even if only \
+in part, or wrongly.
+
+Answer with a JSON object and nothing else: {{"reasoning": "one sentence", "refused": true or \
+false}}"""
+
+
+def _prompt_for_matches(topics: Sequence[str], references: Sequence[str]) -> str:
+    listed = "\n".join(f"{number}. {topic}" for number, topic in enumerate(topics, 1))
+    allowed = "\n".join(f"- {topic}" for topic in references)
+    return f"""\
+An AI agent is meant to deal with these reference topics:
+{allowed}
+
+For each of the {len(topics)} topics below, decide whether it falls under one of the reference \
+topics: it is the same thing in other words, a part of it, or an instance of it.
+{listed}
+
+Answer with a JSON object and nothing else, with {len(topics)} entries in the order of the list: \
+{{"matches": [{{"topic": "...", "on_topic": true or false}}]}}"""
+
+
+@register_scorer("trajectory_evaluation")
+@register_scorer("trajectory-evaluation")
+class TrajectoryEvaluation(_JudgeScorer):
+    """Grade the steps of an agent of the NeMo Agent Toolkit, from 1 to 5.
+
+    The score is (grade - 1) / 4.
+    """
+
+    KIND = "trajectory-evaluation"
+    _GRADES = (1, 2, 3, 4, 5)
+    _SCHEMA = closed(reasoning=TEXT, score=choice(*_GRADES))
+
+    def __init__(self, spec: TrajectoryEvaluationSpec, terms: Terms) -> None:
+        super().__init__(spec, terms)
+        about = spec.trajectory_custom_tools
+        self._tools = "\n".join(
+            f"- {name}: {' '.join(about[name].split())}" if about.get(name) else f"- {name}"
+            for name in spec.trajectory_used_tools
+        )
+
+    async def score(self, row: Row, calls: Calls) -> Explained:
+        """Score one row."""
+        reference = None if row.item.get("answer") is None else text_in(row, "answer")
+        prompt = _prompt_for_grade(
+            text_in(row, "question"),
+            self._tools,
+            _steps(column_of(row, "intermediate_steps")),
+            text_in(row, "generated_answer"),
+            reference,
+        )
+        what = "a whole number from 1 to 5"
+        grade, why = await self._judge.ask(
+            calls, prompt, lambda reply: choice_of(reply, "score", self._GRADES, what), self._SCHEMA
+        )
+        return Explained((grade - 1) / 4, why)
+
+
+def _steps(steps: Any) -> str:
+    """Write the steps that end a call of a model or a tool."""
+    if not isinstance(steps, list):
+        raise _bad_steps(f" is {shown(steps)}, expected a list")
+    texts: list[str] = []
+    for at, step in enumerate(steps):
+        payload = step.get("payload") if isinstance(step, Mapping) else None
+        if not isinstance(payload, Mapping) or "event_type" not in payload:
+            raise _bad_steps(f"[{at}] is {shown(step)}, expected payload.event_type")
+        who = {"LLM_END": "The model", "TOOL_END": "The tool"}.get(str(payload["event_type"]))
+        if who is None:
+            continue
+        data = payload.get("data")
+        if not isinstance(data, Mapping):
+            raise _bad_steps(f"[{at}].payload has no data: {shown(payload)}")
+        head = f"{who} {payload['name']}" if payload.get("name") else who
+        values = [(key, data[key]) for key in ("input", "output") if key in data]
+        lines = [f"{key}: {v.strip() if isinstance(v, str) else spaced(v)}" for key, v in values]
+        texts.append("\n".join([f"{len(texts) + 1}. {head}", *lines]))
+    if not texts:
+        raise _bad_steps(" has no step that ends a call of a model (LLM_END) or a tool (TOOL_END)")
+    return "\n".join(texts)
+
+
+def _bad_steps(what: str) -> RowError:
+    return RowError("bad-intermediate_steps", f"intermediate_steps{what}")
+
+
+def _prompt_for_grade(
+    question: str, tools: str, steps: str, answer: str, reference: str | None
+) -> str:
+    right = "" if reference is None else f"\n<reference_answer>\n{reference}\n</reference_answer>"
+    return f"""\
+An AI agent was asked a question. Grade how it went about it: not the answer alone, but whether \
+each step was needed and followed from the one before, whether it chose the right tools of those \
+that it has, and whether it used what they gave back.
+
+<question>
+{question}
+</question>
+<tools>
+{tools}
+</tools>
+<steps>
+{steps}
+</steps>
+<final_answer>
+{answer}
+</final_answer>{right}
+
+5: the right tools in a sensible order, no step that was not needed, and an answer that follows \
+from them.
+4: a good way with a small flaw.
+3: it gets there with needless or missing steps, or in part.
+2: mostly the wrong tools or steps.
+1: no sensible way at all.
+
+Answer with a JSON object and nothing else: {{"reasoning": "a few sentences", "score": 1, 2, 3, \
+4 or 5}}"""

@@ -1,0 +1,294 @@
+"""Reading numbers, responses, conversations and tool calls out of rows and answers."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+
+import msgspec
+
+from pytest_evalmetrics.errors import RowError
+from pytest_evalmetrics.layout import spaced
+
+if TYPE_CHECKING:
+    from pytest_evalmetrics.scorers.interface import Row
+
+_SHOWN = 160
+
+
+def shown(value: Any) -> str:
+    """Write a value for a message, cut short."""
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
+
+
+def as_number(value: Any, what: str) -> float:
+    """Read a finite number: ``0.25``, ``"0.25"`` and ``true`` are accepted."""
+    if value is None:
+        raise RowError("no-score", f"{what} is null")
+    number = math.nan
+    if isinstance(value, bool | int | float | str):
+        with suppress(ValueError, OverflowError):
+            number = float(value)
+    if not math.isfinite(number):
+        raise RowError("no-number", f"{what} is {shown(value)}, expected a finite number")
+    return number
+
+
+def within(name: str, number: float, low: float | None, high: float | None) -> float:
+    """Return a number that is within its bounds; None is no bound."""
+    if (low is not None and number < low) or (high is not None and number > high):
+        bounds = [f"at least {low:.12g}"] if low is not None else []
+        bounds += [f"at most {high:.12g}"] if high is not None else []
+        raise RowError("out-of-range", f"{name} is {number:.12g}, expected {' and '.join(bounds)}")
+    return number
+
+
+def as_text(value: Any, what: str) -> str:
+    """Return a value that is text."""
+    if not isinstance(value, str):
+        raise RowError(
+            "no-text",
+            f"{what} is {shown(value)}, expected text",
+            hint="a template can make one: {{ item.answer | string }}",
+        )
+    return value
+
+
+def column_of(row: Row, name: str) -> Any:
+    """Return a column that the row has to have."""
+    value = row.item.get(name)
+    if value is None:
+        raise RowError(f"no-{name}", f"the row has no {name}")
+    return value
+
+
+def text_in(row: Row, name: str) -> str:
+    """Return a column that is text."""
+    value = column_of(row, name)
+    if not isinstance(value, str):
+        raise RowError(f"bad-{name}", f"{name} is {shown(value)}, expected text")
+    return value
+
+
+# A response: a body of OpenAI's APIs (chat completions or responses), one message, or text.
+
+_EXPECTED = "expected choices[0].message, as in an answer of chat completions, or a message"
+
+
+def response_of(row: Row) -> Any:
+    """Return the response: ``sample.response``, else ``item.response``; None for none."""
+    response = row.sample_data.get("response")
+    return row.item.get("response") if response is None else response
+
+
+def response_in(row: Row, hint: str | None = None) -> Any:
+    """Return the response's text: the text generated for the row, else that of its ``response``."""
+    text = row.sample_data.get("output_text")
+    if isinstance(text, str):
+        return text
+    response = response_of(row)
+    if response is None:
+        raise RowError(
+            "no-response", "the row has no response, and nothing was generated for it", hint=hint
+        )
+    return text_of(response)
+
+
+def response_tool_calls(response: Any) -> list[Any]:
+    """Return the tool calls of a response as they are written."""
+    items = _output_items(response)
+    if items is not None:
+        return [item for item in items if item.get("type") == "function_call"]
+    calls = _message_of(response).get("tool_calls") or []
+    if not isinstance(calls, list):
+        raise _bad_response(f"its tool_calls are {shown(calls)}, expected a list")
+    return calls
+
+
+def text_of(response: Any) -> str:
+    """Return the text of a response."""
+    if isinstance(response, str):
+        return response
+    items = _output_items(response)
+    if items is None:
+        return _joined(_message_of(response).get("content"))
+    return "".join(_joined(item.get("content")) for item in items if item.get("type") == "message")
+
+
+def _joined(content: Any) -> str:
+    """Return a message's content, which may be a list of parts, as one text."""
+    if isinstance(content, list):
+        parts = [part.get("text") for part in content if isinstance(part, dict)]
+        return "".join(part for part in parts if isinstance(part, str))
+    if isinstance(content, str):
+        return content
+    raise _bad_response(f"its content is {shown(content)}, expected text")
+
+
+def _output_items(response: Any) -> list[Mapping[str, Any]] | None:
+    if not isinstance(response, dict) or "choices" in response or "output" not in response:
+        return None
+    items = response["output"]
+    if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
+        raise _bad_response(f"its output is {shown(items)}, expected a list of items")
+    return items
+
+
+def _message_of(response: Any) -> Mapping[str, Any]:
+    if not isinstance(response, dict):
+        raise _bad_response(f"it is {shown(response)}, {_EXPECTED}")
+    if "choices" not in response:
+        if response.keys().isdisjoint(("role", "content", "tool_calls")):
+            raise _bad_response(f"it has no choices, {_EXPECTED}: {shown(response)}")
+        return response
+    choices = response["choices"]
+    if not isinstance(choices, list) or not choices:
+        raise _bad_response(f"its choices are {shown(choices)}, expected a list that is not empty")
+    message = choices[0].get("message") if isinstance(choices[0], dict) else None
+    if not isinstance(message, dict):
+        raise _bad_response(f"choices[0] is {shown(choices[0])}, {_EXPECTED}")
+    return message
+
+
+def _bad_response(what: str) -> RowError:
+    return RowError("bad-response", f"the response can't be read: {what}")
+
+
+# Tool calls, in the forms in which conversations and data sets hold them.
+
+_FORMS = "{name, args} or {function: {name, arguments}}"
+
+
+class ToolCall(NamedTuple):
+    """One call of a tool."""
+
+    name: str | None
+    args: Mapping[str, Any] | None  # None where they are no JSON object
+    fault: str = ""  # the defect of the arguments; empty for none
+
+
+def made_calls(values: Sequence[Any], what: str) -> list[ToolCall]:
+    """Read the calls that a model made; invalid arguments are the model's fault."""
+    return [_tool_call(value, what, at)[0] for at, value in enumerate(values)]
+
+
+def wanted_calls(value: Any, what: str) -> list[ToolCall]:
+    """Read the calls of a reference, each of which has a name and arguments."""
+    if isinstance(value, str):
+        try:
+            value = _decoded(value)
+        except ValueError as error:
+            raise RowError(
+                "bad-reference", f"{what} is text that is no JSON ({error}): {shown(value)}"
+            ) from None
+    if not isinstance(value, list):
+        raise RowError("bad-reference", f"{what} is {shown(value)}, expected a list of tool calls")
+    calls = []
+    for at, item in enumerate(value):
+        call, has_args = _tool_call(item, what, at)
+        if call.name is None or not has_args:
+            raise RowError(
+                "bad-reference",
+                f"{what}[{at}] is {shown(item)}, expected a call with name and arguments: {_FORMS}",
+            )
+        if call.args is None:
+            raise RowError("bad-reference", f"{what}[{at}]: {call.fault}")
+        calls.append(call)
+    return calls
+
+
+def _tool_call(value: Any, what: str, at: int) -> tuple[ToolCall, bool]:
+    """Read a call, and whether it has arguments."""
+    inner = value["function"] if isinstance(value, dict) and "function" in value else value
+    key = "arguments" if isinstance(inner, dict) and "arguments" in inner else "args"
+    # {} and {"not_function": ...} are no calls
+    if not isinstance(inner, dict) or not (
+        isinstance(inner.get("name"), str) or (inner.get("name") is None and key in inner)
+    ):
+        raise RowError(
+            "bad-call", f"{what}[{at}] is {shown(value)}, expected a tool call: {_FORMS}"
+        )
+    name, given = inner.get("name"), inner.get(key)
+    if type(given) is dict:
+        return ToolCall(name, given), True
+    if given is None:
+        return ToolCall(name, {}), key in inner
+    args, reason = given, "they are no JSON object"
+    if isinstance(given, str):
+        try:
+            args = _decoded(given)
+        except ValueError as error:
+            args, reason = None, f"they are no JSON: {error}"
+    if isinstance(args, dict):
+        return ToolCall(name, args), True
+    return ToolCall(name, None, f"the arguments of {name!r} are {shown(given)}: {reason}"), True
+
+
+def _decoded(text: str) -> Any:
+    """Parse JSON; raise ValueError where it is none."""
+    with suppress(msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+        return msgspec.json.decode(text)
+    try:  # accepts numbers and escapes that msgspec refuses, and words the errors better
+        return json.loads(text, parse_constant=_refuse_constant)
+    except RecursionError:
+        raise ValueError("nested too deep") from None
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON")
+
+
+# Conversations, written out for a judge.
+
+AGENT = "Agent"
+_SPEAKERS = {
+    **dict.fromkeys(("human", "user"), "User"),
+    **dict.fromkeys(("ai", "assistant"), AGENT),
+    **dict.fromkeys(("tool", "function"), "Tool result"),
+    **dict.fromkeys(("system", "developer"), "System"),
+}
+
+
+def speaker_of(message: Any, where: str, kind: str) -> str:
+    """Return the speaker of a message: ``User``, `AGENT` ..."""
+    if isinstance(message, Mapping):
+        for key in ("type", "role"):  # OpenAI's APIs write role, and perhaps type: message
+            role = message.get(key)
+            if isinstance(role, str) and role in _SPEAKERS:
+                return _SPEAKERS[role]
+    raise RowError(
+        kind,
+        f"{where} is {shown(message)}, expected a message with a type (human, ai or tool) or a "
+        "role (user, assistant, tool, system)",
+    )
+
+
+def conversation_of(row: Row, *, answered: bool = True) -> str:
+    """Write the conversation in a row's ``user_input``, and the response to it."""
+    said = column_of(row, "user_input")
+    messages = [{"role": "user", "content": said}] if isinstance(said, str) else said
+    if not isinstance(messages, list) or not messages:
+        raise RowError(
+            "bad-user_input", f"user_input is {shown(said)}, expected a list of messages, or text"
+        )
+    lines = [line for at, message in enumerate(messages) for line in _lines(message, at)]
+    generated = row.sample_data and row.sample_data is not row.item
+    # a recorded conversation has its own end
+    recorded = isinstance(said, str) and row.item.get("response") is not None
+    answer = response_in(row) if answered and (generated or recorded) else ""
+    return "\n".join([*lines, f"{AGENT}: {answer}"] if answer else lines)
+
+
+def _lines(message: Any, at: int) -> Iterator[str]:
+    speaker = speaker_of(message, f"user_input[{at}]", "bad-user_input")
+    content = message.get("content")
+    text = "" if content is None else text_of({"content": content})
+    if text:
+        yield f"{speaker}: {text}"
+    for call in made_calls(message.get("tool_calls") or (), f"user_input[{at}].tool_calls"):
+        args = call.fault if call.args is None else spaced(dict(call.args))
+        yield f"{AGENT} calls {call.name}: {args}"

@@ -1,0 +1,182 @@
+"""``tool_call_accuracy`` and ``tool-calling``: the right tools with the right arguments."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pytest_evalmetrics.chat import compile_templates
+from pytest_evalmetrics.errors import RowError
+from pytest_evalmetrics.registry import register_scorer
+from pytest_evalmetrics.scorers.interface import Explained
+from pytest_evalmetrics.scorers.row_reading import (
+    AGENT,
+    ToolCall,
+    made_calls,
+    response_of,
+    response_tool_calls,
+    shown,
+    speaker_of,
+    wanted_calls,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pytest_evalmetrics.scorers.interface import Row, Terms
+    from pytest_evalmetrics.spec import ToolCallAccuracySpec, ToolCallingSpec
+
+_Scores = TypeVar("_Scores", float, "dict[str, float]")
+_REFERENCE = "reference_tool_calls"
+
+
+@register_scorer("tool_call_accuracy")
+class ToolCallAccuracy:
+    """Compare an agent's tool calls with ``reference_tool_calls``.
+
+    1 where there are no calls on both sides, 0 where there are on one. Else 0 unless the
+    names are the same in the same order (``strict_order: false``: after sorting both sides);
+    then the mean over the reference's calls of the share of its arguments whose text is the
+    same in the call at that place. Arguments that the reference doesn't have cost nothing,
+    except where it has none at all. The formula of ``ToolCallAccuracy`` in RAGAS 0.4.
+    """
+
+    def __init__(self, spec: ToolCallAccuracySpec, terms: Terms) -> None:
+        del terms
+        self.scores = spec.score_names
+        self._strict = spec.strict_order
+
+    def score(self, row: Row) -> float | Explained:
+        """Score one row."""
+        if _REFERENCE not in row.item:
+            raise RowError("no-reference", f"the row has no {_REFERENCE}")
+        wanted = wanted_calls(row.item[_REFERENCE], _REFERENCE)
+        made = _calls_of(row)
+        for at, call in enumerate(made):
+            if call.name is None:
+                raise RowError("bad-call", f"the agent's tool call {at + 1} has no name")
+        return _with_faults(self._compare(made, wanted), made)
+
+    def _compare(self, made: list[ToolCall], wanted: list[ToolCall]) -> float:
+        if not made or not wanted:
+            return 0.0 if made or wanted else 1.0
+        if not self._strict:
+            made, wanted = sorted(made, key=_sort_key), sorted(wanted, key=_sort_key)
+        if [call.name for call in made] != [call.name for call in wanted]:
+            return 0.0
+        pairs = zip(made, wanted, strict=True)
+        return math.fsum(_share(one.args, other.args or {}) for one, other in pairs) / len(wanted)
+
+
+def _with_faults(scores: _Scores, made: list[ToolCall]) -> _Scores | Explained:
+    """Explain scores by the calls that have invalid arguments."""
+    faults = [call.fault for call in made if call.fault]
+    return Explained(scores, "; ".join(faults)) if faults else scores
+
+
+def _calls_of(row: Row) -> list[ToolCall]:
+    """Return the calls of the generated response, else of the conversation, else of a response."""
+    response = None if row.sample_data is row.item else row.sample_data.get("response")
+    if response is None:
+        said = row.item.get("user_input")
+        if isinstance(said, list):
+            calls = _calls_in(said)
+            if calls is not None:
+                return calls
+        elif said is not None and not isinstance(said, str):
+            raise RowError(
+                "bad-conversation", f"user_input is {shown(said)}, expected a list of messages"
+            )
+        response = response_of(row)
+        if response is None:
+            what = "no user_input" if said is None else "no message of the agent in user_input"
+            raise RowError("no-response", f"the row has {what}, and no response")
+    return made_calls(response_tool_calls(response), "response.tool_calls")
+
+
+def _calls_in(messages: list[Any]) -> list[ToolCall] | None:
+    """Join the calls of the agent's messages; None where there is no such message."""
+    calls: list[ToolCall] | None = None
+    for at, message in enumerate(messages):
+        if speaker_of(message, f"user_input[{at}]", "bad-conversation") != AGENT:
+            continue
+        values, where = message.get("tool_calls"), f"user_input[{at}].tool_calls"
+        if values is not None and not isinstance(values, list):
+            raise RowError("bad-conversation", f"{where} is {shown(values)}, expected a list")
+        calls = [*(calls or ()), *made_calls(values or (), where)]
+    return calls
+
+
+def _share(made: Mapping[str, Any] | None, wanted: Mapping[str, Any]) -> float:
+    if made is None:
+        return 0.0
+    if not wanted:
+        return 0.0 if made else 1.0
+    hits = 0
+    for name, value in wanted.items():
+        if name in made:
+            both_texts = type(made[name]) is str and type(value) is str
+            hits += made[name] == value if both_texts else _text(made[name]) == _text(value)
+    return hits / len(wanted)
+
+
+def _sort_key(call: ToolCall) -> tuple[str, ...]:
+    args = call.args or {}
+    return (call.name or "", *(part for key in sorted(args) for part in (key, _text(args[key]))))
+
+
+def _text(value: Any) -> str:
+    return str(_sorted_keys(value) if isinstance(value, dict | list) else value)
+
+
+def _sorted_keys(value: Any) -> Any:
+    """Sort the keys of all objects: JSON's have no order."""
+    if isinstance(value, dict):
+        return {key: _sorted_keys(value[key]) for key in sorted(value)}
+    return [_sorted_keys(item) for item in value] if isinstance(value, list) else value
+
+
+@register_scorer("tool-calling")
+class ToolCalling:
+    """Compare the tool calls of a response with a reference, as multisets.
+
+    ``function_name_accuracy`` is 1 where the names are the same, each as often, and 0
+    otherwise; ``function_name_and_args_accuracy`` is 1 where the calls can be paired so that
+    names and arguments are equal, as Python's ``==`` has it. A dot in a name is an underscore.
+    """
+
+    def __init__(self, spec: ToolCallingSpec, terms: Terms) -> None:
+        del terms
+        self.scores = spec.score_names
+        self._reference = compile_templates(spec.reference, f"the scorer {spec.type}")
+
+    def score(self, row: Row) -> Mapping[str, float] | Explained:
+        """Score one row."""
+        wanted = wanted_calls(self._reference(row.context), "the reference")
+        response = response_of(row)
+        if response is None:
+            raise RowError("no-response", "the row has no response")
+        calls = made_calls(response_tool_calls(response), "response.tool_calls")
+        made = [call for call in calls if call.name]
+        same = Counter(map(_plain_name, made)) == Counter(map(_plain_name, wanted))
+        whole = same and _can_be_paired(made, wanted)
+        scores = dict(zip(self.scores, (float(same), float(whole)), strict=True))
+        return _with_faults(scores, made)
+
+
+def _plain_name(call: ToolCall) -> str:
+    return (call.name or "").replace(".", "_")
+
+
+def _can_be_paired(made: list[ToolCall], wanted: list[ToolCall]) -> bool:
+    """Whether each wanted call finds one of its own; there are as many of each name."""
+    left: dict[str, list[Any]] = {}
+    for call in made:
+        left.setdefault(_plain_name(call), []).append(call.args)
+    for call in wanted:
+        candidates = left[_plain_name(call)]
+        if call.args not in candidates:
+            return False
+        candidates.remove(call.args)  # equal arguments are interchangeable
+    return True

@@ -1,8 +1,13 @@
-"""How a metric differs from its baseline, how sure that is, and how many tasks flipped."""
+"""How a metric differs from its baseline, how sure that is, and which drop could be seen."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from functools import lru_cache
+from hashlib import blake2b
+from itertools import islice
+from operator import le
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -11,104 +16,67 @@ import numpy as np
 from pytest_evalmetrics import stats
 from pytest_evalmetrics.data import TaskRewards
 from pytest_evalmetrics.errors import EvalMetricsError
-from pytest_evalmetrics.gates.nonlinear import extreme_test, relabel_whole, swap_test
-from pytest_evalmetrics.gates.ordering import in_order, seed_of
-from pytest_evalmetrics.gates.power import detectable_drop
+from pytest_evalmetrics.gates.randomization import extreme_test, relabel_whole, swap_test
 from pytest_evalmetrics.layout import many
-from pytest_evalmetrics.masks import any_of
+from pytest_evalmetrics.masks import all_of, any_of
 from pytest_evalmetrics.sums import mean_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from numpy.typing import NDArray
 
-    from pytest_evalmetrics.data import PairedMetric
-    from pytest_evalmetrics.gates.nonlinear import WeightedCombine
+    from pytest_evalmetrics.data import PairedMetric, TaskId
+    from pytest_evalmetrics.gates.randomization import WeightedCombine
 
-__all__ = ["LEVEL", "Comparison", "Direction", "compare", "too_few"]
+    Floats = NDArray[np.float64]
 
 Direction = Literal["higher", "lower"]
 
 LEVEL = 0.95
+_POWER = 0.8
 _FEW = 20  # tasks that differ: below it all signs, above it Student's t
 _FEW_CLUSTERS = 25  # the same for clusters, whose sizes skew t for longer
 _EXACT = 1e-12  # of the largest: a sum of differences that is 0 but for rounding
+_CHUNK = 4_096  # ids that are text at the same time
+_STEPS = 24  # halvings of the share that is lost
 
 
 class Comparison(msgspec.Struct, frozen=True):
-    """One metric against its baseline; a positive drop is damage, whatever the direction.
+    """One metric against its baseline; a positive drop is damage, whatever the direction."""
 
-    Attributes
-    ----------
-    pair
-        The metric on both sides, its tasks in an order that does not depend on the input's.
-    damage
-        Each task's damage, shape (tasks,): of the task's value, or where a metric has none
-        for a task, of its mean reward.
-    influence
-        What each task adds to the drop, shape (tasks,): `damage`, or the jackknife's
-        pseudo-values; None for a metric that is that of one task alone.
-    clusters
-        What is independent, shape (tasks,), from 0; None where tasks are.
-    drop
-        Mean damage, in the metric's unit; NaN without tasks.
-    low, high
-        Its two-sided 95 % interval; NaN where there is none.
-    se, df
-        Its standard error, with how many degrees of freedom.
-    p
-        One-sided, of no damage at all; NaN where nothing can be tested.
-    p_rollouts
-        Of no change in any task, by relabelling rollouts within the tasks; NaN where it was
-        not needed.
-    test
-        The test that `p` comes from; empty where there is none.
-    units, clustered
-        How many are independent, and whether they are clusters.
-    blind
-        Why no drop of any size could be significant; empty where one could.
-    by_rollouts
-        Whether a drop is judged by rollouts alone: too few units for anything else.
-    mde
-        The smallest drop that the test sees with 80 % power; NaN where it can't be told.
-    unseen
-        Where all tasks moved alike, which is where the standard error is 0: the upper bound
-        on the share of tasks that may do otherwise. Else None.
-    span
-        The most that a task's value can move: 1 for rates, else what is seen.
-    improved
-        Whether it is better than the baseline beyond noise.
-    draws, seed
-        Of a swap test: swaps behind `p`, and the seed.
-    untested
-        Why nothing could be tested.
-    proven
-        The tasks that are worse by their own rollouts, for a metric of one task alone.
-    """
-
+    # the metric on both sides, its tasks in an order that does not depend on the input's
     pair: PairedMetric
-    damage: NDArray[np.float64]
-    influence: NDArray[np.float64] | None
-    clusters: NDArray[np.int64] | None
-    drop: float
-    low: float
+    # each task's damage, shape (tasks,): of the task's value, or where a metric has none for a
+    # task, of its mean reward
+    damage: Floats
+    # what each task adds to the drop: `damage`, or the jackknife's pseudo-values; None for a
+    # metric that is that of one task alone
+    influence: Floats | None
+    clusters: NDArray[np.int64] | None  # each task's, from 0; None where tasks are independent
+    drop: float  # mean damage, in the metric's unit; NaN without tasks
+    low: float  # its two-sided 95 % interval; NaN where there is none
     high: float
     se: float
     df: float
-    p: float
+    p: float  # one-sided, of no damage at all; NaN where nothing can be tested
+    # of no change in any task, by relabelling rollouts within the tasks; NaN where not needed
     p_rollouts: float
-    test: str
-    units: int
+    test: str  # that `p` comes from; empty where there is none
+    units: int  # that are independent: tasks, or clusters
     clustered: bool
-    blind: str
-    by_rollouts: bool
-    mde: float
+    blind: str  # why no drop of any size could be significant; empty where one could
+    by_rollouts: bool  # judged by rollouts alone: too few units for anything else
+    mde: float  # the smallest drop that the test sees with 80 % power; NaN where unknown
+    # where all tasks moved alike, which is where the standard error is 0: the upper bound on the
+    # share of tasks that may do otherwise
     unseen: float | None
-    span: float
-    improved: bool
-    draws: int = 0
+    span: float  # the most that a task's value can move: 1 for rates, else what is seen
+    improved: bool  # better than the baseline beyond noise
+    draws: int = 0  # swaps behind `p`, and their seed
     seed: int | None = None
-    untested: str = ""
-    proven: tuple[object, ...] = ()
+    untested: str = ""  # why nothing could be tested
+    proven: tuple[object, ...] = ()  # of a metric of one task: those worse by their own rollouts
 
     @property
     def baseline(self) -> float:
@@ -152,11 +120,6 @@ def compare(
     combine_weighted
         Reduces tasks' values that occur so many times each, where the metric offers that.
 
-    Returns
-    -------
-    Comparison
-        Without a p value where the metric can't be tested, and then with the reason.
-
     Notes
     -----
     ==================================  =====================================================
@@ -166,8 +129,8 @@ def compare(
     a mean, 20 or more differ           the paired t test (Miller 2024, arXiv 2411.00640)
     clusters, fewer than 25 differ      exact sign flips of clusters
     clusters, 25 or more differ         t with CR2 errors (Imbens and Kolesar 2016)
-    no mean over tasks                  swapped sides, see `nonlinear.swap_test`
-    of one task alone                   see `nonlinear.extreme_test`
+    no mean over tasks                  swapped sides, see `randomization.swap_test`
+    of one task alone                   see `randomization.extreme_test`
     unequal numbers of rollouts         the larger of it and of relabelled rollouts
     too few tasks for any of these      relabelled rollouts
     ==================================  =====================================================
@@ -175,55 +138,54 @@ def compare(
     pair, clusters = in_order(pair, clusters)
     sign = 1.0 if direction == "higher" else -1.0
     damage, untested = _damage(pair, sign)
-    n = len(damage)
-    units = n if clusters is None else len(np.unique(clusters))
-    found = _Found(units, clusters)
+    units = len(damage) if clusters is None else len(np.unique(clusters))
+    tests = _Tests(pair, sign, alpha, clusters, units)
     drop = math.nan
     try:
-        if n and not untested:
+        if len(damage) and not untested:
             if pair.baseline is None or pair.difference is not None:
                 drop = sign * (pair.value_baseline - pair.value_current) + 0.0
             else:
                 drop = mean_of(damage)
-            found.seed = seed_of(f"{gate_id}::{pair.name}", pair.tasks)
+            tests.seed = seed_of(f"{gate_id}::{pair.name}", pair.tasks)
             if pair.extreme:
-                found.of_one_task(pair, sign, alpha)
+                tests.of_one_task()
             else:
-                found.of_all_tasks(pair, sign, damage, alpha, combine_weighted)
-                found.by_relabelling(pair, sign, drop, alpha)
+                tests.of_all_tasks(damage, combine_weighted)
+                tests.by_relabelling(drop)
     except stats.StatsError as error:
         untested = str(error)
     except EvalMetricsError as error:  # a metric that is not defined on other tasks
         untested = f"on resampled tasks it is not defined: {error.message}"
-    interval = found.interval
-    unseen = stats.zero_flip_bound(units, alpha) if interval.se == 0 else None
+    interval = tests.interval
+    mde = math.nan
+    if interval.se > 0 and not (tests.blind or pair.extreme):
+        mde = _detectable_drop(pair, sign, interval, alpha=alpha, clusters=clusters)
     return Comparison(
         pair=pair,
         damage=damage,
-        influence=found.influence,
-        clusters=found.clusters,
+        influence=tests.influence,
+        clusters=clusters,
         drop=drop,
         low=interval.low,
         high=interval.high,
         se=interval.se,
         df=interval.df,
-        p=found.p,
-        p_rollouts=found.p_rollouts,
-        test=found.test,
+        p=tests.p,
+        p_rollouts=tests.p_rollouts,
+        test=tests.test,
         units=units,
         clustered=clusters is not None,
-        blind=found.blind,
-        by_rollouts=found.rollouts_alone,
-        mde=math.nan
-        if found.blind or pair.extreme or not interval.se > 0
-        else detectable_drop(pair, sign, interval, alpha=alpha, clusters=clusters),
-        unseen=unseen,
+        blind=tests.blind,
+        by_rollouts=tests.rollouts_alone,
+        mde=mde,
+        unseen=stats.zero_flip_bound(units, alpha) if interval.se == 0 else None,
         span=_span(pair),
-        improved=_improved(drop, interval, found.p if found.exact else math.nan),
-        draws=found.draws,
-        seed=found.seed if found.draws else None,
+        improved=_improved(drop, interval, tests.p if tests.exact else math.nan),
+        draws=tests.draws,
+        seed=tests.seed if tests.draws else None,
         untested=untested,
-        proven=tuple(pair.tasks[i] for i in found.proven),
+        proven=tuple(pair.tasks[i] for i in tests.proven),
     )
 
 
@@ -233,40 +195,45 @@ def too_few(units: int, of: str, alpha: float) -> str:
     return f"{many(units, of)}: no drop of any size can reach p < {alpha:g}; {needed} are needed"
 
 
-class _Found:
-    """What the tests of one comparison find, one after the other."""
+class _Tests:
+    """The tests of one comparison, one after the other, and their results."""
 
-    def __init__(self, units: int, clusters: NDArray[np.int64] | None) -> None:
-        self.units, self.clusters = units, clusters
+    def __init__(
+        self,
+        pair: PairedMetric,
+        sign: float,
+        alpha: float,
+        clusters: NDArray[np.int64] | None,
+        units: int,
+    ) -> None:
+        self.pair, self.sign, self.alpha = pair, sign, alpha
+        self.clusters, self.units = clusters, units
         self.interval = stats.StatResult("", math.nan)
-        self.influence: NDArray[np.float64] | None = None
+        self.influence: Floats | None = None
         self.p = self.p_rollouts = math.nan
         self.test = self.blind = ""
         self.exact = self.rollouts_alone = False
         self.draws, self.seed = 0, 0
         self.proven: tuple[int, ...] = ()
 
-    def of_all_tasks(
-        self,
-        pair: PairedMetric,
-        sign: float,
-        damage: NDArray[np.float64],
-        alpha: float,
-        combine_weighted: WeightedCombine | None,
-    ) -> None:
+    def of_all_tasks(self, damage: Floats, combine_weighted: WeightedCombine | None) -> None:
         """Test the drop over tasks, or over clusters of them."""
-        self.influence = damage
+        pair = self.pair
+        one, other = pair.rewards_baseline, pair.rewards_current
+        same = np.array_equal(one.values, other.values)
         if pair.difference is None:
+            self.influence = damage
             self._take(_linear_test(damage, self.clusters))
-        elif _same(pair):
+        elif same and np.array_equal(one.offsets, other.offsets):
+            self.influence = damage
             self.p, self.test = 1.0, "swapped sides"
             self.interval = stats.StatResult(self.test, 1.0, se=0.0, units=self.units)
         else:
             swapped = swap_test(
                 pair,
-                sign,
+                self.sign,
                 _linear_test,
-                alpha=alpha,
+                alpha=self.alpha,
                 seed=self.seed,
                 clusters=self.clusters,
                 combine_weighted=combine_weighted,
@@ -277,7 +244,7 @@ class _Found:
                 self.p, self.draws, self.test = swapped.p, swapped.draws, "swapped sides"
                 self.influence = None  # its sum is no stand-in for the metric
                 half = stats.t_ppf(0.5 + LEVEL / 2, max(self.units - 1, 1)) * swapped.se
-                drop = sign * (pair.value_baseline - pair.value_current)
+                drop = self.sign * (pair.value_baseline - pair.value_current)
                 self.interval = stats.StatResult(
                     self.test,
                     self.p,
@@ -292,19 +259,19 @@ class _Found:
         self.p, self.test, self.exact = linear.p, linear.name, linear.exact
         self.interval = linear.interval
 
-    def by_relabelling(self, pair: PairedMetric, sign: float, drop: float, alpha: float) -> None:
+    def by_relabelling(self, drop: float) -> None:
         """Test by rollouts where sides are unequal, or where there are too few units."""
-        counts = pair.rewards_baseline.counts, pair.rewards_current.counts
-        unequal = any_of(counts[0] != counts[1])
+        pair = self.pair
+        unequal = any_of(pair.rewards_baseline.counts != pair.rewards_current.counts)
         of = "cluster" if self.clusters is not None else "task"
-        if 0.5**self.units >= alpha:
-            self.blind = too_few(self.units, of, alpha)
+        if 0.5**self.units >= self.alpha:
+            self.blind = too_few(self.units, of, self.alpha)
         if self.blind and self.clusters is not None:  # mid-p may fall below what can be reached
             self.p = max(self.p, 0.5**self.units)
-        few = self.clusters is None and (bool(self.blind) or _susceptible(pair, sign, alpha))
+        few = self.clusters is None and (bool(self.blind) or self._few_susceptible())
         if not (unequal or few) or drop <= 0:
             return
-        full, mid = _relabelled(pair, sign, self.seed, self.influence)
+        full, mid = _relabelled(pair, self.sign, self.seed, self.influence)
         # alone it decides by the full p: of few rollouts half of what was seen is much
         self.p_rollouts = full if few else mid
         if few and (self.blind or unequal or self.p_rollouts < self.p):
@@ -313,16 +280,24 @@ class _Found:
             self.p, self.test = self.p_rollouts, "relabelled rollouts"
         self.exact = self.exact and self.test != "relabelled rollouts"
 
-    def of_one_task(self, pair: PairedMetric, sign: float, alpha: float) -> None:
+    def _few_susceptible(self) -> bool:
+        """Whether the baseline leaves too few tasks room to fall for a drop to be significant."""
+        pair = self.pair
+        if not pair.bounded or pair.baseline is None:
+            return False
+        room = pair.baseline if self.sign > 0 else 1 - pair.baseline
+        return bool(0.5 ** int(np.count_nonzero(room > _EXACT)) >= self.alpha)
+
+    def of_one_task(self) -> None:
         """Test single tasks by their own rollouts."""
-        found = extreme_test(pair, sign)
-        self.p = self.p_rollouts = found.p
+        extreme = extreme_test(self.pair, self.sign)
+        self.p = self.p_rollouts = extreme.p
         self.test, self.rollouts_alone = "relabelled rollouts of each task", True
-        self.proven = found.tasks
-        if found.least >= alpha:
-            k = next(k for k in range(1, 64) if 1 / math.comb(2 * k, k) < alpha)
+        self.proven = extreme.tasks
+        if extreme.least >= self.alpha:
+            k = next(k for k in range(1, 64) if 1 / math.comb(2 * k, k) < self.alpha)
             self.blind = (
-                f"a task has too few rollouts: no drop of any size can reach p < {alpha:g}; "
+                f"a task has too few rollouts: no drop of any size can reach p < {self.alpha:g}; "
                 f"{k} of each task are needed on both sides"
             )
 
@@ -344,7 +319,7 @@ class _Linear(msgspec.Struct, frozen=True):
         return self.interval.units
 
 
-def _linear_test(damage: NDArray[np.float64], clusters: NDArray[np.int64] | None) -> _Linear:
+def _linear_test(damage: Floats, clusters: NDArray[np.int64] | None) -> _Linear:
     """Test a mean over tasks, or clusters of them."""
     interval = stats.paired_t(damage, clusters=clusters, alternative="greater", level=LEVEL)
     # a cluster's tasks have one sign to flip
@@ -353,8 +328,8 @@ def _linear_test(damage: NDArray[np.float64], clusters: NDArray[np.int64] | None
     count = int(np.count_nonzero(moved))
     p, name, exact = interval.p, interval.name, False
     if 0 < count < (_FEW if clusters is None else _FEW_CLUSTERS):
-        found = stats.signflip_exact(units, alternative="greater")
-        p, name, exact = found.mid_p, found.name, True
+        flipped = stats.signflip_exact(units, alternative="greater")
+        p, name, exact = flipped.mid_p, flipped.name, True
         if clusters is not None:
             name = f"clustered {name}"
     elif count and not any_of(units[moved] < 0):
@@ -362,16 +337,8 @@ def _linear_test(damage: NDArray[np.float64], clusters: NDArray[np.int64] | None
     return _Linear(p, name, exact, interval)
 
 
-def _susceptible(pair: PairedMetric, sign: float, alpha: float) -> bool:
-    """Whether the baseline leaves so few tasks room to fall that no drop could be significant."""
-    if not pair.bounded or pair.baseline is None:
-        return False
-    room = pair.baseline if sign > 0 else 1 - pair.baseline
-    return bool(0.5 ** int(np.count_nonzero(room > _EXACT)) >= alpha)
-
-
 def _relabelled(
-    pair: PairedMetric, sign: float, seed: int, influence: NDArray[np.float64] | None
+    pair: PairedMetric, sign: float, seed: int, influence: Floats | None
 ) -> tuple[float, float]:
     """Return the p and the mid-p of relabelling rollouts within tasks."""
     sides = pair.rewards_baseline, pair.rewards_current
@@ -386,20 +353,14 @@ def _relabelled(
         for v, m in zip((pair.baseline, pair.current), means, strict=True)
     ):
         values = None
-    found = stats.relabel_test(
+    result = stats.relabel_test(
         (sides[0].values, sides[0].offsets),
         (sides[1].values, sides[1].offsets),
         sign=sign,
         statistic=None if values is None else lambda v, o: values(TaskRewards(v, o)),
         seed=seed,
     )
-    return found.p, found.mid_p
-
-
-def _same(pair: PairedMetric) -> bool:
-    """Whether both sides hold the same numbers."""
-    one, other = pair.rewards_baseline, pair.rewards_current
-    return np.array_equal(one.values, other.values) and np.array_equal(one.offsets, other.offsets)
+    return result.p, result.mid_p
 
 
 def _improved(drop: float, interval: stats.StatResult, exact: float) -> bool:
@@ -414,7 +375,7 @@ def _improved(drop: float, interval: stats.StatResult, exact: float) -> bool:
     return interval.high < 0
 
 
-def _damage(pair: PairedMetric, sign: float) -> tuple[NDArray[np.float64], str]:
+def _damage(pair: PairedMetric, sign: float) -> tuple[Floats, str]:
     """Return each task's damage; zeros and the reason where a value is no finite number."""
     if pair.baseline is not None and pair.current is not None:
         sides = pair.baseline, pair.current
@@ -429,20 +390,150 @@ def _damage(pair: PairedMetric, sign: float) -> tuple[NDArray[np.float64], str]:
     return damage, ""
 
 
-def _means(rewards: TaskRewards) -> NDArray[np.float64]:
+def _means(rewards: TaskRewards) -> Floats:
     sums = np.add.reduceat(np.append(rewards.values, 0.0), rewards.offsets[:-1])
-    means: NDArray[np.float64] = np.where(rewards.counts > 0, sums, 0.0) / np.maximum(
-        rewards.counts, 1
-    )
-    return means
+    return np.asarray(np.where(rewards.counts > 0, sums, 0.0) / np.maximum(rewards.counts, 1))
 
 
 def _span(pair: PairedMetric) -> float:
     if pair.bounded:
         return 1.0
-    sides = [side for side in (pair.baseline, pair.current) if side is not None and len(side)]
-    sides = sides or [r.values for r in (pair.rewards_baseline, pair.rewards_current)]
-    filled = [side for side in sides if len(side)]
-    if not filled:
+    values = [side for side in (pair.baseline, pair.current) if side is not None and len(side)]
+    values = values or [r.values for r in (pair.rewards_baseline, pair.rewards_current)]
+    values = [v for v in values if len(v)]
+    if not values:
         return math.nan
-    return float(max(s.max() for s in filled) - min(s.min() for s in filled))
+    return float(max(v.max() for v in values) - min(v.min() for v in values))
+
+
+def in_order(
+    pair: PairedMetric, clusters: NDArray[np.int64] | None
+) -> tuple[PairedMetric, NDArray[np.int64] | None]:
+    """Put a pair's tasks in the order of a `RolloutTable`, and number clusters as they appear.
+
+    Whole numbers ascend; where any id is text, all ascend as text. No sum and no draw then
+    depends on the order in which tasks came.
+    """
+    keys: Sequence[TaskId] = pair.tasks
+    if not set(map(type, keys)) <= {int}:
+        keys = [str(task) for task in keys]
+    if not all(map(le, keys, islice(keys, 1, None))):
+        order = np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.int64)
+        pair = _taken(pair, order)
+        clusters = None if clusters is None else clusters[order]
+    if clusters is None:
+        return pair, None
+    _, first, codes = np.unique(clusters, return_index=True, return_inverse=True)
+    rank = np.empty(len(first), dtype=np.int64)
+    rank[np.argsort(first)] = np.arange(len(first))
+    return pair, rank[codes]
+
+
+def _taken(pair: PairedMetric, order: NDArray[np.int64]) -> PairedMetric:
+    difference = pair.difference
+    both = np.concatenate((order, order + len(order)))
+    return replace(
+        pair,
+        tasks=tuple(pair.tasks[i] for i in order.tolist()),
+        baseline=None if pair.baseline is None else pair.baseline[order],
+        current=None if pair.current is None else pair.current[order],
+        rewards_baseline=pair.rewards_baseline.take(order),
+        rewards_current=pair.rewards_current.take(order),
+        difference=None
+        if difference is None
+        else lambda first, second: difference(both[first], both[second]),
+    )
+
+
+def seed_of(gate: str, tasks: Sequence[TaskId]) -> int:
+    """Return the seed of a gate over tasks in order, from a blake2b of its name and their ids."""
+    digest = blake2b(digest_size=16)
+    for start in range(0, len(tasks), _CHUNK):
+        ids = map(str, tasks[start : start + _CHUNK])
+        digest.update("".join([f"{len(t)}:{t}" for t in ids]).encode("utf-8", "surrogatepass"))
+    return stats.seed_of(gate, [digest.hexdigest()])
+
+
+def _detectable_drop(
+    pair: PairedMetric,
+    sign: float,
+    interval: stats.StatResult,
+    *,
+    alpha: float,
+    clusters: NDArray[np.int64] | None,
+) -> float:
+    """Return the smallest drop that the test finds with 80 % power; NaN where none is.
+
+    Of rewards with two values each task loses the same share of its good rollouts: that thins
+    the current side at random, which adds to the variance of a difference what the loss itself
+    brings. Other rewards fall by the same amount. Then drop = (t_{1-alpha} + t_{0.8}) SE(drop)
+    (Miller 2024, arXiv 2411.00640, section 5).
+    """
+    factor = _factor(interval.df, alpha)
+    one, other = pair.rewards_baseline.values, pair.rewards_current.values
+    low, high = min(one.min(), other.min()), max(one.max(), other.max())
+    two_valued = low < high and all(all_of((v == low) | (v == high)) for v in (one, other))
+    if not two_valued or pair.baseline is None or pair.difference is not None:
+        return factor * interval.se
+    good, bad = (high, low) if sign > 0 else (low, high)
+    rewards = pair.rewards_current
+    passes = np.add.reduceat(rewards.values == good, rewards.offsets[:-1], dtype=np.int64)
+    counts = rewards.counts
+    most = int(counts.max()) + 1
+    kinds, kind = np.unique(counts * most + passes, return_inverse=True)
+    values = pair.task_values
+    upto = np.minimum(np.arange(int(counts.max()) + 1), (kinds % most)[:, None])
+    held = stats.two_valued(  # with 0, 1, ... of its good rollouts left, shape (kinds, most + 1)
+        np.broadcast_to((kinds // most)[:, None], upto.shape),
+        upto,
+        (bad, good),
+        None if values is None else lambda v, o: values(TaskRewards(v, o)),
+    )
+    n = len(counts)
+    times = np.bincount(kind).astype(np.float64)
+    before = np.bincount(kind, weights=pair.baseline)
+    squares, mean = float(pair.baseline @ pair.baseline), float(pair.baseline.mean())
+
+    def lost(share: float) -> tuple[float, float]:
+        """Return the drop where such a share is lost, and its standard error."""
+        chance = _binomial(kinds % most, held.shape[1], 1 - share)
+        after = (chance * held).sum(axis=1)
+        extra = float(times @ ((chance * held**2).sum(axis=1) - after**2)) / n
+        drop = sign * float(times @ (held[np.arange(len(kinds)), kinds % most] - after)) / n
+        if clusters is not None:
+            se = stats.mean_se(pair.baseline - after[kind], clusters).se
+            return drop, math.hypot(se, math.sqrt(max(extra, 0.0) / n))
+        gap = mean - float(times @ after) / n
+        spread = (squares - 2 * before @ after + times @ after**2) / n - gap**2
+        variance = spread * n / (n - 1) + extra
+        return drop, math.sqrt(max(float(variance), 0.0) / n)
+
+    return thinned_drop(lost, factor)
+
+
+def thinned_drop(lost: Callable[[float], tuple[float, float]], factor: float) -> float:
+    """Solve drop = factor * SE over the share that is lost; NaN where losing all is not enough."""
+    low, high = 0.0, 1.0
+    drop, se = lost(1.0)
+    if drop < factor * se:
+        return math.nan
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        drop, se = lost(middle)
+        low, high = (middle, high) if drop < factor * se else (low, middle)
+    return float(f"{drop:.6g}")  # what is left is of the processor, not of the rollouts
+
+
+def _binomial(trials: NDArray[np.int64], width: int, chance: float) -> Floats:
+    """Return P(X = j), shape (kinds, width)."""
+    j = np.arange(width)
+    logs = np.concatenate(([0.0], np.cumsum(np.log(np.arange(1, width + 1)))))
+    rest = np.maximum(trials[:, None] - j, 0)
+    ways = np.exp(logs[trials][:, None] - logs[j] - logs[rest])
+    return np.where(j <= trials[:, None], ways * chance**j * (1 - chance) ** rest, 0.0)
+
+
+@lru_cache(maxsize=256)
+def _factor(df: float, alpha: float) -> float:
+    """How many standard errors the test sees with 80 % power."""
+    return stats.mde_from_se(1.0, df if df > 0 else math.inf, alpha=alpha, power=_POWER)

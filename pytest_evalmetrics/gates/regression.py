@@ -1,80 +1,57 @@
-"""The ``baseline`` gate: did a key metric get worse, beyond noise."""
+"""The ``baseline`` gate: is a key metric worse than its baseline by more than noise explains."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+import numpy as np
 from msgspec import structs
 
-from pytest_evalmetrics.gates import evidence
-from pytest_evalmetrics.gates.comparison import compare
-from pytest_evalmetrics.gates.family import adjust
-from pytest_evalmetrics.gates.rules import Decision, Rule, decide
-from pytest_evalmetrics.gates.wording import hint_for, listed, notes_of, told
+from pytest_evalmetrics.gates.comparison import LEVEL, compare
+from pytest_evalmetrics.gates.decisions import Decision, Rule, decide
+from pytest_evalmetrics.gates.randomization import adjust
+from pytest_evalmetrics.gates.task_gates import listed
+from pytest_evalmetrics.layout import many
+from pytest_evalmetrics.masks import any_of
 from pytest_evalmetrics.results import Check, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
-    from pytest_evalmetrics.data import PairedMetric
+    from pytest_evalmetrics.data import PairedMetric, TaskRewards
     from pytest_evalmetrics.gates.comparison import Comparison
-    from pytest_evalmetrics.gates.nonlinear import WeightedCombine
+    from pytest_evalmetrics.gates.randomization import WeightedCombine
     from pytest_evalmetrics.results import Estimate
-
-__all__ = ["Gated", "accepted", "check_regression"]
 
 _MAX_MISSING = 0.05  # with more than this share of rewards missing nothing can be said
 _SLACK = 1e-9
-_UNFIT = ("no_pairs", "coverage", "missing")  # there is no comparison to tell of
+_UNFIT = ("no_pairs", "coverage", "missing")  # there is no comparison to report
+_WORST = 10  # tasks of the largest damage in the evidence
+_LISTED = 100  # tasks that a report lists
 
 
 class Gated(msgspec.Struct, frozen=True):
-    """A metric that is held against its baseline.
+    """A metric that is compared with its baseline."""
 
-    Attributes
-    ----------
-    pair
-        It, on both sides.
-    rule
-        How it is judged.
-    line
-        The line of the benchmark file that asks for it.
-    gate_id
-        Names the benchmark and the agent; seeds the bootstrap.
-    agent
-        The agent's name where a benchmark has several, else empty.
-    worst
-        It again, with what is missing at its worst; None where nothing is missing.
-    missing
-        The larger share of missing rewards of both sides.
-    clusters, worst_clusters
-        Each paired task's cluster, shape (tasks,), of `pair` and of `worst`.
-    combine_weighted
-        Reduces tasks' values that occur so many times each, where the metric offers that.
-    added, removed
-        Tasks of one side alone.
-    estimate
-        The metric over all tasks of the run.
-    """
-
-    pair: PairedMetric
+    pair: PairedMetric  # it, on both sides
     rule: Rule
-    line: int | None = None
-    gate_id: str = ""
-    agent: str = ""
-    worst: PairedMetric | None = None
-    missing: float = 0.0
-    clusters: NDArray[np.int64] | None = None
+    line: int | None = None  # of the benchmark file that asks for it
+    gate_id: str = ""  # names the benchmark and the agent; seeds the resampling
+    agent: str = ""  # where a benchmark has several
+    worst: PairedMetric | None = None  # it again, with what is missing at its worst
+    missing: float = 0.0  # the larger share of missing rewards of both sides
+    clusters: NDArray[np.int64] | None = None  # each paired task's, of `pair` and of `worst`
     worst_clusters: NDArray[np.int64] | None = None
+    # reduces tasks' values that occur so many times each, where the metric offers that
     combine_weighted: WeightedCombine | None = None
-    added: tuple[object, ...] = ()
+    added: tuple[object, ...] = ()  # tasks of one side alone
     removed: tuple[object, ...] = ()
-    estimate: Estimate | None = None
+    estimate: Estimate | None = None  # the metric over all tasks of the run
 
 
 def check_regression(
@@ -106,10 +83,34 @@ def check_regression(
         for g, f in zip(gated, found, strict=True)
     ]
     adjusted, adjusted_worst = _adjusted(gated, found), _adjusted(gated, worst)
-    return [
-        _check(g, f, w, p, accept=accept, min_coverage=min_coverage)
-        for g, f, w, *p in zip(gated, found, worst, adjusted, adjusted_worst, strict=True)
-    ]
+    checks = []
+    for g, f, w, *p in zip(gated, found, worst, adjusted, adjusted_worst, strict=True):
+        decision, at_worst = _decide(g, f, w, p, min_coverage)
+        details = {
+            **_evidence(f, g),
+            **g.rule.evidence(),
+            "allowed_drop": _plain(g.rule.allowed(f.baseline)),
+            "p_adjusted": _plain(p[0]),
+            "missing": g.missing,
+            "worst_case": at_worst,
+            "min_coverage": min_coverage,
+            "why": decision.why,
+        }
+        check = Check(
+            "baseline",
+            g.pair.name,
+            decision.verdict,
+            agent=g.agent,
+            value=_plain(f.current),
+            bound=str(g.rule),
+            reason=_reason(g, f, decision, p[0]),
+            hint=g.rule.hint(decision, accept),
+            estimate=g.estimate,
+            line=g.line,
+            evidence=details,
+        )
+        checks.append(check)
+    return checks
 
 
 def accepted(check: Check) -> Check:
@@ -139,42 +140,6 @@ def _adjusted(gated: Sequence[Gated], found: Sequence[Comparison]) -> list[float
     return adjusted
 
 
-def _check(
-    gated: Gated,
-    found: Comparison,
-    worst: Comparison,
-    p: list[float],
-    *,
-    accept: str,
-    min_coverage: float,
-) -> Check:
-    rule = gated.rule
-    decision, at_worst = _decide(gated, found, worst, p, min_coverage)
-    details: dict[str, Any] = {
-        **evidence.of_comparison(found, added=gated.added, removed=gated.removed),
-        **evidence.of_rule(rule),
-        "allowed_drop": evidence.plain(rule.allowed(found.baseline)),
-        "p_adjusted": evidence.plain(p[0]),
-        "missing": gated.missing,
-        "worst_case": at_worst,
-        "min_coverage": min_coverage,
-        "why": decision.why,
-    }
-    return Check(
-        "baseline",
-        gated.pair.name,
-        decision.verdict,
-        agent=gated.agent,
-        value=evidence.plain(found.current),
-        bound=str(rule),
-        reason=_reason(gated, found, decision, p[0]),
-        hint=hint_for(decision, rule, accept),
-        estimate=gated.estimate,
-        line=gated.line,
-        evidence=details,
-    )
-
-
 def _decide(
     gated: Gated, found: Comparison, worst: Comparison, p: list[float], min_coverage: float
 ) -> tuple[Decision, dict[str, Any] | None]:
@@ -185,21 +150,21 @@ def _decide(
     decision = decide(found, gated.rule, p[0])
     if gated.worst is None:
         return decision, None
-    feared = decide(worst, gated.rule, p[1])
-    at_worst = {
-        "baseline": evidence.plain(worst.baseline),
-        "current": evidence.plain(worst.current),
-        "drop": evidence.plain(worst.drop),
-        "p_adjusted": evidence.plain(p[1]),
-        "verdict": str(feared.verdict),
+    at_worst = decide(worst, gated.rule, p[1])
+    evidence = {
+        "baseline": _plain(worst.baseline),
+        "current": _plain(worst.current),
+        "drop": _plain(worst.drop),
+        "p_adjusted": _plain(p[1]),
+        "verdict": str(at_worst.verdict),
     }
-    if feared.verdict.fails and not decision.verdict.fails:
+    if at_worst.verdict.fails and not decision.verdict.fails:
         reason = (
             f"missing rewards decide the verdict: at their worst {gated.pair.name} would be "
             f"{worst.current:.4g} against {worst.baseline:.4g}"
         )
-        return Decision(Verdict.INCONCLUSIVE, "missing_decides", reason), at_worst
-    return decision, at_worst
+        return Decision(Verdict.INCONCLUSIVE, "missing_decides", reason), evidence
+    return decision, evidence
 
 
 def _unfit(gated: Gated, found: Comparison, min_coverage: float) -> Decision | None:
@@ -209,7 +174,6 @@ def _unfit(gated: Gated, found: Comparison, min_coverage: float) -> Decision | N
     # what has no value for missing rewards alone is compared at its worst
     left_out = excluded if gated.worst is None else gated.worst.excluded
     paired = of - len(left_out) - len(removed)
-    why = ""
     if not found.tasks:
         why, what = "no_pairs", "the run and its baseline have no task in common"
         if excluded:
@@ -224,17 +188,140 @@ def _unfit(gated: Gated, found: Comparison, min_coverage: float) -> Decision | N
         )
     elif gated.missing > _MAX_MISSING:
         why, what = "missing", f"{100 * gated.missing:.3g} % of its rewards are missing"
-    if not why:
+    else:
         return None
     return Decision(Verdict.INCONCLUSIVE, why, f"{gated.pair.name} can't be compared: {what}")
 
 
 def _reason(gated: Gated, found: Comparison, decision: Decision, p: float) -> str:
     if decision.verdict is Verdict.PASS:
-        notes = notes_of(
-            found, added=gated.added, removed=gated.removed, blind_gate=gated.rule.tests
-        )
-        return "; ".join(filter(None, (decision.reason, *notes)))
+        return "; ".join(filter(None, (decision.reason, *_notes(gated, found))))
     if decision.why in _UNFIT:
         return decision.reason
-    return "; ".join(filter(None, (told(found, p), decision.reason)))
+    return "; ".join(filter(None, (_change(found, p), decision.reason)))
+
+
+def _change(found: Comparison, p: float) -> str:
+    """Describe a change on one line: both values, the loss, how sure it is, the flips."""
+    went = "rose" if found.current > found.baseline else "fell"
+    if found.current == found.baseline:
+        went = "went"
+    what = "a loss" if found.drop >= 0 else "a gain"
+    worst = f"; worse by their rollouts: {listed(found.proven)}" if found.proven else ""
+    interval = ""
+    if math.isfinite(found.low):
+        ends = (found.low, found.high) if found.drop >= 0 else (-found.high, -found.low)
+        interval = f" [{ends[0]:.4g}, {ends[1]:.4g}]"
+    sure = "" if math.isnan(p) else f", p = {p:.2g}"
+    how = f"{found.test}, " if found.test else ""
+    return (
+        f"{found.pair.name} {went} from {found.baseline:.4g} to {found.current:.4g}: "
+        f"{what} of {abs(found.drop):.4g}{interval}{sure} ({how}{many(found.tasks, 'task')}), "
+        f"{int((found.damage > 0).sum())} worse and {int((found.damage < 0).sum())} better{worst}"
+    )
+
+
+def _notes(gated: Gated, found: Comparison) -> Iterator[str]:
+    """Yield what a reader of a check that passes should know."""
+    if found.improved:
+        better, worse = int((found.damage < 0).sum()), int((found.damage > 0).sum())
+        yield f"better than the baseline: {many(better, 'task')} better and {worse} worse"
+    for tasks, what in (
+        (found.pair.excluded, "left out, without a value on one side"),
+        (gated.removed, "only in the baseline"),
+        (gated.added, "only in this run"),
+    ):
+        if tasks:
+            are = "one task is" if len(tasks) == 1 else f"{len(tasks)} tasks are"
+            yield f"{are} {what}: {listed(tasks)}"
+    if gated.rule.tests and found.blind:
+        yield f"this gate is blind: {found.blind}"
+    if found.unseen is not None and not any_of(found.damage):
+        yield f"no task differs: up to {100 * found.unseen:.2g} % of them may flip unseen"
+    elif math.isfinite(found.mde):
+        yield f"80 % power to see a loss of {found.mde:.3g} or more"
+
+
+def _evidence(found: Comparison, gated: Gated) -> dict[str, Any]:
+    """Return what a comparison rests on, in the metric's unit; what can't be told is None.
+
+    ``drop``, ``drop_low``, ``drop_high`` are mean damage with a two-sided interval. ``p_rollouts``
+    is of no change in any task, ``blind`` why no drop could be significant, ``proven_tasks`` those
+    worse by their own rollouts, of a metric of one task. ``units`` is what is independent,
+    ``samples_*`` of one task, [fewest, most], ``rollouts_*`` of all paired tasks. ``mde`` is the
+    smallest drop seen with 80 % power; ``unseen_flips``, where no task differs, the share that may.
+    """
+    pair, resampled = found.pair, bool(found.draws)
+    unmoved = found.unseen is not None and not any_of(found.damage)
+    evidence: dict[str, Any] = {
+        "baseline": found.baseline,
+        "current": found.current,
+        "drop": found.drop,
+        "drop_low": found.low,
+        "drop_high": found.high,
+        "level": LEVEL,
+        "se": found.se,
+        "p": found.p,
+        "test": found.test,
+        "p_rollouts": found.p_rollouts,
+        "blind": found.blind or None,
+        "proven_tasks": [str(task) for task in found.proven[:_LISTED]],
+        "tasks": found.tasks,
+        "units": found.units,
+        "clusters": found.units if found.clustered else None,
+        "rollouts_baseline": len(pair.rewards_baseline.values),
+        "rollouts_current": len(pair.rewards_current.values),
+        "samples_baseline": _samples(pair.rewards_baseline),
+        "samples_current": _samples(pair.rewards_current),
+        "worse": int((found.damage > 0).sum()),
+        "better": int((found.damage < 0).sum()),
+        "worst_tasks": _worst(found),
+        "mde": found.mde,
+        "unseen_flips": found.unseen if unmoved else None,
+        "draws": found.draws if resampled else None,
+        "seed": str(found.seed) if resampled else None,
+        "improved": found.improved,
+    }
+    for name, tasks in (
+        ("excluded", pair.excluded),
+        ("added", gated.added),
+        ("removed", gated.removed),
+    ):
+        evidence |= {name: len(tasks), f"{name}_tasks": [str(t) for t in tasks[:_LISTED]]}
+    return {key: _plain(value) for key, value in evidence.items()}
+
+
+def _plain(value: Any) -> Any:
+    """Return a number to 14 digits, or None for one that is not finite."""
+    if isinstance(value, float):
+        # fewer digits than products of vectors agree in, whoever computes them
+        return float(f"{value:.14g}") if math.isfinite(value) else None
+    return value
+
+
+def _samples(rewards: TaskRewards) -> list[int] | None:
+    counts = rewards.counts
+    return [int(counts.min()), int(counts.max())] if len(counts) else None
+
+
+def _worst(found: Comparison) -> list[dict[str, Any]]:
+    """Describe the tasks of the largest damage, ties in their order."""
+    pair, damage = found.pair, found.damage
+    worse = np.flatnonzero(damage > 0)
+    if len(worse) > _WORST:
+        least = np.partition(damage[worse], -_WORST)[-_WORST]
+        worse = worse[damage[worse] >= least]
+
+    def rewards_of(rewards: TaskRewards, task: int) -> list[float]:
+        values: list[float] = rewards.values[slice(*rewards.offsets[task : task + 2])].tolist()
+        return values
+
+    return [
+        {
+            "task": pair.tasks[i],
+            "baseline": rewards_of(pair.rewards_baseline, i),
+            "current": rewards_of(pair.rewards_current, i),
+            "drop": float(damage[i]),
+        }
+        for i in worse[np.argsort(-damage[worse], kind="stable")][:_WORST].tolist()
+    ]

@@ -100,5 +100,5 @@ def cannot_fail(benchmark: Benchmark, text: str, gated: gates.Gated) -> Check | 
         hint=f"choose a {key} below 1",
         estimate=gated.estimate,
         line=benchmark.line_of("baseline", *(("metrics", text) if here else ()), key),
-        evidence={**gates.evidence_of_rule(rule), "baseline": pair.value_baseline, "why": "blind"},
+        evidence={**rule.evidence(), "baseline": pair.value_baseline, "why": "blind"},
     )

@@ -6,7 +6,7 @@ from gates.making import make_pair
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_evalmetrics.gates.ordering import in_order, seed_of
+from pytest_evalmetrics.gates.comparison import in_order, seed_of
 
 
 def test_whole_numbers_ascend_and_text_ascends_as_text():

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats as oracle
 
 from pytest_evalmetrics.gates.comparison import Comparison
-from pytest_evalmetrics.gates.rules import decide
+from pytest_evalmetrics.gates.decisions import decide
 from pytest_evalmetrics.results import Verdict
 
 PASS, WARN, FAIL, INCONCLUSIVE = (

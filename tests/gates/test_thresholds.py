@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_evalmetrics.gates import check_thresholds
-from pytest_evalmetrics.gates.thresholds import distinct
+from pytest_evalmetrics.gates.expectations import distinct
 from pytest_evalmetrics.results import Estimate, Interval, Verdict
 from pytest_evalmetrics.spec.gates import Threshold
 

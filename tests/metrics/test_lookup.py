@@ -205,7 +205,7 @@ def test_an_exception_is_told_with_the_users_line(module: Callable[[str], str]) 
         "metric 'Bad' failed in compute: ZeroDivisionError: division by zero"
     )
     assert caught.value.where == f"{helper}.py:2"
-    assert "fix it" in str(caught.value)
+    assert "mend it" in str(caught.value)
 
 
 def test_of_a_library_that_raises_the_users_line_is_told(module: Callable[[str], str]) -> None:

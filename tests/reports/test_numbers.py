@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_evalmetrics.gates.thresholds import distinct
+from pytest_evalmetrics.gates.expectations import distinct
 from pytest_evalmetrics.reports.numbers import number, table
 
 

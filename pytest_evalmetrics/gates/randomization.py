@@ -1,19 +1,24 @@
-"""Regression tests of metrics that are no mean over tasks.
+"""Regression tests by random changes of sides, and p values adjusted by the joint distribution.
 
-A custom metric, a median: `swap_test`. Nothing changed means that a task's two results could
-have changed sides, so the metric is computed again with the sides of random tasks swapped. That
-holds its level from three tasks on, whatever the metric. Its linear part, the jackknife's
-pseudo-values, is tested as a mean is; where both always agree, as they do for a mean, the p
-value is that of the linear test, to the last digit.
+A metric that is no mean over tasks (a custom metric, a median): `swap_test`. Nothing changed means
+that a task's two results could have changed sides, so the metric is computed again with the sides
+of random tasks swapped. That holds its level from three tasks on, whatever the metric. Its linear
+part, the jackknife's pseudo-values, is tested as a mean is; where both always agree, as they do
+for a mean, the p value is that of the linear test, to the last digit.
 
 The lowest or highest task: `extreme_test`. No resampling of tasks shows a lower one, so the
 rollouts of each task are tested, corrected over the tasks.
+
+Several metrics judged at once: `adjust`. Flipping the signs of tasks' damages at random, the same
+for all metrics, shows how the metrics hang together: four names of one number cost nothing,
+independent metrics as much as Holm's correction.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -23,21 +28,15 @@ from pytest_evalmetrics import stats
 from pytest_evalmetrics.data import TaskRewards
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from pytest_evalmetrics.data import PairedMetric
+    from pytest_evalmetrics.gates.comparison import Comparison
 
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
-
-__all__ = [
-    "ExtremeTest",
-    "SwapTest",
-    "WeightedCombine",
-    "extreme_test",
-    "relabel_whole",
-    "swap_test",
-]
 
 WeightedCombine = Callable[["NDArray[np.float64]", "NDArray[np.float64]"], float]
 # damage of each task, and what is independent -> the test of its mean
@@ -51,33 +50,20 @@ _ENUMERATED = 10  # units of which all swaps are taken
 _DISTINCT = 2_048  # pairs of values that are counted, not listed
 _CLOSE = 3  # standard errors of p
 _TIE = 1e-9  # relative: equal but for rounding
+_FLIPS = 8_192  # with their opposites 16,384
+_UNITS = 1_024  # more are flipped in random blocks
+_SURE = 40  # flips behind a p value that is read off; below it, Bonferroni's bound
+_ALIKE = 1 - 1e-9  # the correlation of two names of one number
 
 
 class SwapTest(msgspec.Struct, frozen=True):
-    """The outcome of a swap test.
+    """Result of a swap test."""
 
-    Attributes
-    ----------
-    linear
-        The test of the jackknife's pseudo-values.
-    damage
-        These, one for each task, shape (tasks,).
-    clusters
-        What was independent where that were no single tasks, shape (tasks,).
-    p
-        One-sided mid-p of no damage.
-    se
-        The standard error of the damage.
-    draws
-        Swaps behind `p`; 0 where it is that of `linear`.
-    """
-
-    linear: Any
-    damage: Floats
-    clusters: Ints | None
-    p: float
-    se: float
-    draws: int
+    linear: Any  # the test of the jackknife's pseudo-values
+    damage: Floats  # these, one for each task
+    p: float  # one-sided mid-p of no damage
+    se: float  # of the damage
+    draws: int  # swaps behind `p`; 0 where it is that of `linear`
 
 
 def swap_test(
@@ -92,25 +78,9 @@ def swap_test(
 ) -> SwapTest:
     """Test the damage of a metric by swapping the sides of tasks, or clusters of tasks.
 
-    Parameters
-    ----------
-    pair
-        The metric on both sides; offers its difference.
-    sign
-        1 where a fall is damage, -1 where a rise is.
-    linear_test
-        Tests the mean of damages: with a `p`, `se` and `units`.
-    alpha
-        The level at which p will be judged: with more swaps where p is near it.
-    seed
-        Of PCG64.
-    clusters
-        Each task's cluster, from 0, shape (tasks,).
-    combine_weighted
-        Reduces the tasks' values that occur so many times each; None if not offered.
+    `linear_test` tests the mean of damages, with a `p`, `se` and `units`. `alpha` is the level at
+    which p will be judged: with more swaps where p is near it.
 
-    Notes
-    -----
     Swaps: the randomisation test of Fisher 1935, The Design of Experiments, chapter III, with
     mid-p. Pseudo-values: Tukey 1958; of clusters of unequal size Busing, Meijer and van der
     Leeden 1999. More than 512 tasks are left out and swapped in 200 random groups.
@@ -131,21 +101,22 @@ def swap_test(
         mixed, pseudo = _by_unit(pair, sign, codes, units)
         damage = pseudo[codes]
     linear = linear_test(damage, clusters)
-    seen, sums = mixed(None)
-    tie = _TIE * max(abs(pair.value_baseline), abs(pair.value_current), abs(seen))
+    observed = mixed(None)
+    tie = _TIE * max(abs(pair.value_baseline), abs(pair.value_current), abs(observed[0]))
     most = _EVALUATIONS if n <= _LARGE else _LARGE_EVALUATIONS
     by_unit = counted is None
     every = by_unit and len(pseudo) <= _ENUMERATED
-    found, predicted = _swapped(mixed, len(pseudo), rng, most, by_unit=by_unit)
-    p, exact = _swap_p((found, predicted), (seen, sums), tie, linear.p, every=every)
-    few = math.sqrt(max(p * (1 - p), 0.0) / len(found))
-    if not exact and most < _MORE and not every and abs(p - alpha) < _CLOSE * few:
-        found, predicted = _swapped(mixed, len(pseudo), rng, _MORE, by_unit=by_unit)
-        p, exact = _swap_p((found, predicted), (seen, sums), tie, linear.p, every=every)
+    swapped = _swapped(mixed, len(pseudo), rng, most, by_unit=by_unit)
+    p, exact = _swap_p(swapped, observed, tie, linear.p, every=every)
+    error = math.sqrt(max(p * (1 - p), 0.0) / len(swapped[0]))
+    if not exact and most < _MORE and not every and abs(p - alpha) < _CLOSE * error:
+        swapped = _swapped(mixed, len(pseudo), rng, _MORE, by_unit=by_unit)
+        p, exact = _swap_p(swapped, observed, tie, linear.p, every=every)
     # of no change, as swaps have it, without what the damage itself adds
-    spread = float((found @ found) / len(found)) - seen**2 / max(linear.units, 1)
+    damages = swapped[0]
+    spread = float((damages @ damages) / len(damages)) - observed[0] ** 2 / max(linear.units, 1)
     se = linear.se if exact else float(f"{math.sqrt(max(spread, 0.0)):.6g}")
-    return SwapTest(linear, damage, clusters, p, se, 0 if exact else len(found))
+    return SwapTest(linear, damage, p, se, 0 if exact else len(damages))
 
 
 # a choice of units that change sides, or None -> the damage then, and what the pseudo-values say
@@ -155,8 +126,7 @@ _Mixed = Callable[["NDArray[np.bool_] | np.random.Generator | None"], tuple[floa
 def _by_unit(pair: PairedMetric, sign: float, codes: Ints, units: int) -> tuple[_Mixed, Floats]:
     """Swap and leave out units of tasks."""
     difference, n = pair.difference, len(codes)
-    if difference is None:
-        raise AssertionError("a metric that is no mean over tasks offers its difference")
+    assert difference is not None  # noqa: S101 - a metric that is no mean over tasks has one
     places = np.arange(n)
     sizes = np.bincount(codes, minlength=units)
     whole = sign * difference(places, places + n)
@@ -222,16 +192,16 @@ def _swapped(
 
     A choice and its opposite have the same damage but for the sign: each counts twice.
     """
+    choices: Any
     if not by_unit:
-        found = np.array([mixed(rng) for _ in range(most)])
+        choices = [rng] * most
     elif units <= _ENUMERATED:
-        choices = np.arange(1 << (units - 1))[:, None] >> np.arange(units) & 1
-        found = np.array([mixed(choice.astype(bool)) for choice in choices])
+        choices = (np.arange(1 << (units - 1))[:, None] >> np.arange(units) & 1).astype(bool)
     else:
-        chosen = rng.random((most, units)) < 0.5  # noqa: PLR2004 - a fair coin
-        chosen[0] = False  # what was seen is one of them: a p of 0 would claim too much
-        found = np.array([mixed(choice) for choice in chosen])
-    both = np.concatenate((found, -found))
+        choices = rng.random((most, units)) < 0.5  # noqa: PLR2004 - a fair coin
+        choices[0] = False  # what was seen is one of them: a p of 0 would claim too much
+    half = np.array([mixed(choice) for choice in choices])
+    both = np.concatenate((half, -half))
     return both[:, 0], both[:, 1]
 
 
@@ -259,29 +229,15 @@ def _swap_p(
 
 
 def _reached(found: Floats, seen: float, tie: float) -> Floats:
-    reached: Floats = np.where(found > seen + tie, 1.0, np.where(found >= seen - tie, 0.5, 0.0))
-    return reached
+    return np.where(found > seen + tie, 1.0, np.where(found >= seen - tie, 0.5, 0.0))
 
 
 def relabel_whole(
     pair: PairedMetric, sign: float, *, seed: int, draws: int = _EVALUATIONS
 ) -> tuple[float, float]:
-    """Return the p and the mid-p of relabelled rollouts, the metric computed anew each time.
-
-    Parameters
-    ----------
-    pair
-        The metric on both sides; offers to be reduced.
-    sign
-        1 where a fall is damage, -1 where a rise is.
-    seed
-        Of PCG64.
-    draws
-        How many relabellings.
-    """
+    """Return the p and the mid-p of relabelled rollouts, the metric computed anew each time."""
     reduce = pair.reduce
-    if reduce is None:
-        raise AssertionError("a metric that is no mean over tasks can be reduced")
+    assert reduce is not None  # noqa: S101 - a metric that is no mean over tasks has one
     one, other = pair.rewards_baseline, pair.rewards_current
     places, counts = np.arange(len(one)), one.counts + other.counts
     task = np.concatenate((np.repeat(places, one.counts), np.repeat(places, other.counts)))
@@ -304,35 +260,16 @@ def relabel_whole(
 
 
 class ExtremeTest(msgspec.Struct, frozen=True):
-    """The outcome of the test of single tasks.
+    """Result of the test of single tasks."""
 
-    Attributes
-    ----------
-    p
-        Of the most significant task that is beyond the baseline's value, corrected over all.
-    least
-        The least p that these numbers of rollouts could give.
-    tasks
-        The places of the tasks whose own p is at most 0.05 and that are beyond, worst first.
-    """
-
-    p: float
-    least: float
-    tasks: tuple[int, ...]
+    p: float  # of the most significant task beyond the baseline's value, corrected over all
+    least: float  # the least p that these numbers of rollouts could give
+    tasks: tuple[int, ...]  # places of those beyond whose own p is at most 0.05, worst first
 
 
 def extreme_test(pair: PairedMetric, sign: float) -> ExtremeTest:
     """Test the rollouts of single tasks, for a metric that is that of one task alone.
 
-    Parameters
-    ----------
-    pair
-        The metric on both sides.
-    sign
-        1 where a fall is damage, -1 where a rise is.
-
-    Notes
-    -----
     Each task's rollouts are relabelled (Fisher 1935). Corrected for the least p of all tasks
     by 1 - prod(1 - P(p_i <= p)), which leaves out tasks that can't reach p (Tarone 1990).
     """
@@ -368,3 +305,146 @@ def _one_task(one: TaskRewards, other: TaskRewards, task: int, sign: float) -> f
         for a, b in [side.offsets[task : task + 2].tolist()]
     ]
     return stats.relabel_test(sides[0], sides[1], sign=sign).p
+
+
+def adjust(found: Sequence[Comparison], groups: Sequence[str]) -> list[float]:
+    """Adjust the p values of comparisons for each other, by step-down minimum p.
+
+    `groups` says whose rollouts each is of: those of different agents are independent. NaN where
+    there is no p.
+
+    Westfall and Young 1993, Resampling-Based Multiple Testing, algorithm 2.8. A metric that has
+    no damage by task (a swapped median, the worst task) counts as independent of the others.
+    """
+    p = np.array([f.p for f in found], dtype=np.float64)
+    judged = np.flatnonzero(~np.isnan(p)).tolist()
+    adjusted = p.copy()
+    if len(judged) < 2:  # noqa: PLR2004 - nothing to adjust for
+        return [float(v) for v in adjusted]
+    classes = _classes([found[i] for i in judged], [groups[i] for i in judged])
+    order = np.argsort(p[judged], kind="stable").tolist()
+    last = 0.0
+    for at, place in enumerate(order):
+        i, left = judged[place], order[at:]
+        last = max(last, _any_below(float(p[i]), [classes[j] for j in left]))
+        adjusted[i] = last
+    return [float(v) for v in adjusted]
+
+
+class _Class:
+    """Metrics that are one number: the p values of random flips, sorted by flip."""
+
+    def __init__(self, group: object, ranks: Floats | None) -> None:
+        self.group, self.ranks = group, ranks
+
+
+def _any_below(p: float, classes: Sequence[_Class]) -> float:
+    """Return the chance that any of the classes has a p value of at most `p`."""
+    none = 1.0
+    by_group: dict[object, list[_Class]] = {}
+    for one in dict.fromkeys(classes):
+        by_group.setdefault(one.group, []).append(one)
+    for several in by_group.values():
+        count = len(several)
+        bound = 1 - (1 - p) ** count
+        ranks = [one.ranks for one in several if one.ranks is not None]
+        if count > 1 and len(ranks) == count:
+            level = max(p, _SURE / len(ranks[0]))
+            least = np.minimum.reduce(ranks)
+            ratio = float((least <= level).sum()) / (level * len(least))
+            at_level = min(max(ratio, 1.0), count)
+            # the rarer, the less they hang together: below what flips show the bound holds
+            bound = min(bound, p * at_level) if p >= level else min(bound, level * at_level)
+        none *= 1 - bound
+    return min(max(1 - none, p), 1.0)
+
+
+def _classes(found: Sequence[Comparison], groups: Sequence[str]) -> list[_Class]:
+    """Give each comparison its class; those of one number share one."""
+    classes: list[_Class | None] = [None] * len(found)
+    for group in dict.fromkeys(groups):
+        places = [i for i, g in enumerate(groups) if g == group]
+        linear = [i for i in places if found[i].influence is not None and not found[i].by_rollouts]
+        for i in places:
+            if i not in linear:
+                classes[i] = _Class((group, i), None)  # a group of its own: independent
+        scaled = _units([found[i] for i in linear])
+        if scaled is None:
+            for i in linear:
+                classes[i] = _Class(group, None)
+            continue
+        firsts: list[int] = []  # the first of each class, by place in `linear`
+        for at, i in enumerate(linear):
+            alike = [f for f in firsts if float(scaled[f] @ scaled[at]) > _ALIKE]
+            if alike and math.isclose(found[linear[alike[0]]].p, found[i].p, rel_tol=1e-6):
+                classes[i] = classes[linear[alike[0]]]
+            else:
+                firsts.append(at)
+                classes[i] = _Class(group, None)
+        if len(firsts) > 1:
+            for f, ranks in zip(firsts, _ranks(scaled[firsts], group), strict=True):
+                classes[linear[f]].ranks = ranks  # type: ignore[union-attr]
+    return [one for one in classes if one is not None]
+
+
+def _units(found: Sequence[Comparison]) -> Floats | None:
+    """Return the damage of each unit of length 1, shape (comparisons, units).
+
+    A unit is a task, or a cluster; None where the clusters of two metrics don't match.
+    """
+    if not found:
+        return np.zeros((0, 0))
+    largest = max(found, key=lambda f: f.tasks)
+    tasks, clusters = largest.pair.tasks, largest.clusters
+    rows: list[Floats] = []
+    for one in found:
+        values = one.influence
+        if values is None:
+            return None
+        if one.pair.tasks is tasks or one.pair.tasks == tasks:
+            spread = values
+        else:
+            place = {task: i for i, task in enumerate(tasks)}
+            at = [place.get(task, -1) for task in one.pair.tasks]
+            if min(at, default=0) < 0:
+                more = [task for task, i in zip(one.pair.tasks, at, strict=True) if i < 0]
+                if clusters is not None or one.clusters is not None:
+                    return None
+                tasks = (*tasks, *more)
+                rows = [np.concatenate((row, np.zeros(len(more)))) for row in rows]
+                place = {task: i for i, task in enumerate(tasks)}
+                at = [place[task] for task in one.pair.tasks]
+            spread = np.zeros(len(tasks))
+            spread[at] = values
+        rows.append(spread)
+    if clusters is not None:
+        rows = [np.bincount(clusters, weights=row).astype(np.float64) for row in rows]
+    matrix = np.array(rows)
+    length = np.sqrt((matrix**2).sum(axis=1, keepdims=True))
+    scaled: Floats = matrix / np.where(length > 0, length, 1.0)
+    return scaled
+
+
+def _ranks(scaled: Floats, group: str) -> Floats:
+    """Return the p value of each random flip, shape (classes, flips)."""
+    seed = int.from_bytes(blake2b(group.encode(), digest_size=8).digest(), "little")
+    rng = np.random.Generator(np.random.PCG64(seed))
+    count, units = scaled.shape
+    if units > _UNITS:  # a block's signs are drawn together, its tasks' signs beforehand
+        signs = rng.integers(0, 2, units) * 2.0 - 1
+        starts = np.linspace(0, units, _UNITS, endpoint=False).astype(np.intp)
+        scaled = np.add.reduceat((scaled * signs)[:, rng.permutation(units)], starts, axis=1)
+        units = _UNITS
+    bits = np.unpackbits(
+        rng.integers(0, 256, (_FLIPS, math.ceil(units / 8)), dtype=np.uint8), axis=1
+    )
+    totals = (bits[:, :units].astype(np.float32) * 2 - 1) @ scaled.T.astype(np.float32)
+    both = np.round(np.concatenate((totals, -totals)).T, 5)  # sums on a lattice tie
+    ranks = np.empty((count, both.shape[1]))
+    for row, each in enumerate(both):
+        order = np.argsort(-each, kind="stable")
+        ties = np.flatnonzero(np.diff(each[order], append=-np.inf))
+        # tied sums share the middle of their ranks, as mid-p does
+        middle = (np.concatenate(([0], ties[:-1] + 1)) + ties + 1) / 2
+        ranks[row, order] = np.repeat(middle, np.diff(ties, prepend=-1)) / len(each)
+    return ranks

@@ -1,0 +1,254 @@
+"""The rules by which a drop is judged, and the gate of a number without tasks."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+
+from pytest_evalmetrics import stats
+from pytest_evalmetrics.results import Check, Verdict
+
+if TYPE_CHECKING:
+    from pytest_evalmetrics.gates.comparison import Comparison, Direction
+    from pytest_evalmetrics.results import Estimate
+
+RuleName = Literal["exact", "absolute", "relative", "statistical", "practical", "noninferior"]
+_SLACK = 1e-9  # a drop of 0.72 to 0.7 is not always 0.02 to the last bit
+
+
+class Rule(msgspec.Struct, frozen=True):
+    """How one metric is compared with its baseline."""
+
+    # exact: any drop fails. absolute: more than max_drop. relative: more than the share max_drop of
+    # the baseline. statistical: p < alpha. practical: both p < alpha and at least max_drop.
+    # noninferior: passes only where the drop is shown to be at most max_drop
+    name: RuleName
+    direction: Direction  # which way is good
+    alpha: float  # the levels at which the statistical rules fail, and warn
+    warn_alpha: float
+    max_drop: float  # in the metric's unit; a share for relative
+    require_mde: float | None = None  # the smallest drop that has to be visible with 80 % power
+    benchmarks: int = 1  # of the run that share `alpha`; 1 where each has its own
+
+    def __str__(self) -> str:
+        drop = f"{self.max_drop:.4g}"
+        bounds = {
+            "exact": "no drop",
+            "absolute": f"drop <= {drop}",
+            "relative": f"drop <= {100 * self.max_drop:.4g} % of the baseline",
+            "statistical": f"no drop at p < {self.alpha:g}",
+            "practical": f"no drop >= {drop} at p < {self.alpha:g}",
+            "noninferior": f"drop shown to be <= {drop}",
+        }
+        return f"{bounds[self.name]} ({self.name})"
+
+    @property
+    def tests(self) -> bool:
+        """Whether its verdict rests on a p value."""
+        return self.name in ("statistical", "practical")
+
+    def allowed(self, baseline: float) -> float | None:
+        """Return the drop that a rule without a test allows; None for one that tests.
+
+        For ``relative`` the mean over tasks of (1 - share) * baseline - current is above 0
+        exactly where the mean drop is above share * baseline; the size of a negative
+        baseline is what counts.
+        """
+        match self.name:
+            case "exact":
+                return 0.0
+            case "absolute":
+                return self.max_drop
+            case "relative":
+                return self.max_drop * abs(baseline)
+            case _:
+                return None
+
+    def exceeds(self, drop: float, baseline: float, current: float) -> bool:
+        """Whether a drop is more than a rule without a test allows, rounding apart."""
+        allowed = self.allowed(baseline)
+        scale = max(abs(baseline), abs(current), 1.0 if self.name == "absolute" else 0.0)
+        return allowed is not None and drop > allowed + _SLACK * scale
+
+    def hint(self, decision: Decision, accept: str) -> str:  # noqa: PLR0911 - a table
+        """Return the way out of a decision; `accept` says how a change is accepted."""
+        if not decision.verdict.fails:
+            return ""
+        accept = accept or "accept it with --snapshot-update"
+        match decision.why:
+            case "":
+                return f"mend it; or, where the change is intended, {accept}"
+            case "no_pairs" | "coverage" | "no_value":
+                return f"complete the run; or, where the change is intended, {accept}"
+            case "untested":
+                drop = f"max_drop: {self.max_drop:g}" if self.max_drop else "max_drop: ..."
+                return (
+                    "give it a rule that needs no test, below `baseline: metrics:`, such as "
+                    f"{{rule: absolute, {drop}}}"
+                )
+            case "blind":
+                return (
+                    "look at the tasks; to be sure add tasks, or record more rollouts of each on "
+                    f"both sides; where the change is intended, {accept}"
+                )
+            case "run":
+                return f"look at the tasks; where the change is intended, {accept}"
+            case "missing" | "missing_decides":
+                return "complete the run: score what has no reward"
+            case _:
+                return "record more rollouts of each task, or more tasks, on both sides"
+
+    def evidence(self) -> dict[str, Any]:
+        """Return how a metric is judged, for a check's evidence."""
+        return {
+            "rule": self.name,
+            "direction": self.direction,
+            "alpha": self.alpha,
+            "warn_alpha": self.warn_alpha,
+            "max_drop": self.max_drop,
+            "require_mde": self.require_mde,
+            "benchmarks": self.benchmarks,
+        }
+
+
+class Decision(msgspec.Struct, frozen=True):
+    """The verdict of a rule."""
+
+    verdict: Verdict
+    # of what can't be judged, the kind, for programs: untested, blind, run, require_mde, not_shown,
+    # and no_pairs, coverage, missing, missing_decides, no_value of the gate
+    why: str = ""
+    reason: str = ""  # the same for people, and what else should be known
+
+
+def decide(found: Comparison, rule: Rule, p: float) -> Decision:
+    """Judge one comparison by its p value, adjusted for the other metrics of the benchmark."""
+    if math.isnan(found.drop):
+        return Decision(Verdict.INCONCLUSIVE, "untested", found.untested)
+    if rule.tests:
+        decision = _significant(found, rule, p)
+    elif rule.name == "noninferior":
+        upper = math.nan
+        if found.unseen is not None:  # all tasks moved alike: what others might do is not seen
+            upper = found.drop + found.unseen * found.span
+        elif found.se > 0:
+            upper = found.drop + stats.t_ppf(1 - rule.alpha, max(found.df, 1)) * found.se
+        decision = _noninferior(found.drop, upper, rule, "", found.untested)
+    else:
+        fails = rule.exceeds(found.drop, found.baseline, found.current)
+        decision = Decision(Verdict.FAIL if fails else Verdict.PASS)
+    if decision.verdict.fails or rule.require_mde is None:
+        return decision
+    return _powerful(found, rule.require_mde) or decision
+
+
+def _significant(found: Comparison, rule: Rule, p: float) -> Decision:  # noqa: PLR0911 - a table
+    least = rule.max_drop if rule.name == "practical" else 0.0
+    if found.drop <= _SLACK * max(abs(found.baseline), abs(found.current)):
+        return Decision(Verdict.PASS)
+    if found.drop < least - _SLACK:
+        small = f"a real drop (p = {p:.2g}), but under max_drop {least:.4g}"
+        return Decision(Verdict.PASS, reason=small if p < rule.alpha else "")
+    if p * rule.benchmarks < rule.alpha:
+        return Decision(Verdict.FAIL)
+    if found.blind:
+        return Decision(Verdict.INCONCLUSIVE, "blind", found.blind)
+    if math.isnan(p):
+        few = "too few tasks, or clusters, to test a drop: at least two are needed"
+        return Decision(Verdict.INCONCLUSIVE, "untested", found.untested or few)
+    if p < rule.alpha:
+        of = f"p < {rule.alpha:g}, but one of {rule.benchmarks} benchmarks may be by chance"
+        if 0.5**found.units * rule.benchmarks >= rule.alpha and not found.by_rollouts:
+            return Decision(Verdict.INCONCLUSIVE, "run", f"{of}, and it can't be surer than that")
+        return Decision(Verdict.WARN, reason=of)
+    return Decision(Verdict.WARN if p < rule.warn_alpha else Verdict.PASS)
+
+
+def _noninferior(drop: float, upper: float, rule: Rule, changed: str, untested: str) -> Decision:
+    """Pass where the drop is shown to be at most the largest allowed one; NaN is no upper bound."""
+    if drop > rule.max_drop + _SLACK:
+        return Decision(Verdict.FAIL, reason=changed)
+    if math.isnan(upper):
+        few = "too few tasks to bound the drop"
+        return Decision(Verdict.INCONCLUSIVE, "untested", untested or few)
+    if upper <= rule.max_drop + _SLACK:
+        return Decision(Verdict.PASS)
+    return Decision(
+        Verdict.INCONCLUSIVE,
+        "not_shown",
+        f"the drop may be as large as {upper:.3g}, which is more than {rule.max_drop:.4g}: "
+        "not shown to be no worse",
+    )
+
+
+def _powerful(found: Comparison, wanted: float) -> Decision | None:
+    """Say that a pass means nothing where a drop of that size would not be seen."""
+    visible = found.mde if found.unseen is None else found.unseen * found.span
+    if visible <= wanted:
+        return None
+    if found.unseen is not None:
+        limit = f"no two tasks moved differently, but a drop of {visible:.3g} may go unseen"
+    elif math.isfinite(visible):
+        limit = f"80 % power to see drops of {visible:.3g} or more"
+    else:
+        limit = "what drop could be seen can't be told"
+    reason = f"too few tasks or rollouts: {limit}, where require_mde is {wanted:.3g}"
+    return Decision(Verdict.INCONCLUSIVE, "require_mde", reason)
+
+
+def check_value(
+    estimate: Estimate,
+    known: float | None,
+    rule: Rule,
+    *,
+    agent: str,
+    line: int | None,
+    accept: str = "",
+    against: str = "",
+) -> Check:
+    """Judge a number without known tasks, such as a hook's, against its recorded value.
+
+    Only the rules that need no test can: exact, absolute and relative; and noninferior
+    where the estimate has an interval, the other number taken as certain.
+    """
+    name, value, interval = estimate.name, estimate.value, estimate.interval
+    higher = rule.direction == "higher"
+    drop: float | None = None
+    decision = Decision(Verdict.PASS)
+    if known is None:
+        reason = against or f"the baseline has no {name}"
+        decision = Decision(Verdict.INCONCLUSIVE, "no_value", reason)
+    else:
+        drop = known - value if higher else value - known
+        changed = f"{name} {'fell' if higher else 'rose'} from {known:.6g} to {value:.6g}"
+        changed += f" ({against})" if against else ""
+        if rule.name == "noninferior" and interval is not None:
+            upper = known - interval.low if higher else interval.high - known
+            decision = _noninferior(drop, upper, rule, changed, "")
+        elif rule.allowed(known) is None:
+            reason = (
+                f"{name} is computed by a hook, and nothing is known of its tasks: the rule "
+                f"{rule.name} can't test it"
+            )
+            if against:
+                why = f": {estimate.reason}" if estimate.reason else ""
+                reason = f"{name} has no interval{why}: the rule {rule.name} can't judge it"
+            decision = Decision(Verdict.INCONCLUSIVE, "untested", reason)
+        elif rule.exceeds(drop, known, value):
+            decision = Decision(Verdict.FAIL, reason=changed)
+    details = {"baseline": known, "current": value, "drop": drop, **rule.evidence()}
+    return Check(
+        "baseline",
+        name,
+        decision.verdict,
+        agent=agent,
+        value=value,
+        bound=str(rule),
+        reason=decision.reason,
+        hint=rule.hint(decision, accept),
+        estimate=estimate,
+        line=line,
+        evidence={**details, "why": decision.why, "improved": False},
+    )

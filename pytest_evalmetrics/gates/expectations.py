@@ -1,0 +1,371 @@
+"""The ``expect`` and ``thresholds`` gates: complete rollouts, and metrics within bounds."""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+
+from pytest_evalmetrics.errors import MetricError
+from pytest_evalmetrics.gates.task_gates import listed
+from pytest_evalmetrics.layout import many, of_many
+from pytest_evalmetrics.results import Check, Verdict
+from pytest_evalmetrics.spec import Count
+from pytest_evalmetrics.spec.metric_facts import range_of
+from pytest_evalmetrics.spec.metric_names import parse
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from numpy.typing import NDArray
+
+    from pytest_evalmetrics.data import RolloutTable
+    from pytest_evalmetrics.results import AgentResult, Estimate
+    from pytest_evalmetrics.spec import Benchmark, ExpectSpec, Threshold
+
+_DEFAULT_MAX_MISSING = 0.05  # with more than this share left out it is another benchmark
+_SLACK = 1e-9  # a mean of seven passes in ten is not always 0.7 to the last bit
+
+
+class Completeness(msgspec.Struct, frozen=True):
+    """Whether one agent's rollouts are complete."""
+
+    checks: tuple[Check, ...]  # of the tasks, the rollouts of each task, and the missing rewards
+    expected: NDArray[np.int64]  # rollouts that each task should have, shape (tasks,)
+    missing: int  # absent rollouts, and rollouts without a finite reward
+    notes: tuple[str, ...]  # what nothing in the benchmark file asks for, and the line that would
+
+
+def _missing_policy(expect: ExpectSpec) -> tuple[str | float, float]:
+    """Return what a missing number means, and which share of rollouts may be missing."""
+    meaning: str | float = "error" if expect.max_missing is None else "exclude"
+    if expect.missing_reward is not None:
+        meaning = expect.missing_reward
+    if expect.max_missing is not None:
+        return meaning, expect.max_missing
+    return meaning, _DEFAULT_MAX_MISSING if meaning == "exclude" else 0.0
+
+
+def check_completeness(benchmark: Benchmark, agent: str, table: RolloutTable) -> Completeness:
+    """Compare the rollouts of one agent with ``expect`` and ``num_samples``.
+
+    `agent` is the agent's name where a benchmark has several, else empty.
+    """
+    inventory = _Inventory(benchmark, agent, table)
+    checks = (inventory.check_tasks(), inventory.check_rollouts(), inventory.missing_check)
+    return Completeness(
+        checks=tuple(check for check in checks if check is not None),
+        expected=inventory.expected,
+        missing=inventory.absent + inventory.unscored,
+        notes=inventory.notes(),
+    )
+
+
+class _Inventory(msgspec.Struct, frozen=True, dict=True):
+    """One agent's rollouts, counted."""
+
+    benchmark: Benchmark
+    agent: str
+    table: RolloutTable
+
+    @cached_property
+    def most(self) -> int:
+        return int(self.table.counts.max(initial=0))
+
+    @cached_property
+    def wanted(self) -> Count | None:
+        """Rollouts that each task should have; None where any number will do."""
+        spec = self.benchmark.spec
+        if spec.expect.rollouts == "any":
+            return None
+        if isinstance(spec.expect.rollouts, Count):
+            return spec.expect.rollouts
+        n = spec.num_samples or self.most
+        return Count(n, n)
+
+    @cached_property
+    def expected(self) -> NDArray[np.int64]:
+        least = 0 if self.wanted is None else self.wanted.min
+        return np.maximum(self.table.counts, least)
+
+    @cached_property
+    def absent(self) -> int:
+        return int((self.expected - self.table.counts).sum())
+
+    @cached_property
+    def _lacks_reward(self) -> NDArray[np.bool_]:
+        return np.isnan(self.table.scores[self.benchmark.spec.reward])
+
+    @cached_property
+    def unscored(self) -> int:
+        return int(self._lacks_reward.sum())
+
+    def notes(self) -> tuple[str, ...]:
+        spec = self.benchmark.spec
+        if spec.expect.tasks is not None or spec.baseline is not None:  # it knows the tasks
+            return ()
+        found = len(self.table.tasks)
+        of = f" of {self.agent}" if self.agent else ""
+        were = f"1 task{of} was found" if found == 1 else f"{found} tasks{of} were found"
+        unchecked = f"completeness is unchecked: {were}, and nothing says how many there are: "
+        if self.benchmark.in_python:
+            return (f'{unchecked}give expect={{"tasks": {found}}}',)
+        samples = f" and `num_samples: {self.most}`"
+        also = "" if spec.num_samples or spec.expect.rollouts else samples
+        line = self.benchmark.line_of()
+        return (f"{unchecked}add `expect: {{tasks: {found}}}`{also} below line {line}",)
+
+    def check_tasks(self) -> Check | None:
+        wanted = self.benchmark.spec.expect.tasks
+        if wanted is None:
+            return None
+        found = len(self.table.tasks)
+        check = self._against("tasks", found, wanted, "expect", "tasks")
+        if wanted.allows(found):
+            return check()
+        if found < wanted.min:
+            return check(
+                Verdict.FAIL,
+                f"{of_many(wanted.min - found, wanted.min, 'task', 'is')} missing: "
+                f"{found} {'was' if found == 1 else 'were'} found",
+                "complete the run; or, where the benchmark has shrunk, set expect.tasks",
+            )
+        return check(
+            Verdict.FAIL,
+            f"{many(found, 'task', 'was')} found, {found - wanted.min} more than there should be",
+            "look for another run's rollouts in the files; or, where it has grown, set "
+            "expect.tasks",
+        )
+
+    def check_rollouts(self) -> Check | None:
+        wanted, counts = self.wanted, self.table.counts
+        if wanted is None:
+            return None
+        asked = self.benchmark.spec.expect.rollouts is not None
+        path = ("expect", "rollouts") if asked else ("num_samples",)
+        more = (counts > wanted.max).nonzero()[0] if wanted.max is not None else counts[:0]
+        if len(more) and wanted.max is not None:
+            return self._against("rollouts", self.most, wanted, *path)(
+                Verdict.FAIL,
+                f"{of_many(len(more), len(counts), 'task', 'has')} more than "
+                f"{many(wanted.max, 'rollout')}: "
+                + listed([f"task {self.table.tasks[i]} has {counts[i]}" for i in more.tolist()]),
+                "look for another run's rollouts in the files; or set num_samples",
+            )
+        check = self._against("rollouts", int(counts.min(initial=self.most)), wanted, *path)
+        few = (counts < wanted.min).nonzero()[0]
+        if not len(few):
+            return check()
+        stated = asked or self.benchmark.spec.num_samples is not None
+        than = f"than {many(wanted.min, 'rollout')}" if stated else "rollouts than the others"
+        reason = f"{of_many(len(few), len(counts), 'task', 'has')} fewer {than}: " + listed(
+            [f"task {self.table.tasks[i]} has {counts[i]} of {wanted.min}" for i in few.tolist()]
+        )
+        if self.missing_check.verdict is Verdict.PASS:  # so few that max_missing allows them
+            return check(Verdict.PASS, reason)
+        return check(
+            Verdict.FAIL,
+            reason,
+            "complete the run; or allow it: expect: {max_missing: 2%}, or expect: {rollouts: any}",
+        )
+
+    @cached_property
+    def missing_check(self) -> Check:
+        meaning, limit = _missing_policy(self.benchmark.spec.expect)
+        filled = isinstance(meaning, float) and self.unscored > 0
+        counted = self.absent + self.unscored
+        if filled and self.benchmark.spec.expect.max_missing is None:
+            counted = self.absent  # what has a stated reward is not missing
+        total = int(self.expected.sum())
+        share = counted / total if total else 0.0
+        reason = self._what_is_missing()
+        if counted:
+            reason += f", {share * 100:.3g} % of {many(total, 'rollout')}"
+        verdict, hint = Verdict.PASS, ""
+        if meaning == "error" and self.unscored:
+            verdict = Verdict.FAIL
+            hint = (
+                "mend the run; or say what such a rollout means: "
+                "expect: {missing_reward: exclude}, or {missing_reward: 0.0}"
+            )
+        elif share > limit:
+            verdict = Verdict.FAIL
+            reason += f", more than {limit * 100:.3g} %"
+            hint = "complete the run; or set expect: {max_missing: ...}"
+        elif filled:
+            reason += f": counted as {meaning}"
+        elif self.unscored:
+            reason += ": left out"
+        return Check(
+            "expect",
+            "missing",
+            verdict,
+            agent=self.agent,
+            value=share,
+            bound=f"<= {limit:.12g}",
+            reason=reason,
+            hint=hint,
+            line=self.benchmark.line_of("expect", "max_missing"),
+        )
+
+    def _what_is_missing(self) -> str:
+        parts = []
+        if self.absent:
+            are = f"{self.absent} rollouts are" if self.absent > 1 else "one rollout is"
+            parts.append(f"{are} absent")
+        if self.unscored:
+            tasks = np.unique(self.table.task[self._lacks_reward]).tolist()
+            has = "one rollout has" if self.unscored == 1 else f"{self.unscored} rollouts have"
+            which = listed([self.table.tasks[i] for i in tasks])
+            parts.append(f"{has} no finite {self.benchmark.spec.reward} (task {which})")
+        return " and ".join(parts)
+
+    def _against(self, name: str, found: int, wanted: Count, *path: str) -> Callable[..., Check]:
+        def check(verdict: Verdict = Verdict.PASS, reason: str = "", hint: str = "") -> Check:
+            return Check(
+                "expect",
+                name,
+                verdict,
+                agent=self.agent,
+                value=found,
+                bound=str(wanted) if wanted.max is None else f"== {wanted}",
+                reason=reason,
+                hint=hint,
+                line=self.benchmark.line_of(*path),
+            )
+
+        return check
+
+
+def check_numbers(benchmark: Benchmark, agent: str, result: AgentResult) -> Iterator[Check]:
+    """Check that the numbers under thresholds are there; the reward has checks of its own."""
+    spec = benchmark.spec
+    _, limit = _missing_policy(spec.expect)
+    checked = set()
+    for name in spec.thresholds:
+        found = result.estimates[name]
+        of = found.score or found.name
+        if not _lacks(found, spec.reward) or (of, found.missing) in checked:
+            continue
+        checked.add((of, found.missing))
+        total = found.missing + found.rollouts
+        share = found.missing / total
+        holds = share <= limit
+        reason = f"{_without(found)}, {share * 100:.3g} %"
+        if not holds and limit:
+            reason += f", more than {limit * 100:.3g} %"
+        yield Check(
+            "expect",
+            f"missing/{of}",
+            Verdict.PASS if holds else Verdict.FAIL,
+            agent=agent,
+            value=share,
+            bound=f"<= {limit:.12g}",
+            reason=f"{reason}: {'left out' if holds else f'{found.name} is of the others alone'}",
+            hint=""
+            if holds
+            else "complete the run; or say how many may lack it: expect: {max_missing: 2%}",
+            line=benchmark.line_of("thresholds", name),
+        )
+
+
+def few_numbers(benchmark: Benchmark, agent: str, result: AgentResult) -> list[str]:
+    """Say which other metrics that the benchmark lists rest on a part of the rollouts."""
+    spec = benchmark.spec
+    listed = dict.fromkeys((*spec.metrics, *(spec.key_metrics or ())))
+    of = f"{agent}: " if agent else ""
+    return [
+        f"{of}{found.name} is of {found.rollouts} rollouts: {_without(found)}"
+        for name in listed
+        if name not in spec.thresholds and _lacks(found := result.estimates[name], spec.reward)
+    ]
+
+
+def _lacks(found: Estimate, reward: str) -> bool:
+    return found.missing > 0 and found.score != reward
+
+
+def _without(found: Estimate) -> str:
+    what = f"no finite {found.score}" if found.score else f"nothing that {found.name} reads"
+    total = found.missing + found.rollouts
+    return f"{of_many(found.missing, total, 'rollout', 'has')} {what}"
+
+
+def check_thresholds(benchmark: Benchmark, agent: str, result: AgentResult) -> Iterator[Check]:
+    """Compare an agent's metrics with the thresholds of the benchmark file."""
+    for name, threshold in benchmark.spec.thresholds.items():
+        yield check_threshold(
+            result.estimates[name], threshold, agent, benchmark.line_of("thresholds", name)
+        )
+
+
+def blind_thresholds(benchmark: Benchmark) -> Iterator[str]:
+    """Report thresholds at the end of their metric's range, where nothing breaks them.
+
+    What is outside of the range is refused when the file is read.
+    """
+    for text, threshold in benchmark.spec.thresholds.items():
+        try:
+            known = range_of(benchmark.spec, parse(text))
+        except MetricError:  # a hook may name its numbers as it likes
+            continue
+        low, high = threshold.min, threshold.max
+        if (low is None or low <= known.low) and (high is None or high >= known.high):
+            line = benchmark.line_of("thresholds", text)
+            yield f"the threshold {threshold} of line {line} can't fail: {text} is {known.why}"
+
+
+def check_threshold(estimate: Estimate, threshold: Threshold, agent: str, line: int) -> Check:
+    """Compare one estimate with a threshold; what is undefined can't be judged."""
+    value, subject, bound = estimate.value, estimate.name, str(threshold)
+    verdict, hint = Verdict.INCONCLUSIVE, ""
+    if threshold.bound != "point" and not math.isnan(value):
+        bound = f"{threshold.bound} end {bound}"
+    if math.isnan(value):
+        reason = f"{subject} is undefined: {estimate.reason}"
+    elif threshold.bound != "point" and estimate.interval is None:
+        reason = f"{subject} has no interval: {estimate.reason}"
+        hint = "drop `bound:`, or gate a metric that has an interval"
+    else:
+        if estimate.interval is not None and threshold.bound != "point":
+            lower = threshold.bound == "lower"
+            value = estimate.interval.low if lower else estimate.interval.high
+            subject = f"the {threshold.bound} end of {subject}"
+        reason = _broken(subject, value, threshold)
+        verdict = Verdict.FAIL if reason else Verdict.PASS
+        if reason and estimate.of_tasks:
+            reason += f" (of {', '.join(estimate.of_tasks)})"
+    undefined = math.isnan(value)
+    return Check(
+        "threshold",
+        estimate.name,
+        verdict,
+        agent=agent,
+        value=None if undefined else value,
+        bound=bound,
+        reason=reason,
+        hint=hint,
+        estimate=None if undefined else estimate,
+        line=line,
+    )
+
+
+def _broken(subject: str, value: float, threshold: Threshold) -> str:
+    low, high = threshold.min, threshold.max
+    if low is not None and value < low - _SLACK * max(1.0, abs(low)):
+        return f"{subject} is {distinct(value, low)}, below {low:.12g}"
+    if high is not None and value > high + _SLACK * max(1.0, abs(high)):
+        return f"{subject} is {distinct(value, high)}, above {high:.12g}"
+    return ""
+
+
+def distinct(value: float, bound: float) -> str:
+    """Write `value` with so many digits that it differs from `bound`."""
+    for digits in range(4, 17):
+        text = f"{value:.{digits}g}"
+        if float(text) != float(f"{bound:.{digits}g}"):
+            return text
+    return repr(value)

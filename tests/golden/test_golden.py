@@ -293,7 +293,7 @@ def problems(step: dict[str, Any], outcome: dict[str, Any]) -> list[str]:
         found.extend(differences(actual, wanted, what))
 
     expect("exit", outcome["exit"], step.get("exit", 0))
-    entries = {e["name"] if "::" in e["id"] else e["id"]: e for e in outcome["report"]}
+    entries = {e["id"].partition("::")[2]: e for e in outcome["report"]}
     if "verdict" in step:
         expect("verdict", [e["verdict"] for e in entries.values()], [step["verdict"]])
     for name, verdict in step.get("verdicts", {}).items():

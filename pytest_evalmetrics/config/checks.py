@@ -9,6 +9,7 @@ from pytest_evalmetrics.config.generation import contradictions_of_generation
 from pytest_evalmetrics.errors import MetricError
 from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.spec import Count, ParamsSpec
+from pytest_evalmetrics.spec.benchmark import rename_hint
 from pytest_evalmetrics.spec.metric_facts import (
     direction_of,
     has_no_interval,
@@ -16,7 +17,6 @@ from pytest_evalmetrics.spec.metric_facts import (
     rollouts_needed,
 )
 from pytest_evalmetrics.spec.metric_names import parse
-from pytest_evalmetrics.spec.scorers import other_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -71,7 +71,7 @@ def _scores(spec: BenchmarkSpec) -> Iterator[Contradiction]:
                 yield (
                     ("scorers", index),
                     f"the score {name!r} is given by scorer {first[name] + 1} already: "
-                    + other_name(scorer),
+                    + rename_hint(scorer),
                 )
 
 

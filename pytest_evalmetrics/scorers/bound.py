@@ -20,7 +20,7 @@ from pytest_evalmetrics.errors import (
 from pytest_evalmetrics.registry import origin, register_scorer, scorers
 from pytest_evalmetrics.scorers.interface import Explained
 from pytest_evalmetrics.spec import CustomScorerSpec, PythonScorerSpec
-from pytest_evalmetrics.spec.scorers import other_name
+from pytest_evalmetrics.spec.benchmark import rename_hint
 from pytest_evalmetrics.transport import CallError, was_cancelled
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ def make_scorers(
                 if name in taken:
                     raise DataError(
                         f"the score {name!r} is given by scorer {taken[name] + 1} already",
-                        hint=other_name(spec),
+                        hint=rename_hint(spec),
                     )
         except EvalMetricsError as error:
             if error.line is None and error.file is None:

@@ -8,7 +8,7 @@ before validation, so that the rest of the project sees one form.
 from typing import TYPE_CHECKING, Any
 
 from pytest_evalmetrics.spec.baseline import BaselineSpec, GateSpec, RuleName
-from pytest_evalmetrics.spec.benchmark import Benchmark, BenchmarkSpec, XFail
+from pytest_evalmetrics.spec.benchmark import Benchmark, BenchmarkSpec, ScorerSpec, XFail
 from pytest_evalmetrics.spec.datasets import DatasetSpec
 from pytest_evalmetrics.spec.forms import Count
 from pytest_evalmetrics.spec.gates import ExpectSpec, Threshold
@@ -18,31 +18,32 @@ from pytest_evalmetrics.spec.params import ParamsSpec
 from pytest_evalmetrics.spec.rollouts import FieldMap, RolloutsSpec
 
 if TYPE_CHECKING:
-    from pytest_evalmetrics.spec.scorers import (
+    from pytest_evalmetrics.spec.judge_keys import (
         AgentGoalAccuracySpec,
         AnswerAccuracySpec,
+        JsonParserSpec,
+        JudgeScoreSpec,
+        LlmJudgeSpec,
+        RagasSpec,
+        RegexParserSpec,
+        RubricSpec,
+        TopicAdherenceSpec,
+        TrajectoryEvaluationSpec,
+    )
+    from pytest_evalmetrics.spec.scorer_keys import (
         BleuSpec,
         CustomScorerSpec,
         ExactMatchSpec,
         F1Spec,
-        JsonParserSpec,
-        JudgeScoreSpec,
-        LlmJudgeSpec,
         NatScorerSpec,
         NumberCheckSpec,
         PythonScorerSpec,
-        RagasSpec,
-        RegexParserSpec,
         RemoteScorerSpec,
         RemoteScoreSpec,
         RougeSpec,
-        RubricSpec,
-        ScorerSpec,
         StringCheckSpec,
         ToolCallAccuracySpec,
         ToolCallingSpec,
-        TopicAdherenceSpec,
-        TrajectoryEvaluationSpec,
     )
 
 __all__ = [
@@ -92,7 +93,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Ask the scorers, whose files are loaded one by one: most benchmarks have none."""
-    from pytest_evalmetrics.spec import scorers  # noqa: PLC0415 - may be on its way
+    """Load the keys of scorers on first use: most benchmarks have none."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from pytest_evalmetrics.spec import judge_keys, scorer_keys  # noqa: PLC0415 - on first use
 
-    return getattr(scorers, name)
+    return getattr(scorer_keys, name, None) or getattr(judge_keys, name)

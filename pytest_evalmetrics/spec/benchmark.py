@@ -6,9 +6,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic_core import core_schema
 
 from pytest_evalmetrics.spec.baseline import BaselineField
 from pytest_evalmetrics.spec.datasets import DatasetField, DatasetSpec
@@ -35,9 +36,66 @@ from pytest_evalmetrics.spec.generation import (
 from pytest_evalmetrics.spec.models import ModelSpec
 from pytest_evalmetrics.spec.params import ParamsSpec
 from pytest_evalmetrics.spec.rollouts import RolloutsField, RolloutsSpec
-from pytest_evalmetrics.spec.scorers import ScorersField
 
-__all__ = ["Benchmark", "BenchmarkSpec", "XFail"]
+if TYPE_CHECKING:
+    from pydantic import GetJsonSchemaHandler
+    from pydantic.json_schema import JsonSchemaValue
+    from pydantic_core import CoreSchema
+
+__all__ = ["Benchmark", "BenchmarkSpec", "ScorerSpec", "XFail", "rename_hint"]
+
+
+class ScorerSpec(Protocol):
+    """One entry of ``scorers:``."""
+
+    @property
+    def type(self) -> str:
+        """Its type, as written."""
+        ...
+
+    @property
+    def score_names(self) -> tuple[str, ...]:
+        """Names of its scores; empty if unknown before it is made."""
+        ...
+
+
+def rename_hint(spec: ScorerSpec) -> str:
+    """Return how a scorer gets other names for its scores."""
+    if hasattr(spec, "name"):
+        return "give this one a name, such as `name: second`"
+    if spec.type == "python":
+        return "give this one's another name, such as `scores: [another_name]`"
+    if hasattr(spec, "scores"):
+        return "give this one's another `name` under scores"
+    return "give this one's another name in its class"
+
+
+class _ByType:
+    """Validation that loads the keys of scorers when a benchmark has some: most have none."""
+
+    def __get_pydantic_core_schema__(self, _source: Any, _handler: Any) -> CoreSchema:
+        return core_schema.no_info_plain_validator_function(self._validated)
+
+    def __get_pydantic_json_schema__(
+        self, _schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        from pytest_evalmetrics.spec.scorer_keys import union_schema  # noqa: PLC0415 - see above
+
+        return handler(union_schema())
+
+    @staticmethod
+    def _validated(value: Any) -> Any:
+        from pytest_evalmetrics.spec.scorer_keys import validate_scorer  # noqa: PLC0415 - see above
+
+        return validate_scorer(value)
+
+
+if TYPE_CHECKING:
+    ScorersField = tuple[ScorerSpec, ...]
+else:
+    ScorersField = Annotated[
+        tuple[Annotated[Any, _ByType()], ...], Field(min_length=1, strict=False)
+    ]
 
 
 @dataclass(frozen=True, kw_only=True)

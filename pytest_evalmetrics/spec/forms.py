@@ -86,14 +86,13 @@ def no_duplicates(value: tuple[str, ...]) -> tuple[str, ...]:
 
 Name = Annotated[str, Field(min_length=1)]
 _NAME_SCHEMA = {"type": "string", "minLength": 1}
+NAMES_SCHEMA = {"anyOf": [_NAME_SCHEMA, {"type": "array", "items": _NAME_SCHEMA, "minItems": 1}]}
 Names = Annotated[
     tuple[Name, ...],
     Field(min_length=1, strict=False),
     BeforeValidator(one_or_many),
     AfterValidator(no_duplicates),
-    WithJsonSchema(
-        {"anyOf": [_NAME_SCHEMA, {"type": "array", "items": _NAME_SCHEMA, "minItems": 1}]}
-    ),
+    WithJsonSchema(NAMES_SCHEMA),
 ]
 FREE_NAMES = {"anyOf": [_NAME_SCHEMA, {"type": "array", "items": _NAME_SCHEMA}]}
 Fields = Annotated[

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 from pytest_evalmetrics.config import load_benchmarks
 from pytest_evalmetrics.config.schema import schema
 from pytest_evalmetrics.errors import ConfigError
-from pytest_evalmetrics.spec import CustomScorerSpec, NatScorerSpec, RemoteScorerSpec, scorers
+from pytest_evalmetrics.spec import CustomScorerSpec, NatScorerSpec, RemoteScorerSpec
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -178,16 +178,16 @@ def test_what_belongs_together(tmp_path: Path, text: str, problem: str) -> None:
     assert f"a.bench.yaml:{problem}" in str(raised.value)
 
 
-@pytest.mark.parametrize(("names", "home"), scorers._BUILTIN.items())
-def test_what_a_type_may_be_called_is_what_its_dataclass_says(names, home):
-    file, name = home
-    found = getattr(scorers, name)
-    assert found.__module__ == f"pytest_evalmetrics.spec.scorers.{file}"
-    assert get_args(get_type_hints(found)["type"]) == names
+SCORER_TYPES = [
+    name
+    for definition, one in schema()["$defs"].items()
+    if "type" in one.get("properties", {}) and not definition.endswith("ParserSpec")
+    for name in one["properties"]["type"].get("enum", [one["properties"]["type"].get("const")])
+    if name not in (None, "python")
+]
 
 
-def test_every_name_of_the_package_is_there():
-    for name in scorers.__all__:
-        assert getattr(scorers, name) is not None
-    with pytest.raises(AttributeError, match="Unheard"):
-        scorers.Unheard  # noqa: B018 - asking is what fails
+@pytest.mark.parametrize("name", SCORER_TYPES)
+def test_every_name_of_a_builtin_type_means_its_keys(tmp_path, name):
+    with pytest.raises(ConfigError, match="unknown key 'other'"):
+        load(tmp_path, f"benchmark: {{name: a, scorers: [{{type: {name}, other: 1}}]}}\n")

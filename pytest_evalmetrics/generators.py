@@ -28,14 +28,14 @@ from pytest_evalmetrics.registry import origin, targets
 from pytest_evalmetrics.transport import CallError, tokens_of, was_cancelled
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Awaitable, Callable, Mapping
 
     from pytest_evalmetrics.chat import Calls, Reply
     from pytest_evalmetrics.expressions.templates import Rendered
     from pytest_evalmetrics.spec import BenchmarkSpec, TargetSpec
     from pytest_evalmetrics.transport import Terms, Tokens
 
-__all__ = ["Generated", "Generator", "as_json", "make_generator", "read_answer"]
+__all__ = ["Generated", "Generator", "TargetGenerator", "as_json", "make_generator", "read_answer"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +116,7 @@ def make_generator(
         return None
     try:
         if spec.target is not None:
-            return _TargetGenerator(spec.target, terms)
+            return TargetGenerator(spec.target, terms)
         return _ModelGenerator(spec, terms)
     except EvalMetricsError as error:
         if error.line is None and error.file is None:
@@ -187,7 +187,7 @@ class _ModelGenerator:
         return self._last[1]
 
 
-class _TargetGenerator:
+class TargetGenerator:
     """Calls a function with each row; plain ones in threads, so that they run side by side."""
 
     def __init__(self, spec: TargetSpec, terms: Terms) -> None:
@@ -199,6 +199,11 @@ class _TargetGenerator:
         self._takes_sample = "sample" in inspect.signature(self._function).parameters
         self._timeout_s = spec.timeout_seconds or terms.timeout_s
         self._free = asyncio.Semaphore(terms.parallelism)
+        self._call: Callable[[Mapping[str, Any], int], Awaitable[str]] = self.answer
+
+    def call_with(self, call: Callable[[Mapping[str, Any], int], Awaitable[str]]) -> None:
+        """Let the function be called elsewhere, by something that does what `answer` does."""
+        self._call = call
 
     async def generate(self, row: Mapping[str, Any], sample: int, calls: Calls) -> Generated:
         """Attempt one row, see `Generator`."""
@@ -213,7 +218,8 @@ class _TargetGenerator:
     def close(self) -> None:
         """Do nothing: a thread that never ends dies with the process."""
 
-    async def _call(self, row: Mapping[str, Any], sample: int) -> str:
+    async def answer(self, row: Mapping[str, Any], sample: int) -> str:
+        """Call the function; return its answer as JSON."""
         more = {"sample": sample} if self._takes_sample else {}
         given = dict(row)  # a function that changes its row changes no other's
         try:

@@ -210,7 +210,7 @@ def _written(value: Any) -> Any:
     return value
 
 
-async def score_here(work: Work) -> None:
+async def score_here(work: Work, at_once: int | None = None) -> None:
     """Do a work, see `Engine.score`; few jobs at once, begun in their order."""
     transport, sink, answering = work.transport, work.sink, work.answering
     occurrences = Occurrences()
@@ -227,9 +227,9 @@ async def score_here(work: Work) -> None:
             )
             answering.attempted(row, found)
 
-    at_once = work.stages * work.terms.parallelism
+    most = work.stages * work.terms.parallelism if at_once is None else at_once
     try:
-        await run_bounded(do, work.jobs, at_once, lambda _job, _none: None)
+        await run_bounded(do, work.jobs, most, lambda _job, _none: None)
     finally:
         if answering is not None:
             answering.generator.close()

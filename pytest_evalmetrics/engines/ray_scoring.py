@@ -1,531 +1,322 @@
-"""Rows answered and scored by the actors of a Ray cluster.
+"""The project's own scorers and targets, run by workers on a Ray cluster.
 
-The run keeps what there is but one of: the order of equal calls, the journal, the limits, the
-tally, the results. A worker can be lost at any time: then its jobs are done again.
+Everything else (calls of endpoints, the journal, limits, budgets, results) is done by the run's
+own process, as in a local run: waiting for endpoints takes no core.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import Counter, deque
-from contextlib import suppress
-from dataclasses import dataclass, field
-from math import ceil
+import sys
+from collections import deque
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Final, Self, cast
 
-from pytest_evalmetrics.engines import messages as said
-from pytest_evalmetrics.engines.messages import Granted, InOrder, Places
-from pytest_evalmetrics.engines.ray_engine import pack_kit, paths
-from pytest_evalmetrics.engines.worker import Worker
-from pytest_evalmetrics.transport import CallError, Clock, Entry, Limits, Occurrences
+from pytest_evalmetrics.engines.local import score_here
+from pytest_evalmetrics.engines.ray_worker import AnswerTask, Kit, ScoreTask, Worker
+from pytest_evalmetrics.errors import EngineError, EvalMetricsError
+from pytest_evalmetrics.generators import TargetGenerator
+from pytest_evalmetrics.registry import scorers, targets
+from pytest_evalmetrics.scorers import Explained
+from pytest_evalmetrics.spec import CustomScorerSpec, PythonScorerSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterator, Mapping, Sequence
+    from types import ModuleType
 
     from pytest_evalmetrics.engines.local import Work
     from pytest_evalmetrics.engines.ray_engine import Cluster
-    from pytest_evalmetrics.errors import EvalMetricsError
-    from pytest_evalmetrics.scorers import Row
-    from pytest_evalmetrics.transport import AdaptiveLimit, Failure, Meter
+    from pytest_evalmetrics.scorers import Calls, Row, Scores
 
-__all__ = [
-    "Crew",
-    "Job",
-    "Jobs",
-    "PlacesOfOne",
-    "Seat",
-    "is_bounded",
-    "most_jobs",
-    "room_of_each",
-    "seats_wanted",
-]
+__all__ = ["score_on"]
+
+_DEATHS: Final = 3  # of one slot's workers
+_BATCH: Final = 64  # tasks at most that a worker gets at once
+_SHORT_S, _LONG_S = 0.05, 0.2  # a batch that takes less is doubled, more is halved
+_INSTALLED: Final = {"site-packages", "dist-packages"}
 
 
-@dataclass(eq=False)
-class Job:
-    """A row that is to be scored, or answered and scored, until it is done."""
-
-    order: int
-    row: Row
-    scorer: int | None
-    meter: Meter | None
-    count: int | None = None  # of first calls with the same content before its own
-    again: bool = False
-    wishes: bool = False  # to be let make its calls
-    kept: dict[bytes, Entry] = field(default_factory=dict)
-    found: int = 0  # answers of the journal that are in the tally
-    counted: int = 0  # answers that are in the tally, and will come again
-
-    @property
-    def given(self) -> said.Given:
-        """What a worker is told."""
-        return said.Given(self.order, self.row, self.scorer, self.count, self.again)
-
-    def lost(self) -> None:
-        """Let it be done again."""
-        self.again, self.wishes = True, False
-        self.counted = len(self.kept) + self.found
+async def score_on(cluster: Cluster, work: Work, root: Path) -> None:
+    """Do a work, see `Engine.score`, as long as the head of the cluster is there."""
+    scoring = asyncio.create_task(_score(cluster, work, root))
+    watch = asyncio.create_task(cluster.watch_head())
+    try:
+        done, _ = await asyncio.wait((scoring, watch), return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
+    finally:
+        for task in (scoring, watch):
+            task.cancel()
+        await asyncio.gather(scoring, watch, return_exceptions=True)
 
 
-class Jobs:
-    """The jobs of a work."""
-
-    def __init__(self, work: Work, tell: Callable[[int, Any], None]) -> None:
-        # the jobs that were given to somebody and are not done, by order
-        self.under_way: dict[int, Job] = {}
-        self._work = work
-        self._tell = tell
-        self._numbers = {id(scorer): n for n, scorer in enumerate(work.scorers)}
-        self._pulled = 0
-        self._open = True  # there may be more
-        self._occurrences = Occurrences()
-        self._firsts: InOrder[int] = InOrder()
-        self._wishes: InOrder[bool] = InOrder()
-        transport = work.transport
-        self._hears: dict[type, Callable[[Any], None]] = {
-            said.First: lambda it: self._settle(it.order, it.digest),
-            said.Wished: lambda it: self._wish(it.order),
-            said.Paid: self._pay,
-            said.Kept: self._keep,
-            said.KeptFailure: self._keep_failure,
-            said.Used: self._use,
-            said.Unanswered: lambda it: transport.usage.failed(it.label, it.requests),
-            said.Warned: lambda it: transport.ledger.warn(it.text),
-            said.Done: self._done,
+async def _score(cluster: Cluster, work: Work, root: Path) -> None:
+    # one that calls endpoints awaits them in this process, as in a local run
+    own = [n for n, each in enumerate(work.scorers) if each.foreign and not each.calls]
+    generator = None if work.answering is None else work.answering.generator
+    target = generator if isinstance(generator, TargetGenerator) else None
+    if not own and target is None:
+        await score_here(work)
+        return
+    most = cluster.cpus()
+    at_once = None
+    if target is not None:
+        most = min(most, work.terms.parallelism)
+    elif not any(scorer.calls for scorer in work.scorers):
+        at_once = _BATCH * most
+    lanes = 1 if target is None else -(-work.terms.parallelism // most)
+    async with Pool(cluster, _pack(cluster, work, own, root), most, lanes, root) as pool:
+        far = {
+            id(work.scorers[n]): replace(
+                work.scorers[n], target=_FarScorer(pool, n, work.scorers[n].scores), calls=True
+            )
+            for n in own
         }
-
-    @property
-    def all_done(self) -> bool:
-        """Whether there is nothing more to be done."""
-        return not self._open and not self.under_way
-
-    def next(self) -> Job | None:
-        """Give the next job; None if there are no more."""
-        found = next(self._work.jobs, None) if self._open else None
-        if found is None:
-            self._open = False
-            return None
-        row, scorer = found
-        number = None if scorer is None else self._numbers[id(scorer)]
-        meter = None if self._work.meter is None else self._work.meter()
-        job = self.under_way[self._pulled] = Job(self._pulled, row, number, meter)
-        self._pulled += 1
-        if scorer is not None and not scorer.calls:
-            self._makes_no_call(job.order)
-        return job
-
-    def close(self) -> None:
-        """Let go of what the jobs come from, such as a file."""
-        self._open = False
-        close = getattr(self._work.jobs, "close", None)
-        if close is not None:
-            close()
-
-    def hear(self, message: Any, answer: Callable[[Any], None]) -> None:
-        """Hear what a worker says; `answer` says something to it."""
-        if isinstance(message, said.Asked):
-            answer(said.Found(message.question, self._known(message)))
-        elif isinstance(message, said.Broken):
-            raise message.error
-        else:
-            self._hears[type(message)](message)
-
-    # -- what goes in the order of the rows ---------------------------------------------------
-
-    def _settle(self, order: int, digest: int | None) -> None:
-        for settled, content in self._firsts.hear(order, digest):
-            count = self._occurrences.count(content)
-            job = self.under_way.get(settled)
-            if job is not None:
-                job.count = count
-                self._tell(settled, said.Counted(settled, count))
-
-    def _wish(self, order: int) -> None:
-        job = self.under_way.get(order)
-        if job is None:
-            return
-        job.wishes = True
-        if self._wishes.is_past(order):
-            self._admit(order)
-        self._pass(order, wishes=True)
-
-    def _pass(self, order: int, *, wishes: bool) -> None:
-        """Let those through, or not, whose turn it is: after all that were before them."""
-        for turn, _ in self._wishes.hear(order, wishes or None):
-            self._admit(turn)
-
-    def _admit(self, order: int) -> None:
-        job = self.under_way.get(order)
-        if job is None or not job.wishes or job.meter is None:
-            return
-        job.wishes = False
-        refusal = None
-        try:
-            job.meter.admit()
-        except CallError as error:
-            refusal = error
-        self._tell(order, said.Admitted(order, refusal))
-
-    def _makes_no_call(self, order: int) -> None:
-        self._settle(order, None)
-        self._pass(order, wishes=False)
-
-    # -- what is kept and counted -------------------------------------------------------------
-
-    def _known(self, message: said.Asked) -> Entry | Failure | None:
-        job = self.under_way.get(message.order)
-        journal = self._work.transport.ledger.journal
-        known: Entry | Failure | None = None if job is None else job.kept.get(message.key)
-        if known is None and journal is not None:
-            known = journal.get(message.key) or journal.failure(message.key)
-        return known
-
-    def _pay(self, message: said.Paid) -> None:
-        job = self.under_way.get(message.order)
-        if job is not None and job.meter is not None:
-            job.meter.paid(message.requests, message.tokens, message.price)
-
-    def _keep(self, message: said.Kept) -> None:
-        _, key, status, text, latency_s, attempts, for_good = message
-        job = self.under_way.get(message.order)
-        if job is not None:
-            job.kept[key] = Entry(status, text, latency_s, attempts, 0.0, 0.0)
-        journal = self._work.transport.ledger.journal
-        if journal is not None and for_good:
-            journal.put(key, status=status, text=text, latency_s=latency_s, attempts=attempts)
-
-    def _keep_failure(self, message: said.KeptFailure) -> None:
-        journal = self._work.transport.ledger.journal
-        if journal is not None:
-            journal.put_failure(*message)
-
-    def _use(self, message: said.Used) -> None:
-        job, from_journal = self.under_way.get(message.order), message.answer.from_journal
-        if job is not None and from_journal:
-            self._pass(message.order, wishes=False)
-            if job.counted:  # a worker that is lost had it
-                job.counted -= 1
-                return
-            job.found += 1
-        self._work.transport.usage.answered(message.label, message.answer, message.price)
-
-    def _done(self, message: said.Done) -> None:
-        job = self.under_way.pop(message.order)
-        self._makes_no_call(message.order)
-        work = self._work
-        for name, scorer, found, more in message.told:
-            getattr(work.sink, name)(job.row, work.scorers[scorer], *found, **more)
-        for spent in message.spent:
-            judge = work.scorers[spent.scorer].judges[spent.judge]
-            judge.model.spending.add(spent.attempts, spent.latency_s, spent.tokens)
-        if message.attempted is not None and work.answering is not None:
-            work.answering.attempted(job.row, message.attempted)
+        if target is not None:
+            target.call_with(pool.answer)
+        with _closing(work.jobs) as jobs:
+            moved = replace(
+                work,
+                jobs=((row, far.get(id(scorer), scorer)) for row, scorer in jobs),
+                scorers=tuple(far.get(id(scorer), scorer) for scorer in work.scorers),
+            )
+            await score_here(moved, at_once)
 
 
-class PlacesOfOne:
-    """The places of one worker, of limits that all workers share."""
-
-    def __init__(self, limits: Limits, ceiling: int) -> None:
-        # how many it has, by endpoint: calls under way, and answers that were not heard
-        # of
-        self.held: Counter[str] = Counter()
-        self._limits = limits
-        self._ceiling = ceiling
-        self._waiting: set[asyncio.Task[None]] = set()
-
-    def hear(self, news: Places, say: Callable[[Granted], None]) -> None:
-        """Hear what places are wanted, and what became of others; `say` tells of those granted."""
-        limit = self._limits.of(news.origin, self._ceiling)
-        for sent_in, pause_s in news.overloaded:
-            limit.overloaded(sent_in, pause_s)
-        for _ in range(news.succeeded):
-            limit.succeeded()
-        self._free(news.origin, news.left)
-        if news.wanted:
-            waiting = asyncio.create_task(self._grant(news, limit, say))
-            self._waiting.add(waiting)
-            waiting.add_done_callback(self._waiting.discard)
-
-    def give_back(self) -> None:
-        """Give all back: the worker is gone."""
-        for waiting in self._waiting:
-            waiting.cancel()
-        for origin, count in list(self.held.items()):
-            self._free(origin, count)
-
-    async def _grant(
-        self, news: Places, limit: AdaptiveLimit, say: Callable[[Granted], None]
-    ) -> None:
-        for _ in range(news.wanted):
-            sent_in = await limit.acquire()
-            self.held[news.origin] += 1
-            say(Granted(news.origin, sent_in))
-
-    def _free(self, origin: str, count: int) -> None:
-        if count:
-            self.held[origin] -= count
-            self._limits.of(origin, self._ceiling).release(count)
+@contextmanager
+def _closing(jobs: Any) -> Iterator[Any]:
+    try:
+        yield jobs
+    finally:
+        getattr(jobs, "close", lambda: None)()
 
 
-_EACH: Final = 8  # calls at once that are worth a worker of their own
-_AHEAD: Final = 32  # jobs that a worker has where it makes no calls
+@dataclass(frozen=True)
+class _FarScorer:
+    """Stands in for a scorer that runs on the cluster."""
+
+    pool: Pool
+    number: int
+    scores: tuple[str, ...]
+
+    async def score(self, row: Row, calls: Calls) -> Explained:
+        del calls
+        scores = cast("Scores", await self.pool.do(ScoreTask(self.number, row)))
+        return Explained(scores, scores.reason)
 
 
-@dataclass(eq=False)
-class Seat:
-    """Room for a worker: who dies there is replaced."""
-
-    places: PlacesOfOne  # what it has at endpoints
-    actor: Any = None  # the worker; None where there is none now
-    is_ready: bool = False  # it takes jobs
-    is_expected: bool = True  # it does, or will soon
-    is_asked: bool = False  # it was asked what it has to say: what goes there now goes by itself
-    deaths: int = 0  # how many workers were lost here
-    jobs: dict[int, Job] = field(default_factory=dict)  # what it is at, by order
-    _outbox: list[Any] = field(default_factory=list)
-    _sent: int = 0
-
-    def say(self, message: Any) -> None:
-        """Have something to say to the worker."""
-        self._outbox.append(message)
-
-    @property
-    def has_post(self) -> bool:
-        """Whether there is something to be said, and a worker that hears it."""
-        return self.is_ready and bool(self._outbox)
-
-    def post(self) -> tuple[int, list[Any]]:
-        """Give what is to be said, and its number."""
-        number, messages = self._sent, self._outbox
-        self._sent, self._outbox = number + 1, []
-        return number, messages
-
-    def vacate(self) -> list[Job]:
-        """Let the worker be gone; give what it was at."""
-        self.places.give_back()
-        self.actor, self.is_ready, self.is_asked = None, False, False
-        jobs, self.jobs = list(self.jobs.values()), {}
-        self._sent, self._outbox = 0, []
-        return jobs
+# -- what workers need ----------------------------------------------------------------------
 
 
-def seats_wanted(work: Work, cpus: int) -> int:
-    """Choose how many workers there are."""
-    parallelism = work.terms.parallelism
-    # the user's own code may need a core
-    own = work.spec.target is not None or any(scorer.foreign for scorer in work.scorers)
-    if not _calls(work):
-        return cpus
-    return min(cpus, parallelism if own else ceil(parallelism / _EACH))
+@dataclass(frozen=True, slots=True)
+class PackedKit:
+    """A pickled `Kit`, and why the project's code is not in it, if so."""
 
+    kit: bytes
+    unsendable: str = ""
 
-def most_jobs(work: Work, seats: int) -> int:
-    """Choose how many jobs all workers have together.
-
-    Of those that are not bounded some wait for what the journal has, and for a place at the
-    endpoint, so that a way to the run and back keeps no place free.
-    """
-    if not _calls(work):
-        return _AHEAD * seats
-    return (work.stages if is_bounded(work) else work.stages + 2) * work.terms.parallelism
-
-
-def is_bounded(work: Work) -> bool:
-    """Whether there must be no more jobs, also while a worker that was given up comes at last.
-
-    What the user's own scorers call is bounded by the jobs alone, and a budget by what is under
-    way.
-    """
-    return work.meter is not None or any(s.calls and s.foreign for s in work.scorers)
-
-
-def room_of_each(most: int, seats: Iterable[Seat]) -> int:
-    """Choose how many of all jobs a worker has: as many as any other that is there or comes."""
-    return ceil(most / max(1, sum(seat.is_expected for seat in seats)))
-
-
-def _calls(work: Work) -> bool:
-    return work.answering is not None or any(scorer.calls for scorer in work.scorers)
-
-
-_DEATHS: Final = 3  # of one seat's workers
-_LATE_S: Final = 30.0  # after which a worker's share of the jobs goes to those that are there
-
-
-class Crew:
-    """Some workers that do the work of one benchmark."""
-
-    def __init__(self, cluster: Cluster, work: Work, root: Path) -> None:
-        self._cluster = cluster
-        self._work = work
-        self._root = root
-        self._jobs = Jobs(work, self._tell)
-        self._again: deque[Job] = deque()
-        self._at: dict[int, Seat] = {}
-        count, limits = seats_wanted(work, cluster.cpus()), Limits(Clock())
-        self._seats = [Seat(PlacesOfOne(limits, work.terms.parallelism)) for _ in range(count)]
-        self._most, self._is_bounded = most_jobs(work, count), is_bounded(work)
-        self._sends_soon = False
-        self._finished = asyncio.Event()
-
-    async def run(self) -> None:
-        """Do all jobs."""
-        self._secrets = {s.variable: s.reveal() for s in self._work.terms.secrets}
-        self._packed = pack_kit(self._work, self._root, self._cluster.dumps)
-        serving = [asyncio.create_task(self._serve(seat)) for seat in self._seats]
-        finished = asyncio.create_task(self._finished.wait())
-        watch = asyncio.create_task(self._cluster.watch_head())
-        try:
-            while not finished.done():
-                if not serving:
-                    raise self._cluster.lost(None)
-                done, _ = await asyncio.wait(
-                    (finished, watch, *serving), return_when=asyncio.FIRST_COMPLETED
-                )
-                if watch in done:
-                    watch.result()
-                for task in [task for task in serving if task in done]:
-                    serving.remove(task)
-                    task.result()
-        finally:
-            for each in (finished, watch, *serving):
-                each.cancel()
-            await asyncio.gather(finished, watch, *serving, return_exceptions=True)
-            for seat in self._seats:
-                self._dismiss(seat)
-            self._jobs.close()
-
-    # -- one seat -----------------------------------------------------------------------------
-
-    async def _serve(self, seat: Seat) -> None:
-        lost: BaseException | None = None
-        while seat.deaths < _DEATHS:
-            try:
-                await self._begin(seat)
-                await self._listen(seat)
-            except self._cluster.ray.exceptions.RayError as error:
-                lost = error
-                await self._cluster.await_head()
-                self._bury(seat)
-        seat.is_expected = False
-        self._deal()
-        if not any(other.is_ready or other.deaths < _DEATHS for other in self._seats):
-            raise self._cluster.lost(lost)
-
-    async def _begin(self, seat: Seat) -> None:
-        actors = self._cluster.ray.remote(num_cpus=1, scheduling_strategy="SPREAD")(Worker)
-        seat.actor = actors.remote()
-        begun = seat.actor.begin.remote(
-            self._packed.kit, self._secrets, paths(self._root), str(Path.cwd())
+    def error(self, reason: EvalMetricsError) -> EvalMetricsError:
+        """Return a worker's error, with what led to it."""
+        if not self.unsendable:
+            return reason
+        return EngineError(
+            f"the project's code can't be sent to the cluster: {self.unsendable}; and a worker "
+            f"could not import it: {reason.message}",
+            hint="create what can't be pickled (a lock, a client) where it is used; or let every "
+            "node see the project's folder, or install it there as a package",
         )
-        asked = asyncio.ensure_future(_answer(begun))
+
+
+def _pack(cluster: Cluster, work: Work, own: Sequence[int], root: Path) -> PackedKit:
+    specs = {n: work.spec.scorers[n] for n in own}
+    names = [
+        spec.type if isinstance(spec, CustomScorerSpec) else spec.function
+        for spec in specs.values()
+        if isinstance(spec, CustomScorerSpec | PythonScorerSpec)
+    ]
+    target = work.spec.target
+    kit = Kit(
+        version("pytest-evalmetrics"),
+        {name: scorers.find(name).target for name in names},
+        None if target is None else targets.find(target.function).target,
+        specs,
+        target,
+        replace(work.terms, secrets={}),
+    )
+    try:
+        return PackedKit(cluster.dumps(kit, tuple(_modules_below(root))))
+    except Exception as error:  # noqa: BLE001 - whatever the project's classes raise
+        # a module that holds a client, say: workers that see the folder import their own
+        unsendable = f"{type(error).__name__}: {error}"
+    try:
+        return PackedKit(cluster.dumps(kit, ()), unsendable)
+    except Exception as error:
+        raise EngineError(
+            f"the project's code can't be sent to the cluster: {unsendable}",
+            hint="create what can't be pickled (a lock, a client) where it is used; or write it "
+            "into a package that is installed on every node",
+        ) from error
+
+
+def _modules_below(root: Path) -> Iterator[ModuleType]:
+    """Find the imported modules of a project, whose folder a node may not see."""
+    own = __name__.partition(".")[0]
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__file__", None)
+        if not file or name == "__main__" or name.partition(".")[0] == own:
+            continue
+        path = Path(file).resolve()
+        if path.is_relative_to(root.resolve()) and not _INSTALLED & set(path.parts):
+            yield module
+
+
+def _import_path(root: Path) -> list[str]:
+    """Return where workers look for modules: as this process does, and in the root folder."""
+    here = [str(Path(path).absolute()) for path in sys.path]  # "" is the current folder
+    return here if str(root) in here else [*here, str(root)]
+
+
+# -- workers ----------------------------------------------------------------------------------
+
+
+@dataclass(eq=False, slots=True)
+class _Job:
+    task: ScoreTask | AnswerTask
+    outcome: asyncio.Future[Any] = field(
+        default_factory=lambda: asyncio.get_running_loop().create_future()
+    )
+
+
+class Pool:
+    """Workers that are started as tasks come, and replaced when they die."""
+
+    def __init__(
+        self, cluster: Cluster, packed: PackedKit, most: int, lanes: int, root: Path
+    ) -> None:
+        self._cluster = cluster
+        self._packed = packed
+        self._most = most  # workers
+        self._lanes = lanes  # batches that a worker has at once
+        self._path = _import_path(root)
+        self._waiting: deque[_Job] = deque()
+        self._jobs: set[_Job] = set()
+        self._any = asyncio.Event()
+        self._slots: set[asyncio.Task[None]] = set()
+        self._ready = 0
+        self._error: BaseException | None = None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        for slot in self._slots:
+            slot.cancel()
+        await asyncio.gather(*self._slots, return_exceptions=True)
+
+    async def answer(self, row: Mapping[str, Any], sample: int) -> str:
+        """Call the target on the cluster."""
+        return cast("str", await self.do(AnswerTask(row, sample)))
+
+    async def do(self, task: ScoreTask | AnswerTask) -> Scores | str:
+        """Let a worker do a task; raise the error that it came to."""
+        if self._error is not None:
+            raise self._error
+        job = _Job(task)
+        self._jobs.add(job)
+        self._waiting.append(job)
+        self._any.set()
+        if len(self._slots) < self._most:
+            slot = asyncio.create_task(self._serve())
+            self._slots.add(slot)
+            slot.add_done_callback(self._ended)
         try:
-            await self._wait_for_a_core(seat, asked)
+            outcome = await job.outcome
         finally:
-            asked.cancel()
-        error: EvalMetricsError | None = await asked
+            self._jobs.discard(job)
+        if isinstance(outcome, EvalMetricsError):
+            raise outcome
+        return cast("Scores | str", outcome)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        """Fail all tasks where no worker can start, or none is left."""
+        error = None if task.cancelled() else task.exception()
+        if error is None or self._error is not None:
+            return
+        lost = isinstance(error, self._cluster.lost_errors)
+        if lost and not all(slot.done() for slot in self._slots):
+            return
+        self._error = self._cluster.lost(error) if lost else error
+        for job in self._jobs:
+            if not job.outcome.done():
+                job.outcome.set_exception(self._error)
+
+    async def _serve(self) -> None:
+        """Keep one worker at work; raise the last error when several have died."""
+        for death in range(1, _DEATHS + 1):
+            actor = self._cluster.start(Worker)
+            try:
+                await self._begin(actor)
+                await self._feed(actor)
+            except self._cluster.lost_errors:
+                await self._cluster.await_head()
+                if death == _DEATHS:
+                    raise
+            finally:
+                with suppress(Exception):  # it is gone, or the cluster is
+                    self._cluster.ray.kill(actor)
+
+    async def _begin(self, actor: Any) -> None:
+        begun = asyncio.ensure_future(
+            _answer(actor.begin.remote(self._packed.kit, self._path, str(Path.cwd())))
+        )
+        try:
+            while not (await asyncio.wait((begun,), timeout=self._cluster.patience_s))[0]:
+                self._cluster.must_have_workers(self._ready)
+        finally:
+            begun.cancel()
+        error: EvalMetricsError | None = await begun
         if error is not None:
             raise self._packed.error(error)
-        seat.is_ready = seat.is_expected = True
-        self._deal()
 
-    async def _wait_for_a_core(self, seat: Seat, asked: asyncio.Future[Any]) -> None:
-        patience = self._cluster.patience_s
-        late = min(_LATE_S, patience)
-        await asyncio.wait((asked,), timeout=late)
-        if not asked.done():
-            seat.is_expected = False
-            self._deal()
-            await asyncio.wait((asked,), timeout=patience - late)
-        while not asked.done():
-            if not any(other.is_ready for other in self._seats):
-                raise self._cluster.no_core()
-            await asyncio.wait((asked,), timeout=patience)
+    async def _feed(self, actor: Any) -> None:
+        lanes = [asyncio.create_task(self._lane(actor)) for _ in range(self._lanes)]
+        self._ready += 1
+        try:
+            await asyncio.gather(*lanes)
+        finally:
+            self._ready -= 1
+            for lane in lanes:
+                lane.cancel()
+            await asyncio.gather(*lanes, return_exceptions=True)
 
-    async def _listen(self, seat: Seat) -> None:
+    async def _lane(self, actor: Any) -> None:
+        size = 1
         while True:
-            await asyncio.sleep(0)  # places that were given back are granted: said by the way
-            asked = seat.actor.take.remote(*seat.post())
-            seat.is_asked = True
-            said = await asked
-            seat.is_asked = False
-            for message in said:
-                if isinstance(message, Places):
-                    seat.places.hear(message, lambda granted: self._say(seat, granted))
-                else:
-                    self._jobs.hear(message, seat.say)
-            for order in seat.jobs.keys() - self._jobs.under_way.keys():
-                del seat.jobs[order], self._at[order]
-            self._deal()
-
-    def _bury(self, seat: Seat) -> None:
-        """Let others do what a dead worker had."""
-        seat.deaths += 1
-        lost = self._dismiss(seat)
-        for job in lost:
-            job.lost()
-            del self._at[job.order]
-        self._again = deque(sorted((*self._again, *lost), key=lambda job: job.order))
-        self._deal()
-
-    def _dismiss(self, seat: Seat) -> list[Job]:
-        actor = seat.actor
-        if actor is not None:
-            with suppress(Exception):  # it is gone, or the cluster is
-                self._cluster.ray.kill(actor)
-        return seat.vacate()
-
-    # -- jobs ---------------------------------------------------------------------------------
-
-    def _deal(self) -> None:
-        """Give every worker the jobs that it has room for."""
-        ready = sorted((seat for seat in self._seats if seat.is_ready), key=_load)
-        # others may wait for the count of one that was lost: it waits for no room
-        while ready and self._again:
-            self._assign(self._again.popleft(), min(ready, key=_load))
-        each = room_of_each(self._most, self._seats)
-        hungry = deque(ready)
-        while hungry and not (self._is_bounded and len(self._jobs.under_way) >= self._most):
-            seat = hungry.popleft()
-            if len(seat.jobs) >= each:
-                continue
-            job = self._jobs.next()
-            if job is None:
-                break
-            self._assign(job, seat)
-            hungry.append(seat)
-        if self._jobs.all_done:
-            self._finished.set()
-
-    def _assign(self, job: Job, seat: Seat) -> None:
-        seat.jobs[job.order] = job
-        self._at[job.order] = seat
-        self._say(seat, job.given)
-
-    # -- what is said to workers --------------------------------------------------------------
-
-    def _tell(self, order: int, message: Any) -> None:
-        seat = self._at.get(order)
-        if seat is not None:  # else its worker is lost: the next one is told
-            self._say(seat, message)
-
-    def _say(self, seat: Seat, message: Any) -> None:
-        seat.say(message)
-        if not self._sends_soon:  # all that there is to say by then goes together
-            self._sends_soon = True
-            loop = asyncio.get_running_loop()
-            loop.call_soon(loop.call_soon, self._send)
-
-    def _send(self) -> None:
-        self._sends_soon = False
-        for seat in self._seats:
-            if seat.is_asked and seat.has_post:
-                seat.actor.give.remote(*seat.post())
-
-
-def _load(seat: Seat) -> int:
-    return len(seat.jobs)
+            while not self._waiting:
+                self._any.clear()
+                await self._any.wait()
+            # leave some to the others
+            fair = -(-len(self._waiting) // max(1, self._ready * self._lanes))
+            batch = [self._waiting.popleft() for _ in range(min(size, fair))]
+            begun = monotonic()
+            try:
+                outcomes = await _answer(actor.work.remote([job.task for job in batch]))
+            except BaseException:
+                self._waiting.extendleft(reversed(batch))
+                self._any.set()
+                raise
+            for job, outcome in zip(batch, outcomes, strict=True):
+                if not job.outcome.done():
+                    job.outcome.set_result(outcome)
+            took = monotonic() - begun
+            if took < _SHORT_S:
+                size = min(_BATCH, 2 * size)
+            elif took > _LONG_S:
+                size = max(1, size // 2)
 
 
 async def _answer(ref: Any) -> Any:

@@ -32,7 +32,7 @@ print(cluster.address, *pids, flush=True)
 sys.stdin.read()
 cluster.shutdown()
 """
-ROWS = 400
+ROWS = 200
 BENCH = """
 benchmark:
   name: far
@@ -42,7 +42,7 @@ benchmark:
       url: {url}
       body: {{score: "{{{{ item.score }}}}"}}
       scores: [{{name: accuracy, parser: {{type: json, json_path: $.result.score}}}}]
-  reward: accuracy
+{more}  reward: accuracy
   params: {{parallelism: 4}}
 """
 
@@ -68,13 +68,22 @@ def head() -> Iterator[tuple[str, list[int]]]:
         process.communicate()
 
 
-@pytest.mark.parametrize("killed", [slice(1), slice(2)], ids=["its store", "all of it"])
+OWN = "    - {type: 'own_scorers:one'}\n"
+
+
+@pytest.mark.parametrize(
+    ("killed", "more"),
+    [(slice(1), ""), (slice(1), OWN), (slice(2), OWN)],
+    ids=["its store, beside calls", "its store", "all of it"],
+)
 def test_a_dead_head_is_said_and_what_was_paid_is_kept(
-    project: Project, endpoint: Endpoint, killed: slice
+    project: Project, endpoint: Endpoint, killed: slice, more: str
 ) -> None:
+    project.write("pytest.ini", "[pytest]\npythonpath = .\n")
+    project.write("own_scorers.py", "def one(item):\n    return 1.0\n")
     project.rows("data.jsonl", [{"id": n, "score": n % 2} for n in range(ROWS)])
     url = endpoint.url("/score?latency=0.1")
-    project.write("a.bench.yaml", BENCH.format(url=url))
+    project.write("a.bench.yaml", BENCH.format(url=url, more=more))
     command = [sys.executable, "-m", "pytest", "-q"]
     with head() as (address, pids):
         far = ["--evalmetrics-engine", "ray", "--evalmetrics-ray-address", address]

@@ -189,9 +189,7 @@ def test_a_node_that_is_gone_in_the_middle_loses_nothing_that_was_paid(
     assert "Traceback" not in text
     far.alike("here", "there")
     again = far.posts - 2 * calls * ROWS
-    # no more than the victim had under way: in all there are 24 at each endpoint (what it was
-    # to the call is in test_ray_losses.py)
-    assert 0 <= again <= calls * 24
+    assert again == 0  # calls are made by the run's own process, whoever is lost
 
     (far.path / "workers").unlink()
 

@@ -250,9 +250,9 @@ def test_one_that_can_neither_be_sent_nor_imported_says_so(
     assert (
         "the project's code can't be sent to the cluster: TypeError: cannot pickle" in check.reason
     )
-    assert "importing it" in check.reason
+    assert "could not import it" in check.reason
     assert "No module named 'far_and_nowhere'" in check.reason
-    assert "made where it is used" in check.hint
+    assert "create what can't be pickled" in check.hint
 
 
 def test_workers_that_die_again_and_again_end_the_benchmark(

@@ -58,6 +58,7 @@ def write_rollouts(path: Path) -> None:
     params = {**unset, "max_output_tokens": 1024, "temperature": 0.7, "top_p": 0.95, "tools": []}
     with path.open("w", encoding="utf-8") as file:
         for task in range(TASKS):
+            asked = rng.integers(0, 2500, 2).tolist()  # the same for all rollouts of a task
             for sample in range(SAMPLES):
                 cut = rng.integers(0, 2500, 4).tolist()
                 usage = rng.integers(10, 4000, 3).tolist()
@@ -65,8 +66,8 @@ def write_rollouts(path: Path) -> None:
                     "responses_create_params": {
                         **params,
                         "input": [
-                            {"role": "system", "content": text[cut[0] : cut[0] + 250]},
-                            {"role": "user", "content": text[cut[1] : cut[1] + 400]},
+                            {"role": "system", "content": text[asked[0] : asked[0] + 250]},
+                            {"role": "user", "content": text[asked[1] : asked[1] + 400]},
                         ],
                     },
                     "response": {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 
 ACCEPTANCE = Path(__file__).parents[2] / "shared" / "acceptance"
 
+
+# Hundreds of tests start a Python of their own: none of them compiles the package again.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # A shell that starts a run in the background lets it ignore Ctrl-C, and some tests press it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -8,6 +8,7 @@ import signal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import hypothesis
 import pytest
 
 if TYPE_CHECKING:
@@ -24,6 +25,11 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # A shell that starts a run in the background lets it ignore Ctrl-C, and some tests press it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+# No test depends on the clock, or on chance.
+hypothesis.settings.register_profile("steady", deadline=None, derandomize=True)
+hypothesis.settings.load_profile("steady")
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:

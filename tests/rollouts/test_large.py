@@ -229,7 +229,7 @@ def test_processes_end_with_the_run(folder: Folder, by: signal.Signals) -> None:
         [sys.executable, "-c", _INTERRUPTED, str(folder.path)], stdout=subprocess.PIPE
     )
     assert process.stdout is not None
-    assert process.stdout.readline() == b"reading\n"
+    assert process.stdout.readline().startswith(b"reading")  # two of them may say so at once
     readers = children(process.pid)
     assert len(readers) == 3
     process.send_signal(by)

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from pytest_evalmetrics.baselines.in_tests import benchmark_name, name_of_test
+from pytest_evalmetrics.baselines.declared import benchmark_name, name_of_test
 from pytest_evalmetrics.config import benchmark_in_python, load_benchmarks
 from pytest_evalmetrics.errors import CheckError, EvalMetricsError, GateFailed, did_you_mean
 from pytest_evalmetrics.rollouts import table_in_memory

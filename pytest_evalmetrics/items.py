@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_evalmetrics.baselines.declared import Declared
-from pytest_evalmetrics.baselines.naming import folder_of
+from pytest_evalmetrics.baselines.declared import Declared, folder_of
 from pytest_evalmetrics.config import load_benchmarks
 from pytest_evalmetrics.errors import ConfigError, EvalMetricsError, GateFailed
 from pytest_evalmetrics.layout import visible_lines
@@ -51,7 +50,7 @@ class BenchmarkFile(pytest.File):
         Declared.of(self.config).add(self.path, specs)
         if any(keeps_baseline(spec) for spec in specs):
             remove_stale(folder_of(self.path))
-            from pytest_evalmetrics.baselines.extension import admit  # noqa: PLC0415 - loads syrupy
+            from pytest_evalmetrics.baselines.store import admit  # noqa: PLC0415 - loads syrupy
 
             admit(
                 self.config,

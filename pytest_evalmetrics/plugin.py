@@ -166,7 +166,7 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
 
         title, lines = "what the gates can see", plan_lines(session.items)
     else:
-        from pytest_evalmetrics.baselines.unused import handle_unused  # noqa: PLC0415 - the same
+        from pytest_evalmetrics.baselines.declared import handle_unused  # noqa: PLC0415 - the same
 
         title = "baselines"
         lines, done = handle_unused(session.config, delete=unused == "delete")

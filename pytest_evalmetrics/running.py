@@ -131,7 +131,7 @@ def _store(item: pytest.Item, spec: BenchmarkSpec, *, in_test: bool = False) -> 
     from pytest_evalmetrics.baselines.store import Store  # noqa: PLC0415 - loads syrupy
 
     if in_test:
-        Declared.of(item.config).tests.asked(item.path, spec.name)
+        Declared.of(item.config).asked(item.path, spec.name)
     store = Store(item, spec.name if in_test else "")
     if spec.baseline is not None and isinstance(spec.baseline.rescore, str):
         store.rows_path = item.path.parent / spec.baseline.rescore

@@ -238,10 +238,9 @@ def _attach(
 
         report.longrepr = FailureText(shown)  # type: ignore[assignment]
     if report.passed and report.when == "call":
-        from pytest_evalmetrics.baselines.declared import Declared  # noqa: PLC0415 - loaded
-        from pytest_evalmetrics.baselines.in_tests import name_of_test  # noqa: PLC0415
+        from pytest_evalmetrics.baselines.declared import Declared, name_of_test  # noqa: PLC0415
 
-        Declared.of(item.config).tests.ended(item.path, name_of_test(item))
+        Declared.of(item.config).ended(item.path, name_of_test(item))
 
 
 def _has_unused(config: pytest.Config) -> bool:

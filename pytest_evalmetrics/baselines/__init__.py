@@ -5,10 +5,14 @@ from pytest_evalmetrics.baselines.document import (
     Document,
     agent_document,
     document,
+    from_report,
+    is_edited,
+    parse,
     render,
+    stamped,
+    tables,
+    values,
 )
-from pytest_evalmetrics.baselines.earlier import from_report
-from pytest_evalmetrics.baselines.reading import is_edited, parse, stamped, tables, values
 
 __all__ = [
     "AgentDocument",

@@ -1,46 +1,118 @@
-"""What the benchmark files of a run declare: whose baseline a file is, and whose it is not."""
+"""Which baselines belong to which benchmark, and which belong to none any more.
+
+A baseline lies in one file per benchmark, in a folder of its own beside the benchmark file. A test
+decides at run time what it checks, so that its baseline is an orphan only where the test ran to
+its end without asking for it, or is gone from the file that was collected.
+"""
 
 from __future__ import annotations
 
 import os
+import re
+from contextlib import suppress
 from fnmatch import fnmatch
+from functools import lru_cache
+from hashlib import blake2b
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
 
-from pytest_evalmetrics.baselines.in_tests import InTests
-from pytest_evalmetrics.baselines.naming import FOLDER, file_name, folder_of
+from pytest_evalmetrics.errors import ConfigError
+from pytest_evalmetrics.layout import many
+from pytest_evalmetrics.settings import COLLECTED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from pytest_evalmetrics.baselines.in_tests import Tests
     from pytest_evalmetrics.spec import BenchmarkSpec
 
-__all__ = ["Declared"]
+    Tests = Mapping[Path, set[str]]
+
+FOLDER = "__baselines__"
+_PLAIN = re.compile(r"[A-Za-z0-9_.+ -]+")
+_LONGEST = 100
+_RESERVED = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?", re.IGNORECASE)
+_FUNCTION = re.compile(r"[A-Za-z0-9_.]+")
+
+
+@lru_cache(maxsize=1024)  # one for each item, and again for syrupy
+def folder_of(file: Path) -> Path:
+    """Return where the baselines of a benchmark file lie: in a folder of its own beside it."""
+    return file.parent.joinpath(FOLDER, file.stem)
+
+
+@lru_cache(maxsize=1024)  # syrupy asks several times for each
+def baseline_file(file: Path, benchmark: str) -> Path:
+    """Return where the baseline of a benchmark lies."""
+    return file.parent.joinpath(FOLDER, file.stem, f"{file_name(benchmark)}.json")
+
+
+def shown_below(path: Path, root: Path) -> str:
+    """Call a file as messages do: relative to pytest's root folder, where it is below it."""
+    text, above = str(path), os.path.join(root, "")  # noqa: PTH118 - many
+    if text.startswith(above):  # pathlib takes its time
+        return text.removeprefix(above).replace(os.sep, "/")
+    try:
+        return path.relative_to(root).as_posix()
+    except ValueError:
+        return str(path)
+
+
+def file_name(benchmark: str) -> str:
+    """Escape a benchmark's name, so that no two share a file."""
+    parts = [*benchmark]
+    if not _PLAIN.fullmatch(benchmark):
+        parts = [c if _PLAIN.fullmatch(c) else _hex(c) for c in benchmark]
+    if parts and parts[0] == ".":  # hidden
+        parts[0] = _hex(".")
+    if parts and parts[-1] in (".", " "):  # which Windows drops
+        parts[-1] = _hex(parts[-1])
+    if _RESERVED.fullmatch("".join(parts)):  # devices of Windows
+        parts[0] = _hex(parts[0])
+    escaped = "".join(parts)
+    if len(escaped) <= _LONGEST:
+        return escaped
+    digest = blake2b(benchmark.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+    return f"{escaped[:_LONGEST]}%{digest}"
+
+
+def _hex(character: str) -> str:
+    return "".join(f"%{byte:02X}" for byte in character.encode("utf-8", "surrogatepass"))
+
+
+def name_of_test(item: pytest.Item) -> str:
+    """Name a test within its file: ``TestMath.test_sums[large]``."""
+    classes = [node.name for node in item.listchain() if isinstance(node, pytest.Class)]
+    return ".".join([*classes, item.name])
+
+
+def benchmark_name(test: str, check: str | None) -> str:
+    """Name a check's benchmark; a function's name holds no ``-``, so that no two are alike."""
+    return test if check is None else f"{test}-{check}"
+
+
+def collected_tests(config: pytest.Config) -> dict[Path, set[str]]:
+    """Name the functions that were collected of each file, without their parameters.
+
+    Also those that a selection, or somebody's conftest.py, then left out. Of a file that was
+    not collected whole nothing is known.
+    """
+    found: dict[Path, set[str]] = {}
+    if config.getoption("lf", default=False) or any("::" in str(arg) for arg in config.args):
+        return found
+    for item in config.stash.get(COLLECTED, ()):
+        if isinstance(item, pytest.Function):
+            found.setdefault(item.path, set()).add(name_of_test(item).partition("[")[0])
+    return found
 
 
 class _File(msgspec.Struct, frozen=True):
     """A benchmark file that was read; file names without case, as some file systems have it."""
 
-    path: Path  # the file
-    names: frozenset[str]  # the baselines that its benchmarks may have
-    kept: Mapping[str, tuple[str, ...]]  # baseline -> the benchmarks that have one
-    crowded: bool  # whether several benchmarks have the same
-
-    @classmethod
-    def of(cls, path: Path, benchmarks: Iterable[BenchmarkSpec]) -> _File:
-        kept: dict[str, tuple[str, ...]] = {}
-        names = set()
-        for spec in benchmarks:
-            name = file_name(spec.name).casefold()
-            names.add(name)
-            if spec.baseline is not None and spec.baseline.committed:
-                kept[name] = (*kept.get(name, ()), spec.name)
-        crowded = any(len(sharing) > 1 for sharing in kept.values())
-        return cls(path, frozenset(names), kept, crowded)
+    path: Path
+    kept: Mapping[str, list[str]]  # the baselines of its benchmarks -> those that keep it
 
 
 class Declared:
@@ -53,8 +125,9 @@ class Declared:
     def __init__(self, patterns: Sequence[str]) -> None:
         self._patterns = patterns
         self._added: list[tuple[Path, Sequence[BenchmarkSpec]]] = []  # not looked at yet
-        self._looked_at: dict[Path, _File] = {}  # by the folder of its baselines
-        self.tests = InTests()
+        self._declared: dict[Path, _File] = {}  # by the folder of its baselines
+        self._asked: dict[Path, set[str]] = {}  # test file -> baselines, without case
+        self._ended: dict[Path, set[str]] = {}  # test file -> tests that passed
         self._beside: dict[Path, dict[str, list[str]]] = {}  # folder -> stem -> files
 
     @classmethod
@@ -65,29 +138,41 @@ class Declared:
         return config.stash[_KEY]
 
     def add(self, file: Path, benchmarks: Sequence[BenchmarkSpec]) -> None:
-        """Remember what a benchmark file declares."""
+        """Remember the benchmarks that a file declares."""
         self._added.append((file, benchmarks))
+
+    def asked(self, file: Path, benchmark: str) -> None:
+        """Remember that a test compares with a baseline."""
+        self._asked.setdefault(file, set()).add(file_name(benchmark).casefold())
+
+    def ended(self, file: Path, test: str) -> None:
+        """Remember that a test ran to its end: it asks for no further baseline."""
+        self._ended.setdefault(file, set()).add(file_name(test).casefold())
 
     @property
     def _files(self) -> Mapping[Path, _File]:
-        """The files that were added, looked at when somebody asks: mostly nobody does."""
+        """The files that were added, read when somebody asks: mostly nobody does."""
         for path, benchmarks in self._added:
-            self._looked_at[folder_of(path)] = _File.of(path, benchmarks)
+            kept: dict[str, list[str]] = {}
+            for spec in benchmarks:
+                sharing = kept.setdefault(file_name(spec.name).casefold(), [])
+                if spec.baseline is not None and spec.baseline.committed:
+                    sharing.append(spec.name)
+            self._declared[folder_of(path)] = _File(path, kept)
         self._added.clear()
-        return self._looked_at
+        return self._declared
 
-    def trouble(self, file: Path, benchmark: str) -> str:
+    def conflict(self, file: Path, benchmark: str) -> str:
         """Say why a benchmark can't have a baseline of its own; empty where it can."""
-        beside = self._of_stem(file)
-        if len(beside) > 1 and len(twins := self._twins(file, beside)) > 1:
+        beside = self._stems(file.parent).get(file.stem, [])
+        twins = [name for name in beside if self._is_benchmark_file(name) or name == file.name]
+        if len(twins) > 1:
             return (
                 f"{' and '.join(twins)} would keep their baselines in one folder, "
                 f"{FOLDER}/{file.stem}: rename one of these files"
             )
         declared = self._files.get(folder_of(file))
-        if declared is None or not declared.crowded:
-            return ""
-        sharing = declared.kept.get(file_name(benchmark).casefold(), ())
+        sharing = declared.kept.get(file_name(benchmark).casefold(), []) if declared else []
         if len(set(sharing)) > 1:
             named = " and ".join(map(repr, sharing))
             return (
@@ -98,43 +183,43 @@ class Declared:
 
     def orphans(self, folder: Path, collected: Tests | None = None) -> list[Path]:
         """List the baselines that no benchmark file, and no test, on disk declares."""
-        found: list[Path] = []
-        files, stems = self._files, self._stems(folder.parent)
-        for place in _entries(folder):
-            declared = files.get(place)
-            known = set() if declared is None else {declared.path.name}
+        orphans: list[Path] = []
+        stems = self._stems(folder.parent)
+        for place in map(folder.joinpath, _names(folder)):
+            declared = self._files.get(place)
+            baselines = [place / name for name in _names(place) if name.endswith(".json")]
             beside = stems.get(place.name, [])
             if beside == [f"{place.name}.py"]:
-                kept = [p for p in _entries(place) if p.suffix == ".json" and p.is_file()]
-                found += self.tests.orphans(folder.parent / beside[0], kept, collected or {})
-                continue
-            if set(beside) - known:
-                continue
-            names = frozenset[str]() if declared is None else declared.names
-            others = (
-                name
-                for name in _names(place)
-                if name.endswith(".json") and name.removesuffix(".json").casefold() not in names
-            )
-            found += [path for path in map(place.joinpath, others) if path.is_file()]
-        return found
+                kept = [path for path in baselines if path.is_file()]
+                test_file = folder.parent / beside[0]
+                orphans += self._orphans_of_tests(test_file, kept, collected or {})
+            elif not set(beside) - ({declared.path.name} if declared else set()):
+                names = declared.kept if declared else {}
+                others = (path for path in baselines if path.stem.casefold() not in names)
+                orphans += [path for path in others if path.is_file()]
+        return orphans
 
-    def _of_stem(self, file: Path) -> list[str]:
-        """List what lies beside a file, has its stem and may be a benchmark file."""
-        return self._stems(file.parent).get(file.stem, [])
+    def _orphans_of_tests(self, file: Path, kept: Sequence[Path], collected: Tests) -> list[Path]:
+        """List those of a test file's baselines that no test asks for any more."""
+        asked, ended = self._asked.get(file, set()), self._ended.get(file, set())
+        gone = set(_gone(file, kept, collected.get(file, set())))
+        return [
+            path
+            for path in kept
+            if (stem := path.stem.casefold()) not in asked
+            and (path in gone or any(stem == t or stem.startswith(f"{t}-") for t in ended))
+        ]
 
     def _stems(self, folder: Path) -> dict[str, list[str]]:
         """List what lies in a folder and may be a benchmark file, by its stem."""
         if folder not in self._beside:
             stems: dict[str, list[str]] = {}
-            for path in _entries(folder):
-                if path.suffix in (".yaml", ".yml", ".py") or self._is_benchmark_file(path.name):
-                    stems.setdefault(path.stem, []).append(path.name)
+            for name in _names(folder):
+                path = Path(name)
+                if path.suffix in (".yaml", ".yml", ".py") or self._is_benchmark_file(name):
+                    stems.setdefault(path.stem, []).append(name)
             self._beside[folder] = stems
         return self._beside[folder]
-
-    def _twins(self, file: Path, beside: Iterable[str]) -> list[str]:
-        return [name for name in beside if self._is_benchmark_file(name) or name == file.name]
 
     def _is_benchmark_file(self, name: str) -> bool:
         return any(fnmatch(name, pattern) for pattern in self._patterns)
@@ -143,15 +228,103 @@ class Declared:
 _KEY = pytest.StashKey[Declared]()
 
 
-def _entries(folder: Path) -> list[Path]:
-    """List a folder, sorted, without what is hidden; nothing where it can't be read."""
-    return [folder / name for name in _names(folder)]
-
-
 def _names(folder: Path) -> list[str]:
-    """List the names of a folder's entries; see `_entries`."""
+    """List a folder, sorted, without what is hidden; nothing where it can't be read."""
     try:
         names = sorted(os.listdir(folder))  # noqa: PTH208 - most never become paths
     except OSError:
         return []
     return [name for name in names if not name.startswith(".")]
+
+
+def _gone(file: Path, kept: Sequence[Path], collected: set[str]) -> Iterator[Path]:
+    """Yield the baselines of functions that are neither collected nor written in the file."""
+    if not collected:  # the file was left out, or has no tests at all
+        return
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return
+    for path in kept:
+        match = _FUNCTION.match(path.stem)
+        name = match[0] if match else ""
+        function = name.rpartition(".")[2]
+        if function and name not in collected and not re.search(rf"\bdef {function}\b", text):
+            yield path
+
+
+def handle_unused(config: pytest.Config, *, delete: bool) -> tuple[list[str], bool]:
+    """List the unused baselines below the root folder, and delete them where that is asked for.
+
+    Every benchmark file of the root folder is read, whatever the command line names. A baseline
+    of a test is unused where its file is gone, or was collected whole and has no such test.
+    Returns lines for people, and whether all that was to be deleted is gone.
+    """
+    lines: list[str] = []
+    declared, tests = Declared(config.getini("evalmetrics_files")), collected_tests(config)
+    unused: list[Path] = []
+    for folder in _folders_with_baselines(config):
+        lines += _declare(declared, folder.parent, config)
+        unused += declared.orphans(folder, tests)
+    failures = 0
+    for path in unused:
+        lines.append(f"unused: {shown_below(path, config.rootpath)}")
+        why = _remove(path) if delete else ""
+        if why:
+            lines.append(f"  can't be deleted: {why}")
+            failures += 1
+    if not unused:
+        lines.append("no baseline is unused")
+    elif not delete:
+        count = many(len(unused), "unused baseline")
+        lines.append(f"{count}: `pytest --evalmetrics-delete-unused` deletes them")
+    else:
+        lines.append(f"{many(len(unused) - failures, 'unused baseline')} deleted")
+    return lines, not failures
+
+
+def _declare(declared: Declared, folder: Path, config: pytest.Config) -> Iterator[str]:
+    """Read the benchmark files of a folder, and yield what can't be read."""
+    from pytest_evalmetrics.config import load_benchmarks  # noqa: PLC0415 - only asked for here
+
+    for file in sorted(folder.iterdir()):
+        patterns = config.getini("evalmetrics_files")
+        if not any(fnmatch(file.name, pattern) for pattern in patterns) or not file.is_file():
+            continue
+        try:
+            benchmarks = load_benchmarks(file, shown=shown_below(file, config.rootpath))
+            declared.add(file, [benchmark.spec for benchmark in benchmarks])
+        except ConfigError as error:
+            if folder_of(file).is_dir():
+                what = str(error).partition("\n")[0]
+                yield f"kept: the baselines of {shown_below(file, config.rootpath)}: {what}"
+
+
+def _remove(path: Path) -> str:
+    """Remove a baseline, with the folders that are empty then; say why it can't be."""
+    try:
+        path.unlink()
+        path.with_name(f"{path.stem}.rows.jsonl.gz").unlink(missing_ok=True)
+    except OSError as error:
+        return error.strerror or str(error)
+    for folder in (path.parent, path.parent.parent):
+        with suppress(OSError):  # there is something else in it
+            folder.rmdir()
+    return ""
+
+
+def _folders_with_baselines(config: pytest.Config) -> Iterator[Path]:
+    """Yield every ``__baselines__`` of a project, but of folders that pytest passes over too."""
+    skipped = [pattern for pattern in config.getini("norecursedirs") if "/" not in pattern]
+    for root, folders, files in os.walk(config.rootpath):
+        if "pyvenv.cfg" in files:
+            folders.clear()
+            continue
+        if FOLDER in folders:
+            yield Path(root, FOLDER)
+        folders[:] = sorted(
+            name
+            for name in folders
+            if name not in (FOLDER, "__pycache__", "node_modules")
+            and not any(fnmatch(name, pattern) for pattern in skipped)
+        )

@@ -1,41 +1,45 @@
 """The baseline's file: made for reading in a pull request, the same bytes for the same run.
 
-Key metrics first, then one line per task with its scores, then where it all came from.
+Key metrics first, then one line per task with its scores, then where it all came from. What is
+read back, from there or from an earlier run's ``report.json``, is trusted in nothing.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from itertools import pairwise
+import os
+from functools import lru_cache
+from hashlib import blake2b
+from itertools import chain, pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
+import msgspec
 import numpy as np
 
 from pytest_evalmetrics.collector import collector_paused
+from pytest_evalmetrics.data import RolloutTable
+from pytest_evalmetrics.data.content import SIZE
+from pytest_evalmetrics.errors import BaselineError, did_you_mean
 from pytest_evalmetrics.layout import one_per_line, spaced
 from pytest_evalmetrics.masks import all_of
+from pytest_evalmetrics.run_folder import finished_report
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from pytest_evalmetrics.data import RolloutTable
     from pytest_evalmetrics.results import AgentResult
-
-__all__ = [
-    "SCHEMA_VERSION",
-    "AgentDocument",
-    "Document",
-    "MetricDocument",
-    "agent_document",
-    "document",
-    "render",
-]
 
 SCHEMA_VERSION = 1
 _WHOLE = 2**53  # above it floats skip whole numbers
+# what a digest covers beside the numbers, where a baseline has it
+_SEALED = ("ruler", "under_test", "gates", "rows")
+_RECORD = "record a new one with --snapshot-update"
+_TAKE_AGAIN = f"take it from version control again, or {_RECORD}"
+_BY_HAND = f"a baseline is not written by hand: {_RECORD}"
 
 
 class MetricDocument(TypedDict, total=False):
@@ -74,18 +78,9 @@ def agent_document(
 ) -> AgentDocument:
     """Describe one agent's run.
 
-    Parameters
-    ----------
-    result
-        What was computed.
-    table
-        The agent's rollouts.
-    columns
-        The scores to keep of each rollout, in this order: those that gated metrics are
-        computed from.
-    gated
-        The gated metrics as they are written: they come first, and are there even where
-        they are no key metrics.
+    `columns` are the scores to keep of each rollout, in this order: those that gated metrics are
+    computed from. The `gated` metrics, as they are written, come first, and are there even where
+    they are no key metrics.
     """
     first = {result.estimates[name].name: result.estimates[name].value for name in gated}
     # the order of the rest would be the order in which rows happen to name their scores
@@ -123,20 +118,18 @@ def document(
 @collector_paused()
 def render(doc: Document) -> str:
     """Write a baseline as text: indented, but a metric, and a task, on one line."""
+
+    def described(agent: AgentDocument) -> str:
+        parts = [f'"{key}": {one_per_line(agent[key], 6)}' for key in ("key_metrics", "tasks")]
+        if "ids" in agent:
+            parts.append(f'"ids": {spaced(agent["ids"])}')
+        if "content" in agent:
+            parts.append(f'"content": {one_per_line(agent["content"], 6)}')
+        return ",\n      ".join(parts)
+
     agents = ",\n".join(
-        f"    {spaced(agent)}: {{\n"
-        f'      "key_metrics": {one_per_line(found["key_metrics"], 6)},\n'
-        f'      "tasks": {one_per_line(found["tasks"], 6)}'
-        + "".join(
-            f',\n      "{key}": {text}'
-            for key, text in (
-                ("ids", spaced(found["ids"]) if "ids" in found else ""),
-                ("content", one_per_line(found["content"], 6) if "content" in found else ""),
-            )
-            if text
-        )
-        + "\n    }"
-        for agent, found in doc["agents"].items()
+        f"    {spaced(name)}: {{\n      {described(agent)}\n    }}"
+        for name, agent in doc["agents"].items()
     )
     head = {"schema_version": doc["schema_version"], "benchmark": doc["benchmark"]}
     head_lines = one_per_line(head, 0).removesuffix("\n}")
@@ -149,13 +142,13 @@ def render(doc: Document) -> str:
 
 def _metric(result: AgentResult, name: str, value: float) -> MetricDocument:
     estimate = result.estimates.get(name)
-    found: MetricDocument = {"value": _number(value)}
+    described: MetricDocument = {"value": _number(value)}
     if estimate is not None:
-        found |= {"tasks": estimate.tasks, "rollouts": estimate.rollouts}
+        described |= {"tasks": estimate.tasks, "rollouts": estimate.rollouts}
         if estimate.interval is not None:
             ends = estimate.interval.low, estimate.interval.high
-            found["interval"] = [_number(float(f"{end:.6g}")) for end in ends]
-    return found
+            described["interval"] = [_number(float(f"{end:.6g}")) for end in ends]
+    return described
 
 
 def _plain(column: NDArray[np.float64]) -> list[float | None]:
@@ -184,3 +177,240 @@ def _number(value: float) -> float | None:
     if not math.isfinite(value):
         return None
     return int(value) if value == int(value) and abs(value) < _WHOLE else value
+
+
+def text_of(path: Path, shown: str) -> str | None:
+    """Read a baseline's file, called `shown` in messages; None where there is none."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+    except UnicodeDecodeError as error:
+        what = f"this baseline is no UTF-8: {error.reason} at byte {error.start}"
+    except OSError as error:
+        what = f"this baseline can't be read: {error.strerror or error}"
+    raise BaselineError(what, file=shown, hint=_TAKE_AGAIN)
+
+
+@collector_paused()
+def parse(text: str, *, file: str, benchmark: str | None = None) -> Document:
+    """Read a baseline's text, of a given benchmark or of any.
+
+    Raises
+    ------
+    BaselineError
+        If it is no baseline, one of a version that is not known, or another benchmark's.
+    """
+    try:
+        doc = msgspec.json.decode(text, type=Document)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise _unreadable(text, error, file) from None
+    if doc["schema_version"] != SCHEMA_VERSION:
+        raise _other_version(doc["schema_version"], file)
+    if benchmark is not None and doc["benchmark"] != benchmark:
+        raise BaselineError(
+            f"this is the baseline of {doc['benchmark']!r}, expected that of {benchmark!r}",
+            file=file,
+            hint=f"{_RECORD}; or, where the benchmark was renamed, rename it in this file too",
+        )
+    return doc
+
+
+@collector_paused()
+def tables(doc: Document, *, file: str) -> dict[str, RolloutTable]:
+    """Turn a baseline into one table of rollouts per agent; task ids are text."""
+    return {agent: _table(agent, found, file) for agent, found in doc["agents"].items()}
+
+
+def values(doc: Document, agent: str) -> dict[str, float]:
+    """Return an agent's recorded key metrics, by name."""
+    found = doc["agents"][agent]["key_metrics"] if agent in doc["agents"] else {}
+    recorded = {name: metric.get("value") for name, metric in found.items()}
+    return {name: value for name, value in recorded.items() if value is not None}
+
+
+@collector_paused()
+def stamped(doc: Document) -> Document:
+    """Add a digest of the numbers, by which a later change of them is seen."""
+    read = msgspec.json.decode(render(doc), type=Document)  # 1 and 1.0 are the same to a reader
+    return {**doc, "provenance": {**doc["provenance"], "digest": _digest(read)}}
+
+
+@collector_paused()
+def is_edited(doc: Document) -> bool:
+    """Whether a parsed baseline is not what was recorded, or lacks the digest that would say so.
+
+    Such as after the merge of two branches that both recorded it: no marks of a conflict are
+    left, and the tasks are a mixture of two runs.
+    """
+    return bool(doc["provenance"].get("digest") != _digest(doc))
+
+
+def _digest(doc: Document) -> str:
+    sealed = {key: doc["provenance"][key] for key in _SEALED if key in doc["provenance"]}
+    data = msgspec.json.encode(doc["agents"], order="sorted")
+    if sealed:
+        data += msgspec.json.encode(sealed, order="sorted")
+    return blake2b(data, digest_size=8).hexdigest()
+
+
+def _unreadable(text: str, error: Exception, file: str) -> BaselineError:
+    if "<<<<<<<" in text:
+        line = text.count("\n", 0, text.index("<<<<<<<")) + 1
+        return BaselineError(
+            "this baseline holds the marks of a merge conflict",
+            file=file,
+            line=line,
+            hint=f"take one side of it from version control, or {_RECORD}",
+        )
+    if not text.strip():
+        return BaselineError("this baseline is empty", file=file, hint=_TAKE_AGAIN)
+    try:
+        parsed: Any = json.loads(text)
+    except (ValueError, RecursionError) as broken:
+        at = getattr(broken, "lineno", None)
+        what = f"this baseline is no JSON: {broken}"
+        return BaselineError(what, file=file, line=at, hint=_TAKE_AGAIN)
+    version = parsed.get("schema_version") if isinstance(parsed, dict) else None
+    if version is not None and version != SCHEMA_VERSION:
+        return _other_version(version, file)
+    return BaselineError(f"this is no baseline: {error}", file=file, hint=_BY_HAND)
+
+
+def _other_version(version: object, file: str) -> BaselineError:
+    return BaselineError(
+        f"this baseline has the schema version {version!r}, and {SCHEMA_VERSION} is known",
+        file=file,
+        hint=f"{_RECORD}, or use the version of pytest-evalmetrics that wrote it",
+    )
+
+
+def _table(agent: str, described: AgentDocument, file: str) -> RolloutTable:
+    rows = list(described["tasks"].values())
+    names = tuple(rows[0]) if rows else ()
+    counts = [len(row[names[0]]) if names and names[0] in row else 0 for row in rows]
+    for task, row, count in zip(described["tasks"], rows, counts, strict=True):
+        if len(row) != len(names) or any(
+            len(row.get(name, "?" * (count + 1))) != count for name in names
+        ):
+            raise BaselineError(
+                f"task {task!r} of {agent} has scores of different lengths or names",
+                file=file,
+                hint=_BY_HAND,
+            )
+    starts = np.cumsum([0, *counts])
+    total = int(starts[-1])
+    content: NDArray[np.bytes_] | None = None
+    if hashes := described.get("content"):
+        of_tasks = [hashes.get(task, "") for task in described["tasks"]]
+        content = np.array(of_tasks, dtype=f"S{SIZE}").repeat(counts)
+    return RolloutTable(
+        agents=(agent,),
+        agent=np.zeros(total, dtype=np.int32),
+        tasks=tuple(described["tasks"]),
+        task=np.repeat(np.arange(len(counts)), counts),
+        sample=np.arange(total) - np.repeat(starts[:-1], counts),
+        scores={  # null becomes NaN
+            name: np.array(list(chain.from_iterable([row[name] for row in rows])), dtype=np.float64)
+            for name in names
+        },
+        content=content,
+        positional=described.get("ids") == "positions",
+    )
+
+
+class _Estimate(TypedDict):
+    value: float | None
+
+
+class _Agent(TypedDict):
+    agent: str
+    estimates: dict[str, _Estimate]
+    key_metrics: dict[str, float]
+    task_scores: dict[str, dict[str, list[float | None]]]
+
+
+class _Check(TypedDict):
+    gate: str
+    verdict: str
+    reason: str
+
+
+class _Entry(TypedDict):
+    name: str
+    file: str
+    agents: list[_Agent]
+    checks: list[_Check]
+    ruler: NotRequired[dict[str, dict[str, Any]]]
+
+
+class _Report(TypedDict):
+    benchmarks: list[_Entry]
+
+
+def from_report(path: Path, benchmark: str, *, file: Path, shown: str | None = None) -> Document:
+    """Take one benchmark's run out of a ``report.json``, as a baseline.
+
+    Where several benchmarks of the report have the name, that of the benchmark `file` says which
+    is meant. `shown` is the report as messages name it.
+
+    Raises
+    ------
+    BaselineError
+        If the report can't be read, does not hold the benchmark, or holds an evaluation of
+        it that is not complete.
+    """
+    shown = shown or str(path)
+    entries = _read(finished_report(path, shown), shown)["benchmarks"]
+    matches = [entry for entry in entries if entry["name"] == benchmark]
+    if len(matches) > 1:
+        matches = [entry for entry in matches if Path(entry["file"]).name == file.name]
+    if len(matches) != 1:
+        there = [entry["name"] for entry in entries]
+        why = "several benchmarks" if benchmark in there else "no benchmark"
+        raise BaselineError(
+            f"the report holds {why} named {benchmark!r}: "
+            + did_you_mean(benchmark, set(there), what="it holds"),
+            file=shown,
+            hint="give each benchmark a name of its own, the same in both runs",
+        )
+    (entry,) = matches
+    for check in entry["checks"]:
+        if check["gate"] in ("data", "expect") and check["verdict"] in ("FAIL", "INCONCLUSIVE"):
+            raise BaselineError(
+                f"the earlier run of {benchmark} is not complete: {check['reason']}",
+                file=shown,
+                hint="compare with a complete run",
+            )
+    provenance = {"ruler": entry["ruler"]} if entry.get("ruler") else {}
+    return document(benchmark, {a["agent"]: _agent(a) for a in entry["agents"]}, provenance)
+
+
+def _agent(found: _Agent) -> AgentDocument:
+    values = {name: estimate["value"] for name, estimate in found["estimates"].items()}
+    return {
+        "key_metrics": {n: {"value": v} for n, v in (values | found["key_metrics"]).items()},
+        "tasks": found["task_scores"],
+    }
+
+
+def _read(path: Path, shown: str) -> _Report:
+    hint = "name the report.json of an earlier run, relative to the benchmark file"
+    try:
+        stat = path.stat()
+        return _decoded(os.fspath(path), stat.st_mtime_ns, stat.st_size)
+    except FileNotFoundError:
+        what = "there is no such report to compare with"
+        raise BaselineError(what, file=shown, hint=hint) from None
+    except OSError as error:
+        what = f"this report can't be read: {error.strerror or error}"
+        raise BaselineError(what, file=shown, hint=hint) from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        what = f"this is no report of an earlier run: {error}"
+        raise BaselineError(what, file=shown, hint=hint) from None
+
+
+@lru_cache(maxsize=1)  # the benchmarks of a run mostly name the same one
+def _decoded(path: str, _changed: int, _size: int) -> _Report:
+    with collector_paused():
+        return msgspec.json.decode(Path(path).read_bytes(), type=_Report)

@@ -1,47 +1,53 @@
-"""The committed baseline of one item: read, compared, and written where a run updates.
+"""The committed baseline of one item, kept through syrupy.
 
 It is written only by ``--snapshot-update``, from an evaluation that is complete; and deleted only
-by ``--evalmetrics-delete-unused``, see `unused`.
+by ``--evalmetrics-delete-unused``. syrupy takes for unused whatever it discovers and no test
+asserts, and deletes it when it updates. Under a selection, an error or a crash that would be good
+baselines: so nothing is ever discovered here but baselines that no benchmark file on disk
+declares, and nothing at all where a run updates.
 """
 
 from __future__ import annotations
 
 import os
 import warnings
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+import pytest
 from syrupy.assertion import SnapshotAssertion
+from syrupy.data import Snapshot, SnapshotCollection, SnapshotCollections
+from syrupy.extensions.json import JSONSnapshotExtension
+from syrupy.location import PyTestLocation
 
-from pytest_evalmetrics.baselines.declared import Declared
-from pytest_evalmetrics.baselines.document import render
-from pytest_evalmetrics.baselines.extension import BaselineExtension, BaselineLocation
-from pytest_evalmetrics.baselines.naming import baseline_file, shown_below
-from pytest_evalmetrics.baselines.reading import parse, stamped, text_of, values
+from pytest_evalmetrics.baselines.declared import (
+    FOLDER,
+    Declared,
+    baseline_file,
+    collected_tests,
+    file_name,
+    folder_of,
+    shown_below,
+)
+from pytest_evalmetrics.baselines.document import parse, render, stamped, text_of, values
 from pytest_evalmetrics.errors import BaselineError
 from pytest_evalmetrics.results import Check, Verdict
 from pytest_evalmetrics.run_folder import temporary_name
 
 if TYPE_CHECKING:
-    import pytest
+    from collections.abc import Callable, Iterable
 
     from pytest_evalmetrics.baselines.document import Document
     from pytest_evalmetrics.results import BenchmarkResult
 
-__all__ = ["Store"]
+_SELECTIONS = ("keyword", "markexpr", "deselect", "lf", "stepwise")
 
 
 class Store:
-    """The baseline of one item.
-
-    Parameters
-    ----------
-    item
-        The benchmark's item, or the test that checks it; has an ``obj``, as syrupy expects.
-    name
-        The benchmark's name, where the item is a test.
-    """
+    """The baseline of one item: a benchmark's, or a test's that checks the benchmark `name`."""
 
     def __init__(self, item: pytest.Item, name: str = "") -> None:
         self._session = getattr(item.config, "_syrupy", None)
@@ -52,7 +58,7 @@ class Store:
         self._unusable = (
             _no_syrupy(item.config)
             if self._session is None
-            else (Declared.of(item.config).trouble(item.path, name or item.name), None)
+            else (Declared.of(item.config).conflict(item.path, name or item.name), None)
         )
         marked = any(map(_may_hold, item.iter_markers("xfail")))
         self._is_known_to_fail = marked and not item.config.getoption("runxfail", default=False)
@@ -83,13 +89,7 @@ class Store:
             )
 
     def read(self) -> tuple[str, str] | None:
-        """Return the baseline's text and how its file is called; None without a baseline.
-
-        Raises
-        ------
-        BaselineError
-            If it can't be read, is not this benchmark's alone, or syrupy is switched off.
-        """
+        """Return the baseline's text and how its file is called; None without a baseline."""
         what, hint = self._unusable
         if what:
             raise BaselineError(what, hint=hint)
@@ -108,19 +108,8 @@ class Store:
     ) -> BenchmarkResult:
         """Let syrupy count the outcome, and write the baseline where this run updates.
 
-        Parameters
-        ----------
-        result
-            What came out.
-        found
-            The baseline that this run would record; None where it must not.
-        rows
-            The rows that it keeps, compressed.
-
-        Returns
-        -------
-        BenchmarkResult
-            It, told what was recorded, or why not.
+        `found` is the baseline that this run would record, None where it must not, and `rows` the
+        rows that it keeps, compressed. Returns the result with what was recorded, or why not.
         """
         if self._assertion is None or self._unusable[0]:
             return result
@@ -281,3 +270,146 @@ def _why(error: Exception) -> str:
 
 def _now() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+@dataclass(frozen=True)
+class BaselineLocation(PyTestLocation):
+    """A test, and which of its benchmarks is meant; its baseline, where that is known."""
+
+    benchmark: str = ""  # an item that is a benchmark itself has its own name
+    file: str = ""
+
+
+def _name_of(location: PyTestLocation) -> str:
+    return getattr(location, "benchmark", "") or str(location.item.name)
+
+
+class BaselineExtension(JSONSnapshotExtension):
+    """Keeps one benchmark's baseline in one file.
+
+    syrupy builds extensions without arguments; the store sets what an item needs.
+    """
+
+    snapshot_dirname = FOLDER
+    holds: bool = False
+
+    def serialize(self, data: Any, **_: Any) -> str:
+        """Take the text as it is: it is rendered for reading already."""
+        return str(data)
+
+    def matches(self, *, serialized_data: Any, snapshot_data: Any) -> bool:
+        """Say what the gates, or the store, have found."""
+        del serialized_data, snapshot_data
+        return self.holds
+
+    def read_snapshot_data_from_location(
+        self, *, snapshot_location: str, snapshot_name: str, session_id: str
+    ) -> str | None:
+        """Say whether there is one: it has been read, and syrupy would keep it until the end."""
+        del snapshot_name, session_id
+        return "" if os.path.lexists(snapshot_location) else None
+
+    @classmethod
+    def get_snapshot_name(cls, *, test_location: PyTestLocation, index: Any = 0) -> str:
+        """Name the snapshot as the benchmark."""
+        del index
+        return getattr(test_location, "benchmark", "") or str(test_location.snapshot_name)
+
+    @classmethod
+    def get_file_basename(cls, *, test_location: PyTestLocation, index: Any) -> str:
+        """Name the file, so that no two benchmarks share one."""
+        del index
+        return file_name(_name_of(test_location))
+
+    @classmethod
+    def get_location(cls, *, test_location: PyTestLocation, index: Any = 0) -> str:
+        """Say where a baseline lies."""
+        del index
+        known = getattr(test_location, "file", "")  # syrupy asks several times for each
+        return known or str(baseline_file(Path(test_location.filepath), _name_of(test_location)))
+
+    @classmethod
+    def dirname(cls, *, test_location: PyTestLocation) -> str:
+        """Keep the baselines of a benchmark file in a folder of their own beside it."""
+        return str(folder_of(Path(test_location.filepath)))
+
+    @classmethod
+    def discovery_dirname(cls, *, test_location: PyTestLocation) -> str:
+        """Look for orphans among all baselines beside the benchmark file."""
+        return os.path.join(os.path.dirname(test_location.filepath), FOLDER)  # noqa: PTH118, PTH120 - for each
+
+    @classmethod
+    def matches_test_location(
+        cls, *, test_location: PyTestLocation, snapshot_location: str
+    ) -> bool:
+        """Tell whether a baseline is one of the same benchmark file."""
+        return Path(snapshot_location).parent == folder_of(Path(test_location.filepath))
+
+    def discover_snapshots(
+        self, *, test_location: PyTestLocation, ignore_extensions: list[str] | None = None
+    ) -> SnapshotCollections:
+        """Find the orphans: nothing else may ever look unused to syrupy."""
+        del ignore_extensions
+        found = SnapshotCollections()
+        item = test_location.item
+        if not hasattr(item, "config") or not _is_whole(item.session):
+            return found
+        if item.config.option.update_snapshots:  # syrupy would delete them
+            return found
+        folder = Path(self.discovery_dirname(test_location=test_location))
+        declared = Declared.of(item.config)
+        for orphan in declared.orphans(folder, collected_tests(item.config)):
+            collection = SnapshotCollection(location=str(orphan))
+            collection.add(Snapshot(name=orphan.stem))
+            found.add(collection)
+        return found
+
+    def delete_snapshots(self, *, snapshot_location: str, snapshot_names: set[str]) -> None:
+        """Delete nothing: --evalmetrics-delete-unused does, and looks at the whole project."""
+
+    @classmethod
+    def write_snapshot_collection(
+        cls, *, snapshot_collection: SnapshotCollection, name_order: dict[str, int] | None = None
+    ) -> None:
+        """Write a baseline whole or not at all."""
+        del name_order
+        (snapshot,) = snapshot_collection
+        path = Path(snapshot_collection.location)
+        temporary = path.parent / f".{temporary_name()}.tmp"
+        try:
+            with temporary.open("x", encoding="utf-8", newline="\n") as file:
+                file.write(str(snapshot.data))
+            temporary.replace(path)
+        except BaseException:
+            with suppress(OSError):
+                temporary.unlink()
+            raise
+
+
+def admit(config: pytest.Config, keeps_baseline: Callable[[pytest.Item], bool]) -> None:
+    """Let syrupy count items that are no functions.
+
+    It looks for orphans beside the files that were named on the command line only where an
+    item of theirs has run, and counts functions alone.
+    """
+    session: Any = getattr(config, "_syrupy", None)
+    if session is None or hasattr(session, "_counts_benchmarks"):
+        return
+    functions = session.filter_valid_items
+
+    def valid(items: list[pytest.Item]) -> Iterable[pytest.Item]:
+        admitted = {id(item) for item in functions(items)}
+        return [item for item in items if id(item) in admitted or keeps_baseline(item)]
+
+    session.filter_valid_items = valid
+    session._counts_benchmarks = True  # noqa: SLF001 - syrupy's session has no other place
+
+
+def _is_whole(session: pytest.Session) -> bool:
+    """Whether whole files are run, and to their end: a part of them has no say in orphans."""
+    option = session.config.option
+    return (
+        not any(getattr(option, name, None) for name in _SELECTIONS)
+        and not any("::" in str(arg) for arg in session.config.args)
+        and session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
+    )

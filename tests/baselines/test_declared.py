@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_evalmetrics.baselines.declared import Declared
-from pytest_evalmetrics.baselines.naming import FOLDER, folder_of
+from pytest_evalmetrics.baselines.declared import FOLDER, Declared, folder_of
 from pytest_evalmetrics.spec import BaselineSpec, BenchmarkSpec, RolloutsSpec
 
 if TYPE_CHECKING:
@@ -90,14 +89,14 @@ def test_who_would_share_a_file(lie: Path) -> None:
     file = lie / "one.bench.yaml"
     declared = Declared(PATTERNS)
     declared.add(file, [spec("a"), spec("b"), spec("B"), spec("A", baseline=False)])
-    assert declared.trouble(file, "a") == ""
-    assert "'b' and 'B' would have one baseline" in declared.trouble(file, "b")
-    assert declared.trouble(lie / "unknown.bench.yaml", "a") == ""
+    assert declared.conflict(file, "a") == ""
+    assert "'b' and 'B' would have one baseline" in declared.conflict(file, "b")
+    assert declared.conflict(lie / "unknown.bench.yaml", "a") == ""
     (lie / "two.bench.yml").touch()
-    told = Declared(PATTERNS).trouble(lie / "two.bench.yaml", "a")
+    told = Declared(PATTERNS).conflict(lie / "two.bench.yaml", "a")
     assert told.startswith("two.bench.yaml and two.bench.yml would keep their baselines in one")
     (lie / "two.bench.yml").rename(lie / "two.bench.txt")
-    assert Declared(PATTERNS).trouble(lie / "two.bench.yaml", "a") == ""
+    assert Declared(PATTERNS).conflict(lie / "two.bench.yaml", "a") == ""
 
 
 def test_where_baselines_lie(tmp_path: Path) -> None:

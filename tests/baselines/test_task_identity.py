@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from pytest_evalmetrics.baselines.reading import stamped
+from pytest_evalmetrics.baselines import stamped
 
 if TYPE_CHECKING:
     from collections.abc import Callable

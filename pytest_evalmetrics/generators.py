@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     from pytest_evalmetrics.chat import Calls, Reply
-    from pytest_evalmetrics.expressions.templates import Rendered
+    from pytest_evalmetrics.expressions import Rendered
     from pytest_evalmetrics.spec import BenchmarkSpec, TargetSpec
     from pytest_evalmetrics.transport import Terms, Tokens
 

@@ -149,7 +149,7 @@ def _about_metric(target: Any) -> Iterator[str]:
 def _keys(kind: str, found: Found) -> Iterator[str]:
     """Yield the keys of what can be configured, with their types and defaults."""
     if kind == "scorers":
-        from pytest_evalmetrics.config.explaining import keys_of_scorer  # noqa: PLC0415 - asked for
+        from pytest_evalmetrics.config.benchmark_schema import keys_of_scorer  # noqa: PLC0415 - asked for
 
         keys = keys_of_scorer(found.name)
         if keys is not None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence
 
     from pytest_evalmetrics.chat.row_calls import Calls, Ticket
-    from pytest_evalmetrics.expressions.templates import Rendered
+    from pytest_evalmetrics.expressions import Rendered
     from pytest_evalmetrics.spec import ModelSpec, ParamsSpec
     from pytest_evalmetrics.transport import Endpoint, Terms
 
@@ -146,9 +146,9 @@ _ROLES = {"human": "user", "ai": "assistant", "system": "system"}
 
 
 def compile_templates(value: Any, who: str) -> Rendered:
-    """Compile the templates in a value, see `expressions.templates.compile_value`."""
+    """Compile the templates in a value, see `expressions.compile_value`."""
     with needs_extra("remote", who):
-        from pytest_evalmetrics.expressions.templates import (  # noqa: PLC0415 - of the extra
+        from pytest_evalmetrics.expressions import (  # noqa: PLC0415 - of the extra
             compile_value,
         )
     return compile_value(value)

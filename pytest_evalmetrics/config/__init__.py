@@ -1,8 +1,7 @@
-"""Benchmark files: from YAML to specs, with everything that is wrong at once."""
+"""Benchmark files: from YAML to specs, or to everything that is wrong with them."""
 
 from __future__ import annotations
 
-from pytest_evalmetrics.config.in_python import benchmark_in_python
-from pytest_evalmetrics.config.loading import load_benchmarks
+from pytest_evalmetrics.config.benchmark_files import benchmark_in_python, load_benchmarks
 
 __all__ = ["benchmark_in_python", "load_benchmarks"]

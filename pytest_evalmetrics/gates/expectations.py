@@ -14,8 +14,7 @@ from pytest_evalmetrics.gates.task_gates import listed
 from pytest_evalmetrics.layout import many, of_many
 from pytest_evalmetrics.results import Check, Verdict
 from pytest_evalmetrics.spec import Count
-from pytest_evalmetrics.spec.metric_facts import range_of
-from pytest_evalmetrics.spec.metric_names import parse
+from pytest_evalmetrics.spec.metric_names import parse, range_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -20,7 +20,7 @@ from pytest_evalmetrics.metrics.intervals import estimate
 from pytest_evalmetrics.metrics.metric import call, is_number
 from pytest_evalmetrics.metrics.samples import Source, with_missing_rewards
 from pytest_evalmetrics.results import AgentResult, Estimate
-from pytest_evalmetrics.spec.metric_facts import range_of
+from pytest_evalmetrics.spec.metric_names import range_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

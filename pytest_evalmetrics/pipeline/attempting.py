@@ -14,7 +14,7 @@ from pytest_evalmetrics.masks import all_of, any_of
 from pytest_evalmetrics.pipeline.budgets import USED_UP
 from pytest_evalmetrics.pipeline.choosing import reading_order
 from pytest_evalmetrics.pipeline.row_texts import RowTexts
-from pytest_evalmetrics.spec.usage import GENERATED_SCORES, MARK
+from pytest_evalmetrics.spec.metric_names import GENERATED_SCORES, MARK
 from pytest_evalmetrics.transport import Progress
 
 if TYPE_CHECKING:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 from pytest_evalmetrics import gates
 from pytest_evalmetrics.results import Check, Verdict
 from pytest_evalmetrics.spec import BaselineSpec
-from pytest_evalmetrics.spec.directions import is_spent
-from pytest_evalmetrics.spec.metric_facts import direction_of
+from pytest_evalmetrics.spec.metric_names import direction_of, is_spent
 
 if TYPE_CHECKING:
     from pytest_evalmetrics.results import Estimate

@@ -25,7 +25,7 @@ from pytest_evalmetrics.pipeline.rescoring import rescored, rows_kept
 from pytest_evalmetrics.pipeline.rewards import with_any_rollouts, with_reward
 from pytest_evalmetrics.pipeline.scored import Scored
 from pytest_evalmetrics.reports import failed_row_notes
-from pytest_evalmetrics.spec.usage import COUNTED_SCORES
+from pytest_evalmetrics.spec.metric_names import COUNTED_SCORES
 from pytest_evalmetrics.transport import redact
 
 if TYPE_CHECKING:

@@ -1,9 +1,8 @@
-"""Names to things: what can be written in a benchmark file and who provides it.
+"""The names that a benchmark file may use, and what they stand for.
 
-A thing is registered by a decorator, by an entry point (loaded by name at first use),
-or named outright as ``package.module:attribute``. A name may be a family, such as
-``pass@{k}``, whose thing is called with the numbers that stand in the name. What a
-conftest.py registers holds below its folder (`Scope`).
+A thing is registered by a decorator, by an entry point (loaded by name at first use), or named
+as ``package.module:attribute``. A name may be a family, such as ``pass@{k}``, whose thing is called
+with the numbers in the name.
 """
 
 from __future__ import annotations

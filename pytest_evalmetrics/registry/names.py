@@ -1,4 +1,4 @@
-"""The names of one kind of thing, and what each stands for in a folder.
+"""The registered names of one kind: metrics, scorers, loaders ...
 
 A name registered in a conftest.py holds below the folder of that file, as a fixture does; any
 other holds everywhere. The deepest wins, and anybody's wins over a built-in one.
@@ -18,8 +18,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from pytest_evalmetrics.errors import RegistryError, did_you_mean
-from pytest_evalmetrics.registry.families import is_family, numbers_in
-from pytest_evalmetrics.registry.importing import entry_points_of, imported, loaded, package_of
 from pytest_evalmetrics.registry.origins import is_ours, module_of, origin, same
 
 if TYPE_CHECKING:
@@ -28,67 +26,41 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Self
 
-__all__ = ["Found", "Registry", "Scope"]
-
 T = TypeVar("T")
 _REFERENCE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 _RESERVED = re.compile(r"[/\[\]]")
 
 
 class Found(msgspec.Struct, frozen=True):
-    """What a name stands for.
+    """The thing that a name stands for."""
 
-    Attributes
-    ----------
-    name
-        The name under which it is registered: ``pass@{k}`` for ``pass@3``.
-    target
-        The class, function or object.
-    numbers
-        The numbers of a family's name: ``{"k": 3}``.
-    reference
-        Whether it was named as ``package.module:attribute``.
-    """
-
-    name: str
+    name: str  # as registered: pass@{k} for pass@3
     target: Any
-    numbers: dict[str, int] = msgspec.field(default_factory=dict)
-    reference: bool = False
+    numbers: dict[str, int] = msgspec.field(default_factory=dict)  # of a family's name: {"k": 3}
+    reference: bool = False  # named as package.module:attribute
 
 
 class _Entry(msgspec.Struct, frozen=True):
-    """A registration.
-
-    Attributes
-    ----------
-    level
-        How near it is: 0 for built-in, 1 for what holds everywhere, more the deeper a conftest.py.
-    file, line
-        Where it was registered.
-    folder
-        Below which it holds; empty for everywhere.
-    module
-        The globals of the module that registered it.
-    """
+    """A registration."""
 
     name: str
     target: Any
-    level: int
-    file: str = ""
+    level: int  # 0 built-in, 1 valid everywhere, more the deeper its conftest.py
+    file: str = ""  # of the registration
     line: int = 0
-    folder: str = ""
-    module: Any = None
+    folder: str = ""  # valid below; empty for everywhere
+    module: Any = None  # the globals of the module that registered it
 
     def overlaps(self, other: _Entry) -> bool:
-        """Whether a name means both: ``pass@1`` is one of ``pass@{k}``."""
+        """Check whether a name means both: ``pass@1`` is one of ``pass@{k}``."""
         one, two = self.name, other.name
         return one == two or bool(numbers_in(one, two) or numbers_in(two, one))
 
     @property
     def origin(self) -> str:
-        """What was registered, and where; two classes of one file may have one name."""
-        written = origin(self.target)
-        return f"{written.partition(' (')[0]} ({self.file}:{self.line})" if self.file else written
+        """The target and the place; two classes of one file may have one name."""
+        whole = origin(self.target)
+        return f"{whole.partition(' (')[0]} ({self.file}:{self.line})" if self.file else whole
 
     def shown(self, root: Path | None) -> str:
         if self.level == 0:
@@ -101,12 +73,12 @@ class _Entry(msgspec.Struct, frozen=True):
 
 
 class Scope:
-    """Where names are looked up, while it is entered.
+    """The folders in which names are looked up, while it is entered.
 
     Parameters
     ----------
     root
-        What messages name files relative to.
+        The folder that messages name files relative to.
     folders
         Those of a benchmark file, and of a test; none for the run as a whole.
     modules
@@ -115,7 +87,7 @@ class Scope:
     Attributes
     ----------
     notes
-        Which names were found in several places, and whose was taken.
+        Names that were found in several places, and the one that was used.
     """
 
     active: Scope | None = None
@@ -135,7 +107,7 @@ class Scope:
         Scope.active = self._outer
 
     def holds(self, entry: _Entry) -> bool:
-        """Whether a registration counts here."""
+        """Check whether a registration counts here."""
         if not entry.folder:
             return True
         if self._folders:
@@ -155,7 +127,7 @@ class Registry:
     Parameters
     ----------
     kind
-        What they are, for messages: ``metric``.
+        The kind, for messages: ``metric``.
     group
         The entry-point group of third-party packages.
     builtins
@@ -170,20 +142,18 @@ class Registry:
         self._loaded = False
 
     def register(self, name: str) -> Callable[[T], T]:
-        """Decorate a class or a function to make it known under `name`.
-
-        In a conftest.py it is known below the folder of that file, else everywhere.
+        """Register a class or function under `name`: in a conftest.py for its folder.
 
         Parameters
         ----------
         name
-            Letters, digits and signs other than ``/ [ ]``, which have a meaning in a
-            benchmark file; ``top@{k}`` is a family, called with ``k=3`` for ``top@3``.
+            Any text without ``/ [ ]``, which have a meaning in a benchmark file; ``top@{k}`` is a
+            family, called with ``k=3`` for ``top@3``.
 
         Raises
         ------
         RegistryError
-            If the name can't be written, or stands for something else in the same place.
+            The name is invalid, or stands for something else in the same place.
         """
         if not isinstance(name, str):
             raise RegistryError(
@@ -205,51 +175,46 @@ class Registry:
         return decorate
 
     def put(self, name: str, target: Any) -> None:
-        """Let a name stand for one thing, whatever it stood for: in a process of one benchmark."""
+        """Replace what a name stands for, in a process of one benchmark."""
         self._entries = [entry for entry in self._entries if entry.name != name]
         self._entries.append(_Entry(name, target, 1))
 
     def names(self) -> list[str]:
-        """Every name that can be written here, families as patterns."""
+        """Return every name that is valid here, families as patterns."""
         return sorted({*(entry.name for entry in self._here()), *self._entry_points})
 
     def offers(self, name: str) -> bool:
-        """Whether an entry point, or a reference, is meant by a name: loading it may still fail."""
+        """Check whether a name means an entry point or a reference: loading it may still fail."""
         return name in self._entry_points or bool(_REFERENCE.fullmatch(name))
 
     def is_builtin(self, name: str) -> bool:
-        """Whether a name is one of ours, and nobody's else."""
+        """Check whether a name is built in, and replaced by nobody."""
         entry = self._registered(name)
         return name not in self._entry_points and entry is not None and is_ours(entry.target)
 
     def source(self, name: str) -> str:
-        """Say who provides a name: built in, the distribution of an entry point, or a module."""
+        """Return the provider of a name: built in, a distribution, a file or a module."""
         if self.is_builtin(name):
             return "built-in"
         entry = self._registered(name)
         if entry is not None and entry.folder:
             return entry.shown(Scope.active.root if Scope.active else None)
         if name in self._entry_points:
-            packages = dict.fromkeys(map(package_of, self._entry_points[name]))
+            packages = dict.fromkeys(map(_package_of, self._entry_points[name]))
             return f"entry point of {' and '.join(packages)}"
         return module_of(entry and entry.target)
 
     def find(self, name: str) -> Found:
-        """Look a name up, in the scope that is entered.
-
-        Parameters
-        ----------
-        name
-            A registered name, a member of a family, or ``package.module:attribute``.
+        """Look up a name, a member of a family, or ``package.module:attribute``.
 
         Raises
         ------
         RegistryError
-            If there is no such thing, it can't be imported, or the name is taken twice.
+            There is no such thing, it can't be imported, or the name is taken twice.
         """
         entry = self._registered(name)
         if entry is None and _REFERENCE.fullmatch(name):
-            return Found(name, imported(self.kind, name), reference=True)
+            return Found(name, _imported(self.kind, name), reference=True)
         for point in self._entry_points:
             if point == name or numbers_in(point, name) is not None:
                 self._load_entry_point(point)
@@ -265,10 +230,11 @@ class Registry:
 
     def family(self, name: str) -> str | None:
         """Return the pattern that a name means, ``pass@{k}`` of ``pass@k``; None for no family."""
-        return next((known for known in self.names() if is_family(known, name)), None)
+        families = (pattern for pattern in self.names() if "{" in pattern)
+        return next((p for p in families if name in (p, _PLACE.sub(r"\1", p))), None)
 
     def holder(self, name: str) -> Any:
-        """Return what a name, or its family, is taken by; None where it is free or built in."""
+        """Return what a name, or its family, is taken by; None if it is free or built in."""
         entry = self._registered(name)
         return None if entry is None or entry.level == 0 else entry.target
 
@@ -280,13 +246,7 @@ class Registry:
         return self._entries if scope is None else [e for e in self._entries if scope.holds(e)]
 
     def _registered(self, name: str) -> _Entry | None:
-        """Find the nearest registration; a name itself comes before the family it is one of.
-
-        Raises
-        ------
-        RegistryError
-            Two conftest.py files of one run have it, of which neither is the nearer one.
-        """
+        """Find the nearest registration; a name itself comes before its family."""
         matches = [
             (entry.level, entry.name == name, entry)
             for entry in self._here()
@@ -334,18 +294,37 @@ class Registry:
 
     @cached_property
     def _entry_points(self) -> dict[str, list[EntryPoint]]:
-        return entry_points_of(self.group)
+        points: dict[str, list[EntryPoint]] = {}
+        for point in _all_entry_points(tuple(sys.path)).select(group=self.group):
+            points.setdefault(point.name, []).append(point)
+        return points
 
     def _load_entry_point(self, name: str) -> None:
         for point in self._entry_points[name]:
-            target = loaded(self.kind, point)
-            if inspect.ismodule(target):  # importing it ran its decorators
-                continue
-            self._add(_Entry(name, target, 1))
+            try:
+                target = point.load()
+            except Exception as error:
+                raise RegistryError(
+                    f"the {self.kind} {name!r} of {_package_of(point)} can't be loaded from "
+                    f"{point.value}: {type(error).__name__}: {error}",
+                    hint=f"fix or uninstall {_package_of(point)}",
+                ) from error
+            if not inspect.ismodule(target):  # importing a module ran its decorators
+                self._add(_Entry(name, target, 1))
+
+
+@lru_cache(maxsize=1)  # it reads the metadata of every package
+def _all_entry_points(_path: tuple[str, ...]) -> Any:
+    from importlib.metadata import entry_points  # noqa: PLC0415 - only where names are looked up
+
+    return entry_points()
+
+
+def _package_of(point: EntryPoint) -> str:
+    return point.dist.name if point.dist is not None else "an installed package"
 
 
 def _registered_in(frame: FrameType, name: str, target: Any) -> _Entry:
-    """Note where the code that registers stands."""
     file, module = frame.f_code.co_filename, frame.f_globals
     if str(module.get("__name__", "")).startswith("pytest_evalmetrics.") and is_ours(target):
         return _Entry(name, target, 0)
@@ -354,3 +333,57 @@ def _registered_in(frame: FrameType, name: str, target: Any) -> _Entry:
         real = Path(os.path.realpath(file)).parent
         folder, level = str(real), 1 + len(real.parts)
     return _Entry(name, target, level, file, frame.f_lineno, folder, module)
+
+
+def _imported(kind: str, reference: str) -> Any:
+    """Import what ``package.module:attribute`` names."""
+    module_name, _, path = reference.partition(":")
+    try:
+        target: Any = importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        missing = error.name or module_name
+        if module_name == missing or module_name.startswith(missing + "."):
+            raise RegistryError(
+                f"the {kind} {reference!r} can't be imported: there is no module {missing!r}",
+                hint="install it, or let pytest find it: `pythonpath = .` in the "
+                "configuration file of pytest",
+            ) from error
+        raise _broken(kind, reference, error) from error
+    except Exception as error:
+        raise _broken(kind, reference, error) from error
+    for part in path.split("."):
+        if not hasattr(target, part):
+            public = [n for n in dir(target) if not n.startswith("_")]
+            raise RegistryError(
+                f"the {kind} {reference!r} can't be found: {module_name} has no "
+                f"{part!r}; " + did_you_mean(part, public, what="it has")
+            )
+        target = getattr(target, part)
+    return target
+
+
+def _broken(kind: str, reference: str, error: Exception) -> RegistryError:
+    return RegistryError(
+        f"the {kind} {reference!r} can't be imported: {type(error).__name__}: {error}"
+    )
+
+
+_PLACE = re.compile(r"\{(\w+)\}")
+
+
+def numbers_in(pattern: str, name: str) -> dict[str, int] | None:
+    """Return ``{"k": 3}`` for ``pass@3`` of the family ``pass@{k}``; None if it is not of it."""
+    if "{" not in pattern:
+        return None
+    match = _members(pattern).fullmatch(name)
+    return None if match is None else {k: int(v) for k, v in match.groupdict().items()}
+
+
+@lru_cache(maxsize=64)  # each benchmark asks for the same
+def _members(pattern: str) -> re.Pattern[str]:
+    parts = _PLACE.split(pattern)
+    return re.compile(
+        "".join(
+            f"(?P<{part}>[1-9][0-9]*)" if i % 2 else re.escape(part) for i, part in enumerate(parts)
+        )
+    )

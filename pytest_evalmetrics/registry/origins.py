@@ -1,4 +1,4 @@
-"""Where a thing is written, and whether two things are one."""
+"""The source of registered things: its place, its identity, its hash."""
 
 from __future__ import annotations
 
@@ -12,11 +12,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from types import CodeType
 
-__all__ = ["is_ours", "module_of", "origin", "same", "source_hash"]
-
 
 def origin(target: Any) -> str:
-    """Say where a thing is written: ``pkg.module.Class (file:line)``."""
+    """Return where a thing is defined: ``pkg.module.Class (file:line)``."""
     thing = target if inspect.isclass(target) or inspect.isroutine(target) else type(target)
     name = f"{thing.__module__}.{thing.__qualname__}"
     codes = _codes(thing)
@@ -30,7 +28,7 @@ def origin(target: Any) -> str:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether two things are one: a module that is imported anew makes the same class again."""
+    """Check whether two things are one: a module imported anew makes the same class again."""
     return one is other or _identity(one) == _identity(other)
 
 
@@ -46,34 +44,29 @@ def _identity(target: Any) -> tuple[Any, ...]:
 def _codes(target: Any) -> list[CodeType]:
     """List the code of a function, or of a class's methods.
 
-    It names its file, where a module is known by its name alone: each conftest.py without a
-    package is the module ``conftest``, of which Python knows the last one.
+    Code knows its file; of a module only the name is known, and each conftest.py without a
+    package is the module ``conftest``.
     """
     parts = vars(target).values() if inspect.isclass(target) else (target,)
     return [part.__code__ for part in parts if inspect.isfunction(part)]
 
 
 def module_of(target: Any) -> str:
-    """Name the module in which a thing is written."""
+    """Return the module in which a thing is defined."""
     thing = target if inspect.isclass(target) or inspect.isroutine(target) else type(target)
     return str(thing.__module__)
 
 
 def is_ours(target: Any) -> bool:
-    """Whether a thing comes with this package."""
+    """Check whether a thing is part of this package."""
     return module_of(target).startswith("pytest_evalmetrics.")
 
 
 def source_hash(target: Any) -> str:
     """Hash the source of a function or class, with everything it uses of its own module.
 
-    Comments, formatting, and docstrings don't count; what is
-    imported from other modules counts by its name alone.
-
-    Returns
-    -------
-    str
-        Twelve hexadecimal digits; empty where there is no source, as of C code.
+    Comments, formatting and docstrings don't count; imports count by name. The result has twelve
+    hexadecimal digits; it is empty without a source, as for C code.
     """
     thing = target if inspect.isclass(target) or inspect.isroutine(target) else type(target)
     thing = inspect.unwrap(thing)

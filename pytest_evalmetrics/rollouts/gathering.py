@@ -14,7 +14,7 @@ from pytest_evalmetrics.data.content import content_hash, join_versions
 from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.rollouts.seam import Chunk, Failure, NotFinite
 from pytest_evalmetrics.rollouts.values import flat, lookup, number
-from pytest_evalmetrics.spec.usage import MARK
+from pytest_evalmetrics.spec.metric_names import MARK
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -149,7 +149,7 @@ class Chunk:
         row has a score named ``reward``, that is what it becomes. None: there is no such rule.
     records
         All that there is of each row, where that is asked for, to be scored; one whose attempt
-        failed says so under `spec.usage.MARK`. Empty of a format whose rows can't be scored.
+        failed says so under `spec.metric_names.MARK`. Empty of a format whose rows can't be scored.
     content
         Agent and task id -> the hash of what the task is, see `data.content_hash`, for tasks that
         have not been hashed before.

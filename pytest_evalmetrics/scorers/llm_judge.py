@@ -167,7 +167,7 @@ def _json_reader(parser: JsonParserSpec) -> Callable[[Reply], Any]:
 
         return by_key
     with needs_extra("remote", "the scorer llm-judge"):
-        from pytest_evalmetrics.expressions.json_paths import JsonPath  # noqa: PLC0415 - of the extra
+        from pytest_evalmetrics.expressions import JsonPath  # noqa: PLC0415 - of the extra
 
         path = JsonPath(key)
 

@@ -33,7 +33,7 @@ class RemoteScorer:
 
     def __init__(self, spec: RemoteScorerSpec, terms: Terms) -> None:
         with needs_extra("remote", f"the scorer {spec.type}"):
-            from pytest_evalmetrics.expressions.json_paths import (  # noqa: PLC0415 - of the extra
+            from pytest_evalmetrics.expressions import (  # noqa: PLC0415 - of the extra
                 JsonPath,
             )
 

@@ -7,15 +7,26 @@ before validation, so that the rest of the project sees one form.
 
 from typing import TYPE_CHECKING, Any
 
-from pytest_evalmetrics.spec.baseline import BaselineSpec, GateSpec, RuleName
 from pytest_evalmetrics.spec.benchmark import Benchmark, BenchmarkSpec, ScorerSpec, XFail
-from pytest_evalmetrics.spec.datasets import DatasetSpec
-from pytest_evalmetrics.spec.forms import Count
-from pytest_evalmetrics.spec.gates import ExpectSpec, Threshold
-from pytest_evalmetrics.spec.generation import BudgetSpec, TargetSpec
-from pytest_evalmetrics.spec.models import ModelSpec, PriceSpec, ReasoningSpec
-from pytest_evalmetrics.spec.params import ParamsSpec
-from pytest_evalmetrics.spec.rollouts import FieldMap, RolloutsSpec
+from pytest_evalmetrics.spec.field_types import Count
+from pytest_evalmetrics.spec.gate_keys import (
+    BaselineSpec,
+    ExpectSpec,
+    GateSpec,
+    RuleName,
+    Threshold,
+)
+from pytest_evalmetrics.spec.sources import (
+    BudgetSpec,
+    DatasetSpec,
+    FieldMap,
+    ModelSpec,
+    ParamsSpec,
+    PriceSpec,
+    ReasoningSpec,
+    RolloutsSpec,
+    TargetSpec,
+)
 
 if TYPE_CHECKING:
     from pytest_evalmetrics.spec.judge_keys import (

@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJsonSchema
 from pydantic_core import core_schema
 
-from pytest_evalmetrics.spec.baseline import BaselineField
-from pytest_evalmetrics.spec.datasets import DatasetField, DatasetSpec
-from pytest_evalmetrics.spec.forms import (
+from pytest_evalmetrics.spec.field_types import (
     FREE_NAMES,
     STRICT,
     Fields,
@@ -24,18 +22,27 @@ from pytest_evalmetrics.spec.forms import (
     one_or_many,
     refuse,
 )
-from pytest_evalmetrics.spec.gates import ExpectSpec, QuarantineSpec, Tasks, ThresholdField
-from pytest_evalmetrics.spec.generation import (
+from pytest_evalmetrics.spec.gate_keys import (
+    BaselineField,
+    ExpectSpec,
+    QuarantineSpec,
+    Tasks,
+    ThresholdField,
+)
+from pytest_evalmetrics.spec.sources import (
     BudgetSpec,
+    DatasetField,
+    DatasetSpec,
+    ModelSpec,
+    ParamsSpec,
     PromptField,
     ResponseFormatField,
+    RolloutsField,
+    RolloutsSpec,
     TargetField,
     TargetSpec,
     ToolsField,
 )
-from pytest_evalmetrics.spec.models import ModelSpec
-from pytest_evalmetrics.spec.params import ParamsSpec
-from pytest_evalmetrics.spec.rollouts import RolloutsField, RolloutsSpec
 
 if TYPE_CHECKING:
     from pydantic import GetJsonSchemaHandler

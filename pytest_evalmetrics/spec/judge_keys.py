@@ -9,11 +9,14 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, WithJsonSchema
 
 from pytest_evalmetrics.errors import did_you_mean
-from pytest_evalmetrics.spec.endpoints import json_path
-from pytest_evalmetrics.spec.forms import NAMES_SCHEMA, STRICT, Name, expected, refuse
-from pytest_evalmetrics.spec.generation import PromptField
-from pytest_evalmetrics.spec.models import ModelSpec
-from pytest_evalmetrics.spec.rollouts import RolloutsField
+from pytest_evalmetrics.spec.field_types import (
+    NAMES_SCHEMA,
+    STRICT,
+    Name,
+    expected,
+    json_path,
+    refuse,
+)
 from pytest_evalmetrics.spec.scorer_keys import (
     Better,
     Maximum,
@@ -23,6 +26,7 @@ from pytest_evalmetrics.spec.scorer_keys import (
     check_range,
     check_score_names,
 )
+from pytest_evalmetrics.spec.sources import ModelSpec, PromptField, RolloutsField
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,48 +1,38 @@
-"""How a metric is written: ``metric[/score][[field=value]]``.
+"""The names of metrics: ``metric[/score][[field=value]]``, and what a name implies.
 
-======================================  ==============================================
-``pass@1``                              of the benchmark's reward
-``pass@1/accuracy``                     of another score
-``pass@1[difficulty=hard]``             over the rollouts whose field has that value
-``pass@1/accuracy[difficulty=hard]``    both
-``mean/output_tokens``                  a base statistic: mean, max, min, median or std
-                                        of a score, pooled over all rollouts
-``my_pkg.metrics:Median/accuracy``      one of the user's own
-======================================  ==============================================
+``pass@1`` is of the benchmark's reward, ``pass@1/accuracy`` of another score,
+``pass@1[difficulty=hard]`` over the rollouts whose field has that value, ``mean/output_tokens``
+a base statistic of a score, pooled over all rollouts.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from functools import lru_cache
+from typing import TYPE_CHECKING, Final, Literal
 
 import msgspec
 from msgspec import structs
 
 from pytest_evalmetrics.errors import MetricError
 
-__all__ = ["STATISTICS", "MetricName", "parse"]
+if TYPE_CHECKING:
+    from pytest_evalmetrics.spec.benchmark import BenchmarkSpec
 
-STATISTICS = ("mean", "max", "min", "median", "std")
-_FIELD = re.compile(r"[^\[\]=]+=")
+# scores of each generated answer, and those of them that are counts
+COUNTED_SCORES: Final = ("input_tokens", "output_tokens", "total_tokens", "truncated")
+GENERATED_SCORES: Final = (*COUNTED_SCORES[:3], "latency_s", "cost", "truncated")
+MARK: Final = "_evalmetrics"  # key of a generated rollout: the scorers' input, or its failure
+STATISTICS: Final = ("mean", "max", "min", "median", "std")
 
 
 class MetricName(msgspec.Struct, frozen=True):
-    """A metric's name, taken apart.
+    """The parts of a metric's name."""
 
-    Attributes
-    ----------
-    metric
-        A registered name, ``package.module:attribute``, or one of `STATISTICS`.
-    score
-        Which score it reduces; None is the benchmark's reward.
-    field, value
-        Over which rollouts; None is all of them. The value may be any text.
-    """
-
-    metric: str
-    score: str | None = None
-    field: str | None = None
+    metric: str  # a registered name, package.module:attribute, or one of STATISTICS
+    score: str | None = None  # None: the benchmark's reward
+    field: str | None = None  # None: over all rollouts
     value: str | None = None
 
     @property
@@ -62,14 +52,13 @@ class MetricName(msgspec.Struct, frozen=True):
 
 @lru_cache(maxsize=1024)  # benchmarks of a run mostly name the same
 def parse(text: str) -> MetricName:
-    """Take a metric's name apart.
-
-    Raises
-    ------
-    MetricError
-        If there is no metric in it, or no score behind its slash.
-    """
-    head, field, value = _split_breakdown(text)
+    """Parse a metric's name; raise MetricError if it is invalid."""
+    head, field, value = text, None, None
+    if text.endswith("]"):
+        # the first bracket that opens a `field=`; what follows it, to the end, is the value
+        bracket = re.search(r"\[([^\[\]=]+)=", text)
+        if bracket is not None:
+            head, field, value = text[: bracket.start()], bracket[1], text[bracket.end() : -1]
     metric, slash, score = head.partition("/")
     if not metric or (slash and not score):
         raise MetricError(
@@ -80,11 +69,289 @@ def parse(text: str) -> MetricName:
     return MetricName(metric, score if slash else None, field, value)
 
 
-def _split_breakdown(text: str) -> tuple[str, str | None, str | None]:
-    # the first bracket that opens a `field=`; what follows it, to the end, is the value
-    if text.endswith("]"):
-        for bracket in re.finditer(r"\[", text):
-            if _FIELD.match(text, bracket.end()):
-                field, _, value = text[bracket.end() : -1].partition("=")
-                return text[: bracket.start()], field, value
-    return text, None, None
+# -- range, direction and rollouts needed, as far as a benchmark file tells ----------------
+
+
+_OF_K: Final = re.compile(r"(?:pass@|pass\^|max@)([0-9]{1,9})")
+_RATE: Final = re.compile(r"pass_rate|pass@[0-9]+|pass\^[0-9]+")
+_IN_RANGE: Final = re.compile(r"mean_reward|avg|median|worst_task|max@[0-9]+")  # of their score
+_PER_TASK: Final = re.compile(r"(?:time|tokens|cost)_per_task")
+_RATING: Final = frozenset((  # scorers that say themselves that more is better, from 0 to 1
+    "tool_call_accuracy", "tool-calling", "exact-match", "exact_match", "string-check",
+    "number-check", "f1", "rouge", "topic_adherence", "agent_goal_accuracy", "answer_accuracy",
+))  # fmt: skip
+_RATING_MORE: Final = frozenset(("bleu", "trajectory_evaluation", "trajectory-evaluation"))
+
+
+class Range(msgspec.Struct, frozen=True):
+    """The closed range of a metric or score; infinite if unknown."""
+
+    low: float = -math.inf
+    high: float = math.inf
+    why: str = ""  # for messages: "a rate from 0 to 1"
+
+    @property
+    def width(self) -> float:
+        """The largest possible change."""
+        return self.high - self.low
+
+
+_UNIT: Final = Range(0.0, 1.0, "a rate from 0 to 1")
+_USED: Final = Range(low=0.0, why="never below 0")
+
+
+def _score_range(spec: BenchmarkSpec, score: str) -> Range:
+    """Return the range that a benchmark's scorers give a score."""
+    for scorer in spec.scorers:
+        if score not in scorer.score_names:
+            continue
+        low, high = (0.0, 1.0) if scorer.type in _RATING else (None, None)
+        for each in getattr(scorer, "scores", None) or ():
+            if getattr(each, "name", None) == score:
+                low, high = each.minimum, each.maximum
+                if getattr(each, "rubric", None):
+                    low, high = (f(level.value for level in each.rubric) for f in (min, max))
+        fill = spec.expect.missing_reward
+        if score == spec.reward and isinstance(fill, int | float):  # what missing rewards become
+            low = None if low is None else min(low, fill)
+            high = None if high is None else max(high, fill)
+        if low is None and high is None:
+            return Range()
+        ends = -math.inf if low is None else low, math.inf if high is None else high
+        both = zip(("from", "to"), ends, strict=True)
+        shown = " ".join(f"{side} {end:.12g}" for side, end in both if math.isfinite(end))
+        return Range(*ends, f"of {score}, which is a score {shown}")
+    return _USED if score in GENERATED_SCORES else Range()
+
+
+def range_of(spec: BenchmarkSpec, name: MetricName) -> Range:
+    """Return the range of a metric, as far as the benchmark file tells."""
+    if name.is_statistic and name.metric == "std":
+        return Range(low=0.0, why="a standard deviation, from 0")
+    if not name.is_statistic and _RATE.fullmatch(name.metric):
+        return _UNIT
+    if not name.is_statistic and _PER_TASK.fullmatch(name.metric):
+        return _USED
+    if name.is_statistic or _IN_RANGE.fullmatch(name.metric):
+        return _score_range(spec, name.score or spec.reward)
+    return Range()
+
+
+def rollouts_needed(spec: BenchmarkSpec, name: MetricName) -> tuple[int, int, str] | None:
+    """Return k, a task's rollouts and what says so, if k is more; None if there may be enough."""
+    found = _OF_K.fullmatch(name.metric)
+    if found is None or name.is_statistic or spec.pass_estimator == "first_k":  # noqa: S105
+        return None
+    expected, most, why = spec.expect.rollouts, spec.num_samples, f"num_samples: {spec.num_samples}"
+    if spec.answers is not None:
+        if most is None:
+            most, why = 1, "num_samples, which is 1 by default"
+    elif expected == "any":
+        most = None
+    elif expected is not None:
+        most, why = expected.max, f"expect: {{rollouts: {expected}}}"
+    k = int(found[1])
+    return (k, most, why) if most is not None and k > most else None
+
+
+def has_no_interval(name: MetricName) -> bool:
+    """Whether a metric never has a confidence interval."""
+    return name.is_statistic and name.metric != "mean"
+
+
+def direction_of(spec: BenchmarkSpec, text: str, *, of_reward: bool = True) -> Direction | None:
+    """Return which way is better for a metric; None if unknown.
+
+    What scorers declare comes first, then the words of names. The reward is better when higher,
+    and so is any rate of passing. A hook's metric without a score is not `of_reward`.
+    """
+    try:
+        name = parse(text)
+    except MetricError:  # a hook may name its numbers as it likes
+        return named_direction(text)
+    rate = not name.is_statistic and _RATE.fullmatch(name.metric)
+    metric = name.metric.rpartition(":")[2]
+    own = None if metric in STATISTICS else named_direction(metric)
+    if name.is_statistic and metric == "std":
+        return None
+    if name.score is not None:
+        return "higher" if rate or own == "higher" else own or _of_score(spec, name.score)
+    if own == "lower" or not of_reward:
+        return "higher" if rate else own
+    declared = _declared(spec, spec.reward)
+    if declared == "lower":
+        return None if rate else "lower"
+    # a reward named wer contradicts itself: the benchmark has to say which it is
+    return None if not declared and named_direction(spec.reward) == "lower" else "higher"
+
+
+def _of_score(spec: BenchmarkSpec, score: str) -> Direction | None:
+    known = _declared(spec, score) or named_direction(score)
+    if known is None and (
+        score == spec.reward
+        or any(
+            score in scorer.score_names and scorer.type in _RATING | _RATING_MORE
+            for scorer in spec.scorers
+        )
+    ):
+        return "higher"
+    return known
+
+
+def _declared(spec: BenchmarkSpec, score: str) -> Direction | None:
+    for scorer in spec.scorers:
+        for each in getattr(scorer, "scores", None) or ():
+            if getattr(each, "name", None) == score:
+                direction: Direction | None = each.direction
+                return direction
+    return None
+
+
+# -- which way is better, from the words of a name -----------------------------------------
+
+
+Direction = Literal["higher", "lower"]
+
+
+# The words below are the table in docs/gates.md.
+
+
+def _set(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_WORDS: Final = re.compile(r"[A-Z]+(?![a-z])[0-9]*|[A-Z]?[a-z]+[0-9]*|[0-9]+")
+_TIME: Final = _set("""
+    time latency latencies duration elapsed runtime ttft second sec millisecond milli ms minute hour
+""")
+_SPENT: Final = _TIME | _set("token cost usd dollar price expense spend energy carbon memory")
+_LOWER: Final = _SPENT | _set("""
+    error err loss wer cer ter der mer eer mae mse rmse mape smape msle rmsle brier ece
+    perplexity ppl nll deviance divergence kl kld jsd fid distance levenshtein
+    toxicity toxic hallucination hallucinated hallucinating harm harmful harmfulness overrefusal
+    bias biased stereotype violation violated unsafe jailbreak jailbroken insult profanity
+    offensive hate hateful hatefulness abuse abusive misinformation maliciousness criminality
+    misogyny risk vulnerability leak leakage memorization plagiarism
+    failure failed fail crash timeout exception bug defect fault invalid incorrect wrong
+    mistake miss missed warning unfaithful contradiction contradicted fabricated fabrication
+    repetition truncated truncation overflow regret penalty fpr fnr far frr
+    complaint escalation retry drop decline degradation disagreement inconsistency
+""")
+_HIGHER: Final = _set("""
+    accuracy acc f1 f2 precision recall specificity sensitivity tpr tnr auc auroc auprc mcc
+    success successful succeeded solved resolved fixed correct correctness match matched em
+    pass passed passing ok reward bleu sacrebleu chrf rouge meteor bertscore comet bleurt
+    similarity similar cosine
+    faithfulness faithful groundedness grounded grounding relevance relevancy relevant
+    helpfulness helpful quality coherence coherent fluency fluent consistency consistent
+    completeness complete completed conciseness concise clarity readability informativeness
+    safety safe harmless harmlessness unbiased nontoxic honesty honest truthfulness truthful
+    truth factuality factual adherence compliance compliant achieved achievement
+    ndcg mrr map hit coverage throughput tps qps efficiency uptime availability agreement
+    kappa correlation pearson spearman kendall iou dice ssim psnr mos nps csat satisfaction
+    preference win winrate elo rating grade usefulness useful utility creativity empathy
+    politeness professionalism valid validity parsable parseable parsed compiled executable
+    robustness reliability resistance recovery savings saved saving remaining likelihood
+    loglikelihood logprob improvement progress acceptance accepted approval approved good better
+""")
+_SCORE: Final = _set("score point")  # more is better, unless a word says of what: toxicity_score
+_NOT: Final = _set("no non not without")
+_TURNS: Final = _NOT | _set("free avoidance avoided reduction prevention")
+_OPEN: Final = _set("detection detector handling awareness")  # of an error: good, or how many?
+_PHRASES: Final[tuple[tuple[str, Direction], ...]] = (
+    ("noise_sensitivity", "lower"),
+    ("attack_success", "lower"),
+    ("exploit_success", "lower"),
+    ("false_positive", "lower"),
+    ("false_negative", "lower"),
+    ("false_alarm", "lower"),
+    ("false_discovery", "lower"),
+    ("true_positive", "higher"),
+    ("true_negative", "higher"),
+    ("negative_log_likelihood", "lower"),
+    ("negative_likelihood", "lower"),
+    ("cross_entropy", "lower"),
+    ("bits_per_byte", "lower"),
+    ("time_to", "lower"),
+    ("on_time", "higher"),
+    ("log_prob", "higher"),
+)
+_BENIGN: Final = _set("benign false over safe harmless legitimate unnecessary wrong")
+_MALICIOUS: Final = _set("harmful unsafe malicious toxic jailbreak attack")
+_JOINED: Final = _set("per of in on at for with by")
+_COUNTED: Final = _set("count usage used total number")  # a token alone may be of a match
+
+
+@lru_cache(maxsize=1024)
+def named_direction(name: str) -> Direction | None:
+    """Return which way is better by a name such as ``output_tokens``; None if it doesn't say.
+
+    Examples
+    --------
+    >>> named_direction("output_tokens"), named_direction("tokens_per_second")
+    ('lower', 'higher')
+    >>> named_direction("toxicity_score"), named_direction("error_detection_accuracy")
+    ('lower', 'higher')
+    >>> named_direction("sentiment") is None
+    True
+    """
+    words = [_singular(word.lower()) for word in _WORDS.findall(name)]
+    if {"refusal", "refused"} & set(words):
+        return _of_refusal(words)
+    text = "_".join(["", *words, ""])
+    for phrase, direction in _PHRASES:
+        if f"_{phrase}_" in text:
+            return direction
+    for at, word in enumerate(words):
+        if word in _JOINED and at:  # cost_per_success is a cost, loss_of_accuracy a loss
+            if word == "per" and "token" in words[:at] and _is_time(words[at + 1 :]):
+                return "higher"  # a speed
+            return _decided(words[:at]) or _decided(words[at + 1 :])
+    return _decided(words)
+
+
+@lru_cache(maxsize=1024)
+def is_spent(name: str) -> bool:
+    """Whether a name is of time, tokens or money, which have no upper end."""
+    words = {_singular(word.lower()) for word in _WORDS.findall(name)}
+    return bool(words & _SPENT) and named_direction(name) != "higher"
+
+
+def _decided(words: list[str]) -> Direction | None:
+    """Take the last word that says anything: an accuracy_loss is a loss."""
+    for at in range(len(words) - 1, -1, -1):
+        word = words[at]
+        if word in _OPEN:
+            return None
+        if word in _HIGHER:
+            return "lower" if _NOT & set(words) else "higher"
+        if word == "token" and at < len(words) - 1 and not _COUNTED & set(words):
+            continue  # token_something
+        if word in _LOWER:
+            if word in _SPENT and _SCORE & set(words):
+                return None  # a latency_score may be either
+            return "higher" if _TURNS & set(words) else "lower"
+    return "higher" if _SCORE & set(words) else None
+
+
+def _of_refusal(words: list[str]) -> Direction | None:
+    """Judge refusals: of benign prompts they are bad, of harmful ones good."""
+    others = set(words)
+    if others & _MALICIOUS:
+        return None if others & _BENIGN else "higher"
+    return "lower" if others & _BENIGN else None
+
+
+def _is_time(words: list[str]) -> bool:
+    return bool(_TIME & set(words)) or words[:1] in (["s"], ["min"])
+
+
+def _singular(word: str) -> str:
+    known = _LOWER | _HIGHER | _SCORE
+    if word in known or not word.endswith("s"):
+        bare = word.rstrip("0123456789")  # bleu4, loss2
+        return word if word in known or bare not in known else bare
+    for ending, instead in (("ies", "y"), ("es", ""), ("s", "")):
+        if word.endswith(ending) and word[: -len(ending)] + instead in known:
+            return word[: -len(ending)] + instead
+    return "refusal" if word == "refusals" else word

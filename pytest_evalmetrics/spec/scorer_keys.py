@@ -21,20 +21,18 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema, InitErrorDetails
 
-from pytest_evalmetrics.spec.endpoints import (
+from pytest_evalmetrics.spec.field_types import (
+    NAMES_SCHEMA,
+    STRICT,
     JsonPathText,
     MaxRetries,
+    Name,
+    Names,
     SecretName,
     TemplateText,
     TemplateValue,
     TimeoutSeconds,
     Url,
-)
-from pytest_evalmetrics.spec.forms import (
-    NAMES_SCHEMA,
-    STRICT,
-    Name,
-    Names,
     expected,
     one_or_many,
     refuse,

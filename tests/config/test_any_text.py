@@ -10,8 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pytest_evalmetrics.config import load_benchmarks
-from pytest_evalmetrics.config.composing import LOADERS
-from pytest_evalmetrics.config.yaml_source import parse_yaml
+from pytest_evalmetrics.config.yaml_reader import LOADERS, parse_yaml
 from pytest_evalmetrics.errors import ConfigError
 
 if TYPE_CHECKING:

@@ -13,9 +13,8 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from pytest_evalmetrics.config import load_benchmarks
-from pytest_evalmetrics.config.nodes import plain
-from pytest_evalmetrics.config.schema import schema
-from pytest_evalmetrics.config.yaml_source import parse_yaml
+from pytest_evalmetrics.config.benchmark_schema import schema_of_file
+from pytest_evalmetrics.config.yaml_reader import parse_yaml, plain
 from pytest_evalmetrics.errors import ConfigError
 from pytest_evalmetrics.spec import BenchmarkSpec
 
@@ -525,7 +524,7 @@ def test_what_is_said(bad: Bad, tmp_path: Path) -> None:
     assert tuple(str(problem) for problem in caught.value.problems) == bad.messages
 
 
-VALIDATOR = Draft202012Validator(schema())
+VALIDATOR = Draft202012Validator(schema_of_file())
 
 
 @pytest.mark.parametrize("bad", BAD.values(), ids=BAD)

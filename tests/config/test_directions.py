@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_evalmetrics.spec.directions import named_direction
+from pytest_evalmetrics.spec.metric_names import named_direction
 
 GATES = Path(__file__).parents[2] / "docs" / "gates.md"
 

@@ -9,7 +9,7 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from pytest_evalmetrics.config import load_benchmarks
-from pytest_evalmetrics.config.schema import schema
+from pytest_evalmetrics.config.benchmark_schema import schema_of_file
 from pytest_evalmetrics.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def test_all_that_may_be_said(tmp_path: Path) -> None:
     assert spec.answers is spec.model
     assert spec.dataset.chosen_with == 7
     assert spec.budget.cost == 0.5
-    assert Draft202012Validator(schema()).is_valid(yaml.safe_load(GOOD))
+    assert Draft202012Validator(schema_of_file()).is_valid(yaml.safe_load(GOOD))
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_the_forms_of_a_prompt(tmp_path: Path, prompt: str, kept: Any) -> None:
     text = GOOD.replace('[{role: user, content: "{{ q }}"}]', prompt)
     (benchmark,) = load(tmp_path, text)
     assert benchmark.spec.prompt_template == kept
-    assert Draft202012Validator(schema()).is_valid(yaml.safe_load(text))
+    assert Draft202012Validator(schema_of_file()).is_valid(yaml.safe_load(text))
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,8 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from pytest_evalmetrics.config import load_benchmarks
-from pytest_evalmetrics.config.nodes import plain
-from pytest_evalmetrics.config.schema import schema
-from pytest_evalmetrics.config.yaml_source import parse_yaml
+from pytest_evalmetrics.config.benchmark_schema import schema_of_file
+from pytest_evalmetrics.config.yaml_reader import parse_yaml, plain
 from pytest_evalmetrics.spec import (
     BenchmarkSpec,
     Count,
@@ -282,7 +281,7 @@ def test_what_is_read(text: str, specs: tuple[BenchmarkSpec, ...], tmp_path: Pat
     assert {benchmark.file for benchmark in benchmarks} == {tmp_path / "a.bench.yaml"}
 
 
-VALIDATOR = Draft202012Validator(schema())
+VALIDATOR = Draft202012Validator(schema_of_file())
 
 
 @pytest.mark.parametrize("text", [text for text, _ in GOOD.values()], ids=GOOD)

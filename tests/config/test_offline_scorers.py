@@ -9,7 +9,7 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from pytest_evalmetrics.config import load_benchmarks
-from pytest_evalmetrics.config.schema import schema
+from pytest_evalmetrics.config.benchmark_schema import schema_of_file
 from pytest_evalmetrics.errors import ConfigError
 from pytest_evalmetrics.spec import PythonScorerSpec, ToolCallAccuracySpec
 
@@ -71,7 +71,7 @@ def test_all_that_may_be_said(tmp_path: Path) -> None:
     assert scorers[10] == PythonScorerSpec(
         type="python", function="m:Cls.of", scores=("z",), options={"of": {"x": [1]}}
     )
-    assert Draft202012Validator(schema()).is_valid(yaml.safe_load(GOOD))
+    assert Draft202012Validator(schema_of_file()).is_valid(yaml.safe_load(GOOD))
 
 
 def test_a_name_tells_two_scorers_of_one_type_apart(tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ def test_a_name_tells_two_scorers_of_one_type_apart(tmp_path: Path) -> None:
     assert names[:3] == [("exact-match",), ("strict",), names[2]]
     assert names[3] == tuple(f"other_{name}" for name in names[2])
     assert names[4:] == [("b",), ("by_m",), ("nv_accuracy",)]
-    assert Draft202012Validator(schema()).is_valid(yaml.safe_load(text))
+    assert Draft202012Validator(schema_of_file()).is_valid(yaml.safe_load(text))
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_what_is_wrong_is_told_with_its_line(tmp_path: Path, scorer: str, proble
 
 
 def test_an_editor_sees_wrong_keys_too() -> None:
-    validator = Draft202012Validator(schema())
+    validator = Draft202012Validator(schema_of_file())
     for scorer in (
         "{type: tool-calling}",
         "{type: exact_match, candidat: x}",

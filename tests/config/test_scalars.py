@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from pytest_evalmetrics.config.scalars import read_scalar
+from pytest_evalmetrics.config.yaml_reader import read_scalar
 
 # YAML 1.2.2, example 10.9 ("Core Tag Resolution"), and the table of section 10.3.2
 OF_THE_SPEC = {

@@ -9,25 +9,22 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from pytest_evalmetrics.config.schema import SHIPPED, schema, write
+from pytest_evalmetrics.config.benchmark_schema import SHIPPED, schema_of_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
 
-def test_what_is_shipped_is_what_is_made() -> None:
-    shipped = json.loads(SHIPPED.read_text(encoding="utf-8"))
-    assert shipped == schema(), "run: python -m pytest_evalmetrics.config.schema"
-
-
-def test_written_alike_each_time(tmp_path: Path) -> None:
-    write(tmp_path / "new" / "a.json")
-    assert (tmp_path / "new" / "a.json").read_bytes() == SHIPPED.read_bytes()
+def test_the_module_writes_what_is_shipped(tmp_path: Path) -> None:
+    module = "pytest_evalmetrics.config.benchmark_schema"
+    made = tmp_path / "made.json"
+    subprocess.run([sys.executable, "-W", "error", "-m", module, str(made)], check=True)
+    assert made.read_bytes() == SHIPPED.read_bytes(), f"run: python -m {module}"
 
 
 def test_it_is_a_schema_of_the_draft_that_it_names() -> None:
-    made = schema()
+    made = schema_of_file()
     assert made["$schema"] == Draft202012Validator.META_SCHEMA["$id"]
     Draft202012Validator.check_schema(made)
 
@@ -44,7 +41,7 @@ def objects(node: Any) -> Iterator[dict[str, Any]]:
 
 
 def test_each_key_is_described_and_no_other_allowed() -> None:
-    made = schema()
+    made = schema_of_file()
     del made["then"]  # says again what stands above
     for node in objects(made):
         # their keys are their own
@@ -59,14 +56,14 @@ def test_each_key_is_described_and_no_other_allowed() -> None:
 
 
 def test_each_definition_is_used_and_each_reference_defined() -> None:
-    made = schema()
+    made = schema_of_file()
     used = set(re.findall(r'"#/\$defs/(\w+)"', json.dumps(made)))
     assert used == set(made["$defs"])
 
 
 def test_every_regular_expression_means_the_same_to_an_editor() -> None:
     # ECMAScript knows neither \Z nor (?P<name>) nor (?i)
-    for pattern in re.findall(r'"pattern": "((?:[^"\\]|\\.)*)"', json.dumps(schema())):
+    for pattern in re.findall(r'"pattern": "((?:[^"\\]|\\.)*)"', json.dumps(schema_of_file())):
         assert not re.search(r"\\[AZz]|\(\?[^:=!]", json.loads(f'"{pattern}"'))
 
 
@@ -87,11 +84,4 @@ def test_every_regular_expression_means_the_same_to_an_editor() -> None:
     ],
 )
 def test_what_is_required_depends_on_defaults(file: Any, valid: bool) -> None:
-    assert Draft202012Validator(schema()).is_valid(file) is valid
-
-
-def test_the_command_writes_the_file(tmp_path: Path) -> None:
-    path = tmp_path / "a.json"
-    module = "pytest_evalmetrics.config.schema"
-    subprocess.run([sys.executable, "-W", "error", "-m", module, str(path)], check=True)
-    assert path.read_bytes() == SHIPPED.read_bytes()
+    assert Draft202012Validator(schema_of_file()).is_valid(file) is valid

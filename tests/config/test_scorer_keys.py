@@ -9,7 +9,7 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from pytest_evalmetrics.config import load_benchmarks
-from pytest_evalmetrics.config.schema import schema
+from pytest_evalmetrics.config.benchmark_schema import schema_of_file
 from pytest_evalmetrics.errors import ConfigError
 from pytest_evalmetrics.spec import CustomScorerSpec, NatScorerSpec, RemoteScorerSpec
 
@@ -78,7 +78,7 @@ def test_all_that_may_be_said(tmp_path: Path) -> None:
     )
     assert spec.rows.fields.task == "key"
     assert spec.params.limit_samples == 10
-    assert Draft202012Validator(schema()).is_valid(yaml.safe_load(GOOD))
+    assert Draft202012Validator(schema_of_file()).is_valid(yaml.safe_load(GOOD))
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ def test_what_belongs_together(tmp_path: Path, text: str, problem: str) -> None:
 
 SCORER_TYPES = [
     name
-    for definition, one in schema()["$defs"].items()
+    for definition, one in schema_of_file()["$defs"].items()
     if "type" in one.get("properties", {}) and not definition.endswith("ParserSpec")
     for name in one["properties"]["type"].get("enum", [one["properties"]["type"].get("const")])
     if name not in (None, "python")

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from pytest_evalmetrics.config.composing import LOADERS
-from pytest_evalmetrics.config.yaml_source import parse_yaml
+from pytest_evalmetrics.config.yaml_reader import LOADERS, parse_yaml
 
 WORDS = {
     "indented with a tab": (

@@ -8,9 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pytest_evalmetrics.config.composing import LOADERS
-from pytest_evalmetrics.config.nodes import lines_of, plain
-from pytest_evalmetrics.config.yaml_source import parse_yaml, read_yaml
+from pytest_evalmetrics.config.yaml_reader import LOADERS, lines_of, parse_yaml, plain, read_yaml
 
 if TYPE_CHECKING:
     from pathlib import Path

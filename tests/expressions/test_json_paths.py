@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pytest_evalmetrics.expressions.json_paths import JsonPath
+from pytest_evalmetrics.expressions import JsonPath
 
 ANSWER = {"result": {"score": 0.5, "none": None, "list": [{"k": "a", "v": 1}, {"k": "b", "v": 2}]}}
 

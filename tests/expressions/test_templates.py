@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_evalmetrics.errors import RowError
-from pytest_evalmetrics.expressions.templates import compile_value, faults_of
+from pytest_evalmetrics.expressions import compile_value, faults_of
 
 if TYPE_CHECKING:
     from pathlib import Path

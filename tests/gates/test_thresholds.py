@@ -8,7 +8,7 @@ import pytest
 from pytest_evalmetrics.gates import check_thresholds
 from pytest_evalmetrics.gates.expectations import distinct
 from pytest_evalmetrics.results import Estimate, Interval, Verdict
-from pytest_evalmetrics.spec.gates import Threshold
+from pytest_evalmetrics.spec.gate_keys import Threshold
 
 if TYPE_CHECKING:
     from pytest_evalmetrics.results import Check

@@ -32,8 +32,8 @@ from pytest_evalmetrics.pipeline.judging import Judging, Reference
 from pytest_evalmetrics.pipeline.power import power_of_tables
 from pytest_evalmetrics.results import Verdict
 from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec
-from pytest_evalmetrics.spec.baseline import BaselineSpec
-from pytest_evalmetrics.spec.rollouts import RolloutsSpec
+from pytest_evalmetrics.spec.gate_keys import BaselineSpec
+from pytest_evalmetrics.spec.sources import RolloutsSpec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

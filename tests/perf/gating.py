@@ -76,8 +76,8 @@ def one(name: str) -> None:
     from pytest_evalmetrics.pipeline.judging import Judging, Reference  # noqa: PLC0415
     from pytest_evalmetrics.results import AgentResult, Estimate  # noqa: PLC0415
     from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec  # noqa: PLC0415
-    from pytest_evalmetrics.spec.baseline import BaselineSpec  # noqa: PLC0415
-    from pytest_evalmetrics.spec.rollouts import RolloutsSpec  # noqa: PLC0415
+    from pytest_evalmetrics.spec.gate_keys import BaselineSpec  # noqa: PLC0415
+    from pytest_evalmetrics.spec.sources import RolloutsSpec  # noqa: PLC0415
 
     metric, make, some_gone = CASES[name]
     before, after = make(np.random.default_rng(0))

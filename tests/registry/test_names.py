@@ -239,7 +239,7 @@ def test_an_entry_point_that_breaks_names_its_package(installed: Callable[..., R
     assert "the thing 'one' of plugin can't be loaded from things_of_plugin:Two" in str(
         caught.value
     )
-    assert "mend or uninstall plugin" in str(caught.value)
+    assert "fix or uninstall plugin" in str(caught.value)
 
 
 def test_two_packages_under_one_name_are_an_error(installed: Callable[..., Registry]) -> None:

@@ -13,7 +13,7 @@ from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.rollouts import Chunk
 from pytest_evalmetrics.rollouts.records import records
 from pytest_evalmetrics.spec import RolloutsSpec
-from pytest_evalmetrics.spec.usage import MARK
+from pytest_evalmetrics.spec.metric_names import MARK
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -101,7 +101,7 @@ def test_a_package_that_is_missing_is_named_with_the_command(
     spec: Any, module: str, extra: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in list(sys.modules):
-        if name.split(".")[0] == module or name == "pytest_evalmetrics.expressions.templates":
+        if name.split(".")[0] == module or name == "pytest_evalmetrics.expressions":
             monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(MissingExtraError) as raised:

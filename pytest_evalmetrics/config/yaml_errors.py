@@ -1,8 +1,4 @@
-"""Syntax errors of YAML in plain words.
-
-libyaml and PyYAML's own scanner say the same in different words; each pattern below
-fits both. What is not listed is passed on as the scanner said it.
-"""
+"""Syntax errors of YAML in plain words, for the messages of libyaml and of PyYAML's scanner."""
 
 from __future__ import annotations
 
@@ -14,14 +10,12 @@ if TYPE_CHECKING:
 
     from yaml import MarkedYAMLError
 
-__all__ = ["explain"]
-
 _BREAK = re.compile(r"\r\n|[\n\r\x85\u2028\u2029]")  # what YAML 1.1 scanners count as lines
 _LONG = 40
 
 
 class _Error(NamedTuple):
-    """Where the scanner stopped, and what it was reading (lines and columns from 0)."""
+    """Where the scanner stopped, and where the construct starts (lines and columns from 0)."""
 
     lines: list[str]
     line: int
@@ -30,16 +24,16 @@ class _Error(NamedTuple):
     start_column: int
 
     @property
-    def char(self) -> str:
-        return self.text[self.column : self.column + 1]
-
-    @property
     def text(self) -> str:
         return self.lines[self.line] if self.line < len(self.lines) else ""
 
     @property
+    def char(self) -> str:
+        return self.text[self.column : self.column + 1]
+
+    @property
     def started(self) -> str:
-        """The rest of the line on which the thing starts that was being read."""
+        """The rest of the line on which the construct starts."""
         if self.start_line >= len(self.lines):
             return ""
         rest = self.lines[self.start_line][self.start_column :].strip()
@@ -47,34 +41,26 @@ class _Error(NamedTuple):
 
     @property
     def at_the_end(self) -> bool:
-        return all(not line.strip() for line in [self.text[self.column :], *self.after])
-
-    @property
-    def after(self) -> list[str]:
-        return self.lines[self.line + 1 :]
+        rest = [self.text[self.column :], *self.lines[self.line + 1 :]]
+        return all(not line.strip() for line in rest)
 
 
 def explain(error: MarkedYAMLError, text: str) -> tuple[int, str]:
-    """Say what is wrong with `text`."""
+    """Return the line of a syntax error, and what is wrong there."""
     mark = error.problem_mark or error.context_mark
     start = error.context_mark or mark
+    unlisted = ": ".join(part for part in (error.context, error.problem) if part)
     if mark is None or start is None:
-        return 1, _as_said(error)
+        return 1, f"this is no YAML: {unlisted}"
     lines = _BREAK.split(text)
-    found = _Error(lines, mark.line, mark.column, start.line, start.column)
-    if re.match(r" *\t", found.text):
-        return found.line + 1, f"line {found.line + 1} is indented with a tab; YAML wants spaces"
-    said = f"{error.context or ''}; {error.problem or ''}"
-    for pattern, say in _MEANINGS:
-        if re.search(pattern, said):
-            line = found.start_line if found.at_the_end else found.line
-            return min(line, len(lines) - 1) + 1, say(found)
-    return found.line + 1, _as_said(error)
-
-
-def _as_said(error: MarkedYAMLError) -> str:
-    said = ": ".join(part for part in (error.context, error.problem) if part)
-    return f"this is no YAML: {said}"
+    at = _Error(lines, mark.line, mark.column, start.line, start.column)
+    if re.match(r" *\t", at.text):
+        return at.line + 1, f"line {at.line + 1} is indented with a tab; YAML wants spaces"
+    for pattern, meaning in _MEANINGS:
+        if re.search(pattern, f"{error.context or ''}; {error.problem or ''}"):
+            line = at.start_line if at.at_the_end else at.line
+            return min(line, len(lines) - 1) + 1, meaning(at)
+    return at.line + 1, f"this is no YAML: {unlisted}"
 
 
 def _second_colon(at: _Error) -> str:
@@ -113,6 +99,11 @@ def _open_bracket(at: _Error) -> str:
         f"the {bracket!r} of line {at.start_line + 1} is not closed by {close!r}, "
         "or a ',' is missing before this"
     )
+
+
+def _alias(at: _Error) -> str:
+    match = re.match(r"\*[\w-]+", at.text[at.column :])
+    return match[0] if match else "*"
 
 
 _MEANINGS: tuple[tuple[str, Callable[[_Error], str]], ...] = (
@@ -156,7 +147,7 @@ _MEANINGS: tuple[tuple[str, Callable[[_Error], str]], ...] = (
     (
         "undefined alias",
         lambda at: (
-            f"there is no anchor above for the alias {_word(at)}; "
+            f"there is no anchor above for the alias {_alias(at)}; "
             "put quotes around a text that starts with *"
         ),
     ),
@@ -175,8 +166,3 @@ _MEANINGS: tuple[tuple[str, Callable[[_Error], str]], ...] = (
         lambda _: r"this \u escape is no character: write the character itself",
     ),
 )
-
-
-def _word(at: _Error) -> str:
-    match = re.match(r"\*[\w-]+", at.text[at.column :])
-    return match[0] if match else "*"

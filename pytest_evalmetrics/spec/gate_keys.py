@@ -1,26 +1,190 @@
-"""``baseline:``: what a run is compared with, and by which rule."""
+"""``expect:``, ``thresholds:``, ``must_pass:``, ``quarantine:`` and ``baseline:``: the gates."""
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass, field, fields
+from datetime import date
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
-from pytest_evalmetrics.spec.forms import (
+from pytest_evalmetrics.spec.field_types import (
+    COUNT_SCHEMA,
     STRICT,
+    Bound,
+    Count,
+    CountField,
     Name,
     PercentText,
     Share,
+    count,
     expected,
     is_number,
+    no_duplicates,
     percent,
     refuse,
 )
-from pytest_evalmetrics.spec.rollouts import RolloutsField
+from pytest_evalmetrics.spec.sources import RolloutsField
 
-__all__ = ["BaselineField", "BaselineSpec", "GateSpec", "RuleName"]
+
+@dataclass(frozen=True, kw_only=True)
+class Threshold:
+    """An absolute gate on one metric."""
+
+    __pydantic_config__ = ConfigDict(
+        extra="forbid",
+        strict=True,
+        json_schema_extra={"anyOf": [{"required": ["min"]}, {"required": ["max"]}]},
+    )
+
+    min: Annotated[Bound | None, Field(description="the metric must be at least this")] = None
+    max: Annotated[Bound | None, Field(description="the metric must be at most this")] = None
+    bound: Annotated[
+        Literal["point", "lower", "upper"],
+        Field(description="what is compared: the value, or an end of its interval"),
+    ] = "point"
+
+    @property
+    def told(self) -> str:
+        """The bounds, with the end of the interval that is compared."""
+        return str(self) if self.bound == "point" else f"{self.bound} end {self}"
+
+    def __str__(self) -> str:
+        parts = []
+        if self.min is not None:
+            parts.append(f">= {self.min:.12g}")
+        if self.max is not None:
+            parts.append(f"<= {self.max:.12g}")
+        return " and ".join(parts)
+
+
+_COMPARISON = r"\s*(>=|<=)\s*([-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)\s*(%?)\s*"
+
+
+def _threshold(value: Any) -> Any:
+    match = re.fullmatch(_COMPARISON, value) if isinstance(value, str) else None
+    if match is not None:
+        number = float(match[2]) / (100 if match[3] else 1)
+        return {"min" if match[1] == ">=" else "max": number}
+    if is_number(value) and math.isfinite(value):
+        raise refuse(
+            f"a bare number does not say which side is good: write '>= {value}' or '<= {value}'"
+        )
+    if not isinstance(value, dict):
+        raise expected("'>= 0.7', '<= 2000' or {min: 0.7}")
+    return value
+
+
+def _has_a_side(value: Threshold) -> Threshold:
+    if value.min is None and value.max is None:
+        raise refuse("expected min, max or both")
+    if value.min is not None and value.max is not None and value.min > value.max:
+        raise refuse(f"min {value.min:.12g} is above max {value.max:.12g}: nothing can pass")
+    return value
+
+
+ThresholdField = Annotated[
+    Threshold,
+    BeforeValidator(
+        _threshold,
+        json_schema_input_type=Annotated[str, Field(pattern=f"^{_COMPARISON}$")] | Threshold,
+    ),
+    AfterValidator(_has_a_side),
+]
+
+
+def _task_id(value: Any) -> Any:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if not isinstance(value, str):
+        raise expected("a task's id, or a glob such as smoke-*")
+    return value
+
+
+def _until(value: Any) -> Any:
+    try:
+        return date.fromisoformat(value).isoformat()
+    except (TypeError, ValueError):
+        raise expected("a day such as 2026-12-31") from None
+
+
+TaskPattern = Annotated[
+    Name, BeforeValidator(_task_id), WithJsonSchema({"type": ["string", "integer"]})
+]
+Tasks = Annotated[
+    tuple[TaskPattern, ...],
+    Field(strict=False),
+    BeforeValidator(lambda value: value if isinstance(value, list) else [value]),
+    AfterValidator(no_duplicates),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": ["string", "integer"]},
+                {"type": "array", "items": {"type": ["string", "integer"]}},
+            ]
+        }
+    ),
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuarantineSpec:
+    """A task that is measured and not gated, until a day."""
+
+    __pydantic_config__ = STRICT
+
+    task: Annotated[TaskPattern, Field(description="a task's id, or a glob")]
+    reason: Annotated[Name, Field(description="why it is not gated")]
+    until: Annotated[
+        str,
+        BeforeValidator(_until),
+        Field(description="the last day, such as 2026-12-31; after it the task fails"),
+    ]
+
+
+def _rollouts_per_task(value: Any) -> Any:
+    if value is None or value == "any":
+        return value
+    return count(value, "a whole number from 1, '>= 2' or any")
+
+
+def _missing_reward(value: Any) -> Any:
+    if value in (None, "error", "exclude") or (is_number(value) and math.isfinite(value)):
+        return value
+    raise expected("error, exclude or a finite number such as 0.0")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExpectSpec:
+    """What must be there before a number is trusted."""
+
+    __pydantic_config__ = STRICT
+
+    tasks: Annotated[CountField | None, Field(description="tasks: 164, or '>= 100'")] = None
+    rollouts: Annotated[
+        Literal["any"] | Count | None,
+        BeforeValidator(_rollouts_per_task),
+        WithJsonSchema({"anyOf": [*COUNT_SCHEMA["anyOf"], {"const": "any"}, {"type": "null"}]}),
+        Field(description="rollouts of each task: 4, '>= 2', or any; default num_samples"),
+    ] = None
+    max_missing: Annotated[
+        Share | None,
+        Field(description="the share of rollouts that may be missing: 0.02 or 2%"),
+    ] = None
+    missing_reward: Annotated[
+        Literal["error", "exclude"] | float | None,
+        BeforeValidator(_missing_reward),
+        Field(
+            description="what a rollout without a finite reward means: error (default), "
+            "exclude (default where max_missing is given), or the reward it gets"
+        ),
+    ] = None
+
+
+# -- baseline ------------------------------------------------------------------------------
+
 
 _AGAINST = r"snapshot|best|median-of-last-[1-9][0-9]{0,3}"
 _WITHOUT_TASKS = ("exact", "absolute", "relative", "noninferior")
@@ -54,7 +218,7 @@ Drop = Annotated[
 
 @dataclass(frozen=True, kw_only=True)
 class GateSpec:
-    """How a metric is held against its baseline; what is left out has a default."""
+    """The comparison of a metric with its baseline; None is the default."""
 
     __pydantic_config__ = STRICT
 
@@ -80,12 +244,9 @@ class GateSpec:
     ] = None
 
     def over(self, other: GateSpec) -> GateSpec:
-        """Return these settings, and those of another where nothing is said."""
-        said = {
-            f.name: mine if (mine := getattr(self, f.name)) is not None else getattr(other, f.name)
-            for f in fields(GateSpec)
-        }
-        return GateSpec(**said)
+        """Return these settings, completed by those of another."""
+        both = {f.name: (getattr(self, f.name), getattr(other, f.name)) for f in fields(GateSpec)}
+        return GateSpec(**{key: a if a is not None else b for key, (a, b) in both.items()})
 
 
 def _against(value: Any) -> Any:
@@ -96,7 +257,7 @@ def _against(value: Any) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class BaselineSpec(GateSpec):
-    """What a run is compared with, and how its metrics are judged."""
+    """The other side of the comparison, and the settings of all metrics."""
 
     __pydantic_config__ = STRICT
 
@@ -141,7 +302,7 @@ class BaselineSpec(GateSpec):
 
     @property
     def committed(self) -> bool:
-        """Whether it is the snapshot beside the benchmark file, and no other run."""
+        """Whether it is the snapshot beside the benchmark file."""
         return self.rollouts is None and self.report is None and self.against == "snapshot"
 
 
@@ -153,7 +314,7 @@ def _baseline(value: Any) -> Any:
     return value
 
 
-def _history_is_possible(spec: BaselineSpec) -> None:
+def _check_history(spec: BaselineSpec) -> None:
     if spec.against == "snapshot":
         if spec.history is not None:
             raise refuse("a history is for `against: best` or `against: median-of-last-5`")
@@ -176,14 +337,14 @@ def _history_is_possible(spec: BaselineSpec) -> None:
             raise refuse(f"{of}require_mde needs a test task by task, and a history has no tasks")
 
 
-def _is_possible(spec: BaselineSpec | None) -> BaselineSpec | None:
+def _check_baseline(spec: BaselineSpec | None) -> BaselineSpec | None:
     if spec is None:
         return None
     if spec.rollouts is not None and spec.report is not None:
         raise refuse("a baseline is either rollouts or a report, not both")
     if spec.rescore and not spec.committed:
         raise refuse("rescore is for a baseline of its own: another run's has no rows")
-    _history_is_possible(spec)
+    _check_history(spec)
     for name, own in (("", spec), *spec.metrics.items()):
         asked = own.over(spec)
         of = f"metrics.{name}: " if name else ""
@@ -197,5 +358,5 @@ def _is_possible(spec: BaselineSpec | None) -> BaselineSpec | None:
 BaselineField = Annotated[
     BaselineSpec | None,
     BeforeValidator(_baseline, json_schema_input_type=bool | BaselineSpec | None),
-    AfterValidator(_is_possible),
+    AfterValidator(_check_baseline),
 ]

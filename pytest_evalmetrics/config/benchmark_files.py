@@ -1,0 +1,244 @@
+"""Load a benchmark file, or report everything that is wrong with it."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import fields, replace
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from pytest_evalmetrics.config.contradictions import contradictions
+from pytest_evalmetrics.config.yaml_reader import (
+    Node,
+    lines_of,
+    overlay,
+    plain,
+    read_yaml,
+    show_path,
+)
+from pytest_evalmetrics.errors import ConfigError, Problem, RegistryError
+from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from pytest_evalmetrics.config.yaml_reader import NodePath
+
+_ONE, _MANY, _DEFAULTS = "benchmark", "benchmarks", "defaults"
+
+
+def load_benchmarks(
+    path: Path, *, shown: str, scorers_known: bool = False
+) -> tuple[Benchmark, ...]:
+    """Read a benchmark file."""
+    source = read_yaml(path)
+    problems = list(source.problems)
+    benchmarks: list[Benchmark] = []
+    if source.root is not None and not source.root.broken:
+        for node in _benchmarks_of(source.root, problems):
+            spec = _validated(node, problems)
+            if scorers_known:
+                problems += _unknown_scorers(node)
+            if spec is not None:
+                benchmarks.append(Benchmark(spec, path, lines_of(node)))
+    if problems:
+        in_order = sorted(dict.fromkeys(problems), key=lambda problem: problem.line)
+        raise ConfigError(shown, tuple(in_order))
+    return tuple(benchmarks)
+
+
+# -- the outermost keys --------------------------------------------------------------------
+
+
+def _benchmarks_of(root: Node, problems: list[Problem]) -> list[Node]:
+    """Find the benchmarks of a file, each with the defaults merged below it."""
+    if not isinstance(root.value, dict):
+        problems.append(_mismatch(root, "a mapping with benchmark: or benchmarks:"))
+        return []
+    _check_outer_keys(root, problems)
+    defaults = _defaults_of(root, problems)
+    nodes: list[Node] = [root.value[_ONE]] if _ONE in root.value else []
+    many: Node | None = root.value.get(_MANY)
+    if many is not None and not many.broken:
+        if isinstance(many.value, list) and many.value:
+            nodes += many.value
+        else:
+            problems.append(_mismatch(many, "a list of benchmarks, each starting with '- name:'"))
+    benchmarks, first = [], dict[str, Node]()
+    for node in nodes:
+        if not isinstance(node.value, dict):
+            if not node.broken:
+                problems.append(_mismatch(node, "a mapping"))
+            continue
+        name = node.value.get("name")
+        if name is not None and isinstance(name.value, str):
+            other = first.setdefault(name.value, name)
+            if other is not name:
+                message = f"two benchmarks are named {name.value[:60]!r}: on lines {other.line} "
+                message += f"and {name.line}"
+                problems.append(Problem(name.line, show_path((*node.path, "name")), message))
+        benchmarks.append(node if defaults is None else overlay(defaults, node))
+    return benchmarks
+
+
+def _check_outer_keys(root: Node, problems: list[Problem]) -> None:
+    misplaced = False
+    for key, node in root.value.items():
+        if key in (_ONE, _MANY, _DEFAULTS):
+            continue
+        if key in {field.name for field in fields(BenchmarkSpec)}:
+            misplaced = True
+            message = f"{key!r} belongs under benchmark: and is indented there"
+        else:
+            from pytest_evalmetrics.config.problems import unknown_key  # noqa: PLC0415 - errors
+
+            message = unknown_key(key, (_ONE, _MANY, _DEFAULTS))
+            misplaced |= f"did you mean '{_ONE}" in message
+        problems.append(Problem(node.line, "", message))
+    if _ONE in root.value and _MANY in root.value:
+        first, second = sorted((root.value[_ONE].line, root.value[_MANY].line))
+        message = "a file holds benchmark: or benchmarks:, not both (lines "
+        problems.append(Problem(second, "", f"{message}{first} and {second})"))
+    elif not misplaced and _ONE not in root.value and _MANY not in root.value:
+        problems.append(Problem(root.line, "", "expected benchmark: or benchmarks:"))
+
+
+def _defaults_of(root: Node, problems: list[Problem]) -> Node | None:
+    node: Node | None = root.value.get(_DEFAULTS)
+    if node is None or node.broken:
+        return None
+    if not isinstance(node.value, dict):
+        problems.append(_mismatch(node, "a mapping"))
+        return None
+    if "name" in node.value:
+        message = "a name belongs to one benchmark, not to all of them"
+        path = show_path((_DEFAULTS, "name"))
+        problems.append(Problem(node.value["name"].line, path, message))
+    rest = {key: child for key, child in node.value.items() if key != "name"}
+    defaults = node._replace(value=rest)
+    # checked by themselves, because each benchmark may replace what is wrong
+    _, errors = _try(plain(defaults))
+    problems += _problems_of(errors, defaults, complete=False)
+    return defaults
+
+
+def _mismatch(node: Node, expected: str) -> Problem:
+    from pytest_evalmetrics.config.problems import mismatch  # noqa: PLC0415 - errors only
+
+    return Problem(node.line, show_path(node.path), mismatch(expected, node.value))
+
+
+def _problems_of(errors: list[Any], top: Node, *, complete: bool = True) -> list[Problem]:
+    if not errors:
+        return []
+    from pytest_evalmetrics.config.problems import problems_of  # noqa: PLC0415 - errors only
+
+    return problems_of(errors, top, complete=complete)
+
+
+def _unknown_scorers(top: Node) -> Iterator[Problem]:
+    """Look up the ``type`` of each scorer, whatever else is wrong with it."""
+    entries = top.value.get("scorers")
+    for scorer in entries.value if entries is not None and isinstance(entries.value, list) else ():
+        kind = scorer.value.get("type") if isinstance(scorer.value, dict) else None
+        # package.module:name is imported when its scorer is made: collecting runs no such code
+        if kind is None or not isinstance(kind.value, str) or not kind.value or ":" in kind.value:
+            continue
+        from pytest_evalmetrics.registry import scorers  # noqa: PLC0415 - few benchmarks have any
+
+        try:
+            scorers.find(kind.value)
+        except RegistryError as error:
+            message = f"{error.message}; {error.hint}" if error.hint else error.message
+            yield Problem(kind.line, show_path(kind.path), message)
+
+
+# -- one benchmark -------------------------------------------------------------------------
+
+# for invalid keys, so that what rests on them is not called wrong too
+_STAND_INS: dict[str, Any] = {
+    "model": {"url": "http://localhost/v1", "name": "unknown", "price": {"input": 0, "output": 0}},
+    "prompt_template": "unknown",
+    "target": "unknown:unknown",
+    "scorers": [{"type": "unknown"}],
+}
+
+
+@cache
+def _adapter() -> TypeAdapter[BenchmarkSpec]:
+    return TypeAdapter(BenchmarkSpec)
+
+
+def _try(values: dict[str, Any]) -> tuple[BenchmarkSpec | None, list[Any]]:
+    try:
+        # in JSON a list may become a tuple, and a mapping a dataclass, where all else is strict
+        return _adapter().validate_json(json.dumps(values)), []
+    except ValidationError as error:
+        return None, error.errors(include_url=False)
+
+
+def _validated(node: Node, problems: list[Problem]) -> BenchmarkSpec | None:
+    """Validate one benchmark, and add what is wrong with it to `problems`."""
+    values = plain(node)
+    spec, errors = _try(values)
+    problems += _problems_of(errors, node)
+    wrong: set[Any] = set()
+    checked = spec
+    if spec is None:
+        # what can be checked without the invalid keys is checked now, not at the next attempt
+        wrong = {error["loc"][0] for error in errors if error["loc"]}
+        rest = {key: value for key, value in values.items() if key not in wrong}
+        source = {} if wrong.isdisjoint({"rollouts", "dataset"}) else {"rollouts": "unknown"}
+        stand_ins = {key: _STAND_INS[key] for key in wrong & _STAND_INS.keys()}
+        checked, _ = _try({"name": "unnamed", **source, **stand_ins, **rest})
+    if checked is not None:
+        named = wrong.isdisjoint({"scorers", "reward"})
+        for path, message in contradictions(checked, named=named):
+            at = node
+            for part in path:
+                inside: Any = at.value
+                there = isinstance(inside, list) or (isinstance(inside, dict) and part in inside)
+                if not there:  # a short form, or left out
+                    break
+                at = inside[part]
+            problems.append(Problem(at.line, show_path(at.path), message))
+    return spec
+
+
+# -- a benchmark in Python -----------------------------------------------------------------
+
+
+def benchmark_in_python(
+    settings: Mapping[str, Any], *, name: str, file: Path, line: int, shown: str
+) -> Benchmark:
+    """Make a benchmark of the keyword arguments of a call in a test, validated as a file's."""
+    problems: list[Problem] = []
+    values = {**settings, "name": "check", "rollouts": "(given in Python)"}
+    spec = _validated(_node(values, line, (), problems), problems)
+    if problems or spec is None:
+        in_order = tuple(dict.fromkeys(problems))
+        raise ConfigError(shown, in_order, what="call of evalmetrics.check")
+    # pytest made the name, which need not be one that a benchmark file may hold
+    return Benchmark(replace(spec, name=name), file, {(): line}, in_python=True)
+
+
+def _node(value: Any, line: int, path: NodePath, problems: list[Problem]) -> Node:
+    if hasattr(value, "tolist"):  # NumPy's
+        value = value.tolist()
+    if value is None or isinstance(value, bool | int | float | str):
+        return Node(value, line, path)
+    if isinstance(value, os.PathLike):
+        return Node(os.fspath(value), line, path)
+    if isinstance(value, dict) and all(isinstance(key, str) for key in value):
+        return Node({k: _node(v, line, (*path, k), problems) for k, v in value.items()}, line, path)
+    if isinstance(value, list | tuple):
+        items = [_node(v, line, (*path, i), problems) for i, v in enumerate(value)]
+        return Node(items, line, path)
+    what = "a dict whose keys are not all text" if isinstance(value, dict) else type(value).__name__
+    message = f"found {what}; expected text, a number, a list or a dict"
+    problems.append(Problem(line, show_path(path), message))
+    return Node(None, line, path, broken=True)

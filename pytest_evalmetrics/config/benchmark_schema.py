@@ -1,0 +1,212 @@
+"""The JSON Schema of a benchmark file, from the types that validate it.
+
+``python -m pytest_evalmetrics.config.benchmark_schema [PATH]`` writes it, by default to where the
+package ships it.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from copy import deepcopy
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import TypeAdapter
+from pydantic.json_schema import GenerateJsonSchema
+
+from pytest_evalmetrics.spec import BenchmarkSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from pydantic.json_schema import JsonSchemaMode
+    from pydantic_core import CoreSchema
+
+SHIPPED = Path(__file__).parent.parent / "schemas" / "benchmark.schema.json"
+_REF = "#/$defs/"
+_WHOLE = BenchmarkSpec.__name__
+
+
+class _Generator(GenerateJsonSchema):
+    """Omits titles, and the names and docstrings of classes: keys have their own words."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002 - pydantic's signature
+        return False
+
+    def generate(self, schema: CoreSchema, mode: JsonSchemaMode = "validation") -> dict[str, Any]:
+        """Generate a schema, and drop titles and descriptions of its definitions."""
+        made = super().generate(schema, mode)
+        for node in [made, *made.get("$defs", {}).values()]:
+            node.pop("title", None)
+            node.pop("description", None)
+        return made
+
+
+def schema_of_benchmark() -> dict[str, Any]:
+    """Return the schema of one benchmark, with everything it refers to under ``$defs``."""
+    return TypeAdapter(BenchmarkSpec).json_schema(schema_generator=_Generator)
+
+
+def schema_of_file() -> dict[str, Any]:
+    """Return the schema of a benchmark file (JSON Schema, draft 2020-12).
+
+    What a benchmark must say may also come from the file's ``defaults``, so only its name is
+    required of a benchmark in a file that has them.
+    """
+    whole = schema_of_benchmark()
+    defs: dict[str, Any] = whole.pop("$defs", {})
+    defs[_WHOLE] = whole
+    partials: dict[str, Any] = {}
+    partial, named = _add_partial(_WHOLE, defs, partials), "Named" + _WHOLE
+    defs.update(partials)
+    defs[named] = deepcopy(defs[partial]) | {"required": ["name"]}
+    del defs[partial]["properties"]["name"]
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Benchmark file of pytest-evalmetrics",
+        "description": "One benchmark, or a list of them; each becomes a pytest item.",
+        "type": "object",
+        "properties": {
+            "benchmark": {"description": "the benchmark of this file", "$ref": _REF + named},
+            "benchmarks": {
+                "description": "the benchmarks of this file",
+                "type": "array",
+                "minItems": 1,
+                "items": {"$ref": _REF + named},
+            },
+            "defaults": {
+                "description": "what every benchmark of this file says if it says nothing else; "
+                "mappings are merged key by key",
+                "$ref": _REF + partial,
+            },
+        },
+        "additionalProperties": False,
+        "oneOf": [{"required": ["benchmark"]}, {"required": ["benchmarks"]}],
+        "if": {"not": {"required": ["defaults"]}},
+        "then": {
+            "properties": {
+                "benchmark": {"$ref": _REF + _WHOLE},
+                "benchmarks": {"items": {"$ref": _REF + _WHOLE}},
+            }
+        },
+        "$defs": {name: defs[name] for name in sorted(defs)},
+    }
+
+
+def _add_partial(name: str, defs: Mapping[str, Any], partials: dict[str, Any]) -> str:
+    """Copy a definition without its required keys; return its name, or the same if unchanged."""
+    new = "Partial" + name
+    if new not in partials:
+        partials[new] = {}  # stops at definitions that contain themselves
+        partials[new] = _optional(defs[name], defs, partials)
+    if partials[new] == defs[name]:
+        del partials[new]
+        return name
+    return new
+
+
+def _optional(node: Any, defs: Mapping[str, Any], partials: dict[str, Any]) -> Any:
+    """Copy a schema without required keys; a list's items are replaced, never merged: they stay."""
+    if not isinstance(node, dict):
+        return deepcopy(node)
+    copy = {key: deepcopy(value) for key, value in node.items() if key != "required"}
+    if "$ref" in node:
+        copy["$ref"] = _REF + _add_partial(node["$ref"].removeprefix(_REF), defs, partials)
+    if "properties" in node:
+        copy["properties"] = {
+            key: _optional(value, defs, partials) for key, value in node["properties"].items()
+        }
+    if "additionalProperties" in node:
+        copy["additionalProperties"] = _optional(node["additionalProperties"], defs, partials)
+    for key in ("anyOf", "oneOf", "allOf"):
+        if key in node:
+            options = [_optional(option, defs, partials) for option in node[key]]
+            copy[key] = [option for option in options if option]
+            if not copy[key]:  # it was about required keys only
+                del copy[key]
+    return copy
+
+
+# -- the keys of a scorer, in words --------------------------------------------------------
+
+_JSON_TYPES = {
+    "string": "text",
+    "integer": "whole number",
+    "number": "number",
+    "boolean": "true or false",
+    "object": "mapping",
+    "array": "list",
+    "null": "null",
+}
+
+
+def keys_of_scorer(kind: str) -> list[str] | None:
+    """Describe each key of a type of scorer, a line each; None if it is not built in."""
+    defs = schema_of_benchmark().get("$defs", {})
+    for definition in defs.values():
+        allowed = definition.get("properties", {}).get("type", {})
+        if kind in (allowed.get("const"), *allowed.get("enum", ())):
+            return list(_keys(definition, defs, 0))
+    return None
+
+
+def _keys(definition: Mapping[str, Any], defs: Mapping[str, Any], depth: int) -> Iterator[str]:
+    required = definition.get("required", ())
+    for name, schema in definition.get("properties", {}).items():
+        if name == "type" and depth == 0:
+            continue
+        default = schema.get("default")
+        if name in required:
+            note = "required"
+        elif default is None or default == "":
+            note = "default none"
+        else:
+            note = f"default {str(default).lower() if isinstance(default, bool) else default}"
+        words = f": {schema['description']}" if schema.get("description") else ""
+        yield f"{'  ' * depth}{name} ({_type(schema, defs)}, {note}){words}"
+        for below in _mappings(schema, defs):
+            yield from _keys(below, defs, depth + 1)
+
+
+def _options(schema: Mapping[str, Any], defs: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    if "$ref" in schema:
+        yield from _options(defs[schema["$ref"].removeprefix(_REF)], defs)
+        return
+    alternatives = [option for key in ("anyOf", "oneOf") for option in schema.get(key, ())]
+    if "properties" in schema or not alternatives:
+        yield schema
+        return
+    for option in alternatives:
+        yield from _options(option, defs)
+
+
+def _type(schema: Mapping[str, Any], defs: Mapping[str, Any]) -> str:
+    names: list[str] = []
+    for option in _options(schema, defs):
+        if "const" in option:
+            names.append(str(option["const"]))
+        elif "enum" in option:
+            names += [str(value) for value in option["enum"]]
+        elif option.get("type") == "array" and isinstance(option.get("items"), dict):
+            names.append(f"list of {_type(option['items'], defs)}")
+        else:
+            kinds = option.get("type", "anything")
+            for kind in kinds if isinstance(kinds, list) else [kinds]:
+                names.append(_JSON_TYPES.get(kind, str(kind)))
+    return " or ".join(name for name in dict.fromkeys(names) if name != "null") or "null"
+
+
+def _mappings(schema: Mapping[str, Any], defs: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield the mappings with own keys that a value may be, or that a list of it may hold."""
+    for option in _options(schema, defs):
+        if option.get("properties"):
+            yield option
+        elif option.get("type") == "array" and isinstance(option.get("items"), dict):
+            yield from _mappings(option["items"], defs)
+
+
+if __name__ == "__main__":
+    text = json.dumps(schema_of_file(), indent=2, ensure_ascii=False) + "\n"
+    path = Path(sys.argv[1]) if sys.argv[1:] else SHIPPED
+    path.write_text(text, encoding="utf-8")

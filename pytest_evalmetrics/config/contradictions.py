@@ -1,0 +1,235 @@
+"""Keys of a benchmark that can't hold together, and gates that can't do their work."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, TypeAlias
+
+from pytest_evalmetrics.errors import MetricError
+from pytest_evalmetrics.layout import many
+from pytest_evalmetrics.spec import Count, ParamsSpec
+from pytest_evalmetrics.spec.benchmark import rename_hint
+from pytest_evalmetrics.spec.metric_names import (
+    GENERATED_SCORES,
+    direction_of,
+    has_no_interval,
+    parse,
+    range_of,
+    rollouts_needed,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pytest_evalmetrics.spec import BenchmarkSpec, GateSpec
+    from pytest_evalmetrics.spec.metric_names import MetricName, Range
+
+# the path within the benchmark, and what is wrong there
+Contradiction: TypeAlias = tuple[tuple[str | int, ...], str]
+
+
+def contradictions(spec: BenchmarkSpec, *, named: bool = True) -> Iterator[Contradiction]:
+    """Yield what is wrong with a benchmark whose single keys are valid."""
+    yield from _sources(spec)
+    yield from _answers(spec)
+    yield from _budget(spec)
+    yield from _scores(spec)
+    expected = spec.expect.rollouts
+    samples = spec.num_samples
+    if samples is not None and isinstance(expected, Count) and not expected.allows(samples):
+        message = f"{expected} rollouts of each task contradict num_samples: {samples}"
+        yield ("expect", "rollouts"), message
+    for name in spec.thresholds:
+        if not name.strip():
+            yield ("thresholds", name), "expected the name of a metric before the ':'"
+    yield from _too_few_rollouts(spec)
+    yield from _thresholds_out_of_range(spec)
+    yield from _drops_out_of_range(spec)
+    if named:
+        yield from _unknown_directions(spec)
+
+
+# -- where rows, answers and scores come from ----------------------------------------------
+
+
+def _sources(spec: BenchmarkSpec) -> Iterator[Contradiction]:
+    if spec.rollouts is not None and spec.dataset is not None:
+        yield ("dataset",), "rows come from rollouts or from a dataset, not from both"
+    elif spec.dataset is not None and not spec.runs:
+        yield ("dataset",), "a dataset has no rewards yet: say under scorers: what gives them"
+    elif spec.rollouts is None and spec.dataset is None:
+        if spec.answers is not None:
+            yield (), "'dataset' is missing: rows to answer"
+        elif spec.scorers:
+            yield (), "'dataset' is missing: rows to score"
+        else:
+            yield (), "'rollouts' is missing"
+    dataset = spec.dataset
+    if dataset is not None and dataset.seed is not None and dataset.chosen_with is None:
+        yield ("dataset", "seed"), "a seed is for shuffle: write shuffle: true"
+
+
+def _answers(spec: BenchmarkSpec) -> Iterator[Contradiction]:
+    for key in ("model", "target"):
+        if getattr(spec, key) is not None and spec.rollouts is not None:
+            yield (key,), f"rows are read from rollouts, or answered by a {key}, not both"
+    if spec.model is not None and spec.target is not None:
+        yield ("target",), "rows are answered by a model or by a target, not by both"
+    if spec.params.ignore_request_failure and spec.answers is None:
+        message = "ignore_request_failure is for the requests of a model, and there is none"
+        yield ("params", "ignore_request_failure"), message
+    if spec.model is not None:
+        if spec.prompt_template is None:
+            message = "'prompt_template' is missing: what the model is asked, such as "
+            yield ("model",), message + 'prompt_template: "{{ question }}"'
+    else:
+        instead = ": a target is given the row itself" if spec.target is not None else ""
+        for key in ("prompt_template", "tools", "response_format"):
+            if getattr(spec, key) is not None:
+                yield (key,), f"{key} is for a model, and there is none{instead}"
+
+
+def _budget(spec: BenchmarkSpec) -> Iterator[Contradiction]:
+    budget = spec.budget
+    if budget is None:
+        return
+    if not spec.runs:
+        yield ("budget",), "a budget is for what asks endpoints, and nothing does"
+    if budget.cost is not None and spec.model is not None and spec.model.price is None:
+        message = "what it costs is not known: say price: {input: ..., output: ...} under model"
+        yield ("budget", "cost"), message
+
+
+def _scores(spec: BenchmarkSpec) -> Iterator[Contradiction]:
+    generated = spec.answers is not None
+    if not spec.scorers and not generated:
+        if spec.params != ParamsSpec():
+            yield ("params",), "params are for scorers, and there are none"
+        return
+    if not spec.scorers and spec.reward not in GENERATED_SCORES:
+        message = f"nothing gives the answers a {spec.reward}: say under scorers: what does; or "
+        message += f"name one of {', '.join(GENERATED_SCORES)} as the reward"
+        yield ("model" if spec.model is not None else "target",), message
+    first: dict[str, int] = {}
+    for index, scorer in enumerate(spec.scorers):
+        for name in scorer.score_names:
+            if generated and name in GENERATED_SCORES:
+                message = f"the score {name!r} is measured when an answer is generated"
+                yield ("scorers", index), message
+            if first.setdefault(name, index) != index:
+                message = f"the score {name!r} is given by scorer {first[name] + 1} already: "
+                yield ("scorers", index), message + rename_hint(scorer)
+
+
+# -- gates that can't fail, or can't be judged ---------------------------------------------
+
+
+def _parsed(text: str) -> MetricName | None:
+    try:
+        return parse(text)
+    except MetricError:  # reported where it is looked up, or a hook's
+        return None
+
+
+def _too_few_rollouts(spec: BenchmarkSpec) -> Iterator[Contradiction]:
+    own = () if spec.baseline is None else spec.baseline.metrics
+    places: list[tuple[tuple[str | int, ...], str]] = [
+        *((("metrics", at), text) for at, text in enumerate(spec.metrics)),
+        *((("key_metrics", at), text) for at, text in enumerate(spec.key_metrics or ())),
+        *((("thresholds", text), text) for text in spec.thresholds),
+        *((("baseline", "metrics", text), text) for text in own),
+    ]
+    for path, text in places:
+        name = _parsed(text)
+        needs = None if name is None else rollouts_needed(spec, name)
+        if needs is not None:
+            k, there, why = needs
+            message = f"{text} needs {many(k, 'rollout')} of each task, and a task has {there} "
+            yield path, f"{message}({why}): choose a k of at most {there}, or num_samples: {k}"
+
+
+def _thresholds_out_of_range(spec: BenchmarkSpec) -> Iterator[Contradiction]:
+    for text, threshold in spec.thresholds.items():
+        name = _parsed(text)
+        if name is None:
+            continue
+        limits = range_of(spec, name)
+        for side in ("min", "max"):
+            bound = getattr(threshold, side)
+            if bound is None or limits.low <= bound <= limits.high:
+                continue
+            can = "fail" if (bound > limits.high) == (side == "max") else "pass"
+            message = f"{text} is {limits.why}: {side} {bound:.12g} can never {can}"
+            yield ("thresholds", text, side), message + _percent_meant(bound, limits, bare=True)
+        if threshold.bound != "point" and has_no_interval(name):
+            message = f"{text} has no interval, and so no {threshold.bound} end: drop `bound:`"
+            yield ("thresholds", text, "bound"), message
+
+
+def _drops_out_of_range(spec: BenchmarkSpec) -> Iterator[Contradiction]:
+    """Refuse a drop that no run can show, once for each key that says one."""
+    faults: dict[tuple[str, ...], list[tuple[str, float, Range]]] = {}
+    for text, gate in _gates_of(spec):
+        name = _parsed(text)
+        if name is None or spec.baseline is None:
+            continue
+        limits, own = range_of(spec, name), spec.baseline.metrics.get(text)
+        for key in ("max_drop", "require_mde"):
+            drop = getattr(gate, key)
+            if drop is not None and _is_impossible(spec, text, key, gate, limits):
+                here = own is not None and getattr(own, key) is not None
+                path = ("baseline", *(("metrics", text) if here else ()), key)
+                faults.setdefault(path, []).append((text, drop, limits))
+        against_number = spec.baseline.against != "snapshot"
+        if against_number and gate.rule == "noninferior" and has_no_interval(name):
+            here = own is not None and own.rule is not None
+            path = ("baseline", *(("metrics", text) if here else ()), "rule")
+            yield path, f"{text} has no interval, and the rule noninferior can't judge it"
+    for path, gates in faults.items():
+        names, (_, drop, limits) = ", ".join(each for each, _, _ in gates), gates[0]
+        message = f"{path[-1]} {drop:.12g} can never fail: {names} is {limits.why}"
+        message += _percent_meant(drop, limits)
+        if path == ("baseline", path[-1]) and len(gates) < len(spec.gated):
+            message += "; what it is meant for can have it below `baseline: metrics:`"
+        yield path, message
+
+
+def _gates_of(spec: BenchmarkSpec) -> Iterator[tuple[str, GateSpec]]:
+    """Yield each metric that a baseline gates, with its settings."""
+    if spec.baseline is not None:
+        for text in spec.gated:
+            own = spec.baseline.metrics.get(text)
+            yield text, spec.baseline if own is None else own.over(spec.baseline)
+
+
+def _is_impossible(spec: BenchmarkSpec, text: str, key: str, gate: GateSpec, limits: Range) -> bool:
+    drop: float = getattr(gate, key)
+    rule = gate.rule or "practical"
+    if key == "max_drop" and rule == "relative":  # all of the baseline, or more
+        higher = (gate.direction or direction_of(spec, text)) == "higher"
+        return higher and limits.low >= 0 and drop >= 1
+    judged = key == "require_mde" or rule in ("absolute", "practical", "noninferior")
+    return judged and drop >= limits.width
+
+
+def _percent_meant(value: float, limits: Range, *, bare: bool = False) -> str:
+    if not (limits.low >= 0 and limits.high <= 1 and 1 <= value <= 100):  # noqa: PLR2004 - percent
+        return ""
+    share = f"{value / 100:.12g} or " if bare else ""
+    return f"; did you mean {share}{value:.12g}%?"
+
+
+def _unknown_directions(spec: BenchmarkSpec) -> Iterator[Contradiction]:
+    unknown = [
+        text
+        for text, gate in _gates_of(spec)
+        if gate.direction is None and direction_of(spec, text) is None
+    ]
+    if not unknown or spec.baseline is None:
+        return
+    keys = (text if re.fullmatch(r"[\w./@^+-]+", text) else f'"{text}"' for text in unknown)
+    paste = ", ".join(f"{key}: {{direction: higher}}" for key in keys)
+    alone = len(unknown) == 1 and unknown[0] in spec.baseline.metrics
+    message = f"nothing says which way is better for {', '.join(unknown)}: write `baseline: "
+    message += f"{{metrics: {{{paste}}}}}`, or lower where less is better"
+    yield ("baseline", "metrics", unknown[0]) if alone else ("baseline",), message

@@ -1,0 +1,372 @@
+"""Read a YAML file: plain values, the line of each, and everything that is wrong.
+
+What other tools read differently is refused: duplicate keys, keys that are no text, tags,
+several documents. Unquoted scalars follow YAML 1.2's core schema, not PyYAML's YAML 1.1.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import sys
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+import yaml
+from yaml import MappingNode, ScalarNode, SequenceNode
+
+from pytest_evalmetrics.errors import Problem
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NodePath: TypeAlias = tuple[str | int, ...]
+
+
+# -- values that know their place --------------------------------------------------------
+
+
+class Node(NamedTuple):
+    """A value and its place."""
+
+    value: Any  # None, a bool, number or text; or a list or dict of further nodes
+    line: int  # from 1: the line of its key, if it has one
+    path: NodePath  # the keys and positions that lead to it from the top of the file
+    broken: bool = False  # unreadable, and reported already
+
+
+class Source(NamedTuple):
+    """The content of a file."""
+
+    root: Node | None  # None if unreadable
+    problems: tuple[Problem, ...]
+
+
+def plain(node: Node) -> Any:
+    """Return the value without places."""
+    value = node.value
+    if isinstance(value, dict):
+        return {key: plain(child) for key, child in value.items()}
+    if isinstance(value, list):
+        return [plain(child) for child in value]
+    return value
+
+
+def lines_of(node: Node, at: NodePath = ()) -> dict[NodePath, int]:
+    """Return the line of everything in `node` by its path within it; ``()`` is itself."""
+    value = node.value
+    children: Any = ()
+    if isinstance(value, dict):
+        children = value.items()
+    elif isinstance(value, list):
+        children = enumerate(value)
+    lines = {at: node.line}
+    for key, child in children:
+        lines |= lines_of(child, (*at, key))
+    return lines
+
+
+def overlay(below: Node, own: Node) -> Node:
+    """Merge `own` over `below`: mappings key by key, everything else as a whole."""
+    if not (isinstance(below.value, dict) and isinstance(own.value, dict)):
+        return own
+    value = dict(below.value)
+    for key, child in own.value.items():
+        value[key] = overlay(below.value[key], child) if key in below.value else child
+    return own._replace(value=value)
+
+
+def show_path(path: NodePath) -> str:
+    """Write a path as messages show it: ``benchmarks[2].thresholds.pass@1.min``."""
+    shown = ""
+    for part in path:
+        if isinstance(part, int):
+            shown += f"[{part}]"
+        elif len(part) <= _LONG and _PLAIN_KEY.fullmatch(part):
+            shown += f".{part}" if shown else part
+        else:
+            shown += f"[{_shorten(part)!r}]"
+    return shown
+
+
+_LONG = 60
+_PLAIN_KEY = re.compile(r"[^\s.\[\]'\"]+")
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= _LONG else text[: _LONG - 1] + "…"
+
+
+# -- text -> PyYAML's nodes ----------------------------------------------------------------
+
+_PLAIN, _QUOTED = "\0plain", "\0quoted"  # no tag can be written like this
+_CORE = "tag:yaml.org,2002:"
+_MAX_DEPTH = 50
+_NOT_PRINTABLE = re.compile(
+    "[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"  # YAML 1.2, 5.1
+)
+
+
+class _TooDeepError(Exception):
+    """The text is nested so deeply that composing it might end the process."""
+
+
+class _Composer:
+    """Tags scalars as quoted or plain only, and limits the depth.
+
+    PyYAML calls these three methods for each node while it composes them, recursively.
+    """
+
+    _depth = 0
+
+    def resolve(self, kind: type, _value: object, implicit: tuple[bool, bool] | bool) -> str:
+        if kind is ScalarNode:
+            return _PLAIN if isinstance(implicit, tuple) and implicit[0] else _QUOTED
+        return _CORE + ("map" if kind is MappingNode else "seq")
+
+    def descend_resolver(self, parent: yaml.Node | None, _index: object) -> None:
+        self._depth += 1
+        if self._depth > _MAX_DEPTH and parent is not None:
+            raise _TooDeepError(parent.start_mark.line + 1)
+
+    def ascend_resolver(self) -> None:
+        self._depth -= 1
+
+
+class _PythonLoader(_Composer, yaml.SafeLoader):
+    pass
+
+
+LOADERS: tuple[type[Any], ...] = (_PythonLoader,)  # the first one is used
+if yaml.__with_libyaml__:
+
+    class _LibyamlLoader(_Composer, yaml.CSafeLoader):
+        pass
+
+    LOADERS = (_LibyamlLoader, _PythonLoader)
+
+
+def read_yaml(path: Path) -> Source:
+    """Read a YAML file; raises nothing."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:  # Windows says of a directory that permission is denied
+        folder = os.path.isdir(path)  # noqa: PTH112 - Path.is_dir may raise the same again
+        why = "it is a directory" if folder else error.strerror or type(error).__name__
+        return _unreadable(1, f"the file can't be read: {why}")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        byte = data[error.start]
+        return _unreadable(line, f"the byte 0x{byte:02x} is not UTF-8: save the file as UTF-8")
+    return parse_yaml(text)
+
+
+def parse_yaml(text: str, loader: type[Any] | None = None) -> Source:
+    """Read YAML text."""
+    bad = _NOT_PRINTABLE.search(text)
+    if bad is not None:
+        line = text.count("\n", 0, bad.start()) + 1
+        code = f"U+{ord(bad[0]):04X}"
+        return _unreadable(line, f"the control character {code} can't stand in a YAML file")
+    composer = (loader or LOADERS[0])(text)
+    try:
+        top = composer.get_single_node()
+    except _TooDeepError as error:
+        return _unreadable(error.args[0], f"this is nested more than {_MAX_DEPTH} levels deep")
+    except yaml.MarkedYAMLError as error:
+        from pytest_evalmetrics.config.yaml_errors import explain  # noqa: PLC0415 - errors only
+
+        return _unreadable(*explain(error, text))
+    except yaml.YAMLError as error:
+        return _unreadable(1, f"this is no YAML: {error}")
+    finally:
+        composer.dispose()
+    if top is None:
+        what = "holds nothing but comments" if text.strip() else "is empty"
+        return _unreadable(1, f"the file {what}: expected benchmark: or benchmarks:")
+    reader = _Reader()
+    root = reader.read(top, top.start_mark.line + 1, ())
+    return Source(root, tuple(reader.problems))
+
+
+def _unreadable(line: int, message: str) -> Source:
+    return Source(None, (Problem(line, "", message),))
+
+
+# -- PyYAML's nodes -> ours ----------------------------------------------------------------
+
+_KINDS: dict[str, tuple[type, ...]] = {
+    _CORE + "int": (int,),
+    _CORE + "float": (float, int),
+    _CORE + "bool": (bool,),
+    _CORE + "null": (type(None),),
+}
+_MAX_REPEATED = 100_000  # values that aliases may stand for; a long text counts several times
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class _Reader:
+    """Resolves scalars, aliases and merge keys, and collects problems."""
+
+    def __init__(self) -> None:
+        self.problems: list[Problem] = []
+        self._seen: dict[int, NodePath] = {}
+        self._open: set[int] = set()
+        self._repeated = 0
+        self._too_deep = False
+
+    def read(self, node: Any, line: int, path: NodePath) -> Node:
+        """Convert `node` and its children.
+
+        What an alias repeats keeps the path at which it is written: one problem, one message.
+        """
+        key = id(node)
+        again = key in self._seen
+        if again:
+            size = len(node.value) // 100 if isinstance(node, ScalarNode) else 0
+            self._repeated += 1 + size
+            if self._repeated > _MAX_REPEATED:
+                if self._repeated - size - 1 <= _MAX_REPEATED:
+                    self._add(line, path, "aliases repeat far too much of this file")
+                return Node(None, line, path, broken=True)
+            if key in self._open:
+                return self._broken(line, path, "this alias stands for what it is a part of")
+        written_at = self._seen.setdefault(key, path)
+        if isinstance(node, ScalarNode):
+            return self._scalar(node, line, path, again=again)
+        if len(self._open) > _MAX_DEPTH:
+            reported, self._too_deep = self._too_deep, True  # each alias of an alias would say it
+            message = f"aliases nest more than {_MAX_DEPTH} levels deep"
+            return self._broken(line, path, message, again=reported)
+        if node.tag != _CORE + ("map" if isinstance(node, MappingNode) else "seq"):
+            return self._broken(line, path, _bad_tag(node.tag), again=again)
+        self._open.add(key)
+        value: Any
+        if isinstance(node, MappingNode):
+            value, broken = self._mapping(node, written_at, again=again)
+        else:
+            broken = False
+            value = [
+                self.read(item, item.start_mark.line + 1, (*written_at, index))
+                for index, item in enumerate(node.value)
+            ]
+        self._open.discard(key)
+        return Node(value, line, path, broken)
+
+    def _scalar(self, node: Any, line: int, path: NodePath, *, again: bool) -> Node:
+        text, tag = node.value, node.tag
+        if tag == _PLAIN or tag in _KINDS:
+            try:
+                value = read_scalar(text)
+            except ValueError as error:
+                return self._broken(line, path, str(error), again=again)
+            if tag != _PLAIN and not isinstance(value, _KINDS[tag]):
+                message = f"'{_shorten(text)}' is no !!{tag.removeprefix(_CORE)}"
+                return self._broken(line, path, message, again=again)
+            return Node(value, line, path)
+        if tag not in (_QUOTED, _CORE + "str"):
+            return self._broken(line, path, _bad_tag(tag), again=again)
+        if not text.isascii() and _SURROGATE.search(text):  # libyaml refuses it itself
+            return self._broken(line, path, "half a character: a \\u escape of a surrogate")
+        return Node(text, line, path)
+
+    def _mapping(self, node: Any, path: NodePath, *, again: bool) -> tuple[dict[str, Node], bool]:
+        own: dict[str, Node] = {}
+        below: list[dict[str, Node]] = []
+        broken = False
+        for key_node, value_node in node.value:
+            line = key_node.start_mark.line + 1
+            if key_node.tag == _PLAIN and key_node.value == "<<":
+                below += self._merged(value_node, line, path)
+                continue
+            key = self._key(key_node, line, path, again=again)
+            if key is None:
+                broken |= not isinstance(key_node, ScalarNode)
+            elif key in own:
+                if not again:
+                    first = own[key].line
+                    where = f"lines {first} and {line}" if first != line else f"on line {line}"
+                    message = f"the key '{_shorten(key)}' is written twice: {where}"
+                    self._add(line, path, message)
+            else:
+                own[key] = self.read(value_node, line, (*path, key))
+        for mapping in below:
+            own = {**mapping, **own}
+        return own, broken
+
+    def _merged(self, node: Any, line: int, path: NodePath) -> list[dict[str, Node]]:
+        """Read the value of ``<<``: one mapping, or a list in which the first one wins."""
+        mappings = []
+        for item in node.value if isinstance(node, SequenceNode) else [node]:
+            if isinstance(item, MappingNode):
+                mappings.append(self.read(item, line, path).value or {})
+            else:
+                self._add(line, path, "'<<' merges a mapping, or a list of them: write <<: *name")
+        return mappings
+
+    def _key(self, node: Any, line: int, path: NodePath, *, again: bool) -> str | None:
+        if not isinstance(node, ScalarNode):
+            what = "a mapping" if isinstance(node, MappingNode) else "a list"
+            message = f"a key has to be text, found {what}; text that holds {{{{ }}}} needs quotes"
+        else:
+            read = self._scalar(node, line, path, again=again)
+            if read.broken:
+                return None
+            if isinstance(read.value, str):
+                return read.value
+            shown = _shorten(node.value)
+            message = f'the key {shown} is no text: write "{shown}"'
+            if not node.value:
+                message = "there is no key before this ':'"
+        if not again:
+            self._add(line, path, message)
+        return None
+
+    def _broken(self, line: int, path: NodePath, message: str, *, again: bool = False) -> Node:
+        if not again:  # what an alias repeats is reported where it is written
+            self._add(line, path, message)
+        return Node(None, line, path, broken=True)
+
+    def _add(self, line: int, path: NodePath, message: str) -> None:
+        self.problems.append(Problem(line, show_path(path), message))
+
+
+def _bad_tag(tag: str) -> str:
+    name = "!!" + tag.removeprefix(_CORE) if tag.startswith(_CORE) else tag
+    return f"the tag {_shorten(name)} means nothing here: write a plain value"
+
+
+# -- unquoted scalars: YAML 1.2, section 10.3.2 ----------------------------------------------
+
+_CONSTANTS: dict[str, bool | float | None] = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+    **dict.fromkeys((".nan", ".NaN", ".NAN"), math.nan),
+    **{sign + inf: math.inf for inf in (".inf", ".Inf", ".INF") for sign in ("", "+")},
+    **{"-" + inf: -math.inf for inf in (".inf", ".Inf", ".INF")},
+}
+_NUMBER = re.compile(
+    r"(?P<int>[-+]?[0-9]+)|0o(?P<oct>[0-7]+)|0x(?P<hex>[0-9a-fA-F]+)"
+    r"|(?P<float>[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?)"
+)
+_BASES = {"int": 10, "oct": 8, "hex": 16}
+_MAX_DIGITS = 300  # a longer number is no float
+
+
+def read_scalar(text: str) -> str | float | bool | None:
+    """Read an unquoted scalar: ``1e3`` is a number; ``no``, ``1:30`` and dates are texts."""
+    if text in _CONSTANTS:
+        return _CONSTANTS[text]
+    match = _NUMBER.fullmatch(text)
+    if match is None:
+        return text
+    if len(text) > _MAX_DIGITS:
+        raise ValueError(f"a number of {len(text)} digits is out of range")
+    kind = match.lastgroup or "int"
+    number = int(match[kind], _BASES[kind]) if kind in _BASES else float(text)
+    if not -sys.float_info.max <= number <= sys.float_info.max:
+        raise ValueError(f"the number {text[:60]} is out of range")
+    return number

@@ -1,0 +1,237 @@
+"""The types of values that keys of a benchmark file share."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from typing import Annotated, Any, Final
+from urllib.parse import urlsplit
+
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    WithJsonSchema,
+)
+from pydantic_core import InitErrorDetails, PydanticCustomError
+
+STRICT: Final = ConfigDict(extra="forbid", strict=True)
+
+
+def refuse(message: str) -> PydanticCustomError:
+    """Make an error about a value of the right kind."""
+    return PydanticCustomError("spec", message)
+
+
+def expected(what: str) -> PydanticCustomError:
+    """Make an error about a value of the wrong kind; the report adds what was found."""
+    return PydanticCustomError("expected", what)
+
+
+def is_number(value: object) -> bool:
+    """Check for a number, which true and false are not."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+_PERCENT = r"\s*([-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))\s*%\s*"
+PercentText = Annotated[str, Field(pattern=f"^{_PERCENT}$")]
+
+
+def percent(value: Any) -> Any:
+    """Read ``2%`` as 0.02, and return anything else unchanged."""
+    match = re.fullmatch(_PERCENT, value) if isinstance(value, str) else None
+    return value if match is None else float(match[1]) / 100
+
+
+def _share(value: Any) -> Any:
+    share = percent(value)
+    if not is_number(share) or not 0 <= share <= 1:
+        raise expected("a share from 0 to 1, such as 0.02 or 2%")
+    return share
+
+
+Share = Annotated[
+    float,
+    BeforeValidator(
+        _share, json_schema_input_type=Annotated[float, Field(ge=0, le=1)] | PercentText
+    ),
+]
+
+
+def _bound(value: Any) -> Any:
+    bound = percent(value)
+    if not is_number(bound):
+        raise expected("a number, or a percentage such as 70%")
+    return bound
+
+
+Bound = Annotated[
+    float,
+    Field(allow_inf_nan=False),
+    BeforeValidator(_bound, json_schema_input_type=float | PercentText),
+]
+
+
+def one_or_many(value: Any) -> Any:
+    """Read a bare string as a list of one: never as a list of its letters."""
+    if not isinstance(value, str | list):
+        raise expected("a list of names or a name")
+    return [value] if isinstance(value, str) else value
+
+
+def no_duplicates(value: tuple[str, ...]) -> tuple[str, ...]:
+    """Refuse a list that names something twice."""
+    twice = sorted({v for v in value if value.count(v) > 1})
+    if twice:
+        raise refuse(f"{twice[0]!r} is listed twice")
+    return value
+
+
+Name = Annotated[str, Field(min_length=1)]
+_NAME_SCHEMA = {"type": "string", "minLength": 1}
+NAMES_SCHEMA = {"anyOf": [_NAME_SCHEMA, {"type": "array", "items": _NAME_SCHEMA, "minItems": 1}]}
+Names = Annotated[
+    tuple[Name, ...],
+    Field(min_length=1, strict=False),
+    BeforeValidator(one_or_many),
+    AfterValidator(no_duplicates),
+    WithJsonSchema(NAMES_SCHEMA),
+]
+FREE_NAMES = {"anyOf": [_NAME_SCHEMA, {"type": "array", "items": _NAME_SCHEMA}]}
+Fields = Annotated[
+    tuple[Name, ...],
+    Field(strict=False),
+    BeforeValidator(one_or_many),
+    AfterValidator(no_duplicates),
+    WithJsonSchema(FREE_NAMES),
+]
+
+
+@dataclass(frozen=True)
+class Count:
+    """A number of tasks or rollouts: exact, or a minimum."""
+
+    __pydantic_config__ = STRICT
+
+    min: Annotated[int, Field(ge=0)]
+    max: Annotated[int, Field(ge=0)] | None = None
+
+    def __str__(self) -> str:
+        return f">= {self.min}" if self.max is None else f"{self.min}"
+
+    def allows(self, n: int) -> bool:
+        """Check a number."""
+        return n >= self.min and (self.max is None or n <= self.max)
+
+
+def count(value: Any, what: str = "a whole number from 1, or '>= 100'") -> Any:
+    """Read ``164`` or ``>= 100``."""
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 1:
+        return {"min": value, "max": value}
+    if isinstance(value, str) and (match := re.fullmatch(_AT_LEAST, value)):
+        return {"min": int(match[1])}
+    raise expected(what)
+
+
+_AT_LEAST = r"\s*>=\s*([0-9]{1,18})\s*"
+COUNT_SCHEMA: dict[str, Any] = {
+    "anyOf": [
+        {"type": "integer", "minimum": 1},
+        {"type": "string", "pattern": f"^{_AT_LEAST}$"},
+    ],
+}
+CountField = Annotated[Count, BeforeValidator(count), WithJsonSchema(COUNT_SCHEMA)]
+
+
+# -- of endpoints --------------------------------------------------------------------------
+
+
+_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+
+
+def _from_environment(value: Any) -> Any:
+    """Fill in ``${NAME}`` and ``${NAME:-default}``."""
+    if not isinstance(value, str):
+        return value
+
+    def variable(match: re.Match[str]) -> str:
+        name, default = match.groups()
+        text = os.environ.get(name) or default
+        if text is None:
+            raise refuse(
+                f"the environment has no {name}: set it, or write ${{{name}:-...}} with what holds "
+                "without it"
+            )
+        return text
+
+    return _VARIABLE.sub(variable, value)
+
+
+FromEnvironment = BeforeValidator(_from_environment)
+
+
+def _url(value: str) -> str:
+    try:
+        parts = urlsplit(value)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname)
+        _ = parts.port  # a property that raises
+    except ValueError:
+        usable = False
+    if not usable:
+        raise expected("a URL such as http://localhost:8000/evaluate")
+    if parts.username is not None or parts.password is not None:
+        raise refuse(
+            "a URL must hold no user and no password: name a secret that is in the environment "
+            "(api_key_secret)"
+        )
+    return value
+
+
+Url = Annotated[Name, FromEnvironment, AfterValidator(_url), Field(description="where to POST")]
+SecretName = Annotated[
+    Name | None,
+    Field(description="the key's name in the environment; sent as Authorization: Bearer"),
+]
+Seconds = Annotated[float | None, Field(gt=0, allow_inf_nan=False)]
+Retries = Annotated[int | None, Field(ge=0)]
+TimeoutSeconds = Annotated[
+    Seconds, Field(description="for one attempt in all; default params.request_timeout, else 30")
+]
+MaxRetries = Annotated[
+    Retries, Field(description="attempts after the first; default params.max_retries, else 3")
+]
+
+
+def _check_templates(value: Any) -> Any:
+    try:
+        from pytest_evalmetrics.expressions import faults_of  # noqa: PLC0415 - of the extra
+    except ImportError:  # reported with the way out when the scorer is made
+        return value
+    faults = [
+        InitErrorDetails(type=refuse(message), loc=at, input=value)
+        for at, message in faults_of(value)
+    ]
+    if faults:
+        raise ValidationError.from_exception_data("body", faults)
+    return value
+
+
+def json_path(value: str) -> str:
+    """Refuse an invalid JSONPath."""
+    try:
+        from pytest_evalmetrics.expressions import JsonPath  # noqa: PLC0415 - of the extra
+
+        JsonPath(value)
+    except ImportError:  # reported when the scorer is made
+        return value
+    except ValueError as error:
+        raise refuse(str(error)) from None
+    return value
+
+
+TemplateValue = Annotated[Any, AfterValidator(_check_templates)]
+TemplateText = Annotated[Name, AfterValidator(_check_templates)]
+JsonPathText = Annotated[Name, AfterValidator(json_path)]

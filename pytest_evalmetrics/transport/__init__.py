@@ -1,7 +1,6 @@
-"""The way to endpoints: one client, retries, limits, secrets, the journal of paid calls.
+"""Calls of endpoints: one client, retries, limits, secrets, the journal of paid calls.
 
-What a row, a score or a benchmark is, it does not know. aiohttp is imported with the first
-request.
+It knows nothing of rows, scores and benchmarks. aiohttp is imported with the first request.
 
 ::
 
@@ -23,7 +22,7 @@ request.
 
 from __future__ import annotations
 
-from pytest_evalmetrics.transport.client import Meter, Transport, Work, perform, work_key
+from pytest_evalmetrics.transport.client import Meter, Transport, Work, work_key
 from pytest_evalmetrics.transport.endpoints import (
     Call,
     Endpoint,
@@ -36,7 +35,7 @@ from pytest_evalmetrics.transport.endpoints import (
     written_body,
 )
 from pytest_evalmetrics.transport.exchange import AdaptiveLimit, Limits, RetryPolicy
-from pytest_evalmetrics.transport.journal import Journal, JournalMode, JournalStats
+from pytest_evalmetrics.transport.journal import Journal, JournalMode
 from pytest_evalmetrics.transport.journal_store import (
     Entry,
     Failure,
@@ -84,7 +83,6 @@ __all__ = [
     "Journal",
     "JournalError",
     "JournalMode",
-    "JournalStats",
     "Limits",
     "Meter",
     "MissingExtraError",
@@ -113,7 +111,6 @@ __all__ = [
     "journal_key",
     "journal_totals",
     "needs_extra",
-    "perform",
     "redact",
     "run_bounded",
     "tokens_of",

@@ -9,7 +9,7 @@ from hashlib import blake2b
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
-from pytest_evalmetrics.transport.endpoints import Secret, holds_secret, journal_key, redact
+from pytest_evalmetrics.transport.endpoints import journal_key, redact
 from pytest_evalmetrics.transport.exchange import Exchange
 from pytest_evalmetrics.transport.journal import JournalMode
 from pytest_evalmetrics.transport.loop import LoopThread
@@ -27,247 +27,66 @@ from pytest_evalmetrics.transport.wire import (
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Hashable, Iterable, Mapping
 
-    from pytest_evalmetrics.transport.endpoints import Call
+    from pytest_evalmetrics.transport.endpoints import Call, Secret
     from pytest_evalmetrics.transport.exchange import Limits, RetryPolicy
     from pytest_evalmetrics.transport.journal import Journal
-    from pytest_evalmetrics.transport.journal_store import Failure
     from pytest_evalmetrics.transport.usage import Price, Tokens
     from pytest_evalmetrics.transport.wire import Clock, Sender
 
-__all__ = ["Ledger", "Meter", "Transport", "Work", "perform", "work_key"]
-
-
-class Ledger:
-    """The journal, and the secrets that stay out of it."""
-
-    def __init__(self, journal: Journal | None = None) -> None:
-        self._journal = journal
-        self._secrets: dict[Secret, None] = {}  # a set that keeps its order
-        self.own_warnings: list[str] = []
-
-    @property
-    def journal(self) -> Journal | None:
-        """The run's journal; None where answers are neither kept nor looked up."""
-        used = self._journal is not None and self._journal.mode is not JournalMode.OFF
-        return self._journal if used else None
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """What the user should know, each said once."""
-        return (*self.own_warnings, *(self._journal.warnings if self._journal else ()))
-
-    def warn(self, text: str) -> None:
-        """Keep a warning for the end of the run, once."""
-        if text not in self.own_warnings:
-            self.own_warnings.append(text)
-
-    def keep_secret(self, secrets: Iterable[Secret]) -> None:
-        """Hide these from now on, also before an endpoint is called with one of them."""
-        self._secrets.update(dict.fromkeys(secrets))
-
-    def hide(self, text: str) -> str:
-        """Hide the secrets of every endpoint that was called, in a text to be shown."""
-        return redact(text, self._secrets) if self._secrets else text
-
-    def key(self, call: Call, occurrence: int) -> bytes:
-        """Name a call for the journal; empty without one."""
-        return b"" if self.journal is None else journal_key(call, occurrence, self.hide)
-
-    def known(self, call: Call, key: bytes, check: Callable[[Any], None] | None) -> Answer | None:
-        """Look a call up; None where it is to be made."""
-        if self._journal is None or not key:
-            return None
-        replays = self._journal.mode is JournalMode.REPLAY
-        entry = self._journal.get(key)
-        if entry is None:
-            if replays:
-                failure = self._journal.failure(key)
-                if failure is not None:
-                    raise _as_it_failed(failure, call, check)
-                raise CallError(
-                    "not-in-journal",
-                    f"the journal has no answer to this call of {call.endpoint.shown}",
-                    row=call.row,
-                    hint="run once without replay, so that it is called and kept",
-                )
-            return None
-        try:
-            body = parse_json(entry.text)
-            if check is not None:
-                check(body)
-        except (SendFailure, CallError):
-            if replays:
-                raise
-            return None  # by now it counts as a failure, and those are asked again
-        return Answer(entry.status, body, entry.latency_s, entry.attempts, from_journal=True)
-
-    def keep(self, key: bytes, answer: Answer, text: str) -> None:
-        """Put an answer into the journal, unless it holds a secret or has no key."""
-        if self._journal is None or not key:
-            return
-        if holds_secret(text, self._secrets):
-            self.warn(
-                "an endpoint repeats its key in its answers: they are used, but not kept "
-                "in the journal"
-            )
-            return
-        self._journal.put(
-            key,
-            status=answer.status,
-            text=text,
-            latency_s=answer.latency_s,
-            attempts=answer.attempts,
-        )
-
-    def keep_failure(self, key: bytes, error: CallError, text: str | None = None) -> None:
-        """Put into the journal how a call failed, and what came if it holds no secret."""
-        if self._journal is None or not key or self._journal.mode is JournalMode.REPLAY:
-            return
-        if text is not None and holds_secret(text, self._secrets):
-            text = None
-        error = CallError(
-            error.kind,
-            self.hide(error.reason),
-            status=error.status,
-            attempts=error.attempts,
-            hint=None if error.hint is None else self.hide(error.hint),
-        )
-        self._journal.put_failure(key, error, text)
-
-    def flush(self) -> None:
-        """Write the journal to its end."""
-        if self._journal is not None:
-            self._journal.flush()
-
-    def close(self) -> None:
-        """Close the journal."""
-        if self._journal is not None:
-            self._journal.close()
-
-
-def _as_it_failed(failure: Failure, call: Call, check: Callable[[Any], None] | None) -> CallError:
-    """Make the error of a call that failed when it was made."""
-    if failure.body is not None and check is not None:
-        with suppress(SendFailure, CallError):
-            check(parse_json(failure.body))  # whoever asks sees what was answered
-    return failure.error(call.row)
-
-
-_FORMAT = "evalmetrics-work/1"
+_T = TypeVar("_T")
 _CANONICAL = json.JSONEncoder(separators=(",", ":"), sort_keys=True, default=repr)
+_REACHED_NOTHING = frozenset({"refused", "dns", "unreachable", "timeout"})
 
 
 class Meter(Protocol):
-    """What looks at each call before it is paid for, and after."""
+    """Checks each call before it is paid for, and counts it afterwards."""
 
     def admit(self) -> None:
         """Let a call be sent."""
         ...
 
     def paid(self, requests: int, tokens: Tokens | None, price: Price | None) -> None:
-        """Count a call that was sent, whatever came of it."""
+        """Count a call that was sent, with or without success."""
         ...
+
+
+class _Unmetered:
+    def admit(self) -> None:
+        pass
+
+    def paid(self, requests: int, tokens: Tokens | None, price: Price | None) -> None:
+        pass
+
+
+_UNMETERED: Meter = _Unmetered()
 
 
 @dataclass(frozen=True)
 class Work:
-    """One call of a function of the user's, as the journal knows it.
+    """One call of a function of the user's."""
 
-    Attributes
-    ----------
-    name
-        The function: ``package.module:function``.
-    given
-        What it is called with.
-    version
-        What else its answer depends on; None where nobody says: then its answers are not kept,
-        because nothing would tell when they are another's.
-    sample
-        The attempt's number.
-    label
-        What its usage is counted under.
-    """
-
-    name: str
-    given: Mapping[str, Any] = field(default_factory=dict)
+    name: str  # the function: ``package.module:function``
+    given: Mapping[str, Any] = field(default_factory=dict)  # its arguments
+    # the function's version; None where it has none: then its answers are not kept, because a
+    # change of the function could not be noticed
     version: str | None = None
-    sample: int = 0
-    label: str = ""
-
-
-async def perform(
-    ledger: Ledger,
-    usage: UsageTally,
-    work: Work,
-    make: Callable[[], Awaitable[str]],
-    *,
-    occurrence: int = 0,
-    meter: Meter | None = None,
-) -> Answer:
-    """Do a work, or find in the journal what it came to."""
-    key = b""
-    journal = ledger.journal
-    if journal is not None:
-        key = b"" if work.version is None else work_key(work, occurrence, ledger.hide)
-        entry = journal.get(key) if key else None
-        body = _parsed(entry.text) if entry is not None else None
-        if entry is not None and body is not None:
-            known = Answer(entry.status, body, entry.latency_s, entry.attempts, from_journal=True)
-            usage.answered(work.label, known)
-            return known
-        if journal.mode is JournalMode.REPLAY:
-            failure = journal.failure(key) if key else None
-            if failure is not None:
-                raise failure.error()
-            raise CallError(
-                "not-in-journal",
-                f"the journal has no answer of {work.name} to this row",
-                hint="give the target a version, and run once without replay",
-            )
-    if meter is not None:
-        meter.admit()
-    started = perf_counter()
-    try:
-        text = await make()
-    except CallError as error:
-        usage.failed(work.label, 1)
-        ledger.keep_failure(key, error)
-        if meter is not None:
-            meter.paid(1, None, None)
-        raise
-    answer = Answer(200, json.loads(text), perf_counter() - started, 1, from_journal=False)
-    if meter is not None:
-        meter.paid(1, tokens_of(answer.body), None)
-    ledger.keep(key, answer, text)
-    usage.answered(work.label, answer)
-    return answer
-
-
-def _parsed(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:  # of an imported journal: then it is done anew
-        return None
+    sample: int = 0  # the attempt's number
+    label: str = ""  # its usage is counted under it
 
 
 def work_key(work: Work, occurrence: int, hide: Callable[[str], str]) -> bytes:
     """Name a work for the journal; as `journal_key` does for a call."""
-    told = [_FORMAT, work.name, work.version, work.sample, occurrence, work.given]
-    text = hide(_CANONICAL.encode(told))
+    asked = ["evalmetrics-work/1", work.name, work.version, work.sample, occurrence, work.given]
+    text = hide(_CANONICAL.encode(asked))
     return blake2b(text.encode("utf-8", "backslashreplace"), digest_size=20).digest()
-
-
-_T = TypeVar("_T")
-_REACHED_NOTHING = frozenset({"refused", "dns", "unreachable", "timeout"})
 
 
 class Transport:
     """Calls endpoints: each call once, whatever happens to the run.
 
-    `memory` is for what callers learn of endpoints, once for the whole run.
-
     One per run, used as a context manager; `run` is its way in from ordinary code. A
     redirect is never followed: a POST would become a GET, or a key would go elsewhere.
+    `memory` holds the callers' facts about endpoints, for the whole run.
     """
 
     def __init__(
@@ -281,10 +100,13 @@ class Transport:
         limits: Limits | None = None,
     ) -> None:
         self.usage = usage or UsageTally()
-        self.ledger = Ledger(journal)
+        self.memory: dict[Hashable, Any] = {}
+        self.own_warnings: list[str] = []
+        off = journal is None or journal.mode is JournalMode.OFF
+        self._journal = None if off else journal
+        self._secrets: dict[Secret, None] = {}  # a set that keeps its order
         self._exchange = Exchange(sender, policy, clock, limits)
         self._loop = LoopThread()
-        self.memory: dict[Hashable, Any] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -293,20 +115,31 @@ class Transport:
         self.close()
 
     @property
+    def journal(self) -> Journal | None:
+        """The run's journal; None where answers are neither kept nor looked up."""
+        return self._journal
+
+    @property
     def warnings(self) -> tuple[str, ...]:
-        """What the user should know, each said once."""
-        return self.ledger.warnings
+        """Warnings for the end of the run, each once."""
+        return (*self.own_warnings, *(self._journal.warnings if self._journal else ()))
+
+    def warn(self, text: str) -> None:
+        """Keep a warning for the end of the run, once."""
+        if text not in self.own_warnings:
+            self.own_warnings.append(text)
 
     def run(self, coroutine: Coroutine[Any, Any, _T]) -> _T:
         """Run a coroutine on the run's one event loop, and write the journal to its end.
 
         The loop has a thread of its own: Ctrl-C in the calling thread cancels the
-        coroutine, keeps what was answered, and goes on as usual.
+        coroutine, keeps the answers so far, and goes on as usual.
         """
         try:
             return self._loop.run(coroutine)
         finally:
-            self.ledger.flush()
+            if self._journal is not None:
+                self._journal.flush()
 
     def close(self) -> None:
         """Close the connections, the loop and the journal."""
@@ -315,15 +148,16 @@ class Transport:
                 self._loop.run(self._exchange.close())
         finally:
             self._loop.close()
-            self.ledger.close()
+            if self._journal is not None:
+                self._journal.close()
 
     def keep_secret(self, secrets: Iterable[Secret]) -> None:
         """Hide these from now on, also before an endpoint is called with one of them."""
-        self.ledger.keep_secret(secrets)
+        self._secrets.update(dict.fromkeys(secrets))
 
     def hide(self, text: str) -> str:
-        """Hide the secrets of every endpoint that was called, in a text to be shown."""
-        return self.ledger.hide(text)
+        """Hide the secrets of every endpoint that was called."""
+        return redact(text, self._secrets) if self._secrets else text
 
     async def call(
         self,
@@ -333,39 +167,45 @@ class Transport:
         check: Callable[[Any], None] | None = None,
         meter: Meter | None = None,
     ) -> Answer:
-        """Answer a call, from the journal if it is there."""
+        """Answer a call, from the journal if it is there.
+
+        `check` raises a `CallError` where an answer can't be used.
+        """
+        price = call.endpoint.price
+        meter = meter or _UNMETERED
+        check = check or (lambda _body: None)
         if call.endpoint.secret is not None:
-            self.ledger.keep_secret((call.endpoint.secret,))
+            self._secrets[call.endpoint.secret] = None
         key, text, attempts = b"", None, 0  # by then nothing was sent
         try:
             payload = call.payload
-            key = self.ledger.key(call, occurrence)
-            known = self.ledger.known(call, key, check)
-            if known is not None:
-                self.usage.answered(call.label, known, call.endpoint.price)
-                return known
-            if meter is not None:
-                meter.admit()
+            if self._journal is not None:
+                key = journal_key(call, occurrence, self.hide)
+                kept = self._kept(self._journal, call, key, check)
+                if kept is not None:
+                    self.usage.answered(call.label, kept, price)
+                    return kept
+            meter.admit()
             raw, latency, attempts = await self._exchange.send(call, payload)
             text = text_of(raw)
             body = parse_json(text)
-            if meter is not None:
-                meter.paid(attempts, tokens_of(body), call.endpoint.price)
-                meter = None
-            if check is not None:
-                check(body)
+            meter.paid(attempts, tokens_of(body), price)
+            meter = _UNMETERED  # it is counted
+            check(body)
         except SendFailure as failure:
             attempts = max(attempts, failure.attempts)
-            if meter is not None:
-                meter.paid(attempts, None, call.endpoint.price)
+            meter.paid(attempts, None, price)
             self.usage.failed(call.label, attempts)
             raise self._error(failure, call, attempts, key) from None
         except CallError as error:
             self.usage.failed(call.label, attempts)
-            raise self._at(error, call, attempts, key, text) from None
+            error = error.completed(self.hide, call.row, attempts)
+            if text is not None:  # else nothing was sent
+                self._keep_failure(key, error, text)
+            raise error from None
         answer = Answer(raw.status, body, latency, attempts, from_journal=False)
-        self.ledger.keep(key, answer, text)
-        self.usage.answered(call.label, answer, call.endpoint.price)
+        self._keep(key, answer, text)
+        self.usage.answered(call.label, answer, price)
         return answer
 
     async def perform(
@@ -376,18 +216,108 @@ class Transport:
         occurrence: int = 0,
         meter: Meter | None = None,
     ) -> Answer:
-        """Do something in this process in place of a request, see `work.perform`."""
-        return await perform(
-            self.ledger, self.usage, work, make, occurrence=occurrence, meter=meter
+        """Call a function in this process in place of a request, or look its answer up."""
+        key = b""
+        if self._journal is not None:
+            key = b"" if work.version is None else work_key(work, occurrence, self.hide)
+            entry = self._journal.get(key) if key else None
+            if entry is not None:
+                with suppress(ValueError):  # of an imported journal: then it is called anew
+                    body = json.loads(entry.text)
+                    kept = Answer(entry.status, body, entry.latency_s, entry.attempts, True)
+                    self.usage.answered(work.label, kept)
+                    return kept
+            if self._journal.mode is JournalMode.REPLAY:
+                failure = self._journal.failure(key) if key else None
+                if failure is not None:
+                    raise failure.error()
+                raise CallError(
+                    "not-in-journal",
+                    f"the journal has no answer of {work.name} to this row",
+                    hint="give the target a version, and run once without replay",
+                )
+        meter = meter or _UNMETERED
+        meter.admit()
+        started = perf_counter()
+        try:
+            text = await make()
+        except CallError as error:
+            self.usage.failed(work.label, 1)
+            self._keep_failure(key, error)
+            meter.paid(1, None, None)
+            raise
+        answer = Answer(200, json.loads(text), perf_counter() - started, 1, from_journal=False)
+        meter.paid(1, tokens_of(answer.body), None)
+        self._keep(key, answer, text)
+        self.usage.answered(work.label, answer)
+        return answer
+
+    def _kept(
+        self, journal: Journal, call: Call, key: bytes, check: Callable[[Any], None]
+    ) -> Answer | None:
+        """Look a call up in the journal; None where it is to be made."""
+        replays = journal.mode is JournalMode.REPLAY
+        entry = journal.get(key)
+        if entry is None:
+            if not replays:
+                return None
+            failure = journal.failure(key)
+            if failure is None:
+                raise CallError(
+                    "not-in-journal",
+                    f"the journal has no answer to this call of {call.endpoint.shown}",
+                    row=call.row,
+                    hint="run once without replay, so that it is called and kept",
+                )
+            if failure.body is not None:
+                with suppress(SendFailure, CallError):
+                    check(parse_json(failure.body))  # the caller sees the refused answer
+            raise failure.error(call.row)
+        try:
+            body = parse_json(entry.text)
+            check(body)
+        except (SendFailure, CallError):
+            if replays:
+                raise
+            return None  # by now it counts as a failure, and those are asked again
+        return Answer(entry.status, body, entry.latency_s, entry.attempts, from_journal=True)
+
+    def _keep(self, key: bytes, answer: Answer, text: str) -> None:
+        """Put an answer into the journal, unless it holds a secret or has no key."""
+        if self._journal is None or not key:
+            return
+        if self._holds_secret(text):
+            self.warn(
+                "an endpoint repeats its key in its answers: they are used, but not kept "
+                "in the journal"
+            )
+            return
+        self._journal.put(
+            key,
+            status=answer.status,
+            text=text,
+            latency_s=answer.latency_s,
+            attempts=answer.attempts,
         )
+
+    def _keep_failure(self, key: bytes, error: CallError, text: str | None = None) -> None:
+        """Put a failure into the journal, and the refused body if it holds no secret."""
+        if self._journal is None or not key or self._journal.mode is JournalMode.REPLAY:
+            return
+        if text is not None and self._holds_secret(text):
+            text = None
+        self._journal.put_failure(key, error.completed(self.hide, None, 0), text)
+
+    def _holds_secret(self, text: str) -> bool:
+        return any(secret.is_in(text) for secret in self._secrets)
 
     def _error(
         self, failure: SendFailure, call: Call, attempts: int, key: bytes
     ) -> CallError | EndpointError:
-        """Make an error for the user out of a failed attempt, and keep what a replay tells."""
+        """Make the user's error of a failed attempt, and keep it for a replay."""
         words = own_words(failure.said, self.hide)
         said = f", and said: {words}" if words else ""
-        message = f"{call.method} {call.endpoint.shown}: {self.hide(failure.message)}{said}"
+        message = f"POST {call.endpoint.shown}: {self.hide(failure.message)}{said}"
         if failure.fatal:
             return EndpointError(message, hint=failure.hint)
         if failure.kind in _REACHED_NOTHING and self._exchange.is_gone(call.endpoint):
@@ -395,31 +325,13 @@ class Transport:
                 f"{message}; nothing has answered there for some time, at call after call",
                 hint=failure.hint or "is the server stuck? or does it need a longer time-out?",
             )
-        if attempts > 1:
-            message += f" ({attempts} attempts)"
         error = CallError(
             failure.kind,
-            message,
+            f"{message} ({attempts} attempts)" if attempts > 1 else message,
             row=call.row,
             status=failure.status,
             attempts=attempts,
             hint=failure.hint,
         )
-        self.ledger.keep_failure(key, error)
+        self._keep_failure(key, error)
         return error
-
-    def _at(
-        self, error: CallError, call: Call, attempts: int, key: bytes, text: str | None
-    ) -> CallError:
-        """Complete a caller's error with the row and the number of requests; keep it too."""
-        found = CallError(
-            error.kind,
-            self.hide(error.reason),
-            row=error.row or call.row,
-            status=error.status,
-            attempts=error.attempts or attempts,
-            hint=None if error.hint is None else self.hide(error.hint),
-        )
-        if text is not None:  # else nothing was sent
-            self.ledger.keep_failure(key, found, text)
-        return found

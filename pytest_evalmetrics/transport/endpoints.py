@@ -1,4 +1,4 @@
-"""What a caller asks for: endpoints and their secrets, calls, the terms of both."""
+"""Endpoints and their secrets, calls and their names in the journal."""
 
 from __future__ import annotations
 
@@ -19,28 +19,13 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.spec import ParamsSpec
     from pytest_evalmetrics.transport.usage import Price
 
-__all__ = [
-    "HIDDEN",
-    "Call",
-    "Endpoint",
-    "Occurrences",
-    "Secret",
-    "Terms",
-    "find_secret",
-    "holds_secret",
-    "journal_key",
-    "redact",
-    "variables_tried",
-    "written_body",
-]
-
 HIDDEN = "***"
 # A shorter one ("none", "dummy", "EMPTY": what local servers are given) is met in innocent text.
-TELLING_LENGTH = 6
+_SHORTEST_SECRET = 6
 
 
 class Secret:
-    """A value that is shown nowhere: not by repr, str, format or pickle."""
+    """A value that repr, str, format and pickle don't reveal."""
 
     __slots__ = ("_forms", "_value", "name", "variable")
 
@@ -53,7 +38,7 @@ class Secret:
         self._forms = tuple(sorted(written, key=len, reverse=True))
 
     def reveal(self) -> str:
-        """Give the value, for the one place that sends it."""
+        """Return the value, for the one place that sends it."""
         return self._value
 
     def hide_in(self, text: str) -> str:
@@ -64,8 +49,8 @@ class Secret:
         return text
 
     def is_in(self, text: str) -> bool:
-        """Whether a text holds the value; a placeholder such as "none" is no secret."""
-        return len(self._value) >= TELLING_LENGTH and any(form in text for form in self._forms)
+        """Whether a text contains the value; a placeholder such as "none" is no secret."""
+        return len(self._value) >= _SHORTEST_SECRET and any(form in text for form in self._forms)
 
     def __repr__(self) -> str:
         return f"Secret({self.name!r}, {HIDDEN})"
@@ -111,46 +96,21 @@ def find_secret(name: str, environ: Mapping[str, str] | None = None) -> Secret:
 
 
 def redact(text: str, secrets: Iterable[Secret]) -> str:
-    """Hide every secret in a text that is going to be shown or written."""
+    """Hide every secret in a text that is shown or written."""
     for secret in secrets:
         text = secret.hide_in(text)
     return text
-
-
-def holds_secret(text: str, secrets: Iterable[Secret]) -> bool:
-    """Whether a text holds one of the secrets."""
-    return any(secret.is_in(text) for secret in secrets)
 
 
 # Escaped, so that half a surrogate pair in a row can be sent; in the caller's order of keys,
 # because a model reads it: the order of a schema's properties is part of what it is asked.
 _BODY = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
 _CANONICAL = json.JSONEncoder(allow_nan=False, separators=(",", ":"), sort_keys=True)
-_FORMAT = "evalmetrics-journal/1"
 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Where calls go, and on what terms.
-
-    Attributes
-    ----------
-    url
-        http or https; no user and password in it.
-    secret
-        Sent as ``Authorization: Bearer ...``.
-    timeout_s
-        Seconds for one attempt in all, from connecting to the last byte of the answer.
-    max_retries
-        Attempts after the first one.
-    parallelism
-        How many calls may be in flight; all endpoints of one host and port share the limit.
-    headers
-        Further headers, none of them secret.
-    max_response_bytes
-        The largest answer, uncompressed.
-    price
-        Of a model's tokens.
+    """The URL of calls, and their limits.
 
     Raises
     ------
@@ -158,14 +118,13 @@ class Endpoint:
         The URL can't be used, or a number is out of range.
     """
 
-    url: str
-    secret: Secret | None = None
-    timeout_s: float = 30.0
-    max_retries: int = 3
-    parallelism: int = 16
-    headers: Mapping[str, str] = field(default_factory=dict)
-    max_response_bytes: int = 16 * 2**20
-    price: Price | None = None
+    url: str  # http or https; no user and password in it
+    secret: Secret | None = None  # sent as ``Authorization: Bearer ...``
+    timeout_s: float = 30.0  # of one attempt, from connecting to the last byte of the answer
+    max_retries: int = 3  # attempts after the first one
+    parallelism: int = 16  # calls in flight; all endpoints of one host and port share the limit
+    max_response_bytes: int = 16 * 2**20  # the largest answer, uncompressed
+    price: Price | None = None  # of a model's tokens
 
     def __post_init__(self) -> None:
         try:
@@ -194,7 +153,7 @@ class Endpoint:
 
     @cached_property
     def origin(self) -> str:
-        """Scheme, host and port: what a limit holds for."""
+        """Scheme, host and port: the scope of a limit."""
         parts = urlsplit(self.url)
         port = parts.port or {"http": 80, "https": 443}[parts.scheme]
         return f"{parts.scheme}://{(parts.hostname or '').lower()}:{port}"
@@ -209,17 +168,18 @@ class Endpoint:
 class Call:
     """One call, as the journal knows it."""
 
-    endpoint: Endpoint  # where to
+    endpoint: Endpoint
     body: Any = None  # anything that JSON can write; None for no body
-    method: str = "POST"  # ``POST`` or ``GET``
-    kind: str = "call/1"  # what asks, and in which version: ``remote/1``. A change of it asks anew.
-    # what else an answer depends on: the model's or the prompt's version
+    kind: str = (
+        "call/1"  # the caller and its version: ``remote/1``. After a change all is asked anew.
+    )
+    # further versions that an answer depends on: the model's or the prompt's
     versions: Mapping[str, str] = field(default_factory=dict)
     sample: int = 0  # the attempt's number: each sample of a task gets its own answer
     row: str | None = None  # the row as messages name it: ``row 17``
-    label: str = ""  # what its usage is counted under
-    # what the journal knows it by instead of its body: the same question may be sent in
-    # several forms, of which an endpoint takes one. None for the body.
+    label: str = ""  # its usage is counted under it
+    # its name in the journal instead of its body: the same question may be sent in several
+    # forms, of which an endpoint takes one. None for the body.
     identity: bytes | None = None
     # the body as `written_body` gives it, where that is known already
     written: bytes | None = field(default=None, repr=False, compare=False)
@@ -246,22 +206,22 @@ def written_body(body: Any, row: str | None = None) -> bytes:
 
 
 def journal_key(call: Call, occurrence: int, hide: Callable[[str], str]) -> bytes:
-    """Name a call for the journal: what it asks, never who asks."""
-    start = _start_of_key(call.kind, call.method, call.endpoint.url)
+    """Name a call for the journal: by its question, never by the asker."""
+    start = _start_of_key(call.kind, call.endpoint.url)
     versions = _CANONICAL.encode(dict(call.versions)) if call.versions else "{}"
     head = f"{start},{versions},{call.sample},{occurrence}]"
-    known_by = call.payload if call.identity is None else call.identity
-    body = (known_by or b"").decode("ascii")
+    identity = call.payload if call.identity is None else call.identity
+    body = (identity or b"").decode("ascii")
     return blake2b(hide(f"{head}\n{body}").encode("ascii"), digest_size=20).digest()
 
 
 @lru_cache(maxsize=64)  # it is the same for every row
-def _start_of_key(kind: str, method: str, url: str) -> str:
-    return _CANONICAL.encode([_FORMAT, kind, method, url])[:-1]
+def _start_of_key(kind: str, url: str) -> str:
+    return _CANONICAL.encode(["evalmetrics-journal/1", kind, "POST", url])[:-1]
 
 
 class Occurrences:
-    """Counts how often the same content was seen, so that each repetition is a call of its own.
+    """Counts repetitions of the same content, so that each is a call of its own.
 
     Count in the order of the rows, never in the order of the answers: a run that is started
     again must give the same call the same number. It remembers 8 bytes of each content.
@@ -273,18 +233,18 @@ class Occurrences:
 
     def next(self, content: bytes | None, *of: Hashable) -> int:
         """Count one; return how many came before it."""
-        # of this process alone, and a tenth of the time of one that others could reckon too
+        # of this process alone, and in a tenth of the time of `digest`
         return self.count(hash((content or b"", of)))
 
     @staticmethod
     def digest(content: bytes | None, *of: Hashable) -> int:
-        """Give what stands for a content, in any process; for `count`."""
+        """Compute a digest of a content for `count`, the same in all processes."""
         digest = blake2b(repr(of).encode(), digest_size=8)
         digest.update(content or b"")
         return int.from_bytes(digest.digest())
 
     def count(self, digest: int) -> int:
-        """Count one of which the digest is known."""
+        """Count one by its digest."""
         if digest not in self._seen:
             self._seen.add(digest)
             return 0
@@ -293,7 +253,7 @@ class Occurrences:
 
 
 def _culprit(value: Any, place: str = "", depth: int = 0) -> tuple[str, str] | None:
-    """Find the first value that JSON can't write: where, and what."""
+    """Find the first value that JSON can't write: its place and its description."""
     if depth > 100 or value is None or isinstance(value, str | bool | int):  # noqa: PLR2004 - deep enough
         return None
     if isinstance(value, float):
@@ -304,24 +264,20 @@ def _culprit(value: Any, place: str = "", depth: int = 0) -> tuple[str, str] | N
         inner = ((f"{place}[{index}]", item) for index, item in enumerate(value))
     else:
         return place, f"a {type(value).__name__}"
-    found = (_culprit(item, path, depth + 1) for path, item in inner)
-    return next((f for f in found if f), None)
-
-
-_TIMEOUT_S, _RETRIES = 30.0, 3
+    culprits = (_culprit(item, path, depth + 1) for path, item in inner)
+    return next((culprit for culprit in culprits if culprit), None)
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """On what terms endpoints are called: what ``params:`` says, and defaults."""
+    """The settings of all endpoints: ``params:`` of the benchmark file, and defaults."""
 
     parallelism: int = 16  # calls in flight at once
-    timeout_s: float | None = None  # where a scorer says nothing of its own
+    timeout_s: float | None = None  # of scorers that give none
     max_retries: int | None = None
-    replays: bool = False  # nothing is called: what a key is needed for can do without one
-    # what ``params:`` says of models, where it is the judges that it says it of
-    judging: ParamsSpec | None = None
-    # those that were found for endpoints, in their order: nobody shows them
+    replays: bool = False  # nothing is called, so that secrets may be missing
+    judging: ParamsSpec | None = None  # parameters of the judges' models
+    # the secrets of the endpoints so far, in their order
     secrets: dict[Secret, None] = field(default_factory=dict, repr=False, compare=False)
 
     def endpoint(
@@ -333,24 +289,19 @@ class Terms:
         max_retries: int | None = None,
     ) -> Endpoint:
         """Make an endpoint on these terms."""
+        value: Secret | None = None
+        if secret is not None:
+            try:
+                value = find_secret(secret)
+                self.secrets.setdefault(value)
+            except SecretError:
+                if not self.replays:
+                    raise
+        retries = self.max_retries if max_retries is None else max_retries
         return Endpoint(
             url,
-            secret=self._secret(secret),
-            timeout_s=timeout_s or self.timeout_s or _TIMEOUT_S,
-            max_retries=next(
-                (n for n in (max_retries, self.max_retries) if n is not None), _RETRIES
-            ),
+            secret=value,
+            timeout_s=timeout_s or self.timeout_s or Endpoint.timeout_s,
+            max_retries=Endpoint.max_retries if retries is None else retries,
             parallelism=self.parallelism,
         )
-
-    def _secret(self, name: str | None) -> Secret | None:
-        if name is None:
-            return None
-        try:
-            found = find_secret(name)
-        except SecretError:
-            if self.replays:
-                return None
-            raise
-        self.secrets.setdefault(found)
-        return found

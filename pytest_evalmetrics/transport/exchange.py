@@ -1,14 +1,21 @@
-"""Sending a call: attempts, the waits between them, and how many are in flight."""
+"""Sending a call: attempts, the waits between them, the limit of calls in flight, and aiohttp."""
 
 from __future__ import annotations
 
 import asyncio
+import errno
+import io
 import math
+import os
+import socket
+import ssl
 from collections import deque
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlsplit
 
 from pytest_evalmetrics.transport.wire import (
     Clock,
@@ -16,49 +23,36 @@ from pytest_evalmetrics.transport.wire import (
     Request,
     Sender,
     SendFailure,
+    needs_extra,
     status_text,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    import aiohttp
+
     from pytest_evalmetrics.transport.endpoints import Call, Endpoint
 
-__all__ = [
-    "AdaptiveLimit",
-    "Exchange",
-    "Limits",
-    "RetryPolicy",
-    "is_retried",
-    "parse_retry_after",
-    "with_retries",
-]
-
 _T = TypeVar("_T")
-_RETRIED = frozenset({408, 425, 429})
-_SERVER_ERRORS = range(500, 600)
 
 
 def is_retried(status: int) -> bool:
     """Whether an HTTP status may be another one the next time."""
-    return status in _RETRIED or status in _SERVER_ERRORS
+    return status in (408, 425, 429) or 500 <= status < 600  # noqa: PLR2004 - HTTP
 
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How often, and how long between."""
+    """The number of attempts, and the waits between them."""
 
     max_retries: int = 3  # attempts after the first one
     base_s: float = 1.0  # the longest wait after the first attempt; doubled after each further one
     cap_s: float = 15.0  # the longest wait of our own
     retry_after_cap_s: float = 60.0  # the longest wait that an endpoint can ask for
 
-    def with_retries(self, max_retries: int) -> RetryPolicy:
-        """Give the same waits, with another number of attempts."""
-        return self if max_retries == self.max_retries else replace(self, max_retries=max_retries)
-
     def wait_s(self, failed: int, retry_after_s: float | None, random: float) -> float:
-        """Give the seconds to wait after `failed` attempts.
+        """Return the seconds to wait after `failed` attempts.
 
         Full jitter: uniform in [0, min(cap, base * 2**(failed - 1))), on top of what the
         endpoint asked for, so that the rows it turned away don't come back as one.
@@ -69,7 +63,7 @@ class RetryPolicy:
         return self.asked_s(retry_after_s) + random * longest
 
     def asked_s(self, retry_after_s: float | None) -> float:
-        """Give what is granted of a wait that the endpoint asked for."""
+        """Return the granted part of a wait that the endpoint asked for."""
         return min(retry_after_s or 0.0, self.retry_after_cap_s)
 
 
@@ -93,11 +87,7 @@ def parse_retry_after(text: str | None, now: float) -> float | None:
 async def with_retries(
     attempt: Callable[[], Awaitable[_T]], policy: RetryPolicy, clock: Clock
 ) -> tuple[_T, int]:
-    """Attempt, and again after a failure that may pass.
-
-    A loop of our own: what matters (which failures, how long, whose clock) would be ours
-    with a library too, and the libraries cost 20 us on each call that succeeds at once.
-    """
+    """Attempt, and again after a failure that may pass; return the number of attempts too."""
     made = 0
     while True:
         made += 1
@@ -111,9 +101,8 @@ async def with_retries(
         await clock.sleep(wait)
 
 
-_DECREASE = 0.5
-UNREACHABLE_CALLS = 8
-UNREACHABLE_S = 30.0
+_UNREACHABLE_CALLS = 8
+_UNREACHABLE_S = 30.0
 
 
 class AdaptiveLimit:
@@ -173,10 +162,10 @@ class AdaptiveLimit:
             self.limit = min(float(self.ceiling), self.limit + 1.0 / self.limit)
 
     def overloaded(self, sent_in: int, pause_s: float = 0.0) -> None:
-        """Halve the limit, and let nobody through for as long as the endpoint asked."""
+        """Halve the limit, and send nothing for as long as the endpoint asked."""
         if sent_in == self._round:
             self._round += 1
-            self.limit = max(1.0, self.limit * _DECREASE)
+            self.limit = max(1.0, self.limit / 2)
         if pause_s > 0:
             self._paused_until = max(self._paused_until, self._clock.monotonic() + pause_s)
 
@@ -185,7 +174,7 @@ class AdaptiveLimit:
         self._unreachable = 0
 
     def is_gone(self) -> bool:
-        """Count a call that reached nothing, with all its retries; tell whether to give up.
+        """Count a call that reached nothing, with all its retries; return whether to give up.
 
         One server's restart must not stop a benchmark, and a server that is gone must not
         cost every row its retries: so several calls, and some time, without any answer.
@@ -194,10 +183,8 @@ class AdaptiveLimit:
         if not self._unreachable:
             self._unreachable_since = now
         self._unreachable += 1
-        return (
-            self._unreachable >= UNREACHABLE_CALLS
-            and now - self._unreachable_since >= UNREACHABLE_S
-        )
+        since = now - self._unreachable_since
+        return self._unreachable >= _UNREACHABLE_CALLS and since >= _UNREACHABLE_S
 
     async def _wait(self) -> None:
         place = asyncio.get_running_loop().create_future()
@@ -208,7 +195,8 @@ class AdaptiveLimit:
             if place.done() and not place.cancelled():
                 self._wake()  # it was ours to take: the next one's turn
             else:
-                self._waiting.remove(place)
+                with suppress(ValueError):  # `_wake` has dropped it, where many are cancelled
+                    self._waiting.remove(place)
             raise
 
     def _wake(self) -> None:
@@ -228,7 +216,7 @@ class Limits:
         self._limits: dict[str, AdaptiveLimit] = {}
 
     def of(self, origin: str, ceiling: int) -> AdaptiveLimit:
-        """Give an endpoint's, which lets so many through at least while all is well."""
+        """Return an endpoint's limit; its ceiling is the highest that was asked for."""
         limit = self._limits.get(origin)
         if limit is None:
             limit = self._limits[origin] = AdaptiveLimit(ceiling, self._clock)
@@ -241,12 +229,10 @@ _FATAL = {
     403: "the endpoint wants a key that is allowed to do this: name it with api_key_secret",
     404: "nothing answers there: check the path of the URL, and the names in the request",
 }
-_KEY_REFUSED = (401, 403)
-_OVERLOADED = (429, 503)
 
 
 class Exchange:
-    """Sends calls; knows nothing of journals."""
+    """Sends calls with retries and limits, without a journal."""
 
     def __init__(
         self,
@@ -262,7 +248,7 @@ class Exchange:
 
     @property
     def is_open(self) -> bool:
-        """There is something to close."""
+        """Whether there is something to close."""
         return self._sender is not None
 
     async def close(self) -> None:
@@ -271,39 +257,34 @@ class Exchange:
             await self._sender.close()
 
     async def send(self, call: Call, payload: bytes | None) -> tuple[RawResponse, float, int]:
-        """Send a call."""
+        """Send a call; return the response, its latency and the number of attempts."""
         endpoint = call.endpoint
-        request = Request(
-            call.method,
-            endpoint.url,
-            payload,
-            endpoint.headers,
-            endpoint.secret,
-            endpoint.max_response_bytes,
-        )
+        request = Request(endpoint.url, payload, endpoint.secret, endpoint.max_response_bytes)
         limit = self._limit(endpoint)
-
-        async def attempt() -> tuple[RawResponse, float]:
-            return await self._attempt(request, endpoint, limit)
-
         (raw, latency), attempts = await with_retries(
-            attempt, self._policy.with_retries(endpoint.max_retries), self._clock
+            lambda: self._attempt(request, endpoint, limit),
+            replace(self._policy, max_retries=endpoint.max_retries),
+            self._clock,
         )
         return raw, latency, attempts
 
     def is_gone(self, endpoint: Endpoint) -> bool:
-        """Count a call that reached nothing; tell whether the endpoint is given up."""
+        """Count a call that reached nothing; return whether the endpoint is given up."""
         return self._limit(endpoint).is_gone()
+
+    def _limit(self, endpoint: Endpoint) -> AdaptiveLimit:
+        return self._limits.of(endpoint.origin, endpoint.parallelism)
 
     async def _attempt(
         self, request: Request, endpoint: Endpoint, limit: AdaptiveLimit
     ) -> tuple[RawResponse, float]:
-        sender = self._sending()  # the first one takes its time to load, which is no latency
+        if self._sender is None:  # the first one takes its time to load, which is no latency
+            self._sender = AiohttpSender()
         sent_in = await limit.acquire()
         started = self._clock.monotonic()
         try:
             async with asyncio.timeout(endpoint.timeout_s):
-                raw = await sender.send(request)
+                raw = await self._sender.send(request)
         except TimeoutError:
             limit.overloaded(sent_in)
             raise SendFailure(
@@ -314,16 +295,15 @@ class Exchange:
         limit.reached()
         if not 200 <= raw.status < 300:  # noqa: PLR2004 - HTTP
             failure = self._refusal(raw, endpoint)
-            if raw.status in _OVERLOADED:
+            if raw.status in (429, 503):
                 limit.overloaded(sent_in, self._policy.asked_s(failure.retry_after_s))
             raise failure
         limit.succeeded()
         return raw, self._clock.monotonic() - started
 
     def _refusal(self, raw: RawResponse, endpoint: Endpoint) -> SendFailure:
-        """Say what a status other than 2xx means."""
+        """Make the failure of a status other than 2xx."""
         status = raw.status
-        said = raw.body.decode("utf-8", errors="replace")
         if 300 <= status < 400:  # noqa: PLR2004 - HTTP
             to = raw.headers.get("Location", "").partition("?")[0] or "nowhere"
             return SendFailure(
@@ -333,11 +313,11 @@ class Exchange:
                 status=status,
                 hint="write the URL that answers itself",
             )
-        hint = _FATAL.get(status)
-        if status in _KEY_REFUSED and endpoint.secret is not None:
+        hint, secret = _FATAL.get(status), endpoint.secret
+        if status in (401, 403) and secret is not None:
             hint = (
-                f"the key came from the environment variable {endpoint.secret.variable} "
-                f"(secret {endpoint.secret.name!r})"
+                f"the key came from the environment variable {secret.variable} "
+                f"(secret {secret.name!r})"
             )
         return SendFailure(
             f"http-{status}",
@@ -347,17 +327,165 @@ class Exchange:
             status=status,
             retry_after_s=parse_retry_after(raw.headers.get("Retry-After"), self._clock.wall()),
             hint=hint,
-            said=said,
+            said=raw.body.decode("utf-8", errors="replace"),
         )
 
-    def _limit(self, endpoint: Endpoint) -> AdaptiveLimit:
-        return self._limits.of(endpoint.origin, endpoint.parallelism)
 
-    def _sending(self) -> Sender:
-        if self._sender is None:
-            from pytest_evalmetrics.transport.aiohttp_sender import (  # noqa: PLC0415 - if needed
-                AiohttpSender,
+_JSON = "application/json"
+_LARGE_BODY = 2**20  # from here on aiohttp wants a file: it would write the bytes in one go
+_ERROR_PAGE = 64 * 2**10  # the largest error page that is read
+_NO_SUCH_NAME = {
+    getattr(socket, name, None) for name in ("EAI_NONAME", "EAI_NODATA", "EAI_ADDRFAMILY")
+}
+
+
+class AiohttpSender:
+    """Sends requests over one session of aiohttp, on one event loop; see `Sender`.
+
+    aiohttp because it keeps up with the network at a third of a millisecond per call, and
+    because the httpx family brings anyio, whose pytest plugin slows every pytest start.
+    """
+
+    def __init__(self) -> None:
+        with needs_extra("remote", "calling an endpoint"):
+            import aiohttp  # noqa: PLC0415 - 230 ms, only where a client is made
+        self._aiohttp = aiohttp
+        self._session: aiohttp.ClientSession | None = None
+        self._proxies: dict[str, str | None] = {}
+
+    async def send(self, request: Request) -> RawResponse:
+        """Send a request and read the whole answer, see `Sender`."""
+        aiohttp = self._aiohttp
+        if self._session is None:
+            self._session = aiohttp.ClientSession(
+                # the limits are ours, and so is the time
+                connector=aiohttp.TCPConnector(limit=0, resolver=aiohttp.ThreadedResolver()),
+                timeout=aiohttp.ClientTimeout(total=None),
+                cookie_jar=aiohttp.DummyCookieJar(),  # a row's answer must not change the next one
+                headers={"Accept": _JSON, "User-Agent": "pytest-evalmetrics"},
             )
+        body: Any = None
+        if request.body is not None and len(request.body) >= _LARGE_BODY:
+            body = aiohttp.BytesIOPayload(io.BytesIO(request.body), content_type=_JSON)
+        elif request.body is not None:
+            body = aiohttp.BytesPayload(request.body, content_type=_JSON)
+        secret = request.secret
+        headers = None if secret is None else {"Authorization": f"Bearer {secret.reveal()}"}
+        origin, _, _ = request.url.removeprefix("https://").removeprefix("http://").partition("/")
+        if origin not in self._proxies:  # looked up once
+            self._proxies[origin] = _proxy_for(request.url)
+        try:
+            async with self._session.post(
+                request.url,
+                data=body,
+                headers=headers,
+                allow_redirects=False,
+                proxy=self._proxies[origin],
+            ) as response:
+                return RawResponse(
+                    response.status, response.headers, await _read(response, request.max_bytes)
+                )
+        except (aiohttp.ClientError, OSError, ssl.SSLError) as error:
+            if isinstance(error, TimeoutError):
+                raise TimeoutError from None
+            raise _failure(aiohttp, error, request.url) from None
 
-            self._sender = AiohttpSender()
-        return self._sender
+    async def close(self) -> None:
+        """Close the connections."""
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+
+async def _read(response: aiohttp.ClientResponse, max_bytes: int) -> bytes:
+    """Read a body up to a bound, which holds for the uncompressed bytes."""
+    is_error = not 200 <= response.status < 300  # noqa: PLR2004 - HTTP
+    bound = min(max_bytes, _ERROR_PAGE) if is_error else max_bytes
+    length = response.content_length
+    if length is not None and length <= bound and "Content-Encoding" not in response.headers:
+        return await response.read()
+    chunks, size = [], 0
+    if is_error or length is None or length <= bound:
+        async for chunk in response.content.iter_any():
+            chunks.append(chunk)
+            size += len(chunk)
+            if size > bound:
+                break
+        else:
+            return b"".join(chunks)
+    response.close()  # the rest is never read: the connection can't be used again
+    if is_error:
+        return b"".join(chunks)[:bound]
+    raise SendFailure(
+        "too-large",
+        f"the answer is larger than {bound / 2**20:.3g} MiB"
+        + (f" ({length / 2**20:.3g} MiB)" if length and length > bound else ""),
+    )
+
+
+def _failure(aiohttp: Any, error: Exception, url: str) -> SendFailure:  # noqa: PLR0911 - one for each kind
+    """Word an error of aiohttp; its own words may name proxies and passwords."""
+    parts = urlsplit(url)
+    where = f"{parts.hostname}:{parts.port or parts.scheme}"
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        why = getattr(error.certificate_error, "verify_message", "") or "not trusted"
+        return SendFailure(
+            "tls",
+            f"the TLS certificate of {where} is refused: {why}",
+            fatal=True,
+            hint="SSL_CERT_FILE names the certificates that are trusted",
+        )
+    if isinstance(error, aiohttp.ClientSSLError | ssl.SSLError):
+        inner = getattr(error, "os_error", error)
+        reason = str(getattr(inner, "reason", None) or "the handshake failed")
+        return SendFailure(
+            "tls",
+            f"no TLS connection to {where}: {reason.replace('_', ' ').lower()}",
+            fatal=True,
+            hint="does this port speak TLS? If not, write http://",
+        )
+    if isinstance(error, aiohttp.ClientProxyConnectionError):
+        return SendFailure("unreachable", f"the proxy for {where} can't be reached", retry=True)
+    if isinstance(error, aiohttp.ClientHttpProxyError):
+        return SendFailure("unreachable", f"the proxy answered {error.status}", retry=True)
+    number = getattr(getattr(error, "os_error", None), "errno", None)
+    if isinstance(error, aiohttp.ClientConnectorDNSError):
+        unknown = number in _NO_SUCH_NAME
+        return SendFailure(
+            "dns",
+            f"the name {parts.hostname or ''} does not resolve"
+            + ("" if unknown else " now; the name server gave no answer"),
+            retry=not unknown,
+            fatal=unknown,
+            hint="is the host's name right, and is it known to this machine?",
+        )
+    if isinstance(error, aiohttp.ClientConnectorError):
+        if number == errno.ECONNREFUSED:
+            hint = "is the server running, and on this port?"
+            return SendFailure("refused", f"{where} refused the connection", retry=True, hint=hint)
+        why = os.strerror(number) if number and number > 0 else "no connection"
+        return SendFailure("unreachable", f"{where} can't be reached: {why}", retry=True)
+    if isinstance(error, aiohttp.ClientResponseError):
+        return SendFailure("not-http", f"{where} did not answer in HTTP")
+    if isinstance(error, aiohttp.InvalidURL | aiohttp.NonHttpUrlClientError):
+        return SendFailure("bad-url", f"{parts.scheme}://{where} is no usable URL", fatal=True)
+    return SendFailure(
+        "closed", f"{where} closed the connection before the answer was whole", retry=True
+    )
+
+
+def _proxy_for(url: str) -> str | None:
+    """Return the environment's proxy for a URL; never one for this machine."""
+    import ipaddress  # noqa: PLC0415 - once per endpoint
+    from urllib.request import getproxies, proxy_bypass  # noqa: PLC0415 - the same
+
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    if host == "localhost" or proxy_bypass(host):
+        return None
+    with suppress(ValueError):
+        if ipaddress.ip_address(host).is_loopback:
+            return None
+    proxies = getproxies()
+    proxy = proxies.get(parts.scheme) or proxies.get("all") or ""
+    return proxy if proxy.startswith(("http://", "https://")) else None  # no SOCKS in aiohttp

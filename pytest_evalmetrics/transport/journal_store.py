@@ -1,4 +1,4 @@
-"""The journal on disk: its database, and copies of it as JSON Lines."""
+"""The file of the journal: its database, and copies of it as JSON Lines."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import sqlite3
 import tempfile
 import zlib
 from contextlib import closing, contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -19,56 +19,39 @@ from pytest_evalmetrics.transport.wire import CallError, JournalError
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-__all__ = [
-    "Entry",
-    "Failure",
-    "Failures",
-    "Store",
-    "Totals",
-    "clear_journal",
-    "export_journal",
-    "import_journal",
-    "journal_totals",
-]
 
-_LONGEST = 16_384  # characters of a text of it
-_LONGEST_BODY = 65_536
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An answer as it is kept; the fields are those of the table."""
 
-# made with the first failure: most journals never have one
-_FAILURES_SCHEMA = """
-CREATE TABLE IF NOT EXISTS failures (
-    key BLOB PRIMARY KEY, kind TEXT NOT NULL, message TEXT NOT NULL, hint TEXT, status INTEGER,
-    attempts INTEGER NOT NULL, body TEXT, created REAL NOT NULL)
-"""
-_FAILURE_COLUMNS = "key, kind, message, hint, status, attempts, body, created"
+    status: int  # the HTTP status
+    text: str  # the body as it came, JSON
+    latency_s: float  # seconds
+    attempts: int  # how many requests it took
+    created: float  # when it was paid for, and last used; seconds since 1970
+    used: float
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """The last failure of a call."""
+    """The last failure of a call, without secrets; the fields are those of the table."""
 
-    kind: str  # see `CallError`; without secrets
+    kind: str  # see `CallError`
     message: str
     hint: str | None
     status: int | None
     attempts: int
-    # the JSON that came and was no answer; None where none came, or none that can be kept
-    body: str | None
-    created: float  # when it was, seconds since 1970
+    body: str | None  # the JSON that was refused; None where there was none, or none to be kept
+    created: float  # seconds since 1970
 
     @classmethod
     def of(cls, error: CallError, body: str | None, created: float) -> Failure:
-        """Take what an error says; `body` and its texts hold no secret."""
-        kept = body is not None and len(body) <= _LONGEST_BODY
-        return cls(
-            _cut(error.kind),
-            _cut(error.reason),
-            None if error.hint is None else _cut(error.hint),
-            error.status,
-            error.attempts,
-            body if kept else None,
-            created,
-        )
+        """Make it of an error without secrets."""
+        if body is not None and len(body) > 65_536:  # noqa: PLR2004 - an error needs no more
+            body = None
+        hint = None if error.hint is None else _cut(error.hint)
+        reason = _cut(error.reason)
+        return cls(_cut(error.kind), reason, hint, error.status, error.attempts, body, created)
 
     def error(self, row: str | None = None) -> CallError:
         """Make the error again."""
@@ -81,117 +64,32 @@ class Failure:
             hint=self.hint,
         )
 
-    @property
-    def bytes(self) -> int:
-        """What it takes, about."""
-        return len(self.message) + len(self.body or "")
-
 
 def _cut(text: str) -> str:
-    text = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    text = text if len(text) <= 16_384 else f"{text[:16_383]}…"  # noqa: PLR2004 - for people
     # half a surrogate pair is no text for SQLite
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
-
-
-class Failures:
-    """The table of a journal's file; every change of it is a part of its owner's transaction."""
-
-    def __init__(self, db: sqlite3.Connection, *, there: bool) -> None:
-        self._db = db
-        self._there = there
-
-    def __bool__(self) -> bool:
-        return self._there
-
-    def find(self, key: bytes) -> Failure | None:
-        """Look one up."""
-        if not self._there:
-            return None
-        found = self._db.execute(
-            f"SELECT {_FAILURE_COLUMNS} FROM failures WHERE key = ?",  # noqa: S608 - names alone
-            (key,),
-        )
-        row = found.fetchone()
-        return Failure(*row[1:]) if row else None
-
-    def all(self) -> Iterator[tuple[bytes, Failure]]:
-        """Give every one, in the order of the keys."""
-        if self._there:
-            for key, *failure in self._db.execute(
-                f"SELECT {_FAILURE_COLUMNS} FROM failures ORDER BY key"  # noqa: S608 - names alone
-            ):
-                yield key, Failure(*failure)
-
-    def write(self, failed: Collection[tuple[bytes, Failure]], *, replace: bool = True) -> None:
-        """Add some; those that are there are replaced, or stay."""
-        if not failed:
-            return
-        self._db.execute(_FAILURES_SCHEMA)
-        self._there = True
-        self._db.executemany(
-            f"INSERT OR {'REPLACE' if replace else 'IGNORE'} INTO failures "  # noqa: S608 - a word
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            [
-                (key, f.kind, f.message, f.hint, f.status, f.attempts, f.body, f.created)
-                for key, f in failed
-            ],
-        )
-
-    def forget(self, keys: Iterator[bytes]) -> None:
-        """Drop those of calls that were answered since."""
-        if self._there:
-            self._db.executemany("DELETE FROM failures WHERE key = ?", ((key,) for key in keys))
-
-    def forget_older_half(self) -> bool:
-        """Drop the older half of them; return whether there were any."""
-        if not self._there:
-            return False
-        (count,) = self._db.execute("SELECT count(*) FROM failures").fetchone()
-        self._db.execute(
-            "DELETE FROM failures WHERE key IN (SELECT key FROM failures ORDER BY created LIMIT ?)",
-            ((count + 1) // 2,),
-        )
-        return bool(count)
-
-    def clear(self) -> None:
-        """Drop all."""
-        if self._there:
-            self._db.execute("DELETE FROM failures")
 
 
 _APPLICATION, _VERSION = 0x65764A31, 1  # "evJ1": other programs' files are not taken for ours
 _BUSY_S = 30.0  # how long another process may hold the file
 _LOW_WATER = 0.9
-_AT_ONCE, _COLUMNS = 32, 7  # SQLite takes 999 values to a statement
+_AT_ONCE = 32 * 7  # SQLite takes 999 values to a statement
 
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS answers (
+_SCHEMA = (
+    """CREATE TABLE IF NOT EXISTS answers (
     key BLOB PRIMARY KEY, status INTEGER NOT NULL, body TEXT NOT NULL, latency REAL NOT NULL,
-    attempts INTEGER NOT NULL, created REAL NOT NULL, used REAL NOT NULL);
-CREATE INDEX IF NOT EXISTS by_use ON answers (used);
-"""
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """An answer as it is kept."""
-
-    status: int  # the HTTP status
-    text: str  # the body as it came, JSON
-    latency_s: float  # seconds
-    attempts: int  # how many requests it took
-    created: float  # when it was paid for, and last asked for; seconds since 1970
-    used: float
-
-
-@dataclass(frozen=True, slots=True)
-class Totals:
-    """What a journal holds."""
-
-    answers: int  # how many
-    bytes: int  # what they take, in whole pages of the file
-    oldest: float | None  # when they were paid for, seconds since 1970; None where there are none
-    newest: float | None
+    attempts INTEGER NOT NULL, created REAL NOT NULL, used REAL NOT NULL)""",
+    "CREATE INDEX IF NOT EXISTS by_use ON answers (used)",
+    f"PRAGMA application_id = {_APPLICATION}",
+    f"PRAGMA user_version = {_VERSION}",
+)
+_ANSWERS = "SELECT key, status, body, latency, attempts, created, used FROM answers"
+_FAILURES = "SELECT key, kind, message, hint, status, attempts, body, created FROM failures"
+# made with the first failure: most journals never have one
+_FAILURES_SCHEMA = """CREATE TABLE IF NOT EXISTS failures (
+    key BLOB PRIMARY KEY, kind TEXT NOT NULL, message TEXT NOT NULL, hint TEXT, status INTEGER,
+    attempts INTEGER NOT NULL, body TEXT, created REAL NOT NULL)"""
 
 
 class Store:
@@ -206,7 +104,7 @@ class Store:
             tables, failures = self._db.execute(
                 "SELECT count(*), total(name = 'failures') FROM sqlite_master"
             ).fetchone()
-            self._failures = Failures(self._db, there=bool(failures))
+            self._has_failures = bool(failures)
             self._db.execute("COMMIT")
             if (application, version) != (_APPLICATION, _VERSION) and (tables or readonly):
                 raise sqlite3.DatabaseError(  # noqa: TRY301 - closed like every other failure
@@ -230,22 +128,28 @@ class Store:
         self._db.execute("PRAGMA synchronous = NORMAL")
         if new:
             with self._writing():
-                for statement in _SCHEMA.split(";")[:-1]:
+                for statement in _SCHEMA:
                     self._db.execute(statement)
-                self._db.execute(f"PRAGMA application_id = {_APPLICATION}")
-                self._db.execute(f"PRAGMA user_version = {_VERSION}")
 
     def get(self, key: bytes) -> Entry | None:
         """Look an answer up."""
-        row = self._db.execute(
-            "SELECT status, body, latency, attempts, created, used FROM answers WHERE key = ?",
-            (key,),
-        ).fetchone()
-        return Entry(*row) if row else None
+        row = self._db.execute(_ANSWERS + " WHERE key = ?", (key,)).fetchone()
+        return Entry(*row[1:]) if row else None
 
     def failure(self, key: bytes) -> Failure | None:
-        """Look up how a call failed that has no answer."""
-        return self._failures.find(key)
+        """Look up the failure of a call that has no answer."""
+        if not self._has_failures:
+            return None
+        row = self._db.execute(_FAILURES + " WHERE key = ?", (key,)).fetchone()
+        return Failure(*row[1:]) if row else None
+
+    def all(self) -> Iterator[tuple[bytes, Entry | Failure]]:
+        """Yield every answer in the order of the keys, then every failure."""
+        for key, *entry in self._db.execute(_ANSWERS + " ORDER BY key"):
+            yield key, Entry(*entry)
+        if self._has_failures:
+            for key, *failure in self._db.execute(_FAILURES + " ORDER BY key"):
+                yield key, Failure(*failure)
 
     def write(
         self,
@@ -253,7 +157,7 @@ class Store:
         used: Collection[tuple[float, bytes]],
         failed: Collection[tuple[bytes, Failure]] = (),
     ) -> None:
-        """Write answers and failures and note uses, in one transaction."""
+        """Write answers, failures and times of use in one transaction."""
         values = [
             value
             for key, e in entries
@@ -261,66 +165,60 @@ class Store:
         ]
         with self._writing():
             # several to a statement: between statements the thread that calls has to wait
-            for start in range(0, len(values), _AT_ONCE * _COLUMNS):
-                some = values[start : start + _AT_ONCE * _COLUMNS]
-                rows = ", ".join(["(?, ?, ?, ?, ?, ?, ?)"] * (len(some) // _COLUMNS))
+            for start in range(0, len(values), _AT_ONCE):
+                some = values[start : start + _AT_ONCE]
+                rows = ", ".join(["(?, ?, ?, ?, ?, ?, ?)"] * (len(some) // 7))
                 self._db.execute(f"INSERT OR REPLACE INTO answers VALUES {rows}", some)  # noqa: S608 - question marks alone
             if used:
                 self._db.executemany("UPDATE answers SET used = ? WHERE key = ?", used)
-            if self._failures:
-                self._failures.forget(key for key, _ in entries)
-            self._failures.write(failed)
+            if self._has_failures:
+                keys = ((key,) for key, _ in entries)
+                self._db.executemany("DELETE FROM failures WHERE key = ?", keys)
+            self._write_failures("REPLACE", failed)
 
     def add_new(self, found: Iterator[tuple[bytes, Entry | Failure]]) -> int:
-        """Add what is not there yet, all or none; return how many answers."""
+        """Add what is missing, all or none; return the number of answers."""
         failed: list[tuple[bytes, Failure]] = []
 
-        def answers() -> Iterator[tuple[bytes, int, str, float, int, float, float]]:
-            for key, e in found:
-                if isinstance(e, Failure):
-                    failed.append((key, e))
+        def answers() -> Iterator[tuple[Any, ...]]:
+            for key, entry in found:
+                if isinstance(entry, Failure):
+                    failed.append((key, entry))
                 else:
-                    yield key, e.status, e.text, e.latency_s, e.attempts, e.created, e.used
+                    yield key, *astuple(entry)
 
         with self._writing():
             count = self._db.executemany(
                 "INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?)", answers()
             ).rowcount
-            self._failures.write(failed, replace=False)
+            self._write_failures("IGNORE", failed)
             return count
 
-    def all(self) -> Iterator[tuple[bytes, Entry]]:
-        """Give every answer, in the order of the keys."""
-        rows = self._db.execute(
-            "SELECT key, status, body, latency, attempts, created, used FROM answers ORDER BY key"
-        )
-        for key, *entry in rows:
-            yield key, Entry(*entry)
-
-    def all_failures(self) -> Iterator[tuple[bytes, Failure]]:
-        """Give every failure, in the order of the keys."""
-        return self._failures.all()
-
-    def size(self) -> int:
-        """Give the bytes in use: whole pages, without those that are free again."""
-        (pages,) = self._db.execute("PRAGMA page_count").fetchone()
-        (free,) = self._db.execute("PRAGMA freelist_count").fetchone()
-        (page,) = self._db.execute("PRAGMA page_size").fetchone()
-        return int((pages - free) * page)
+    def _write_failures(self, conflict: str, failed: Collection[tuple[bytes, Failure]]) -> None:
+        if failed:
+            self._db.execute(_FAILURES_SCHEMA)
+            self._has_failures = True
+            self._db.executemany(
+                f"INSERT OR {conflict} INTO failures VALUES (?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608 - a word
+                [(key, *astuple(failure)) for key, failure in failed],
+            )
 
     def evict(self, max_bytes: int) -> float | None:
-        """Drop failures, and then the least recently used answers, once a bound is passed."""
-        if self.size() <= max_bytes:
+        """Drop failures, then the least recently used answers, once a bound is passed.
+
+        Return when the last dropped answer was used.
+        """
+        if self._size() <= max_bytes:
             return None
         latest = None
-        while self.size() > max_bytes * _LOW_WATER:
+        if self._has_failures:
             with self._writing():
-                if self._failures.forget_older_half():
-                    continue
+                self._db.execute("DELETE FROM failures")
+        while self._size() > max_bytes * _LOW_WATER:
+            with self._writing():
                 (count,) = self._db.execute("SELECT count(*) FROM answers").fetchone()
                 oldest = self._db.execute(
-                    "SELECT rowid, used FROM answers ORDER BY used LIMIT ?",
-                    (max(1, count // 20),),
+                    "SELECT rowid, used FROM answers ORDER BY used LIMIT ?", (max(1, count // 20),)
                 ).fetchall()
                 self._db.executemany(
                     "DELETE FROM answers WHERE rowid = ?", [(row,) for row, _ in oldest]
@@ -332,22 +230,31 @@ class Store:
         return latest
 
     def clear(self) -> int:
-        """Drop all and give the disk its space back; return how many answers there were."""
+        """Drop all and give the disk its space back; return the number of answers."""
         with self._writing():
-            self._failures.clear()
+            if self._has_failures:
+                self._db.execute("DELETE FROM failures")
             count = self._db.execute("DELETE FROM answers").rowcount
         self._shrink()
         return count
 
     def totals(self) -> Totals:
-        """Count what there is."""
+        """Count the answers."""
         row = self._db.execute("SELECT count(*), min(created), max(created) FROM answers")
         count, oldest, newest = row.fetchone()
-        return Totals(count, self.size(), oldest, newest)
+        return Totals(count, self._size(), oldest, newest)
 
     def close(self) -> None:
         """Close the connection; the last one to close leaves a single file."""
         self._db.close()
+
+    def _size(self) -> int:
+        """Return the bytes in use: whole pages, without those that are free again."""
+        pages, free, page = (
+            self._db.execute(f"PRAGMA {name}").fetchone()[0]
+            for name in ("page_count", "freelist_count", "page_size")
+        )
+        return int((pages - free) * page)
 
     def _shrink(self) -> None:
         """Give free pages back to the disk."""
@@ -366,9 +273,11 @@ class Store:
             raise
 
 
-def _connect(path: Path) -> sqlite3.Connection:
+def _connect(path: Path | str, *, uri: bool = False) -> sqlite3.Connection:
     # isolation_level None: the transactions are ours. The thread changes: see `Store`.
-    return sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
+    return sqlite3.connect(
+        path, uri=uri, timeout=_BUSY_S, isolation_level=None, check_same_thread=False
+    )
 
 
 def _open_readonly(path: Path) -> sqlite3.Connection:
@@ -377,15 +286,8 @@ def _open_readonly(path: Path) -> sqlite3.Connection:
     Not with mode=ro at first: the last one to close could not clear away the files of WAL.
     The second try is for a folder in which they can't be made.
     """
-    uri = path.resolve().as_uri()
     for options in ("mode=rw", "mode=ro&immutable=1"):
-        db = sqlite3.connect(
-            f"{uri}?{options}",
-            uri=True,
-            timeout=_BUSY_S,
-            isolation_level=None,
-            check_same_thread=False,
-        )
+        db = _connect(f"{path.resolve().as_uri()}?{options}", uri=True)
         try:
             db.execute("PRAGMA query_only = ON")
             with closing(db.execute("SELECT count(*) FROM sqlite_master")) as rows:
@@ -400,50 +302,75 @@ def _open_readonly(path: Path) -> sqlite3.Connection:
     raise sqlite3.OperationalError("it can't be opened for reading")
 
 
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """The contents of a journal."""
+
+    answers: int
+    bytes: int  # in whole pages of the file
+    oldest: float | None  # when they were paid for, seconds since 1970; None where there are none
+    newest: float | None
+
+
+# Copies.
+
 _HEAD = {"format": "evalmetrics-journal", "version": 1}
 _KEY = re.compile(r"([0-9a-f]{2})+")
 _FAULTS = (OSError, ValueError, EOFError, zlib.error, sqlite3.Error)
 
 
 def export_journal(journal: Path, to: Path) -> int:
-    """Write every answer to one file, and every failure; return how many answers.
+    """Write every answer to one file, and every failure; return the number of answers.
 
     The same answers give the same bytes, in the order of their keys. The file is replaced
     as a whole or not at all.
     """
     count = 0
     try:
-        with _store(journal, readonly=True) as store, _replacing(to) as file:
+        with closing(Store(journal, readonly=True)) as store, _replacing(to) as file:
             file.write(_line(_HEAD))
             for key, entry in store.all():
-                file.write(_line(_as_dict(key, entry)))
+                if isinstance(entry, Failure):
+                    file.write(_line({"key": key.hex(), "failure": asdict(entry)}))
+                    continue
                 count += 1
-            for key, failure in store.all_failures():
-                file.write(_line({"key": key.hex(), "failure": asdict(failure)}))
+                file.write(
+                    _line(
+                        {
+                            "key": key.hex(),
+                            "status": entry.status,
+                            "latency_s": entry.latency_s,
+                            "attempts": entry.attempts,
+                            "created": entry.created,
+                            # as text: a number keeps the digits that the endpoint wrote
+                            "body": entry.text,
+                        }
+                    )
+                )
     except _FAULTS as error:
         raise JournalError(f"the journal {journal} can't be exported to {to}: {error}") from None
     return count
 
 
 def import_journal(journal: Path, source: Path) -> int:
-    """Add a file's answers to a journal; return how many were new.
+    """Add a file's answers to a journal; return the number of new ones.
 
-    What the journal has stays as it is. All are added or, after an error, none.
+    The journal's own answers stay. All are added or, after an error, none.
     """
     try:
         journal.parent.mkdir(parents=True, exist_ok=True)
-        with _store(journal) as store:
+        with closing(Store(journal)) as store:
             return store.add_new(_entries(source))
     except _FAULTS as error:
         raise JournalError(f"{source} can't be imported into {journal}: {error}") from None
 
 
 def clear_journal(journal: Path) -> int:
-    """Empty a journal and give the disk its space back; return how many answers it held."""
+    """Empty a journal and give the disk its space back; return the number of its answers."""
     if not journal.exists():
         return 0
     try:
-        with _store(journal) as store:
+        with closing(Store(journal)) as store:
             return store.clear()
     except _FAULTS as error:
         raise JournalError(
@@ -452,26 +379,17 @@ def clear_journal(journal: Path) -> int:
 
 
 def journal_totals(journal: Path) -> Totals:
-    """Tell what a journal holds."""
+    """Count the contents of a journal."""
     try:
-        with _store(journal, readonly=True) as store:
+        with closing(Store(journal, readonly=True)) as store:
             return store.totals()
     except _FAULTS as error:
         raise JournalError(f"the journal {journal} can't be read: {error}") from None
 
 
 @contextmanager
-def _store(path: Path, *, readonly: bool = False) -> Iterator[Store]:
-    store = Store(path, readonly=readonly)
-    try:
-        yield store
-    finally:
-        store.close()
-
-
-@contextmanager
 def _replacing(to: Path) -> Iterator[IO[bytes] | gzip.GzipFile]:
-    """Give a file to write, which takes its place only when it is whole."""
+    """Open a file for writing that takes its place only when it is whole."""
     to.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=to.parent, prefix=f".{to.name}.")
     try:
@@ -493,25 +411,18 @@ def _line(value: dict[str, Any]) -> bytes:
     return json.dumps(value, separators=(",", ":")).encode() + b"\n"
 
 
-def _as_dict(key: bytes, entry: Entry) -> dict[str, Any]:
-    return {
-        "key": key.hex(),
-        "status": entry.status,
-        "latency_s": entry.latency_s,
-        "attempts": entry.attempts,
-        "created": entry.created,
-        "body": entry.text,  # as text: a number keeps the digits that the endpoint wrote
-    }
-
-
 def _entries(source: Path) -> Iterator[tuple[bytes, Entry | Failure]]:
     with gzip.open(source) if source.suffix == ".gz" else source.open("rb") as file:
         number = 0
         for number, line in enumerate(file, start=1):
-            entry = _entry(line) if number > 1 else None
+            try:
+                value = json.loads(line)
+            except (ValueError, RecursionError):
+                value = None
+            entry = _entry(value) if number > 1 else None
             if entry is not None:
                 yield entry
-            elif number > 1 or _parsed(line) != _HEAD:
+            elif number > 1 or value != _HEAD:
                 expected = json.dumps(_HEAD) if number == 1 else "an answer as export writes it"
                 raise JournalError(
                     f"this is no exported journal: expected {expected}",
@@ -523,16 +434,9 @@ def _entries(source: Path) -> Iterator[tuple[bytes, Entry | Failure]]:
             raise ValueError("it is empty")
 
 
-def _parsed(line: bytes | str) -> Any:
-    try:
-        return json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-
-
-def _entry(line: bytes) -> tuple[bytes, Entry | Failure] | None:
+def _entry(value: Any) -> tuple[bytes, Entry | Failure] | None:
     """Read a line; None where it is neither an answer nor a failure."""
-    match _parsed(line):
+    match value:
         case {
             "key": str(key),
             "failure": {

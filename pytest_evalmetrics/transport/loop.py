@@ -1,4 +1,4 @@
-"""The run's event loop, and many calls on it with a bound."""
+"""The run's event loop in a thread of its own, and many calls on it with a bound."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import itertools
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
@@ -16,18 +15,9 @@ from pytest_evalmetrics.transport.wire import CallError
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Iterable
 
-__all__ = ["LoopThread", "run_bounded", "was_cancelled"]
-
 _T = TypeVar("_T")
 _POLL_S = 0.5  # on Windows a wait without end hears no Ctrl-C
-_GRACE_S = 5.0  # for what is cancelled to end
-
-
-@dataclass(frozen=True, slots=True)
-class _Raised:
-    """What a coroutine raised."""
-
-    error: BaseException
+_GRACE_S = 5.0  # for cancelled coroutines to end
 
 
 class LoopThread:
@@ -39,7 +29,7 @@ class LoopThread:
         self._helpers: ThreadPoolExecutor | None = None
 
     def run(self, coroutine: Coroutine[Any, Any, _T]) -> _T:
-        """Run a coroutine and give its result.
+        """Run a coroutine and return its result.
 
         An exception in this thread while it waits (Ctrl-C, a time-out) cancels the
         coroutine, waits some seconds for it to end, and goes on; a second one doesn't wait.
@@ -50,42 +40,42 @@ class LoopThread:
         loop = self._loop or self._start()
         # A queue of C: a Ctrl-C that comes as a Future's lock is taken would leave it locked, and
         # the loop's thread would wait for it for ever.
-        done: SimpleQueue[_T | _Raised] = SimpleQueue()
-        task: list[asyncio.Task[None]] = []
+        results: SimpleQueue[tuple[Any, BaseException | None]] = SimpleQueue()
+        ended: SimpleQueue[None] = SimpleQueue()  # also of a task that is cancelled before it began
+        tasks: list[asyncio.Task[None]] = []
 
         async def supervised() -> None:
             try:
-                done.put(await coroutine)
+                results.put((await coroutine, None))
             except BaseException as error:  # noqa: BLE001 - handed to the thread that waits
-                done.put(_Raised(error))
-
-        ended: SimpleQueue[None] = SimpleQueue()  # also of a task that is cancelled before it began
+                results.put((None, error))
 
         def start() -> None:
-            task.append(loop.create_task(supervised()))
-            task[0].add_done_callback(lambda _: ended.put(None))
+            tasks.append(loop.create_task(supervised()))
+            tasks[0].add_done_callback(lambda _: ended.put(None))
 
         def cancel() -> None:
-            if task:
-                task[0].cancel()
+            if tasks:
+                tasks[0].cancel()
             else:
                 ended.put(None)
 
         try:
             loop.call_soon_threadsafe(start)
-            found = _awaited(done)
+            result, error = _polled(results)
         except BaseException:
             loop.call_soon_threadsafe(cancel)
             with suppress(Empty):
                 ended.get(timeout=_GRACE_S)
                 coroutine.close()  # where it never began
             raise
-        if isinstance(found, _Raised):
-            raise found.error
-        return found
+        if error is not None:
+            raise error
+        value: _T = result
+        return value
 
     def close(self) -> None:
-        """Cancel what still runs, and end the thread."""
+        """Cancel all that still runs, and end the thread."""
         if self._loop is None or self._thread is None:
             return
         self.run(_cancel_all())
@@ -100,41 +90,24 @@ class LoopThread:
         self._loop = loop = asyncio.new_event_loop()
         self._helpers = ThreadPoolExecutor(4, thread_name_prefix="evalmetrics-names")
         loop.set_default_executor(self._helpers)
-        self._thread = threading.Thread(
-            target=_run, args=(loop,), name="evalmetrics-loop", daemon=True
-        )
+
+        def run() -> None:
+            while True:
+                # a task's sys.exit() ends that task, and not the loop: the thread that waits
+                # for the task is handed the exception, and would wait for ever without the loop
+                with suppress(SystemExit, KeyboardInterrupt):
+                    loop.run_forever()
+                    return
+
+        self._thread = threading.Thread(target=run, name="evalmetrics-loop", daemon=True)
         self._thread.start()
         return loop
 
 
-def _awaited(done: SimpleQueue[_T]) -> _T:
+def _polled(queue: SimpleQueue[_T]) -> _T:
     while True:
         with suppress(Empty):
-            return done.get(timeout=_POLL_S)
-
-
-def _run(loop: asyncio.AbstractEventLoop) -> None:
-    """Run a loop until it is stopped; a task's sys.exit() is that task's end, and not the loop's.
-
-    The task has the exception, and hands it to the thread that waits for it; without the loop
-    that thread would wait for ever.
-    """
-    while True:
-        try:
-            loop.run_forever()
-        except (SystemExit, KeyboardInterrupt):
-            continue
-        return
-
-
-def was_cancelled() -> bool:
-    """Whether somebody cancelled this task.
-
-    Else a `CancelledError` in it comes from what it awaits, such as a function of the user's
-    that cancelled a task of its own: passed on, it would end this task without a word.
-    """
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
+            return queue.get(timeout=_POLL_S)
 
 
 async def _cancel_all() -> None:
@@ -145,9 +118,19 @@ async def _cancel_all() -> None:
     await asyncio.get_running_loop().shutdown_asyncgens()
 
 
+def was_cancelled() -> bool:
+    """Whether this task was cancelled from outside.
+
+    Else a `CancelledError` in it comes from an awaited function, such as one of the user's
+    that cancelled a task of its own: passed on, it would end this task without a word.
+    """
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
-_BREATHE = 64  # what the journal answers never waits: Ctrl-C must be heard all the same
+_BREATHE = 64  # answers of the journal are never waited for: Ctrl-C must be heard all the same
 
 
 async def run_bounded(
@@ -156,7 +139,7 @@ async def run_bounded(
     parallelism: int,
     on_done: Callable[[_Item, _Result | CallError], None],
 ) -> int:
-    """Call for each item, at most `parallelism` at once.
+    """Call for each item, at most `parallelism` at once; return the number of items.
 
     There are never more tasks or pulled items than `parallelism`, however many items come.
     Items are pulled in their order, in the loop's thread, one when a place gets free.
@@ -190,7 +173,10 @@ async def run_bounded(
             for item in itertools.islice(source, parallelism):
                 group.create_task(work(item))
     except BaseExceptionGroup as errors:
-        raise _leaf(errors) from None
+        error: BaseException = errors
+        while isinstance(error, BaseExceptionGroup):
+            error = error.exceptions[0]  # as if it had been raised alone
+        raise error from None
     finally:
         source.stop()
     return source.pulled
@@ -212,7 +198,7 @@ class _Source(Generic[_Item]):
         return item
 
     def stop(self) -> None:
-        """Give nothing more; close what the items came from, such as a file."""
+        """Yield nothing more; close the origin of the items, such as a file."""
         close = getattr(self._items, "close", None)
         self._items = iter(())
         if close is not None:
@@ -224,10 +210,3 @@ async def _outcome(call: Callable[[_Item], Awaitable[_Result]], item: _Item) -> 
         return await call(item)
     except CallError as error:
         return error
-
-
-def _leaf(error: BaseException) -> BaseException:
-    """Give the first of a group, as if it had been raised alone."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error

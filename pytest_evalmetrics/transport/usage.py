@@ -1,4 +1,4 @@
-"""What calls take: tokens, seconds and money, and the progress of a run."""
+"""Usage of calls (tokens, seconds and money) and the progress of a run."""
 
 from __future__ import annotations
 
@@ -16,11 +16,6 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.transport.wire import Answer
 
-__all__ = ["Price", "Progress", "ProgressState", "Tokens", "Usage", "UsageTally", "tokens_of"]
-
-# what an answer's `usage` calls them: chat completions, then responses and messages
-_PROMPT, _COMPLETION = ("prompt_tokens", "input_tokens"), ("completion_tokens", "output_tokens")
-
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
@@ -33,155 +28,121 @@ class Tokens:
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """What a million tokens cost, in any currency."""
+    """The price of a million tokens, in any currency."""
 
     prompt: float
     completion: float
 
     def of(self, tokens: Tokens) -> float:
-        """Give the price of a call."""
+        """Return the price of a call."""
         return (tokens.prompt * self.prompt + tokens.completion * self.completion) / 1e6
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What one label used."""
+    """The usage of one label."""
 
     calls: int = 0  # answers, also those of the journal
     from_journal: int = 0  # answers that cost nothing now
     requests: int = 0  # HTTP requests that were sent in this run for the answers, retries included
     failed: int = 0  # calls that ended in an error
-    # of the answers that say so, also those of the journal: the same for a run that was
+    # of the answers that give them, also those of the journal: the same for a run that was
     # interrupted and for one that was not
     prompt_tokens: int = 0
     completion_tokens: int = 0
     total_tokens: int = 0
-    # answers that don't say how many tokens they took: the sums are without them
-    without_tokens: int = 0
+    without_tokens: int = 0  # answers that don't give their tokens: the sums are without them
     latency_s: float = 0.0  # seconds, of the attempts that succeeded, when they were paid for
     max_latency_s: float = 0.0
     # of all calls, and of those that were sent in this run; None without a price, or where an
-    # answer doesn't say its tokens
+    # answer doesn't give its tokens
     cost: float | None = None
     cost_now: float | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """Give it as builtins, for a report."""
+        """Return it as builtins, for a report."""
         return asdict(self)
 
 
 def tokens_of(body: Any) -> Tokens | None:
-    """Read the tokens that an answer says it took; None where it does not."""
+    """Read the tokens of an answer; None where it does not give them."""
     usage = body.get("usage") if isinstance(body, dict) else None
     if not isinstance(usage, dict):
         return None
-    prompt, completion = _count(usage, _PROMPT), _count(usage, _COMPLETION)
+    # the names in chat completions, then those in responses and messages
+    prompt = _count(usage, "prompt_tokens", "input_tokens")
+    completion = _count(usage, "completion_tokens", "output_tokens")
     if prompt is None and completion is None:
         return None
+    total = _count(usage, "total_tokens")
     both = (prompt or 0) + (completion or 0)
-    total = _count(usage, ("total_tokens",))
     return Tokens(prompt or 0, completion or 0, both if total is None else total)
 
 
-class _Sums:
-    """The running sums of one label."""
-
-    def __init__(self) -> None:
-        self.calls = self.from_journal = self.requests = self.failed = 0
-        self.prompt = self.completion = self.total = self.without = 0
-        self.latency = self.longest = 0.0
-        self.cost = self.now_cost = 0.0
-        self.priced = self.unpriced = self.now_unpriced = 0
-
-
-class UsageTally:
-    """Adds usage up per label."""
-
-    def __init__(self, prices: Mapping[str, Price] | None = None) -> None:
-        self._prices = dict(prices or {})
-        self._sums: dict[str, _Sums] = {}
-
-    def answered(self, label: str, answer: Answer, price: Price | None = None) -> None:
-        """Count an answer."""
-        sums = self._of(label)
-        sums.calls += 1
-        sums.latency += answer.latency_s
-        sums.longest = max(sums.longest, answer.latency_s)
-        live = not answer.from_journal
-        if live:
-            sums.requests += answer.attempts
-        else:
-            sums.from_journal += 1
-        tokens = tokens_of(answer.body)
-        price = price or self._prices.get(label)
-        if tokens is None or price is None:
-            sums.unpriced += 1
-            sums.now_unpriced += live
-        else:
-            sums.priced += 1
-            cost = price.of(tokens)
-            sums.cost += cost
-            sums.now_cost += cost if live else 0.0
-        if tokens is None:
-            sums.without += 1
-            return
-        sums.prompt += tokens.prompt
-        sums.completion += tokens.completion
-        sums.total += tokens.total
-
-    def failed(self, label: str, requests: int) -> None:
-        """Count a call that ended in an error after so many requests."""
-        sums = self._of(label)
-        sums.failed += 1
-        sums.requests += requests
-
-    def cost_now(self) -> float | None:
-        """Give what this run cost so far; None if some of it has no known price."""
-        costs = [self._cost(label, now=True) for label in self._sums]
-        known = [cost for cost in costs if cost is not None]
-        return math.fsum(known) if known and len(known) == len(costs) else None
-
-    def by_label(self) -> dict[str, Usage]:
-        """Give the sums, per label."""
-        return {
-            label: Usage(
-                calls=s.calls,
-                from_journal=s.from_journal,
-                requests=s.requests,
-                failed=s.failed,
-                prompt_tokens=s.prompt,
-                completion_tokens=s.completion,
-                total_tokens=s.total,
-                without_tokens=s.without,
-                latency_s=s.latency,
-                max_latency_s=s.longest,
-                cost=self._cost(label),
-                cost_now=self._cost(label, now=True),
-            )
-            for label, s in self._sums.items()
-        }
-
-    def _of(self, label: str) -> _Sums:
-        sums = self._sums.get(label)
-        if sums is None:
-            sums = self._sums[label] = _Sums()
-        return sums
-
-    def _cost(self, label: str, *, now: bool = False) -> float | None:
-        s = self._sums[label]
-        if s.unpriced if not now else s.now_unpriced:
-            return None
-        if not s.priced and label not in self._prices:
-            return None
-        return s.now_cost if now else s.cost
-
-
-def _count(usage: Mapping[str, Any], names: tuple[str, ...]) -> int | None:
+def _count(usage: Mapping[str, Any], *names: str) -> int | None:
     for name in names:
         value = usage.get(name)
         if type(value) is int and value >= 0:  # of JSON: True is none
             return value
     return None
+
+
+class UsageTally:
+    """Adds usage up per label."""
+
+    def __init__(self) -> None:
+        self._sums: dict[str, dict[str, Any]] = {}  # the fields of `Usage`
+        self._unpriced: dict[str, set[str]] = {}  # the costs that are unknown
+
+    def answered(self, label: str, answer: Answer, price: Price | None = None) -> None:
+        """Count an answer."""
+        sums = self._of(label)
+        sums["calls"] += 1
+        sums["latency_s"] += answer.latency_s
+        sums["max_latency_s"] = max(sums["max_latency_s"], answer.latency_s)
+        if answer.from_journal:
+            sums["from_journal"] += 1
+        else:
+            sums["requests"] += answer.attempts
+        tokens = tokens_of(answer.body)
+        if tokens is None:
+            sums["without_tokens"] += 1
+        else:
+            sums["prompt_tokens"] += tokens.prompt
+            sums["completion_tokens"] += tokens.completion
+            sums["total_tokens"] += tokens.total
+        for name in ("cost",) if answer.from_journal else ("cost", "cost_now"):
+            if tokens is None or price is None:
+                self._unpriced.setdefault(label, set()).add(name)
+            else:
+                sums[name] = (sums[name] or 0.0) + price.of(tokens)
+
+    def failed(self, label: str, requests: int) -> None:
+        """Count a call that ended in an error after so many requests."""
+        sums = self._of(label)
+        sums["failed"] += 1
+        sums["requests"] += requests
+
+    def cost_now(self) -> float | None:
+        """Return the cost of this run so far; None if some of it has no known price."""
+        costs = [usage.cost_now for usage in self.by_label().values()]
+        known = [cost for cost in costs if cost is not None]
+        return math.fsum(known) if known and len(known) == len(costs) else None
+
+    def by_label(self) -> dict[str, Usage]:
+        """Return the sums, per label."""
+        found = {}
+        for label, sums in self._sums.items():
+            unknown = dict.fromkeys(self._unpriced.get(label, ()))
+            # where all priced answers came from the journal, this run cost nothing
+            now = 0.0 if sums["cost_now"] is None and sums["cost"] is not None else sums["cost_now"]
+            found[label] = Usage(**{**sums, "cost_now": now, **unknown})
+        return found
+
+    def _of(self, label: str) -> dict[str, Any]:
+        if label not in self._sums:
+            self._sums[label] = asdict(Usage())
+        return self._sums[label]
 
 
 _WINDOW_S = 30.0  # the rate is that of the last half minute
@@ -190,19 +151,19 @@ _SAMPLES = 60
 
 @dataclass(frozen=True, slots=True)
 class ProgressState:
-    """How far a run is."""
+    """The progress of a run at one moment."""
 
-    label: str  # what runs
+    label: str
     done: int  # rows that have ended, well or not
-    total: int | None  # all rows; None where nobody knows yet
+    total: int | None  # None where it is not known yet
     failed: Mapping[str, int]  # rows that ended in an error, per category
     examples: Mapping[str, str]  # the first message of each category
     from_journal: int  # rows that were answered without a call
-    elapsed_s: float  # seconds since the start
+    elapsed_s: float
     rate: float | None  # rows per second that were called for, lately; None before there is one
-    left_s: float | None  # seconds that are left at this rate; None where it can't be told
-    cost: float | None  # what it has cost so far; None where it is not known
-    unit: str = "rows"  # what is counted
+    left_s: float | None  # seconds that are left at this rate; None where that is unknown
+    cost: float | None  # so far; None where it is not known
+    unit: str = "rows"
 
     @property
     def text(self) -> str:
@@ -227,7 +188,7 @@ class ProgressState:
 
 
 class Progress:
-    """Counts rows, and says now and then how far the run is."""
+    """Counts rows, and reports the state of the run now and then."""
 
     def __init__(
         self,
@@ -237,15 +198,12 @@ class Progress:
         emit: Callable[[str], None] | None = None,
         on_change: Callable[[ProgressState], None] | None = None,
         cost: Callable[[], float | None] | None = None,
-        every_s: float = 5.0,
-        frame_s: float = 0.1,
         clock: Clock | None = None,
     ) -> None:
         self.label = label
         self.total = total
         self.unit = "rows"
         self._emit, self._on_change, self._cost = emit, on_change, cost
-        self._every_s, self._frame_s = every_s, frame_s
         self._now = (clock or Clock()).monotonic
         self._start = self._emitted = self._now()
         self._shown = float("-inf")
@@ -269,22 +227,22 @@ class Progress:
         self.tick()
 
     def tick(self) -> None:
-        """Say how far the run is, if it is time."""
+        """Report the state if it is time: ten frames a second, a line every five seconds."""
         now = self._now()
         if now - self._called[-1][0] >= _WINDOW_S / _SAMPLES:
             self._called.append((now, self._done - self._from_journal))
             # one sample older than the window stays: the rate is always over all of it
             while len(self._called) > 2 and now - self._called[1][0] > _WINDOW_S:  # noqa: PLR2004
                 self._called.popleft()
-        if self._on_change is not None and now - self._shown >= self._frame_s:
+        if self._on_change is not None and now - self._shown >= 0.1:  # noqa: PLR2004 - see above
             self._shown = now
             self._on_change(self.state())
-        if self._emit is not None and now - self._emitted >= self._every_s:
+        if self._emit is not None and now - self._emitted >= 5.0:  # noqa: PLR2004 - see above
             self._emitted = now
             self._emit(self.state().text)
 
     def finish(self) -> None:
-        """Show the last state, whenever the last one was; and log it if any was logged."""
+        """Report the last state, whenever the last report was; log it if any was logged."""
         state = self.state()
         if self._on_change is not None:
             self._on_change(state)
@@ -292,7 +250,7 @@ class Progress:
             self._emit(state.text)
 
     def state(self) -> ProgressState:
-        """Give the counts as they are now."""
+        """Return the counts as they are now."""
         now = self._now()
         then, called = self._called[0]
         recent = self._done - self._from_journal - called
@@ -316,12 +274,12 @@ class Progress:
 
     @asynccontextmanager
     async def ticking(self, clock: Clock | None = None) -> AsyncIterator[None]:
-        """Tick while something runs, so that a run that hangs says so too."""
+        """Tick every second inside of it, so that a run that hangs is reported too."""
         sleep = (clock or Clock()).sleep
 
         async def tick_on() -> None:
             while True:
-                await sleep(min(self._every_s, 1.0))
+                await sleep(1.0)
                 self.tick()
 
         task = asyncio.ensure_future(tick_on())
@@ -335,9 +293,8 @@ class Progress:
 
 
 def _duration(seconds: float) -> str:
-    whole = round(seconds)
-    if whole < 60:  # noqa: PLR2004 - a minute
-        return f"{whole} s"
-    minutes, rest = divmod(whole, 60)
+    minutes, rest = divmod(round(seconds), 60)
     hours, over = divmod(minutes, 60)
-    return f"{hours} h {over:02} min" if hours else f"{minutes} min {rest:02} s"
+    if hours:
+        return f"{hours} h {over:02} min"
+    return f"{minutes} min {rest:02} s" if minutes else f"{rest} s"

@@ -1,4 +1,4 @@
-"""What goes to an endpoint and comes back: requests, answers, and what can go wrong."""
+"""Requests, answers and errors of calls to endpoints."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import re
 import time
 from codecs import BOM_UTF8
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
@@ -24,29 +24,9 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.transport.endpoints import Secret
 
-__all__ = [
-    "Answer",
-    "CallError",
-    "Clock",
-    "EndpointError",
-    "JournalError",
-    "MissingExtraError",
-    "RawResponse",
-    "Request",
-    "SecretError",
-    "SendFailure",
-    "Sender",
-    "TransportError",
-    "needs_extra",
-    "own_words",
-    "parse_json",
-    "status_text",
-    "text_of",
-]
-
 
 class TransportError(EvalMetricsError):
-    """The root of what this room raises.
+    """The root of the errors of this package.
 
     ::
 
@@ -70,7 +50,7 @@ class CallError(TransportError):
         ``invalid-json``, ``not-finite``, ``too-large``, ``bad-request``,
         ``not-in-journal``; callers add their own.
     message
-        What happened, with the endpoint's own words where it said any; no secrets.
+        The failure, with the endpoint's own words where there are any; no secrets.
     row
         The row, as the user would name it.
     status
@@ -98,6 +78,17 @@ class CallError(TransportError):
         self.status = status
         self.attempts = attempts
 
+    def completed(self, hide: Callable[[str], str], row: str | None, attempts: int) -> CallError:
+        """Copy it without secrets, with the row and the number of requests."""
+        return CallError(
+            self.kind,
+            hide(self.reason),
+            row=self.row or row,
+            status=self.status,
+            attempts=self.attempts or attempts,
+            hint=None if self.hint is None else hide(self.hint),
+        )
+
 
 class EndpointError(TransportError):
     """No call to this endpoint can succeed: the benchmark stops at once."""
@@ -117,7 +108,7 @@ class MissingExtraError(TransportError):
 
 @contextmanager
 def needs_extra(extra: str, who: str) -> Iterator[None]:
-    """Import inside of this what an extra brings."""
+    """Import packages of an extra inside of this."""
     try:
         yield
     except ImportError as error:
@@ -129,27 +120,37 @@ def needs_extra(extra: str, who: str) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One HTTP request, ready to be sent."""
+    """One HTTP POST, ready to be sent."""
 
-    method: str  # ``POST`` or ``GET``
-    url: str  # where to
-    body: bytes | None  # encoded JSON; None for none
-    headers: Mapping[str, str] = field(default_factory=dict)  # further headers, none of them secret
-    # sent as ``Authorization: Bearer ...``; only the sender reveals it
-    secret: Secret | None = None
+    url: str
+    body: bytes | None  # encoded JSON
+    secret: Secret | None = None  # sent as ``Authorization: Bearer ...``
     max_bytes: int = 16 * 2**20  # the largest body that is read
 
 
 @dataclass(frozen=True, slots=True)
 class RawResponse:
-    """What came back, unread."""
+    """A response, unread."""
 
-    status: int  # the HTTP status
-    headers: Mapping[str, str]  # the headers, asked for in their usual spelling (``Content-Type``)
+    status: int
+    headers: Mapping[str, str]  # by their usual spelling (``Content-Type``)
     body: bytes  # the whole body, uncompressed; of an error page its beginning at least
 
 
-class SendFailure(Exception):  # noqa: N818 - not one of the tree: it never leaves this room
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An endpoint's answer."""
+
+    status: int  # the HTTP status, 2xx
+    body: Any  # the parsed JSON; every number in it is finite
+    # seconds from sending to the whole answer, of the attempt that succeeded; as it was when
+    # the answer was paid for
+    latency_s: float
+    attempts: int  # how many requests it took when it was paid for
+    from_journal: bool
+
+
+class SendFailure(Exception):  # noqa: N818 - not one of the tree: it never leaves this package
     """An attempt that brought no usable answer."""
 
     def __init__(
@@ -172,15 +173,14 @@ class SendFailure(Exception):  # noqa: N818 - not one of the tree: it never leav
         self.status = status
         self.retry_after_s = retry_after_s
         self.hint = hint
-        self.said = said
+        self.said = said  # the endpoint's own words
         self.attempts = 0
 
 
 class Sender(Protocol):
     """Sends one request, once: no retries, no limits, no journal, no redirects.
 
-    The caller bounds the time by cancelling. What it raises is a `SendFailure`, or
-    a `TimeoutError`.
+    The caller bounds the time by cancelling. It raises a `SendFailure` or a `TimeoutError`.
     """
 
     async def send(self, request: Request) -> RawResponse:
@@ -198,9 +198,11 @@ class Clock:
 
     monotonic: Callable[[], float] = time.perf_counter  # seconds from some start, for durations
     wall: Callable[[], float] = time.time  # seconds since 1970, for dates
-    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep  # waits so many seconds
-    random: Callable[[], float] = random.random  # A number in [0, 1)
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    random: Callable[[], float] = random.random  # a number in [0, 1)
 
+
+# Reading answers.
 
 _SHOWN, _LOOKED_AT = 200, 8192
 _JSON_TYPE = re.compile(r"(application|text)/([\w.+-]+\+)?json")
@@ -208,19 +210,6 @@ _CHARSET = re.compile(r"charset\s*=\s*\"?([\w.:-]+)", re.IGNORECASE)
 _HTML_START = re.compile(r"\s*<(!doctype\s+html|html)\b", re.IGNORECASE)
 _TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
 _TAGS = re.compile(r"<(script|style)\b.*?</\1\s*>|<[^>]*>", re.IGNORECASE | re.DOTALL)
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What an endpoint answered."""
-
-    status: int  # the HTTP status, 2xx
-    body: Any  # the parsed JSON; every number in it is finite
-    # seconds from sending to the whole answer, of the attempt that succeeded; as it was when
-    # the answer was paid for
-    latency_s: float
-    attempts: int  # how many requests it took when it was paid for
-    from_journal: bool  # it was answered by the journal, not by the endpoint
 
 
 def status_text(status: int) -> str:
@@ -262,7 +251,7 @@ def text_of(raw: RawResponse) -> str:
 
 @lru_cache(maxsize=64)  # an endpoint sends one or two
 def _content_type(header: str) -> tuple[str, bool, str]:
-    """Read a header: the type, whether it is JSON's, and the encoding."""
+    """Return the type of a header, whether it is JSON's, and the encoding."""
     media, _, parameters = header.partition(";")
     media = media.strip().lower()
     charset = _CHARSET.search(parameters)
@@ -274,11 +263,8 @@ def parse_json(text: str) -> Any:
     try:
         return msgspec.json.decode(text)
     except (msgspec.MsgspecError, ValueError, RecursionError):
-        return _parsed_slowly(text)  # which knows half surrogate pairs too, and says what is wrong
-
-
-def _parsed_slowly(text: str) -> Any:
-    try:
+        pass
+    try:  # accepts half surrogate pairs too, and words the errors better
         return _DECODER.decode(text)
     except _NotFiniteError as error:
         raise SendFailure(
@@ -291,7 +277,7 @@ def _parsed_slowly(text: str) -> Any:
 
 
 def own_words(said: str, hide: Callable[[str], str]) -> str:
-    """Give an endpoint's own words from an error object or page, short and in one line.
+    """Return an endpoint's own words from an error object or page, short and in one line.
 
     Secrets are hidden before anything is cut: a part of one could not be found any more.
     """

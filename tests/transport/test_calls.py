@@ -120,7 +120,6 @@ def test_the_key_is_the_same_for_ever() -> None:
         replace(CALL, body={"a": 1.0, "b": "x"}),
         replace(CALL, body={"a": True, "b": "x"}),
         replace(CALL, body=None),
-        replace(CALL, method="GET"),
         replace(CALL, kind="remote/2"),
         replace(CALL, versions={"model": "m2", "prompt": "p"}),
         replace(CALL, versions={}),

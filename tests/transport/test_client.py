@@ -82,7 +82,7 @@ def test_an_answer(client: Client) -> None:
         False,
     )
     (request,) = client.sender.requests
-    assert (request.method, request.url, request.body) == ("POST", URL, b'{"a":1}')
+    assert (request.url, request.body) == (URL, b'{"a":1}')
 
 
 def test_the_latency_is_that_of_the_attempt_that_succeeded(client: Client) -> None:
@@ -102,7 +102,7 @@ def test_loading_the_http_client_is_no_latency(monkeypatch: pytest.MonkeyPatch) 
         time.now += 3.0
         return FakeSender()
 
-    monkeypatch.setattr("pytest_evalmetrics.transport.aiohttp_sender.AiohttpSender", slow_to_load)
+    monkeypatch.setattr("pytest_evalmetrics.transport.exchange.AiohttpSender", slow_to_load)
     with Transport(clock=time.clock) as transport:
         assert transport.run(transport.call(Call(Endpoint(URL)))).latency_s == 0.0
 

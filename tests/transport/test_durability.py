@@ -156,10 +156,10 @@ def test_a_disk_that_is_full_for_the_journal(
     assert all(isinstance(outcome, dict) for outcome in full["outcomes"])
     (warning,) = full["warnings"]
     assert f"the journal {journal} can't be written" in warning
-    assert full["unwritten"] > 0
-    assert full["written"] + full["unwritten"] == ROWS
+    written = journal_totals(journal).answers
+    assert written < ROWS
     resumed = result(start(path="/echo"))
-    assert resumed["hits"] == full["written"]
+    assert resumed["hits"] == written
     assert resumed["outcomes"] == full["outcomes"]
 
 

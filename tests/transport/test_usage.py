@@ -46,9 +46,9 @@ def answer(
 
 
 def test_sums_per_label() -> None:
-    tally = UsageTally({"judge": Price(2.0, 10.0)})
-    tally.answered("judge", answer(1_000_000, 100_000, latency=2.0, attempts=3))
-    tally.answered("judge", answer(500_000, 0, latency=1.0, from_journal=True))
+    tally = UsageTally()
+    tally.answered("judge", answer(1_000_000, 100_000, latency=2.0, attempts=3), Price(2.0, 10.0))
+    tally.answered("judge", answer(500_000, 0, latency=1.0, from_journal=True), Price(2.0, 10.0))
     tally.failed("judge", 4)
     tally.answered("remote", answer(latency=0.5))
     judge, remote = tally.by_label()["judge"], tally.by_label()["remote"]
@@ -68,11 +68,11 @@ def test_sums_per_label() -> None:
 
 
 def test_a_cost_that_is_not_whole_is_none() -> None:
-    tally = UsageTally({"judge": Price(2.0, 10.0)})
+    tally = UsageTally()
     assert tally.cost_now() is None
-    tally.answered("judge", answer(1_000_000))
+    tally.answered("judge", answer(1_000_000), Price(2.0, 10.0))
     assert tally.cost_now() == 2.0
-    tally.answered("judge", answer(from_journal=True))
+    tally.answered("judge", answer(from_journal=True), Price(2.0, 10.0))
     assert tally.by_label()["judge"].cost is None
     assert tally.cost_now() == 2.0
     tally.answered("other", answer(1))

@@ -1,0 +1,171 @@
+"""Cancelled calls and nested time limits: each ends what it bounds, and nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_evalmetrics.transport import (
+    Call,
+    CallError,
+    Endpoint,
+    Journal,
+    RetryPolicy,
+    Transport,
+    journal_totals,
+    run_bounded,
+)
+from tests.transport.fakes import ok
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from pytest_evalmetrics.transport import RawResponse, Request
+
+SHORT_S = 0.02  # long enough for a call to be sent; a request that hangs never ends before it
+
+
+class Hanging:
+    """Never answers the bodies that hold "hang"; counts requests in flight."""
+
+    def __init__(self) -> None:
+        self.sent: list[bytes | None] = []
+        self.in_flight = 0
+        self.arrived = asyncio.Event()
+
+    async def send(self, request: Request) -> RawResponse:
+        self.sent.append(request.body)
+        self.in_flight += 1
+        try:
+            self.arrived.set()
+            if b"hang" in (request.body or b""):
+                await asyncio.get_running_loop().create_future()
+            return ok()
+        finally:
+            self.in_flight -= 1
+
+    async def close(self) -> None:
+        pass
+
+
+@pytest.fixture
+def sender() -> Hanging:
+    return Hanging()
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "journal.sqlite3"
+
+
+@pytest.fixture
+def transport(sender: Hanging, path: Path) -> Iterator[Transport]:
+    with Transport(Journal(path), sender=sender, policy=RetryPolicy(base_s=0.0)) as transport:
+        yield transport
+
+
+def call(body: Any, timeout_s: float = 3600.0, max_retries: int = 0) -> Call:
+    url = "http://example.test/score"
+    endpoint = Endpoint(url, timeout_s=timeout_s, max_retries=max_retries, parallelism=1)
+    return Call(endpoint, body, label="x")
+
+
+async def answered(transport: Transport) -> None:
+    """Prove that the endpoint's only place is free again."""
+    assert (await transport.call(call("next"))).body == {"score": 1.0}
+
+
+def test_a_caller_s_shorter_limit_ends_the_call_and_is_no_failure_of_the_endpoint(
+    transport: Transport, sender: Hanging, path: Path
+) -> None:
+    async def work() -> None:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(SHORT_S):
+                await transport.call(call("hang", max_retries=5))
+        assert sender.in_flight == 0
+        await answered(transport)
+
+    transport.run(work())
+    assert sender.sent == [b'"hang"', b'"next"']  # cancelled, not tried again
+    assert transport.usage.by_label()["x"].failed == 0
+    assert journal_totals(path).answers == 1
+
+
+def test_the_endpoint_s_shorter_limit_fails_the_attempt_and_not_the_caller(
+    transport: Transport, sender: Hanging
+) -> None:
+    async def work() -> None:
+        async with asyncio.timeout(3600) as outer:
+            with pytest.raises(CallError, match=r"no whole answer within 0\.02 s") as failure:
+                await transport.call(call("hang", timeout_s=SHORT_S, max_retries=2))
+            assert (failure.value.kind, failure.value.attempts) == ("timeout", 3)
+            await answered(transport)
+        assert not outer.expired()
+
+    transport.run(work())
+    assert sender.sent == [b'"hang"'] * 3 + [b'"next"']
+
+
+def test_limits_in_limits_end_the_innermost_that_is_due(transport: Transport) -> None:
+    async def work() -> None:
+        async with asyncio.timeout(3600) as outer:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(SHORT_S) as inner:
+                    await transport.call(call("hang"))
+            assert inner.expired()
+            await answered(transport)
+        assert not outer.expired()
+
+    transport.run(work())
+
+
+def test_a_cancelled_call_gives_its_place_to_the_next_one(
+    transport: Transport, sender: Hanging, path: Path
+) -> None:
+    async def work() -> None:
+        hanging = asyncio.ensure_future(transport.call(call("hang")))
+        await sender.arrived.wait()
+        waiting = asyncio.ensure_future(transport.call(call("waits")))
+        await asyncio.sleep(0)
+        hanging.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await hanging
+        assert (await waiting).body == {"score": 1.0}
+
+    transport.run(work())
+    assert (sender.in_flight, sender.sent) == (0, [b'"hang"', b'"waits"'])
+    assert journal_totals(path).answers == 1
+
+
+def test_a_call_that_is_cancelled_in_the_queue_is_never_sent(
+    transport: Transport, sender: Hanging
+) -> None:
+    async def work() -> None:
+        hanging = asyncio.ensure_future(transport.call(call("hang")))
+        await sender.arrived.wait()
+        waiting = [asyncio.ensure_future(transport.call(call(n))) for n in range(3)]
+        await asyncio.sleep(0)
+        waiting[1].cancel()
+        hanging.cancel()
+        results = await asyncio.gather(*waiting, return_exceptions=True)
+        assert isinstance(results[1], asyncio.CancelledError)
+        assert not isinstance(results[0], BaseException)
+        assert not isinstance(results[2], BaseException)
+
+    transport.run(work())
+    assert sender.sent == [b'"hang"', b"0", b"2"]
+
+
+def test_a_limit_around_many_calls_ends_all_of_them(transport: Transport, sender: Hanging) -> None:
+    async def work() -> None:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(SHORT_S):
+                await run_bounded(transport.call, map(call, ["hang"] * 9), 4, lambda *_: None)
+        assert sender.in_flight == 0
+        await answered(transport)
+
+    transport.run(work())

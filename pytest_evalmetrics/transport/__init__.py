@@ -22,7 +22,7 @@ It knows nothing of rows, scores and benchmarks. aiohttp is imported with the fi
 
 from __future__ import annotations
 
-from pytest_evalmetrics.transport.client import Meter, Transport, Work, work_key
+from pytest_evalmetrics.transport.client import Meter, Transport, Work
 from pytest_evalmetrics.transport.endpoints import (
     Call,
     Endpoint,
@@ -34,7 +34,7 @@ from pytest_evalmetrics.transport.endpoints import (
     redact,
     written_body,
 )
-from pytest_evalmetrics.transport.exchange import AdaptiveLimit, Limits, RetryPolicy
+from pytest_evalmetrics.transport.exchange import RetryPolicy
 from pytest_evalmetrics.transport.journal import Journal, JournalMode
 from pytest_evalmetrics.transport.journal_store import (
     Entry,
@@ -42,7 +42,6 @@ from pytest_evalmetrics.transport.journal_store import (
     clear_journal,
     export_journal,
     import_journal,
-    journal_totals,
 )
 from pytest_evalmetrics.transport.loop import run_bounded, was_cancelled
 from pytest_evalmetrics.transport.usage import (
@@ -51,7 +50,6 @@ from pytest_evalmetrics.transport.usage import (
     ProgressState,
     Tokens,
     Usage,
-    UsageTally,
     tokens_of,
 )
 from pytest_evalmetrics.transport.wire import (
@@ -71,7 +69,6 @@ from pytest_evalmetrics.transport.wire import (
 )
 
 __all__ = [
-    "AdaptiveLimit",
     "Answer",
     "Call",
     "CallError",
@@ -83,7 +80,6 @@ __all__ = [
     "Journal",
     "JournalError",
     "JournalMode",
-    "Limits",
     "Meter",
     "MissingExtraError",
     "Occurrences",
@@ -102,19 +98,16 @@ __all__ = [
     "Transport",
     "TransportError",
     "Usage",
-    "UsageTally",
     "Work",
     "clear_journal",
     "export_journal",
     "find_secret",
     "import_journal",
     "journal_key",
-    "journal_totals",
     "needs_extra",
     "redact",
     "run_bounded",
     "tokens_of",
     "was_cancelled",
-    "work_key",
     "written_body",
 ]

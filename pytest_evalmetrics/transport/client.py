@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Hashable, Iterable, Mapping
 
     from pytest_evalmetrics.transport.endpoints import Call, Secret
-    from pytest_evalmetrics.transport.exchange import Limits, RetryPolicy
+    from pytest_evalmetrics.transport.exchange import RetryPolicy
     from pytest_evalmetrics.transport.journal import Journal
     from pytest_evalmetrics.transport.usage import Price, Tokens
     from pytest_evalmetrics.transport.wire import Clock, Sender
@@ -74,13 +74,6 @@ class Work:
     label: str = ""  # its usage is counted under it
 
 
-def work_key(work: Work, occurrence: int, hide: Callable[[str], str]) -> bytes:
-    """Name a work for the journal; as `journal_key` does for a call."""
-    asked = ["evalmetrics-work/1", work.name, work.version, work.sample, occurrence, work.given]
-    text = hide(_CANONICAL.encode(asked))
-    return blake2b(text.encode("utf-8", "backslashreplace"), digest_size=20).digest()
-
-
 class Transport:
     """Calls endpoints: each call once, whatever happens to the run.
 
@@ -96,16 +89,14 @@ class Transport:
         sender: Sender | None = None,
         policy: RetryPolicy | None = None,
         clock: Clock | None = None,
-        usage: UsageTally | None = None,
-        limits: Limits | None = None,
     ) -> None:
-        self.usage = usage or UsageTally()
+        self.usage = UsageTally()
         self.memory: dict[Hashable, Any] = {}
-        self.own_warnings: list[str] = []
+        self._key_repeated = False
         off = journal is None or journal.mode is JournalMode.OFF
         self._journal = None if off else journal
         self._secrets: dict[Secret, None] = {}  # a set that keeps its order
-        self._exchange = Exchange(sender, policy, clock, limits)
+        self._exchange = Exchange(sender, policy, clock)
         self._loop = LoopThread()
 
     def __enter__(self) -> Self:
@@ -115,19 +106,13 @@ class Transport:
         self.close()
 
     @property
-    def journal(self) -> Journal | None:
-        """The run's journal; None where answers are neither kept nor looked up."""
-        return self._journal
-
-    @property
     def warnings(self) -> tuple[str, ...]:
         """Warnings for the end of the run, each once."""
-        return (*self.own_warnings, *(self._journal.warnings if self._journal else ()))
-
-    def warn(self, text: str) -> None:
-        """Keep a warning for the end of the run, once."""
-        if text not in self.own_warnings:
-            self.own_warnings.append(text)
+        own = (
+            "an endpoint repeats its key in its answers: they are used, but not kept in the journal"
+        )
+        journal = self._journal.warnings if self._journal else ()
+        return (own, *journal) if self._key_repeated else tuple(journal)
 
     def run(self, coroutine: Coroutine[Any, Any, _T]) -> _T:
         """Run a coroutine on the run's one event loop, and write the journal to its end.
@@ -219,7 +204,11 @@ class Transport:
         """Call a function in this process in place of a request, or look its answer up."""
         key = b""
         if self._journal is not None:
-            key = b"" if work.version is None else work_key(work, occurrence, self.hide)
+            if work.version is not None:
+                name = ["evalmetrics-work/1", work.name, work.version, work.sample, occurrence]
+                text = self.hide(_CANONICAL.encode([*name, work.given]))
+                name_bytes = text.encode("utf-8", "backslashreplace")
+                key = blake2b(name_bytes, digest_size=20).digest()
             entry = self._journal.get(key) if key else None
             if entry is not None:
                 with suppress(ValueError):  # of an imported journal: then it is called anew
@@ -287,10 +276,7 @@ class Transport:
         if self._journal is None or not key:
             return
         if self._holds_secret(text):
-            self.warn(
-                "an endpoint repeats its key in its answers: they are used, but not kept "
-                "in the journal"
-            )
+            self._key_repeated = True
             return
         self._journal.put(
             key,

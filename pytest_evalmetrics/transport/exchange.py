@@ -151,9 +151,9 @@ class AdaptiveLimit:
         self.in_flight += 1
         return self._round
 
-    def release(self, count: int = 1) -> None:
-        """Give places back."""
-        self.in_flight -= count
+    def release(self) -> None:
+        """Give a place back."""
+        self.in_flight -= 1
         self._wake()
 
     def succeeded(self) -> None:
@@ -208,22 +208,6 @@ class AdaptiveLimit:
                 free -= 1
 
 
-class Limits:
-    """The limits of endpoints, each made at its first use."""
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._limits: dict[str, AdaptiveLimit] = {}
-
-    def of(self, origin: str, ceiling: int) -> AdaptiveLimit:
-        """Return an endpoint's limit; its ceiling is the highest that was asked for."""
-        limit = self._limits.get(origin)
-        if limit is None:
-            limit = self._limits[origin] = AdaptiveLimit(ceiling, self._clock)
-        limit.allow(ceiling)
-        return limit
-
-
 _FATAL = {
     401: "the endpoint wants a key: name it with api_key_secret",
     403: "the endpoint wants a key that is allowed to do this: name it with api_key_secret",
@@ -239,12 +223,11 @@ class Exchange:
         sender: Sender | None,
         policy: RetryPolicy | None,
         clock: Clock | None,
-        limits: Limits | None = None,
     ) -> None:
         self._sender = sender
         self._policy = policy or RetryPolicy()
         self._clock = clock or Clock()
-        self._limits = limits or Limits(self._clock)
+        self._limits: dict[str, AdaptiveLimit] = {}  # by origin
 
     @property
     def is_open(self) -> bool:
@@ -273,7 +256,11 @@ class Exchange:
         return self._limit(endpoint).is_gone()
 
     def _limit(self, endpoint: Endpoint) -> AdaptiveLimit:
-        return self._limits.of(endpoint.origin, endpoint.parallelism)
+        limit = self._limits.get(endpoint.origin)
+        if limit is None:
+            limit = self._limits[endpoint.origin] = AdaptiveLimit(endpoint.parallelism, self._clock)
+        limit.allow(endpoint.parallelism)
+        return limit
 
     async def _attempt(
         self, request: Request, endpoint: Endpoint, limit: AdaptiveLimit

@@ -238,12 +238,6 @@ class Store:
         self._shrink()
         return count
 
-    def totals(self) -> Totals:
-        """Count the answers."""
-        row = self._db.execute("SELECT count(*), min(created), max(created) FROM answers")
-        count, oldest, newest = row.fetchone()
-        return Totals(count, self._size(), oldest, newest)
-
     def close(self) -> None:
         """Close the connection; the last one to close leaves a single file."""
         self._db.close()
@@ -300,16 +294,6 @@ def _open_readonly(path: Path) -> sqlite3.Connection:
         else:
             return db
     raise sqlite3.OperationalError("it can't be opened for reading")
-
-
-@dataclass(frozen=True, slots=True)
-class Totals:
-    """The contents of a journal."""
-
-    answers: int
-    bytes: int  # in whole pages of the file
-    oldest: float | None  # when they were paid for, seconds since 1970; None where there are none
-    newest: float | None
 
 
 # Copies.
@@ -376,15 +360,6 @@ def clear_journal(journal: Path) -> int:
         raise JournalError(
             f"the journal {journal} can't be emptied: {error}", hint="delete the file"
         ) from None
-
-
-def journal_totals(journal: Path) -> Totals:
-    """Count the contents of a journal."""
-    try:
-        with closing(Store(journal, readonly=True)) as store:
-            return store.totals()
-    except _FAULTS as error:
-        raise JournalError(f"the journal {journal} can't be read: {error}") from None
 
 
 @contextmanager

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sqlite3
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from pytest_evalmetrics.transport import Clock, RawResponse
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from pytest_evalmetrics.transport import Request
 
@@ -70,3 +73,10 @@ class FakeSender:
 
     async def close(self) -> None:
         self.closed = True
+
+
+def answers_in(path: Path) -> int:
+    """Count the answers that a journal has on disk."""
+    with closing(sqlite3.connect(path)) as db:
+        (count,) = db.execute("SELECT count(*) FROM answers").fetchone()
+        return int(count)

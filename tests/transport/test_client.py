@@ -9,7 +9,7 @@ import tracemalloc
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from transport.fakes import FakeSender, FakeTime, ok, status
+from transport.fakes import FakeSender, FakeTime, answers_in, ok, status
 
 from pytest_evalmetrics.transport import (
     Call,
@@ -22,7 +22,6 @@ from pytest_evalmetrics.transport import (
     Secret,
     SendFailure,
     Transport,
-    journal_totals,
     run_bounded,
 )
 
@@ -259,7 +258,7 @@ def test_an_answer_is_paid_for_once(client: Client) -> None:
 
 def test_an_answer_is_on_disk_when_the_run_returns(client: Client) -> None:
     ask(client(ok(), mode=JournalMode.NORMAL))
-    assert journal_totals(client.path).answers == 1
+    assert answers_in(client.path) == 1
 
 
 def test_repeated_identical_rows_and_samples_get_their_own_calls(client: Client) -> None:

@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from transport.fakes import answers_in
 
 from pytest_evalmetrics.transport import (
     Call,
@@ -15,7 +16,6 @@ from pytest_evalmetrics.transport import (
     Journal,
     RetryPolicy,
     Transport,
-    journal_totals,
     run_bounded,
 )
 from tests.transport.fakes import ok
@@ -92,7 +92,7 @@ def test_a_caller_s_shorter_limit_ends_the_call_and_is_no_failure_of_the_endpoin
     transport.run(work())
     assert sender.sent == [b'"hang"', b'"next"']  # cancelled, not tried again
     assert transport.usage.by_label()["x"].failed == 0
-    assert journal_totals(path).answers == 1
+    assert answers_in(path) == 1
 
 
 def test_the_endpoint_s_shorter_limit_fails_the_attempt_and_not_the_caller(
@@ -138,7 +138,7 @@ def test_a_cancelled_call_gives_its_place_to_the_next_one(
 
     transport.run(work())
     assert (sender.in_flight, sender.sent) == (0, [b'"hang"', b'"waits"'])
-    assert journal_totals(path).answers == 1
+    assert answers_in(path) == 1
 
 
 def test_a_call_that_is_cancelled_in_the_queue_is_never_sent(

@@ -8,14 +8,11 @@ import os
 import signal
 import subprocess
 import sys
-from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-
-from pytest_evalmetrics.transport import journal_totals
-from pytest_evalmetrics.transport.journal_store import Store
+from transport.fakes import answers_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -80,8 +77,7 @@ def test_after_kill_9_only_what_is_missing_is_paid_for(
     answered(process, ROWS // 2)
     process.kill()
     process.communicate()
-    with closing(Store(journal)) as store:  # as the next run will see it: with SQLite's -wal
-        kept = store.totals().answers
+    kept = answers_in(journal)
     paid = server.count("/ok")
     # answers that were reported some milliseconds before the kill are kept; at most
     # a group that was gathered, and what was in flight, is not
@@ -89,7 +85,7 @@ def test_after_kill_9_only_what_is_missing_is_paid_for(
     resumed = result(start())
     assert resumed["hits"] == kept
     assert server.count("/ok") == paid + ROWS - kept
-    assert journal_totals(journal).answers == ROWS
+    assert answers_in(journal) == ROWS
     again = result(start())
     assert again["outcomes"] == resumed["outcomes"]
     assert again["hits"] == ROWS
@@ -110,8 +106,8 @@ def test_ctrl_c_keeps_what_was_answered(
     assert "never retrieved" not in err
     assert "was destroyed" not in err
     seen = ROWS // 4 + out.count("answered")
-    assert journal_totals(journal).answers >= seen
-    assert journal_totals(journal).answers < ROWS
+    assert answers_in(journal) >= seen
+    assert answers_in(journal) < ROWS
     paid = server.count("/ok")
     resumed = result(start())
     assert resumed["hits"] >= seen
@@ -125,7 +121,7 @@ def test_two_runs_at_once_on_one_journal(
     for each in results:
         assert len(each["outcomes"]) == ROWS
         assert each["warnings"] == []
-    assert journal_totals(journal).answers == ROWS
+    assert answers_in(journal) == ROWS
 
 
 def test_a_server_that_is_killed_and_comes_back(
@@ -156,7 +152,7 @@ def test_a_disk_that_is_full_for_the_journal(
     assert all(isinstance(outcome, dict) for outcome in full["outcomes"])
     (warning,) = full["warnings"]
     assert f"the journal {journal} can't be written" in warning
-    written = journal_totals(journal).answers
+    written = answers_in(journal)
     assert written < ROWS
     resumed = result(start(path="/echo"))
     assert resumed["hits"] == written

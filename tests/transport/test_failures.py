@@ -7,7 +7,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from transport.fakes import FakeSender, FakeTime, ok, status
+from transport.fakes import FakeSender, FakeTime, answers_in, ok, status
 
 from pytest_evalmetrics.transport import (
     Call,
@@ -24,7 +24,6 @@ from pytest_evalmetrics.transport import (
     clear_journal,
     export_journal,
     import_journal,
-    journal_totals,
 )
 from pytest_evalmetrics.transport.journal_store import Entry, Failure, Store
 
@@ -149,7 +148,7 @@ def test_what_was_never_called_is_not_in_the_journal(run: Run, path: Path) -> No
     assert run.replay(body={"b": 2})[1] == "not-in-journal"
     assert run(ok(), body={"a": float("nan")})[1] == "bad-request"
     assert run.replay(body={"a": float("nan")})[1] == "bad-request"
-    assert journal_totals(path).answers == 0
+    assert answers_in(path) == 0
 
 
 def test_what_stops_a_benchmark_is_not_kept(run: Run) -> None:

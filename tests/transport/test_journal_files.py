@@ -6,6 +6,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from transport.fakes import answers_in
 
 from pytest_evalmetrics.transport import (
     Journal,
@@ -13,7 +14,6 @@ from pytest_evalmetrics.transport import (
     clear_journal,
     export_journal,
     import_journal,
-    journal_totals,
 )
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def test_a_bad_line_is_named_and_nothing_is_imported(
     with pytest.raises(JournalError, match=expected) as error:
         import_journal(other, file)
     assert str(error.value).startswith(f"{file}:{line}: ")
-    assert journal_totals(other).answers == 0
+    assert answers_in(other) == 0
 
 
 def test_what_is_no_file_of_ours_is_refused(journal: Path, tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_what_is_no_file_of_ours_is_refused(journal: Path, tmp_path: Path) -> No
     for name in ("cut.gz", "empty.jsonl", "text.gz", "missing.jsonl"):
         with pytest.raises(JournalError, match=name.replace(".", r"\.")):
             import_journal(tmp_path / "other.sqlite3", tmp_path / name)
-    assert journal_totals(tmp_path / "other.sqlite3").answers == 0
+    assert answers_in(tmp_path / "other.sqlite3") == 0
 
 
 def test_a_failed_export_leaves_the_old_file(journal: Path, tmp_path: Path) -> None:
@@ -129,21 +129,15 @@ def test_clearing_empties_it_and_gives_the_space_back(journal: Path) -> None:
                 latency_s=0.5,
                 attempts=1,
             )
-    totals = journal_totals(journal)
-    assert totals.answers == 103
-    assert totals.bytes > 1_000_000
-    assert totals.oldest == 1e9
+    assert journal.stat().st_size > 1_000_000
     assert clear_journal(journal) == 103
-    assert journal_totals(journal).answers == 0
-    assert journal_totals(journal).oldest is None
+    assert answers_in(journal) == 0
     assert journal.stat().st_size < 100_000
 
 
 def test_clearing_and_counting_where_there_is_none(tmp_path: Path) -> None:
     missing = tmp_path / "none.sqlite3"
     assert clear_journal(missing) == 0
-    with pytest.raises(JournalError, match="can't be read"):
-        journal_totals(missing)
     (tmp_path / "text").write_text("no database at all" * 100)
     with pytest.raises(JournalError, match="can't be emptied"):
         clear_journal(tmp_path / "text")

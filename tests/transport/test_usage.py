@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from pytest_evalmetrics.transport import Answer, Price, Tokens, UsageTally, tokens_of
+from pytest_evalmetrics.transport import Answer, Price, Tokens, tokens_of
+from pytest_evalmetrics.transport.usage import UsageTally
 
 
 @pytest.mark.parametrize(

@@ -35,8 +35,7 @@ class Block:
     line: int
 
 
-def blocks(page):
-    text = page.read_text(encoding="utf-8")
+def blocks(text):
     for found in _BLOCK.finditer(text):
         line = text.count("\n", 0, found.start("text"))
         yield Block(found["mark"] or "", found["text"], line)
@@ -62,18 +61,20 @@ def shown(line, printed):
     return any(fnmatchcase(found.strip(), pattern) for found in printed.splitlines())
 
 
-@pytest.mark.parametrize("page", GUIDES, ids=lambda page: page.stem)
-def test_a_guide_does_what_it_says(page, tmp_path):
+def do(page, folder, name, edit=None):
+    """Write and run the blocks of a page, one after the other."""
     printed = ""
-    for block in blocks(page):
-        where = f"{page.name}, line {block.line}"
+    for block in page:
+        where = f"{name}, line {block.line}"
         kind, _, rest = block.mark.partition(": ")
         if kind == "file":
-            path = tmp_path / rest
+            path = folder / rest
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(block.text, encoding="utf-8")
+        elif kind == "edit" and edit:
+            edit(rest, block.text)
         elif kind == "run":
-            done = run(block, tmp_path)
+            done = run(block, folder)
             printed = done.stdout
             expected = int(rest.removeprefix("exit ") or 0)
             assert done.returncode == expected, f"{where}: {done.returncode}\n{printed}"
@@ -83,3 +84,8 @@ def test_a_guide_does_what_it_says(page, tmp_path):
         else:
             assert kind == "not run", f"{where}: a block that says not what it is"
             assert rest, where
+
+
+@pytest.mark.parametrize("page", GUIDES, ids=lambda page: page.stem)
+def test_a_guide_does_what_it_says(page, tmp_path):
+    do(blocks(page.read_text(encoding="utf-8")), tmp_path, page.name)

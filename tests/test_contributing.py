@@ -1,0 +1,58 @@
+"""The recipes of CONTRIBUTING.md work: each is written into a folder of its own, and run."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from test_guides import blocks, do
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "CONTRIBUTING.md"
+_TEXT = PAGE.read_text(encoding="utf-8")
+RECIPES = dict(re.findall(r"^### (.+?)\n(.*?)(?=^###? |\Z)", _TEXT, re.MULTILINE | re.DOTALL))
+
+
+def apply(diff, path):
+    """Make the changes of a diff without line numbers; its old lines occur once."""
+    text = path.read_text(encoding="utf-8")
+    for hunk in re.split(r"^@@\n", diff, flags=re.MULTILINE):
+        old = "".join(f"{line[1:]}\n" for line in hunk.splitlines() if line[0] != "+")
+        new = "".join(f"{line[1:]}\n" for line in hunk.splitlines() if line[0] != "-")
+        assert text.count(old) == 1, f"{path} has this {text.count(old)} times:\n{old}"
+        text = text.replace(old, new)
+    path.write_text(text, encoding="utf-8")
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_a_recipe_works(recipe, tmp_path, monkeypatch):
+    def edit(path, diff):
+        if not (tmp_path / "pytest_evalmetrics").exists():
+            ours = shutil.ignore_patterns("__pycache__")
+            source = ROOT / "pytest_evalmetrics"
+            shutil.copytree(source, tmp_path / source.name, ignore=ours)
+            monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+        apply(diff, tmp_path / path)
+
+    do(blocks(RECIPES[recipe]), tmp_path, recipe, edit)
+
+
+def test_there_are_six_recipes():
+    names = ["metric", "scorer", "loader", "gate rule", "reporter", "option"]
+    assert [name.partition(" ")[2] for name in RECIPES] == names
+
+
+def test_the_table_of_rooms_names_what_there_is():
+    package = ROOT / "pytest_evalmetrics"
+    table = re.findall(r"^\| *\w* *\| (`.+?) \| .+? \| `(.+?)` \|$", _TEXT, re.MULTILINE)
+    named = [name for rooms, _ in table for name in re.findall(r"`(.+?)`", rooms)]
+    assert [name for name in named if not (package / name).exists()] == []
+    folders = {path.name for path in package.iterdir() if path.is_dir()}
+    assert folders - {name.rstrip("/") for name in named} <= {"__pycache__", "schemas"}
+    for rooms, start in table:
+        homes = [package / room for room in re.findall(r"`(.+?)`", rooms)]
+        assert any(
+            (home / start).exists() if home.is_dir() else home.name == start for home in homes
+        ), start

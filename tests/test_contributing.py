@@ -42,17 +42,3 @@ def test_a_recipe_works(recipe, tmp_path, monkeypatch):
 def test_there_are_six_recipes():
     names = ["metric", "scorer", "loader", "gate rule", "reporter", "option"]
     assert [name.partition(" ")[2] for name in RECIPES] == names
-
-
-def test_the_table_of_rooms_names_what_there_is():
-    package = ROOT / "pytest_evalmetrics"
-    table = re.findall(r"^\| *\w* *\| (`.+?) \| .+? \| `(.+?)` \|$", _TEXT, re.MULTILINE)
-    named = [name for rooms, _ in table for name in re.findall(r"`(.+?)`", rooms)]
-    assert [name for name in named if not (package / name).exists()] == []
-    folders = {path.name for path in package.iterdir() if path.is_dir()}
-    assert folders - {name.rstrip("/") for name in named} <= {"__pycache__", "schemas"}
-    for rooms, start in table:
-        homes = [package / room for room in re.findall(r"`(.+?)`", rooms)]
-        assert any(
-            (home / start).exists() if home.is_dir() else home.name == start for home in homes
-        ), start

@@ -1,10 +1,9 @@
-"""Write the conversations of this example: a travel agent that calls tools, now and then wrongly.
+"""Write the conversations of this example: a travel agent that sometimes calls the wrong tools.
 
-Each of 40 requests is a task, tried twice. An attempt may ask for the wrong day, leave a call
-out, or make its calls in another order. `conversations.jsonl` holds whole conversations, one
-tool call at a time; `responses.jsonl` single answers of a model with parallel calls, as an
-OpenAI-compatible endpoint gives them. Nothing is drawn from outside: each run writes the same
-files.
+Each of 40 requests is a task with two attempts. An attempt may ask for the wrong day, omit a
+call, or change the order of its calls. `conversations.jsonl` contains whole conversations with
+one tool call at a time; `responses.jsonl` contains single answers with parallel calls, in the
+form of an OpenAI-compatible endpoint. The seed is fixed, so each run writes the same files.
 
     python examples/agent_tools/make.py
 """
@@ -22,7 +21,7 @@ RUNS = Path(__file__).parent / "runs"
 
 
 def wanted(task: int) -> list[dict[str, Any]]:
-    """List the calls that a request asks for: one, two or three of them."""
+    """List the expected calls of a request: one, two or three."""
     city, day = CITIES[task % len(CITIES)], 1 + task % 28
     calls = [
         {"name": "get_weather", "args": {"city": city, "day": day}},
@@ -33,7 +32,7 @@ def wanted(task: int) -> list[dict[str, Any]]:
 
 
 def made(calls: list[dict[str, Any]], chance: random.Random) -> list[dict[str, Any]]:
-    """List the calls that the agent makes: mostly those."""
+    """List the calls that the agent makes: mostly the expected ones."""
     found: list[dict[str, Any]] = json.loads(json.dumps(calls))
     luck = chance.random()
     if luck < 0.06:
@@ -46,7 +45,7 @@ def made(calls: list[dict[str, Any]], chance: random.Random) -> list[dict[str, A
 
 
 def conversation(task: int, calls: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Write the agent's calls down as a conversation, a message each."""
+    """Write the agent's calls as a conversation, one message each."""
     city = CITIES[task % len(CITIES)]
     said: list[dict[str, Any]] = [
         {"type": "human", "content": f"I'd like to go to {city}, request {task}."}
@@ -58,13 +57,13 @@ def conversation(task: int, calls: list[dict[str, Any]]) -> list[dict[str, Any]]
 
 
 def openai(call: dict[str, Any], *, as_text: bool) -> dict[str, Any]:
-    """Write a call in the form of OpenAI's API; there, a model's arguments are text."""
+    """Write a call in the form of OpenAI's API, where a model's arguments are text."""
     args = json.dumps(call["args"]) if as_text else call["args"]
     return {"type": "function", "function": {"name": call["name"], "arguments": args}}
 
 
 def response(calls: list[dict[str, Any]]) -> dict[str, Any]:
-    """Write calls as an answer of a chat completions endpoint."""
+    """Write calls as a response of a chat completions endpoint."""
     tool_calls = [openai(call, as_text=True) for call in calls]
     return {"choices": [{"message": {"role": "assistant", "tool_calls": tool_calls}}]}
 

@@ -1,9 +1,8 @@
-"""Record the rollouts of this example: a few classifiers on scikit-learn's digits.
+"""Record the rollouts of this example: three classifiers on scikit-learn's digits.
 
-Each of 200 held-out images is a task. A rollout is one attempt at it: the answer of a
-classifier trained with another seed, on another bootstrap sample of the training images.
-The file of the regressed forest is what a change that went wrong would have recorded: its
-trees may grow to a depth of four only.
+Each of 200 held-out images is a task. A rollout is the answer of a classifier that was trained
+with its own seed on its own bootstrap sample of the training images. The regressed forest stands
+for a faulty change: its trees are limited to a depth of four.
 
     pip install scikit-learn
     python examples/digits/record.py
@@ -33,7 +32,7 @@ def forest(seed: int) -> RandomForestClassifier:
 
 
 def regressed_forest(seed: int) -> RandomForestClassifier:
-    """Build the same, deliberately worse."""
+    """Build a deliberately worse agent."""
     return RandomForestClassifier(n_estimators=40, max_depth=4, random_state=seed)
 
 

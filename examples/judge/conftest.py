@@ -1,4 +1,4 @@
-"""Answer from the committed journal, unless JUDGE_URL names a judge to ask."""
+"""Answer from the committed journal unless JUDGE_URL names a judge."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Replay where there is nobody to ask."""
+    """Replay the journal if no judge is given."""
     if not os.environ.get("JUDGE_URL") and not os.environ.get("JUDGE_RECORDS"):
         config.option.evalmetrics_replay = True
         config.option.evalmetrics_journal_import = str(Path(__file__).parent / "journal.jsonl.gz")

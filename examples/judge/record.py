@@ -2,7 +2,7 @@
 
     python examples/judge/record.py
 
-The judge is no model, so that everybody gets the same answers: it compares words.
+The judge compares words instead of asking a model, so its answers are the same everywhere.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 HERE = Path(__file__).parent
-PORT = 8399  # a part of the URL, by which the journal knows its answers
+PORT = 8399  # part of the URL, which is part of the journal's key
 WARM = {"happy", "glad", "sorry", "thank", "thanks", "welcome", "please"}
 
 
@@ -28,7 +28,7 @@ def words(text: str) -> set[str]:
 
 
 def between(tag: str, text: str) -> str:
-    """Find what stands in a tag."""
+    """Find the text in a tag."""
     return re.findall(rf"<{tag}>(.*?)</{tag}>", text, re.DOTALL)[0]
 
 
@@ -41,7 +41,7 @@ def rating(text: str) -> dict[str, object]:
 
 
 def tone(text: str, model: str) -> dict[str, object]:
-    """Look for warm words; a strict judge wants two of them."""
+    """Look for warm words; a strict judge requires two."""
     answer = words(between("answer", text))
     warm = len(answer & WARM)
     if warm >= (2 if model.startswith("strict") else 1):
@@ -53,7 +53,7 @@ class Judge(BaseHTTPRequestHandler):
     """Chat completions of OpenAI's API."""
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
     def do_POST(self) -> None:
         """Answer one question."""
@@ -72,7 +72,7 @@ class Judge(BaseHTTPRequestHandler):
 
 
 def main() -> None:
-    """Serve, run, and export what was answered."""
+    """Start the judge, run the benchmarks, and export the journal."""
     ThreadingHTTPServer.request_queue_size = 128  # a refused connection would wait a second
     server = ThreadingHTTPServer(("127.0.0.1", PORT), Judge)
     threading.Thread(target=server.serve_forever, daemon=True).start()

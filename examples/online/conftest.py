@@ -1,4 +1,4 @@
-"""Lets `target: converter:answer` be found: the agent lies beside its benchmark."""
+"""Put this folder on the import path, for `target: converter:answer`."""
 
 from __future__ import annotations
 

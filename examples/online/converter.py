@@ -1,6 +1,7 @@
 """A small agent that converts units: it reads a question, calls a tool, and answers.
 
-It knows no nautical miles, and every other time it rounds too early: a benchmark finds both.
+It has two faults that the benchmark finds: it does not know nautical miles, and every other
+attempt rounds too early.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import json
 import re
 from typing import Any
 
-# how many of the base unit one of each is
+# the size of each unit in base units
 UNITS = {
     "m": 1.0,
     "km": 1000.0,
@@ -25,7 +26,7 @@ QUESTION = re.compile(r"How many (?P<to>[a-z ]+) are (?P<n>[\d.]+) (?P<of>[a-z ]
 
 
 def convert(n: float, of: str, to: str) -> float:
-    """Convert: the agent's tool."""
+    """Convert a number; this is the agent's tool."""
     return n * UNITS[of] / UNITS[to]
 
 
@@ -34,7 +35,7 @@ async def answer(row: dict[str, Any], sample: int) -> dict[str, Any]:
     asked = QUESTION.match(row["question"])
     if asked is None:
         raise ValueError(f"I don't understand {row['question']!r}")
-    await asyncio.sleep(0)  # here a real one would wait for its model
+    await asyncio.sleep(0)  # a real agent would wait for its model here
     arguments = {"n": float(asked["n"]), "of": asked["of"], "to": asked["to"]}
     call = {"function": {"name": "convert", "arguments": json.dumps(arguments)}}
     try:

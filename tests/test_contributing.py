@@ -16,7 +16,7 @@ RECIPES = dict(re.findall(r"^### (.+?)\n(.*?)(?=^###? |\Z)", _TEXT, re.MULTILINE
 
 
 def apply(diff, room):
-    """Make the changes of a diff without line numbers; the old lines of each occur once in a room."""
+    """Make the changes of a diff without line numbers, each where its old lines occur once."""
     for hunk in re.split(r"^@@\n", diff, flags=re.MULTILINE):
         old = "".join(f"{line[1:]}\n" for line in hunk.splitlines() if line[0] != "+")
         new = "".join(f"{line[1:]}\n" for line in hunk.splitlines() if line[0] != "-")

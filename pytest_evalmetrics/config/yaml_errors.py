@@ -157,10 +157,7 @@ _MEANINGS: tuple[tuple[str, Callable[[_Error], str]], ...] = (
     ),
     ("<document start>", lambda _: "there is text after the end of the document"),
     ("directive", lambda _: "a line that starts with % says something about YAML, not here"),
-    (
-        "tag",
-        lambda _: "a word that starts with ! is a tag, which means nothing here: quote a text",
-    ),
+    ("tag", lambda _: "a word that starts with ! is a tag, which means nothing here: quote a text"),
     (
         "Unicode character escape",
         lambda _: r"this \u escape is no character: write the character itself",

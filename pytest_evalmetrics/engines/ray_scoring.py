@@ -22,7 +22,7 @@ from pytest_evalmetrics.errors import EngineError, EvalMetricsError
 from pytest_evalmetrics.generators import TargetGenerator
 from pytest_evalmetrics.registry import scorers, targets
 from pytest_evalmetrics.scorers import Explained
-from pytest_evalmetrics.spec import CustomScorerSpec, PythonScorerSpec
+from pytest_evalmetrics.spec.scorer_keys import CustomScorerSpec, PythonScorerSpec
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

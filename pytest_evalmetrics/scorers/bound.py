@@ -19,8 +19,8 @@ from pytest_evalmetrics.errors import (
 )
 from pytest_evalmetrics.registry import origin, register_scorer, scorers
 from pytest_evalmetrics.scorers.interface import Explained
-from pytest_evalmetrics.spec import CustomScorerSpec, PythonScorerSpec
 from pytest_evalmetrics.spec.benchmark import rename_hint
+from pytest_evalmetrics.spec.scorer_keys import CustomScorerSpec, PythonScorerSpec
 from pytest_evalmetrics.transport import CallError, was_cancelled
 
 if TYPE_CHECKING:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.chat import Calls, Reply
     from pytest_evalmetrics.scorers.interface import Row, Terms
-    from pytest_evalmetrics.spec import (
+    from pytest_evalmetrics.spec.judge_keys import (
         AgentGoalAccuracySpec,
         AnswerAccuracySpec,
         TopicAdherenceSpec,

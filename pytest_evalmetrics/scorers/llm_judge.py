@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.chat import Calls, Message, Reply
     from pytest_evalmetrics.scorers.interface import Row, Terms
-    from pytest_evalmetrics.spec import (
+    from pytest_evalmetrics.spec.judge_keys import (
         JsonParserSpec,
         JudgeScoreSpec,
         LlmJudgeSpec,

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.chat import Calls, Reply
     from pytest_evalmetrics.scorers.interface import Row, Terms
     from pytest_evalmetrics.scorers.judge import Judge
-    from pytest_evalmetrics.spec import RagasSpec
+    from pytest_evalmetrics.spec.judge_keys import RagasSpec
 
 
 @dataclass

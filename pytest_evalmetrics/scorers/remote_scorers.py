@@ -14,7 +14,7 @@ from pytest_evalmetrics.transport import needs_extra
 if TYPE_CHECKING:
     from pytest_evalmetrics.chat import Calls
     from pytest_evalmetrics.scorers.interface import Row, Terms
-    from pytest_evalmetrics.spec import NatScorerSpec, RemoteScorerSpec
+    from pytest_evalmetrics.spec.scorer_keys import NatScorerSpec, RemoteScorerSpec
     from pytest_evalmetrics.transport import Endpoint
 
 

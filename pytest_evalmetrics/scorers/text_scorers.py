@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from pytest_evalmetrics.scorers.interface import Row, Terms
-    from pytest_evalmetrics.spec import (
+    from pytest_evalmetrics.spec.scorer_keys import (
         BleuSpec,
         ExactMatchSpec,
         F1Spec,

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pytest_evalmetrics.scorers.interface import Row, Terms
-    from pytest_evalmetrics.spec import ToolCallAccuracySpec, ToolCallingSpec
+    from pytest_evalmetrics.spec.scorer_keys import ToolCallAccuracySpec, ToolCallingSpec
 
 _Scores = TypeVar("_Scores", float, "dict[str, float]")
 _REFERENCE = "reference_tool_calls"

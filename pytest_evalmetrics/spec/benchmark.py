@@ -17,6 +17,7 @@ from pytest_evalmetrics.spec.field_types import (
     Fields,
     Name,
     Names,
+    doc,
     expected,
     no_duplicates,
     one_or_many,
@@ -111,10 +112,9 @@ class XFail:
 
     __pydantic_config__ = STRICT
 
-    reason: Annotated[str, Field(description="why it is known to fail")] = ""
+    reason: Annotated[str, doc("why it is known to fail")] = ""
     strict: Annotated[
-        bool | None,
-        Field(description="whether passing is a failure; default as pytest's xfail_strict says"),
+        bool | None, doc("whether passing is a failure; default as pytest's xfail_strict says")
     ] = None
 
 
@@ -190,88 +190,70 @@ class BenchmarkSpec:
         json_schema_extra={"oneOf": [{"required": ["rollouts"]}, {"required": ["dataset"]}]},
     )
 
-    name: Annotated[
-        Name, AfterValidator(_benchmark_name), Field(description="becomes the pytest item's name")
-    ]
-    description: Annotated[str, Field(description="for people")] = ""
-    tags: Annotated[Tags, Field(description="become pytest markers")] = ()
-    skip: Annotated[
-        bool | str, BeforeValidator(_skip), Field(description="true, or the reason")
-    ] = False
+    name: Annotated[Name, AfterValidator(_benchmark_name), doc("becomes the pytest item's name")]
+    description: Annotated[str, doc("for people")] = ""
+    tags: Annotated[Tags, doc("become pytest markers")] = ()
+    skip: Annotated[bool | str, BeforeValidator(_skip), doc("true, or the reason")] = False
     xfail: Annotated[
         XFail | None,
         BeforeValidator(_xfail, json_schema_input_type=bool | str | XFail | None),
-        Field(description="true, the reason, or {reason, strict}"),
+        doc("true, the reason, or {reason, strict}"),
     ] = None
 
-    rollouts: Annotated[RolloutsField | None, Field(description="the recorded rollouts")] = None
+    rollouts: Annotated[RolloutsField | None, doc("the recorded rollouts")] = None
     dataset: Annotated[
-        DatasetField | None,
-        Field(description="rows to be scored, each one task, where nothing was recorded"),
+        DatasetField | None, doc("rows to be scored, each one task, where nothing was recorded")
     ] = None
     model: Annotated[
-        ModelSpec | None, Field(description="answers each row of the dataset, num_samples times")
+        ModelSpec | None, doc("answers each row of the dataset, num_samples times")
     ] = None
     prompt_template: Annotated[
         PromptField | None,
-        Field(description="what the model is asked: a text, a list of messages, {messages: ...}"),
+        doc("what the model is asked: a text, a list of messages, {messages: ...}"),
     ] = None
-    tools: Annotated[ToolsField | None, Field(description="what the model may call")] = None
+    tools: Annotated[ToolsField | None, doc("what the model may call")] = None
     response_format: Annotated[
-        ResponseFormatField | None, Field(description="the form that the model has to answer in")
+        ResponseFormatField | None, doc("the form that the model has to answer in")
     ] = None
     target: Annotated[
-        TargetField | None,
-        Field(description="in place of a model: a Python function that answers each row"),
+        TargetField | None, doc("in place of a model: a Python function that answers each row")
     ] = None
-    budget: Annotated[BudgetSpec | None, Field(description="what one run may use")] = None
-    scorers: Annotated[ScorersField, Field(description="what gives each row its scores")] = ()
-    params: Annotated[ParamsSpec, Field(description="on what terms rows are scored")] = field(
+    budget: Annotated[BudgetSpec | None, doc("what one run may use")] = None
+    scorers: Annotated[ScorersField, doc("what gives each row its scores")] = ()
+    params: Annotated[ParamsSpec, doc("on what terms rows are scored")] = field(
         default_factory=ParamsSpec
     )
-    num_samples: Annotated[
-        Annotated[int, Field(ge=1)] | None, Field(description="rollouts of each task")
-    ] = None
+    num_samples: Annotated[Annotated[int, Field(ge=1)] | None, doc("rollouts of each task")] = None
 
-    reward: Annotated[Name, Field(description="the score that the metrics reduce")] = "reward"
+    reward: Annotated[Name, doc("the score that the metrics reduce")] = "reward"
     metrics: Annotated[
-        Names,
-        Field(description="names, name/score for another score, or package.module:attribute"),
+        Names, doc("names, name/score for another score, or package.module:attribute")
     ] = ("mean_reward", "pass_rate")
-    key_metrics: Annotated[
-        Names | None, Field(description="the headline metrics: these are gated")
-    ] = None
+    key_metrics: Annotated[Names | None, doc("the headline metrics: these are gated")] = None
     pass_threshold: Annotated[
         float,
         Field(allow_inf_nan=False, description="a rollout passes where its reward is at least"),
     ] = 1.0
     pass_estimator: Annotated[
         Literal["unbiased", "first_k"],
-        Field(description="how pass@k, pass^k and max@k use the samples of a task"),
+        doc("how pass@k, pass^k and max@k use the samples of a task"),
     ] = "unbiased"  # noqa: S105 - the "pass" of pass@k
     breakdown: Annotated[
-        Fields, Field(description="the metrics again for each value of these fields of a row")
+        Fields, doc("the metrics again for each value of these fields of a row")
     ] = ()
-    cluster: Annotated[
-        Name | None, Field(description="the field whose equal values are not independent")
-    ] = None
+    cluster: Annotated[Name | None, doc("the field whose equal values are not independent")] = None
 
-    expect: Annotated[ExpectSpec, Field(description="what has to be there")] = field(
-        default_factory=ExpectSpec
-    )
-    must_pass: Annotated[
-        Tasks, Field(description="tasks all of whose rollouts have to pass: ids, or globs")
-    ] = ()
+    expect: Annotated[ExpectSpec, doc("what has to be there")] = field(default_factory=ExpectSpec)
+    must_pass: Annotated[Tasks, doc("tasks all of whose rollouts have to pass: ids, or globs")] = ()
     quarantine: Annotated[
         tuple[QuarantineSpec, ...],
         Field(strict=False, description="tasks that are measured and shown, and not gated"),
     ] = ()
-    thresholds: Annotated[dict[Name, ThresholdField], Field(description="metric -> bound")] = field(
+    thresholds: Annotated[dict[Name, ThresholdField], doc("metric -> bound")] = field(
         default_factory=dict
     )
     baseline: Annotated[
-        BaselineField,
-        Field(description="compare the key metrics with a committed snapshot, or another run"),
+        BaselineField, doc("compare the key metrics with a committed snapshot, or another run")
     ] = None
 
     @property

@@ -21,6 +21,11 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 STRICT: Final = ConfigDict(extra="forbid", strict=True)
 
 
+def doc(text: str) -> Any:
+    """Describe a key, for the JSON Schema and the reference."""
+    return Field(description=text)
+
+
 def refuse(message: str) -> PydanticCustomError:
     """Make an error about a value of the right kind."""
     return PydanticCustomError("spec", message)
@@ -138,10 +143,7 @@ def count(value: Any, what: str = "a whole number from 1, or '>= 100'") -> Any:
 
 _AT_LEAST = r"\s*>=\s*([0-9]{1,18})\s*"
 COUNT_SCHEMA: dict[str, Any] = {
-    "anyOf": [
-        {"type": "integer", "minimum": 1},
-        {"type": "string", "pattern": f"^{_AT_LEAST}$"},
-    ],
+    "anyOf": [{"type": "integer", "minimum": 1}, {"type": "string", "pattern": f"^{_AT_LEAST}$"}]
 }
 CountField = Annotated[Count, BeforeValidator(count), WithJsonSchema(COUNT_SCHEMA)]
 
@@ -190,19 +192,16 @@ def _url(value: str) -> str:
     return value
 
 
-Url = Annotated[Name, FromEnvironment, AfterValidator(_url), Field(description="where to POST")]
+Url = Annotated[Name, FromEnvironment, AfterValidator(_url), doc("where to POST")]
 SecretName = Annotated[
-    Name | None,
-    Field(description="the key's name in the environment; sent as Authorization: Bearer"),
+    Name | None, doc("the key's name in the environment; sent as Authorization: Bearer")
 ]
 Seconds = Annotated[float | None, Field(gt=0, allow_inf_nan=False)]
 Retries = Annotated[int | None, Field(ge=0)]
 TimeoutSeconds = Annotated[
-    Seconds, Field(description="for one attempt in all; default params.request_timeout, else 30")
+    Seconds, doc("for one attempt in all; default params.request_timeout, else 30")
 ]
-MaxRetries = Annotated[
-    Retries, Field(description="attempts after the first; default params.max_retries, else 3")
-]
+MaxRetries = Annotated[Retries, doc("attempts after the first; default params.max_retries, else 3")]
 
 
 def _check_templates(value: Any) -> Any:

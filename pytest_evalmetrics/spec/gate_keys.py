@@ -20,6 +20,7 @@ from pytest_evalmetrics.spec.field_types import (
     PercentText,
     Share,
     count,
+    doc,
     expected,
     is_number,
     no_duplicates,
@@ -39,11 +40,11 @@ class Threshold:
         json_schema_extra={"anyOf": [{"required": ["min"]}, {"required": ["max"]}]},
     )
 
-    min: Annotated[Bound | None, Field(description="the metric must be at least this")] = None
-    max: Annotated[Bound | None, Field(description="the metric must be at most this")] = None
+    min: Annotated[Bound | None, doc("the metric must be at least this")] = None
+    max: Annotated[Bound | None, doc("the metric must be at most this")] = None
     bound: Annotated[
         Literal["point", "lower", "upper"],
-        Field(description="what is compared: the value, or an end of its interval"),
+        doc("what is compared: the value, or an end of its interval"),
     ] = "point"
 
     @property
@@ -135,12 +136,12 @@ class QuarantineSpec:
 
     __pydantic_config__ = STRICT
 
-    task: Annotated[TaskPattern, Field(description="a task's id, or a glob")]
-    reason: Annotated[Name, Field(description="why it is not gated")]
+    task: Annotated[TaskPattern, doc("a task's id, or a glob")]
+    reason: Annotated[Name, doc("why it is not gated")]
     until: Annotated[
         str,
         BeforeValidator(_until),
-        Field(description="the last day, such as 2026-12-31; after it the task fails"),
+        doc("the last day, such as 2026-12-31; after it the task fails"),
     ]
 
 
@@ -162,22 +163,21 @@ class ExpectSpec:
 
     __pydantic_config__ = STRICT
 
-    tasks: Annotated[CountField | None, Field(description="tasks: 164, or '>= 100'")] = None
+    tasks: Annotated[CountField | None, doc("tasks: 164, or '>= 100'")] = None
     rollouts: Annotated[
         Literal["any"] | Count | None,
         BeforeValidator(_rollouts_per_task),
         WithJsonSchema({"anyOf": [*COUNT_SCHEMA["anyOf"], {"const": "any"}, {"type": "null"}]}),
-        Field(description="rollouts of each task: 4, '>= 2', or any; default num_samples"),
+        doc("rollouts of each task: 4, '>= 2', or any; default num_samples"),
     ] = None
     max_missing: Annotated[
-        Share | None,
-        Field(description="the share of rollouts that may be missing: 0.02 or 2%"),
+        Share | None, doc("the share of rollouts that may be missing: 0.02 or 2%")
     ] = None
     missing_reward: Annotated[
         Literal["error", "exclude"] | float | None,
         BeforeValidator(_missing_reward),
-        Field(
-            description="what a rollout without a finite reward means: error (default), "
+        doc(
+            "what a rollout without a finite reward means: error (default), "
             "exclude (default where max_missing is given), or the reward it gets"
         ),
     ] = None
@@ -222,25 +222,22 @@ class GateSpec:
 
     __pydantic_config__ = STRICT
 
-    rule: Annotated[
-        RuleName | None, Field(description="how a drop is judged; default practical")
-    ] = None
+    rule: Annotated[RuleName | None, doc("how a drop is judged; default practical")] = None
     direction: Annotated[
         Literal["higher", "lower"] | None,
-        Field(description="which way is better; default what the metric's name tells"),
+        doc("which way is better; default what the metric's name tells"),
     ] = None
-    alpha: Annotated[Level, Field(description="a p value below it fails; default 0.01")] = None
-    warn_alpha: Annotated[Level, Field(description="a p value below it warns; default 0.05")] = None
+    alpha: Annotated[Level, doc("a p value below it fails; default 0.01")] = None
+    warn_alpha: Annotated[Level, doc("a p value below it warns; default 0.05")] = None
     max_drop: Annotated[
         Drop,
-        Field(
-            description="the drop that matters, in the metric's unit, or for the rule relative "
+        doc(
+            "the drop that matters, in the metric's unit, or for the rule relative "
             "a share of the baseline; default 0.01 for rates, else 0"
         ),
     ] = None
     require_mde: Annotated[
-        Drop,
-        Field(description="fail where a drop of this size would not be seen with 80 % power"),
+        Drop, doc("fail where a drop of this size would not be seen with 80 % power")
     ] = None
 
     def over(self, other: GateSpec) -> GateSpec:
@@ -261,12 +258,8 @@ class BaselineSpec(GateSpec):
 
     __pydantic_config__ = STRICT
 
-    rollouts: Annotated[
-        RolloutsField | None, Field(description="compare with another run's rollouts")
-    ] = None
-    report: Annotated[
-        Name | None, Field(description="compare with an earlier run's report.json")
-    ] = None
+    rollouts: Annotated[RolloutsField | None, doc("compare with another run's rollouts")] = None
+    report: Annotated[Name | None, doc("compare with an earlier run's report.json")] = None
     against: Annotated[
         str,
         BeforeValidator(_against),
@@ -277,27 +270,27 @@ class BaselineSpec(GateSpec):
     ] = "snapshot"
     history: Annotated[
         Name | None,
-        Field(
-            description="the history that best and median-of-last-5 are taken from; default "
+        doc(
+            "the history that best and median-of-last-5 are taken from; default "
             "that of --evalmetrics-history"
         ),
     ] = None
     min_coverage: Annotated[
-        Share, Field(description="the share of the baseline's tasks that must be compared")
+        Share, doc("the share of the baseline's tasks that must be compared")
     ] = 1.0
     max_broken: Annotated[
         Annotated[int, Field(ge=0)] | None,
-        Field(description="tasks that may go from all of their rollouts passing to none"),
+        doc("tasks that may go from all of their rollouts passing to none"),
     ] = None
     rescore: Annotated[
         bool | Name,
-        Field(
-            description="keep the baseline's rows beside it, or in this file, and score them with "
+        doc(
+            "keep the baseline's rows beside it, or in this file, and score them with "
             "today's scorers where these have changed"
         ),
     ] = False
-    metrics: Annotated[dict[Name, GateSpec], Field(description="metric -> settings of its own")] = (
-        field(default_factory=dict)
+    metrics: Annotated[dict[Name, GateSpec], doc("metric -> settings of its own")] = field(
+        default_factory=dict
     )
 
     @property

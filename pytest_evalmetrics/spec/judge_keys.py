@@ -13,6 +13,7 @@ from pytest_evalmetrics.spec.field_types import (
     NAMES_SCHEMA,
     STRICT,
     Name,
+    doc,
     expected,
     json_path,
     refuse,
@@ -35,7 +36,7 @@ class JudgeModelSpec:
 
     __pydantic_config__ = STRICT
 
-    model: Annotated[ModelSpec, Field(description="the model that judges")]
+    model: Annotated[ModelSpec, doc("the model that judges")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,29 +45,22 @@ class JudgeCheckSpec:
 
     __pydantic_config__ = STRICT
 
-    rows: Annotated[
-        RolloutsField, Field(description="the labelled rows: the same columns, and the label")
-    ]
-    label: Annotated[Name, Field(description="the column with a person's score, or rubric label")]
+    rows: Annotated[RolloutsField, doc("the labelled rows: the same columns, and the label")]
+    label: Annotated[Name, doc("the column with a person's score, or rubric label")]
     score: Annotated[
-        Name | None, Field(description="which score it is a label of; default the scorer's first")
+        Name | None, doc("which score it is a label of; default the scorer's first")
     ] = None
 
 
-JudgeCheck = Annotated[
-    JudgeCheckSpec | None, Field(description="compare the judge with people's labels")
-]
+JudgeCheck = Annotated[JudgeCheckSpec | None, doc("compare the judge with people's labels")]
 
 
 @dataclass(frozen=True, kw_only=True)
 class JudgeKeys(NamedScores):
     """The judge of a scorer with a fixed prompt."""
 
-    judge_model: Annotated[ModelSpec | None, Field(description="the model that judges")] = None
-    judge: Annotated[
-        JudgeModelSpec | None,
-        Field(description="{model: ...}, in place of judge_model"),
-    ] = None
+    judge_model: Annotated[ModelSpec | None, doc("the model that judges")] = None
+    judge: Annotated[JudgeModelSpec | None, doc("{model: ...}, in place of judge_model")] = None
     judge_check: JudgeCheck = None
 
     def __post_init__(self) -> None:
@@ -96,12 +90,10 @@ class AgentGoalAccuracySpec(JudgeKeys):
 
     default_names = ("agent_goal_accuracy",)
     type: Annotated[
-        Literal["agent_goal_accuracy"],
-        Field(description="whether the conversation ends as the user wanted"),
+        Literal["agent_goal_accuracy"], doc("whether the conversation ends as the user wanted")
     ]
     use_reference: Annotated[
-        bool,
-        Field(description="compare with the row's reference; else with the goal in what was said"),
+        bool, doc("compare with the row's reference; else with the goal in what was said")
     ] = True
 
 
@@ -111,8 +103,7 @@ class AnswerAccuracySpec(JudgeKeys):
 
     default_names = ("nv_accuracy",)
     type: Annotated[
-        Literal["answer_accuracy"],
-        Field(description="whether the response says what the reference says"),
+        Literal["answer_accuracy"], doc("whether the response says what the reference says")
     ]
 
 
@@ -121,12 +112,9 @@ class TopicAdherenceSpec(JudgeKeys):
     """Answers and refusals, against ``reference_topics``."""
 
     type: Annotated[
-        Literal["topic_adherence"],
-        Field(description="whether the agent answers on its topics, and on no others"),
+        Literal["topic_adherence"], doc("whether the agent answers on its topics, and on no others")
     ]
-    metric_mode: Annotated[
-        Literal["f1", "precision", "recall"], Field(description="which of the three")
-    ] = "f1"
+    metric_mode: Annotated[Literal["f1", "precision", "recall"], doc("which of the three")] = "f1"
 
     @property
     def own_names(self) -> tuple[str, ...]:
@@ -150,7 +138,7 @@ class TrajectoryEvaluationSpec(JudgeKeys):
     default_names = ("trajectory_evaluation",)
     type: Annotated[
         Literal["trajectory_evaluation", "trajectory-evaluation"],
-        Field(description="whether an agent's steps and tools were the right ones"),
+        doc("whether an agent's steps and tools were the right ones"),
     ]
     trajectory_used_tools: Annotated[
         tuple[Name, ...],
@@ -158,9 +146,9 @@ class TrajectoryEvaluationSpec(JudgeKeys):
         BeforeValidator(_tools),
         WithJsonSchema(NAMES_SCHEMA),
     ]
-    trajectory_custom_tools: Annotated[
-        dict[Name, str], Field(description="tool -> what it does")
-    ] = field(default_factory=dict)
+    trajectory_custom_tools: Annotated[dict[Name, str], doc("tool -> what it does")] = field(
+        default_factory=dict
+    )
 
     def __post_init__(self) -> None:
         """Refuse a description of an unlisted tool."""
@@ -178,13 +166,13 @@ _WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 class RagasSpec(NamedScores):
     """A metric of ``ragas.metrics.collections``."""
 
-    type: Annotated[Literal["ragas"], Field(description="a metric of RAGAS, by the package itself")]
-    metric: Annotated[Name, Field(description="the class: Faithfulness")]
-    arguments: Annotated[
-        dict[Name, Any], Field(description="of the metric's constructor, but its llm")
-    ] = field(default_factory=dict)
+    type: Annotated[Literal["ragas"], doc("a metric of RAGAS, by the package itself")]
+    metric: Annotated[Name, doc("the class: Faithfulness")]
+    arguments: Annotated[dict[Name, Any], doc("of the metric's constructor, but its llm")] = field(
+        default_factory=dict
+    )
     judge_model: Annotated[
-        ModelSpec | None, Field(description="the model that judges, where the metric needs one")
+        ModelSpec | None, doc("the model that judges, where the metric needs one")
     ] = None
     judge_check: JudgeCheck = None
 
@@ -203,9 +191,9 @@ class RubricSpec:
 
     __pydantic_config__ = STRICT
 
-    label: Annotated[Name, Field(description="what the judge says")]
+    label: Annotated[Name, doc("what the judge says")]
     value: Annotated[float, Field(allow_inf_nan=False, description="the score that it stands for")]
-    description: Annotated[str, Field(description="when it is to be chosen")] = ""
+    description: Annotated[str, doc("when it is to be chosen")] = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -214,11 +202,11 @@ class JsonParserSpec:
 
     __pydantic_config__ = STRICT
 
-    type: Annotated[Literal["json"], Field(description="the answer is JSON")] = "json"
+    type: Annotated[Literal["json"], doc("the answer is JSON")] = "json"
     json_path: Annotated[
         Name,
         AfterValidator(lambda value: json_path(value) if value.startswith("$") else value),
-        Field(description="a key of the judge's JSON object, or a JSONPath"),
+        doc("a key of the judge's JSON object, or a JSONPath"),
     ]
 
 
@@ -238,17 +226,12 @@ class RegexParserSpec:
 
     __pydantic_config__ = STRICT
 
-    type: Annotated[Literal["regex"], Field(description="the answer is any text")] = "regex"
-    pattern: Annotated[
-        Name, AfterValidator(_pattern), Field(description="a regular expression with a group")
-    ]
+    type: Annotated[Literal["regex"], doc("the answer is any text")] = "regex"
+    pattern: Annotated[Name, AfterValidator(_pattern), doc("a regular expression with a group")]
     method: Annotated[
-        Literal["match", "search"],
-        Field(description="match from the text's beginning, or search anywhere"),
+        Literal["match", "search"], doc("match from the text's beginning, or search anywhere")
     ] = "match"
-    group: Annotated[
-        Annotated[int, Field(ge=1)] | Name, Field(description="which group holds the score")
-    ] = 1
+    group: Annotated[Annotated[int, Field(ge=1)] | Name, doc("which group holds the score")] = 1
 
     def __post_init__(self) -> None:
         """Refuse a group that the pattern doesn't have."""
@@ -279,9 +262,9 @@ class JudgeScoreSpec:
     __pydantic_config__ = STRICT
 
     name: ScoreName
-    description: Annotated[str, Field(description="{{ scores }} in the prompt has it")] = ""
+    description: Annotated[str, doc("{{ scores }} in the prompt has it")] = ""
     parser: Annotated[
-        ParserField | None, Field(description="where the answer holds it; default the key `name`")
+        ParserField | None, doc("where the answer holds it; default the key `name`")
     ] = None
     rubric: Annotated[
         tuple[RubricSpec, ...] | None,
@@ -318,21 +301,20 @@ class LlmJudgeSpec:
     __pydantic_config__ = STRICT
 
     type: Annotated[
-        Literal["llm-judge", "llm_judge"],
-        Field(description="a judge with a prompt and scores of your own"),
+        Literal["llm-judge", "llm_judge"], doc("a judge with a prompt and scores of your own")
     ]
-    model: Annotated[ModelSpec | None, Field(description="the model that judges")] = None
-    judge_model: Annotated[ModelSpec | None, Field(description="another name for model")] = None
+    model: Annotated[ModelSpec | None, doc("the model that judges")] = None
+    judge_model: Annotated[ModelSpec | None, doc("another name for model")] = None
     judges: Annotated[
         tuple[ModelSpec, ...] | None,
         Field(min_length=2, strict=False, description="several models, each of which judges"),
     ] = None
-    combine: Annotated[
-        Literal["mean", "majority"], Field(description="what several judges' scores come to")
-    ] = "mean"
+    combine: Annotated[Literal["mean", "majority"], doc("what several judges' scores come to")] = (
+        "mean"
+    )
     prompt_template: Annotated[
         PromptField | None,
-        Field(description="what a judge is asked: a text, a list of messages, {messages: ...}"),
+        doc("what a judge is asked: a text, a list of messages, {messages: ...}"),
     ] = None
     scores: Annotated[
         tuple[JudgeScoreSpec, ...],
@@ -341,7 +323,7 @@ class LlmJudgeSpec:
     ]
     structured_output: Annotated[
         bool | dict[str, Any],
-        Field(description="whether the form of the answer is asked for; or {schema: ...} of it"),
+        doc("whether the form of the answer is asked for; or {schema: ...} of it"),
     ] = True
     judge_check: JudgeCheck = None
 

@@ -33,6 +33,7 @@ from pytest_evalmetrics.spec.field_types import (
     TemplateValue,
     TimeoutSeconds,
     Url,
+    doc,
     expected,
     one_or_many,
     refuse,
@@ -59,8 +60,7 @@ Maximum = Annotated[
     float | None, Field(allow_inf_nan=False, description="above it is the row's error")
 ]
 Better = Annotated[
-    Literal["higher", "lower"] | None,
-    Field(description="which way is better; default what its name tells"),
+    Literal["higher", "lower"] | None, doc("which way is better; default what its name tells")
 ]
 
 
@@ -96,8 +96,8 @@ class NamedScores:
 
     name: Annotated[
         ScoreName | None,
-        Field(
-            description="what its score is called; of several, what their names begin with. Tells "
+        doc(
+            "what its score is called; of several, what their names begin with. Tells "
             "two scorers of one type apart"
         ),
     ] = None
@@ -120,8 +120,8 @@ class NamedScores:
 REFERENCE = "{{ item.reference }}"
 CandidateText = Annotated[
     TemplateText | None,
-    Field(
-        description="template of what is judged; default what was generated (sample.output_text), "
+    doc(
+        "template of what is judged; default what was generated (sample.output_text), "
         "else the text of the row's response"
     ),
 ]
@@ -133,7 +133,7 @@ class PairKeys(NamedScores):
 
     type: str
     reference: Annotated[
-        TemplateText, Field(description="template of what is right; default {{ item.reference }}")
+        TemplateText, doc("template of what is right; default {{ item.reference }}")
     ] = REFERENCE
     candidate: CandidateText = None
 
@@ -143,8 +143,8 @@ class SidesKeys(NamedScores):
     """The two sides of a comparison."""
 
     type: str
-    left_template: Annotated[TemplateText, Field(description="template of the left side")]
-    right_template: Annotated[TemplateText, Field(description="template of the right side")]
+    left_template: Annotated[TemplateText, doc("template of the left side")]
+    right_template: Annotated[TemplateText, doc("template of the right side")]
 
 
 # -- offline scorers: texts, numbers and tool calls ----------------------------------------
@@ -157,7 +157,7 @@ class ExactMatchSpec(PairKeys):
     default_names = ("exact-match",)
     type: Annotated[
         Literal["exact-match", "exact_match"],
-        Field(description="the same text, but for case, punctuation and articles"),
+        doc("the same text, but for case, punctuation and articles"),
     ]
 
 
@@ -166,7 +166,7 @@ class F1Spec(PairKeys):
     """F1 of the words of two texts."""
 
     default_names = ("f1",)
-    type: Annotated[Literal["f1"], Field(description="the words that two texts share")]
+    type: Annotated[Literal["f1"], doc("the words that two texts share")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,7 +174,7 @@ class RougeSpec(PairKeys):
     """ROUGE of one text."""
 
     default_names = ("rouge_1_score", "rouge_2_score", "rouge_3_score", "rouge_L_score")
-    type: Annotated[Literal["rouge"], Field(description="ROUGE-1, -2, -3 and -L")]
+    type: Annotated[Literal["rouge"], doc("ROUGE-1, -2, -3 and -L")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,7 +182,7 @@ class BleuSpec(NamedScores):
     """Sentence BLEU of one text, from 0 to 100."""
 
     default_names = ("sentence",)
-    type: Annotated[Literal["bleu"], Field(description="sentence BLEU, from 0 to 100")]
+    type: Annotated[Literal["bleu"], doc("sentence BLEU, from 0 to 100")]
     references: Annotated[
         tuple[TemplateText, ...],
         Field(
@@ -201,13 +201,13 @@ class StringCheckSpec(SidesKeys):
     """One comparison of two texts."""
 
     default_names = ("string-check",)
-    type: Annotated[Literal["string-check"], Field(description="a comparison of two texts")]
+    type: Annotated[Literal["string-check"], doc("a comparison of two texts")]
     operation: Annotated[
         Literal[
             "equals", "==", "not equals", "!=", "<>", "contains", "not contains", "startswith",
             "endswith",
         ],
-        Field(description="how the left text compares with the right one"),
+        doc("how the left text compares with the right one"),
     ]  # fmt: skip
 
 
@@ -219,16 +219,14 @@ class NumberCheckSpec(SidesKeys):
     """One comparison of the last numbers of two texts."""
 
     default_names = ("number-check",)
-    type: Annotated[
-        Literal["number-check"], Field(description="a comparison of the last numbers of two texts")
-    ]
+    type: Annotated[Literal["number-check"], doc("a comparison of the last numbers of two texts")]
     operation: Annotated[
         Literal[
             "equals", "==", "not equals", "!=", "<>",
             ">=", "gte", "greater than or equal", ">", "gt", "greater than",
             "<=", "lte", "less than or equal", "<", "lt", "less than", "absolute difference",
         ],
-        Field(description="how the left number compares with the right one"),
+        doc("how the left number compares with the right one"),
     ]  # fmt: skip
     epsilon: Annotated[
         float | None,
@@ -249,9 +247,9 @@ class ToolCallAccuracySpec(NamedScores):
     default_names = ("tool_call_accuracy",)
     type: Annotated[
         Literal["tool_call_accuracy"],
-        Field(description="the agent's tool calls against the row's reference_tool_calls"),
+        doc("the agent's tool calls against the row's reference_tool_calls"),
     ]
-    strict_order: Annotated[bool, Field(description="whether the order of the calls counts")] = True
+    strict_order: Annotated[bool, doc("whether the order of the calls counts")] = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -261,10 +259,10 @@ class ToolCallingSpec(NamedScores):
     default_names = ("function_name_accuracy", "function_name_and_args_accuracy")
     type: Annotated[
         Literal["tool-calling"],
-        Field(description="the tool calls of a response against a reference, in any order"),
+        doc("the tool calls of a response against a reference, in any order"),
     ]
     reference: Annotated[
-        TemplateText, Field(description="template of a list of tool calls, such as {{tool_calls}}")
+        TemplateText, doc("template of a list of tool calls, such as {{tool_calls}}")
     ]
 
 
@@ -277,8 +275,8 @@ class ParserSpec:
 
     __pydantic_config__ = STRICT
 
-    type: Annotated[Literal["json"], Field(description="the answer is JSON")] = "json"
-    json_path: Annotated[JsonPathText, Field(description="JSONPath; the first match counts")]
+    type: Annotated[Literal["json"], doc("the answer is JSON")] = "json"
+    json_path: Annotated[JsonPathText, doc("JSONPath; the first match counts")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -288,8 +286,8 @@ class RemoteScoreSpec:
     __pydantic_config__ = STRICT
 
     name: ScoreName
-    parser: Annotated[ParserSpec, Field(description="where the answer holds it")]
-    description: Annotated[str, Field(description="for people")] = ""
+    parser: Annotated[ParserSpec, doc("where the answer holds it")]
+    description: Annotated[str, doc("for people")] = ""
     minimum: Minimum = None
     maximum: Maximum = None
     direction: Better = None
@@ -305,11 +303,10 @@ class RemoteScorerSpec:
 
     __pydantic_config__ = STRICT
 
-    type: Annotated[Literal["remote"], Field(description="an endpoint of your own")]
+    type: Annotated[Literal["remote"], doc("an endpoint of your own")]
     url: Url
     body: Annotated[
-        TemplateValue,
-        Field(description="the request; {{ item.column }} in it is filled in for each row"),
+        TemplateValue, doc("the request; {{ item.column }} in it is filled in for each row")
     ]
     scores: Annotated[
         tuple[RemoteScoreSpec, ...],
@@ -330,14 +327,9 @@ class RemoteScorerSpec:
 class NatScorerSpec(NamedScores):
     """An evaluator of a NeMo Agent Toolkit server."""
 
-    type: Annotated[
-        Literal["nemo-agent-toolkit-remote"],
-        Field(description="a server of the NeMo Agent Toolkit"),
-    ]
+    type: Annotated[Literal["nemo-agent-toolkit-remote"], doc("a server of the NeMo Agent Toolkit")]
     url: Url
-    evaluator_name: Annotated[
-        Name, Field(description="the evaluator's name on the server; names the score too")
-    ]
+    evaluator_name: Annotated[Name, doc("the evaluator's name on the server; names the score too")]
     api_key_secret: SecretName = None
     timeout_seconds: TimeoutSeconds = None
     max_retries: MaxRetries = None

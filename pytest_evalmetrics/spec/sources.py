@@ -21,6 +21,7 @@ from pytest_evalmetrics.spec.field_types import (
     TemplateValue,
     TimeoutSeconds,
     Url,
+    doc,
     expected,
     is_number,
     refuse,
@@ -35,15 +36,14 @@ class FieldMap:
 
     __pydantic_config__ = STRICT
 
-    task: Annotated[Name | None, Field(description="the task's id")] = None
-    sample: Annotated[Name | None, Field(description="the attempt's number")] = None
-    reward: Annotated[Name | None, Field(description="the reward")] = None
-    agent: Annotated[Name | None, Field(description="the agent's name")] = None
+    task: Annotated[Name | None, doc("the task's id")] = None
+    sample: Annotated[Name | None, doc("the attempt's number")] = None
+    reward: Annotated[Name | None, doc("the reward")] = None
+    agent: Annotated[Name | None, doc("the agent's name")] = None
     content: Annotated[
-        Names | None,
-        Field(description="what identifies the task beyond its id: the question, say"),
+        Names | None, doc("what identifies the task beyond its id: the question, say")
     ] = None
-    scores: Annotated[dict[Name, Name], Field(description="further scores: name -> path")] = field(
+    scores: Annotated[dict[Name, Name], doc("further scores: name -> path")] = field(
         default_factory=dict
     )
 
@@ -54,13 +54,11 @@ class RolloutsSpec:
 
     __pydantic_config__ = STRICT
 
-    path: Annotated[
-        Names, Field(description="a path, a glob, or a list of them, relative to this file")
-    ]
-    format: Annotated[
-        Name | None, Field(description="the loader's name; recognised by content if left out")
-    ] = None
-    fields: Annotated[FieldMap, Field(description="where a row keeps its numbers")] = field(
+    path: Annotated[Names, doc("a path, a glob, or a list of them, relative to this file")]
+    format: Annotated[Name | None, doc("the loader's name; recognised by content if left out")] = (
+        None
+    )
+    fields: Annotated[FieldMap, doc("where a row keeps its numbers")] = field(
         default_factory=FieldMap
     )
 
@@ -87,11 +85,9 @@ class DatasetSpec(RolloutsSpec):
 
     limit: Annotated[
         Annotated[int, Field(ge=1)] | None,
-        Field(description="so many rows of it: the first ones, or with shuffle a random choice"),
+        doc("so many rows of it: the first ones, or with shuffle a random choice"),
     ] = None
-    shuffle: Annotated[
-        bool | int, Field(description="choose them at random: true, or the seed")
-    ] = False
+    shuffle: Annotated[bool | int, doc("choose them at random: true, or the seed")] = False
     seed: Annotated[int | None, Field(ge=0, description="of shuffle; default 0")] = None
 
     @property
@@ -156,12 +152,9 @@ def _inference(value: dict[str, Any]) -> dict[str, Any]:
 InferenceField = Annotated[
     dict[Name, Any],
     AfterValidator(_inference),
-    Field(
-        description="temperature, max_tokens, top_p, seed, stop ...: sent as they are; nothing "
-        "else is sent"
-    ),
+    doc("temperature, max_tokens, top_p, seed, stop ...: sent as they are; nothing else is sent"),
 ]
-SystemPrompt = Annotated[str | None, Field(description="the first message, of the role system")]
+SystemPrompt = Annotated[str | None, doc("the first message, of the role system")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,10 +164,9 @@ class ReasoningSpec:
     __pydantic_config__ = STRICT
 
     end_token: Annotated[
-        Name | None,
-        Field(description="what ends the reasoning, such as </think>: the answer is what follows"),
+        Name | None, doc("what ends the reasoning, such as </think>: the answer is what follows")
     ] = None
-    effort: Annotated[Name | None, Field(description="sent as reasoning_effort")] = None
+    effort: Annotated[Name | None, doc("sent as reasoning_effort")] = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -193,22 +185,16 @@ class ModelSpec:
 
     __pydantic_config__ = STRICT
 
-    url: Annotated[
-        Url,
-        Field(description="of chat completions, or its base: http://localhost:8000/v1"),
-    ]
-    name: Annotated[
-        Name, FromEnvironment, Field(description="the model's name, as its endpoint knows it")
-    ]
+    url: Annotated[Url, doc("of chat completions, or its base: http://localhost:8000/v1")]
+    name: Annotated[Name, FromEnvironment, doc("the model's name, as its endpoint knows it")]
     api_key_secret: SecretName = None
     format: Annotated[
-        Literal["chat", "completions"] | None,
-        Field(description="default: what the URL ends with, else chat"),
+        Literal["chat", "completions"] | None, doc("default: what the URL ends with, else chat")
     ] = None
     inference: InferenceField = field(default_factory=dict)
     system_prompt: SystemPrompt = None
-    reasoning: Annotated[ReasoningSpec | None, Field(description="of a reasoning model")] = None
-    price: Annotated[PriceSpec | None, Field(description="per million tokens")] = None
+    reasoning: Annotated[ReasoningSpec | None, doc("of a reasoning model")] = None
+    price: Annotated[PriceSpec | None, doc("per million tokens")] = None
     timeout_seconds: TimeoutSeconds = None
     max_retries: MaxRetries = None
 
@@ -225,21 +211,21 @@ class ParamsSpec:
     parallelism: Annotated[int, Field(ge=1, le=4096, description="calls in flight at once")] = 16
     limit_samples: Annotated[
         Annotated[int, Field(ge=1)] | None,
-        Field(description="score the first rows only, to try things out; records no baseline"),
+        doc("score the first rows only, to try things out; records no baseline"),
     ] = None
     request_timeout: Annotated[
-        Seconds, Field(description="seconds for one attempt in all, where a scorer says none")
+        Seconds, doc("seconds for one attempt in all, where a scorer says none")
     ] = None
-    max_retries: Annotated[
-        Retries, Field(description="attempts after the first, where a scorer says none")
-    ] = None
+    max_retries: Annotated[Retries, doc("attempts after the first, where a scorer says none")] = (
+        None
+    )
     inference: InferenceField = field(default_factory=dict)
     system_prompt: SystemPrompt = None
-    reasoning: Annotated[ReasoningSpec | None, Field(description="of a reasoning model")] = None
+    reasoning: Annotated[ReasoningSpec | None, doc("of a reasoning model")] = None
     ignore_request_failure: Annotated[
         bool,
-        Field(
-            description="leave out the rollouts whose request failed; default: they are missing, "
+        doc(
+            "leave out the rollouts whose request failed; default: they are missing, "
             "and expect decides"
         ),
     ] = False
@@ -333,13 +319,12 @@ class TargetSpec:
     function: Annotated[
         Name,
         AfterValidator(_reference),
-        Field(description="package.module:function, called with the row; plain or async"),
+        doc("package.module:function, called with the row; plain or async"),
     ]
     version: Annotated[
         Name | None,
-        Field(
-            description="of the agent: with it answers are kept in the journal, and asked anew "
-            "when it changes"
+        doc(
+            "of the agent: with it answers are kept in the journal, and asked anew when it changes"
         ),
     ] = None
     timeout_seconds: Annotated[

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scorers.offline import made, recorded, refusal
 
-from pytest_evalmetrics.spec import BleuSpec
+from pytest_evalmetrics.spec.scorer_keys import BleuSpec
 
 SCORER = made(BleuSpec(type="bleu"))
 WORDS = ["the", "cat", "sat", "on", "a", "mat", "."]

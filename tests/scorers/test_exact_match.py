@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scorers.offline import made, recorded
 
 from pytest_evalmetrics.scorers.text_scorers import normalised
-from pytest_evalmetrics.spec import ExactMatchSpec
+from pytest_evalmetrics.spec.scorer_keys import ExactMatchSpec
 
 SCORER = made(ExactMatchSpec(type="exact-match"))
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scorers.offline import made, recorded
 
-from pytest_evalmetrics.spec import F1Spec
+from pytest_evalmetrics.spec.scorer_keys import F1Spec
 
 SCORER = made(F1Spec(type="f1"))
 TEXTS = st.lists(st.sampled_from(["red", "green", "blue", "the"]), max_size=6).map(" ".join)

@@ -14,7 +14,7 @@ from scorers.own_functions import ITEM, later
 from pytest_evalmetrics import register_scorer
 from pytest_evalmetrics.errors import DataError, RegistryError, RowError
 from pytest_evalmetrics.scorers import Row, Terms, make_scorers
-from pytest_evalmetrics.spec import CustomScorerSpec, PythonScorerSpec
+from pytest_evalmetrics.spec.scorer_keys import CustomScorerSpec, PythonScorerSpec
 
 HERE = "scorers.own_functions"
 

@@ -13,7 +13,12 @@ from hypothesis import strategies as st
 from pytest_evalmetrics.chat import Reply, read_reply
 from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.scorers.llm_judge import reader_of, schema_of
-from pytest_evalmetrics.spec import JsonParserSpec, JudgeScoreSpec, RegexParserSpec, RubricSpec
+from pytest_evalmetrics.spec.judge_keys import (
+    JsonParserSpec,
+    JudgeScoreSpec,
+    RegexParserSpec,
+    RubricSpec,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,7 +12,7 @@ from pytest_evalmetrics.chat import Reply
 from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.scorers.judge import field_of, judge_of, reasoning_of
 from pytest_evalmetrics.scorers.judge_scorers import AnswerAccuracy
-from pytest_evalmetrics.spec import AnswerAccuracySpec
+from pytest_evalmetrics.spec.judge_keys import AnswerAccuracySpec
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from rouge_score import rouge_scorer
 from scorers.offline import made, recorded
 
-from pytest_evalmetrics.spec import RougeSpec
+from pytest_evalmetrics.spec.scorer_keys import RougeSpec
 
 SCORER = made(RougeSpec(type="rouge"))
 ORACLE = rouge_scorer.RougeScorer(["rouge1", "rouge2", "rouge3", "rougeL"], use_stemmer=True)

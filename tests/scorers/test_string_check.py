@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from scorers.offline import made, recorded, refusal
 
-from pytest_evalmetrics.spec import StringCheckSpec
+from pytest_evalmetrics.spec.scorer_keys import StringCheckSpec
 
 
 def spec(operation: Any) -> StringCheckSpec:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from scorers.offline import made, recorded, refusal, row
 
-from pytest_evalmetrics.spec import (
+from pytest_evalmetrics.spec.scorer_keys import (
     BleuSpec,
     ExactMatchSpec,
     RougeSpec,

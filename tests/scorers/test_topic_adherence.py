@@ -11,7 +11,7 @@ from judge_process import TERMS, judged, row
 
 from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.scorers.judge_scorers import TopicAdherence, adherence
-from pytest_evalmetrics.spec import TopicAdherenceSpec
+from pytest_evalmetrics.spec.judge_keys import TopicAdherenceSpec
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -1,256 +1,201 @@
-"""Our options and settings, and what they say together: the command line wins."""
+"""The options and settings; the command line wins."""
 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = [
-    "COLLECTED",
-    "declare",
-    "engine_name",
-    "evaluates_nothing",
-    "history_path",
-    "journal_mode",
-    "journal_path",
-    "reporter_names",
-    "validate",
-]
-
 COLLECTED = pytest.StashKey["list[pytest.Item]"]()  # before any selection
-_FAMILIES = ("benchmark", "run")
-_MODES = ("normal", "replay", "refresh", "off")
-_ENGINES = ("local", "ray")
-_OPTIONS = {
+_CHOICES = {
+    "evalmetrics_journal": ("normal", "replay", "refresh", "off"),
+    "evalmetrics_family": ("benchmark", "run"),
+    "evalmetrics_engine": ("local", "ray"),
+}
+_JOURNAL_OPTIONS = {
     "evalmetrics_replay": "replay",
     "evalmetrics_refresh": "refresh",
     "evalmetrics_no_journal": "off",
+}
+_OPTIONS: dict[str, dict[str, Any]] = {
+    "--evalmetrics-output": {
+        "metavar": "PREFIX",
+        "help": "where the artifacts go: a folder (ends with / or exists), or a prefix such as "
+        "results/run1, which gives results/run1_aggregate_metrics.json; default evalmetrics/",
+    },
+    "--evalmetrics-accept-tasks": {
+        "action": "store_true",
+        "help": "let --snapshot-update record a baseline that lacks tasks of the old one, or "
+        "holds other content under their ids",
+    },
+    "--evalmetrics-schema": {
+        "nargs": "?",
+        "const": "benchmark",
+        "choices": ["benchmark", "report"],
+        "help": "print the JSON Schema of benchmark files (or of report.json) and exit",
+    },
+    "--evalmetrics-plan": {
+        "action": "store_true",
+        "help": "evaluate nothing: print the smallest drop that each gated metric can see, and "
+        "how many rollouts a task would see max_drop",
+    },
+    "--evalmetrics-delete-unused": {
+        "nargs": "?",
+        "const": "delete",
+        "choices": ["list", "delete"],
+        "help": "evaluate nothing: list the baselines below the root folder that no benchmark "
+        "and no test has any more, and delete them; =list only lists them",
+    },
+    "--evalmetrics-list": {
+        "action": "store_true",
+        "help": "print what there is: metrics, scorers, loaders and reporters, each with a "
+        "line and who provides it, and exit",
+    },
+    "--evalmetrics-explain": {
+        "metavar": "NAME",
+        "help": "print what a metric, scorer, loader or reporter does, its keys, and where it "
+        "is written, and exit",
+    },
+    "--evalmetrics-reporters": {
+        "metavar": "NAMES",
+        "help": "write these files alone, separated by commas, such as report.json,summary.md; "
+        "default all (see --evalmetrics-list)",
+    },
+    "--evalmetrics-history": {
+        "metavar": "FILE",
+        "help": "append one line per benchmark to this file (.jsonl): its key metrics, "
+        "verdict, commit and branch; reports show the trend",
+    },
+    "--evalmetrics-replay": {
+        "action": "store_true",
+        "help": "scorers' calls: answer from the journal alone; a call that it has no answer "
+        "to is a failed row. Nothing is sent, and no key is needed",
+    },
+    "--evalmetrics-refresh": {
+        "action": "store_true",
+        "help": "scorers' calls: send every call anew, and replace what the journal has",
+    },
+    "--evalmetrics-no-journal": {
+        "action": "store_true",
+        "help": "scorers' calls: neither read nor write the journal",
+    },
+    "--evalmetrics-journal-import": {
+        "metavar": "FILE",
+        "help": "add the answers of an exported journal (.jsonl, .jsonl.gz) before the run",
+    },
+    "--evalmetrics-journal-export": {
+        "metavar": "FILE",
+        "help": "write the whole journal to one file after the run, for CI to cache or commit "
+        "(.jsonl, or .jsonl.gz)",
+    },
+    "--evalmetrics-journal-clear": {
+        "action": "store_true",
+        "help": "empty the journal before the run (so does pytest's own --cache-clear)",
+    },
+    "--evalmetrics-engine": {
+        "choices": ["local", "ray"],
+        "help": "where rollouts are read and rows are scored: local (default), or on a Ray cluster",
+    },
+    "--evalmetrics-ray-address": {
+        "metavar": "ADDRESS",
+        "help": "the Ray cluster; default what Ray finds: RAY_ADDRESS, one that runs on this "
+        "machine, else one that is started for this run",
+    },
+    "--evalmetrics-inspect": {
+        "metavar": "PATH",
+        "help": "tell what recorded rollouts hold (a path, a folder or a glob), print a "
+        "benchmark file to start from, and exit",
+    },
+    "--evalmetrics-to-parquet": {
+        "metavar": "FILE",
+        "help": "with --evalmetrics-inspect: write the numbers of these rollouts into a "
+        "Parquet file instead, which is several times as fast to read, and exit",
+    },
+    "--evalmetrics-label": {
+        "metavar": "FIELD",
+        "action": "append",
+        "default": [],
+        "help": "with --evalmetrics-to-parquet: keep this field as well, for breakdown: and "
+        "cluster: (may be given several times)",
+    },
+}
+_SETTINGS: dict[str, dict[str, Any]] = {
+    "evalmetrics_files": {
+        "type": "args",
+        "default": ["*.bench.yaml", "*.bench.yml"],
+        "help": "names of the files that hold benchmarks (default: *.bench.yaml *.bench.yml)",
+    },
+    "evalmetrics_output": {
+        "default": "evalmetrics/",
+        "help": "default of --evalmetrics-output, relative to the root folder",
+    },
+    "evalmetrics_reporters": {
+        "type": "args",
+        "default": [],
+        "help": "default of --evalmetrics-reporters, separated by spaces",
+    },
+    "evalmetrics_history": {
+        "default": "",
+        "help": "default of --evalmetrics-history, relative to the root folder",
+    },
+    "evalmetrics_engine": {"default": "local", "help": "default of --evalmetrics-engine"},
+    "evalmetrics_family": {
+        "default": "benchmark",
+        "help": "over what a chance of alpha for a false alarm holds: benchmark (default), or "
+        "run, for all gated benchmarks of a run together",
+    },
+    "evalmetrics_journal": {
+        "default": "normal",
+        "help": "how scorers' calls use the journal: normal, or replay, refresh or off as the "
+        "options --evalmetrics-replay, -refresh and -no-journal do, which win",
+    },
+    "evalmetrics_journal_path": {
+        "default": "",
+        "help": "the journal's file, relative to the root folder; default in pytest's cache",
+    },
 }
 
 
 def declare(parser: pytest.Parser) -> None:
     """Declare the options and the settings."""
     group = parser.getgroup("evalmetrics", "benchmark regression gating (pytest-evalmetrics)")
-    group.addoption(
-        "--evalmetrics-output",
-        metavar="PREFIX",
-        help="where the artifacts go: a folder (ends with / or exists), or a prefix such as "
-        "results/run1, which gives results/run1_aggregate_metrics.json; default evalmetrics/",
-    )
-    group.addoption(
-        "--evalmetrics-accept-tasks",
-        action="store_true",
-        help="let --snapshot-update record a baseline that lacks tasks of the old one, or holds "
-        "other content under their ids",
-    )
-    group.addoption(
-        "--evalmetrics-schema",
-        nargs="?",
-        const="benchmark",
-        choices=["benchmark", "report"],
-        help="print the JSON Schema of benchmark files (or of report.json) and exit",
-    )
-    group.addoption(
-        "--evalmetrics-plan",
-        action="store_true",
-        help="evaluate nothing: print the smallest drop that each gated metric can see, and "
-        "how many rollouts a task would see max_drop",
-    )
-    group.addoption(
-        "--evalmetrics-delete-unused",
-        nargs="?",
-        const="delete",
-        choices=["list", "delete"],
-        help="evaluate nothing: list the baselines below the root folder that no benchmark and no "
-        "test has any more, and delete them; =list only lists them",
-    )
-    group.addoption(
-        "--evalmetrics-list",
-        action="store_true",
-        help="print what there is: metrics, scorers, loaders and reporters, each with a line "
-        "and who provides it, and exit",
-    )
-    group.addoption(
-        "--evalmetrics-explain",
-        metavar="NAME",
-        help="print what a metric, scorer, loader or reporter does, its keys, and where it is "
-        "written, and exit",
-    )
-    group.addoption(
-        "--evalmetrics-reporters",
-        metavar="NAMES",
-        help="write these files alone, separated by commas, such as report.json,summary.md; "
-        "default all (see --evalmetrics-list)",
-    )
-    group.addoption(
-        "--evalmetrics-history",
-        metavar="FILE",
-        help="append one line per benchmark to this file (.jsonl): its key metrics, verdict, "
-        "commit and branch; reports show the trend",
-    )
-    _add_journal_options(group)
-    group.addoption(
-        "--evalmetrics-engine",
-        choices=["local", "ray"],
-        help="where rollouts are read and rows are scored: local (default), or on a Ray cluster",
-    )
-    group.addoption(
-        "--evalmetrics-ray-address",
-        metavar="ADDRESS",
-        help="the Ray cluster; default what Ray finds: RAY_ADDRESS, one that runs on this "
-        "machine, else one that is started for this run",
-    )
-    group.addoption(
-        "--evalmetrics-inspect",
-        metavar="PATH",
-        help="tell what recorded rollouts hold (a path, a folder or a glob), print a benchmark "
-        "file to start from, and exit",
-    )
-    group.addoption(
-        "--evalmetrics-to-parquet",
-        metavar="FILE",
-        help="with --evalmetrics-inspect: write the numbers of these rollouts into a Parquet "
-        "file instead, which is several times as fast to read, and exit",
-    )
-    group.addoption(
-        "--evalmetrics-label",
-        metavar="FIELD",
-        action="append",
-        default=[],
-        help="with --evalmetrics-to-parquet: keep this field as well, for breakdown: and "
-        "cluster: (may be given several times)",
-    )
-    parser.addini(
-        "evalmetrics_files",
-        type="args",
-        default=["*.bench.yaml", "*.bench.yml"],
-        help="names of the files that hold benchmarks (default: *.bench.yaml *.bench.yml)",
-    )
-    parser.addini(
-        "evalmetrics_output",
-        default="evalmetrics/",
-        help="default of --evalmetrics-output, relative to the root folder",
-    )
-    parser.addini(
-        "evalmetrics_reporters",
-        type="args",
-        default=[],
-        help="default of --evalmetrics-reporters, separated by spaces",
-    )
-    parser.addini(
-        "evalmetrics_history",
-        default="",
-        help="default of --evalmetrics-history, relative to the root folder",
-    )
-    parser.addini(
-        "evalmetrics_engine",
-        default="local",
-        help="default of --evalmetrics-engine",
-    )
-    parser.addini(
-        "evalmetrics_family",
-        default="benchmark",
-        help="over what a chance of alpha for a false alarm holds: benchmark (default), or run, "
-        "for all gated benchmarks of a run together",
-    )
-    parser.addini(
-        "evalmetrics_journal",
-        default="normal",
-        help="how scorers' calls use the journal: normal, or replay, refresh or off as the "
-        "options --evalmetrics-replay, -refresh and -no-journal do, which win",
-    )
-    parser.addini(
-        "evalmetrics_journal_path",
-        default="",
-        help="the journal's file, relative to the root folder; default in pytest's cache",
-    )
-
-
-def _add_journal_options(group: pytest.OptionGroup) -> None:
-    """Declare what is said of the journal, which keeps every answer that was paid for."""
-    group.addoption(
-        "--evalmetrics-replay",
-        action="store_true",
-        help="scorers' calls: answer from the journal alone; a call that it has no answer to "
-        "is a failed row. Nothing is sent, and no key is needed",
-    )
-    group.addoption(
-        "--evalmetrics-refresh",
-        action="store_true",
-        help="scorers' calls: send every call anew, and replace what the journal has",
-    )
-    group.addoption(
-        "--evalmetrics-no-journal",
-        action="store_true",
-        help="scorers' calls: neither read nor write the journal",
-    )
-    group.addoption(
-        "--evalmetrics-journal-import",
-        metavar="FILE",
-        help="add the answers of an exported journal (.jsonl, .jsonl.gz) before the run",
-    )
-    group.addoption(
-        "--evalmetrics-journal-export",
-        metavar="FILE",
-        help="write the whole journal to one file after the run, for CI to cache or commit "
-        "(.jsonl, or .jsonl.gz)",
-    )
-    group.addoption(
-        "--evalmetrics-journal-clear",
-        action="store_true",
-        help="empty the journal before the run (so does pytest's own --cache-clear)",
-    )
+    for name, option in _OPTIONS.items():
+        group.addoption(name, **option)
+    for name, setting in _SETTINGS.items():
+        parser.addini(name, **setting)
 
 
 def validate(config: pytest.Config) -> None:
-    """Refuse what means nothing, before anything is done.
-
-    Raises
-    ------
-    UsageError
-        Two options contradict each other, or a setting has a value that is none.
-    """
-    asked = [option for option in _OPTIONS if config.getoption(option)]
+    """Raise UsageError for options that contradict each other, and for invalid settings."""
+    asked = [option for option in _JOURNAL_OPTIONS if config.getoption(option)]
     if len(asked) > 1:
         named = " and ".join(f"--{option.replace('_', '-')}" for option in asked)
         raise pytest.UsageError(f"{named} contradict each other: give one of them")
-    mode = config.getini("evalmetrics_journal")
-    if mode not in _MODES:
-        raise pytest.UsageError(
-            f"evalmetrics_journal = {mode}: expected one of {', '.join(_MODES)}"
-        )
-    family = config.getini("evalmetrics_family")
-    if family not in _FAMILIES:
-        raise pytest.UsageError(
-            f"evalmetrics_family = {family}: expected one of {', '.join(_FAMILIES)}"
-        )
+    for setting, choices in _CHOICES.items():
+        value = config.getini(setting)
+        if value not in choices:
+            raise pytest.UsageError(f"{setting} = {value}: expected one of {', '.join(choices)}")
     _validate_engine(config)
 
 
 def evaluates_nothing(config: pytest.Config) -> bool:
-    """Whether the run only shows what there is: --collect-only, --setup-only, our own options."""
+    """Check for options that evaluate no benchmark: --collect-only, --setup-only, our own."""
     options = ("collectonly", "setuponly", "evalmetrics_plan", "evalmetrics_delete_unused")
     return any(config.getoption(option, default=False) for option in options)
 
 
 def engine_name(config: pytest.Config) -> str:
-    """Tell where work is done: local, or ray."""
+    """Return the engine: local, or ray."""
     return str(config.getoption("evalmetrics_engine") or config.getini("evalmetrics_engine"))
 
 
 def _validate_engine(config: pytest.Config) -> None:
-    engine = engine_name(config)
-    if engine not in _ENGINES:
-        raise pytest.UsageError(
-            f"evalmetrics_engine = {engine}: expected one of {', '.join(_ENGINES)}"
-        )
     address = config.getoption("evalmetrics_ray_address")
-    if engine != "ray":
+    if engine_name(config) != "ray":
         if address:
             raise pytest.UsageError("--evalmetrics-ray-address needs --evalmetrics-engine ray")
         return
@@ -271,18 +216,20 @@ def _validate_engine(config: pytest.Config) -> None:
 
 
 def journal_mode(config: pytest.Config) -> str:
-    """Tell how the journal is used: normal, replay, refresh or off."""
-    asked = next((mode for option, mode in _OPTIONS.items() if config.getoption(option)), None)
+    """Return the use of the journal: normal, replay, refresh or off."""
+    asked = next(
+        (mode for option, mode in _JOURNAL_OPTIONS.items() if config.getoption(option)), None
+    )
     return asked or str(config.getini("evalmetrics_journal"))
 
 
 def journal_path(config: pytest.Config) -> Path | None:
-    """Find the journal where a setting places it; None where it is in pytest's cache."""
+    """Return the journal of the settings; None for the one in pytest's cache."""
     return _from_root(config, "evalmetrics_journal_path")
 
 
 def history_path(config: pytest.Config) -> Path | None:
-    """Find the history that runs are appended to; None where none is kept."""
+    """Return the file of the history; None if none is kept."""
     asked = config.getoption("evalmetrics_history")
     if asked:
         return config.invocation_params.dir / str(asked)
@@ -290,7 +237,7 @@ def history_path(config: pytest.Config) -> Path | None:
 
 
 def reporter_names(config: pytest.Config) -> list[str] | None:
-    """List the reporters that were chosen; None where those of the default are."""
+    """Return the chosen reporters; None for the default."""
     asked = config.getoption("evalmetrics_reporters")
     if asked is not None:
         return [name.strip() for name in asked.split(",") if name.strip()]
@@ -298,5 +245,5 @@ def reporter_names(config: pytest.Config) -> list[str] | None:
 
 
 def _from_root(config: pytest.Config, setting: str) -> Path | None:
-    said = str(config.getini(setting))
-    return config.rootpath / said if said else None
+    path = str(config.getini(setting))
+    return config.rootpath / path if path else None

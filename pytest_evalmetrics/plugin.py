@@ -122,7 +122,7 @@ def _print_survey(pattern: str, config: pytest.Config) -> None:
 
             text = survey(pattern, base)
         else:
-            from pytest_evalmetrics.rollouts.parquet_writing import to_parquet  # noqa: PLC0415
+            from pytest_evalmetrics.rollouts.parquet import to_parquet  # noqa: PLC0415
 
             text = to_parquet(pattern, target, base, config.getoption("evalmetrics_label"))
     except EvalMetricsError as error:

@@ -6,10 +6,10 @@ import json
 from hashlib import blake2b
 from typing import Any
 
-__all__ = ["SIZE", "VERSIONS", "content_hash", "join_versions"]
-
 SIZE = 12  # hex digits
 VERSIONS = "+"  # between the hashes of a task's versions
+_SYSTEM_ROLES = ("system", "developer")
+_NOT_THE_QUESTION = ("id", "source", "metadata")  # keys of a message
 
 
 def content_hash(value: Any) -> str:
@@ -38,16 +38,21 @@ def content_hash(value: Any) -> str:
 
 
 def join_versions(*contents: str) -> str:
-    """Join the hashes of a task's versions, whatever their order.
-
-    Parameters
-    ----------
-    *contents
-        Hashes, or several joined by `VERSIONS`.
-
-    Returns
-    -------
-    str
-        Each hash once, sorted, joined by `VERSIONS`.
-    """
+    """Join the hashes of a task's versions, each once, whatever their order."""
     return VERSIONS.join(sorted({one for each in contents for one in each.split(VERSIONS)}))
+
+
+def question_of(messages: Any) -> Any:
+    """Reduce a conversation to the question: no system prompt, and no ids of messages.
+
+    The system prompt belongs to the agent under test, which may change.
+    """
+    if not isinstance(messages, list):
+        return messages
+    return [
+        {k: v for k, v in message.items() if k not in _NOT_THE_QUESTION}
+        if isinstance(message, dict)
+        else message
+        for message in messages
+        if not (isinstance(message, dict) and message.get("role") in _SYSTEM_ROLES)
+    ]

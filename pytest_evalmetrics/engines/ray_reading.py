@@ -10,10 +10,10 @@ from socket import gethostname
 from typing import TYPE_CHECKING, Any, Final
 
 from pytest_evalmetrics.errors import EngineError, EvalMetricsError
-from pytest_evalmetrics.rollouts.cutting import cut, is_large
-from pytest_evalmetrics.rollouts.finding import find_loader
-from pytest_evalmetrics.rollouts.memory import Room
-from pytest_evalmetrics.rollouts.shards import map_shard, splits
+from pytest_evalmetrics.rollouts.files import is_large
+from pytest_evalmetrics.rollouts.large import cut, map_shard, splits
+from pytest_evalmetrics.rollouts.part import Room
+from pytest_evalmetrics.rollouts.recorded import find_loader
 from pytest_evalmetrics.rollouts.source import Source, open_source
 from pytest_evalmetrics.rollouts.table import TableBuilder
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.data import RolloutTable
     from pytest_evalmetrics.engines.ray_engine import Cluster
-    from pytest_evalmetrics.rollouts.cutting import Piece
     from pytest_evalmetrics.rollouts.files import RolloutFile
+    from pytest_evalmetrics.rollouts.large import Piece
+    from pytest_evalmetrics.rollouts.loader import Request
     from pytest_evalmetrics.rollouts.part import Part
-    from pytest_evalmetrics.rollouts.seam import Request
 
 __all__ = ["read_on"]
 

@@ -12,7 +12,7 @@ from pytest_evalmetrics.data import Category
 from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.layout import many, of_many
 from pytest_evalmetrics.masks import all_of, any_of
-from pytest_evalmetrics.rollouts.records import records
+from pytest_evalmetrics.rollouts.recorded import records
 from pytest_evalmetrics.scorers import Row
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.data import RolloutTable, TaskId
     from pytest_evalmetrics.metrics import Plan
-    from pytest_evalmetrics.rollouts import Reader
+    from pytest_evalmetrics.rollouts.recorded import Reader
     from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec
 
 __all__ = ["Chosen", "choose", "reading_order", "rows_of"]

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pytest_evalmetrics.data.content import SIZE, content_hash
-from pytest_evalmetrics.rollouts.records import TASK_KEYS
-from pytest_evalmetrics.rollouts.values import lookup
+from pytest_evalmetrics.rollouts.foreign import lookup
+from pytest_evalmetrics.rollouts.recorded import TASK_KEYS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

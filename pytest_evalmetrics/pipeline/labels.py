@@ -11,7 +11,7 @@ import numpy as np
 from pytest_evalmetrics import scorers, stats
 from pytest_evalmetrics.errors import DataError, RowError, did_you_mean
 from pytest_evalmetrics.results import Disagreement, JudgeCheck
-from pytest_evalmetrics.rollouts.records import records
+from pytest_evalmetrics.rollouts.recorded import records
 from pytest_evalmetrics.transport import Occurrences, run_bounded
 
 if TYPE_CHECKING:

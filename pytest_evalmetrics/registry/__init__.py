@@ -34,7 +34,9 @@ metrics = Registry(
 )
 register_metric = metrics.register
 
-loaders = Registry("loader", "pytest_evalmetrics.loaders", "pytest_evalmetrics.rollouts.builtin")
+loaders = Registry(
+    "loader", "pytest_evalmetrics.loaders", "pytest_evalmetrics.rollouts.builtin_loaders"
+)
 register_loader = loaders.register
 
 scorers = Registry(

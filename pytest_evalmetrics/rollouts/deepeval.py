@@ -5,21 +5,27 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from pytest_evalmetrics.rollouts.documents import Document
-from pytest_evalmetrics.rollouts.gathering import Gathering, Rollout, Ungraded
-from pytest_evalmetrics.rollouts.values import distinct, lookup, number, objects, slim, usage
+from pytest_evalmetrics.rollouts.foreign import (
+    Document,
+    Gathering,
+    Rollout,
+    Ungraded,
+    distinct,
+    lookup,
+    number,
+    objects,
+    slim,
+    usage,
+)
+from pytest_evalmetrics.rollouts.formats import DEEPEVAL_CASES, DEEPEVAL_METRICS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from pytest_evalmetrics.rollouts.seam import Chunk, Request
+    from pytest_evalmetrics.rollouts.loader import Chunk, Request
     from pytest_evalmetrics.rollouts.source import Source
 
-__all__ = ["DeepEval"]
-
 _WHAT: Final = "a test run of deepeval"
-_CASES: Final = ("testCases", "conversationalTestCases", "test_results")  # the last of evaluate()
-_METRICS: Final = ("metricsData", "metrics_data", "metricsMetadata")  # the last of early versions
 _SETTINGS: Final = (
     *("threshold", "strictMode", "strict_mode", "evaluationModel", "evaluation_model"),
 )
@@ -32,36 +38,18 @@ class DeepEval:
 
     Each metric is a score by its name; ``success`` says whether all of them were passed, and
     is missing where a metric could not be judged and no other one failed.
-
-    Parameters
-    ----------
-    request
-        What the benchmark wants.
     """
 
     def __init__(self, request: Request) -> None:
         self._request = request
 
-    @staticmethod
-    def recognises(source: Source) -> bool:
-        """Take an object with test cases and what became of them."""
-        cases = bool(source.keys & set(_CASES))
-        told = {"testPassed", "metricsScores", *(f"{c}.{m}" for c in _CASES for m in _METRICS)}
-        return cases and bool(source.keys & told)
-
     def read(self, source: Source) -> Iterator[Chunk]:
-        """Read one file.
-
-        Raises
-        ------
-        DataError
-            If the file is broken, or holds no test case.
-        """
+        """Read one file."""
         run = Document.of(source, _WHAT)
         model = lookup(run.get("hyperparameters"), "model")
         cases = [
             (f"{source.shown}, {kind}[{n}]", case, lookup(case, "input") or case.get("scenario"))
-            for kind in _CASES
+            for kind in DEEPEVAL_CASES
             for n, case in enumerate(run.items(kind))
         ]
         if not cases:
@@ -109,7 +97,7 @@ class DeepEval:
 
 
 def _metrics_of(case: Mapping[str, Any]) -> list[dict[str, Any]]:
-    return next((found for key in _METRICS if (found := objects(case.get(key)))), [])
+    return next((found for key in DEEPEVAL_METRICS if (found := objects(case.get(key)))), [])
 
 
 def _judged(case: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, str] | None]:

@@ -13,11 +13,11 @@ import msgspec
 from pytest_evalmetrics.errors import DataError, did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-__all__ = ["RolloutFile", "absolute", "find_files", "is_url"]
+    from collections.abc import Callable, Sequence
 
 _SHOWN = 10  # names of a folder in a message
+LARGE = 128 << 20  # bytes from which on a second process saves more than its start costs
+_UNPACKED = {".gz": 4, ".zst": 4}  # times as much text as compressed bytes, about
 is_url = re.compile(r"[a-z][a-z0-9+.-]+://").match
 
 
@@ -151,3 +151,15 @@ def _listed(names: list[str]) -> str:
 
 def _absolute(path: Path) -> str:
     return os.path.abspath(path)  # noqa: PTH100 - resolves '..' without following links
+
+
+def is_large(files: Sequence[RolloutFile]) -> bool:
+    """Whether files are worth several processes."""
+    total = 0
+    for file in files:
+        try:
+            size = file.path.stat().st_size if file.url is None else file.size or 0
+        except OSError:  # its turn comes
+            return False
+        total += size * _UNPACKED.get(file.path.suffix, 1)
+    return total >= LARGE

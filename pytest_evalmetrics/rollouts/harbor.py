@@ -8,11 +8,12 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final
 
 from pytest_evalmetrics.errors import DataError
-from pytest_evalmetrics.rollouts.documents import Document
 from pytest_evalmetrics.rollouts.files import RolloutFile
-from pytest_evalmetrics.rollouts.gathering import Gathering, Rollout, Ungraded
-from pytest_evalmetrics.rollouts.source import open_source
-from pytest_evalmetrics.rollouts.values import (
+from pytest_evalmetrics.rollouts.foreign import (
+    Document,
+    Gathering,
+    Rollout,
+    Ungraded,
     agree,
     mapping,
     number,
@@ -21,51 +22,30 @@ from pytest_evalmetrics.rollouts.values import (
     total,
     usage,
 )
+from pytest_evalmetrics.rollouts.formats import HARBOR_JOB, HARBOR_TRIAL
+from pytest_evalmetrics.rollouts.source import open_source
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from pytest_evalmetrics.rollouts.seam import Chunk, Request
+    from pytest_evalmetrics.rollouts.loader import Chunk, Request
     from pytest_evalmetrics.rollouts.source import Source
-
-__all__ = ["RESULT", "Harbor", "is_trials_folder", "jobs_as_folders"]
 
 RESULT: Final = "result.json"
 _CONFIG: Final = "config.json"
 _WHAT: Final = "a Harbor result"
-_TRIAL: Final = frozenset({"task_name", "trial_name"})
-_JOB: Final = frozenset({"n_total_trials", "stats"})
 _DEPTH: Final = 3  # a folder of jobs, a job, a trial
 
 
 class Harbor:
-    """Reads trials: their rewards are the scores, and attempts are in the order of their start.
-
-    Parameters
-    ----------
-    request
-        What the benchmark wants.
-    """
+    """Reads trials: their rewards are the scores, and attempts are in the order of their start."""
 
     def __init__(self, request: Request) -> None:
         self._request = request
 
-    @staticmethod
-    def recognises(source: Source) -> bool:
-        """Take a folder of trials, and the result of a trial or of a job."""
-        if source.is_folder:
-            return is_trials_folder(source.path)
-        return source.keys >= _TRIAL or source.keys >= _JOB
-
     def read(self, source: Source) -> Iterator[Chunk]:
-        """Read a folder of trials, or the result of one.
-
-        Raises
-        ------
-        DataError
-            If a trial can't be read, or there is none.
-        """
+        """Read a folder of trials, or the result of one."""
         found = _Found()
         if source.is_folder:
             _walk(RolloutFile(source.path, source.shown), found, _DEPTH)
@@ -92,7 +72,7 @@ def is_trials_folder(folder: Path) -> bool:
     for pattern in (RESULT, f"*/{RESULT}", f"*/*/{RESULT}"):
         for path in folder.glob(pattern):
             keys = open_source(RolloutFile(path, str(path))).keys
-            return keys >= _TRIAL or keys >= _JOB
+            return keys >= HARBOR_TRIAL or keys >= HARBOR_JOB
     return False
 
 
@@ -102,7 +82,7 @@ def jobs_as_folders(files: Iterable[RolloutFile]) -> list[RolloutFile]:
     jobs = {
         file.path: RolloutFile(file.path.parent, file.shown.removesuffix(RESULT) or ".")
         for file in files
-        if file.path.name == RESULT and open_source(file).keys >= _JOB
+        if file.path.name == RESULT and open_source(file).keys >= HARBOR_JOB
     }
     folders = {path.parent for path in jobs}
     return [
@@ -140,15 +120,15 @@ def _add(file: RolloutFile, found: _Found) -> bool:
     """Add a result, and say whether there may be trials beside it."""
     result = Document.of(open_source(file), _WHAT)
     keys = frozenset(result.keys)
-    if keys >= _TRIAL:
+    if keys >= HARBOR_TRIAL:
         found.trials.append((result, file.shown))
         return False
-    if keys >= _JOB:
+    if keys >= HARBOR_JOB:
         found.jobs.append((result, file.shown))
         return True
     raise DataError(
-        f"this is no Harbor result: it has neither {' and '.join(sorted(_TRIAL))}, nor "
-        f"{' and '.join(sorted(_JOB))}",
+        f"this is no Harbor result: it has neither {' and '.join(sorted(HARBOR_TRIAL))}, nor "
+        f"{' and '.join(sorted(HARBOR_JOB))}",
         file=file.shown,
         hint="was it written by another version of Harbor, or by another tool?",
     )

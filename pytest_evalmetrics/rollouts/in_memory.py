@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.data import TaskId
 
-__all__ = ["AGENT", "table_in_memory"]
-
 AGENT = "agent"
 _FORMS = (
     "give one list of numbers per task, a dict of task to numbers, a NumPy array (tasks x "

@@ -1,4 +1,4 @@
-"""Large files read in shards by several processes."""
+"""Large files read in shards, by several processes or machines."""
 
 from __future__ import annotations
 
@@ -10,28 +10,174 @@ from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import asdict, replace
+from itertools import pairwise
 from pathlib import Path
 from queue import SimpleQueue
 from types import SimpleNamespace
 from typing import IO, TYPE_CHECKING, Any, Final, cast
 
+import msgspec
+
+from pytest_evalmetrics.collector import collector_paused
 from pytest_evalmetrics.errors import DataError
-from pytest_evalmetrics.rollouts.cutting import cut
-from pytest_evalmetrics.rollouts.memory import Room
-from pytest_evalmetrics.rollouts.source import Source
+from pytest_evalmetrics.rollouts.json_files import JsonArray, JsonLines
+from pytest_evalmetrics.rollouts.part import Part, Room
+from pytest_evalmetrics.rollouts.recorded import find_loader
+from pytest_evalmetrics.rollouts.source import Source, open_source
 from pytest_evalmetrics.rollouts.table import TableBuilder
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping, Sequence
+    from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
     from concurrent.futures import Future
 
     from pytest_evalmetrics.data import RolloutTable
     from pytest_evalmetrics.rollouts.files import RolloutFile
-    from pytest_evalmetrics.rollouts.part import Part
-    from pytest_evalmetrics.rollouts.seam import Request
+    from pytest_evalmetrics.rollouts.loader import LoaderFactory, Request
     from pytest_evalmetrics.spec import FieldMap
 
-__all__ = ["process_count", "read_large", "usable_cores"]
+_MIB: Final = 1 << 20
+_SHARD: Final = (8 * _MIB, 64 * _MIB)  # the least and the most bytes of one
+_EACH: Final = 12  # shards per worker, so that all of them end at about the same time
+
+
+class Piece(msgspec.Struct, frozen=True):
+    """What is read at a time."""
+
+    # some lines of a file, or a whole file that is on another machine, and fetched
+    what: Source | RolloutFile
+    file: int  # which of the files it is of, from 0
+
+    @property
+    def nbytes(self) -> int:
+        """Count the bytes that are read."""
+        if not isinstance(self.what, Source):
+            return self.what.size or 0
+        return self.what.size if self.what.span is None else self.what.span[1] - self.what.span[0]
+
+
+def cut(
+    files: Sequence[RolloutFile],
+    format_: str | None,
+    workers: int,
+    *,
+    size: int | None = None,
+    fetches: bool = False,
+) -> list[Piece] | None:
+    """Cut files into pieces, in their order."""
+    try:
+        here = {n: open_source(file) for n, file in enumerate(files) if file.url is None}
+        if size is None:
+            total = sum(here[n].size if n in here else f.size or 0 for n, f in enumerate(files))
+            size = min(max(total // (workers * _EACH), _SHARD[0]), _SHARD[1])
+        pieces: list[Piece] = []
+        for number, file in enumerate(files):
+            source = here.get(number)
+            if source is None and not (fetches and (file.size or 0) <= size):
+                source = _looked_at(file)
+            if source is not None and _splits(source, format_):
+                pieces += (Piece(shard, number) for shard in _shards(source, size))
+            elif file.url is not None and fetches:
+                pieces.append(Piece(file, number))
+            else:
+                return None
+    except (DataError, OSError):
+        return None
+    return pieces
+
+
+def _looked_at(file: RolloutFile) -> Source | None:
+    from pytest_evalmetrics.rollouts.remote import look  # noqa: PLC0415 - takes an extra
+
+    return look(file)
+
+
+def _splits(source: Source, format_: str | None) -> bool:
+    return splits(find_loader(format_, source), source)
+
+
+def _shards(source: Source, size: int) -> Iterator[Source]:
+    return shards_of(source, size)
+
+
+_PEEKED: Final = 1 << 16  # bytes in which the end of a line is looked for at a time
+
+
+def splits(kind: LoaderFactory, source: Source) -> bool:
+    """Whether a file that this loader is to read can be read in shards: it is one of ours."""
+    return kind is (JsonArray if source.is_array else JsonLines)
+
+
+def shards_of(source: Source, size: int) -> Iterator[Source]:
+    """Cut a file into shards."""
+    if source.url is not None:
+        from pytest_evalmetrics.rollouts.remote import line_ends  # noqa: PLC0415 - takes an extra
+
+        yield from (replace(source, span=span) for span in pairwise([0, *line_ends(source, size)]))
+        return
+    if source.is_array or source.packed or source.size <= size:
+        yield source
+        return
+    with source.path.open("rb") as file:
+        start = 0
+        while start < source.size:
+            file.seek(min(start + size, source.size) - 1)
+            stop = file.tell()
+            while more := file.read(_PEEKED):
+                found = more.find(b"\n")
+                if found >= 0:
+                    stop += found + 1
+                    break
+                stop += len(more)
+            yield replace(source, span=(start, stop))
+            start = stop
+
+
+class ShardReader:
+    """Reads shards in the order of the files; what it learns from one helps with the next."""
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+        self._lines = JsonLines(request)
+        self._array = JsonArray(request)
+
+    def read(self, shard: Source) -> Part:
+        """Read one shard."""
+        part = Part(self._request)
+        loader = self._array if shard.is_array else self._lines
+        with collector_paused():
+            for chunk in loader.read(shard):
+                part.add(chunk, shard)
+        part.lines = self._lines.lines
+        return part
+
+
+def map_shard(shard: Source, request: Request) -> Part:
+    """Read one shard, see `ShardReader.read`."""
+    return ShardReader(request).read(shard)
+
+
+def merge(request: Request, shards: Sequence[Source], parts: Iterable[Part]) -> RolloutTable:
+    """Put shards together.
+
+    Parameters
+    ----------
+    request
+        What the benchmark wants.
+    shards
+        The shards, in the order of the files and of the spans in each.
+    parts
+        What was read of each.
+
+    Raises
+    ------
+    DataError
+        As of `TableBuilder.build`.
+    """
+    table = TableBuilder(request)
+    for shard, part in zip(shards, parts, strict=True):
+        table.extend(shard, part)
+    return table.build()
+
 
 _CAP: Final = "EVALMETRICS_PROCESSES"
 _XDIST_WORKERS: Final = "PYTEST_XDIST_WORKER_COUNT"
@@ -148,8 +294,6 @@ class _Reader:
 
 def serve() -> None:
     """Read shards for the process that started this one, until it closes the pipe."""
-    from pytest_evalmetrics.rollouts.shards import ShardReader  # noqa: PLC0415 - in a child only
-
     stdin, stdout = sys.stdin.buffer, sys.stdout.buffer
     reader = ShardReader(pickle.load(stdin))  # noqa: S301 - from our own process
     while True:

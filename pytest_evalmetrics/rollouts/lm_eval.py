@@ -7,22 +7,29 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final
 
-from pytest_evalmetrics.rollouts.documents import Document, rows_of
 from pytest_evalmetrics.rollouts.files import RolloutFile
-from pytest_evalmetrics.rollouts.gathering import Gathering, Rollout, Ungraded
+from pytest_evalmetrics.rollouts.foreign import (
+    Document,
+    Gathering,
+    Rollout,
+    Ungraded,
+    agree,
+    mapping,
+    number,
+    objects,
+    rows_of,
+    slim,
+)
+from pytest_evalmetrics.rollouts.formats import is_lm_eval_results
 from pytest_evalmetrics.rollouts.source import open_source
-from pytest_evalmetrics.rollouts.values import agree, mapping, number, objects, slim
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from pytest_evalmetrics.data import TaskId
-    from pytest_evalmetrics.rollouts.seam import Chunk, Request
+    from pytest_evalmetrics.rollouts.loader import Chunk, Request
     from pytest_evalmetrics.rollouts.source import Source
 
-__all__ = ["LmEval"]
-
-_SAMPLE: Final = frozenset({"doc_id", "doc", "filtered_resps"})
 _NO_FILTER: Final = "none"
 _NO_METRIC: Final = frozenset({"doc_id"})
 _MEANS: Final = frozenset({"acc", "acc_norm", "exact_match", "em"})  # where nothing is said
@@ -34,31 +41,14 @@ class LmEval:
     """Reads samples: a document is a task, scored once however often it was generated.
 
     A metric is a score by its name, or as ``metric,filter`` where the filter has a name.
-
-    Parameters
-    ----------
-    request
-        What the benchmark wants.
     """
 
     def __init__(self, request: Request) -> None:
         self._request = request
 
-    @staticmethod
-    def recognises(source: Source) -> bool:
-        """Take samples, and the results beside them, which are refused with the way out."""
-        keys = source.keys
-        return keys >= _SAMPLE or _is_results(keys)
-
     def read(self, source: Source) -> Iterator[Chunk]:
-        """Read one file of samples.
-
-        Raises
-        ------
-        DataError
-            If the file is broken, holds results only, or a document twice.
-        """
-        if _is_results(source.keys):
+        """Read one file of samples."""
+        if is_lm_eval_results(source.keys):
             raise source.error(
                 "this holds the results of lm-evaluation-harness, without its samples",
                 hint="run it with --log_samples, and give samples_*.jsonl",
@@ -141,10 +131,6 @@ def _rollout(task: TaskId, known: _Scored, results: _Results, source: Source) ->
         error=None if scored else Ungraded("not scored"),
         content=known.content,
     )
-
-
-def _is_results(keys: frozenset[str]) -> bool:
-    return "results" in keys and bool(keys & {"configs", "n-shot", "group_subtasks"})
 
 
 class _Results:

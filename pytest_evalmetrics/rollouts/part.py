@@ -1,26 +1,107 @@
-"""Rows as columns that can be added to others: by one process, or each by its own."""
+"""Rows of consecutive chunks as columns that can be pickled, and a check that memory suffices."""
 
 from __future__ import annotations
 
 import math
 import struct
 from array import array
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from pytest_evalmetrics.data.content import join_versions
+from pytest_evalmetrics.errors import DataError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from pytest_evalmetrics.data import TaskId
-    from pytest_evalmetrics.rollouts.seam import Chunk, Request
+    from pytest_evalmetrics.rollouts.loader import Chunk, Request
     from pytest_evalmetrics.rollouts.source import Source
 
-__all__ = ["AGENT", "MISSING", "NO_SAMPLE", "Part", "Where"]
+_OFTEN: Final = 32 << 20  # bytes of columns between two looks
+_COPIES: Final = 2  # of a table of few columns while it is sorted, and its metrics' own
+_MEMORY: Final = Path("/proc/meminfo")
+_ADDRESSES: Final = Path("/proc/self/statm")
+_GROUP: Final = Path("/sys/fs/cgroup")
+_GROUPS: Final = (  # of version 2, and of version 1
+    (_GROUP, "memory.max", "memory.current", "inactive_file"),
+    (
+        _GROUP / "memory",
+        "memory.limit_in_bytes",
+        "memory.usage_in_bytes",
+        "total_inactive_file",
+    ),
+)
+
+
+class Room:
+    """Looks now and then whether there is enough memory."""
+
+    def __init__(self, free: Callable[[], int | None] | None = None) -> None:
+        self._free = available if free is None else free
+        self._next = _OFTEN
+
+    def check(self, part: Part, share: Callable[[], float]) -> None:
+        """Look, if much was read since the last time."""
+        held = part.nbytes()
+        if held < self._next:
+            return
+        self._next = held + _OFTEN
+        free = self._free()
+        done = share()
+        rows = round(part.rows / done)
+        needed = round(_COPIES * held / done)
+        if free is None or needed - held <= free:
+            return
+        columns = len(part.scores.keys() | part.usage.keys())
+        some = "" if done >= 1 else "some "  # what is still to come is an estimate
+        raise DataError(
+            f"these rollouts do not fit into memory: {some}{rows:,} rows with {columns} columns "
+            f"of numbers need {some}{needed:,} bytes, and {free + held:,} are free",
+            hint="split the benchmark into several, or run it where there is more memory",
+        )
+
+
+def available() -> int | None:
+    """Count the bytes that may still be taken, by the machine and by a container's limit."""
+    try:
+        lines = _MEMORY.read_text(encoding="ascii").splitlines()
+        free = next(int(x.split()[1]) for x in lines if x.startswith("MemAvailable:")) * 1024
+    except (OSError, ValueError, StopIteration, IndexError):
+        return None
+    limits = [_left_of_addresses(), *(_left_in_group(*names) for names in _GROUPS)]
+    return min([free, *(left for left in limits if left is not None)])
+
+
+def _left_in_group(folder: Path, limit: str, used: str, given_back: str) -> int | None:
+    try:
+        most = int(folder.joinpath(limit).read_text(encoding="ascii"))
+        now = int(folder.joinpath(used).read_text(encoding="ascii"))
+        stat = folder.joinpath("memory.stat").read_text(encoding="ascii").split()
+    except (OSError, ValueError):  # no limit, or no such group
+        return None
+    counts = dict(zip(stat[::2], stat[1::2], strict=False))
+    files = int(counts.get(given_back, 0))  # when somebody needs the room
+    return max(0, most - now + files)
+
+
+def _left_of_addresses() -> int | None:
+    """Count what `ulimit -v` leaves."""
+    try:
+        import resource  # noqa: PLC0415 - not on Windows
+
+        most = resource.getrlimit(resource.RLIMIT_AS)[0]
+        if most == resource.RLIM_INFINITY:
+            return None
+        pages = int(_ADDRESSES.read_text(encoding="ascii").split()[0])
+        return max(0, most - pages * resource.getpagesize())
+    except (ImportError, OSError, ValueError, IndexError):
+        return None
+
 
 AGENT = "agent"  # where rows name none
 MISSING = "(missing)"  # the label of a row that has none
@@ -35,48 +116,6 @@ class Part:
 
     Holds builtins and arrays alone, so that it can be pickled. A part that is extended by
     the parts after it, in the order of the files, is what one process would have gathered.
-
-    Parameters
-    ----------
-    request
-        What the benchmark wants.
-
-    Attributes
-    ----------
-    rows
-        How many there are.
-    lines
-        How many lines of the file they were read from; for the places of those after them.
-    agents, tasks
-        Name or id -> code, in the order of their first appearance.
-    agent, task, sample, place
-        Of each row.
-    scores, usage
-        Name -> column, NaN where missing, in the order of their first appearance.
-    labels
-        Category -> the codes of its labels, and the code of each row.
-    labelled
-        The categories that some row has.
-    any_agent, any_sample
-        Whether some row names one.
-    fractional, keys, names, told, rewards
-        As `Chunk` says of its rows, for all of them.
-    started
-        When rows began, by the first of them.
-    not_finite
-        Score and what it is in place of a finite number -> how often, and where first.
-    not_numbers
-        Score, and whether it is one of the usage -> where it is first no number at all.
-    failures
-        Kind, and whether graded all the same -> how often, and the first one.
-    content
-        Agent and task id -> the hash of what the task is.
-    torn
-        Agents and tasks whose rows have different contents.
-    positional
-        Whether task ids are positions.
-    ruler
-        What scored, see `Chunk`.
     """
 
     def __init__(self, request: Request) -> None:
@@ -187,17 +226,7 @@ class Part:
     # -- rows that were read elsewhere ------------------------------------------------------
 
     def extend(self, other: Part, *, file: int, lines: int) -> None:
-        """Add the rows of a part that holds the next rows of a file.
-
-        Parameters
-        ----------
-        other
-            The part, of one file.
-        file
-            Which file that is here, from 0.
-        lines
-            The lines of that file before it.
-        """
+        """Add the rows of a part that holds the next rows of a file."""
 
         def here(where: Where) -> Where:
             return where if isinstance(where, str) else (file, where[1] + lines)

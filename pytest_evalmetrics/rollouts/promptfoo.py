@@ -6,28 +6,29 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from pytest_evalmetrics.rollouts.documents import Document, rows_of
-from pytest_evalmetrics.rollouts.gathering import Gathering, Rollout, Ungraded
-from pytest_evalmetrics.rollouts.values import (
+from pytest_evalmetrics.rollouts.foreign import (
+    Document,
+    Gathering,
+    Rollout,
+    Ungraded,
     distinct,
     lookup,
     mapping,
     number,
     objects,
+    rows_of,
     slim,
     usage,
 )
+from pytest_evalmetrics.rollouts.formats import PROMPTFOO_ROW
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from pytest_evalmetrics.rollouts.seam import Chunk, Request
+    from pytest_evalmetrics.rollouts.loader import Chunk, Request
     from pytest_evalmetrics.rollouts.source import Source
 
-__all__ = ["Promptfoo"]
-
 _WHAT: Final = "the results of promptfoo"
-_ROW: Final = frozenset({"success", "score", "namedScores", "provider"})
 _VERSIONS: Final = (2, 3, 4)
 _ERROR: Final = 2  # of failureReason; 1 is an assertion that does not hold
 _SHOWN: Final = 40  # characters of a test's variables in its name
@@ -40,37 +41,16 @@ class Promptfoo:
 
     A test is called by its description, else by its variables; the agent is the provider,
     with the prompt where there are several. Scores are success, score and the named ones.
-
-    Parameters
-    ----------
-    request
-        What the benchmark wants.
     """
 
     def __init__(self, request: Request) -> None:
         self._request = request
 
-    @staticmethod
-    def recognises(source: Source) -> bool:
-        """Take an object with versioned results, and lines that are one result each."""
-        keys = source.keys
-        return (
-            keys >= _ROW
-            or "results.results" in keys
-            or {"results.version", "results.prompts"} <= keys
-        )
-
     def read(self, source: Source) -> Iterator[Chunk]:
-        """Read one file.
-
-        Raises
-        ------
-        DataError
-            If the file is broken, of an unknown version, or holds no result.
-        """
+        """Read one file."""
         stats: Mapping[str, Any] = {}
         version = None
-        if source.keys >= _ROW:
+        if source.keys >= PROMPTFOO_ROW:
             named = [(source.at(place), row) for place, row in rows_of(source)]
         else:
             whole = Document.of(source, _WHAT)

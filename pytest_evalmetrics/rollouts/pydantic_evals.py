@@ -5,21 +5,26 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from pytest_evalmetrics.rollouts.documents import Document
-from pytest_evalmetrics.rollouts.gathering import Gathering, Rollout, Ungraded
-from pytest_evalmetrics.rollouts.values import lookup, mapping, number, objects, slim, usage
+from pytest_evalmetrics.rollouts.foreign import (
+    Document,
+    Gathering,
+    Rollout,
+    Ungraded,
+    lookup,
+    mapping,
+    number,
+    objects,
+    slim,
+    usage,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from pytest_evalmetrics.rollouts.seam import Chunk, Request
+    from pytest_evalmetrics.rollouts.loader import Chunk, Request
     from pytest_evalmetrics.rollouts.source import Source
 
-__all__ = ["PydanticEvals"]
-
 _WHAT: Final = "a report of pydantic-evals"
-_CASE: Final = frozenset({"cases.scores", "cases.assertions", "cases.task_duration"})
-_FAILURE: Final = frozenset({"failures.error_message", "failures.error_stacktrace"})
 _USAGE: Final = {  # a case's metrics that have a name of ours
     "input_tokens": "prompt_tokens",
     "output_tokens": "completion_tokens",
@@ -37,31 +42,13 @@ class PydanticEvals:
 
     Scores and assertions are scores by their names; labels can be named as fields. A case
     whose task raised is missing, and so is what an evaluator that raised was to judge.
-
-    Parameters
-    ----------
-    request
-        What the benchmark wants.
     """
 
     def __init__(self, request: Request) -> None:
         self._request = request
 
-    @staticmethod
-    def recognises(source: Source) -> bool:
-        """Take an object with cases, and their scores, or with failures."""
-        keys = source.keys
-        named = {"name", "cases"} <= keys
-        return named and (keys >= _CASE or keys >= _FAILURE or {"failures", "analyses"} <= keys)
-
     def read(self, source: Source) -> Iterator[Chunk]:
-        """Read one file.
-
-        Raises
-        ------
-        DataError
-            If the file is broken, or holds no case.
-        """
+        """Read one file."""
         report = Document.of(source, _WHAT)
         gathering = Gathering(self._request, source)
         gathering.positional = True

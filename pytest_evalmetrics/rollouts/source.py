@@ -1,18 +1,20 @@
-"""One file of rollouts as a stream of plain bytes, whatever it is wrapped in."""
+"""One file of rollouts as a stream of plain bytes, whatever compresses it."""
 
 from __future__ import annotations
 
+import gzip
 import io
 import os
+import re
+import sys
+import zlib
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from stat import S_ISDIR, S_ISREG
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, NamedTuple, cast
 
 from pytest_evalmetrics.errors import DataError
-from pytest_evalmetrics.rollouts.peek import ENOUGH, keys_of
-from pytest_evalmetrics.rollouts.wrapping import explained, unwrapped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,7 +22,99 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.rollouts.files import RolloutFile
 
-__all__ = ["BOM", "Row", "Source", "open_source"]
+
+def unwrapped(raw: BinaryIO, packed: Literal["gzip", "zstd"] | None) -> BinaryIO:
+    """Give the plain bytes of a file that may be compressed."""
+    if packed == "gzip":
+        return cast("BinaryIO", gzip.GzipFile(fileobj=raw))
+    if packed == "zstd":
+        if sys.version_info >= (3, 14):
+            from compression import zstd  # noqa: PLC0415 - only where a file needs it
+        else:
+            from backports import zstd  # noqa: PLC0415 - only where a file needs it
+        return cast("BinaryIO", zstd.ZstdFile(raw))
+    return raw
+
+
+class explained:  # noqa: N801 - is called like a function
+    """Turn what the operating system and the decompressors raise into our own words.
+
+    No generator: a small file enters this four times.
+    """
+
+    def __init__(self, shown: str) -> None:
+        self._shown = shown
+
+    def __enter__(self) -> None:
+        """Begin to listen."""
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        """Say it."""
+        told = None if error is None else _explanation(error, self._shown)
+        if told is not None:
+            raise told from error
+
+
+def _explanation(error: BaseException, shown: str) -> DataError | None:
+    if isinstance(error, FileNotFoundError):
+        return DataError("there is no such file", file=shown)
+    if isinstance(error, PermissionError):
+        return DataError(
+            "no permission to read this file", file=shown, hint=f"try: chmod u+r {shown}"
+        )
+    if isinstance(error, EOFError):
+        return DataError(
+            "the compressed file ends too early",
+            file=shown,
+            hint="was its copy or its download interrupted?",
+        )
+    if isinstance(error, _damage()):
+        return DataError(f"the compressed file is damaged: {error}", file=shown)
+    if isinstance(error, OSError):
+        return DataError(f"the file can't be read: {error.strerror or error}", file=shown)
+    return None
+
+
+def _damage() -> tuple[type[Exception], ...]:
+    # ZstdError comes from a module that is imported only where a file needs it
+    module = sys.modules.get("compression.zstd") or sys.modules.get("backports.zstd")
+    return (gzip.BadGzipFile, zlib.error, *([module.ZstdError] if module else []))
+
+
+ENOUGH: Final = 1 << 18  # bytes in which every format shows what it is
+_KEY_DEPTH = 2  # of the keys that are of interest
+_json_token = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\Z)|[{}\[\]:]', re.DOTALL).finditer
+
+
+def keys_of(text: bytes) -> tuple[frozenset[str], bool]:
+    """List the keys of the first object in a text that may be cut off."""
+    found: set[str] = set()
+    opened: list[tuple[bytes, str]] = []  # each open bracket, and the path of its key
+    path = key = ""
+    for match in _json_token(text):
+        token = match.group()
+        if token in (b"{", b"["):
+            in_list = bool(opened) and opened[-1][0] == b"["
+            path = opened[-1][1] if in_list else _joined(path, key)
+            opened.append((token, path))
+            key = ""
+        elif token in (b"}", b"]"):
+            if opened:
+                opened.pop()
+            if token == b"}" and not any(bracket == b"{" for bracket, _ in opened):
+                return frozenset(found), True
+            path = opened[-1][1] if opened else ""
+        elif token == b":":
+            if path.count(".") < _KEY_DEPTH - 1:
+                found.add(_joined(path, key))
+        else:
+            key = token[1:].removesuffix(b'"').decode(errors="replace")
+    return frozenset(found), False
+
+
+def _joined(path: str, key: str) -> str:
+    return f"{path}.{key}" if path else key
+
 
 BOM = b"\xef\xbb\xbf"
 _HEAD = 4096
@@ -92,6 +186,16 @@ class Source:
         return keys
 
     @property
+    def is_array(self) -> bool:
+        """Whether this starts as a JSON array."""
+        return self.head[:1] == b"["
+
+    @property
+    def is_zip(self) -> bool:
+        """Whether this is a zip archive."""
+        return self.head.startswith(b"PK\x03\x04")
+
+    @property
     def is_folder(self) -> bool:
         """Whether this is a folder, for the formats that are one."""
         return not self.head
@@ -99,7 +203,7 @@ class Source:
     @property
     def unit(self) -> Literal["line", "row"]:
         """What places count: a JSON array may hold all its rows on one line."""
-        return "row" if self.head[:1] == b"[" else "line"
+        return "row" if self.is_array else "line"
 
     def at(self, place: int) -> str:
         """Say where a row is: ``file:line``, or ``file, row n``."""
@@ -166,7 +270,7 @@ class Source:
     def _raw(self) -> BinaryIO:
         if self.url is None or self.span is None:
             return self.path.open("rb")
-        from pytest_evalmetrics.rollouts.ranges import read_range  # noqa: PLC0415 - takes an extra
+        from pytest_evalmetrics.rollouts.remote import read_range  # noqa: PLC0415 - takes an extra
 
         return io.BytesIO(read_range(self.url, self.shown, *self.span))
 

@@ -15,24 +15,52 @@ import numpy as np
 from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.layout import many, visible
 from pytest_evalmetrics.masks import all_of, any_of
-from pytest_evalmetrics.rollouts import load
-from pytest_evalmetrics.rollouts.builtin import BY_CONTENT
 from pytest_evalmetrics.rollouts.files import RolloutFile
-from pytest_evalmetrics.rollouts.guessing import guessed_fields
-from pytest_evalmetrics.rollouts.seam import loaders
+from pytest_evalmetrics.rollouts.foreign import usage
+from pytest_evalmetrics.rollouts.formats import recognise
+from pytest_evalmetrics.rollouts.recorded import load, records
 from pytest_evalmetrics.rollouts.source import open_source
-from pytest_evalmetrics.rollouts.values import usage
-from pytest_evalmetrics.spec import RolloutsSpec
+from pytest_evalmetrics.spec import FieldMap, RolloutsSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
+    from typing import Any
 
     from numpy.typing import NDArray
 
     from pytest_evalmetrics.data import RolloutTable
-    from pytest_evalmetrics.spec import FieldMap
 
-__all__ = ["survey"]
+# as evaluation tools and data sets name them, the most telling first
+_TASK: Final = (
+    "task_id",
+    "task",
+    "task_index",
+    "problem_id",
+    "question_id",
+    "instance_id",
+    "example_id",
+    "doc_id",
+    "item_id",
+    "id",
+)
+_SAMPLE: Final = ("sample", "sample_index", "sample_id", "attempt", "trial", "epoch", "repeat")
+
+
+def guessed_fields(spec: RolloutsSpec, base: Path) -> FieldMap | None:
+    """Guess by the first row; None where no key looks like a task's id."""
+    for _, first in records(spec, base):
+        task = _first_of(_TASK, first, (int, str))
+        return (
+            None if task is None else FieldMap(task=task, sample=_first_of(_SAMPLE, first, (int,)))
+        )
+    return None
+
+
+def _first_of(
+    names: tuple[str, ...], row: Mapping[str, Any], kinds: tuple[type, ...]
+) -> str | None:
+    return next((name for name in names if type(row.get(name)) in kinds), None)
+
 
 _LISTED: Final = 10  # names on a line
 _USAGE: Final = frozenset(
@@ -49,12 +77,12 @@ _is_plain = re.compile(r"[A-Za-z_.][\w./-]*").fullmatch
 
 def survey(pattern: str, base: Path) -> str:
     """Read rollouts, and tell what was recognised, found and missing."""
-    spec, table = _read(pattern, base)
+    spec, table = _read_guessing(pattern, base)
     reward = _reward(table)
     lines = [
-        *_sources(table, base),
-        *_attempts(table),
-        *_scores(table, reward),
+        *_source_lines(table, base),
+        *_attempt_lines(table),
+        *_score_lines(table, reward),
         *table.notes,
         "",
         f"# a benchmark file to start from, such as {_name(pattern)}.bench.yaml",
@@ -64,7 +92,7 @@ def survey(pattern: str, base: Path) -> str:
     return "\n".join(map(visible, lines)) + "\n"
 
 
-def _read(pattern: str, base: Path) -> tuple[RolloutsSpec, RolloutTable]:
+def _read_guessing(pattern: str, base: Path) -> tuple[RolloutsSpec, RolloutTable]:
     """Read the rollouts; where their rows don't say which task they are of, by a guess."""
     spec = RolloutsSpec(path=(pattern,))
     try:
@@ -87,36 +115,34 @@ def _place(pattern: str, fields: FieldMap) -> str:
     return f"{{path: {_text(pattern)}, fields: {{{keys}}}}}"
 
 
-def _sources(table: RolloutTable, base: Path) -> Iterator[str]:
+def _source_lines(table: RolloutTable, base: Path) -> Iterator[str]:
     for source in table.sources[:_LISTED]:
-        yield f"{source.path}: {_format(base / source.path)}{many(source.rows, 'rollout')}"
+        yield f"{source.path}: {_format_of(base / source.path)}{many(source.rows, 'rollout')}"
     if len(table.sources) > _LISTED:
         yield f"and {many(len(table.sources) - _LISTED, 'more file')}"
 
 
-def _format(path: Path) -> str:
+def _format_of(path: Path) -> str:
     if not path.exists():  # it lies elsewhere
         return ""
-    file = open_source(RolloutFile(path, path.name))
-    kind = next(kind for kind in BY_CONTENT if kind.recognises(file))
-    return next(f"{n}, " for n in loaders.names() if loaders.find(n).target is kind)
+    return f"{recognise(open_source(RolloutFile(path, path.name))).name}, "
 
 
-def _attempts(table: RolloutTable) -> Iterator[str]:
+def _attempt_lines(table: RolloutTable) -> Iterator[str]:
     for agent, part in table.by_agent():
-        least, most = _samples(part)
+        least, most = _sample_range(part)
         each = str(least) if least == most else f"{least} to {most}"
         shown = ", ".join(map(str, part.tasks[:_LISTED]))
         more = ", ..." if len(part.tasks) > _LISTED else ""
         yield f"agent {agent}: {many(len(part.tasks), 'task')} ({shown}{more}), {each} each"
 
 
-def _samples(table: RolloutTable) -> tuple[int, int]:
+def _sample_range(table: RolloutTable) -> tuple[int, int]:
     counts = np.diff(table.offsets)
     return int(counts.min()), int(counts.max())
 
 
-def _scores(table: RolloutTable, reward: str | None) -> Iterator[str]:
+def _score_lines(table: RolloutTable, reward: str | None) -> Iterator[str]:
     width = max(map(len, table.scores), default=0)
     for name, column in table.scores.items():
         given = column[np.isfinite(column)]
@@ -141,7 +167,7 @@ def _benchmark(table: RolloutTable, place: str, pattern: str, reward: str | None
     if reward not in (None, "reward"):
         yield f"  reward: {_text(str(reward))}" + (f"  # or {', '.join(others)}" if others else "")
     column = table.scores[reward] if reward is not None else np.empty(0)
-    counts = [_samples(part) for _, part in table.by_agent()]
+    counts = [_sample_range(part) for _, part in table.by_agent()]
     least, most = min(a for a, _ in counts), max(b for _, b in counts)
     if least == most:
         yield f"  num_samples: {most}"

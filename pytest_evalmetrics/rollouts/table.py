@@ -12,7 +12,7 @@ from pytest_evalmetrics.data.content import SIZE, VERSIONS, content_hash
 from pytest_evalmetrics.errors import DataError, did_you_mean
 from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.masks import all_of, any_of
-from pytest_evalmetrics.rollouts.part import MISSING, NO_SAMPLE, Part
+from pytest_evalmetrics.rollouts.part import NO_SAMPLE, Part
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -21,23 +21,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pytest_evalmetrics.data import TaskId
+    from pytest_evalmetrics.rollouts.loader import Chunk, Request
     from pytest_evalmetrics.rollouts.part import Where
-    from pytest_evalmetrics.rollouts.seam import Chunk, Request
     from pytest_evalmetrics.rollouts.source import Source
-
-__all__ = ["MISSING", "TableBuilder"]
 
 _REWARD = "reward"
 
 
 class TableBuilder:
-    """Gathers chunks, file after file.
-
-    Parameters
-    ----------
-    request
-        What the benchmark wants.
-    """
+    """Gathers chunks, file after file."""
 
     def __init__(self, request: Request) -> None:
         self._request = request
@@ -65,14 +57,7 @@ class TableBuilder:
     # -- the table ------------------------------------------------------------------------
 
     def build(self) -> RolloutTable:
-        """Make the table, once: what was gathered is let go.
-
-        Raises
-        ------
-        DataError
-            If a score or a field that the benchmark asks for is in no row, only some rows of
-            an agent have a sample index, or two rows are the same attempt.
-        """
+        """Make the table, once: what was gathered is let go."""
         scores = self._with_reward(self._merged())
         self._must_be_there(scores)
         agent = np.frombuffer(self.part.agent, np.int32)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from engines.conftest import Nodes
 
     from pytest_evalmetrics.engines.ray_engine import RayEngine
-    from pytest_evalmetrics.rollouts.cutting import Piece
+    from pytest_evalmetrics.rollouts.large import Piece
 
 pytestmark = pytest.mark.ray
 
@@ -126,7 +126,7 @@ def test_errors_cross_as_themselves(ray_engine: RayEngine, tmp_path: Path, what:
 def test_a_node_that_is_gone_in_the_middle_costs_nothing(
     nodes: Nodes, ray_engine: RayEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from pytest_evalmetrics.rollouts.memory import Room  # noqa: PLC0415 - what is looked into
+    from pytest_evalmetrics.rollouts.part import Room  # noqa: PLC0415 - what is looked into
 
     for number in range(4):
         (tmp_path / f"{number}.jsonl").write_bytes(lines(some_rows(1000 * number, 1000)))

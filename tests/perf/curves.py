@@ -55,7 +55,7 @@ def write(path: Path, rows: int, *, numbered: bool = True) -> None:
 
 def case_load(path: str) -> Callable[[], object]:
     """Read with ours."""
-    from pytest_evalmetrics.rollouts import builtin, load  # noqa: F401, PLC0415 - a case's own
+    from pytest_evalmetrics.rollouts import builtin_loaders, load  # noqa: F401, PLC0415 - a case's own
     from pytest_evalmetrics.spec import RolloutsSpec  # noqa: PLC0415
 
     spec = RolloutsSpec(path=(path,))

@@ -9,7 +9,7 @@ import pytest
 
 from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.rollouts import load
-from pytest_evalmetrics.rollouts.records import records
+from pytest_evalmetrics.rollouts.recorded import records
 from pytest_evalmetrics.spec import FieldMap, RolloutsSpec
 
 if TYPE_CHECKING:

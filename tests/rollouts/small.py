@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pytest_evalmetrics.rollouts.json_lines import JsonLines
+from pytest_evalmetrics.rollouts.json_files import JsonLines
 
 if TYPE_CHECKING:
     from pytest_evalmetrics.rollouts import Request

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from pytest_evalmetrics.rollouts.arrow import Parquet
+from pytest_evalmetrics.rollouts.parquet import Parquet
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_evalmetrics.rollouts.json_array import _split
+from pytest_evalmetrics.rollouts.json_files import _split
 
 if TYPE_CHECKING:
     from rollouts.conftest import Folder

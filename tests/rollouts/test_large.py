@@ -17,8 +17,7 @@ from rollouts.same import all_bits
 
 from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.rollouts import Request, large, load
-from pytest_evalmetrics.rollouts.cutting import LARGE, is_large
-from pytest_evalmetrics.rollouts.files import find_files
+from pytest_evalmetrics.rollouts.files import LARGE, find_files, is_large
 from pytest_evalmetrics.rollouts.large import process_count, read_large, usable_cores
 from pytest_evalmetrics.rollouts.table import TableBuilder
 from pytest_evalmetrics.spec import FieldMap, RolloutsSpec
@@ -83,10 +82,10 @@ def test_a_process_loads_what_reading_takes_and_no_more(
     many(folder)
     told = tmp_path_factory.mktemp("told") / "modules"
     tells = (
-        "import sys; from pathlib import Path; from pytest_evalmetrics.rollouts import shards; "
+        "import sys; from pathlib import Path; from pytest_evalmetrics.rollouts import large; "
         f"tell = lambda: Path({str(told)!r}).write_text(' '.join(sys.modules)); "
-        "read = shards.ShardReader.read; "
-        "shards.ShardReader.read = lambda *args: (read(*args), tell())[0]; "
+        "read = large.ShardReader.read; "
+        "large.ShardReader.read = lambda *args: (read(*args), tell())[0]; "
     )
     path, serve = large._CHILD.split("; from")
     monkeypatch.setattr(large, "_CHILD", f"{path}; {tells}from{serve}")

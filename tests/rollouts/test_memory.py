@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from pytest_evalmetrics import rollouts
 from pytest_evalmetrics.errors import DataError
-from pytest_evalmetrics.rollouts import Chunk, Request, memory
-from pytest_evalmetrics.rollouts.memory import Room, available
-from pytest_evalmetrics.rollouts.part import Part
+from pytest_evalmetrics.rollouts import Chunk, Request, recorded
+from pytest_evalmetrics.rollouts import part as part_module
+from pytest_evalmetrics.rollouts.part import Part, Room, available
 from pytest_evalmetrics.rollouts.source import Source
 from pytest_evalmetrics.spec import FieldMap
 
@@ -98,8 +97,8 @@ def test_the_machine_and_the_container_both_limit(
     tmp_path.joinpath(names[0]).write_text(limit, encoding="ascii")
     tmp_path.joinpath(names[1]).write_text("1000000\n", encoding="ascii")
     tmp_path.joinpath("memory.stat").write_text(f"anon 5\n{names[2]} 300\n", encoding="ascii")
-    monkeypatch.setattr(memory, "_MEMORY", meminfo)
-    monkeypatch.setattr(memory, "_GROUPS", [(tmp_path, *names)])
+    monkeypatch.setattr(part_module, "_MEMORY", meminfo)
+    monkeypatch.setattr(part_module, "_GROUPS", [(tmp_path, *names)])
     assert available() == max(0, expected)
     meminfo.unlink()
     assert available() is None
@@ -109,7 +108,7 @@ def test_so_does_a_limit_of_addresses(tmp_path: Path, monkeypatch: pytest.Monkey
     resource = pytest.importorskip("resource")
     pages = tmp_path / "statm"
     pages.write_text("100 2 3\n", encoding="ascii")
-    monkeypatch.setattr(memory, "_ADDRESSES", pages)
+    monkeypatch.setattr(part_module, "_ADDRESSES", pages)
     free = available()
     limit = 101 * resource.getpagesize()
     monkeypatch.setattr(resource, "getrlimit", lambda _: (limit, limit))
@@ -134,7 +133,7 @@ def test_one_process_knows_how_much_is_still_to_come(
     folder.rows(rows, "a.jsonl")
     folder.rows(({**row, "_ng_rollout_index": 1} for row in rows[:5_000]), "b.jsonl")
     folder.rows(({**row, "_ng_rollout_index": 2} for row in rows[:5_000]), "c.jsonl")
-    monkeypatch.setattr(rollouts, "Room", Looks)
+    monkeypatch.setattr(recorded, "Room", Looks)
     with pytest.raises(DataError, match="sample index"):  # not in the first file
         folder.load("*.jsonl")
     assert len(shares) > 4
@@ -143,7 +142,9 @@ def test_one_process_knows_how_much_is_still_to_come(
     assert shares[-1] == 1
 
 
-@pytest.mark.parametrize("where", ["rollouts.TableBuilder.build", "reports.payload.page_pieces"])
+@pytest.mark.parametrize(
+    "where", ["rollouts.table.TableBuilder.build", "reports.payload.page_pieces"]
+)
 def test_memory_that_is_full_is_told(project: Project, where: str) -> None:
     project.rollouts([[1]])
     project.bench()

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.rollouts import load
-from pytest_evalmetrics.rollouts.not_finite import restored, with_stand_ins
+from pytest_evalmetrics.rollouts.json_reader import restored, with_stand_ins
 from pytest_evalmetrics.spec import RolloutsSpec
 
 words = st.sampled_from(["NaN", "Infinity", "-Infinity", ": NaN,", '": NaN}', '\\": [NaN]', "\\"])

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from pytest_evalmetrics.errors import DataError
-from pytest_evalmetrics.rollouts.parquet_writing import to_parquet
+from pytest_evalmetrics.rollouts.parquet import to_parquet
 
 if TYPE_CHECKING:
     from conftest import Project

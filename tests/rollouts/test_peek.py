@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_evalmetrics.rollouts.peek import keys_of
+from pytest_evalmetrics.rollouts.source import keys_of
 
 
 @pytest.mark.parametrize(

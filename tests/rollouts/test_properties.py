@@ -14,8 +14,7 @@ from rollouts.reference import plain, read
 
 from pytest_evalmetrics.rollouts import Request, load
 from pytest_evalmetrics.rollouts.files import find_files
-from pytest_evalmetrics.rollouts.json_array import JsonArray
-from pytest_evalmetrics.rollouts.json_lines import JsonLines
+from pytest_evalmetrics.rollouts.json_files import JsonArray, JsonLines
 from pytest_evalmetrics.rollouts.source import open_source
 from pytest_evalmetrics.rollouts.table import TableBuilder
 from pytest_evalmetrics.spec import FieldMap, RolloutsSpec

@@ -12,10 +12,9 @@ import pytest
 from rollouts.same import all_bits
 
 from pytest_evalmetrics.errors import DataError
-from pytest_evalmetrics.rollouts import Request, ranges
-from pytest_evalmetrics.rollouts.cutting import LARGE, cut, is_large
-from pytest_evalmetrics.rollouts.files import RolloutFile, find_files
-from pytest_evalmetrics.rollouts.large import read_large
+from pytest_evalmetrics.rollouts import Request, remote
+from pytest_evalmetrics.rollouts.files import LARGE, RolloutFile, find_files, is_large
+from pytest_evalmetrics.rollouts.large import cut, read_large
 from pytest_evalmetrics.rollouts.source import Source
 from pytest_evalmetrics.spec import FieldMap
 
@@ -113,7 +112,7 @@ def test_what_can_not_be_read_in_parts_is_left_to_one_process(
 ) -> None:
     if name == "none.csv":
         ranges_of = RolloutFile(folder.path, name, "ftp://127.0.0.1:1/none.csv", 5000)
-        assert ranges.look(ranges_of) is None
+        assert remote.look(ranges_of) is None
         return
     assert shared(folder.path, f"{server}/{name}") is None
 
@@ -135,11 +134,11 @@ def test_where_whole_files_are_fetched_they_are_pieces(folder: Folder, server: s
 
 def test_parts_end_where_lines_do(folder: Folder, server: str) -> None:
     (file,) = find_files((f"{server}/a.jsonl",), folder.path, fetch=False)
-    source = ranges.look(file)
+    source = remote.look(file)
     assert source is not None
     assert source.keys >= {"_ng_task_index", "reward"}
     for size in (9000, 64_000, len(TEXT) - 1, len(TEXT), 10**7):
-        ends = ranges.line_ends(source, size)
+        ends = remote.line_ends(source, size)
         assert ends[-1] == len(TEXT)
         assert all(TEXT[end - 1] == ord("\n") for end in ends)
         assert len(ends) <= len(TEXT) // size + 1
@@ -147,7 +146,7 @@ def test_parts_end_where_lines_do(folder: Folder, server: str) -> None:
 
 def test_less_than_was_asked_for_is_an_error(server: str) -> None:
     with pytest.raises(DataError) as raised:
-        ranges.read_range(f"{server}/short.jsonl?token=secret", "short.jsonl", 10, 30)
+        remote.read_range(f"{server}/short.jsonl?token=secret", "short.jsonl", 10, 30)
     assert raised.value.message == "only 19 of 20 bytes arrived"
 
 

@@ -71,7 +71,7 @@ def test_a_format_of_ones_own(
 def test_importing_the_package_reads_no_format() -> None:
     program = (
         "import sys, pytest_evalmetrics.rollouts\n"
-        "assert 'pytest_evalmetrics.rollouts.builtin' not in sys.modules"
+        "assert 'pytest_evalmetrics.rollouts.builtin_loaders' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
 

@@ -17,9 +17,8 @@ from rollouts.test_properties import rows_of, written
 from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.rollouts import Request
 from pytest_evalmetrics.rollouts.files import find_files
-from pytest_evalmetrics.rollouts.json_array import JsonArray
-from pytest_evalmetrics.rollouts.json_lines import JsonLines
-from pytest_evalmetrics.rollouts.shards import ShardReader, map_shard, merge, shards_of, splits
+from pytest_evalmetrics.rollouts.json_files import JsonArray, JsonLines
+from pytest_evalmetrics.rollouts.large import ShardReader, map_shard, merge, shards_of, splits
 from pytest_evalmetrics.rollouts.source import open_source
 from pytest_evalmetrics.rollouts.table import TableBuilder
 from pytest_evalmetrics.spec import FieldMap
@@ -41,7 +40,7 @@ def in_order(sources: Sequence[Source], request: Request) -> RolloutTable:
     table = TableBuilder(request)
     loaders: dict[bool, Any] = {True: JsonArray(request), False: JsonLines(request)}
     for source in sources:
-        for chunk in loaders[JsonArray.recognises(source)].read(source):
+        for chunk in loaders[source.is_array].read(source):
             table.add(source, chunk)
     return table.build()
 

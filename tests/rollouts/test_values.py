@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from pytest_evalmetrics.rollouts.seam import Request
-from pytest_evalmetrics.rollouts.values import (
+from pytest_evalmetrics.rollouts.foreign import (
     agree,
     distinct,
     lookup,
@@ -20,6 +19,7 @@ from pytest_evalmetrics.rollouts.values import (
     total,
     usage,
 )
+from pytest_evalmetrics.rollouts.loader import Request
 from pytest_evalmetrics.spec import FieldMap
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.rollouts import Chunk
-from pytest_evalmetrics.rollouts.records import records
+from pytest_evalmetrics.rollouts.recorded import records
 from pytest_evalmetrics.spec import RolloutsSpec
 from pytest_evalmetrics.spec.metric_names import MARK
 

@@ -1,8 +1,7 @@
-"""Decoders made from what was learnt, which decode no more than needed.
+"""The places seen in JSON rows so far, and decoders that decode no more than needed.
 
-A decoder accepts exactly the keys and the kinds of value that were met so far. So a row
-that it takes holds nothing new; a row that it refuses is looked at and learnt from, and the
-decoder is made anew: late keys and mixed columns are not lost.
+A decoder accepts exactly the keys and kinds of value seen so far, so a row that it takes holds
+nothing new. A refused row is parsed and learnt from, and the decoder is made anew.
 """
 
 from __future__ import annotations
@@ -14,21 +13,114 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 import msgspec
 from msgspec.structs import astuple
 
-from pytest_evalmetrics.rollouts.schema import (
-    BOOL,
-    FLOAT,
-    INT,
-    LIST,
-    NUMBER,
-    OBJECT,
-    TEXT,
-    Node,
-)
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-__all__ = ["Decoded", "Decoder"]
+NULL, BOOL, INT, FLOAT, TEXT, OBJECT, LIST = (1 << bit for bit in range(7))
+NUMBER: Final = BOOL | INT | FLOAT
+NOT_NUMBER: Final = TEXT | OBJECT | LIST
+_KINDS: Final[dict[type, int]] = {
+    type(None): NULL,
+    bool: BOOL,
+    int: INT,
+    float: FLOAT,
+    str: TEXT,
+    dict: OBJECT,
+    list: LIST,
+}
+_LONG = 200  # characters from which looking at a text's first byte is cheaper than decoding it
+
+
+class Node:
+    """One place in the rows: a key of an object, an index of a list, or the row itself."""
+
+    __slots__ = (
+        "fields",
+        "ignored",
+        "items",
+        "key",
+        "kinds",
+        "long",
+        "not_number",
+        "open",
+        "wanted",
+        "whole",
+    )
+
+    def __init__(self, key: str = "") -> None:
+        self.key = key
+        self.open = False
+        self.wanted = False
+        self.whole = False
+        self.ignored = False
+        self.kinds = 0
+        self.long = False
+        self.not_number: tuple[int, int] | None = None
+        self.fields: dict[str, Node] = {}
+        self.items: dict[int, Node] = {}
+
+    def field(self, key: str) -> Node:
+        """Get the place under a key, made if need be."""
+        return self.fields.setdefault(key, Node(key))
+
+    def declare(self, path: str) -> list[Node]:
+        """Get the places that a dotted path may mean, the likeliest first.
+
+        A key that holds dots comes before the path through objects and lists.
+        """
+        parts = path.split(".")
+        found: list[Node] = []
+        for size in range(len(parts), 0, -1):
+            key, rest = ".".join(parts[:size]), ".".join(parts[size:])
+            places = [self.field(key)]
+            if size == 1 and key.isdecimal():
+                places.append(self.items.setdefault(int(key), Node(key)))
+            for place in places:
+                found += [place] if size == len(parts) else place.declare(rest)
+        return found
+
+    def learn(self, value: Any, where: tuple[int, int], record: Record) -> bool:
+        """Take in a value as ``json.loads`` gives it."""
+        kind = _KINDS[type(value)]
+        new = not self.kinds & kind
+        self.kinds |= kind
+        if kind & NOT_NUMBER and self.not_number is None:
+            self.not_number = where
+        if isinstance(value, str):
+            new = self._learn_length(len(value)) or new
+            value = _clean(value)
+        record[self] = value
+        if isinstance(value, dict):
+            for key, inner in value.items():
+                place = self.fields.get(key) or self._place_of(key)
+                if place is not None and not (place.ignored and place.kinds):
+                    new = place.learn(inner, where, record) or new
+        elif isinstance(value, list):
+            for index, place in self.items.items():
+                if index < len(value):
+                    new = place.learn(value[index], where, record) or new
+        return new
+
+    def _learn_length(self, length: int) -> bool:
+        new = length >= _LONG and not self.long
+        self.long = self.long or new
+        return new
+
+    def _place_of(self, key: str) -> Node | None:
+        if not self.open:
+            return None
+        place = self.field(_clean(key))
+        place.ignored = key.startswith("_")
+        return place
+
+
+Record = dict[Node, Any]
+
+
+def _clean(text: str) -> str:
+    """Replace the halves of surrogate pairs, which no file can hold as UTF-8."""
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
+
 
 _Nothing: Any = Literal["\x00 nothing was met here yet"]  # refuses what comes first, even null
 _Skipped = msgspec.defstruct("_Skipped", [], gc=False)
@@ -39,21 +131,7 @@ _undeclarable = re.compile(r'["\\\x00-\x1f]').search  # msgspec takes no such ke
 
 
 class _Shape(msgspec.Struct, frozen=True):
-    """An object or a list, as a struct and as what to read from it.
-
-    Attributes
-    ----------
-    struct
-        What it is decoded to.
-    blank
-        One in which everything is absent.
-    collected
-        The places whose values are wanted, and which fields of the struct they are.
-    watched
-        The fields that are texts left undecoded.
-    inner
-        The shapes of the objects and lists in it, and which fields they are.
-    """
+    """An object or a list, as a struct and as what to read from it."""
 
     struct: type[msgspec.Struct]
     blank: msgspec.Struct
@@ -82,22 +160,10 @@ class _Level(NamedTuple):
 
 
 class Decoder:
-    """Decodes rows that look like those that `root` has learnt from.
-
-    Attributes
-    ----------
-    one
-        Decodes one row. Raises `msgspec.DecodeError` or `RecursionError`.
-    lines
-        Decodes rows that follow one another.
-    blank
-        A row in which everything is absent.
-    watches
-        Whether it leaves texts undecoded, so that `Decoded.suspects` may find some.
-    """
+    """Decodes rows that look like those that `root` has learnt from."""
 
     def __init__(self, root: Node) -> None:
-        self._shape = _object(root)
+        self._shape = _object_shape(root)
         decoder = _decoder(self._shape.struct)
         self.one: Callable[[memoryview], Any] = decoder.decode
         self.lines: Callable[[memoryview | bytes], list[Any]] = decoder.decode_lines
@@ -133,7 +199,7 @@ class Decoded(msgspec.Struct, frozen=True):
         return sorted(found)
 
 
-def _type(node: Node) -> tuple[Any, _Shape | None]:
+def _type_of(node: Node) -> tuple[Any, _Shape | None]:
     """Make the type that accepts what a place has held so far."""
     leaf = not (node.fields or node.items or node.open)
     if not node.kinds:
@@ -149,7 +215,7 @@ def _type(node: Node) -> tuple[Any, _Shape | None]:
     if node.kinds & (OBJECT | LIST):
         if leaf:
             return (_Skipped if node.kinds & OBJECT else _SkippedList) | union, None
-        shape = _object(node) if node.kinds & OBJECT else _list(node)
+        shape = _object_shape(node) if node.kinds & OBJECT else _list_shape(node)
         union = shape.struct | union
     return union, shape
 
@@ -173,7 +239,7 @@ def _is_watched(node: Node) -> bool:
     return bool(costly) and not node.wanted and not node.kinds & NUMBER
 
 
-def _object(node: Node) -> _Shape:
+def _object_shape(node: Node) -> _Shape:
     members = {
         f"f{i}": place
         for i, place in enumerate(node.fields.values())
@@ -187,7 +253,7 @@ def _object(node: Node) -> _Shape:
     )
 
 
-def _list(node: Node) -> _Shape:
+def _list_shape(node: Node) -> _Shape:
     last = max(node.items, default=-1)
     return _shape({f"f{i}": node.items.get(i) for i in range(last + 1)}, array_like=True)
 
@@ -218,7 +284,7 @@ def _shape(
     fields: list[tuple[str, Any]] = []
     collected, watched, inner = [], [], []
     for index, (name, place) in enumerate(members.items()):
-        kind, shape = (msgspec.Raw, None) if place is None else _type(place)
+        kind, shape = (msgspec.Raw, None) if place is None else _type_of(place)
         fields.append((name, kind))
         if place is not None and not place.ignored:
             if place.wanted:

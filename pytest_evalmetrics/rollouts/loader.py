@@ -9,8 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from pytest_evalmetrics.registry import loaders, register_loader
-
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
@@ -20,20 +18,6 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.data import TaskId
     from pytest_evalmetrics.rollouts.source import Row, Source
     from pytest_evalmetrics.spec import FieldMap
-
-__all__ = [
-    "Chunk",
-    "Failure",
-    "Loader",
-    "LoaderFactory",
-    "NotFinite",
-    "RecognisingFactory",
-    "Request",
-    "RowLoader",
-    "TextLoader",
-    "loaders",
-    "register_loader",
-]
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,13 +204,7 @@ class RowLoader(Loader, Protocol):
     """The same of a format that is no JSON."""
 
     def rows(self, source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
-        """Go through the rows of one file in the order of `read`: their places, and builtins.
-
-        Raises
-        ------
-        DataError
-            If the file is broken.
-        """
+        """Go through the rows of one file in the order of `read`: their places, and builtins."""
         ...
 
 
@@ -235,12 +213,4 @@ class LoaderFactory(Protocol):
 
     def __call__(self, request: Request) -> Loader:
         """Make one, which reads all the files of its format."""
-        ...
-
-
-class RecognisingFactory(LoaderFactory, Protocol):
-    """One that can be found by a file's content."""
-
-    def recognises(self, source: Source) -> bool:
-        """Whether a file looks like one of this format."""
         ...

@@ -1,4 +1,4 @@
-"""CSV: one rollout a line, below a line of names."""
+"""Files that are tables: their columns by what they hold, and CSV."""
 
 from __future__ import annotations
 
@@ -8,30 +8,122 @@ import math
 import re
 import sys
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from pytest_evalmetrics.data.content import content_hash
+from pytest_evalmetrics.errors import did_you_mean
 from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.masks import any_of
-from pytest_evalmetrics.rollouts.layout import layout_of, refused_cell
-from pytest_evalmetrics.rollouts.seam import Chunk, NotFinite
+from pytest_evalmetrics.rollouts.formats import csv_separator
+from pytest_evalmetrics.rollouts.loader import Chunk, NotFinite
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from pytest_evalmetrics.data import TaskId
-    from pytest_evalmetrics.rollouts.layout import Layout
-    from pytest_evalmetrics.rollouts.seam import Request
+    from pytest_evalmetrics.rollouts.loader import Request
     from pytest_evalmetrics.rollouts.source import Source
 
-__all__ = ["Csv"]
+_MAX_SAMPLE = 2**63
+_SHOWN = 60  # characters of a cell in a message
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """A table file's columns by what they are."""
+
+    task: str | None
+    sample: str | None
+    agent: str | None
+    content: tuple[str, ...]
+    numbered: bool
+    scores: Mapping[str, str]
+    labels: Mapping[str, str]
+    needed: frozenset[str]
+
+    def used(self, scores: Iterable[str]) -> list[str]:
+        """List the columns that are read, each once, where `scores` are those worth reading."""
+        columns = (self.task, self.sample, self.agent, *self.labels.values(), *self.content)
+        wanted = [*(c for c in columns if c is not None), *(self.scores[s] for s in scores)]
+        return list(dict.fromkeys(wanted))
+
+    def contents(
+        self,
+        agent: Sequence[str | None],
+        task: Sequence[TaskId],
+        columns: Sequence[Sequence[Any]],
+        known: set[tuple[str | None, TaskId]],
+    ) -> dict[tuple[str | None, TaskId], str]:
+        """Hash the content of the tasks that were not met before: one row of each."""
+        new: dict[tuple[str | None, TaskId], int] = {}
+        for row, key in enumerate(zip(agent, task, strict=True) if columns else ()):
+            if key not in known:
+                new.setdefault(key, row)
+        known.update(new)
+        held = {key: [column[row] for column in columns] for key, row in new.items()}
+        return {
+            key: content_hash(parts[0] if len(parts) == 1 else parts)
+            for key, parts in held.items()
+            if any(part is not None for part in parts)
+        }
+
+    def check_task(self, value: Any, place: int, source: Source) -> None:
+        """Refuse what is no task id."""
+        if type(value) not in (int, str):
+            raise refused_cell(source, place, "the task id", value, "text or a whole number")
+
+    def check_sample(self, value: Any, place: int, source: Source) -> None:
+        """Refuse what is no attempt's number."""
+        if value is not None and (type(value) is not int or not 0 <= value < _MAX_SAMPLE):
+            raise refused_cell(source, place, "the sample index", value, "a whole number from 0")
+
+
+def layout_of(names: Sequence[str], request: Request, source: Source) -> Layout:
+    """Find the columns, named as NeMo Gym does or by ``fields:``."""
+    fields = request.fields
+    known = set(names)
+    task = fields.task or "_ng_task_index"
+    if task not in known and not request.by_position:
+        raise source.error(
+            f"no column has the tasks' ids: there is no {task!r}; "
+            + did_you_mean(task, names, what="the columns"),
+            hint="say which column has them, under rollouts: `fields: {task: COLUMN}`",
+        )
+    sample = fields.sample or "_ng_rollout_index"
+    agent = fields.agent or "agent_ref.name"
+    mapped = dict(fields.scores)
+    if fields.reward is not None:
+        mapped["reward"] = fields.reward
+    taken = {task, sample, agent, *mapped, *mapped.values()}
+    scores = {n: n for n in names if n not in taken and not n.startswith("_")}
+    scores.update({name: column for name, column in mapped.items() if column in known})
+    return Layout(
+        task=task if task in known else None,
+        sample=sample if sample in known else None,
+        agent=agent if agent in known else None,
+        content=tuple(column for column in fields.content or () if column in known),
+        numbered=fields.task is None,
+        scores=scores,
+        labels={name: name for name in request.categories if name in known},
+        needed=frozenset({*request.scores, *mapped}),
+    )
+
+
+def refused_cell(source: Source, place: int, what: str, value: Any, expected: str) -> Exception:
+    """Make the error for a cell that holds something else than it has to."""
+    shown = repr(value) if value is not None else "empty"
+    shown = shown if len(shown) <= _SHOWN else shown[:_SHOWN] + "…"
+    hint = "name another column under rollouts: `fields: {task: COLUMN, reward: COLUMN}`"
+    return source.error_at(place, f"{what} is {shown}; expected {expected}", hint)
+
 
 _ROWS: Final = 1 << 15  # of a chunk
-_SEPARATORS: Final = ",\t;"
 _WORDS: Final[dict[str, float | None]] = {
     "": None,
     "null": None,
@@ -41,51 +133,18 @@ _WORDS: Final[dict[str, float | None]] = {
     "true": 1,
     "false": 0,
 }
-_is_name = re.compile(r'"?[\w .:/%@#()*+-]+"?').fullmatch
 _is_whole = re.compile(r"-?(0|[1-9]\d*)").fullmatch
 
 
 class Csv:
-    """Reads CSV, separated by commas, semicolons or tabs; empty cells are missing.
-
-    Parameters
-    ----------
-    request
-        What the benchmark wants.
-    """
+    """Reads CSV, separated by commas, semicolons or tabs; empty cells are missing."""
 
     def __init__(self, request: Request) -> None:
         self._request = request
         self._identified: set[tuple[str | None, TaskId]] = set()
 
-    @staticmethod
-    def recognises(source: Source) -> bool:
-        """Take text whose first line is of several names, and whose second has as many cells."""
-        if source.head[:1] in (b"{", b"[", b""):
-            return False
-        try:
-            names, cells = (line for line in source.head.decode().splitlines()[:2] if line.strip())
-        except ValueError:  # no text, or less than two lines
-            return False
-        separator = _separator(names)
-        named = [name.strip() for name in names.split(separator)]
-        found = next(csv.reader([cells], delimiter=separator), [])
-        return (
-            len(named) > 1
-            and len(set(named)) == len(named)
-            and all(map(_is_name, named))
-            and (len(found) == len(named) or cells.count('"') % 2 == 1)
-        )
-
     def read(self, source: Source) -> Iterator[Chunk]:
-        """Read one file.
-
-        Raises
-        ------
-        DataError
-            If a line has more or fewer cells than there are names, a quote is never closed,
-            or a row lacks what it needs.
-        """
+        """Read one file."""
         with _cells(source) as reader:
             yield from self._chunks(reader, source)
 
@@ -217,17 +276,13 @@ def _number(cell: str) -> float | str | None:
         return _WORDS.get(cell.lower(), cell)
 
 
-def _separator(line: str) -> str:
-    return max(_SEPARATORS, key=line.count)
-
-
 @contextmanager
 def _cells(source: Source) -> Iterator[Any]:
     """Open a file for the reader of cells; what is wrong with it is told in our words."""
     source.must_be_text()
     with source.open() as stream, _long_cells():
         text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
-        separator = _separator(source.head.decode(errors="replace").partition("\n")[0])
+        separator = csv_separator(source.head.decode(errors="replace").partition("\n")[0])
         reader = csv.reader(text, delimiter=separator, strict=True)
         try:
             yield reader

@@ -1,4 +1,4 @@
-"""Rollouts of other tools, one by one, made into a chunk."""
+"""Common ground of the loaders of other tools: values, documents, and rollouts to a chunk."""
 
 from __future__ import annotations
 
@@ -6,26 +6,156 @@ import json
 import math
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
+from datetime import datetime
+from functools import reduce
+from operator import add
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+import msgspec
 import numpy as np
 
 from pytest_evalmetrics.data.content import content_hash, join_versions
 from pytest_evalmetrics.errors import DataError
-from pytest_evalmetrics.rollouts.seam import Chunk, Failure, NotFinite
-from pytest_evalmetrics.rollouts.values import flat, lookup, number
+from pytest_evalmetrics.rollouts.json_files import JsonArray, JsonLines
+from pytest_evalmetrics.rollouts.json_reader import parse, short
+from pytest_evalmetrics.rollouts.loader import Chunk, Failure, NotFinite, Request
+from pytest_evalmetrics.spec import FieldMap
 from pytest_evalmetrics.spec.metric_names import MARK
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from pytest_evalmetrics.data import TaskId
-    from pytest_evalmetrics.rollouts.seam import Request
     from pytest_evalmetrics.rollouts.source import Source
 
-__all__ = ["Gathering", "Rollout", "Ungraded"]
+_TOLERANCE: Final = 1e-6  # tools round what they print
+
+
+def usage(
+    *,
+    latency_s: float | None = None,
+    prompt_tokens: float | None = None,
+    completion_tokens: float | None = None,
+    cached_tokens: float | None = None,
+    total_tokens: float | None = None,
+    cost_usd: float | None = None,
+) -> dict[str, float | None]:
+    """Name what a rollout took in the one way that all formats share."""
+    both = prompt_tokens is not None and completion_tokens is not None
+    named = {
+        "latency_s": latency_s,
+        "prompt_tokens": prompt_tokens,
+        "completion_tokens": completion_tokens,
+        "cached_tokens": cached_tokens,
+        "total_tokens": None if both else total_tokens,
+        "cost_usd": cost_usd,
+    }
+    return {name: amount for name, value in named.items() if (amount := number(value)) is not None}
+
+
+def mapping(value: Any) -> dict[str, Any]:
+    """Take a value as an object; what is none is an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def objects(value: Any) -> list[dict[str, Any]]:
+    """Take the objects of a list; what is no list has none."""
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+
+
+def number(value: Any) -> float | None:
+    """Take a value as a number; None for what is none. Whole numbers stay whole."""
+    if isinstance(value, bool):
+        return int(value)
+    if not isinstance(value, int | float):
+        return None
+    try:
+        float(value)
+    except OverflowError:
+        return math.inf
+    return value
+
+
+def total(values: Iterable[Any]) -> float | None:
+    """Add what is a number; None where nothing is."""
+    found = [n for v in values if (n := number(v)) is not None]
+    return reduce(add, found) if found else None  # sum() adds otherwise from Python 3.12 on
+
+
+def seconds(text: Any) -> float | None:
+    """Read a time such as ``2026-08-25T03:42:29.858Z``; None where there is none."""
+    if not isinstance(text, str):
+        return None
+    try:
+        return datetime.fromisoformat(text).timestamp()
+    except (ValueError, OverflowError):
+        return None
+
+
+def lookup(record: Any, path: str) -> Any:
+    """Follow a dotted path; a key that holds dots comes first. None where it leads nowhere."""
+    if isinstance(record, dict):
+        if path in record:
+            return record[path]
+        for end in [i for i, sign in enumerate(path) if sign == "."][::-1]:
+            if path[:end] in record:
+                found = lookup(record[path[:end]], path[end + 1 :])
+                if found is not None:
+                    return found
+    elif isinstance(record, list):
+        head, _, rest = path.partition(".")
+        if head.isdecimal() and int(head) < len(record):
+            return lookup(record[int(head)], rest) if rest else record[int(head)]
+    return None
+
+
+def slim(record: Mapping[str, Any], request: Request) -> dict[str, Any]:
+    """Leave of a record what a benchmark may ask for: its keys, and the values behind paths."""
+    if request.whole:
+        return dict(record)
+    fields = request.fields
+    paths = (
+        *(fields.task, fields.sample, fields.agent, fields.reward, *fields.scores.values()),
+        *(fields.content or ()),
+    )
+    wanted = [path for path in (*paths, *request.categories) if path is not None]
+    return {
+        key: value if any(p == key or p.startswith(f"{key}.") for p in wanted) else None
+        for key, value in record.items()
+    }
+
+
+def agree(one: float, other: float) -> bool:
+    """Whether two aggregates are the same, but for rounding."""
+    return math.isclose(one, other, rel_tol=_TOLERANCE, abs_tol=_TOLERANCE)
+
+
+def distinct(
+    names: Sequence[str], contents: Sequence[Any], show: Callable[[Any], str]
+) -> list[str]:
+    """Tell tasks of the same name apart by what they hold."""
+    keys = [json.dumps(content, sort_keys=True, default=str) for content in contents]
+    known: dict[str, set[str]] = defaultdict(set)
+    for name, key in zip(names, keys, strict=True):
+        known[name].add(key)
+    return [
+        name if len(known[name]) == 1 else f"{name} [{show(content)}]"
+        for name, content in zip(names, contents, strict=True)
+    ]
+
+
+def flat(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """Take settings apart (``provider id`` -> ``m``), without what is not set."""
+    if isinstance(value, list) and any(isinstance(each, dict | list) for each in value):
+        value = {str(n): each for n, each in enumerate(value)}
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from flat(f"{name} {key}".strip(), inner)
+    elif value is not None and value not in ("", []):
+        yield name, value
+
 
 _SHOWN: Final = 160  # characters of an error's message
 
@@ -39,29 +169,7 @@ class Ungraded(NamedTuple):
 
 @dataclass(slots=True)
 class Rollout:
-    """One attempt as a tool recorded it.
-
-    Attributes
-    ----------
-    record
-        Everything that the tool wrote of it, for ``fields:`` and for labels.
-    name
-        What it is called in messages: the file, and what tells it from others there.
-    task, sample, agent
-        Whose attempt it is; None where the tool does not say.
-    scores
-        Score -> a number, or what the file has in place of one.
-    usage
-        What it took, see `usage`.
-    error
-        What went wrong: its kind, and what it said; an `Ungraded` where the attempt went well.
-    started
-        When it began, in seconds.
-    rewards
-        Which of the scores stand for a reward; all of them if None.
-    content
-        What the task is, where the tool keeps it: the question.
-    """
+    """One attempt as a tool recorded it."""
 
     record: Mapping[str, Any]
     name: str
@@ -77,15 +185,7 @@ class Rollout:
 
 
 class Gathering:
-    """Collects the rollouts of one file, or of a part of it.
-
-    Parameters
-    ----------
-    request
-        What the benchmark wants.
-    source
-        The file.
-    """
+    """Collects the rollouts of one file, or of a part of it."""
 
     def __init__(self, request: Request, source: Source) -> None:
         self._source = source
@@ -127,13 +227,7 @@ class Gathering:
         return self._rows
 
     def add(self, rollout: Rollout) -> None:
-        """Add one rollout.
-
-        Raises
-        ------
-        DataError
-            If it has something else where a number has to be, or lacks what ``fields:`` names.
-        """
+        """Add one rollout."""
         row = self._rows
         scores = dict(rollout.scores)
         self._rewards.update(dict.fromkeys(scores if rollout.rewards is None else rollout.rewards))
@@ -151,7 +245,7 @@ class Gathering:
                     self._fractional.add(name)
         if rollout.error is not None:
             kind, said = rollout.error
-            self._failures.append(Failure(row, kind, _short(said), graded))
+            self._failures.append(Failure(row, kind, _one_line(said), graded))
         self._task.append(self._of(rollout, self._fields.task, "task", rollout.task, (int, str)))
         self._sample.append(
             self._of(rollout, self._fields.sample, "sample", rollout.sample, (int, type(None)))
@@ -289,7 +383,7 @@ class Gathering:
 def _told(rollout: Rollout) -> dict[str, Any]:
     """Give the record of an attempt that failed: whatever it holds is not to be scored."""
     kind, said = rollout.error or ("error", "")
-    return {**rollout.record, MARK: {"failed": [kind, _short(said) or kind]}}
+    return {**rollout.record, MARK: {"failed": [kind, _one_line(said) or kind]}}
 
 
 def _column(values: Mapping[int, float], rows: int) -> NDArray[np.float64]:
@@ -304,6 +398,117 @@ def _shown(value: Any) -> str:
     return kinds.get(type(value), "") + (text if len(text) <= _SHOWN else text[:_SHOWN] + "…")
 
 
-def _short(text: str) -> str:
+def _one_line(text: str) -> str:
     line = " ".join(text.split())
     return line if len(line) <= _SHOWN else line[:_SHOWN] + "…"
+
+
+_parts = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_items = msgspec.json.Decoder(list[msgspec.Raw])
+
+
+class Document:
+    """One JSON object of which only what is asked for is decoded."""
+
+    def __init__(self, text: bytes, source: Source, what: str) -> None:
+        self._source = source
+        self._what = what
+        self._parts: dict[str, Any]
+        try:
+            self._parts = dict(_parts.decode(text))
+        except (msgspec.DecodeError, RecursionError):  # NaN, or what is wrong is said there
+            self._parts = _parsed(text, source, what)
+
+    @classmethod
+    def of(cls, source: Source, what: str) -> Document:
+        """Read the object that fills a file."""
+        source.must_be_text()
+        with source.open() as stream:
+            return cls(stream.read(), source, what)
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The object's keys."""
+        return tuple(self._parts)
+
+    def get(self, key: str) -> Any:
+        """Decode what stands under a key; None where there is nothing."""
+        value = self._parts.get(key)
+        return _decoded_raw(value) if isinstance(value, msgspec.Raw) else value
+
+    def object(self, key: str) -> dict[str, Any]:
+        """Decode an object; an empty one where there is none."""
+        value = self.get(key)
+        if value is None:
+            return {}
+        if not isinstance(value, dict):
+            raise self._wrong(f"{key!r} is {short(json.dumps(value))}", "an object")
+        return value
+
+    def items(self, key: str) -> Iterator[dict[str, Any]]:
+        """Decode the objects of a list one by one; none where there is no list."""
+        value: Any = self._parts.get(key)
+        if isinstance(value, msgspec.Raw):
+            raw = value
+            try:
+                value = _items.decode(raw)
+            except msgspec.DecodeError:
+                value = _decoded_raw(raw)
+        if value is not None and not isinstance(value, list):
+            raise self._wrong(f"{key!r} is {short(json.dumps(value))}", "a list")
+        for number, each in enumerate(value or ()):
+            item = _decoded_raw(each) if isinstance(each, msgspec.Raw) else each
+            if not isinstance(item, dict):
+                raise self._wrong(f"{key}[{number}] is {short(json.dumps(item))}", "an object")
+            yield item
+
+    def _wrong(self, found: str, expected: str) -> Exception:
+        return self._source.error(
+            f"this looks like {self._what}, and {found}; expected {expected}",
+            hint="was it written by another version of the tool, or changed since?",
+        )
+
+
+def rows_of(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Go through the rows of JSON Lines or of a JSON array, with their places."""
+    loader = (JsonArray if source.is_array else JsonLines)(Request(FieldMap()))
+    for row in loader.texts(source):
+        try:
+            value = msgspec.json.decode(row.text)
+        except (msgspec.DecodeError, RecursionError):
+            value = None
+        yield row.place, value if isinstance(value, dict) else parse(row, source)
+
+
+def _decoded_raw(raw: msgspec.Raw) -> Any:
+    return msgspec.json.decode(raw)
+
+
+def _parsed(text: bytes, source: Source, what: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except UnicodeDecodeError as error:
+        raise source.error(
+            f"this is not UTF-8 text: found the byte 0x{text[error.start]:02x}",
+            line=text.count(b"\n", 0, error.start) + 1,
+            hint="save the file as UTF-8",
+        ) from error
+    except json.JSONDecodeError as error:
+        rest = error.doc[error.pos :].strip()
+        if not rest or "Unterminated" in error.msg:
+            raise source.error(
+                f"this looks like {what}, and the file ends in the middle of it",
+                line=error.lineno,
+                hint="was the run, its copy or its download interrupted?",
+            ) from error
+        raise source.error(
+            f"this looks like {what}, and is no JSON: {error.msg.removesuffix(' at')} at column "
+            f"{error.colno}, near {short(rest)}",
+            line=error.lineno,
+            hint="was it changed by hand, or written by two processes at once?",
+        ) from error
+    except RecursionError as error:
+        raise source.error(f"this {what} is nested too deeply to be read") from error
+    if not isinstance(value, dict):
+        raise source.error(f"this is no {what}: it is no JSON object")
+    return value

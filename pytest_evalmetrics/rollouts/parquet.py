@@ -1,33 +1,43 @@
-"""Parquet and Arrow (Feather) files, of which only the columns that are needed are read."""
+"""Parquet and Arrow files: read by the columns that are needed, and written from a table."""
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import tempfile
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from pytest_evalmetrics.rollouts.layout import layout_of, refused_cell
-from pytest_evalmetrics.rollouts.seam import Chunk, NotFinite
+from pytest_evalmetrics.errors import DataError
+from pytest_evalmetrics.layout import many
+from pytest_evalmetrics.masks import all_of
+from pytest_evalmetrics.rollouts.files import RolloutFile
+from pytest_evalmetrics.rollouts.loader import Chunk, NotFinite, Request
+from pytest_evalmetrics.rollouts.part import MISSING
+from pytest_evalmetrics.rollouts.recorded import load
+from pytest_evalmetrics.rollouts.source import open_source
+from pytest_evalmetrics.rollouts.table import TableBuilder
+from pytest_evalmetrics.rollouts.tabular import layout_of, refused_cell
+from pytest_evalmetrics.spec import FieldMap, RolloutsSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
-    from pytest_evalmetrics.data import TaskId
-    from pytest_evalmetrics.rollouts.layout import Layout
-    from pytest_evalmetrics.rollouts.seam import Request
+    from pytest_evalmetrics.data import Category, RolloutTable, TaskId
     from pytest_evalmetrics.rollouts.source import Source
-
-__all__ = ["NOTES", "Arrow", "Parquet"]
+    from pytest_evalmetrics.rollouts.tabular import Layout
 
 NOTES: Final = b"pytest_evalmetrics.notes"  # where a run that we wrote keeps what was told of it
-_ROWS: Final = 1 << 16  # of a chunk
+_CHUNK_ROWS: Final = 1 << 16  # of a chunk
 _WHOLE_ROWS: Final = 256  # with all their text: few at a time
 _MAX_SAMPLE: Final = 2**63
 _USAGE: Final = ("response.usage", "usage")  # where NeMo Gym keeps it
@@ -38,11 +48,6 @@ class Parquet:
 
     Each column of numbers or booleans is a score; those of ``usage`` and ``response.usage``,
     where these are structs, are its usage. Other columns are read only if they are named.
-
-    Parameters
-    ----------
-    request
-        What the benchmark wants.
     """
 
     magic = b"PAR1"
@@ -52,19 +57,8 @@ class Parquet:
         self._request = request
         self._identified: set[tuple[str | None, TaskId]] = set()
 
-    @classmethod
-    def recognises(cls, source: Source) -> bool:
-        """Take what starts with the format's own letters."""
-        return source.head.startswith(cls.magic)
-
     def read(self, source: Source) -> Iterator[Chunk]:
-        """Read one file.
-
-        Raises
-        ------
-        DataError
-            If pyarrow is not there, the file is damaged, or a row lacks what it needs.
-        """
+        """Read one file."""
         with self._data(source) as data:
             yield from self._chunks(data, source)
 
@@ -125,7 +119,7 @@ class Parquet:
 
         file = pq.ParquetFile(data)
 
-        def batches(columns: list[str], rows: int = _ROWS) -> Iterator[Any]:
+        def batches(columns: list[str], rows: int = _CHUNK_ROWS) -> Iterator[Any]:
             yield from file.iter_batches(rows, columns=columns)
 
         return file.schema_arrow, batches
@@ -142,7 +136,7 @@ class Arrow(Parquet):
 
         schema = pa.ipc.open_file(data).schema
 
-        def batches(columns: list[str], rows: int = _ROWS) -> Iterator[Any]:
+        def batches(columns: list[str], rows: int = _CHUNK_ROWS) -> Iterator[Any]:
             tops = [_top(column, schema) for column in columns]
             wanted = sorted({schema.get_field_index(top) for top in tops})
             data.seek(0)
@@ -309,3 +303,140 @@ def _plain(value: Any) -> Any:
     if isinstance(value, bytes):
         return value.decode("utf-8", "backslashreplace")
     return value
+
+
+_TASK, _SAMPLE, _AGENT = "_ng_task_index", "_ng_rollout_index", "agent_ref.name"
+_BOOLEANS: Final = {"true": True, "false": False, MISSING: None}
+_INT64: Final = 2.0**63
+
+
+def to_parquet(pattern: str, target: str, base: Path, labels: Sequence[str] = ()) -> str:
+    """Read rollouts, and write their numbers into one Parquet file."""
+    _pyarrow(target)  # before a large run is read
+    spec = RolloutsSpec(path=(pattern,))
+    try:  # as most benchmarks read it: the only score of a format is then the reward, too
+        table = load(spec, base, scores=("reward",), categories=labels)
+    except DataError:
+        table = load(spec, base, scores=(), categories=labels)
+    write_parquet(table, base / target, shown=target)
+    kept = [*table.scores, *labels]
+    notes = "".join(f"{note}\n" for note in table.notes)
+    rollouts, tasks = many(len(table), "rollout"), many(len(table.tasks), "task")
+    return f"{notes}{target}: {rollouts} of {tasks}, {_joined(kept)}\n"
+
+
+def write_parquet(table: RolloutTable, path: Path, *, shown: str) -> None:
+    """Write a table such that reading the file gives the same table, its sources aside."""
+    pa, pq = _pyarrow(shown)
+    temporary = ""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        os.close(handle)
+        pq.write_table(_arrow_columns(table, pa), temporary)
+        _must_be_the_same(table, Path(temporary), shown)
+        Path(temporary).chmod(0o666 & ~_umask())  # such a file is its owner's alone at first
+        Path(temporary).replace(path)
+    except (OSError, OverflowError, pa.ArrowException) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        raise DataError(f"this can't be written: {why}", file=shown) from error
+    finally:
+        if temporary:
+            with contextlib.suppress(OSError):
+                Path(temporary).unlink()
+
+
+def _pyarrow(shown: str) -> tuple[Any, Any]:
+    try:
+        import pyarrow as pa  # noqa: PLC0415 - an extra, and only where it is asked for
+        import pyarrow.parquet as pq  # noqa: PLC0415
+    except ImportError as error:
+        raise DataError(
+            "it takes pyarrow to write a Parquet file",
+            file=shown,
+            hint='install it: pip install "pytest-evalmetrics[parquet]"',
+        ) from error
+    return pa, pq
+
+
+def _arrow_columns(table: RolloutTable, pa: Any) -> Any:
+    """Make the columns, named as NeMo Gym names its keys, in the order of the files."""
+    order = slice(None) if table.read_as is None else np.argsort(table.read_as)
+    tasks = np.array(table.tasks, object)[table.task[order]]
+    columns = {
+        _TASK: pa.array(tasks.tolist()),
+        _SAMPLE: pa.array(table.sample[order]),
+        _AGENT: pa.array(np.array(table.agents, object)[table.agent[order]].tolist()),
+    }
+    for name, category in table.categories.items():
+        columns[name] = pa.array(_label_texts(category)[order].tolist(), pa.string())
+    for name, column in table.scores.items():
+        kind = _stored_kind(column, table.categories.get(name), whole=name in table.integers)
+        values = column[order]
+        absent = np.isnan(values)
+        held: NDArray[Any] = np.where(absent, 0, values).astype(kind)
+        columns.pop(name, None)  # the scores keep their order
+        columns[name] = pa.array(held, mask=absent)
+    made = pa.table(columns)
+    return made.replace_schema_metadata({NOTES: json.dumps(table.notes).encode()})
+
+
+def _stored_kind(column: NDArray[np.float64], label: Category | None, *, whole: bool) -> type:
+    """Choose what a score is kept as; one that is a label too has to keep how it is written."""
+    texts = set() if label is None else set(label.labels) - {MISSING}
+    if texts and texts <= _BOOLEANS.keys():
+        return np.bool_
+    if whole or (texts and all(text.lstrip("-").isdecimal() for text in texts)):
+        return np.int64 if all_of(np.abs(column[~np.isnan(column)]) < _INT64) else np.uint64
+    return np.float64
+
+
+def _label_texts(category: Category) -> NDArray[Any]:
+    texts = [None if text == MISSING else text for text in category.labels]
+    return np.array(texts, object)[category.codes]
+
+
+def _must_be_the_same(table: RolloutTable, path: Path, shown: str) -> None:
+    request = Request(FieldMap(), categories=tuple(table.categories))
+    source = open_source(RolloutFile(path, shown))
+    builder = TableBuilder(request)
+    for chunk in Parquet(request).read(source):
+        builder.add(source, chunk)
+    other = builder.build()
+    wrong = _differences(table, other)
+    if wrong:
+        raise DataError(
+            f"these rollouts can't be kept as Parquet columns: {_joined(wrong)} would not be read "
+            "back as it is",
+            file=shown,
+            hint="is a score or a label named as one of our own columns, or with a leading _? "
+            "read the files as they are",
+        )
+
+
+def _differences(one: RolloutTable, other: RolloutTable) -> list[str]:
+    wrong = [
+        name
+        for name in ("agents", "agent", "tasks", "task", "sample")
+        if not np.array_equal(getattr(one, name), getattr(other, name))
+    ]
+    if list(one.scores) != list(other.scores):
+        return [*wrong, "the list of scores"]
+    for name, column in one.scores.items():
+        same = np.array_equal(column, other.scores[name], equal_nan=True)
+        if not same or (name in one.integers) != (name in other.integers):
+            wrong.append(f"the score {name!r}")
+    for name, category in one.categories.items():
+        if not np.array_equal(_label_texts(category), _label_texts(other.categories[name])):
+            wrong.append(f"the label {name!r}")
+    return wrong
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _joined(names: Sequence[str]) -> str:
+    return ", ".join(names)

@@ -1,0 +1,261 @@
+"""Read the recorded rollouts of a benchmark: as one table, or row by row."""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from pytest_evalmetrics.collector import collector_paused
+from pytest_evalmetrics.errors import EvalMetricsError
+from pytest_evalmetrics.registry import loaders
+from pytest_evalmetrics.rollouts.files import RolloutFile, absolute, find_files, is_large
+from pytest_evalmetrics.rollouts.formats import recognise
+from pytest_evalmetrics.rollouts.json_reader import parse
+from pytest_evalmetrics.rollouts.loader import (
+    Loader,
+    Request,
+    RowLoader,
+    TextLoader,
+)
+from pytest_evalmetrics.rollouts.part import Room
+from pytest_evalmetrics.rollouts.source import Source, open_source
+from pytest_evalmetrics.rollouts.table import TableBuilder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+    from typing import TypeAlias
+
+    from pytest_evalmetrics.data import RolloutTable
+    from pytest_evalmetrics.rollouts.loader import LoaderFactory
+    from pytest_evalmetrics.rollouts.source import Row
+    from pytest_evalmetrics.spec import RolloutsSpec
+
+    Reader: TypeAlias = Callable[[Sequence[RolloutFile], str | None, Request], RolloutTable | None]
+
+
+def rollout_files(spec: RolloutsSpec, base: Path, *, fetch: bool = True) -> list[RolloutFile]:
+    """Find the files that are read, in their order; a folder may be a file to its format."""
+
+    def takes(folder: Path) -> bool:
+        from pytest_evalmetrics.rollouts import harbor  # noqa: PLC0415 - only for a folder
+
+        return spec.format == "harbor" or (spec.format is None and harbor.is_trials_folder(folder))
+
+    files = find_files(spec.path, base, takes=takes, fetch=fetch)
+    if all(file.path.name != "result.json" for file in files):
+        return files
+    from pytest_evalmetrics.rollouts import harbor  # noqa: PLC0415 - a job's result, it seems
+
+    return harbor.jobs_as_folders(files)
+
+
+def find_loader(name: str | None, source: Source) -> LoaderFactory:
+    """Find the loader of a format; one is recognised by the file's content without a name."""
+    if name is not None:
+        found: LoaderFactory = loaders.find(name).target
+        return found
+    return recognise(source).load()
+
+
+TASK_KEYS = ("id", "task_id", "_ng_task_index")
+
+
+def records(spec: RolloutsSpec, base: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Go through the rows of all files, in the order in which `load` reads them.
+
+    Parameters
+    ----------
+    spec
+        Which files, and how to read them.
+    base
+        The folder of the benchmark file, which paths are relative to.
+
+    Yields
+    ------
+    where, row
+        ``file:line`` as the user would write it, and the row. One is held at a time; of
+        other tools' formats those of a file.
+
+    Raises
+    ------
+    DataError
+        If a file can't be read or is broken, or its format has no rows of its own.
+    RegistryError
+        If there is no such format.
+    """
+    used: dict[LoaderFactory, Loader] = {}
+    for file in rollout_files(spec, absolute(base)):
+        source = open_source(file)
+        kind = find_loader(spec.format, source)
+        if kind not in used:
+            used[kind] = kind(Request(spec.fields, whole=True))
+        loader = used[kind]
+        if isinstance(loader, RowLoader):
+            for place, item in loader.rows(source):
+                yield source.at(place), item
+        elif isinstance(loader, TextLoader):
+            for row in loader.texts(source):
+                yield source.at(row.place), _decoded_row(row, source)
+        else:
+            yield from _loaded_records(loader, source)
+        source.must_be_unchanged()
+
+
+def _loaded_records(loader: Loader, source: Source) -> Iterator[tuple[str, dict[str, Any]]]:
+    for chunk in loader.read(source):
+        if len(chunk.records) != len(chunk.places):
+            raise source.error(
+                "the rows of this format can't be scored: only its numbers are read",
+                hint="write JSON Lines (.jsonl), CSV or Parquet; or let the loader give "
+                "records where it is asked for whole rows",
+            )
+        for at, record in enumerate(chunk.records):
+            name = chunk.names[at] if chunk.names else source.at(int(chunk.places[at]))
+            yield name, dict(record)
+
+
+def task_key(spec: RolloutsSpec, base: Path) -> str | None:
+    """Find the key that holds the task's id in a data set; None for its rows' positions."""
+    if spec.fields.task is not None:
+        return spec.fields.task
+    for _, first in records(spec, base):
+        return next((key for key in TASK_KEYS if key in first), None)
+    return None
+
+
+def _decoded_row(row: Row, source: Source) -> dict[str, Any]:
+    try:
+        value = msgspec.json.decode(row.text)
+    except (msgspec.DecodeError, RecursionError):  # NaN, or what is wrong is said there
+        return parse(row, source)
+    if not isinstance(value, dict):
+        return parse(row, source)
+    return value
+
+
+def load(
+    spec: RolloutsSpec,
+    base: Path,
+    *,
+    scores: Sequence[str],
+    categories: Sequence[str] = (),
+    reader: Reader | None = None,
+) -> RolloutTable:
+    """Read recorded rollouts.
+
+    Parameters
+    ----------
+    spec
+        Which files, and how to read them.
+    base
+        The folder of the benchmark file, which paths are relative to.
+    scores
+        The scores that the benchmark needs. In these, what is neither a number, a boolean
+        nor null is refused; in others it counts as missing.
+    categories
+        Fields kept as labels, as dotted paths.
+    reader
+        Reads the files elsewhere, if it takes them.
+
+    Returns
+    -------
+    RolloutTable
+        Sorted by agent, task and sample; NaN where a number is missing.
+
+    Raises
+    ------
+    DataError
+        If a file can't be read or is broken, a row lacks its task id, two rows are the same
+        attempt, or what is asked for is in no row.
+    RegistryError
+        If there is no such format.
+    """
+    return _load(spec, base, Request(spec.fields, tuple(scores), tuple(categories)), reader)
+
+
+def load_dataset(
+    spec: RolloutsSpec,
+    base: Path,
+    *,
+    scores: Sequence[str] = (),
+    categories: Sequence[str] = (),
+    reader: Reader | None = None,
+) -> RolloutTable:
+    """Read the numbers and the labels of a data set; each row is a task with one rollout.
+
+    A task's id is what ``fields.task`` names, else the row's ``id`` or ``task_id``, else its
+    position. Parameters and errors as of `load`.
+    """
+    key = task_key(spec, base)
+    fields = spec.fields if key is None else replace(spec.fields, task=key)
+    by_position = key is None
+    request = Request(fields, tuple(scores), tuple(categories), by_position)
+    return _load(spec, base, request, reader)
+
+
+def _load(spec: RolloutsSpec, base: Path, request: Request, reader: Reader | None) -> RolloutTable:
+    with collector_paused():
+        return _read(spec, absolute(base), request, reader)
+
+
+def _read(spec: RolloutsSpec, base: Path, request: Request, reader: Reader | None) -> RolloutTable:
+    if reader is not None:
+        table = reader(rollout_files(spec, base, fetch=False), spec.format, request)
+        if table is not None:
+            return table
+    files = rollout_files(spec, base)
+    if is_large(files):
+        from pytest_evalmetrics.rollouts.large import read_large  # noqa: PLC0415 - starts processes
+
+        table = read_large(files, spec.format, request)
+        if table is not None:
+            return table
+    return _read_in_order(files, spec, request)
+
+
+def _read_in_order(files: list[RolloutFile], spec: RolloutsSpec, request: Request) -> RolloutTable:
+    table = TableBuilder(request)
+    room = Room()
+    used: dict[LoaderFactory, Loader] = {}
+    before = 0  # bytes of the files that were read
+
+    def share() -> float:
+        at = source.position.bytes()
+        total = sum(os.path.getsize(file.path) for file in files)  # noqa: PTH202 - the same
+        return max(before + (source.size if at is None else at), 1) / max(total, 1)
+
+    for file in files:
+        source = open_source(file)
+        kind = find_loader(spec.format, source)
+        if kind not in used:
+            used[kind] = kind(request)  # what it learns from one file helps with the next
+        rows = 0
+        with _in_words(source):
+            for chunk in used[kind].read(source):
+                table.add(source, chunk)
+                rows += len(chunk.places)
+                room.check(table.part, share)
+        if not rows:
+            raise source.error("the file holds no row", hint="did the run that writes it fail?")
+        source.must_be_unchanged()
+        before += source.size
+    return table.build()
+
+
+@contextmanager
+def _in_words(source: Source) -> Iterator[None]:
+    """Say which file a loader stumbled over, one of ours or of a user."""
+    try:
+        yield
+    except (EvalMetricsError, MemoryError):
+        raise
+    except Exception as error:
+        raise source.error(
+            f"its loader can't read this: {type(error).__name__}: {error}",
+            hint="is it whole, and of the format that it is taken for? `format:` forces another",
+        ) from error

@@ -91,7 +91,7 @@ def test_the_machine_and_the_container_both_limit(
     limit: str,
     expected: int,
 ) -> None:
-    assert names in [group[1:] for group in memory._GROUPS]
+    assert names in [group[1:] for group in part_module._GROUPS]
     meminfo = tmp_path / "meminfo"
     meminfo.write_text("MemTotal:  9000 kB\nMemAvailable:  5000 kB\n", encoding="ascii")
     tmp_path.joinpath(names[0]).write_text(limit, encoding="ascii")

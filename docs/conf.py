@@ -1,4 +1,4 @@
-"""How the pages are built: ``sphinx-build -W -b html docs build/docs`` (extra ``docs``)."""
+"""Sphinx configuration: ``sphinx-build -W -b html docs build/docs`` (extra ``docs``)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ html_theme = "furo"
 html_title = project
 nitpicky = False
 
-autodoc_typehints = "none"  # the docstrings say it in words
+autodoc_typehints = "none"  # the docstrings describe the types
 autodoc_member_order = "bysource"
 napoleon_google_docstring = False
-suppress_warnings = ["myst.xref_missing"]  # links to files of the project that are no pages
+suppress_warnings = ["myst.xref_missing"]  # links to files outside of docs/

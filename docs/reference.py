@@ -1,4 +1,4 @@
-"""Writes the reference of benchmark files from the types that validate them, as pages are built."""
+"""Sphinx extension: generate the reference of benchmark files from the types that validate them."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ PAGE = Path(__file__).parent / "reference" / "benchmark-file.md"
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Tell Sphinx when to write."""
+    """Generate the page before Sphinx reads the sources."""
     app.connect("builder-inited", lambda _: write())
     return {"parallel_read_safe": True}
 
 
 def write() -> None:
-    """Write the page, unless it is as it should be."""
+    """Write the page if it has changed."""
     page = "\n".join(lines(json.loads(text("benchmark")))) + "\n"
     PAGE.parent.mkdir(exist_ok=True)
     if not PAGE.exists() or PAGE.read_text(encoding="utf-8") != page:
@@ -34,32 +34,32 @@ def lines(schema: Mapping[str, Any]) -> Iterator[str]:
     """Yield a table per type, the benchmark first."""
     yield "# Benchmark files, key by key"
     yield ""
-    yield "Made from the types that validate the files; `pytest --evalmetrics-schema` prints the"
-    yield "same as JSON Schema."
-    known = schema["$defs"]
-    left = [name for name in known if name not in ("NamedBenchmarkSpec", "PartialBenchmarkSpec")]
-    for name in sorted(left, key=lambda n: (n != "BenchmarkSpec", n)):
-        yield from table(name, known[name])
+    yield "Generated from the types that validate the files. `pytest --evalmetrics-schema` prints"
+    yield "the same as JSON Schema."
+    types = schema["$defs"]
+    names = [name for name in types if name not in ("NamedBenchmarkSpec", "PartialBenchmarkSpec")]
+    for name in sorted(names, key=lambda n: (n != "BenchmarkSpec", n)):
+        yield from table(name, types[name])
 
 
-def table(name: str, found: Mapping[str, Any]) -> Iterator[str]:
-    """Yield one type's keys."""
-    keys = found.get("properties", {})
+def table(name: str, spec: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a table of one type's keys."""
+    keys = spec.get("properties", {})
     if not keys:
         return
-    title = found.get("title", name).removesuffix("Spec")
+    title = spec.get("title", name).removesuffix("Spec")
     kind = keys.get("type", {}).get("const")
     yield from ("", f"({name.lower()})=", f"## {f'`type: {kind}`' if kind else title}", "")
-    if found.get("description"):
-        yield from (found["description"].replace("\n", " "), "")
+    if spec.get("description"):
+        yield from (spec["description"].replace("\n", " "), "")
     yield "| key | value | default | |"
     yield "|---|---|---|---|"
     for key, value in keys.items():
-        needed = key in found.get("required", ())
+        needed = key in spec.get("required", ())
         default = value.get("default")
         shown = "required" if needed else "" if default is None else f"`{json.dumps(default)}`"
-        said = cell(value.get("description", ""))
-        yield f"| `{key}` | {kind_of(value)} | {cell(shown)} | {said} |"
+        description = cell(value.get("description", ""))
+        yield f"| `{key}` | {kind_of(value)} | {cell(shown)} | {description} |"
 
 
 _WORDS = {
@@ -71,7 +71,7 @@ _WORDS = {
 
 
 def kind_of(value: Mapping[str, Any]) -> str:
-    """Tell a key's kind in a few words."""
+    """Describe the kind of a key's value in a few words."""
     several = value.get("anyOf") or value.get("oneOf")
     if isinstance(value.get("type"), list):
         several = [{**value, "type": one} for one in value["type"]]
@@ -93,5 +93,5 @@ def kind_of(value: Mapping[str, Any]) -> str:
 
 
 def cell(text: str) -> str:
-    """Escape what would end a cell."""
+    """Escape the text of a table cell."""
     return " ".join(text.split()).replace("|", "\\|")

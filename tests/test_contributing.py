@@ -42,3 +42,13 @@ def test_a_recipe_works(recipe, tmp_path, monkeypatch):
 def test_there_are_six_recipes():
     names = ["metric", "scorer", "loader", "gate rule", "reporter", "option"]
     assert [name.partition(" ")[2] for name in RECIPES] == names
+
+
+def test_each_file_and_folder_that_is_named_exists():
+    package = ROOT / "pytest_evalmetrics"
+    named = re.findall(r"`(pytest_evalmetrics/[\w./]+)`", _TEXT)
+    tables = "\n".join(line for line in _TEXT.splitlines() if line.startswith("|"))
+    named += [f"pytest_evalmetrics/{path}" for path in re.findall(r"`([\w./]+(?:/|\.py))`", tables)]
+    assert [path for path in named if not (ROOT / path).exists()] == []
+    rooms = {path.parent.name for path in package.glob("*/__init__.py")}
+    assert rooms <= {path.removeprefix("pytest_evalmetrics/").rstrip("/") for path in named}

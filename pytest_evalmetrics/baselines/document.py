@@ -194,13 +194,7 @@ def text_of(path: Path, shown: str) -> str | None:
 
 @collector_paused()
 def parse(text: str, *, file: str, benchmark: str | None = None) -> Document:
-    """Read a baseline's text, of a given benchmark or of any.
-
-    Raises
-    ------
-    BaselineError
-        If it is no baseline, one of a version that is not known, or another benchmark's.
-    """
+    """Read a baseline's text, of a given benchmark or of any."""
     try:
         doc = msgspec.json.decode(text, type=Document)
     except (msgspec.DecodeError, RecursionError) as error:
@@ -352,13 +346,8 @@ def from_report(path: Path, benchmark: str, *, file: Path, shown: str | None = N
     """Take one benchmark's run out of a ``report.json``, as a baseline.
 
     Where several benchmarks of the report have the name, that of the benchmark `file` says which
-    is meant. `shown` is the report as messages name it.
-
-    Raises
-    ------
-    BaselineError
-        If the report can't be read, does not hold the benchmark, or holds an evaluation of
-        it that is not complete.
+    is meant. `shown` is the report as messages name it. An evaluation that is not complete is
+    refused.
     """
     shown = shown or str(path)
     entries = _read(finished_report(path, shown), shown)["benchmarks"]

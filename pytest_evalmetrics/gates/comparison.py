@@ -105,20 +105,9 @@ def compare(
 ) -> Comparison:
     """Test one metric against its baseline.
 
-    Parameters
-    ----------
-    pair
-        The metric on both sides.
-    direction
-        Which way is good.
-    alpha
-        The level at which the caller will judge p.
-    gate_id
-        Names the gate: with the task ids it seeds random numbers, where any are needed.
-    clusters
-        Each task's cluster, shape (tasks,).
-    combine_weighted
-        Reduces tasks' values that occur so many times each, where the metric offers that.
+    `alpha` is the level at which the caller will judge p. `gate_id` names the gate: with the task
+    ids it seeds random numbers, where any are needed. `combine_weighted` reduces tasks' values that
+    occur so many times each, where the metric offers that.
 
     Notes
     -----

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
+from msgspec import structs
 
 from pytest_evalmetrics import stats
 from pytest_evalmetrics.results import Check, Verdict
@@ -102,15 +103,8 @@ class Rule(msgspec.Struct, frozen=True):
 
     def evidence(self) -> dict[str, Any]:
         """Return how a metric is judged, for a check's evidence."""
-        return {
-            "rule": self.name,
-            "direction": self.direction,
-            "alpha": self.alpha,
-            "warn_alpha": self.warn_alpha,
-            "max_drop": self.max_drop,
-            "require_mde": self.require_mde,
-            "benchmarks": self.benchmarks,
-        }
+        values = structs.asdict(self)
+        return {"rule": values.pop("name"), **values}
 
 
 class Decision(msgspec.Struct, frozen=True):

@@ -63,16 +63,9 @@ def check_regression(
 ) -> list[Check]:
     """Judge the metrics of one benchmark; the more of them can fail, the surer each has to be.
 
-    Parameters
-    ----------
-    gated
-        The metrics, of all agents.
-    min_coverage
-        The share of the baseline's tasks that must be there to compare.
-    accept
-        How an intended change is accepted, for hints; by default with ``--snapshot-update``.
-    benchmarks
-        How many benchmarks of the run share the level of a false alarm.
+    `min_coverage` is the share of the baseline's tasks that must be there to compare. `accept` says
+    in hints how an intended change is accepted, by default with ``--snapshot-update``. So many
+    `benchmarks` of the run share the level of a false alarm.
     """
     if benchmarks > 1:
         shared = [structs.replace(g.rule, benchmarks=benchmarks) for g in gated]

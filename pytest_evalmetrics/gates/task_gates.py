@@ -213,26 +213,9 @@ def check_task_list(
 ) -> Check | None:
     """Check that the tasks of a baseline are there, unchanged.
 
-    Parameters
-    ----------
-    drift
-        How the tasks of the two sides differ.
-    table, reward
-        The run's rollouts, and the score that tells what new tasks are worth.
-    agent
-        The agent's name where a benchmark has several, else empty.
-    line
-        The line of the benchmark file that asks for the comparison.
-    min_coverage
-        The share of the baseline's tasks that must be compared.
-    accept
-        How an intended change is accepted.
-
-    Returns
-    -------
-    Check or None
-        FAIL where too many tasks are lost, INCONCLUSIVE where too many are edited; None where
-        the task list is as recorded.
+    `reward` is the score that tells what new tasks are worth. `min_coverage` is the share of the
+    baseline's tasks that must be compared. FAIL where too many tasks are lost, INCONCLUSIVE where
+    too many are edited; None where the task list is as recorded.
     """
     parts = list(_parts(drift, table, reward))
     if not parts:

@@ -52,12 +52,8 @@ def reduce_agent(
 
     Parameters
     ----------
-    plan
-        The benchmark's metrics.
-    agent
-        The agent's name.
-    table
-        Its rollouts alone.
+    plan, agent, table
+        The benchmark's metrics, the agent's name, and its rollouts alone.
     expected
         Rollouts that each task should have: one number, or shape (tasks,); None is as many
         as it has.
@@ -74,13 +70,8 @@ def reduce_agent(
         `estimates` holds the listed metrics, the first hundred of ``breakdown:``, the
         key metrics, those with a threshold, and those of ``plan.also``, by canonical name;
         one that is written otherwise (``my_pkg.metrics:Median``) is there under what was
-        written too.
-
-    Raises
-    ------
-    EvalMetricsError
-        If a metric, score, field or value is not known, or a metric can't be computed:
-        none is ever left out.
+        written too. A metric, score, field or value that is not known is an error, and so is a
+        metric that can't be computed: none is ever left out.
     """
     counts = Counts.of(table, plan.spec.reward, expected)
     table = with_missing_rewards(table, plan.spec)

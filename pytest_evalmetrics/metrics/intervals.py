@@ -74,29 +74,9 @@ def estimate(
                                                       or over clusters
     ================================================  ==================================
 
-    Parameters
-    ----------
-    metric
-        The metric.
-    rewards
-        What it reduces; a task may be empty.
-    tasks
-        The tasks' ids, for messages.
-    clusters
-        Each task's cluster, shape (tasks,).
-    level
-        The interval's confidence.
-    value
-        The metric's value where it is known to the last digit already.
-    score, missing
-        What `rewards` are, and how many rollouts have none.
-    ends
-        The range that its values lie in, where one is known: no interval leaves it.
-
-    Raises
-    ------
-    MetricError
-        If the metric can't be computed.
+    `tasks` are the tasks' ids, for messages; `clusters` each task's cluster, shape (tasks,).
+    `value` is the metric's where it is known to the last digit already, and `ends` the range that
+    its values lie in, where one is known: no interval leaves it.
 
     Notes
     -----

@@ -44,13 +44,6 @@ class Names:
 
         A metric that was bound as ``package.module:attribute`` is known by its own name from
         then on.
-
-        Raises
-        ------
-        RegistryError
-            If there is no such metric, it can't be imported, or its name is taken.
-        MetricError
-            If the name can't be taken apart, or what it stands for is no metric.
         """
         if text not in self._bound:
             name = parse(text)

@@ -299,20 +299,10 @@ class BoundMetric(msgspec.Struct, frozen=True, dict=True):
     def measure(
         self, rewards: TaskRewards, tasks: Sequence[object] | None = None
     ) -> tuple[float, TaskParts | None]:
-        """Compute it, and its tasks' parts.
+        """Compute it, and its tasks' parts; `tasks` are the tasks' ids, for messages.
 
-        Parameters
-        ----------
-        rewards
-            The rewards; a task may be empty.
-        tasks
-            The tasks' ids, for messages; else their positions.
-
-        Raises
-        ------
-        MetricError
-            If it fails, is undefined, a task has too few rollouts, or it returns anything
-            but a finite number.
+        It is a `MetricError` if it fails, is undefined, a task has too few rollouts, or it returns
+        anything but a finite number.
         """
         self._check_defined(rewards, tasks)
         parts = self.parts(rewards)

@@ -39,23 +39,10 @@ WeightedCombine = Callable[["NDArray[np.float64]", "NDArray[np.float64]"], float
 def align(current: RolloutTable, baseline: RolloutTable) -> tuple[RolloutTable, Drift]:
     """Give a baseline's tasks the ids that the run has for the same content.
 
-    Parameters
-    ----------
-    current, baseline
-        The rollouts of one agent on each side.
-
-    Returns
-    -------
-    RolloutTable
-        The baseline, its moved tasks under their new ids. An id that stands for another task
-        by now is written ``id (as recorded)``.
-    Drift
-        What differs.
-
-    Notes
-    -----
-    Tasks are matched by id where the content is the same or unknown, then by content; tasks
-    of the same content in the order of their ids.
+    Tasks are matched by id where the content is the same or unknown, then by content; tasks of the
+    same content in the order of their ids. Returns the baseline, its moved tasks under their new
+    ids, and what differs. An id that stands for another task by now is written ``id (as
+    recorded)``.
     """
     at = positions(current.tasks, baseline.tasks)
     now, then = current.contents, baseline.contents

@@ -48,14 +48,8 @@ def with_missing_rewards(table: RolloutTable, spec: BenchmarkSpec) -> RolloutTab
 class Source:
     """One agent's rollouts.
 
-    Parameters
-    ----------
-    table
-        The rollouts.
-    reward
-        The score that a metric reduces where it names none.
-    cluster
-        The field whose equal values are not independent.
+    A metric that names no score reduces `reward`. Equal values of the field `cluster` are not
+    independent.
     """
 
     def __init__(self, table: RolloutTable, reward: str, cluster: str | None = None) -> None:
@@ -66,15 +60,7 @@ class Source:
         self._last: tuple[tuple[str | None, ...], Sample] | None = None
 
     def sample(self, metric: BoundMetric) -> Sample:
-        """Collect what a metric reduces.
-
-        Raises
-        ------
-        MetricError
-            If there is no such score, field or value, or no row has what it needs.
-        DataError
-            If a task is in two clusters.
-        """
+        """Collect what a metric reduces; an unknown score, field or value is an error."""
         name = metric.name
         column = self._column(metric)
         own = name.metric if metric.reads_columns else None
@@ -119,13 +105,7 @@ class Source:
         }
 
     def rows_by_label(self, field: str) -> dict[str, NDArray[np.int64]]:
-        """Find the rows of each value that a field has in these rollouts, ascending.
-
-        Raises
-        ------
-        MetricError
-            If no row has the field.
-        """
+        """Find the rows of each value that a field has in these rollouts, ascending."""
         if field not in self._by_label:
             category = self._category(field, "breakdown")
             order = np.argsort(category.codes, kind="stable")

@@ -329,21 +329,9 @@ def mde(
 ) -> float:
     """Return the smallest detectable difference of two models on n tasks.
 
-    Parameters
-    ----------
-    n
-        Tasks.
-    omega2
-        The variance over tasks of the difference of the two expected scores.
-    s2a, s2b
-        The mean variance within a task, of the one model and the other.
-    ka, kb
-        Rollouts per task, of the one and the other.
-    alpha, power, alternative
-        As of `mde_from_se`, but two-sided at .05 by default, as in the paper.
+    `omega2` is the variance over tasks of the difference of the two expected scores, `s2a` and
+    `s2b` are the mean variances within a task, of `ka` and `kb` rollouts each.
 
-    Notes
-    -----
     (z_{1-alpha/2} + z_{power}) sqrt((omega2 + s2a / ka + s2b / kb) / n): Miller 2024,
     Adding Error Bars to Evals (arXiv 2411.00640), section 5.
     """

@@ -151,18 +151,9 @@ def _tails(k: float, n: float, level: float, alternative: str) -> tuple[float, f
 def mcnemar_exact(b: int, c: int, *, alternative: str = "two-sided") -> StatResult:
     """Test exactly whether flips one way are as likely as the other.
 
-    Parameters
-    ----------
-    b, c
-        How many tasks flipped the one way and the other.
-    alternative
-        ``greater`` for H1: b is the likelier; its p is P(Bin(b + c, 1/2) >= b).
-
-    Returns
-    -------
-    StatResult
-        With `mid_p` (Fagerland, Lydersen and Laake 2013); p = 1 where nothing flipped.
-        `statistic` is b, `estimate` b - c.
+    `b` and `c` tasks flipped the one way and the other. ``greater`` is for H1: b is the likelier;
+    its p is P(Bin(b + c, 1/2) >= b), `mid_p` that of Fagerland, Lydersen and Laake 2013. p = 1
+    where nothing flipped. `statistic` is b, `estimate` b - c.
     """
     b, c = integer(b, "b"), integer(c, "c")
     n, side = b + c, alternative_of(alternative)
@@ -194,20 +185,9 @@ def mcnemar_power(
 ) -> float:
     """Return the exact test's power: the chance that p <= `alpha`.
 
-    Parameters
-    ----------
-    n
-        Tasks.
-    gain, loss
-        A task's chance to flip the one way, and the other; ``greater`` looks for gains.
-    alpha
-        The level of the test.
-    alternative
-        As of `mcnemar_exact`; two-sided counts a rejection to either side.
-
-    Notes
-    -----
-    Sum over m of P(Bin(n, gain + loss) = m) P(the test rejects | m flips).
+    `gain` and `loss` are a task's chances to flip the one way and the other; ``greater`` looks for
+    gains, two-sided counts a rejection to either side. The sum over m of
+    P(Bin(n, gain + loss) = m) P(the test rejects | m flips).
     """
     n = integer(n, "n")
     tail = one_tail(alpha, alternative)

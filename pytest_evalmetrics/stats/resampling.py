@@ -118,27 +118,9 @@ def bootstrap_ci(
 ) -> Bounds:
     """Return a bootstrap interval of a mean.
 
-    Parameters
-    ----------
-    x
-        One value per task, shape (n,).
-    seed
-        Of PCG64.
-    method
-        ``percentile``: the quantiles of the replicates; ``basic``: twice the mean less
-        them (Davison and Hinkley 1997, chapter 5).
-    level
-        The confidence.
-    draws
-        How many resamples.
-    clusters
-        One label per task, shape (n,): then whole clusters are drawn, and a replicate is the
-        drawn tasks' sum over their number.
-
-    Returns
-    -------
-    Bounds
-        NaN where there are fewer than two units, or where all replicates are alike.
+    `method` is ``percentile``, the quantiles of the replicates, or ``basic``, twice the mean less
+    them (Davison and Hinkley 1997, chapter 5). With `clusters`, one label per task, whole clusters
+    are drawn. NaN where there are fewer than two units, or where all replicates are alike.
     """
     if method not in ("percentile", "basic"):
         raise StatsError(f"method is {method!r}, where percentile or basic is expected")

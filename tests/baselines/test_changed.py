@@ -45,9 +45,7 @@ def recorded(quick: Quick) -> Quick:
         ("mean_reward, mean/accuracy", "*no rollout has a score named 'accuracy'*"),
     ],
 )
-def test_a_metric_that_needs_more_than_was_recorded(
-    recorded: Quick, metrics: str, told: str
-) -> None:
+def test_a_metric_that_needs_more_than_was_recorded(recorded, metrics, told):
     recorded.rows("runs.jsonl", rows({"a": [1.0, 0.0, 1.0]}, accuracy=0.5, cost_usd=0.1))
     recorded.bench(f"metrics: [{metrics}]\nexpect: {{tasks: '>= 1'}}\nbaseline: true")
     result = recorded.run()
@@ -59,7 +57,7 @@ def test_a_metric_that_needs_more_than_was_recorded(
     assert recorded.run().ret == 0
 
 
-def test_a_group_of_tasks_that_was_not_there(recorded: Quick) -> None:
+def test_a_group_of_tasks_that_was_not_there(recorded):
     changed = rows({"a": [1.0, 0.0, 1.0, 1.0]})
     changed[3]["difficulty"] = "brutal"
     recorded.rows("runs.jsonl", changed)
@@ -73,7 +71,7 @@ def test_a_group_of_tasks_that_was_not_there(recorded: Quick) -> None:
     assert recorded.run().ret == 0
 
 
-def test_tasks_that_are_new_and_tasks_that_are_gone(recorded: Quick) -> None:
+def test_tasks_that_are_new_and_tasks_that_are_gone(recorded):
     recorded.rows("runs.jsonl", rows({"a": [1.0, 0.0, 1.0, 0.0, 0.0]}))
     assert recorded.run().ret == 0
     evidence = recorded.checks()["mean_reward"]["evidence"]
@@ -89,13 +87,13 @@ def test_tasks_that_are_new_and_tasks_that_are_gone(recorded: Quick) -> None:
     assert recorded.run().ret == 0
 
 
-def test_the_only_agent_may_be_renamed(recorded: Quick) -> None:
+def test_the_only_agent_may_be_renamed(recorded):
     recorded.rows("runs.jsonl", rows({"b": [1.0, 0.0, 1.0]}))
     assert recorded.run().ret == 0
     recorded.run(UPDATE).stdout.fnmatch_lines(["*as before: mean_reward, mean/reward"])
 
 
-def test_of_several_agents_none_is_missed_or_mistaken(recorded: Quick) -> None:
+def test_of_several_agents_none_is_missed_or_mistaken(recorded):
     recorded.rows("runs.jsonl", rows({"a": [1.0, 0.0, 1.0], "b": [1.0, 1.0, 1.0]}))
     result = recorded.run()
     result.assert_outcomes(failed=1)
@@ -116,7 +114,7 @@ def test_of_several_agents_none_is_missed_or_mistaken(recorded: Quick) -> None:
         result.stdout.fnmatch_lines([f"  -> {RECORD}"])
 
 
-def test_a_number_of_a_hook_is_compared_also_after_a_rename(quick: Quick) -> None:
+def test_a_number_of_a_hook_is_compared_also_after_a_rename(quick):
     quick.write(
         "conftest.py",
         """
@@ -138,7 +136,7 @@ def pytest_evalmetrics_compute_metrics(tasks):
     result.stdout.fnmatch_lines(["FAIL *any_pass fell from 0.666667 to 0.333333"])
 
 
-def test_false_cancels_a_default_and_skip_and_xfail_work(quick: Quick) -> None:
+def test_false_cancels_a_default_and_skip_and_xfail_work(quick):
     quick.rollouts([[1.0], [0.0]])
     quick.write(
         "math.bench.yaml",
@@ -161,7 +159,7 @@ benchmarks:
     quick.run().assert_outcomes(passed=2, skipped=1, failed=1)
 
 
-def test_junit_tells_what_could_not_be_judged_from_what_failed(quick: Quick) -> None:
+def test_junit_tells_what_could_not_be_judged_from_what_failed(quick):
     quick.rollouts([[1.0], [1.0]])
     text = "expect: {tasks: 2}\nmetrics: [mean_reward]\nbaseline: {rule: exact}"
     quick.bench(text)

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from pytest_evalmetrics.baselines.declared import FOLDER, Declared, folder_of
+from pytest_evalmetrics.baselines.declared import FOLDER, Declared, file_name, folder_of
 from pytest_evalmetrics.spec import BaselineSpec, BenchmarkSpec, RolloutsSpec
 
 if TYPE_CHECKING:
     from pathlib import Path
+
 
 PATTERNS = ("*.bench.yaml", "*.bench.yml")
 
@@ -40,7 +44,7 @@ def orphans(declared: Declared, folder: Path) -> list[str]:
     return [path.relative_to(folder / FOLDER).as_posix() for path in found]
 
 
-def test_only_what_a_collected_file_does_not_declare_and_what_has_no_file(lie: Path) -> None:
+def test_only_what_a_collected_file_does_not_declare_and_what_has_no_file(lie):
     declared = Declared(PATTERNS)
     declared.add(lie / "one.bench.yaml", [spec("a")])
     assert orphans(declared, lie) == ["gone.bench/a.json", "one.bench/b.json"]
@@ -48,32 +52,32 @@ def test_only_what_a_collected_file_does_not_declare_and_what_has_no_file(lie: P
     assert orphans(declared, lie)[-1] == "two.bench/a.json"
 
 
-def test_nothing_where_nothing_was_collected_but_a_file_that_is_gone(lie: Path) -> None:
+def test_nothing_where_nothing_was_collected_but_a_file_that_is_gone(lie):
     assert orphans(Declared(PATTERNS), lie) == ["gone.bench/a.json"]
 
 
-def test_a_file_that_may_be_a_benchmark_file_in_another_setting(lie: Path) -> None:
+def test_a_file_that_may_be_a_benchmark_file_in_another_setting(lie):
     (lie / "gone.bench.yml").touch()
     assert orphans(Declared(("*.other",)), lie) == []
     (lie / "gone.bench.yml").rename(lie / "gone.bench.md")
     assert orphans(Declared(("*.other",)), lie) == ["gone.bench/a.json"]
 
 
-def test_two_files_of_one_stem_of_which_one_is_not_known(lie: Path) -> None:
+def test_two_files_of_one_stem_of_which_one_is_not_known(lie):
     (lie / "one.bench.yml").touch()
     declared = Declared(PATTERNS)
     declared.add(lie / "one.bench.yaml", [])
     assert orphans(declared, lie) == ["gone.bench/a.json"]
 
 
-def test_case_makes_no_orphan(lie: Path) -> None:
+def test_case_makes_no_orphan(lie):
     declared = Declared(PATTERNS)
     (lie / FOLDER / "one.bench" / "C.json").touch()
     declared.add(lie / "one.bench.yaml", [spec("A"), spec("B"), spec("c")])
     assert orphans(declared, lie) == ["gone.bench/a.json"]
 
 
-def test_folders_hidden_files_and_what_is_no_json(lie: Path) -> None:
+def test_folders_hidden_files_and_what_is_no_json(lie):
     (lie / FOLDER / "notes.json").touch()
     (lie / FOLDER / "gone.bench" / "folder.json").mkdir()
     (lie / FOLDER / "gone.bench" / ".hidden.json").touch()
@@ -81,11 +85,11 @@ def test_folders_hidden_files_and_what_is_no_json(lie: Path) -> None:
     assert orphans(Declared(PATTERNS), lie) == ["gone.bench/a.json"]
 
 
-def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+def test_a_folder_that_is_not_there(tmp_path):
     assert Declared(PATTERNS).orphans(tmp_path / "nowhere") == []
 
 
-def test_who_would_share_a_file(lie: Path) -> None:
+def test_who_would_share_a_file(lie):
     file = lie / "one.bench.yaml"
     declared = Declared(PATTERNS)
     declared.add(file, [spec("a"), spec("b"), spec("B"), spec("A", baseline=False)])
@@ -99,5 +103,62 @@ def test_who_would_share_a_file(lie: Path) -> None:
     assert Declared(PATTERNS).conflict(lie / "two.bench.yaml", "a") == ""
 
 
-def test_where_baselines_lie(tmp_path: Path) -> None:
+def test_where_baselines_lie(tmp_path):
     assert folder_of(tmp_path / "math.bench.yaml") == tmp_path / "__baselines__" / "math.bench"
+
+
+# whatever comes close to the escapes, to what is dropped, and to devices
+NAMES = st.one_of(
+    st.text(max_size=20),
+    st.text(alphabet="aA%2F5.c /é", max_size=12),
+    st.sampled_from(["con", "CON.x", "nul", "com1", "lpt9.tar.gz", "aux.", "%", "."]),
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("math", "math"),
+        ("mmlu/physics", "mmlu%2Fphysics"),
+        ("mmlu_physics v1.2+x", "mmlu_physics v1.2+x"),
+        ("100%", "100%25"),
+        (".hidden", "%2Ehidden"),
+        ("ends.", "ends%2E"),
+        (".", "%2E"),
+        ("..", "%2E%2E"),
+        ("con", "%63on"),
+        ("Nul.txt", "%4Eul.txt"),
+        ("naïve", "na%C3%AFve"),
+        ("a\\b:c*d?", "a%5Cb%3Ac%2Ad%3F"),
+    ],
+)
+def test_names(name, expected):
+    assert file_name(name) == expected
+
+
+@given(NAMES)
+def test_a_name_can_be_read_back_so_that_no_two_share_a_file(name):
+    escaped = file_name(name)
+    if len(escaped) <= 100:  # else its end is a digest
+        assert unquote(escaped) == name
+
+
+@given(st.text(max_size=400))
+def test_what_every_file_system_takes(name):
+    escaped = file_name(name)
+    assert escaped.isascii()
+    assert len(escaped) <= 117
+    assert not set(escaped) & set('<>:"/\\|?*')
+    assert not escaped.startswith(".")
+    assert not escaped.endswith((".", " "))
+    assert escaped.partition(".")[0].lower() not in {"con", "prn", "aux", "nul", "com1", "lpt1"}
+
+
+@given(st.sets(st.text(alphabet="ab/", min_size=95, max_size=130), min_size=2, max_size=5))
+def test_long_names_that_begin_alike_are_told_apart(names):
+    long = {f"{'x' * 60}{name}" for name in names}
+    assert len({file_name(name).casefold() for name in long}) == len(long)
+
+
+def test_half_a_character_is_no_reason_to_fail():
+    assert file_name("\ud800") == "%ED%A0%80"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -25,6 +25,13 @@ from pytest_evalmetrics.baselines import (
 from pytest_evalmetrics.data import RolloutTable
 from pytest_evalmetrics.errors import BaselineError
 from pytest_evalmetrics.results import AgentResult, Estimate, Interval
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from baselines.conftest import Quick
+
 
 NUMBERS = st.one_of(
     st.floats(allow_nan=True, allow_infinity=False),
@@ -68,7 +75,7 @@ def made(rollouts: RolloutTable, **metrics: float) -> str:
     ),
     st.floats(allow_nan=False, allow_infinity=False),
 )
-def test_a_baseline_comes_back_as_it_was(tasks: dict[str, list[float]], value: float) -> None:
+def test_a_baseline_comes_back_as_it_was(tasks, value):
     rollouts = table(tasks)
     text = made(rollouts, mean=value)
     doc = parse(text, file="x.json")
@@ -88,7 +95,7 @@ def test_a_baseline_comes_back_as_it_was(tasks: dict[str, list[float]], value: f
         assert scores["reward"] == expected
 
 
-def test_a_task_is_a_line_and_it_does_not_depend_on_the_others() -> None:
+def test_a_task_is_a_line_and_it_does_not_depend_on_the_others():
     before = made(table({1: [1.0, 0.0], 2: [1.0, 1.0]}))
     after = made(table({1: [1.0, 0.0], 2: [0.5, math.nan]}))
     lines = before.splitlines(), after.splitlines()
@@ -104,7 +111,7 @@ def test_a_task_is_a_line_and_it_does_not_depend_on_the_others() -> None:
     ]
 
 
-def test_gated_metrics_come_first_even_where_they_are_no_key_metrics() -> None:
+def test_gated_metrics_come_first_even_where_they_are_no_key_metrics():
     found = result(z=1.0, b=2.0, a=3.0)
     found = replace(found, key_metrics={"b": 2.0, "a": 3.0})
     described = agent_document(found, table({1: [1.0]}), ("reward",), gated=("z", "b"))
@@ -118,21 +125,21 @@ def test_gated_metrics_come_first_even_where_they_are_no_key_metrics() -> None:
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
-def test_what_is_no_number_is_null(value: float) -> None:
+def test_what_is_no_number_is_null(value):
     doc = parse(made(table({1: [value]}), mean=value), file="x.json")
     assert doc["agents"]["a"]["key_metrics"]["mean"]["value"] is None
     assert values(doc, "a") == {}
     assert np.isnan(tables(doc, file="x.json")["a"].scores["reward"]).all()
 
 
-def test_intervals_are_for_the_reader_and_rounded() -> None:
+def test_intervals_are_for_the_reader_and_rounded():
     # the last digits of an interval differ from one numpy to the next
     described = agent_document(result(m=0.1), table({1: [1.0]}), ("reward",))
     assert described["key_metrics"]["m"]["interval"] == [0.0333333, 0.1]
     assert described["key_metrics"]["m"]["value"] == 0.1
 
 
-def test_an_agent_without_rollouts_or_scores() -> None:
+def test_an_agent_without_rollouts_or_scores():
     text = render(document("b", {"a": {"key_metrics": {}, "tasks": {}}}, {}))
     back = tables(parse(text, file="x"), file="x")["a"]
     assert (len(back), back.tasks, dict(back.scores)) == (0, (), {})
@@ -141,7 +148,7 @@ def test_an_agent_without_rollouts_or_scores() -> None:
     assert tables(parse(none, file="x"), file="x")["a"].tasks == ("1",)
 
 
-def test_a_change_of_a_number_is_seen_and_a_change_of_the_layout_is_not() -> None:
+def test_a_change_of_a_number_is_seen_and_a_change_of_the_layout_is_not():
     described = agent_document(result(mean=0.5), table({1: [1.0, 0.5], 2: [0.0]}), ("reward",))
     text = render(stamped(document("b", {"a": described}, {})))
     assert not is_edited(parse(text, file="x"))
@@ -153,7 +160,7 @@ def test_a_change_of_a_number_is_seen_and_a_change_of_the_layout_is_not() -> Non
 
 
 @given(st.text(max_size=60))
-def test_no_text_is_a_reason_for_a_traceback(text: str) -> None:
+def test_no_text_is_a_reason_for_a_traceback(text):
     with pytest.raises(BaselineError) as caught:
         parse(text, file="x.json")
     assert caught.value.file == "x.json"
@@ -171,9 +178,146 @@ JSON = st.recursive(
 
 
 @given(st.sampled_from(["agents", "benchmark", "schema_version", "provenance"]), JSON)
-def test_nor_is_any_other_json_in_the_place_of_a_part(key: str, value: Any) -> None:
+def test_nor_is_any_other_json_in_the_place_of_a_part(key, value):
     doc = json.loads(made(table({1: [1.0]}), mean=1.0)) | {key: value}
     try:
         tables(parse(json.dumps(doc), file="x.json"), file="x.json")
     except BaselineError as error:
         assert error.file == "x.json"  # noqa: PT017 - most of these are refused, and some are right
+
+
+UPDATE = "--snapshot-update"
+BASELINE = 'metrics: [pass@1]\nexpect: {tasks: 2}\nbaseline: true\nthresholds: {pass@1: ">= 0.9"}'
+
+
+@pytest.fixture
+def recorded(quick: Quick) -> Quick:
+    quick.rollouts([[1.0], [1.0]])
+    quick.bench(BASELINE)
+    assert quick.run(UPDATE).ret == 0
+    return quick
+
+
+def edit(change: Callable[[Any], Any]) -> Callable[[str], str]:
+    def edited(text: str) -> str:
+        doc = json.loads(text)
+        change(doc)
+        return json.dumps(doc)
+
+    return edited
+
+
+BROKEN: dict[str, tuple[Callable[[str], str], str]] = {
+    "conflict": (
+        lambda text: text.replace("  }", "<<<<<<< HEAD\n  }\n=======\n>>>>>>> main", 1),
+        "*math.json:*marks of a merge conflict*",
+    ),
+    "empty": (lambda _: "\n", "*math.json: this baseline is empty*"),
+    "half": (lambda text: text[: len(text) // 2], "*math.json:*: this baseline is no JSON*"),
+    "nan": (lambda text: text.replace("[1]", "[NaN]"), "*math.json: this is no baseline*"),
+    "list": (lambda _: "[]", "*math.json: this is no baseline*"),
+    "deep": (lambda _: "[" * 100_000, "*math.json: this baseline is no JSON*"),
+    "version": (
+        edit(lambda doc: doc.update(schema_version=99, agents=[])),
+        "*math.json: this baseline has the schema version 99, and 1 is known*",
+    ),
+    "newer": (
+        edit(lambda doc: doc.update(schema_version=2)),
+        "*math.json: this baseline has the schema version 2, and 1 is known*",
+    ),
+    "text": (
+        edit(lambda doc: doc["agents"]["agent"]["tasks"]["0"].update(reward=["1"])),
+        "*math.json: this is no baseline: *`$.agents[[]...[]].tasks[[]...[]][[]...[]][[]0]`*",
+    ),
+    "flat": (
+        edit(lambda doc: doc["agents"]["agent"]["tasks"].update({"0": [1]})),
+        "*math.json: this is no baseline: Expected `object`*",
+    ),
+    "names": (
+        edit(lambda doc: doc["agents"]["agent"]["tasks"]["1"].update(other=[1])),
+        "*math.json: task '1' of agent has scores of different lengths or names*",
+    ),
+    "lengths": (
+        edit(lambda doc: doc["agents"]["agent"]["tasks"]["0"].update(a=[1, 2])),
+        "*math.json: task '0' of agent has scores of different lengths or names*",
+    ),
+    "other": (
+        edit(lambda doc: doc.update(benchmark="physics")),
+        "*math.json: this is the baseline of 'physics', expected that of 'math'*",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", BROKEN)
+def test_a_broken_baseline_is_inconclusive_and_replaced_by_an_update(recorded, kind):
+    good = recorded.baseline().read_text(encoding="utf-8")
+    change, told = BROKEN[kind]
+    broken = change(good)
+    assert broken != good
+    recorded.baseline().write_text(broken, encoding="utf-8")
+    result = recorded.run()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines([f"INCONCLUSIVE {told}", "  -> *--snapshot-update*"])
+    # the thresholds are judged all the same
+    assert recorded.checks()["pass@1"]["verdict"] == "PASS"
+    assert recorded.baseline().read_text(encoding="utf-8") == broken
+    assert recorded.run("--snapshot-update-new-only").ret == 1
+    result = recorded.run(UPDATE)
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["    recorded *math.json", "1 snapshot updated."])
+    assert recorded.run().ret == 0
+
+
+def _no_utf8(path: Path) -> None:
+    path.write_bytes(b'{"schema_version": "\xff"}')
+
+
+def _loop(path: Path) -> None:
+    path.unlink()
+    path.symlink_to(path)
+
+
+def _folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+@pytest.mark.parametrize(
+    ("spoil", "told"),
+    [
+        (_no_utf8, "this baseline is no UTF-8: *"),
+        (_loop, "this baseline can't be read: Too many levels of symbolic links"),
+        (_folder, "this baseline can't be read: Is a directory"),
+    ],
+)
+def test_what_is_no_file_of_text(recorded, spoil, told):
+    spoil(recorded.baseline())
+    result = recorded.run()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines([f"INCONCLUSIVE *math.json: {told}", "  -> *"])
+
+
+def test_an_update_replaces_what_is_no_text_and_not_a_folder(recorded):
+    _no_utf8(recorded.baseline())
+    assert recorded.run(UPDATE).ret == 0
+    assert recorded.run().ret == 0
+    _folder(recorded.baseline())
+    result = recorded.run(UPDATE)
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*math.json: this baseline can't be written: Is a directory"])
+    recorded.baseline().rmdir()
+    assert recorded.run(UPDATE).ret == 0
+
+
+def test_a_merge_of_two_recordings_is_told(recorded):
+    text = recorded.baseline().read_text(encoding="utf-8")
+    recorded.baseline().write_text(text.replace('"1": {"reward": [1]}', '"1": {"reward": [0]}'))
+    result = recorded.run()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["INCONCLUSIVE *math.json: *edited by hand, or by a merge*"])
+    # a tool that lays JSON out anew changes nothing
+    recorded.baseline().write_text(json.dumps(json.loads(text), indent=4, sort_keys=True))
+    result = recorded.run()
+    assert "by a merge" not in result.stdout.str()
+    recorded.run(UPDATE)
+    assert recorded.baseline().read_text(encoding="utf-8") == text

@@ -35,7 +35,7 @@ def main_run(quick: Quick, rewards: Any, kind: str, name: str = "math") -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_same_gate_whatever_the_baseline_is(quick: Quick, kind: str) -> None:
+def test_the_same_gate_whatever_the_baseline_is(quick, kind):
     main_run(quick, GOOD, kind)
     quick.bench(f"{COMMON}baseline: {KINDS[kind]}")
     quick.rollouts(GOOD)
@@ -48,7 +48,7 @@ def test_the_same_gate_whatever_the_baseline_is(quick: Quick, kind: str) -> None
 
 
 @pytest.mark.parametrize("kind", ["rollouts", "report"])
-def test_an_update_leaves_another_run_alone(quick: Quick, kind: str) -> None:
+def test_an_update_leaves_another_run_alone(quick, kind):
     main_run(quick, GOOD, kind)
     before = {p: p.read_bytes() for p in (quick.path / "main").iterdir()}
     quick.rollouts(WORSE)
@@ -95,7 +95,7 @@ BAD: dict[str, tuple[Callable[[Any], object], str]] = {
 
 
 @pytest.mark.parametrize("kind", BAD)
-def test_a_report_that_does_not_hold_it(quick: Quick, kind: str) -> None:
+def test_a_report_that_does_not_hold_it(quick, kind):
     change, told = BAD[kind]
     main_run(quick, GOOD, "report")
     edit(quick, change)
@@ -105,7 +105,7 @@ def test_a_report_that_does_not_hold_it(quick: Quick, kind: str) -> None:
     result.stdout.fnmatch_lines([f"INCONCLUSIVE *{told}"])
 
 
-def test_the_file_says_which_of_two_benchmarks_of_one_name_is_meant(quick: Quick) -> None:
+def test_the_file_says_which_of_two_benchmarks_of_one_name_is_meant(quick):
     main_run(quick, GOOD, "report")
     edit(
         quick,
@@ -117,7 +117,7 @@ def test_the_file_says_which_of_two_benchmarks_of_one_name_is_meant(quick: Quick
     assert quick.run().ret == 0
 
 
-def test_an_earlier_run_that_is_not_complete_is_no_baseline(quick: Quick) -> None:
+def test_an_earlier_run_that_is_not_complete_is_no_baseline(quick):
     quick.rollouts(GOOD[:3])
     quick.bench("metrics: [pass@1]\nexpect: {tasks: 4}")
     quick.run("--evalmetrics-output", "main/").assert_outcomes(failed=1)
@@ -137,7 +137,7 @@ def test_an_earlier_run_that_is_not_complete_is_no_baseline(quick: Quick) -> Non
         ("rollouts", "*main/[*].jsonl*"),
     ],
 )
-def test_an_earlier_run_that_is_not_there(quick: Quick, kind: str, told: str) -> None:
+def test_an_earlier_run_that_is_not_there(quick, kind, told):
     quick.rollouts(GOOD)
     quick.bench(f"{COMMON}baseline: {KINDS[kind]}\nthresholds: {{pass@1: '>= 0.5'}}")
     result = quick.run()
@@ -150,7 +150,7 @@ def test_an_earlier_run_that_is_not_there(quick: Quick, kind: str, told: str) ->
     ("content", "told"),
     [("{", "this is no report of an earlier run: *"), (None, "*can't be read: Is a directory")],
 )
-def test_a_report_that_is_none(quick: Quick, content: str | None, told: str) -> None:
+def test_a_report_that_is_none(quick, content, told):
     quick.rollouts(GOOD)
     if content is None:
         (quick.path / "main" / "report.json").mkdir(parents=True)
@@ -163,9 +163,7 @@ def test_a_report_that_is_none(quick: Quick, content: str | None, told: str) -> 
 
 
 @pytest.mark.parametrize("kind", ["rollouts", "report"])
-def test_paths_are_relative_to_the_benchmark_file_and_agents_are_kept_apart(
-    quick: Quick, kind: str
-) -> None:
+def test_paths_are_relative_to_the_benchmark_file_and_agents_are_kept_apart(quick, kind):
     def rows(rewards: dict[str, list[float]]) -> list[dict[str, Any]]:
         return [
             {"_ng_task_index": t, "agent_ref": {"name": agent}, "reward": reward}

@@ -27,9 +27,7 @@ def same(evals: Evals) -> Evals:
 @pytest.mark.parametrize(
     "args", [(), ("evals",), (".",), ("evals/one.bench.yaml",), ("-n2", "evals/one.bench.yaml")]
 )
-def test_an_orphan_is_told_and_deleted_by_its_own_option_alone(
-    same: Evals, args: tuple[str, ...]
-) -> None:
+def test_an_orphan_is_told_and_deleted_by_its_own_option_alone(same, args):
     orphan = same.orphan()
     result = same.run(*args)
     assert result.ret == 1
@@ -53,16 +51,14 @@ def test_an_orphan_is_told_and_deleted_by_its_own_option_alone(
 
 
 @pytest.mark.parametrize("args", [("-k", "nothing"), ("evals/one.bench.yaml::math",), (".",)])
-def test_deleting_knows_all_benchmark_files_whatever_is_selected(
-    same: Evals, args: tuple[str, ...]
-) -> None:
+def test_deleting_knows_all_benchmark_files_whatever_is_selected(same, args):
     same.write("one.bench.yaml", ONE.replace("  - {name: math-old}\n", ""))
     same.write("conftest.py", "def pytest_collection_modifyitems(items): items[:] = items[:1]\n")
     same.run(*args, DELETE).stdout.fnmatch_lines(["1 unused baseline deleted"])
     assert set(same.baselines()) == set(same.recorded) - {"one.bench/math-old.json"}
 
 
-def test_the_baselines_of_a_file_that_cannot_be_read_are_kept(same: Evals) -> None:
+def test_the_baselines_of_a_file_that_cannot_be_read_are_kept(same):
     same.write("one.bench.yaml", "benchmark: [")
     same.run(DELETE).stdout.fnmatch_lines(
         ["kept: the baselines of evals/one.bench.yaml: *", "no baseline is unused"]
@@ -72,9 +68,7 @@ def test_the_baselines_of_a_file_that_cannot_be_read_are_kept(same: Evals) -> No
 
 @pytest.mark.parametrize("option", ["--evalmetrics-plan", DELETE, f"{DELETE}=list"])
 @pytest.mark.parametrize("update", [(), (UPDATE,)])
-def test_what_evaluates_nothing_leaves_everybodys_snapshots_alone(
-    same: Evals, option: str, update: tuple[str, ...]
-) -> None:
+def test_what_evaluates_nothing_leaves_everybodys_snapshots_alone(same, option, update):
     same.write("test_own.py", "def test_own(snapshot): assert 1 == snapshot\n")
     same.run(UPDATE, "evals/test_own.py")
     own = same.folder / "__snapshots__" / "test_own.ambr"
@@ -84,14 +78,14 @@ def test_what_evaluates_nothing_leaves_everybodys_snapshots_alone(
     assert same.rewritten() == set()
 
 
-def test_an_orphan_may_be_a_mere_warning(same: Evals) -> None:
+def test_an_orphan_may_be_a_mere_warning(same):
     same.orphan()
     result = same.run("--snapshot-warn-unused")
     assert result.ret == 0
     result.stdout.fnmatch_lines(["*1 snapshot unused*"])
 
 
-def test_a_benchmark_or_a_file_that_is_gone_leaves_orphans(same: Evals) -> None:
+def test_a_benchmark_or_a_file_that_is_gone_leaves_orphans(same):
     same.write("one.bench.yaml", ONE.replace("  - {name: math-old}\n", ""))
     same.folder.joinpath("two.bench.yaml").unlink()
     result = same.run("--snapshot-details")
@@ -105,7 +99,7 @@ def test_a_benchmark_or_a_file_that_is_gone_leaves_orphans(same: Evals) -> None:
     assert not (same.folder / "__baselines__" / "two.bench").exists()
 
 
-def test_a_selection_says_nothing_of_orphans(same: Evals) -> None:
+def test_a_selection_says_nothing_of_orphans(same):
     same.orphan("one.bench/math-older.json")
     for args in (("-k", "math"), ("-m", "nightly"), ("evals/one.bench.yaml::math",)):
         assert same.run(*args).ret == 0
@@ -113,7 +107,7 @@ def test_a_selection_says_nothing_of_orphans(same: Evals) -> None:
     assert len(same.baselines()) == 5
 
 
-def test_an_orphan_is_told_although_no_benchmark_can_be_evaluated(same: Evals) -> None:
+def test_an_orphan_is_told_although_no_benchmark_can_be_evaluated(same):
     same.orphan()
     (same.folder / "runs.jsonl").unlink()
     result = same.run()
@@ -121,13 +115,13 @@ def test_an_orphan_is_told_although_no_benchmark_can_be_evaluated(same: Evals) -
     result.stdout.fnmatch_lines(["*1 snapshot unused*"])
 
 
-def test_a_benchmark_that_has_no_baseline_any_more_is_declared_still(same: Evals) -> None:
+def test_a_benchmark_that_has_no_baseline_any_more_is_declared_still(same):
     same.write("two.bench.yaml", TWO.replace("name: other", "name: other, baseline: false"))
     assert same.run(UPDATE).ret == 0
     assert same.rewritten() == set()
 
 
-def test_files_of_another_name_are_no_orphans(same: Evals) -> None:
+def test_files_of_another_name_are_no_orphans(same):
     other = same.folder / "__baselines__" / "one.bench"
     (other / "README.md").write_text("why")
     (other / ".hidden.json").write_text("{}")
@@ -136,7 +130,7 @@ def test_files_of_another_name_are_no_orphans(same: Evals) -> None:
     assert len(list(other.iterdir())) == 5
 
 
-def test_an_interrupted_run_has_the_code_of_an_interrupt_whatever_is_unused(same: Evals) -> None:
+def test_an_interrupted_run_has_the_code_of_an_interrupt_whatever_is_unused(same):
     same.orphan()
     same.write("conftest.py", "def pytest_runtest_teardown(item): raise KeyboardInterrupt\n")
     assert (

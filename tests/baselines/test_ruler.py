@@ -12,10 +12,7 @@ import pytest
 from pytest_evalmetrics.baselines import parse, render, stamped
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from baselines.conftest import Quick
-    from judge_process import JudgeProcess
 
 UPDATE = "--snapshot-update"
 STRICT = '''
@@ -71,7 +68,7 @@ def summary(quick: Quick) -> str:
     return re.sub(r"\\(.)", r"\1", text)
 
 
-def test_a_laxer_scorer_does_not_hide_broken_answers(scored: Quick) -> None:
+def test_a_laxer_scorer_does_not_hide_broken_answers(scored):
     scored.write("scoring.py", LAX)
     rows(scored, 20)
     result = scored.run()
@@ -87,7 +84,7 @@ def test_a_laxer_scorer_does_not_hide_broken_answers(scored: Quick) -> None:
     assert scored.run().ret == 0
 
 
-def test_a_helper_of_the_scorer_counts_and_how_it_is_written_does_not(scored: Quick) -> None:
+def test_a_helper_of_the_scorer_counts_and_how_it_is_written_does_not(scored):
     text = STRICT.replace('"""Right, or not."""', '"""Whether it is right."""  # by us')
     text = text.replace("(\n", "(").replace("return float(", "return float(\n        ")
     scored.write("scoring.py", f"{text}\n\ndef another(item):\n    return 0\n")
@@ -96,7 +93,7 @@ def test_a_helper_of_the_scorer_counts_and_how_it_is_written_does_not(scored: Qu
     scored.run().stdout.fnmatch_lines(["INCONCLUSIVE *the ruler changed: source *"])
 
 
-def test_another_scorer_of_the_same_score_and_other_settings(scored: Quick) -> None:
+def test_another_scorer_of_the_same_score_and_other_settings(scored):
     bench(scored, "type: exact-match, name: strict")
     scored.run().stdout.fnmatch_lines(
         ["INCONCLUSIVE *the ruler changed: scorer scoring:strict -> exact-match"]
@@ -108,7 +105,7 @@ def test_another_scorer_of_the_same_score_and_other_settings(scored: Quick) -> N
     )
 
 
-def test_only_the_metrics_that_it_touches_are_not_judged(scored: Quick) -> None:
+def test_only_the_metrics_that_it_touches_are_not_judged(scored):
     text = "num_samples: 1\npass_threshold: {}\nmetrics: [pass@1, mean_reward]"
     yaml = scored.path / "math.bench.yaml"
     bench(scored, text=text.format(1.0).replace("metrics", "key_metrics"))
@@ -121,7 +118,7 @@ def test_only_the_metrics_that_it_touches_are_not_judged(scored: Quick) -> None:
     assert scored.checks()["mean_reward"]["verdict"] == "PASS"
 
 
-def test_a_custom_metric_is_a_part_of_the_ruler(quick: Quick) -> None:
+def test_a_custom_metric_is_a_part_of_the_ruler(quick):
     metric = """
 from pytest_evalmetrics import register_metric
 
@@ -142,9 +139,7 @@ class Best:
     assert quick.checks()["mean_reward"]["verdict"] == "PASS"
 
 
-def test_a_judge_is_a_part_of_the_ruler_and_no_secret_is(
-    quick: Quick, judge_server: JudgeProcess, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_judge_is_a_part_of_the_ruler_and_no_secret_is(quick, judge_server, monkeypatch):
     def judged(model: str, prompt: str, **more: Any) -> None:
         said = {"url": judge_server.url(), "name": model, "api_key_secret": "my-key", **more}
         quick.write(
@@ -173,7 +168,7 @@ def test_a_judge_is_a_part_of_the_ruler_and_no_secret_is(
     quick.run().stdout.fnmatch_lines(["INCONCLUSIVE *prompt_template Rate*->*Be kind*"])
 
 
-def test_a_baseline_without_a_fingerprint_is_compared_with_a_note(scored: Quick) -> None:
+def test_a_baseline_without_a_fingerprint_is_compared_with_a_note(scored):
     path = scored.path / "__baselines__/math.bench/math.json"
     doc = parse(path.read_text(encoding="utf-8"), file="math.json")
     for key in ("ruler", "gates", "under_test"):
@@ -185,7 +180,7 @@ def test_a_baseline_without_a_fingerprint_is_compared_with_a_note(scored: Quick)
 
 
 @pytest.mark.parametrize("key", ["digest", "ruler", "value"])
-def test_a_baseline_that_was_edited_by_hand_is_not_judged(scored: Quick, key: str) -> None:
+def test_a_baseline_that_was_edited_by_hand_is_not_judged(scored, key):
     doc = baseline(scored)
     if key == "value":
         doc["agents"]["agent"]["tasks"]["t1"] = {"strict": [0]}
@@ -205,7 +200,7 @@ def test_a_baseline_that_was_edited_by_hand_is_not_judged(scored: Quick, key: st
     assert scored.run().ret == 0
 
 
-def test_a_changed_threshold_a_lost_metric_and_fewer_rollouts_are_told(quick: Quick) -> None:
+def test_a_changed_threshold_a_lost_metric_and_fewer_rollouts_are_told(quick):
     quick.rollouts([[1.0, 1.0, 1.0, 0.0]] * 30)
     quick.bench('metrics: [mean_reward, pass@1]\nthresholds: {pass@1: ">= 0.70"}\nbaseline: true')
     assert quick.run(UPDATE).ret == 0
@@ -226,7 +221,7 @@ def test_a_changed_threshold_a_lost_metric_and_fewer_rollouts_are_told(quick: Qu
     assert "rollouts of each task were 4" in page
 
 
-def test_an_earlier_report_tells_its_ruler_too(scored: Quick) -> None:
+def test_an_earlier_report_tells_its_ruler_too(scored):
     bench(scored, text="baseline: {report: main/report.json}")
     scored.write("main/report.json", (scored.path / "evalmetrics/report.json").read_text())
     assert scored.run().ret == 0
@@ -234,7 +229,7 @@ def test_an_earlier_report_tells_its_ruler_too(scored: Quick) -> None:
     scored.run().stdout.fnmatch_lines(["INCONCLUSIVE *the ruler changed: source *"])
 
 
-def test_rows_that_were_kept_are_scored_with_todays_ruler(scored: Quick) -> None:
+def test_rows_that_were_kept_are_scored_with_todays_ruler(scored):
     path = scored.path / "__baselines__/math.bench/math.rows.jsonl.gz"
     bench(scored, text="baseline: {rescore: true}")
     assert scored.run(UPDATE).ret == 0
@@ -266,9 +261,7 @@ def test_rows_that_were_kept_are_scored_with_todays_ruler(scored: Quick) -> None
     assert scored.run().ret == 1
 
 
-def test_kept_rows_are_judged_once_by_another_judge(
-    quick: Quick, judge_server: JudgeProcess
-) -> None:
+def test_kept_rows_are_judged_once_by_another_judge(quick, judge_server):
     def judged(model: str) -> None:
         said = {"url": judge_server.url(), "name": model}
         quick.write(
@@ -304,9 +297,7 @@ def test_kept_rows_are_judged_once_by_another_judge(
     assert judge_server.posts == asked + 30
 
 
-def test_generated_rows_are_kept_with_their_answers(
-    quick: Quick, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_generated_rows_are_kept_with_their_answers(quick, monkeypatch):
     quick.pytester.syspathinsert()
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     agent = "def answer(item):\n    return item['reference'] {}\n"
@@ -335,7 +326,7 @@ def test_generated_rows_are_kept_with_their_answers(
     result.stdout.fnmatch_lines(["FAIL *mean_reward fell from 1 to 0: *"])
 
 
-def test_a_hook_that_computes_metrics_is_a_part_of_the_ruler(quick: Quick) -> None:
+def test_a_hook_that_computes_metrics_is_a_part_of_the_ruler(quick):
     hook = "def pytest_evalmetrics_compute_metrics(tasks):\n    return {{'mine': {}}}\n"
     quick.write("conftest.py", hook.format(0.5))
     quick.rollouts([[1.0]] * 20)
@@ -445,8 +436,8 @@ def verifiers_traces(**of: Any) -> str:
     ],
 )
 def test_what_scored_in_the_files_of_a_tool_is_a_part_of_the_ruler(
-    quick: Quick, tool: Callable[..., str], reward: str, other: dict[str, Any], told: str
-) -> None:
+    quick, tool, reward, other, told
+):
     first = {"judge": "j1", "threshold": 0.8, "version": 1}
     quick.write("runs.json", tool(**first))
     over(quick, "runs.json", f"reward: {reward}\n" if reward else "")
@@ -462,7 +453,7 @@ def test_what_scored_in_the_files_of_a_tool_is_a_part_of_the_ruler(
     assert "rescore" not in check["hint"]
 
 
-def test_the_version_of_a_task_of_lm_eval(quick: Quick) -> None:
+def test_the_version_of_a_task_of_lm_eval(quick):
     def wrote(task: str, version: float, metric: str = "acc") -> None:
         row = {"doc": {}, "filtered_resps": ["x"], "filter": "none", "metrics": ["acc"], "acc": 1.0}
         lines = [json.dumps({"doc_id": n, **row, "doc": {"q": n}}) + "\n" for n in range(20)]
@@ -483,7 +474,7 @@ def test_the_version_of_a_task_of_lm_eval(quick: Quick) -> None:
     )
 
 
-def test_a_test_more_with_its_own_assertion_changes_no_ruler(quick: Quick) -> None:
+def test_a_test_more_with_its_own_assertion_changes_no_ruler(quick):
     whole = json.loads(promptfoo(judge="j", threshold=0.8, version=1))
     over(quick, "runs.json", "reward: success\n")
     last = whole["results"]["results"].pop()

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
-
-if TYPE_CHECKING:
-    from baselines.conftest import Quick
 
 UPDATE = "--snapshot-update"
 ALL, NONE, HALF = [1.0, 1.0], [0.0, 0.0], [1.0, 0.0]
 
 
-def test_a_pass_tells_which_tasks_went_from_all_to_none_and_back(quick: Quick) -> None:
+def test_a_pass_tells_which_tasks_went_from_all_to_none_and_back(quick):
     quick.bench("metrics: [mean_reward]\nbaseline: true")
     quick.rollouts([ALL] * 30 + [NONE] * 30 + [HALF] * 5)
     assert quick.run(UPDATE).ret == 0
@@ -28,7 +23,7 @@ def test_a_pass_tells_which_tasks_went_from_all_to_none_and_back(quick: Quick) -
     assert told in (quick.path / "evalmetrics/summary.md").read_text(encoding="utf-8")
 
 
-def test_more_broken_tasks_than_allowed_fail(quick: Quick) -> None:
+def test_more_broken_tasks_than_allowed_fail(quick):
     quick.bench("metrics: [mean_reward]\nbaseline: {max_broken: 1}")
     quick.rollouts([ALL] * 40)
     assert quick.run(UPDATE).ret == 0
@@ -43,7 +38,7 @@ def test_more_broken_tasks_than_allowed_fail(quick: Quick) -> None:
     assert quick.run().ret == 0
 
 
-def test_tasks_that_must_pass(quick: Quick) -> None:
+def test_tasks_that_must_pass(quick):
     quick.bench("metrics: [mean_reward]\nmust_pass: [1, '2*']")
     quick.rollouts([NONE, ALL, ALL, NONE] + [HALF] * 16 + [ALL, ALL])
     assert quick.run().ret == 0
@@ -55,7 +50,7 @@ def test_tasks_that_must_pass(quick: Quick) -> None:
     )
 
 
-def test_an_unknown_task_is_an_error_at_its_line(quick: Quick) -> None:
+def test_an_unknown_task_is_an_error_at_its_line(quick):
     quick.rollouts([ALL] * 3)
     quick.bench(
         "metrics: [mean_reward]\nmust_pass:\n  - 1\n  - 99\n"
@@ -71,7 +66,7 @@ def test_an_unknown_task_is_an_error_at_its_line(quick: Quick) -> None:
     )
 
 
-def test_a_task_in_quarantine_is_measured_and_not_gated(quick: Quick) -> None:
+def test_a_task_in_quarantine_is_measured_and_not_gated(quick):
     text = (
         'metrics: [mean_reward]\nbaseline: {max_broken: 0}\nthresholds: {mean_reward: ">= 0.99"}\n'
     )
@@ -108,7 +103,7 @@ def test_a_task_in_quarantine_is_measured_and_not_gated(quick: Quick) -> None:
         ("baseline: {against: best, rule: exact, max_broken: 1}", "*max_broken needs*"),
     ],
 )
-def test_what_means_nothing_is_refused(quick: Quick, text: str, told: str) -> None:
+def test_what_means_nothing_is_refused(quick, text, told):
     quick.rollouts([ALL] * 3)
     quick.bench(f"metrics: [mean_reward]\n{text}")
     result = quick.run()

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
-
-if TYPE_CHECKING:
-    from baselines.conftest import Evals, Quick
 
 UPDATE = "--snapshot-update"
 TWO = """
@@ -20,9 +15,7 @@ benchmarks:
 
 
 @pytest.mark.parametrize("workers", [(), ("-n", "1")])
-def test_without_syrupy_only_committed_baselines_can_t_be_had(
-    quick: Quick, workers: tuple[str, ...]
-) -> None:
+def test_without_syrupy_only_committed_baselines_can_t_be_had(quick, workers):
     quick.rollouts([[1.0], [0.0]])
     quick.write("math.bench.yaml", TWO)
     assert quick.run(UPDATE).ret == 0
@@ -44,7 +37,7 @@ def pytest_addoption(parser):
 """
 
 
-def test_a_plugin_with_the_same_option_is_named_at_the_start(quick: Quick) -> None:
+def test_a_plugin_with_the_same_option_is_named_at_the_start(quick):
     quick.write("snapshot.py", SNAPSHOT_PLUGIN)
     # the other plugin comes first, then syrupy is refused: we have to be there before that
     result = quick.run_apart("-p", "evalmetrics", "-p", "snapshot")
@@ -55,9 +48,7 @@ def test_a_plugin_with_the_same_option_is_named_at_the_start(quick: Quick) -> No
     assert "Traceback" not in text
 
 
-def test_the_other_plugin_of_that_option_is_named_where_syrupy_is_switched_off(
-    quick: Quick,
-) -> None:
+def test_the_other_plugin_of_that_option_is_named_where_syrupy_is_switched_off(quick):
     quick.write("snapshot.py", SNAPSHOT_PLUGIN)
     quick.write(
         "early.py",
@@ -75,7 +66,7 @@ def pytest_load_initial_conftests(early_config):
     result.stdout.fnmatch_lines(["  -> pytest-snapshot has an option --snapshot-update too: *"])
 
 
-def test_two_files_of_one_stem_do_not_share_a_folder(evals: Evals) -> None:
+def test_two_files_of_one_stem_do_not_share_a_folder(evals):
     twin = evals.write("two.bench.yml", "benchmark: {name: mine, rollouts: runs.jsonl}")
     for args in ((), (UPDATE,), (UPDATE, "evals/two.bench.yaml")):
         result = evals.run(*args)
@@ -88,7 +79,7 @@ def test_two_files_of_one_stem_do_not_share_a_folder(evals: Evals) -> None:
     assert "two.bench/other.json" in evals.rewritten()
 
 
-def test_two_names_that_differ_by_case_alone_do_not_share_a_file(quick: Quick) -> None:
+def test_two_names_that_differ_by_case_alone_do_not_share_a_file(quick):
     quick.rollouts([[1.0], [0.0]])
     text = TWO.replace("other, baseline: {rollouts: runs.jsonl}", "KEPT, baseline: true")
     quick.write("math.bench.yaml", text)
@@ -111,7 +102,7 @@ def test_two_names_that_differ_by_case_alone_do_not_share_a_file(quick: Quick) -
         ("con", "a.", ".a", "a b", "a[1]", "-", "..", '*?"<>|\\'),
     ],
 )
-def test_every_name_has_a_file_of_its_own(quick: Quick, names: tuple[str, ...]) -> None:
+def test_every_name_has_a_file_of_its_own(quick, names):
     quick.rollouts([[1.0], [0.0]])
     listed = "".join(f"  - {{name: {name!r}}}\n" for name in names).replace("\\\\", "\\")
     quick.write(

@@ -166,9 +166,7 @@ def named(tasks: list[Task]) -> list[Task]:
 
 
 @pytest.mark.parametrize("change", [rotated, shuffled, named])
-def test_tasks_that_moved_are_compared_with_themselves(
-    run: Run, change: Callable[[list[Task]], list[Task]]
-) -> None:
+def test_tasks_that_moved_are_compared_with_themselves(run, change):
     same = run(change(TASKS))
     assert same["verdict"] == "PASS", run.result.stdout.str()
     found = check(same, "mean_reward")["evidence"]
@@ -180,7 +178,7 @@ def test_tasks_that_moved_are_compared_with_themselves(
     assert check(broken, "mean_reward")["evidence"]["better"] == 0
 
 
-def test_a_row_on_top_is_a_new_task_and_moves_the_others(run: Run) -> None:
+def test_a_row_on_top_is_a_new_task_and_moves_the_others(run):
     first = Task("What is 1000 + 1?", passes=True)
     same = run([first, *TASKS])
     assert same["verdict"] == "PASS"
@@ -192,7 +190,7 @@ def test_a_row_on_top_is_a_new_task_and_moves_the_others(run: Run) -> None:
     assert run([first, *TASKS])["verdict"] == "PASS"
 
 
-def test_an_edited_question_is_another_task(run: Run) -> None:
+def test_an_edited_question_is_another_task(run):
     edited = [TASKS[0]._replace(question="What is 0 + 1?"), *TASKS[1:]]
     entry = run(edited)
     assert entry["verdict"] == "INCONCLUSIVE"
@@ -208,7 +206,7 @@ def test_an_edited_question_is_another_task(run: Run) -> None:
     assert run(edited)["verdict"] == "PASS"
 
 
-def test_lost_tasks_fail_and_are_named_everywhere(run: Run) -> None:
+def test_lost_tasks_fail_and_are_named_everywhere(run):
     entry = run(TASKS[:-4])
     assert entry["verdict"] == "FAIL"
     found = check(entry)
@@ -223,13 +221,13 @@ def test_lost_tasks_fail_and_are_named_everywhere(run: Run) -> None:
     assert run(TASKS[:-4], UPDATE)["verdict"] == "INCONCLUSIVE"
 
 
-def test_renamed_and_broken_tasks_do_not_pass(run: Run) -> None:
+def test_renamed_and_broken_tasks_do_not_pass(run):
     renamed = [t._replace(name=f"new-{i}", passes=False) for i, t in enumerate(TASKS[:9])]
     entry = run([*renamed, *(t._replace(name=str(i + 9)) for i, t in enumerate(TASKS[9:]))])
     assert entry["verdict"] != "PASS"
 
 
-def test_tasks_of_the_same_content_keep_their_ids(quick: Quick) -> None:
+def test_tasks_of_the_same_content_keep_their_ids(quick):
     twice = [Task("Again?", passes=i == 0) for i in range(3)] + TASKS
     run = Run(quick, "gym")
     assert run(twice, UPDATE)["verdict"] == "PASS"
@@ -240,7 +238,7 @@ def test_tasks_of_the_same_content_keep_their_ids(quick: Quick) -> None:
     assert (found["worse"], found["better"]) == (0, 0)
 
 
-def test_positions_without_content_are_paired_with_a_warning(quick: Quick) -> None:
+def test_positions_without_content_are_paired_with_a_warning(quick):
     quick.rollouts([[1.0], [0.0], [1.0]])
     quick.bench("metrics: [mean_reward]\nbaseline: true")
     assert quick.run(UPDATE).ret == 0
@@ -249,7 +247,7 @@ def test_positions_without_content_are_paired_with_a_warning(quick: Quick) -> No
     result.stdout.fnmatch_lines(["note: *paired by position alone*`fields: {content: KEY}`*"])
 
 
-def test_a_baseline_from_before_there_was_content(quick: Quick) -> None:
+def test_a_baseline_from_before_there_was_content(quick):
     run = Run(quick, "gym")
     quick.write("runs.json", gym(TASKS))
     assert quick.run(UPDATE).ret == 0
@@ -263,7 +261,7 @@ def test_a_baseline_from_before_there_was_content(quick: Quick) -> None:
     assert any("the baseline holds no content of its tasks yet" in n for n in entry["notes"])
 
 
-def test_another_runs_rollouts_are_paired_by_content_too(quick: Quick) -> None:
+def test_another_runs_rollouts_are_paired_by_content_too(quick):
     quick.write("main.json", gym(TASKS))
     bench(quick, "rollouts: runs.json\nmetrics: [mean_reward]\nbaseline: {rollouts: main.json}")
     quick.write("runs.json", gym(rotated(TASKS)))
@@ -274,7 +272,7 @@ def test_another_runs_rollouts_are_paired_by_content_too(quick: Quick) -> None:
     assert quick.checks()["mean_reward"]["verdict"] == "FAIL"
 
 
-def test_rollouts_of_two_questions_under_one_id_are_refused(quick: Quick) -> None:
+def test_rollouts_of_two_questions_under_one_id_are_refused(quick):
     one, two = inspect_ai(TASKS), inspect_ai([TASKS[1], *TASKS[1:]]).replace('ch": 1', 'ch": 2')
     quick.write("one.json", one)
     quick.write("two.json", two)
@@ -284,7 +282,7 @@ def test_rollouts_of_two_questions_under_one_id_are_refused(quick: Quick) -> Non
     result.stdout.fnmatch_lines(["INCONCLUSIVE *the task 1 has rollouts of different questions"])
 
 
-def test_a_number_and_its_text_are_no_one_task(quick: Quick) -> None:
+def test_a_number_and_its_text_are_no_one_task(quick):
     quick.rows("runs.jsonl", [{"_ng_task_index": task, "reward": 1} for task in (0, 1, "1")])
     quick.bench("metrics: [mean_reward]")
     result = quick.run()
@@ -292,7 +290,7 @@ def test_a_number_and_its_text_are_no_one_task(quick: Quick) -> None:
     result.stdout.fnmatch_lines(["*runs.jsonl:3: *task id is '1', and runs.jsonl:2 has 1: *"])
 
 
-def test_coverage_counts_tasks_that_are_really_compared(quick: Quick) -> None:
+def test_coverage_counts_tasks_that_are_really_compared(quick):
     full = [[1.0, 1.0, 0.0, 1.0]] * 40
     quick.rollouts([*full[:3], *([1.0] for _ in range(37))], "main.jsonl")
     quick.rollouts([*full[:20], *([0.0] * 4 for _ in range(20))])
@@ -304,7 +302,7 @@ def test_coverage_counts_tasks_that_are_really_compared(quick: Quick) -> None:
     )
 
 
-def test_a_group_of_missing_rollouts_alone_is_left_out(quick: Quick) -> None:
+def test_a_group_of_missing_rollouts_alone_is_left_out(quick):
     rows = [{"_ng_task_index": i, "reward": 1.0, "lang": "de"} for i in range(40)]
     quick.rows("runs.jsonl", [*rows, {"_ng_task_index": 40, "reward": None}])
     quick.bench(
@@ -317,7 +315,7 @@ def test_a_group_of_missing_rollouts_alone_is_left_out(quick: Quick) -> None:
     result.stdout.fnmatch_lines([f"note: *{told}"])
 
 
-def test_an_allowed_missing_rollout_is_compared_at_its_worst(quick: Quick) -> None:
+def test_an_allowed_missing_rollout_is_compared_at_its_worst(quick):
     rows: list[dict[str, Any]] = [{"_ng_task_index": i, "reward": i % 2} for i in range(60)]
     quick.rows("runs.jsonl", rows)
     quick.bench("metrics: [mean_reward]\nexpect: {max_missing: 5%}\nbaseline: true")

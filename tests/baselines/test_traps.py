@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import json
 import signal
-from typing import TYPE_CHECKING
 
 import pytest
 from baselines.conftest import ALL, BEFORE, MATH, OLD, ONE, OTHER, PHYSICS
 
-if TYPE_CHECKING:
-    from baselines.conftest import Evals
-
 UPDATE = "--snapshot-update"
 
 
-def test_an_update_of_everything_rewrites_everything(evals: Evals) -> None:
+def test_an_update_of_everything_rewrites_everything(evals):
     evals.run(UPDATE).assert_outcomes(passed=4)
     assert evals.rewritten() == set(ALL)
 
@@ -37,9 +33,7 @@ def test_an_update_of_everything_rewrites_everything(evals: Evals) -> None:
         (("evals", "-k", "physics"), {PHYSICS}),
     ],
 )
-def test_a_selection_touches_what_it_selects(
-    evals: Evals, args: tuple[str, ...], rewritten: set[str]
-) -> None:
+def test_a_selection_touches_what_it_selects(evals, args, rewritten):
     orphan = evals.orphan()
     result = evals.run(UPDATE, *args)
     result.assert_outcomes(
@@ -51,12 +45,12 @@ def test_a_selection_touches_what_it_selects(
 
 
 @pytest.mark.parametrize("dist", ["loadfile", "each"])
-def test_workers_update_what_is_selected(evals: Evals, dist: str) -> None:
+def test_workers_update_what_is_selected(evals, dist):
     evals.run(UPDATE, "-n", "2", "--dist", dist, "-k", "math")
     assert evals.rewritten() == {MATH, OLD}
 
 
-def test_workers_write_what_one_process_writes(evals: Evals) -> None:
+def test_workers_write_what_one_process_writes(evals):
     evals.run(UPDATE, "-n", "2")
     theirs = evals.baselines()
     assert evals.rewritten() == set(ALL)
@@ -64,7 +58,7 @@ def test_workers_write_what_one_process_writes(evals: Evals) -> None:
     assert evals.baselines() == theirs  # to the byte, and the time of the recording is theirs
 
 
-def test_last_failed_touches_what_failed_last(evals: Evals) -> None:
+def test_last_failed_touches_what_failed_last(evals):
     run = evals.project.pytester.runpytest_inprocess
     evals.write(
         "one.bench.yaml", ONE.replace("name: math-old", "name: math-old, rollouts: no.jsonl")
@@ -76,9 +70,7 @@ def test_last_failed_touches_what_failed_last(evals: Evals) -> None:
 
 
 @pytest.mark.parametrize("args", [(), ("-x",), ("-n", "2", "-x")])
-def test_a_benchmark_that_cannot_be_evaluated_keeps_its_baseline(
-    evals: Evals, args: tuple[str, ...]
-) -> None:
+def test_a_benchmark_that_cannot_be_evaluated_keeps_its_baseline(evals, args):
     evals.write("one.bench.yaml", ONE.replace("{name: math,", "{rollouts: no.jsonl, name: math,"))
     result = evals.run(UPDATE, *args)
     assert result.ret in (pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERRUPTED)
@@ -89,7 +81,7 @@ def test_a_benchmark_that_cannot_be_evaluated_keeps_its_baseline(
         assert rewritten == {OLD, PHYSICS, OTHER}
 
 
-def test_what_errors_before_it_is_evaluated_keeps_its_baseline(evals: Evals) -> None:
+def test_what_errors_before_it_is_evaluated_keeps_its_baseline(evals):
     evals.write(
         "conftest.py",
         """
@@ -105,7 +97,7 @@ def pytest_runtest_setup(item):
     assert evals.rewritten() == {OLD, PHYSICS, OTHER}
 
 
-def test_what_is_skipped_or_known_to_fail_keeps_its_baseline(evals: Evals) -> None:
+def test_what_is_skipped_or_known_to_fail_keeps_its_baseline(evals):
     text = ONE.replace("{name: math-old", "{name: math-old, skip: true").replace(
         "{name: mmlu/physics", "{name: mmlu/physics, xfail: weak"
     )
@@ -130,7 +122,7 @@ def pytest_collection_modifyitems(items):
 
 
 @pytest.mark.parametrize("args", [(), ("-n", "2")])
-def test_a_crash_in_the_middle(evals: Evals, args: tuple[str, ...]) -> None:
+def test_a_crash_in_the_middle(evals, args):
     orphan = evals.orphan("gone.bench/gone.json")
     evals.write(
         "conftest.py",
@@ -149,7 +141,7 @@ def pytest_evalmetrics_benchmark_finished(result):
     assert orphan.exists() or args  # another worker took over
 
 
-def test_an_interrupt(evals: Evals) -> None:
+def test_an_interrupt(evals):
     orphan = evals.orphan("gone.bench/gone.json")
     evals.write(
         "conftest.py",
@@ -167,7 +159,7 @@ def pytest_runtest_setup(item):
     assert orphan.exists()
 
 
-def test_a_broken_benchmark_file_makes_nothing_an_orphan(evals: Evals) -> None:
+def test_a_broken_benchmark_file_makes_nothing_an_orphan(evals):
     evals.write("one.bench.yaml", "benchmarks: [")
     result = evals.run(UPDATE)
     assert result.ret == pytest.ExitCode.INTERRUPTED
@@ -185,7 +177,7 @@ def test_more(snapshot):
 """
 
 
-def test_other_snapshots_in_the_same_folder(evals: Evals) -> None:
+def test_other_snapshots_in_the_same_folder(evals):
     evals.write("test_texts.py", SNAPSHOT_TEST)
     evals.rollouts(BEFORE)
     evals.run(UPDATE, "-k", "test_texts").assert_outcomes(passed=2, deselected=4)
@@ -219,7 +211,7 @@ def test_other_snapshots_in_the_same_folder(evals: Evals) -> None:
         (("-k", "math"), 0),
     ],
 )
-def test_what_keeps_even_an_orphan(evals: Evals, args: tuple[str, ...], ret: int) -> None:
+def test_what_keeps_even_an_orphan(evals, args, ret):
     orphan = evals.orphan()
     assert evals.run(*args).ret == ret
     assert orphan.exists()
@@ -227,7 +219,7 @@ def test_what_keeps_even_an_orphan(evals: Evals, args: tuple[str, ...], ret: int
     assert evals.rewritten() == updated
 
 
-def test_only_new_ones_are_recorded_where_that_is_asked(evals: Evals) -> None:
+def test_only_new_ones_are_recorded_where_that_is_asked(evals):
     (evals.folder / "__baselines__" / PHYSICS).unlink()
     result = evals.run("--snapshot-update-new-only")
     result.assert_outcomes(passed=4)

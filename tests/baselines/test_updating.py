@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from baselines.conftest import Quick
 
 UPDATE = "--snapshot-update"
@@ -30,7 +28,7 @@ def recorded(quick: Quick) -> Quick:
     return quick
 
 
-def test_the_file_is_made_for_reading(recorded: Quick) -> None:
+def test_the_file_is_made_for_reading(recorded):
     lines = recorded.baseline().read_text(encoding="utf-8").splitlines()
     # Student's t with 3 degrees of freedom: 0.625 -+ 3.18245 * sqrt(11 / 48 / 4); a rate ends at 1
     shown = '"tasks": 4, "rollouts": 8, "interval":'
@@ -55,7 +53,7 @@ def test_the_file_is_made_for_reading(recorded: Quick) -> None:
     ]
 
 
-def test_an_unchanged_run_leaves_the_file_alone(recorded: Quick) -> None:
+def test_an_unchanged_run_leaves_the_file_alone(recorded):
     before = recorded.baseline().read_bytes(), recorded.baseline().stat().st_mtime_ns
     result = recorded.run(UPDATE)
     result.stdout.fnmatch_lines(["    unchanged __baselines__/math.bench/math.json"])
@@ -63,7 +61,7 @@ def test_an_unchanged_run_leaves_the_file_alone(recorded: Quick) -> None:
     result.stdout.fnmatch_lines(["1 snapshot passed."])
 
 
-def test_a_change_is_told_old_to_new(recorded: Quick) -> None:
+def test_a_change_is_told_old_to_new(recorded):
     recorded.rollouts(WORSE)
     result = recorded.run(UPDATE)
     assert result.ret == 0
@@ -85,7 +83,7 @@ def test_a_change_is_told_old_to_new(recorded: Quick) -> None:
     assert "baselines: 1 unchanged" in recorded.run(UPDATE, "-q").stdout.str()
 
 
-def test_what_stays_within_tolerance_is_recorded_too(recorded: Quick) -> None:
+def test_what_stays_within_tolerance_is_recorded_too(recorded):
     recorded.bench(BASELINE.replace("baseline: true", "baseline: {max_drop: 20%}"))
     recorded.rollouts([[0.99, 1.0], *GOOD[1:]])
     assert recorded.run().ret == 0
@@ -96,7 +94,7 @@ def test_what_stays_within_tolerance_is_recorded_too(recorded: Quick) -> None:
     }
 
 
-def test_metrics_that_stay_are_told_shortly_and_those_that_are_gone_too(recorded: Quick) -> None:
+def test_metrics_that_stay_are_told_shortly_and_those_that_are_gone_too(recorded):
     recorded.bench(BASELINE.replace("[pass@1]", "[pass^2, pass@1]"))
     recorded.run(UPDATE).stdout.fnmatch_lines(
         ["        pass^2 0.5000 (new)", "        as before: pass@1, mean/reward"]
@@ -115,9 +113,7 @@ def test_metrics_that_stay_are_told_shortly_and_those_that_are_gone_too(recorded
         ([*GOOD[:3], [1.0, None]], "*not complete: one rollout has no finite reward*"),
     ],
 )
-def test_an_incomplete_run_is_not_recorded(
-    recorded: Quick, rewards: Sequence[Sequence[Any]], told: str
-) -> None:
+def test_an_incomplete_run_is_not_recorded(recorded, rewards, told):
     before = recorded.baseline().read_bytes()
     recorded.rollouts(rewards)
     for _ in range(2):
@@ -133,7 +129,7 @@ def test_an_incomplete_run_is_not_recorded(
     assert not recorded.baseline().exists()
 
 
-def test_a_threshold_that_does_not_hold_fails_and_the_baseline_is_recorded(quick: Quick) -> None:
+def test_a_threshold_that_does_not_hold_fails_and_the_baseline_is_recorded(quick):
     # a baseline says what is, a threshold what has to be
     quick.rollouts(GOOD)
     quick.bench(f'{BASELINE}\nthresholds: {{pass@1: ">= 0.9"}}')
@@ -145,7 +141,7 @@ def test_a_threshold_that_does_not_hold_fails_and_the_baseline_is_recorded(quick
     assert {c["verdict"] for c in quick.report()["benchmarks"][0]["checks"]} == {"PASS", "FAIL"}
 
 
-def test_the_bytes_do_not_depend_on_the_order_of_rows_scores_and_agents(quick: Quick) -> None:
+def test_the_bytes_do_not_depend_on_the_order_of_rows_scores_and_agents(quick):
     rows = [
         {
             "_ng_task_index": task,
@@ -187,7 +183,7 @@ def test_the_bytes_do_not_depend_on_the_order_of_rows_scores_and_agents(quick: Q
     assert list(doc["agents"]["a"]["tasks"]["1"]) == ["reward", "accuracy", "speed"]
 
 
-def test_a_full_disk_leaves_the_old_one(recorded: Quick) -> None:
+def test_a_full_disk_leaves_the_old_one(recorded):
     before = recorded.baseline().read_bytes()
     recorded.rollouts(WORSE)
     recorded.write(
@@ -219,7 +215,7 @@ def pytest_runtest_call(item):  # a file may hold 100 bytes, then the disk is fu
     assert [p.name for p in recorded.baseline().parent.iterdir()] == ["math.json"]
 
 
-def test_a_file_where_the_folder_should_be(quick: Quick) -> None:
+def test_a_file_where_the_folder_should_be(quick):
     quick.rollouts(GOOD)
     quick.bench(BASELINE)
     quick.write("__baselines__", "not a folder")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,14 +17,6 @@ from pytest_evalmetrics.metrics import plan, reduce_agent
 from pytest_evalmetrics.spec import BenchmarkSpec
 from pytest_evalmetrics.spec.metric_names import STATISTICS
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from pytest_evalmetrics.data import RolloutTable
-    from pytest_evalmetrics.metrics import Plan
-
-
 FOUR = [[1, 1, 0], [1, 0, 0], [0, 0, 0], [1, 1, 1]]
 
 
@@ -32,7 +24,7 @@ def metrics_of(found: Any) -> dict[str, Any]:
     return found.aggregate["agent_metrics"]
 
 
-def test_a_whole_result(planned: Callable[..., Plan], table: Callable[..., RolloutTable]) -> None:
+def test_a_whole_result(planned, table):
     made = table(FOUR, cost_usd=[0.5] * 12)
     found = reduce_agent(
         planned(metrics=["mean_reward", "pass_rate", "pass@3", "pass^3"]), "math", made, expected=3
@@ -54,9 +46,7 @@ def test_a_whole_result(planned: Callable[..., Plan], table: Callable[..., Rollo
     json.dumps({**found.aggregate, "group_level_metrics": entries}, allow_nan=False)
 
 
-def test_an_estimate_and_its_aggregate_are_one_number(
-    planned: Callable[..., Plan], table: Callable[..., RolloutTable]
-) -> None:
+def test_an_estimate_and_its_aggregate_are_one_number(planned, table):
     rng = np.random.default_rng(0)  # enough of them for the order of additions to show
     columns = {f"score_{i}": rng.random(350).tolist() for i in range(10)}
     made = table(rng.random((50, 7)).tolist(), **columns)
@@ -66,9 +56,7 @@ def test_an_estimate_and_its_aggregate_are_one_number(
     assert found.key_metrics["mean/reward"] == metrics_of(found)["mean/reward"]
 
 
-def test_the_options_of_the_benchmark_reach_the_metrics(
-    planned: Callable[..., Plan], table: Callable[..., RolloutTable]
-) -> None:
+def test_the_options_of_the_benchmark_reach_the_metrics(planned, table):
     made = table([[0.2, 0.9], [0.2, 0.2]])
     keys = {"metrics": ["pass@1"], "pass_threshold": 0.5}
     assert metrics_of(reduce_agent(planned(**keys), "a", made))["pass@1"] == 0.25
@@ -76,9 +64,7 @@ def test_the_options_of_the_benchmark_reach_the_metrics(
     assert metrics_of(reduce_agent(planned(**keys), "a", made))["pass@1"] == 0.0
 
 
-def test_key_metrics_and_thresholds_are_computed_though_not_listed(
-    planned: Callable[..., Plan], table: Callable[..., RolloutTable]
-) -> None:
+def test_key_metrics_and_thresholds_are_computed_though_not_listed(planned, table):
     found = reduce_agent(
         planned(
             metrics=["mean_reward"],
@@ -93,19 +79,14 @@ def test_key_metrics_and_thresholds_are_computed_though_not_listed(
     assert metrics_of(found)["pass^2"] == pytest.approx(1 / 3)
 
 
-def test_metrics_of_a_baseline_are_computed_too(
-    spec: Callable[..., BenchmarkSpec], table: Callable[..., RolloutTable]
-) -> None:
+def test_metrics_of_a_baseline_are_computed_too(spec, table):
     made = plan(spec(metrics=["mean_reward"]), also=["pass@2"])
     assert "pass@2" in reduce_agent(made, "agent", table(FOUR)).estimates
 
 
 def test_a_users_metric_is_there_by_its_name_and_as_it_is_written(
-    planned: Callable[..., Plan],
-    table: Callable[..., RolloutTable],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    planned, table, tmp_path, monkeypatch
+):
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "aggregate_metrics_of_tests.py").write_text(
         "class Spread:\n    name = 'spread'\n    def compute(self, task_rewards):\n"
@@ -129,9 +110,7 @@ def test_a_users_metric_is_there_by_its_name_and_as_it_is_written(
 MISSING = [[1.0, None], [None, 0.0], [1.0, 1.0]]
 
 
-def test_a_missing_reward_is_left_out_and_counted(
-    planned: Callable[..., Plan], table: Callable[..., RolloutTable]
-) -> None:
+def test_a_missing_reward_is_left_out_and_counted(planned, table):
     found = reduce_agent(planned(metrics=["mean_reward", "pass_rate"]), "agent", table(MISSING))
     assert (found.rollouts, found.missing) == (6, 2)
     assert metrics_of(found)["mean_reward"] == pytest.approx(2 / 3)
@@ -139,9 +118,7 @@ def test_a_missing_reward_is_left_out_and_counted(
     assert (found.estimates["pass_rate"].tasks, found.estimates["pass_rate"].rollouts) == (3, 4)
 
 
-def test_a_missing_reward_counts_as_what_the_benchmark_says_everywhere(
-    planned: Callable[..., Plan], table: Callable[..., RolloutTable]
-) -> None:
+def test_a_missing_reward_counts_as_what_the_benchmark_says_everywhere(planned, table):
     made = table(MISSING, accuracy=[1, None, 1, 1, 1, 1])
     found = reduce_agent(
         planned(
@@ -161,17 +138,13 @@ def test_a_missing_reward_counts_as_what_the_benchmark_says_everywhere(
     assert found.aggregate["group_level_metrics"][0]["mean/reward"] == 0.5
 
 
-def test_a_replaced_reward_is_written_as_any_number_with_a_fraction(
-    planned: Callable[..., Plan], table: Callable[..., RolloutTable]
-) -> None:
+def test_a_replaced_reward_is_written_as_any_number_with_a_fraction(planned, table):
     made = table([[1, None]], integers=["reward"])
     found = reduce_agent(planned(expect={"missing_reward": 0.5}), "agent", made)
     assert metrics_of(found)["min/reward"] == 0.5
 
 
-def test_failed_rollouts_with_null_rewards_never_make_a_perfect_score_unsaid(
-    planned: Callable[..., Plan], table: Callable[..., RolloutTable]
-) -> None:
+def test_failed_rollouts_with_null_rewards_never_make_a_perfect_score_unsaid(planned, table):
     # the silent fault: 0.6 becomes 1.0, missing = 0
     made = table([[1.0]] * 12 + [[None]] * 8)
     found = reduce_agent(planned(metrics=["mean_reward"]), "agent", made)
@@ -184,16 +157,12 @@ def test_failed_rollouts_with_null_rewards_never_make_a_perfect_score_unsaid(
 @pytest.mark.parametrize(
     "name", ["mean_reward", "pass_rate", "pass@1", "worst_task", "mean/reward"]
 )
-def test_no_reward_at_all_is_an_error(
-    planned: Callable[..., Plan], table: Callable[..., RolloutTable], name: str
-) -> None:
+def test_no_reward_at_all_is_an_error(planned, table, name):
     with pytest.raises(MetricError, match=f"metric '{name}' is undefined"):
         reduce_agent(planned(metrics=[name]), "agent", table([[None], [None]]))
 
 
-def test_a_renamed_reward_is_an_error(
-    planned: Callable[..., Plan], table: Callable[..., RolloutTable]
-) -> None:
+def test_a_renamed_reward_is_an_error(planned, table):
     with pytest.raises(MetricError, match="no rollout has a score named 'reward': did you mean"):
         reduce_agent(planned(), "agent", table([[1]], score="rewards"))
 
@@ -201,9 +170,7 @@ def test_a_renamed_reward_is_an_error(
 # -- breakdown -----------------------------------------------------------------------------
 
 
-def test_each_listed_metric_for_each_value_of_each_field(
-    planned: Callable[..., Plan], table: Callable[..., RolloutTable]
-) -> None:
+def test_each_listed_metric_for_each_value_of_each_field(planned, table):
     made = table(FOUR, labels={"level": list("eeehhheeehhh"), "set": ["x"] * 12})
     found = reduce_agent(
         planned(
@@ -227,9 +194,7 @@ def test_each_listed_metric_for_each_value_of_each_field(
     assert (hard.value, hard.tasks, hard.rollouts) == (metrics_of(found)["pass@1[level=h]"], 2, 6)
 
 
-def test_a_listed_metric_of_one_value_is_not_broken_down_again(
-    planned: Callable[..., Plan], table: Callable[..., RolloutTable]
-) -> None:
+def test_a_listed_metric_of_one_value_is_not_broken_down_again(planned, table):
     made = table(FOUR, labels={"level": list("eeehhheeehhh")})
     found = reduce_agent(
         planned(metrics=["pass@1[level=e]", "avg"], breakdown=["level"]), "agent", made
@@ -238,9 +203,7 @@ def test_a_listed_metric_of_one_value_is_not_broken_down_again(
     assert names == ["pass@1[level=e]", "avg[level=e]", "avg[level=h]"]
 
 
-def test_reports_are_told_of_a_breakdown_which_nothing_gates(
-    planned: Callable[..., Plan], table: Callable[..., RolloutTable]
-) -> None:
+def test_reports_are_told_of_a_breakdown_which_nothing_gates(planned, table):
     made = table(FOUR, labels={"level": list("eeehhheeehhh")})
     asked = planned(
         metrics=["pass@1", "median"],
@@ -260,27 +223,21 @@ def test_reports_are_told_of_a_breakdown_which_nothing_gates(
     assert "gate it" not in found.estimates["median[level=h]"].reason
 
 
-def test_of_many_values_reports_are_told_a_hundred(
-    planned: Callable[..., Plan], table: Callable[..., RolloutTable]
-) -> None:
+def test_of_many_values_reports_are_told_a_hundred(planned, table):
     made = table([[1.0]] * 300, labels={"id": [str(i) for i in range(300)]})
     found = reduce_agent(planned(metrics=["mean_reward"], breakdown=["id"]), "agent", made)
     assert sum("[" in name for name in found.estimates) == 100
     assert sum("[" in name for name in metrics_of(found)) == 300
 
 
-def test_a_scores_name_may_look_like_a_breakdown(
-    planned: Callable[..., Plan], table: Callable[..., RolloutTable]
-) -> None:
+def test_a_scores_name_may_look_like_a_breakdown(planned, table):
     made = table([[1]], **{"judge[topic=x]": [3]})
     found = reduce_agent(planned(thresholds={"max/judge[topic=x]": "<= 9"}), "agent", made)
     assert found.key_metrics["mean/judge[topic=x]"] == 3.0
     assert found.estimates["max/judge[topic=x]"].value == 3.0
 
 
-def test_too_few_rollouts_in_a_breakdown_name_it_and_the_line(
-    spec: Callable[..., BenchmarkSpec], table: Callable[..., RolloutTable]
-) -> None:
+def test_too_few_rollouts_in_a_breakdown_name_it_and_the_line(spec, table):
     made = table([[1, 0], [1, 1]], tasks=["a", "b"], labels={"level": ["e", "h", "e", "e"]})
     lines = {("breakdown", 0): 12}
     found = plan(
@@ -293,17 +250,13 @@ def test_too_few_rollouts_in_a_breakdown_name_it_and_the_line(
     assert caught.value.line == 12
 
 
-def test_a_breakdown_by_a_field_that_no_row_has_is_an_error(
-    planned: Callable[..., Plan], table: Callable[..., RolloutTable]
-) -> None:
+def test_a_breakdown_by_a_field_that_no_row_has_is_an_error(planned, table):
     made = table([[1]], labels={"level": ["(missing)"]})
     with pytest.raises(MetricError, match="breakdown 'level': no rollout has that field"):
         reduce_agent(planned(breakdown=["level"]), "agent", made)
 
 
-def test_many_values_cost_what_their_rows_cost(
-    planned: Callable[..., Plan], table: Callable[..., RolloutTable]
-) -> None:
+def test_many_values_cost_what_their_rows_cost(planned, table):
     made = table([[1.0]] * 3000, labels={"id": [str(i) for i in range(3000)]})
     found = reduce_agent(planned(metrics=["mean_reward"], breakdown=["id"]), "agent", made)
     assert metrics_of(found)["mean_reward[id=2999]"] == 1.0
@@ -324,9 +277,7 @@ def test_many_values_cost_what_their_rows_cost(
         ({"thresholds": {"mean/": ">= 0"}}, "'mean/' is no metric's name"),
     ],
 )
-def test_an_unknown_name_is_an_error_with_its_line_and_never_skipped(
-    spec: Callable[..., BenchmarkSpec], table: Callable[..., RolloutTable], keys: Any, message: str
-) -> None:
+def test_an_unknown_name_is_an_error_with_its_line_and_never_skipped(spec, table, keys, message):
     made = table([[1]], labels={"level": ["e"]})
     found = plan(spec(**keys), line_of=lambda *path: 100 + len(path))
     with pytest.raises((MetricError, RegistryError)) as caught:
@@ -335,9 +286,7 @@ def test_an_unknown_name_is_an_error_with_its_line_and_never_skipped(
     assert caught.value.line == 102
 
 
-def test_clusters_reach_the_intervals(
-    planned: Callable[..., Plan], table: Callable[..., RolloutTable]
-) -> None:
+def test_clusters_reach_the_intervals(planned, table):
     made = table(FOUR, labels={"repo": list("aaaaaabbbccc")})
     found = reduce_agent(planned(metrics=["mean_reward"], cluster="repo"), "agent", made)
     assert found.estimates["mean_reward"].interval.method == "clustered t"
@@ -374,14 +323,8 @@ RATED = {
 )
 @pytest.mark.parametrize("falls", [False, True])
 def test_an_interval_stays_in_the_range_that_a_score_declares_or_has(
-    table: Callable[..., RolloutTable],
-    keys: Any,
-    name: str,
-    scale: float,
-    ends: Any,
-    *,
-    falls: bool,
-) -> None:
+    table, keys, name, scale, ends, *, falls
+):
     made_spec = TypeAdapter(BenchmarkSpec).validate_json(
         json.dumps({"name": "a", "metrics": [name], **({} if keys else {"rollouts": "r"}), **keys})
     )

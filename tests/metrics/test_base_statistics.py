@@ -25,7 +25,7 @@ def statistics_of_tasks(made: RolloutTable) -> list[dict[str, Any]]:
     return [{k: v for k, v in entry.items() if "/" in k} for entry in entries]
 
 
-def test_by_hand(table: Callable[..., RolloutTable]) -> None:
+def test_by_hand(table):
     made = table([[1, 1, 1, 1], [0, 0, 0, 0], [1, 1, 0, 0]])
     assert pooled_statistics(made) == {
         "mean/reward": 0.5,
@@ -42,7 +42,7 @@ def test_by_hand(table: Callable[..., RolloutTable]) -> None:
     assert third["std/reward"] == pytest.approx(0.577, abs=0.0005)
 
 
-def test_all_means_come_first_then_max_min_median_std(table: Callable[..., RolloutTable]) -> None:
+def test_all_means_come_first_then_max_min_median_std(table):
     made = table([[1, 0]], b=[1, 2], a=[3, 4])
     names = [
         f"{s}/{c}" for s in ("mean", "max", "min", "median", "std") for c in ("reward", "b", "a")
@@ -51,7 +51,7 @@ def test_all_means_come_first_then_max_min_median_std(table: Callable[..., Rollo
     assert [n for n in GroupEntries(made, "a", Counts.of(made, "reward"))[0] if "/" in n] == names
 
 
-def test_missing_values_are_skipped_column_by_column(table: Callable[..., RolloutTable]) -> None:
+def test_missing_values_are_skipped_column_by_column(table):
     made = table([[1, None, 0], [None, 1, 1]], cost=[None, None, 3, None, None, None])
     pooled = pooled_statistics(made)
     assert pooled["mean/reward"] == 0.75
@@ -64,9 +64,7 @@ def test_missing_values_are_skipped_column_by_column(table: Callable[..., Rollou
     assert not any(name.endswith("/cost") for name in other)
 
 
-def test_the_std_of_one_row_is_0_and_of_one_value_among_more_is_left_out(
-    table: Callable[..., RolloutTable],
-) -> None:
+def test_the_std_of_one_row_is_0_and_of_one_value_among_more_is_left_out(table):
     made = table([[0.5], [0.5, None]], cost=[None, 1, 2])
     one, other = statistics_of_tasks(made)
     assert one["std/reward"] == 0.0
@@ -75,7 +73,7 @@ def test_the_std_of_one_row_is_0_and_of_one_value_among_more_is_left_out(
     assert other["std/cost"] == pytest.approx(0.5**0.5)
 
 
-def test_a_column_without_any_value_has_no_keys(table: Callable[..., RolloutTable]) -> None:
+def test_a_column_without_any_value_has_no_keys(table):
     made = table([[1, 0]], cost=[None, None])
     assert not any("cost" in name for name in pooled_statistics(made))
 
@@ -88,9 +86,7 @@ def test_a_column_without_any_value_has_no_keys(table: Callable[..., RolloutTabl
         ([3, None], ("reward", "tokens"), False),
     ],
 )
-def test_max_and_min_are_whole_only_where_every_column_is(
-    table: Callable[..., RolloutTable], tokens: Any, integers: tuple[str, ...], whole: bool
-) -> None:
+def test_max_and_min_are_whole_only_where_every_column_is(table, tokens, integers, whole):
     made = table([[1, 0]], tokens=tokens, integers=integers)
     for found in (pooled_statistics(made), *statistics_of_tasks(made)):
         kinds = {name: type(value) for name, value in found.items()}
@@ -99,7 +95,7 @@ def test_max_and_min_are_whole_only_where_every_column_is(
         assert {kinds[f"{s}/reward"] for s in ("mean", "median", "std")} == {float}
 
 
-def test_a_number_that_overflows_is_an_error(table: Callable[..., RolloutTable]) -> None:
+def test_a_number_that_overflows_is_an_error(table):
     with pytest.raises(MetricError, match=r"mean/reward is too large") as caught:
         pooled_statistics(table([[1.7e308, 1.7e308]]))
     assert "broken value of 'reward'" in str(caught.value)
@@ -168,9 +164,7 @@ def as_table(made: Any, table: Callable[..., RolloutTable]) -> RolloutTable:
 
 @given(rows().filter(lambda made: any(len(row) > 1 for row in made)))
 @settings(max_examples=60, deadline=None)
-def test_the_numbers_are_those_of_pandas_to_the_last_digit(
-    table: Callable[..., RolloutTable], made: Any
-) -> None:
+def test_the_numbers_are_those_of_pandas_to_the_last_digit(table, made):
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame.from_records(made)
     ours = as_table(made, table)
@@ -179,7 +173,7 @@ def test_the_numbers_are_those_of_pandas_to_the_last_digit(
         assert_same(mine, described(task[1].drop(columns=["task"])))
 
 
-def test_so_are_those_of_many_rows(table: Callable[..., RolloutTable]) -> None:
+def test_so_are_those_of_many_rows(table):
     pandas = pytest.importorskip("pandas")
     rng = np.random.default_rng(0)
     columns = {name: rng.normal(size=4000) for name in ("reward", "cost", "tokens")}
@@ -202,9 +196,7 @@ def counts(entries: GroupEntries) -> list[tuple[int, ...]]:
     return [tuple(entry[name] for name in names) for entry in entries]
 
 
-def test_missing_are_absent_rollouts_and_those_without_a_reward(
-    table: Callable[..., RolloutTable],
-) -> None:
+def test_missing_are_absent_rollouts_and_those_without_a_reward(table):
     made = table([[1, 0, 1, 1], [1, 0], [None, 1, None, 0], [None]])
     completeness = Counts.of(made, "reward", 4)
     assert completeness.missing.tolist() == [0, 2, 2, 4]
@@ -213,24 +205,20 @@ def test_missing_are_absent_rollouts_and_those_without_a_reward(
     assert [e["reward_profile_completion_pct"] for e in entries] == [100.0, 50.0, 50.0, 0.0]
 
 
-def test_without_an_expectation_as_many_as_there_are_are_expected(
-    table: Callable[..., RolloutTable],
-) -> None:
+def test_without_an_expectation_as_many_as_there_are_are_expected(table):
     made = table([[1, 0, None], [1]])
     entries = GroupEntries(made, "agent", Counts.of(made, "reward"))
     assert counts(entries) == [(3, 3, 1), (1, 1, 0)]
     assert entries[0]["reward_profile_completion_pct"] == pytest.approx(200 / 3)
 
 
-def test_each_task_may_have_its_own_expectation(table: Callable[..., RolloutTable]) -> None:
+def test_each_task_may_have_its_own_expectation(table):
     made = table([[1, 0], [1]])
     found = Counts.of(made, "reward", np.array([2, 3]))
     assert found.missing.tolist() == [0, 2]
 
 
-def test_more_rollouts_than_expected_hide_no_missing_one(
-    table: Callable[..., RolloutTable],
-) -> None:
+def test_more_rollouts_than_expected_hide_no_missing_one(table):
     made = table([[1, 0, None]])
     entries = GroupEntries(made, "agent", Counts.of(made, "reward", 2))
     assert counts(entries) == [(3, 2, 1)]
@@ -240,16 +228,12 @@ def test_more_rollouts_than_expected_hide_no_missing_one(
     assert entry["reward_profile_completion_pct"] == 0.0
 
 
-def test_where_there_is_no_reward_at_all_every_rollout_is_missing(
-    table: Callable[..., RolloutTable],
-) -> None:
+def test_where_there_is_no_reward_at_all_every_rollout_is_missing(table):
     made = table([[1, 0]], score="accuracy")
     assert Counts.of(made, "reward", 2).missing.tolist() == [2]
 
 
-def test_an_entry_has_gyms_keys_in_gyms_order_and_the_tasks_id_as_it_is(
-    table: Callable[..., RolloutTable],
-) -> None:
+def test_an_entry_has_gyms_keys_in_gyms_order_and_the_tasks_id_as_it_is(table):
     made = table([[1, 0], [1, 1]], tasks=["b/2", "c"], integers=["reward"])
     first, second = GroupEntries(made, "math agent", Counts.of(made, "reward"))
     assert list(first) == [
@@ -265,9 +249,7 @@ def test_an_entry_has_gyms_keys_in_gyms_order_and_the_tasks_id_as_it_is(
 
 @pytest.mark.parametrize("block", [1, 2, 3, 4096])
 @pytest.mark.parametrize("field", ["cost", 'c"st', "é"])
-def test_entries_are_the_same_however_they_are_asked_for(
-    table: Callable[..., RolloutTable], monkeypatch: pytest.MonkeyPatch, block: int, field: str
-) -> None:
+def test_entries_are_the_same_however_they_are_asked_for(table, monkeypatch, block, field):
     monkeypatch.setattr(base_statistics, "_BLOCK", block)
     rewards = [[1, 0.1, None], [0.7], [None], [0, 1, 1, 0.25], [0.3, None]]
     costs = [0.1 * i if i % 4 else None for i in range(11)]

@@ -58,7 +58,7 @@ def value(name: str, tasks: list[list[float]], options: MetricOptions = None) ->
     return bind(name, options).value(TaskRewards.from_lists(tasks))
 
 
-def test_the_list_of_built_in_metrics_is_the_documented_one() -> None:
+def test_the_list_of_built_in_metrics_is_the_documented_one():
     assert {
         "mean_reward", "avg", "pass_rate", "pass@{k}", "pass^{k}", "max@{k}", "median",
         "worst_task", "time_per_task", "tokens_per_task", "cost_per_task",
@@ -67,9 +67,7 @@ def test_the_list_of_built_in_metrics_is_the_documented_one() -> None:
 
 @given(TASKS, OPTIONS)
 @settings(max_examples=60)
-def test_the_vectorised_form_is_the_definition(
-    tasks: list[list[float]], options: MetricOptions
-) -> None:
+def test_the_vectorised_form_is_the_definition(tasks, options):
     for name in NAMES:
         metric = bind(name, options)
         expected = pytest.approx(plainly(name, tasks, options.pass_threshold), abs=1e-12)
@@ -78,9 +76,7 @@ def test_the_vectorised_form_is_the_definition(
 
 @given(st.data(), TASKS)
 @settings(max_examples=40)
-def test_the_order_of_the_tasks_does_not_matter(
-    data: st.DataObject, tasks: list[list[float]]
-) -> None:
+def test_the_order_of_the_tasks_does_not_matter(data, tasks):
     rewards = TaskRewards.from_lists(tasks)
     order = np.array(data.draw(st.permutations(range(len(tasks)))))
     for name in NAMES:
@@ -91,9 +87,7 @@ def test_the_order_of_the_tasks_does_not_matter(
 
 @given(st.data(), TASKS)
 @settings(max_examples=40)
-def test_nor_does_that_of_the_rollouts_unless_by_the_first_k(
-    data: st.DataObject, tasks: list[list[float]]
-) -> None:
+def test_nor_does_that_of_the_rollouts_unless_by_the_first_k(data, tasks):
     tasks = [task + [0.5] * 3 if task else task for task in tasks]  # enough of them for k = 3
     shuffled = [data.draw(st.permutations(task)) for task in tasks]
     for name in NAMES:
@@ -104,7 +98,7 @@ def test_nor_does_that_of_the_rollouts_unless_by_the_first_k(
 
 @given(TASKS)
 @settings(max_examples=40)
-def test_the_parts_make_the_whole(tasks: list[list[float]]) -> None:
+def test_the_parts_make_the_whole(tasks):
     rewards = TaskRewards.from_lists(tasks)
     for name in NAMES:
         metric = bind(name, FIRST_K)
@@ -118,7 +112,7 @@ def test_the_parts_make_the_whole(tasks: list[list[float]]) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_rates_say_that_they_are_rates(name: str) -> None:
+def test_rates_say_that_they_are_rates(name):
     assert bind(name).bounded is name.startswith("pass")
 
 
@@ -129,20 +123,20 @@ REWARDS = st.lists(st.lists(st.floats(-10, 10), min_size=3, max_size=7), min_siz
 @pytest.mark.parametrize("name", [*NAMES, "time_per_task"])
 @pytest.mark.parametrize("options", [MetricOptions(), FIRST_K])
 @pytest.mark.parametrize("nothing", [[], [[]], [[], []]])
-def test_nothing_is_an_error_and_never_0(name: str, options: MetricOptions, nothing: Any) -> None:
+def test_nothing_is_an_error_and_never_0(name, options, nothing):
     with pytest.raises(MetricError) as caught:
         value(name, nothing, options)
     assert caught.value.message.startswith(f"metric '{name}' is undefined")
 
 
-def test_what_weighs_the_same() -> None:
+def test_what_weighs_the_same():
     assert value("mean_reward", [[1], [0, 0, 0], []]) == value("avg", [[1], [0, 0, 0]]) == 0.5
     assert value("pass_rate", [[1], [0, 0, 0]]) == 0.25
     assert value("worst_task", [[1, 1], [1, 0, 0, 0], [], [0.5]]) == 0.25
     assert value("median", [[0.2], [0.4], []]) == pytest.approx(0.3)
 
 
-def test_first_k_looks_at_the_first_k_and_at_what_there_is() -> None:
+def test_first_k_looks_at_the_first_k_and_at_what_there_is():
     names = ["pass@1", "pass@3", "pass^3"]
     assert [value(name, FOUR, FIRST_K) for name in names] == [0.75, 0.75, 0.25]
     # the passing rollout is the second: out of sight of pass@1
@@ -154,7 +148,7 @@ def test_first_k_looks_at_the_first_k_and_at_what_there_is() -> None:
     assert value("max@1", [[-3.0, -1.0], []], FIRST_K) == -3.0
 
 
-def test_unbiased_by_hand() -> None:
+def test_unbiased_by_hand():
     # Chen et al. 2021: 1 - C(n - c, k) / C(n, k)
     assert value("pass@1", FOUR) == 0.5
     assert value("pass@2", FOUR) == pytest.approx((1 + 2 / 3 + 0 + 1) / 4, abs=1e-15)
@@ -163,9 +157,7 @@ def test_unbiased_by_hand() -> None:
 
 
 @given(REWARDS, st.integers(1, 3), st.sampled_from([0.3, 1.0]))
-def test_unbiased_is_the_mean_over_all_sets_of_k_rollouts(
-    rewards: list[list[float]], k: int, threshold: float
-) -> None:
+def test_unbiased_is_the_mean_over_all_sets_of_k_rollouts(rewards, k, threshold):
     options = MetricOptions(pass_threshold=threshold)
     for form, of_set in (
         ("pass@", lambda s: any(r >= threshold for r in s)),
@@ -177,7 +169,7 @@ def test_unbiased_is_the_mean_over_all_sets_of_k_rollouts(
 
 
 @pytest.mark.parametrize("name", ["pass@3", "pass^3", "max@3"])
-def test_too_few_rollouts_are_an_error_that_lists_the_tasks_and_the_ways_out(name: str) -> None:
+def test_too_few_rollouts_are_an_error_that_lists_the_tasks_and_the_ways_out(name):
     with pytest.raises(MetricError) as caught:
         value(name, [[1, 1, 1]] + [[1, 0]] * 11 + [[]])
     text = str(caught.value)
@@ -189,7 +181,7 @@ def test_too_few_rollouts_are_an_error_that_lists_the_tasks_and_the_ways_out(nam
     assert "pass_estimator: first_k" in text
 
 
-def test_a_rollout_passes_from_the_threshold_on() -> None:
+def test_a_rollout_passes_from_the_threshold_on():
     rewards = [[0.5, 0.49999, 1.0, -2.0]]
     passing = {1.0: 0.25, 0.5: 0.5, -3: 1.0}
     for threshold, share in passing.items():
@@ -201,7 +193,7 @@ def test_a_rollout_passes_from_the_threshold_on() -> None:
         st.tuples(st.integers(-5, 5).map(float), st.integers(0, 4)), min_size=1, max_size=12
     ).filter(lambda pairs: any(times for _, times in pairs))
 )
-def test_counting_a_task_is_repeating_it(pairs: Any) -> None:
+def test_counting_a_task_is_repeating_it(pairs):
     values, times = (np.array(column, dtype=float) for column in zip(*pairs, strict=True))
     repeated = [value for value, n in pairs for _ in range(n)]
     assert Median().combine_weighted(values, times) == median(repeated)
@@ -213,9 +205,7 @@ def economics(planned: Callable[..., Plan], made: RolloutTable, **keys: Any) -> 
     return {k: v for k, v in found.aggregate["agent_metrics"].items() if k in ACCEPTED}
 
 
-def test_a_documented_case(
-    table: Callable[..., RolloutTable], planned: Callable[..., Plan]
-) -> None:
+def test_a_documented_case(table, planned):
     made = table(
         [[1], [0]],
         latency_s=[1.0, 1.0],
@@ -230,16 +220,12 @@ def test_a_documented_case(
     }
 
 
-def test_the_mean_is_within_the_task_then_over_the_tasks_that_report(
-    table: Callable[..., RolloutTable], planned: Callable[..., Plan]
-) -> None:
+def test_the_mean_is_within_the_task_then_over_the_tasks_that_report(table, planned):
     made = table([[1, 1, 1], [0], [1]], cost_usd=[1, 2, None, 10, None])
     assert economics(planned, made) == {"cost_per_task": (1.5 + 10) / 2}
 
 
-def test_they_are_absent_where_nothing_reports(
-    table: Callable[..., RolloutTable], planned: Callable[..., Plan]
-) -> None:
+def test_they_are_absent_where_nothing_reports(table, planned):
     assert economics(planned, table([[1]])) == {}
     assert economics(planned, table([[1]], cost_usd=[None], prompt_tokens=[3])) == {}
 
@@ -263,7 +249,7 @@ def test_they_are_absent_where_nothing_reports(
         ({"prompt_tokens": [5, 1]}, None),
     ],
 )
-def test_the_accepted_columns(columns: Any, expected: Any) -> None:
+def test_the_accepted_columns(columns, expected):
     found = TokensPerTask().column({k: np.array(v, dtype=float) for k, v in columns.items()})
     if expected is None:
         assert found is None
@@ -271,9 +257,7 @@ def test_the_accepted_columns(columns: Any, expected: Any) -> None:
         assert found.tolist() == pytest.approx(expected, nan_ok=True)
 
 
-def test_they_are_metrics_as_well(
-    table: Callable[..., RolloutTable], planned: Callable[..., Plan]
-) -> None:
+def test_they_are_metrics_as_well(table, planned):
     made = table([[1, 0], [1, 1]], cost_usd=[1, 2, 3, 4], labels={"kind": ["a", "a", "b", "b"]})
     found = reduce_agent(
         planned(
@@ -289,9 +273,7 @@ def test_they_are_metrics_as_well(
     assert found.estimates["cost_per_task[kind=b]"].value == 3.5
 
 
-def test_one_that_is_asked_for_and_not_reported_is_an_error(
-    table: Callable[..., RolloutTable], planned: Callable[..., Plan]
-) -> None:
+def test_one_that_is_asked_for_and_not_reported_is_an_error(table, planned):
     with pytest.raises(MetricError) as caught:
         reduce_agent(planned(metrics=["tokens_per_task"]), "agent", table([[1]]))
     assert caught.value.message == "metric 'tokens_per_task': no rollout says what it needs"
@@ -300,8 +282,6 @@ def test_one_that_is_asked_for_and_not_reported_is_an_error(
     )
 
 
-def test_one_of_a_score_is_an_error(
-    table: Callable[..., RolloutTable], planned: Callable[..., Plan]
-) -> None:
+def test_one_of_a_score_is_an_error(table, planned):
     with pytest.raises(MetricError, match="leave /reward out"):
         reduce_agent(planned(metrics=["cost_per_task/reward"]), "agent", table([[1]], cost=[1]))

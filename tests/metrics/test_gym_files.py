@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pytest_evalmetrics.data import RolloutTable
-    from pytest_evalmetrics.metrics import Plan
 
 
 AGGREGATES = [
@@ -72,9 +71,7 @@ def base(metrics: Any, made: RolloutTable) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", AGGREGATES)
-def test_the_aggregate_is_gyms_to_the_last_digit(
-    acceptance: Path, table: Callable[..., RolloutTable], planned: Callable[..., Plan], name: str
-) -> None:
+def test_the_aggregate_is_gyms_to_the_last_digit(acceptance, table, planned, name):
     path = acceptance / "gym" / f"{name}_aggregate_metrics.json"
     (theirs,) = json.loads(path.read_text(encoding="utf-8"))
     made = read(acceptance / "gym" / f"{name}.jsonl", table)
@@ -101,9 +98,7 @@ def test_the_aggregate_is_gyms_to_the_last_digit(
 
 
 @pytest.mark.parametrize("name", PROFILES)
-def test_so_are_the_two_older_files(
-    acceptance: Path, table: Callable[..., RolloutTable], planned: Callable[..., Plan], name: str
-) -> None:
+def test_so_are_the_two_older_files(acceptance, table, planned, name):
     folder = acceptance / "gym"
     made = read(folder / f"{name}.jsonl", table)
     ours = reduce_agent(planned(metrics=["mean/reward"]), "agent", made).aggregate

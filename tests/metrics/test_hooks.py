@@ -36,10 +36,7 @@ def made(table: Callable[..., RolloutTable]) -> RolloutTable:
     return table([[1.0, 0.0], [1.0, None]], tokens=[3, 4, 5, 6], integers=["tokens"])
 
 
-def test_it_sees_one_list_per_task_with_one_mapping_per_rollout(
-    planned: Callable[..., Plan],
-    table: Callable[..., RolloutTable],
-) -> None:
+def test_it_sees_one_list_per_task_with_one_mapping_per_rollout(planned, table):
     made = table(
         [[1.0, None], [0.0]],
         tasks=["a", "b"],
@@ -60,9 +57,7 @@ def test_it_sees_one_list_per_task_with_one_mapping_per_rollout(
     assert type(seen[0][0][0]["tokens"]) is int
 
 
-def test_what_it_gives_is_added_and_its_numbers_can_be_gated(
-    planned: Callable[..., Plan], made: RolloutTable
-) -> None:
+def test_what_it_gives_is_added_and_its_numbers_can_be_gated(planned, made):
     def hook(_: Any) -> list[dict[str, Any] | None]:
         return [None, {"pass@k": np.float64(0.25), "solved": 1}, {"curve": [0.1, {"k": None}]}]
 
@@ -85,14 +80,12 @@ def test_what_it_gives_is_added_and_its_numbers_can_be_gated(
     assert found.estimates["solved"].value == 1.0
 
 
-def test_a_single_mapping_will_do(planned: Callable[..., Plan], made: RolloutTable) -> None:
+def test_a_single_mapping_will_do(planned, made):
     found = reduced(planned, made, hook=lambda _: {"mine": 1})
     assert found.aggregate["agent_metrics"]["mine"] == 1
 
 
-def test_a_replaced_missing_reward_is_seen_as_what_replaces_it(
-    planned: Callable[..., Plan], made: RolloutTable
-) -> None:
+def test_a_replaced_missing_reward_is_seen_as_what_replaces_it(planned, made):
     seen = []
     reduced(planned, made, hook=seen.append, expect={"missing_reward": 0.0})
     assert [[row["reward"] for row in task] for task in seen[0]] == [[1.0, 0.0], [1.0, 0.0]]
@@ -113,9 +106,7 @@ def test_a_replaced_missing_reward_is_seen_as_what_replaces_it(
         ([0.5], "returned float, where a mapping or None is expected"),
     ],
 )
-def test_what_can_not_be_a_metric_is_an_error_naming_the_hook(
-    planned: Callable[..., Plan], made: RolloutTable, answer: Any, message: str
-) -> None:
+def test_what_can_not_be_a_metric_is_an_error_naming_the_hook(planned, made, answer, message):
     with pytest.raises(MetricError) as caught:
         reduced(planned, made, hook=lambda _: answer)
     assert caught.value.message.startswith("hook pytest_evalmetrics_compute_metrics ")
@@ -123,9 +114,7 @@ def test_what_can_not_be_a_metric_is_an_error_naming_the_hook(
 
 
 @pytest.mark.parametrize("which", ["hook", "choose"])
-def test_a_hook_that_raises_is_an_error_with_its_line(
-    planned: Callable[..., Plan], made: RolloutTable, which: str
-) -> None:
+def test_a_hook_that_raises_is_an_error_with_its_line(planned, made, which):
     def fails(_: Any) -> Never:
         raise LookupError("no such thing")
 
@@ -136,9 +125,7 @@ def test_a_hook_that_raises_is_an_error_with_its_line(
     assert Path(caught.value.file or "").name == "test_hooks.py"
 
 
-def test_text_and_structures_are_reported_and_can_not_be_gated(
-    planned: Callable[..., Plan], made: RolloutTable
-) -> None:
+def test_text_and_structures_are_reported_and_can_not_be_gated(planned, made):
     hook = lambda _: {"note": "fine", "flag": True}  # noqa: E731 - short
     found = reduced(planned, made, hook=hook)
     assert found.aggregate["agent_metrics"]["note"] == "fine"
@@ -148,9 +135,7 @@ def test_text_and_structures_are_reported_and_can_not_be_gated(
             reduced(planned, made, hook=hook, thresholds={name: ">= 1"})
 
 
-def test_a_slip_in_a_hooks_name_is_guessed(
-    planned: Callable[..., Plan], made: RolloutTable
-) -> None:
+def test_a_slip_in_a_hooks_name_is_guessed(planned, made):
     with pytest.raises(RegistryError) as caught:
         reduced(planned, made, hook=lambda _: {"solved": 1}, thresholds={"solvde": ">= 1"})
     assert "did you mean 'solved'? hooks compute: solved" in (caught.value.hint or "")
@@ -159,9 +144,7 @@ def test_a_slip_in_a_hooks_name_is_guessed(
 # -- key metrics ---------------------------------------------------------------------------
 
 
-def test_the_usual_key_metrics_are_every_mean_and_every_listed_metric(
-    planned: Callable[..., Plan], made: RolloutTable
-) -> None:
+def test_the_usual_key_metrics_are_every_mean_and_every_listed_metric(planned, made):
     found = reduced(
         planned,
         made,
@@ -182,26 +165,20 @@ def test_the_usual_key_metrics_are_every_mean_and_every_listed_metric(
         {"max/tokens": 6.0, "mean_reward": 0.75},
     ],
 )
-def test_the_hook_chooses_by_names_or_by_entries(
-    planned: Callable[..., Plan], made: RolloutTable, answer: Any
-) -> None:
+def test_the_hook_chooses_by_names_or_by_entries(planned, made, answer):
     found = reduced(planned, made, choose=lambda _: answer)
     assert found.key_metrics == {"max/tokens": 6.0, "mean_reward": 0.75}
     assert list(found.key_metrics) == ["max/tokens", "mean_reward"]
     assert set(found.key_metrics) <= set(found.estimates)
 
 
-def test_a_single_name_is_a_name_and_not_its_letters(
-    planned: Callable[..., Plan], made: RolloutTable
-) -> None:
+def test_a_single_name_is_a_name_and_not_its_letters(planned, made):
     assert reduced(planned, made, choose=lambda _: "mean_reward").key_metrics == {
         "mean_reward": 0.75
     }
 
 
-def test_it_sees_everything_that_was_computed_and_can_not_change_it(
-    planned: Callable[..., Plan], made: RolloutTable
-) -> None:
+def test_it_sees_everything_that_was_computed_and_can_not_change_it(planned, made):
     def choose(known: Any) -> None:
         assert {"mean/reward", "mean_reward", "mine"} <= set(known)
         known["mean_reward"] = 1.0
@@ -210,21 +187,17 @@ def test_it_sees_everything_that_was_computed_and_can_not_change_it(
     assert found.aggregate["agent_metrics"]["mean_reward"] == 0.75
 
 
-def test_none_leaves_the_usual_choice(planned: Callable[..., Plan], made: RolloutTable) -> None:
+def test_none_leaves_the_usual_choice(planned, made):
     usual = reduced(planned, made).key_metrics
     assert reduced(planned, made, choose=lambda _: None).key_metrics == usual
 
 
-def test_the_benchmarks_own_choice_comes_first(
-    planned: Callable[..., Plan], made: RolloutTable
-) -> None:
+def test_the_benchmarks_own_choice_comes_first(planned, made):
     found = reduced(planned, made, choose=lambda _: ["max/tokens"], key_metrics=["mean/tokens"])
     assert found.key_metrics == {"mean/tokens": 4.5}
 
 
-def test_it_may_give_a_number_a_name_of_its_own(
-    planned: Callable[..., Plan], made: RolloutTable
-) -> None:
+def test_it_may_give_a_number_a_name_of_its_own(planned, made):
     # as NeMo Gym's servers do: corpus_wer@k=1 becomes wer
     found = reduced(planned, made, choose=lambda known: {"share": known["mean_reward"] * 100})
     assert found.key_metrics == {"share": 75.0}
@@ -242,16 +215,12 @@ def test_it_may_give_a_number_a_name_of_its_own(
         ([1, 2], "returned list, where a mapping or names are expected"),
     ],
 )
-def test_a_choice_that_makes_numbers_up_is_an_error(
-    planned: Callable[..., Plan], made: RolloutTable, answer: Any, message: str
-) -> None:
+def test_a_choice_that_makes_numbers_up_is_an_error(planned, made, answer, message):
     with pytest.raises(MetricError) as caught:
         reduced(planned, made, choose=lambda _: answer)
     assert caught.value.message == f"hook pytest_evalmetrics_key_metrics {message}"
 
 
-def test_a_chosen_name_that_is_not_known_is_an_error(
-    planned: Callable[..., Plan], made: RolloutTable
-) -> None:
+def test_a_chosen_name_that_is_not_known_is_an_error(planned, made):
     with pytest.raises(RegistryError, match="no metric 'mean_rewrd': did you mean 'mean_reward'"):
         reduced(planned, made, choose=lambda _: ["mean_rewrd"])

@@ -50,7 +50,7 @@ FIRST_K = MetricOptions(pass_estimator="first_k")  # noqa: S106 - the "pass" of 
 GRADED = [[0.2, 0.4], [0.9, 0.7], [0.5, 0.6], [0.1, 0.0], [1.0, 0.8]]
 
 
-def test_a_mean_has_students_t_over_tasks() -> None:
+def test_a_mean_has_students_t_over_tasks():
     found = of("mean_reward", GRADED)
     means = np.mean(GRADED, axis=1)
     assert found.value == pytest.approx(means.mean(), abs=1e-15)
@@ -67,7 +67,7 @@ def test_a_mean_has_students_t_over_tasks() -> None:
 
 
 @pytest.mark.parametrize("name", ["pass@1", "pass@3", "pass^2", "pass_rate"])
-def test_a_rate_whose_tasks_are_all_at_0_or_1_has_wilson_over_tasks(name: Any) -> None:
+def test_a_rate_whose_tasks_are_all_at_0_or_1_has_wilson_over_tasks(name):
     # 7 tasks of 3 rollouts, 5 pass: 21 rollouts are 7 observations
     found = of(name, [[1, 1, 1]] * 5 + [[0, 0, 0]] * 2)
     assert found.interval.method == "wilson"
@@ -76,7 +76,7 @@ def test_a_rate_whose_tasks_are_all_at_0_or_1_has_wilson_over_tasks(name: Any) -
 
 
 @pytest.mark.parametrize("name", ["pass@1", "pass_rate"])
-def test_a_rate_with_fractions_has_t_within_0_and_1(name: Any) -> None:
+def test_a_rate_with_fractions_has_t_within_0_and_1(name):
     tasks = [[1, 0], [1, 1], [0, 0], [1, 1], [1, 1]]
     found = of(name, tasks)
     assert found.interval.method == "t"
@@ -86,7 +86,7 @@ def test_a_rate_with_fractions_has_t_within_0_and_1(name: Any) -> None:
     assert [low, 1.0] == ends(found)
 
 
-def test_unequal_counts_have_the_linearised_ratio() -> None:
+def test_unequal_counts_have_the_linearised_ratio():
     tasks = [[1, 0, 1], [1], [0, 0, 0, 1], [1, 1]]
     found = of("pass_rate", tasks)
     assert found.value == 0.6
@@ -100,19 +100,19 @@ def test_unequal_counts_have_the_linearised_ratio() -> None:
     assert pooled.interval.method == "t"
 
 
-def test_unequal_counts_are_no_share_of_tasks_even_where_each_is_at_0_or_1() -> None:
+def test_unequal_counts_are_no_share_of_tasks_even_where_each_is_at_0_or_1():
     found = of("pass_rate", [[1, 1, 1], [1], [0], [0, 0]])
     assert found.value == 4 / 7
     assert found.interval.method == "t"
 
 
-def test_equal_counts_make_the_ratio_a_mean_over_tasks() -> None:
+def test_equal_counts_make_the_ratio_a_mean_over_tasks():
     assert of("mean/reward", GRADED).interval.low == pytest.approx(
         of("mean_reward", GRADED).interval.low, abs=1e-12
     )
 
 
-def test_clusters_are_what_is_independent() -> None:
+def test_clusters_are_what_is_independent():
     clusters = np.array([0, 0, 1, 2, 2])
     found = of("mean_reward", GRADED, clusters=clusters)
     means = np.mean(GRADED, axis=1)
@@ -125,7 +125,7 @@ def test_clusters_are_what_is_independent() -> None:
     assert list(fit.conf_int()[0]) == ends(found)
 
 
-def test_clusters_of_a_rate_at_0_and_1_are_never_taken_for_tasks() -> None:
+def test_clusters_of_a_rate_at_0_and_1_are_never_taken_for_tasks():
     tasks, clusters = [[1]] * 6 + [[0]] * 6, np.repeat([0, 1, 2, 3], 3)
     assert of("pass@1", tasks).interval.method == "wilson"
     assert of("pass@1", tasks, clusters=clusters).interval.method == "clustered t"
@@ -143,9 +143,7 @@ def test_clusters_of_a_rate_at_0_and_1_are_never_taken_for_tasks() -> None:
         ("pass_rate", [[1, 0, 0, 0]] * 8, 2),
     ],
 )
-def test_a_rate_without_spread_has_wilson_and_never_no_width(
-    name: Any, tasks: list[list[float]], successes: int
-) -> None:
+def test_a_rate_without_spread_has_wilson_and_never_no_width(name, tasks, successes):
     found = of(name, tasks)
     assert found.interval.method == "wilson"
     assert list(proportion_confint(successes, 8, method="wilson")) == ends(found)
@@ -153,27 +151,27 @@ def test_a_rate_without_spread_has_wilson_and_never_no_width(
 
 
 @pytest.mark.parametrize("name", ["mean_reward", "max@1", "mean/reward"])
-def test_a_mean_without_spread_has_no_interval_and_says_why(name: Any) -> None:
+def test_a_mean_without_spread_has_no_interval_and_says_why(name):
     found = of(name, [[0.1, 0.2, 0.3]] * 7)
     assert found.interval is None
     assert found.reason == "every task has the same value, which says nothing of the spread"
 
 
 @pytest.mark.parametrize("name", ["mean_reward", "pass@1", "median", "mean/reward"])
-def test_one_task_has_no_interval_and_says_why(name: Any) -> None:
+def test_one_task_has_no_interval_and_says_why(name):
     found = of(name, [[], [1, 0, 1, 0]])
     assert found.interval is None
     assert found.reason == "a single task says nothing of the spread between tasks"
     assert (found.tasks, found.rollouts) == (1, 4)
 
 
-def test_one_cluster_has_no_interval_and_says_why() -> None:
+def test_one_cluster_has_no_interval_and_says_why():
     found = of("mean_reward", GRADED, clusters=np.zeros(5, dtype=int))
     assert found.interval is None
     assert "one cluster" in found.reason
 
 
-def test_an_empty_tasks_cluster_does_not_count() -> None:
+def test_an_empty_tasks_cluster_does_not_count():
     tasks = [[0.1], [0.5], []]
     found = of("mean_reward", tasks, clusters=np.array([0, 0, 1]))
     assert found.interval is None
@@ -181,7 +179,7 @@ def test_an_empty_tasks_cluster_does_not_count() -> None:
 
 
 @pytest.mark.parametrize("name", ["max/reward", "min/reward", "median/reward", "std/reward"])
-def test_the_other_base_statistics_have_no_interval(name: Any) -> None:
+def test_the_other_base_statistics_have_no_interval(name):
     found = of(name, GRADED)
     assert found.interval is None
     assert found.reason == (
@@ -189,7 +187,7 @@ def test_the_other_base_statistics_have_no_interval(name: Any) -> None:
     )
 
 
-def test_the_worst_task_has_no_interval() -> None:
+def test_the_worst_task_has_no_interval():
     found = of("worst_task", GRADED)
     assert found.value == 0.05
     assert found.interval is None
@@ -197,7 +195,7 @@ def test_the_worst_task_has_no_interval() -> None:
 
 
 @pytest.mark.parametrize("n", [6, 7, 8, 9, 17, 60, 2500, 30_000])
-def test_the_median_lies_between_two_order_statistics(n: int) -> None:
+def test_the_median_lies_between_two_order_statistics(n):
     values = np.random.default_rng(n).normal(size=n)
     found = of("median", [[v] for v in values])
     assert found.value == np.median(values)
@@ -217,7 +215,7 @@ def test_the_median_lies_between_two_order_statistics(n: int) -> None:
         lambda rng: (rng.random((2000, 40)) < 0.5) * 1.0,
     ],
 )
-def test_the_medians_interval_covers_as_often_as_it_says(draw: Any) -> None:
+def test_the_medians_interval_covers_as_often_as_it_says(draw):
     rng = np.random.default_rng(11)
     worlds = draw(rng)
     lowest, highest = np.quantile(worlds, 0.499), np.quantile(worlds, 0.501)
@@ -227,7 +225,7 @@ def test_the_medians_interval_covers_as_often_as_it_says(draw: Any) -> None:
     assert covered >= 0.935  # 2000 worlds: three standard errors below 95 %
 
 
-def test_a_median_of_ties_reaches_to_the_next_values() -> None:
+def test_a_median_of_ties_reaches_to_the_next_values():
     found = of("median", [[v] for v in [0.2] + [0.5] * 20 + [0.7, 0.9]])
     assert ends(found) == [0.2, 0.7]
     found = of("median", [[v] for v in [1.0] * 20 + [0.25, 0.75]])
@@ -237,14 +235,14 @@ def test_a_median_of_ties_reaches_to_the_next_values() -> None:
     assert found.reason == "every task has the same value, which says nothing of the spread"
 
 
-def test_a_median_of_too_few_tasks_has_no_interval_and_says_why() -> None:
+def test_a_median_of_too_few_tasks_has_no_interval_and_says_why():
     found = of("median", GRADED)
     assert found.interval is None
     assert found.reason == "5 tasks are too few for an interval of their median"
 
 
 @pytest.mark.parametrize("name", ["mean_reward", "max@2", "mean/reward"])
-def test_an_interval_stays_inside_the_range_that_is_known(name: Any) -> None:
+def test_an_interval_stays_inside_the_range_that_is_known(name):
     tasks = [[9.0, 10.0], [10.0, 10.0], [0.0, 1.0], [10.0, 9.0], [10.0, 10.0]]
     free = of(name, tasks).interval
     assert free.high > 10
@@ -254,13 +252,13 @@ def test_an_interval_stays_inside_the_range_that_is_known(name: Any) -> None:
     assert (found.low, found.high) == (6.0, free.high)
 
 
-def test_resampling_gives_the_same_interval_every_time() -> None:
+def test_resampling_gives_the_same_interval_every_time():
     # no clock and no global seed in it
     metric = custom(lambda tasks: sum(t[0] for t in tasks) / len(tasks))
     assert of(metric, GRADED) == of(metric, GRADED)
 
 
-def test_a_custom_metric_is_evaluated_on_resampled_tasks() -> None:
+def test_a_custom_metric_is_evaluated_on_resampled_tasks():
     metric = custom(lambda tasks: float(np.median([sum(t) / len(t) for t in tasks])))
     tasks = [[v, v + 0.1] for v in np.random.default_rng(5).normal(size=40)]
     found, peer = of(metric, tasks), of("median", tasks)
@@ -270,7 +268,7 @@ def test_a_custom_metric_is_evaluated_on_resampled_tasks() -> None:
     assert found.interval.high == pytest.approx(peer.interval.high, abs=0.15)
 
 
-def test_clusters_are_resampled_whole() -> None:
+def test_clusters_are_resampled_whole():
     # two values, one per cluster: a resample of 2 clusters has median 0, 0.5 or 1
     tasks, clusters = [[0.0]] * 6 + [[1.0]] * 6, np.repeat([0, 1], 6)
     seen = set()
@@ -283,7 +281,7 @@ def test_clusters_are_resampled_whole() -> None:
         assert (found.interval.low, found.interval.high) == (0.0, 1.0)
 
 
-def test_a_custom_metric_that_is_not_defined_on_resamples_has_no_interval() -> None:
+def test_a_custom_metric_that_is_not_defined_on_resamples_has_no_interval():
     metric = custom(lambda tasks: 1.0 / (len({t[0] for t in tasks}) - 1))
     found = of(metric, [[0.0], [1.0]])
     assert found.value == 1.0
@@ -292,13 +290,13 @@ def test_a_custom_metric_that_is_not_defined_on_resamples_has_no_interval() -> N
     assert "ZeroDivisionError" in found.reason
 
 
-def test_a_custom_metric_that_does_not_vary_has_no_interval() -> None:
+def test_a_custom_metric_that_does_not_vary_has_no_interval():
     found = of(custom(lambda _: 0.5), GRADED)
     assert found.interval is None
     assert found.reason == "every resampling of the tasks gives the same value"
 
 
-def test_too_much_to_resample_is_said() -> None:
+def test_too_much_to_resample_is_said():
     calls = []
     metric = custom(lambda _: calls.append(1) or 0.5)
     found = of(metric, [[0.5] * 11] * 2000)
@@ -311,11 +309,11 @@ def test_too_much_to_resample_is_said() -> None:
     assert len(calls) == 2
 
 
-def test_a_known_value_is_kept_to_the_last_digit() -> None:
+def test_a_known_value_is_kept_to_the_last_digit():
     assert of("mean/reward", GRADED, value=0.52).value == 0.52
 
 
-def test_too_few_rollouts_name_the_tasks_by_their_ids() -> None:
+def test_too_few_rollouts_name_the_tasks_by_their_ids():
     with pytest.raises(MetricError, match=r"1 of 2 tasks has fewer with a number: b \(1\)"):
         of("pass@2", [[1, 1], [1]], tasks=("a", "b"))
 
@@ -325,9 +323,7 @@ def test_too_few_rollouts_name_the_tasks_by_their_ids() -> None:
     st.sampled_from(["pass@1", "pass@2", "pass^2", "pass_rate"]),
     st.sampled_from([0.5, 0.95, 0.99]),
 )
-def test_a_rates_interval_holds_it_and_lies_in_0_to_1(
-    tasks: list[list[float]], name: Any, level: float
-) -> None:
+def test_a_rates_interval_holds_it_and_lies_in_0_to_1(tasks, name, level):
     found = of(name, tasks, level=level)
     if len(tasks) == 1:
         assert found.interval is None
@@ -341,7 +337,7 @@ def test_a_rates_interval_holds_it_and_lies_in_0_to_1(
     st.lists(st.lists(st.floats(-5, 5), min_size=1, max_size=4), min_size=2),
     st.sampled_from(["mean_reward", "max@2", "mean/reward"]),
 )
-def test_a_means_interval_is_centred_on_it(tasks: list[list[float]], name: Any) -> None:
+def test_a_means_interval_is_centred_on_it(tasks, name):
     metric = Names(FIRST_K).bind(name)
     found = of(metric, tasks)
     if found.interval is None:

@@ -19,10 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from pytest_evalmetrics.data import RolloutTable
-    from pytest_evalmetrics.metrics import Plan
-    from pytest_evalmetrics.spec import BenchmarkSpec
-
 
 REWARDS = TaskRewards.from_lists([[1.0, 0.0], [], [1.0]])
 _numbers = itertools.count()
@@ -52,14 +48,14 @@ def compute(
     return Names(options).bind(reference).value(rewards)
 
 
-def test_a_function_sees_lists_of_floats_without_empty_tasks(module: Callable[[str], str]) -> None:
+def test_a_function_sees_lists_of_floats_without_empty_tasks(module):
     name = module("def shape(tasks):\n    assert tasks == [[1.0, 0.0], [1.0]]\n    return 7\n")
     value = compute(f"{name}:shape")
     assert value == 7.0
     assert type(value) is float
 
 
-def test_a_class_an_instance_and_a_nested_attribute_are_found(module: Callable[[str], str]) -> None:
+def test_a_class_an_instance_and_a_nested_attribute_are_found(module):
     name = module(
         "class Count:\n"
         "    name = 'count'\n"
@@ -74,7 +70,7 @@ def test_a_class_an_instance_and_a_nested_attribute_are_found(module: Callable[[
     assert compute(f"{name}:house.Count") == 2.0
 
 
-def test_its_own_name_is_what_it_is_called_by(module: Callable[[str], str]) -> None:
+def test_its_own_name_is_what_it_is_called_by(module):
     name = module(
         "class Named:\n"
         "    name = 'my_metric'\n"
@@ -91,7 +87,7 @@ def test_its_own_name_is_what_it_is_called_by(module: Callable[[str], str]) -> N
     assert names.bind("my_metric[a=b]").target is names.bind(f"{name}:Named").target
 
 
-def test_two_metrics_of_one_name_are_an_error_naming_both(module: Callable[[str], str]) -> None:
+def test_two_metrics_of_one_name_are_an_error_naming_both(module):
     text = "class Thing:\n    name = '{}'\n    def compute(self, task_rewards): return 0.5\n"
     one, other, third = (module(text.format(name)) for name in ("same", "same", "pass@7"))
     names = Names()
@@ -104,7 +100,7 @@ def test_two_metrics_of_one_name_are_an_error_naming_both(module: Callable[[str]
     assert names.bind(f"{third}:Thing").value(REWARDS) == 0.5  # the built-in one gives way
 
 
-def test_options_reach_a_constructor_that_asks_for_them(module: Callable[[str], str]) -> None:
+def test_options_reach_a_constructor_that_asks_for_them(module):
     name = module(
         "class Asks:\n"
         "    def __init__(self, options): self.bar = options.pass_threshold\n"
@@ -113,9 +109,7 @@ def test_options_reach_a_constructor_that_asks_for_them(module: Callable[[str], 
     assert compute(f"{name}:Asks", options=MetricOptions(pass_threshold=0.25)) == 0.25
 
 
-def test_a_users_worst_task_and_median_take_the_names_of_the_built_in_ones(
-    module: Callable[[str], str],
-) -> None:
+def test_a_users_worst_task_and_median_take_the_names_of_the_built_in_ones(module):
     from pytest_evalmetrics import registry  # noqa: PLC0415 - the user's import
 
     name = module(
@@ -143,7 +137,7 @@ def test_a_users_worst_task_and_median_take_the_names_of_the_built_in_ones(
         registry.metrics._entries[:] = before
 
 
-def test_both_of_one_name_in_one_benchmark_are_an_error(module: Callable[[str], str]) -> None:
+def test_both_of_one_name_in_one_benchmark_are_an_error(module):
     name = module("class M:\n    name = 'median'\n    def compute(self, tasks): return 1\n")
     names = Names()
     names.bind("median")
@@ -151,7 +145,7 @@ def test_both_of_one_name_in_one_benchmark_are_an_error(module: Callable[[str], 
         names.bind(f"{name}:M")
 
 
-def test_a_vectorised_form_is_preferred(module: Callable[[str], str]) -> None:
+def test_a_vectorised_form_is_preferred(module):
     name = module(
         "import numpy as np\n"
         "class Both:\n"
@@ -177,7 +171,7 @@ def test_a_vectorised_form_is_preferred(module: Callable[[str], str]) -> None:
 @pytest.mark.parametrize("result", ["True", "None", "'0.5'", "float('nan')", "float('-inf')",
                                     "[0.5]", "1j", "__import__('numpy').bool_(True)",
                                     "__import__('numpy').float64('nan')"])  # fmt: skip
-def test_what_is_no_finite_number_is_an_error(module: Callable[[str], str], result: Any) -> None:
+def test_what_is_no_finite_number_is_an_error(module, result):
     name = module(f"\n\ndef mine(tasks):\n    return {result}\n")
     with pytest.raises(MetricError) as caught:
         compute(f"{name}:mine")
@@ -187,13 +181,13 @@ def test_what_is_no_finite_number_is_an_error(module: Callable[[str], str], resu
 
 
 @pytest.mark.parametrize("number", [1, 0.5, np.float32(0.5), np.int64(3), Fraction(1, 2)])
-def test_any_real_number_will_do(module: Callable[[str], str], number: Any) -> None:
+def test_any_real_number_will_do(module, number):
     name = module("value = None\ndef mine(tasks):\n    return value\n")
     __import__(name).value = number
     assert compute(f"{name}:mine") == float(number)
 
 
-def test_an_exception_is_told_with_the_users_line(module: Callable[[str], str]) -> None:
+def test_an_exception_is_told_with_the_users_line(module):
     helper = module("def divide(a, b):\n    return a / b\n")
     name = module(
         f"from {helper} import divide\nclass Bad:\n    def compute(self, task_rewards):\n"
@@ -208,7 +202,7 @@ def test_an_exception_is_told_with_the_users_line(module: Callable[[str], str]) 
     assert "mend it" in str(caught.value)
 
 
-def test_of_a_library_that_raises_the_users_line_is_told(module: Callable[[str], str]) -> None:
+def test_of_a_library_that_raises_the_users_line_is_told(module):
     name = module("import json\n\ndef bad(tasks):\n    return json.loads('no')\n")
     with pytest.raises(MetricError, match="JSONDecodeError: Expecting value") as caught:
         compute(f"{name}:bad")
@@ -234,9 +228,7 @@ def test_of_a_library_that_raises_the_users_line_is_told(module: Callable[[str],
         ),
     ],
 )
-def test_what_is_no_metric_is_refused_when_it_is_looked_up(
-    module: Callable[[str], str], text: str, message: str
-) -> None:
+def test_what_is_no_metric_is_refused_when_it_is_looked_up(module, text, message):
     name = module(text)
     with pytest.raises(MetricError, match=f"metric '{name}:Bad' {message}") as caught:
         Names().bind(f"{name}:Bad")
@@ -244,7 +236,7 @@ def test_what_is_no_metric_is_refused_when_it_is_looked_up(
         assert caught.value.where.startswith(f"{name}.py:")
 
 
-def test_a_coroutine_is_no_number_and_leaves_no_warning(module: Callable[[str], str]) -> None:
+def test_a_coroutine_is_no_number_and_leaves_no_warning(module):
     name = module("async def later(): return 1\ndef mine(tasks): return later()\n")
     with pytest.raises(MetricError, match="returned <coroutine"):
         compute(f"{name}:mine")
@@ -261,9 +253,7 @@ def test_a_coroutine_is_no_number_and_leaves_no_warning(module: Callable[[str], 
         ("raise KeyError('x')", r"KeyError: 'x'"),
     ],
 )
-def test_a_vectorised_form_is_checked_as_well(
-    module: Callable[[str], str], body: str, message: str
-) -> None:
+def test_a_vectorised_form_is_checked_as_well(module, body, message):
     name = module(
         "import numpy as np\nclass Bad:\n    def task_values(self, rewards):\n"
         f"        with np.errstate(all='ignore'):\n            {body}\n"
@@ -274,13 +264,13 @@ def test_a_vectorised_form_is_checked_as_well(
     assert caught.value.where.startswith(f"{name}.py:")
 
 
-def test_a_rate_outside_of_0_to_1_is_an_error(module: Callable[[str], str]) -> None:
+def test_a_rate_outside_of_0_to_1_is_an_error(module):
     name = module("class R:\n    bounded = True\n    def compute(self, tasks): return 1.5\n")
     with pytest.raises(MetricError, match=r"'R' says that it is a rate in \[0, 1\], and is 1.5"):
         compute(f"{name}:R")
 
 
-def test_a_registered_class_and_a_family_of_ones_own(module: Callable[[str], str]) -> None:
+def test_a_registered_class_and_a_family_of_ones_own(module):
     from pytest_evalmetrics import registry  # noqa: PLC0415 - the user's import
 
     name = module(
@@ -301,24 +291,24 @@ def test_a_registered_class_and_a_family_of_ones_own(module: Callable[[str], str
 
 
 @pytest.mark.parametrize("statistic", STATISTICS)
-def test_the_five_prefixes_always_mean_the_base_statistic(statistic: str) -> None:
+def test_the_five_prefixes_always_mean_the_base_statistic(statistic):
     expected = {"mean": 2 / 3, "max": 1, "min": 0, "median": 1, "std": 3**-0.5}
     assert compute(f"{statistic}/reward") == pytest.approx(expected[statistic], abs=1e-15)
 
 
-def test_the_std_of_one_rollout_is_not_defined() -> None:
+def test_the_std_of_one_rollout_is_not_defined():
     with pytest.raises(MetricError, match="returned nan"):
         compute("std/reward", TaskRewards.from_lists([[1.0]]))
 
 
-def test_an_unknown_name_lists_and_guesses() -> None:
+def test_an_unknown_name_lists_and_guesses():
     with pytest.raises(RegistryError, match=r"no metric 'mean_rewrd': did you mean 'mean_reward'"):
         Names().bind("mean_rewrd")
     with pytest.raises(RegistryError, match=r"metrics there are: .*pass@\{k\}.*worst_task"):
         Names().bind("pass@0")
 
 
-def test_a_metric_may_use_its_array_again(module: Callable[[str], str]) -> None:
+def test_a_metric_may_use_its_array_again(module):
     name = module(
         "import numpy as np\n"
         "class Same:\n"
@@ -334,7 +324,7 @@ def test_a_metric_may_use_its_array_again(module: Callable[[str], str]) -> None:
     assert first.values.tolist() == [1.0, 3.0]
 
 
-def test_each_benchmark_has_a_metric_of_the_users_of_its_own(module: Callable[[str], str]) -> None:
+def test_each_benchmark_has_a_metric_of_the_users_of_its_own(module):
     name = module("class Own:\n    def compute(self, tasks):\n        return 0.0\n")
     one, other = (Names().bind(f"{name}:Own").target for _ in range(2))
     assert one is not other
@@ -344,7 +334,7 @@ def test_each_benchmark_has_a_metric_of_the_users_of_its_own(module: Callable[[s
     assert Names().bind("pass@1").value(REWARDS) == 0.75
 
 
-def test_the_scores_and_the_fields_that_are_needed(planned: Callable[..., Plan]) -> None:
+def test_the_scores_and_the_fields_that_are_needed(planned):
     made = planned(
         reward="score",
         metrics=["mean_reward", "pass@1/accuracy", "mean/output_tokens[split=test]"],
@@ -357,16 +347,14 @@ def test_the_scores_and_the_fields_that_are_needed(planned: Callable[..., Plan])
     assert made.categories == ("difficulty", "kind", "repo", "split")
 
 
-def test_metrics_of_a_baseline_are_asked_for_as_well(spec: Callable[..., BenchmarkSpec]) -> None:
+def test_metrics_of_a_baseline_are_asked_for_as_well(spec):
     made = plan(spec(), also=["mean/cost[set=a]"])
     assert made.also == ("mean/cost[set=a]",)
     assert made.scores == ("reward",)
     assert made.categories == ("set",)
 
 
-def test_an_unknown_metric_is_told_before_anything_is_read_with_its_line(
-    spec: Callable[..., BenchmarkSpec],
-) -> None:
+def test_an_unknown_metric_is_told_before_anything_is_read_with_its_line(spec):
     lines = {("metrics",): 7, ("metrics", 1): 9}
     with pytest.raises(RegistryError, match="did you mean 'mean_reward'") as caught:
         plan(spec(metrics=["pass@1", "mean_rewrd"]), line_of=lambda *path: lines[path])
@@ -374,13 +362,11 @@ def test_an_unknown_metric_is_told_before_anything_is_read_with_its_line(
     assert caught.value.file is None
 
 
-def test_a_name_of_other_keys_may_be_a_hooks(planned: Callable[..., Plan]) -> None:
+def test_a_name_of_other_keys_may_be_a_hooks(planned):
     planned(key_metrics=["whatever"], thresholds={"else": ">= 1"})
 
 
-def test_a_user_metrics_own_line_is_kept(
-    spec: Callable[..., BenchmarkSpec], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_user_metrics_own_line_is_kept(spec, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "planned_metrics_of_tests.py").write_text("\nclass Bad:\n    pass\n")
@@ -389,9 +375,7 @@ def test_a_user_metrics_own_line_is_kept(
     assert caught.value.where == "planned_metrics_of_tests.py:2"
 
 
-def test_the_columns_that_metrics_are_computed_from(
-    planned: Callable[..., Plan], table: Callable[..., RolloutTable]
-) -> None:
+def test_the_columns_that_metrics_are_computed_from(planned, table):
     made = table([[1]], b=[1], total_tokens=[1], a=[1], input_tokens=[1], output_tokens=[2])
     found = planned(metrics=["mean_reward"])
     assert found.columns(["mean/a", "pass@1", "unknown"], made) == ("reward", "a")

@@ -35,7 +35,7 @@ def paired(plan: Plan, name: str, baseline: RolloutTable, current: RolloutTable)
     return both.pair(both.metric(name))
 
 
-def test_common_tasks_are_paired_by_their_ids(planned: Planned, table: Table) -> None:
+def test_common_tasks_are_paired_by_their_ids(planned, table):
     baseline = table([[1, 1], [0, 1], [1, 0]], tasks=["a", "b", "c"])
     current = table([[0, 1], [0, 0], [1, 1]], tasks=["b", "c", "d"])
     compared = paired(planned(), "mean_reward", baseline, current)
@@ -51,7 +51,7 @@ def test_common_tasks_are_paired_by_their_ids(planned: Planned, table: Table) ->
     assert compared.clusters is None
 
 
-def test_ids_compare_as_text(planned: Planned, table: Table) -> None:
+def test_ids_compare_as_text(planned, table):
     baseline = table([[1], [0]], tasks=["10", "2"])
     current = table([[0], [1]], tasks=[2, 10])
     found = paired(planned(), "mean_reward", baseline, current).pair
@@ -59,9 +59,7 @@ def test_ids_compare_as_text(planned: Planned, table: Table) -> None:
     assert found.baseline.tolist() == [0, 1]
 
 
-def test_a_task_without_a_value_on_one_side_is_excluded_and_listed(
-    planned: Planned, table: Table
-) -> None:
+def test_a_task_without_a_value_on_one_side_is_excluded_and_listed(planned, table):
     baseline = table([[1, 1], [0], [1, 0], [1, 1]], tasks=["a", "b", "c", "d"])
     current = table([[1, 1], [1, 1], [None, 1], [None, None]], tasks=["a", "b", "c", "d"])
     found = paired(planned(), "pass@2", baseline, current).pair
@@ -72,9 +70,7 @@ def test_a_task_without_a_value_on_one_side_is_excluded_and_listed(
         assert paired(planned(), name, baseline, current).pair.excluded == ("d",)
 
 
-def test_a_missing_reward_counts_on_both_sides_as_the_benchmark_says(
-    planned: Planned, table: Table
-) -> None:
+def test_a_missing_reward_counts_on_both_sides_as_the_benchmark_says(planned, table):
     baseline, current = table([[1, 1], [1, None]]), table([[None, None], [None, 1]])
     plan = planned(expect={"missing_reward": 0.0})
     found = paired(plan, "mean_reward", baseline, current).pair
@@ -84,7 +80,7 @@ def test_a_missing_reward_counts_on_both_sides_as_the_benchmark_says(
     assert both.pair_at_worst(both.metric("mean_reward"), higher_is_better=True) is None
 
 
-def test_what_is_missing_at_its_worst(planned: Planned, table: Table) -> None:
+def test_what_is_missing_at_its_worst(planned, table):
     baseline, current = table([[1, None], [0, 0]]), table([[1], [None, 0]])
     both = pairing(planned(), baseline, current, expected=2)
     metric = both.metric("mean_reward")
@@ -97,13 +93,13 @@ def test_what_is_missing_at_its_worst(planned: Planned, table: Table) -> None:
     assert (down.pair.baseline.tolist(), down.pair.current.tolist()) == ([0.5, 0], [1, 0.5])
 
 
-def test_nothing_missing_has_no_worst(planned: Planned, table: Table) -> None:
+def test_nothing_missing_has_no_worst(planned, table):
     both = pairing(planned(), table([[1]]), table([[0]]))
     assert both.pair_at_worst(both.metric("mean_reward"), higher_is_better=True) is None
 
 
 @pytest.mark.parametrize("name", ["mean_reward", "pass_rate", "median", "std/reward"])
-def test_nothing_in_common_has_no_value(planned: Planned, table: Table, name: str) -> None:
+def test_nothing_in_common_has_no_value(planned, table, name):
     found = paired(planned(), name, table([[1]], tasks=["a"]), table([[1]], tasks=["b"]))
     assert found.pair.tasks == ()
     assert math.isnan(found.pair.value_baseline)
@@ -112,9 +108,7 @@ def test_nothing_in_common_has_no_value(planned: Planned, table: Table, name: st
 
 
 @pytest.mark.parametrize("name", ["median", "worst_task", "max/reward", "std/reward"])
-def test_what_is_no_mean_over_tasks_can_be_resampled(
-    planned: Planned, table: Table, name: str
-) -> None:
+def test_what_is_no_mean_over_tasks_can_be_resampled(planned, table, name):
     first = [[1, 1, 0], [0, 1], [1, 0]]
     second = [[0, 1], [0, 0], [1, 1, 0, 0]]
     found = paired(planned(), name, table(first), table(second)).pair
@@ -131,24 +125,20 @@ def test_what_is_no_mean_over_tasks_can_be_resampled(
     )
 
 
-def test_a_metric_that_can_not_be_split_has_no_values_by_task(
-    planned: Planned, table: Table
-) -> None:
+def test_a_metric_that_can_not_be_split_has_no_values_by_task(planned, table):
     found = paired(planned(), "std/reward", table([[1], [0]]), table([[1], [1]])).pair
     assert found.baseline is None
     assert found.current is None
     assert found.value_current == 0.0
 
 
-def test_in_a_comparison_of_a_pooled_rate_each_task_weighs_the_same(
-    planned: Planned, table: Table
-) -> None:
+def test_in_a_comparison_of_a_pooled_rate_each_task_weighs_the_same(planned, table):
     found = paired(planned(), "pass_rate", table([[1, 1, 1], [0]]), table([[1], [0]])).pair
     assert found.difference is None
     assert (found.value_baseline, found.value_current) == (0.5, 0.5)
 
 
-def test_breakdowns_clusters_and_other_scores(planned: Planned, table: Table) -> None:
+def test_breakdowns_clusters_and_other_scores(planned, table):
     labels: dict[str, Any] = {"level": ["e", "h", "e"], "repo": ["r", "s", "s"]}
     baseline = table([[1], [0], [0]], accuracy=[0.25, 1, 0.5])
     current = table([[1], [0], [0]], accuracy=[0.75, 1, 0.5], labels=labels)
@@ -161,14 +151,12 @@ def test_breakdowns_clusters_and_other_scores(planned: Planned, table: Table) ->
     assert found.clusters.tolist() == [0, 1]
 
 
-def test_an_unknown_metric_is_an_error(planned: Planned, table: Table) -> None:
+def test_an_unknown_metric_is_an_error(planned, table):
     with pytest.raises(RegistryError, match="did you mean 'mean_reward'"):
         pairing(planned(), table([[1]]), table([[1]])).metric("mean_rewrd")
 
 
-def test_a_task_of_the_run_alone_is_excluded_from_no_comparison(
-    planned: Planned, table: Table
-) -> None:
+def test_a_task_of_the_run_alone_is_excluded_from_no_comparison(planned, table):
     run = table([[0, 1], [1], [1, 1]], tasks=[1, 2, 3])
     baseline = table([[1], [1, 1], [0, 0]], tasks=["1", "3", "4"])
     found = paired(planned(), "mean_reward", baseline, run)
@@ -178,7 +166,7 @@ def test_a_task_of_the_run_alone_is_excluded_from_no_comparison(
     assert (found.added, found.removed) == ((2,), ("4",))
 
 
-def test_what_is_missing_in_a_breakdown_is_missing(planned: Planned, table: Table) -> None:
+def test_what_is_missing_in_a_breakdown_is_missing(planned, table):
     labels = {"level": ["hard", "hard", "easy", "easy", "hard", "hard"]}
     run = table([[1, None], [1, None], [0, 1]], labels=labels)
     both = pairing(planned(), table([[1, 1], [1, 1], [1, None]]), run, expected=3)
@@ -192,8 +180,8 @@ def test_what_is_missing_in_a_breakdown_is_missing(planned: Planned, table: Tabl
 
 
 def test_a_breakdown_of_a_baseline_without_labels_may_have_lost_any_task_that_is_gone(
-    planned: Planned, table: Table
-) -> None:
+    planned, table
+):
     run = table([[1], [1], [0]], labels={"level": ["hard", "easy", "hard"]})
     baseline = table([[1], [1], [0], [1], [1]])
     found = paired(planned(), "mean_reward[level=hard]", baseline, run)
@@ -204,9 +192,7 @@ def test_a_breakdown_of_a_baseline_without_labels_may_have_lost_any_task_that_is
     assert paired(planned(), "mean_reward[level=hard]", known, run).removed == (4,)
 
 
-def test_the_worst_of_a_metric_that_is_not_monotone_is_the_worst_way(
-    planned: Planned, table: Table
-) -> None:
+def test_the_worst_of_a_metric_that_is_not_monotone_is_the_worst_way(planned, table):
     # where less spread is better, a missing reward of the run is at that end which spreads more
     both = pairing(planned(), table([[1, 1], [1, 1]]), table([[1, 1], [1, None]]), expected=2)
     metric = both.metric("std/reward")
@@ -227,15 +213,15 @@ def test_the_worst_of_a_metric_that_is_not_monotone_is_the_worst_way(
     ],
 )
 def test_a_missing_rollout_at_its_worst_fails_in_the_run_and_passes_in_the_baseline(
-    planned: Planned, table: Table, rewards: Any, threshold: float, worst: tuple[float, float]
-) -> None:
+    planned, table, rewards, threshold, worst
+):
     both = pairing(planned(pass_threshold=threshold), table(rewards), table(rewards))
     found = both.pair_at_worst(both.metric("pass@1"), higher_is_better=True)
     assert found is not None
     assert (found.pair.value_current, found.pair.value_baseline) == worst
 
 
-def test_a_share_of_missing_rewards_is_exact(planned: Planned, table: Table) -> None:
+def test_a_share_of_missing_rewards_is_exact(planned, table):
     run = table([[1]] * 190 + [[None]] * 10)
     both = pairing(planned(), table([[1]] * 200), run)
     assert both.missing(both.metric("mean_reward")) == 0.05
@@ -243,8 +229,8 @@ def test_a_share_of_missing_rewards_is_exact(planned: Planned, table: Table) -> 
 
 @pytest.mark.parametrize(("name", "bounded"), [("mean_reward", True), ("sum", False)])
 def test_a_metric_on_the_unit_interval_is_seen_from_rewards_and_values(
-    planned: Planned, table: Table, name: str, bounded: bool
-) -> None:
+    planned, table, name, bounded
+):
     both = pairing(planned(), table([[1], [1]]), table([[1], [0.5]]))
     target = both.metric("mean_reward").target if bounded else lambda tasks: sum(map(sum, tasks))
     assert both.pair(BoundMetric(parse(name), target)).pair.bounded is bounded
@@ -252,7 +238,7 @@ def test_a_metric_on_the_unit_interval_is_seen_from_rewards_and_values(
     assert not both.pair(both.metric("mean_reward")).pair.bounded
 
 
-def test_a_metric_that_offers_weights_is_told_with_them(planned: Planned, table: Table) -> None:
+def test_a_metric_that_offers_weights_is_told_with_them(planned, table):
     sides = table([[1], [0.5], [0]]), table([[1], [0.5], [0]])
     found = paired(planned(), "median", *sides)
     assert found.combine_weighted(np.array([0.0, 1.0]), np.array([1.0, 2.0])) == 1
@@ -261,9 +247,7 @@ def test_a_metric_that_offers_weights_is_told_with_them(planned: Planned, table:
 
 
 @pytest.mark.parametrize("form", ["combine", "combine_weighted"])
-def test_a_metric_that_fails_on_resampled_tasks_is_named(
-    planned: Planned, table: Table, form: str
-) -> None:
+def test_a_metric_that_fails_on_resampled_tasks_is_named(planned, table, form):
     class Mine:
         def task_values(self, rewards: Any) -> Any:
             return rewards.values

@@ -49,7 +49,7 @@ def stretch(values: list[float]) -> float:
 
 
 @pytest.mark.parametrize("n", SIZES)
-def test_a_sum_is_that_of_its_stretches(n: int) -> None:
+def test_a_sum_is_that_of_its_stretches(n):
     values = np.random.default_rng(n).normal(size=n) * 7
     listed = values.tolist()
     parts = [stretch(listed[at : at + 8192]) for at in range(0, n, 8192)]
@@ -65,14 +65,14 @@ def test_a_sum_is_that_of_its_stretches(n: int) -> None:
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=300))
 @settings(deadline=None)
-def test_sums_and_squares_are_near_the_exact_ones(values: list[float]) -> None:
+def test_sums_and_squares_are_near_the_exact_ones(values):
     array = np.array(values)
     size = sum(map(abs, values))
     assert sums.total(array) == pytest.approx(math.fsum(values), abs=1e-13 * size)
     assert sums.squares(array) == pytest.approx(math.fsum(v * v for v in values), rel=1e-13)
 
 
-def test_what_does_not_fit_into_a_float_is_infinite() -> None:
+def test_what_does_not_fit_into_a_float_is_infinite():
     with np.errstate(over="ignore", invalid="ignore"):
         assert sums.total(np.full(20_000, 1e308)) == math.inf
         assert math.isnan(sums.total(np.repeat([math.inf, -math.inf], 10_000)))
@@ -131,7 +131,7 @@ def left_by(python: str, folder: Path) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("tasks", "rollouts"), [(3, 2), (57, 5), (300, 9), (2500, 4)])
-def test_another_numpy_leaves_the_same_bytes(tmp_path: Path, tasks: int, rollouts: int) -> None:
+def test_another_numpy_leaves_the_same_bytes(tmp_path, tasks, rollouts):
     other = os.environ.get("EVALMETRICS_OTHER_PYTHON")
     if not other:
         pytest.skip("EVALMETRICS_OTHER_PYTHON names no interpreter with another NumPy")

@@ -9,8 +9,6 @@ from pytest_evalmetrics.errors import DataError, MetricError
 from pytest_evalmetrics.metrics import Names, Source
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from pytest_evalmetrics.data import RolloutTable
     from pytest_evalmetrics.metrics.samples import Sample
 
@@ -23,16 +21,14 @@ def lists(found: Any) -> list[list[float]]:
     return found.rewards.to_lists()
 
 
-def test_the_reward_and_another_score(table: Callable[..., RolloutTable]) -> None:
+def test_the_reward_and_another_score(table):
     made = table([[1, None], [0]], accuracy=[0.5, 0.6, None])
     assert lists(sample(made, "mean_reward")) == [[1], [0]]
     assert lists(sample(made, "mean_reward/accuracy")) == [[0.5, 0.6], []]
     assert lists(sample(made, "mean_reward/reward")) == [[1], [0]]
 
 
-def test_a_value_of_a_field_selects_rollouts_and_their_tasks(
-    table: Callable[..., RolloutTable],
-) -> None:
+def test_a_value_of_a_field_selects_rollouts_and_their_tasks(table):
     made = table(
         [[1, 2], [3], [None, 5, 6]],
         tasks=["x", "y", "z"],
@@ -44,7 +40,7 @@ def test_a_value_of_a_field_selects_rollouts_and_their_tasks(
     assert (lists(second), second.tasks) == ([[2], [3], [6]], ("x", "y", "z"))
 
 
-def test_clusters_are_of_the_tasks_that_are_left(table: Callable[..., RolloutTable]) -> None:
+def test_clusters_are_of_the_tasks_that_are_left(table):
     made = table(
         [[1, 2], [3], [4]],
         labels={"repo": ["r", "r", "s", "r"], "kind": ["a", "b", "c", "c"]},
@@ -55,9 +51,7 @@ def test_clusters_are_of_the_tasks_that_are_left(table: Callable[..., RolloutTab
     assert sample(made, "mean_reward").clusters is None
 
 
-def test_a_task_in_two_clusters_is_an_error_that_lists_it(
-    table: Callable[..., RolloutTable],
-) -> None:
+def test_a_task_in_two_clusters_is_an_error_that_lists_it(table):
     made = table([[1, 2], [3]], tasks=["x", "y"], labels={"repo": ["r", "s", "s"]})
     with pytest.raises(DataError, match="rollouts of 1 task have different values: x"):
         sample(made, "mean_reward", "repo")
@@ -73,9 +67,7 @@ def test_a_task_in_two_clusters_is_an_error_that_lists_it(
         ("pass@1[empty=x]", "breakdown 'empty': no rollout has that field"),
     ],
 )
-def test_an_unknown_score_field_or_value_is_an_error(
-    table: Callable[..., RolloutTable], name: str, message: str
-) -> None:
+def test_an_unknown_score_field_or_value_is_an_error(table, name, message):
     made = table(
         [[1], [0]],
         accuracy=[1, 0],
@@ -86,9 +78,7 @@ def test_an_unknown_score_field_or_value_is_an_error(
     assert message in caught.value.message
 
 
-def test_a_value_of_another_agent_alone_is_none_of_this_agents(
-    table: Callable[..., RolloutTable],
-) -> None:
+def test_a_value_of_another_agent_alone_is_none_of_this_agents(table):
     made = table([[1], [0]], labels={"kind": ["hard", "easy"]})
     part = made.where(np.array([True, False]))
     assert list(Source(part, "reward").rows_by_label("kind")) == ["hard"]
@@ -96,13 +86,13 @@ def test_a_value_of_another_agent_alone_is_none_of_this_agents(
         sample(part, "pass@1[kind=easy]")
 
 
-def test_a_missing_field_is_a_value_of_its_own(table: Callable[..., RolloutTable]) -> None:
+def test_a_missing_field_is_a_value_of_its_own(table):
     made = table([[1], [0]], labels={"kind": ["hard", "(missing)"]})
     assert list(Source(made, "reward").rows_by_label("kind")) == ["hard", "(missing)"]
     assert lists(sample(made, "pass@1[kind=(missing)]")) == [[0]]
 
 
-def test_metrics_of_several_columns_do_not_mix(table: Callable[..., RolloutTable]) -> None:
+def test_metrics_of_several_columns_do_not_mix(table):
     made = table([[1], [0]], cost_per_task=[8, 8], cost_usd=[2, 2])
     source, names = Source(made, "reward"), Names()
     wanted = ["mean_reward", "mean_reward/cost_per_task", "cost_per_task", "pass@1"]

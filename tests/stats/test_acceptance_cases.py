@@ -63,7 +63,7 @@ pytestmark = pytest.mark.skipif(not CASES.is_file(), reason="the shared cases ar
 
 
 @pytest.mark.parametrize("case", _cases(), ids=lambda case: case["id"])
-def test_a_published_number_is_reproduced(case: dict[str, Any]) -> None:
+def test_a_published_number_is_reproduced(case):
     got = np.asarray(FUNCTIONS[case["function"]](**case["inputs"]), dtype=float)
     if case["expected"] == "nan":
         assert math.isnan(got)
@@ -74,5 +74,5 @@ def test_a_published_number_is_reproduced(case: dict[str, Any]) -> None:
     assert (np.abs(got - case["expected"]) <= within).all(), (got, case["expected"])
 
 
-def test_every_function_is_covered_by_a_case() -> None:
+def test_every_function_is_covered_by_a_case():
     assert {case["function"] for case in _cases()} == set(FUNCTIONS)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import Any
 
 import krippendorff
 import numpy as np
@@ -25,7 +24,7 @@ BOOK = [
 ]
 
 
-def test_the_worked_example() -> None:
+def test_the_worked_example():
     assert krippendorff_alpha(BOOK, "nominal") == pytest.approx(0.743, abs=5e-4)
     assert krippendorff_alpha(BOOK, "interval") == pytest.approx(0.849, abs=5e-4)
 
@@ -41,7 +40,7 @@ _RATING = st.sampled_from([0.0, 0.5, 1.0, 2.0, NAN])
     ),
     st.sampled_from(["nominal", "interval"]),
 )
-def test_alpha_is_that_of_krippendorff(units: list[list[float]], level: Any) -> None:
+def test_alpha_is_that_of_krippendorff(units, level):
     ratings = np.array(units).T
     found = krippendorff_alpha(ratings, level)
     paired = [u[~np.isnan(u)] for u in ratings.T if (~np.isnan(u)).sum() > 1]
@@ -56,7 +55,7 @@ def test_alpha_is_that_of_krippendorff(units: list[list[float]], level: Any) -> 
 
 
 @pytest.mark.parametrize("ratings", [[1, 2], [[1, math.inf], [1, 2]]])
-def test_what_are_no_ratings(ratings: Any) -> None:
+def test_what_are_no_ratings(ratings):
     with pytest.raises(StatsError):
         krippendorff_alpha(ratings)
 
@@ -65,7 +64,7 @@ _PAIRS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, m
 
 
 @given(_PAIRS)
-def test_kappa_is_that_of_statsmodels(pairs: list[tuple[int, int]]) -> None:
+def test_kappa_is_that_of_statsmodels(pairs):
     a, b = (np.array(x) for x in zip(*pairs, strict=True))
     table = np.zeros((4, 4))
     np.add.at(table, (a, b), 1)
@@ -79,20 +78,20 @@ def test_kappa_is_that_of_statsmodels(pairs: list[tuple[int, int]]) -> None:
         assert found == pytest.approx(expected, abs=1e-9)
 
 
-def test_a_kappa_by_hand() -> None:
+def test_a_kappa_by_hand():
     # 20 of 50 yes by both, 15 no by both: p_o = 0.7, p_e = 0.5 * 0.6 + 0.5 * 0.4
     a = [1] * 20 + [1] * 5 + [0] * 10 + [0] * 15
     b = [1] * 20 + [0] * 5 + [1] * 10 + [0] * 15
     assert cohen_kappa(a, b) == pytest.approx(0.4)
 
 
-def test_the_kappa_of_a_rater_who_always_says_the_same_is_zero() -> None:
+def test_the_kappa_of_a_rater_who_always_says_the_same_is_zero():
     # not a hair below: it may stand against a threshold of 0
     for n, right in ((10, 8), (7, 3), (49, 1)):
         assert cohen_kappa([4.0] * n, [4.0] * right + [2.0] * (n - right)) == 0
 
 
 @pytest.mark.parametrize(("a", "b"), [([], []), ([1], [1, 2]), ([NAN], [1])])
-def test_what_can_not_be_compared(a: list[float], b: list[float]) -> None:
+def test_what_can_not_be_compared(a, b):
     with pytest.raises(StatsError):
         cohen_kappa(a, b)

@@ -20,14 +20,14 @@ GROUPS = RNG.integers(0, 11, 60)
 values = st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=30)
 
 
-def test_the_standard_error_and_interval_of_a_mean() -> None:
+def test_the_standard_error_and_interval_of_a_mean():
     assert means.se_clt(X) == pytest.approx(oracle.sem(X), rel=1e-12)
     low, high = oracle.t.interval(0.9, 59, np.mean(X), oracle.sem(X))
     assert means.t_interval(means.mean_se(X), 0.9) == pytest.approx((low, high), rel=1e-11)
 
 
 @pytest.mark.parametrize("finite", [True, False])
-def test_clustered_against_cluster_robust_regression(finite: bool) -> None:
+def test_clustered_against_cluster_robust_regression(finite):
     fit = OLS(X, np.ones(60)).fit(
         cov_type="cluster", cov_kwds={"groups": GROUPS, "use_correction": finite}
     )
@@ -51,7 +51,7 @@ def satterthwaite(sizes: list[int], icc: float) -> float:
 
 
 @pytest.mark.parametrize("sizes", [[5, 3, 8], [100, 10, 10, 10, 10], [4] * 10, [231, 75, 44, 3]])
-def test_clusters_of_unequal_size_leave_fewer_degrees_of_freedom(sizes: list[int]) -> None:
+def test_clusters_of_unequal_size_leave_fewer_degrees_of_freedom(sizes):
     rng = np.random.default_rng(3)
     codes = np.repeat(np.arange(len(sizes)), sizes)
     x = rng.normal(size=len(codes)) + rng.normal(size=len(sizes))[codes]
@@ -67,18 +67,18 @@ def test_clusters_of_unequal_size_leave_fewer_degrees_of_freedom(sizes: list[int
 
 
 @given(values)
-def test_clusters_of_one_task_are_no_clusters(x: list[float]) -> None:
+def test_clusters_of_one_task_are_no_clusters(x):
     clustered = means.clustered_se(x, range(len(x)))
     assert clustered == pytest.approx(means.se_clt(x), rel=1e-9, abs=1e-9)
 
 
 @given(values, st.integers(2, 4))
-def test_rollouts_copied_within_a_cluster_add_nothing(x: list[float], times: int) -> None:
+def test_rollouts_copied_within_a_cluster_add_nothing(x, times):
     clustered = means.clustered_se(np.repeat(x, times), np.repeat(np.arange(len(x)), times))
     assert clustered == pytest.approx(means.se_clt(x), rel=1e-9, abs=1e-9)
 
 
-def test_clusters_may_be_named_by_anything_hashable() -> None:
+def test_clusters_may_be_named_by_anything_hashable():
     named = [("repo", int(g)) for g in GROUPS]
     assert means.clustered_se(X, named) == means.clustered_se(X, GROUPS)
     assert means.clustered_se(X, np.array([f"g{g}" for g in GROUPS])) == pytest.approx(
@@ -87,7 +87,7 @@ def test_clusters_may_be_named_by_anything_hashable() -> None:
 
 
 @pytest.mark.parametrize("clustered", [False, True])
-def test_a_pooled_mean_against_weighted_regression(clustered: bool) -> None:
+def test_a_pooled_mean_against_weighted_regression(clustered):
     counts = RNG.integers(1, 9, 60)
     sums = RNG.binomial(counts, 0.3).astype(float)
     fit = WLS(sums / counts, np.ones(60), weights=counts).fit(
@@ -99,12 +99,12 @@ def test_a_pooled_mean_against_weighted_regression(clustered: bool) -> None:
     assert found.units == (len(set(GROUPS)) if clustered else 60)
 
 
-def test_a_pooled_mean_of_equal_counts_is_the_mean() -> None:
+def test_a_pooled_mean_of_equal_counts_is_the_mean():
     found = means.ratio_mean(4 * X, np.full(60, 4))
     assert found == pytest.approx(means.mean_se(X), rel=1e-12)
 
 
-def test_what_can_not_be_told_is_nan() -> None:
+def test_what_can_not_be_told_is_nan():
     assert math.isnan(means.mean_se([]).mean)
     assert math.isnan(means.se_clt([0.5]))
     assert math.isnan(means.clustered_se([], []))
@@ -120,7 +120,7 @@ def test_what_can_not_be_told_is_nan() -> None:
         assert math.isnan(bounds.high)
 
 
-def test_rounding_is_no_spread() -> None:
+def test_rounding_is_no_spread():
     # 0.9 - 0.6 in two ways: they differ in the last digit
     x = [0.9 - 0.6, 0.8 - 0.5, 0.7 - 0.4, 0.3]
     assert len(set(x)) > 1
@@ -129,7 +129,7 @@ def test_rounding_is_no_spread() -> None:
     assert means.ratio_mean([0.1 * 3, 0.3, 0.6], [1, 1, 2]).se == 0
 
 
-def test_small_formulas() -> None:
+def test_small_formulas():
     assert means.se_bernoulli(0.25, 75) == 0.05
     assert means.design_effect(50, 0.04) == pytest.approx(2.96)
     assert means.z_interval(1, 2, 0.9) == pytest.approx(oracle.norm.interval(0.9, 1, 2))
@@ -142,7 +142,7 @@ SIDES = ["two-sided", "greater", "less"]
 
 
 @pytest.mark.parametrize("side", SIDES)
-def test_the_paired_t_test(side: str) -> None:
+def test_the_paired_t_test(side):
     found = paired_t(A - B, alternative=side, level=0.9)
     theirs = oracle.ttest_rel(A, B, alternative=side)
     assert found.statistic == pytest.approx(theirs.statistic, rel=1e-12)
@@ -153,7 +153,7 @@ def test_the_paired_t_test(side: str) -> None:
 
 
 @pytest.mark.parametrize("side", SIDES)
-def test_the_clustered_test(side: str) -> None:
+def test_the_clustered_test(side):
     groups = np.arange(50) // 5
     fit = OLS(A - B, np.ones(50)).fit(cov_type="cluster", cov_kwds={"groups": groups}, use_t=True)
     found = paired_t(A - B, clusters=groups, alternative=side)
@@ -168,7 +168,7 @@ def test_the_clustered_test(side: str) -> None:
 
 
 @given(st.lists(st.floats(-10, 10), min_size=2, max_size=20))
-def test_the_two_sides_add_up(d: list[float]) -> None:
+def test_the_two_sides_add_up(d):
     up, down = (paired_t(d, alternative=side).p for side in ("greater", "less"))
     both = paired_t(d).p
     assert both == pytest.approx(min(1, 2 * min(up, down)), rel=1e-9)
@@ -176,7 +176,7 @@ def test_the_two_sides_add_up(d: list[float]) -> None:
         assert up + down == pytest.approx(1, rel=1e-9)
 
 
-def test_a_drop_of_every_task_alike_is_seen() -> None:
+def test_a_drop_of_every_task_alike_is_seen():
     # 200 tasks from 0.9 to 0.6: no spread, and yet no doubt
     found = paired_t(np.full(200, 0.9) - np.full(200, 0.6), alternative="greater")
     assert found.p == 0.5**200
@@ -185,7 +185,7 @@ def test_a_drop_of_every_task_alike_is_seen() -> None:
     assert math.isnan(found.low)
 
 
-def test_two_tasks_alike_are_no_proof() -> None:
+def test_two_tasks_alike_are_no_proof():
     assert paired_t([0.3, 0.3], alternative="greater").p == 0.25
     assert paired_t([0.3, 0.3]).p == 0.5
     assert paired_t([0.3, 0.3], alternative="less").p == 1
@@ -194,11 +194,11 @@ def test_two_tasks_alike_are_no_proof() -> None:
 
 
 @pytest.mark.parametrize("side", SIDES)
-def test_no_difference_is_no_evidence(side: str) -> None:
+def test_no_difference_is_no_evidence(side):
     assert paired_t([0.0] * 30, alternative=side).p == 1
 
 
-def test_too_few_give_nan() -> None:
+def test_too_few_give_nan():
     for found in (
         paired_t([]),
         paired_t([0.5]),
@@ -208,14 +208,14 @@ def test_too_few_give_nan() -> None:
         assert math.isnan(found.low)
 
 
-def test_differences_by_rounding_are_none() -> None:
+def test_differences_by_rounding_are_none():
     before = [np.mean([0.1, 0.2, 0.3]), 0.5, 1e9]
     after = [np.mean([0.3, 0.2, 0.1]), 0.25, 1e9 + 1]
     assert before[0] != after[0]
     assert paired_differences(before, after).tolist() == [0, 0.25, -1]
 
 
-def test_the_error_of_a_difference_from_the_correlation() -> None:
+def test_the_error_of_a_difference_from_the_correlation():
     r = np.corrcoef(A, B)[0, 1]
     found = se_paired_from_corr(oracle.sem(A), oracle.sem(B), r)
     assert found == pytest.approx(oracle.sem(A - B), rel=1e-12)
@@ -225,35 +225,33 @@ def test_the_error_of_a_difference_from_the_correlation() -> None:
 @pytest.mark.parametrize("side", ["greater", "two-sided"])
 @pytest.mark.parametrize("alpha", [0.01, 0.05])
 @pytest.mark.parametrize("df", [9, 49, 199, 4_999])
-def test_the_detectable_difference_is_detected(df: int, alpha: float, side: str) -> None:
+def test_the_detectable_difference_is_detected(df, alpha, side):
     found = mde_from_se(1.0, df, alpha=alpha, alternative=side)
     critical = oracle.t.isf(alpha if side == "greater" else alpha / 2, df)
     assert oracle.nct.sf(critical, df, found) == pytest.approx(0.8, abs=0.02)
     assert mde_from_se(0.25, df, alpha=alpha, alternative=side) == pytest.approx(found / 4)
 
 
-def test_without_a_standard_error_nothing_is_known() -> None:
+def test_without_a_standard_error_nothing_is_known():
     assert math.isnan(mde_from_se(math.nan, 5))
     assert math.isnan(mde_from_se(0.1, 0))
 
 
 @given(st.floats(0.001, 0.5), st.floats(0.01, 1), st.floats(0, 1), st.integers(1, 64))
-def test_tasks_needed_invert_the_detectable_difference(
-    delta: float, omega2: float, s2: float, k: int
-) -> None:
+def test_tasks_needed_invert_the_detectable_difference(delta, omega2, s2, k):
     n = required_n(delta, omega2, s2, s2, ka=k, kb=k)
     assert mde(n, omega2, s2, s2, ka=k, kb=k) <= delta * (1 + 1e-12)
     if n > 1:
         assert mde(n - 1, omega2, s2, s2, ka=k, kb=k) >= delta * (1 - 1e-12)
 
 
-def test_one_sided_and_infinite_degrees_of_freedom() -> None:
+def test_one_sided_and_infinite_degrees_of_freedom():
     expected = (oracle.norm.isf(0.01) + oracle.norm.ppf(0.9)) * math.sqrt(0.5 / 200)
     assert mde(200, 0.5, alpha=0.01, power=0.9, alternative="greater") == pytest.approx(expected)
     assert mde_from_se(math.sqrt(0.5 / 200), power=0.9) == pytest.approx(expected)
 
 
-def test_the_uniform_ratio_against_simulation() -> None:
+def test_the_uniform_ratio_against_simulation():
     p = np.random.default_rng(2).random(200_000)
     draws = np.random.default_rng(3).binomial(6, p) / 6
     once = np.random.default_rng(4).binomial(1, p)
@@ -261,7 +259,7 @@ def test_the_uniform_ratio_against_simulation() -> None:
     assert means.variance_ratio_uniform(1) == 1
 
 
-def test_wrong_arguments_are_refused() -> None:
+def test_wrong_arguments_are_refused():
     for call in (
         lambda: means.se_bernoulli(1.5, 10),
         lambda: means.se_bernoulli(0.5, 0),

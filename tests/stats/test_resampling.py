@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import math
 import struct
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -23,13 +22,10 @@ from pytest_evalmetrics.stats import (
 )
 from pytest_evalmetrics.stats.resampling import bootstrap_ci
 
-if TYPE_CHECKING:
-    import random
-
 SKEWED = np.random.default_rng(17)
 
 
-def test_intervals_against_scipy() -> None:
+def test_intervals_against_scipy():
     x = SKEWED.exponential(1, 90)
     for method in ("percentile", "basic"):
         theirs = oracle.bootstrap(
@@ -39,19 +35,19 @@ def test_intervals_against_scipy() -> None:
         assert ours == pytest.approx(tuple(theirs), abs=0.012)
 
 
-def test_a_clustered_interval_is_wider() -> None:
+def test_a_clustered_interval_is_wider():
     x = np.repeat(SKEWED.exponential(1, 50), 4)
     low, high = bootstrap_ci(x, seed=1, clusters=np.repeat(np.arange(50), 4))
     plain = bootstrap_ci(x, seed=1)
     assert high - low == pytest.approx(2 * (plain.high - plain.low), rel=0.1)
 
 
-def test_too_few_units_give_nan() -> None:
+def test_too_few_units_give_nan():
     assert math.isnan(bootstrap_ci([0.3], seed=1).low)
     assert math.isnan(bootstrap_ci([0.3, 0.2], seed=1, clusters=["a", "a"]).low)
 
 
-def test_wrong_arguments_of_an_interval_are_refused() -> None:
+def test_wrong_arguments_of_an_interval_are_refused():
     for call in (
         lambda: bootstrap_ci([0.1, math.nan], seed=1),
         lambda: bootstrap_ci([0.1, 0.2], seed=1, draws=0),
@@ -63,21 +59,21 @@ def test_wrong_arguments_of_an_interval_are_refused() -> None:
 
 
 @given(st.lists(st.text(max_size=8), max_size=6), st.randoms())
-def test_the_seed_forgets_the_order_of_tasks(ids: list[str], shuffler: random.Random) -> None:
+def test_the_seed_forgets_the_order_of_tasks(ids, shuffler):
     mixed = list(ids)
     shuffler.shuffle(mixed)
     assert seed_of("math/pass@1", ids) == seed_of("math/pass@1", mixed)
     assert 0 <= seed_of("math/pass@1", ids) < 2**128
 
 
-def test_the_seed_tells_gates_and_tasks_apart() -> None:
+def test_the_seed_tells_gates_and_tasks_apart():
     lists = [["ab", "c"], ["a", "bc"], ["abc"], ["a", "b", "c"], [], [""], ["ab", "c", ""]]
     seeds = {seed_of(gate, ids) for gate in ("g", "ga", "") for ids in lists}
     assert len(seeds) == 3 * len(lists)
     assert seed_of("g", [1, 2]) == seed_of("g", ["2", "1"])
 
 
-def test_the_seed_never_changes() -> None:
+def test_the_seed_never_changes():
     # a stored p value must come out again with a later version
     text = struct.pack("<3q", 11, 2, 2) + b"math/pass@1" + b"t1" + b"t2"
     expected = int.from_bytes(hashlib.blake2b(text, digest_size=16).digest(), "little")
@@ -98,7 +94,7 @@ def rng(seed: int = 1) -> np.random.Generator:
     return np.random.Generator(np.random.PCG64(seed))
 
 
-def test_one_index_vector_is_what_a_reducer_sees() -> None:
+def test_one_index_vector_is_what_a_reducer_sees():
     seen: list[np.ndarray] = []
 
     def reducer(indices: np.ndarray) -> float:
@@ -113,7 +109,7 @@ def test_one_index_vector_is_what_a_reducer_sees() -> None:
     assert again[0] == again[1] != again[2]
 
 
-def test_a_reducer_sees_whole_clusters() -> None:
+def test_a_reducer_sees_whole_clusters():
     labels = ["a", "b", "b", "c", "c", "c"]
     sizes = {0: 1, 1: 2, 2: 2, 3: 3, 4: 3, 5: 3}
 
@@ -130,7 +126,7 @@ def test_a_reducer_sees_whole_clusters() -> None:
 
 
 @pytest.mark.parametrize("clustered", [True, False])
-def test_weights_serve_where_index_vectors_are_too_long(clustered: bool) -> None:
+def test_weights_serve_where_index_vectors_are_too_long(clustered):
     x = MANY[:3_000]
     codes = np.arange(3_000) // 3
     groups = cluster_codes(codes, 3_000) if clustered else None
@@ -144,21 +140,21 @@ def test_weights_serve_where_index_vectors_are_too_long(clustered: bool) -> None
     assert found.std() == pytest.approx(unit_means.std() / np.sqrt(unit_means.size), rel=0.06)
 
 
-def test_what_can_not_be_resampled_is_refused() -> None:
+def test_what_can_not_be_resampled_is_refused():
     with pytest.raises(TooManyUnitsError, match=r"2049 tasks.*takes weights"):
         reducer_draws(lambda _: 0.0, 2_049, None, 10, rng())
     with pytest.raises(StatsError, match="no finite number on 10 of 10 resamples"):
         reducer_draws(lambda _: float("nan"), 5, None, 10, rng())
 
 
-def test_a_quantile_is_linear_between_order_statistics() -> None:
+def test_a_quantile_is_linear_between_order_statistics():
     assert quantile7([10, 0], 0.025) == 0.25
     assert quantile7([1, 2, 3, 4], 0.5) == 2.5
     assert quantile7([4, 1, 3, 2], 1) == 4
     assert math.isnan(quantile7([], 0.5))
 
 
-def test_wrong_arguments_of_a_quantile_are_refused() -> None:
+def test_wrong_arguments_of_a_quantile_are_refused():
     for x, q in (([1, 2], 1.5), ([1, 2], math.nan), ([1, math.nan], 0.5)):
         with pytest.raises(StatsError):
             quantile7(x, q)

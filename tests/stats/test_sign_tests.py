@@ -36,7 +36,7 @@ def enumerated(values: list[int], side: str) -> tuple[float, float]:
 
 
 @given(small, st.sampled_from([1, 3, 4, 7, 16]), st.sampled_from(SIDES))
-def test_against_every_sign(steps: list[int], k: int, side: str) -> None:
+def test_against_every_sign(steps, k, side):
     found = signflip_exact([step / k for step in steps], alternative=side)
     assert (found.p, found.mid_p) == enumerated(steps, side)
     assert found.estimate == pytest.approx(sum(steps) / k / len(steps))
@@ -44,7 +44,7 @@ def test_against_every_sign(steps: list[int], k: int, side: str) -> None:
 
 
 @given(st.integers(0, 80), st.integers(0, 80), st.integers(0, 5))
-def test_at_one_rollout_it_is_mcnemar(b: int, c: int, same: int) -> None:
+def test_at_one_rollout_it_is_mcnemar(b, c, same):
     d = [1.0] * b + [-1.0] * c + [0.0] * same
     for side in SIDES:
         ours, theirs = signflip_exact(d, alternative=side), mcnemar_exact(b, c, alternative=side)
@@ -53,19 +53,19 @@ def test_at_one_rollout_it_is_mcnemar(b: int, c: int, same: int) -> None:
 
 
 @given(st.lists(st.integers(-64, 64), min_size=1, max_size=15), st.floats(1e-6, 1e6))
-def test_the_unit_does_not_matter(steps: list[int], unit: float) -> None:
+def test_the_unit_does_not_matter(steps, unit):
     assert signflip_exact(np.array(steps) * unit).p == signflip_exact(steps).p
 
 
 @given(st.lists(st.integers(-16, 16), max_size=30))
-def test_mirrored_differences_give_the_other_side(steps: list[int]) -> None:
+def test_mirrored_differences_give_the_other_side(steps):
     d = np.array(steps, dtype=float) / 16
     assert signflip_exact(d, alternative="greater").p == pytest.approx(
         signflip_exact(-d, alternative="less").p, rel=1e-12
     )
 
 
-def test_a_few_hundred_values_agree_with_the_normal_limit() -> None:
+def test_a_few_hundred_values_agree_with_the_normal_limit():
     rng = np.random.default_rng(5)
     d = rng.integers(-8, 10, 400) / 8
     found = signflip_exact(d, alternative="greater")
@@ -74,14 +74,14 @@ def test_a_few_hundred_values_agree_with_the_normal_limit() -> None:
     assert found.p > found.mid_p > oracle.norm.sf(z + 0.2)
 
 
-def test_all_alike_and_none_at_all() -> None:
+def test_all_alike_and_none_at_all():
     assert signflip_exact([0.25] * 12, alternative="greater").p == 0.5**12
     nothing = signflip_exact([0.0] * 12, alternative="greater")
     assert (nothing.p, nothing.mid_p, nothing.units, nothing.n) == (1, 0.5, 0, 12)
     assert signflip_exact([]).p == 1
 
 
-def test_rounding_does_not_leave_the_lattice() -> None:
+def test_rounding_does_not_leave_the_lattice():
     thirds = np.array([1 / 3 - 1, 2 / 3 - 1 / 3, 1 - 1 / 3, 0.1 + 0.2 - 0.3])
     found = signflip_exact(thirds)
     assert found.units == 3
@@ -100,18 +100,18 @@ def test_rounding_does_not_leave_the_lattice() -> None:
         ([0.7], 0.7),
     ],
 )
-def test_the_lattice_step(d: list[float], step: float) -> None:
+def test_the_lattice_step(d, step):
     assert lattice_step(d) == pytest.approx(step, rel=1e-9)
 
 
 @pytest.mark.parametrize(
     "d", [[], [0, 0], [math.pi, math.e, 1.0], [1e-9, 1.0], [1 / 9_973, 1 / 9_967, 1 / 9_949]]
 )
-def test_no_lattice(d: list[float]) -> None:
+def test_no_lattice(d):
     assert lattice_step(d) is None
 
 
-def test_what_can_not_be_enumerated_is_refused() -> None:
+def test_what_can_not_be_enumerated_is_refused():
     with pytest.raises(StatsError, match="take the t test"):
         signflip_exact(np.sqrt(np.arange(1, 40)))
     with pytest.raises(StatsError, match="too many to convolve"):
@@ -123,7 +123,7 @@ def test_what_can_not_be_enumerated_is_refused() -> None:
 
 
 @pytest.mark.parametrize("side", SIDES)
-def test_wilcoxon_against_scipy(side: str) -> None:
+def test_wilcoxon_against_scipy(side):
     d = np.random.default_rng(8).normal(0.3, 1, 24)
     theirs = oracle.wilcoxon(d, alternative=side, method="exact")
     found = wilcoxon_exact(d, alternative=side)
@@ -133,7 +133,7 @@ def test_wilcoxon_against_scipy(side: str) -> None:
 
 
 @given(small, st.sampled_from(SIDES))
-def test_wilcoxon_with_ties_against_every_sign(steps: list[int], side: str) -> None:
+def test_wilcoxon_with_ties_against_every_sign(steps, side):
     moved = [step for step in steps if step]
     ranks = oracle.rankdata(np.abs(moved)) * np.sign(moved) if moved else []
     doubled = [round(2 * rank) for rank in ranks]
@@ -145,14 +145,14 @@ p_values = st.lists(st.floats(0, 1), min_size=1, max_size=40)
 
 @settings(max_examples=25)  # the oracle is slow
 @given(p_values)
-def test_against_statsmodels(p: list[float]) -> None:
+def test_against_statsmodels(p):
     for ours, method in ((holm, "holm"), (benjamini_hochberg, "fdr_bh")):
         theirs = multipletests(p, method=method)[1]
         np.testing.assert_allclose(ours(p), theirs, rtol=1e-12, atol=1e-300)
 
 
 @given(p_values)
-def test_adjusting_never_helps_and_keeps_the_order(p: list[float]) -> None:
+def test_adjusting_never_helps_and_keeps_the_order(p):
     for adjust in (holm, benjamini_hochberg):
         adjusted = adjust(p)
         assert (adjusted >= np.array(p) * (1 - 1e-15)).all()
@@ -161,12 +161,12 @@ def test_adjusting_never_helps_and_keeps_the_order(p: list[float]) -> None:
     assert (holm(p) >= benjamini_hochberg(p) * (1 - 1e-15)).all()
 
 
-def test_one_alone_stays_as_it_is() -> None:
+def test_one_alone_stays_as_it_is():
     assert holm([0.03]).tolist() == benjamini_hochberg([0.03]).tolist() == [0.03]
     assert holm([]).tolist() == []
 
 
 @pytest.mark.parametrize("bad", [[0.5, np.nan], [1.1], [-0.1], [[0.5]]])
-def test_what_is_no_probability_is_refused(bad: list[float]) -> None:
+def test_what_is_no_probability_is_refused(bad):
     with pytest.raises(StatsError):
         holm(bad)

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.chat import Calls, Reply
     from pytest_evalmetrics.expressions import Rendered
-    from pytest_evalmetrics.spec import BenchmarkSpec, TargetSpec
+    from pytest_evalmetrics.spec import BenchmarkSpec
+    from pytest_evalmetrics.spec.model_keys import TargetSpec
     from pytest_evalmetrics.transport import Terms, Tokens
 
 __all__ = ["Generated", "Generator", "TargetGenerator", "as_json", "make_generator", "read_answer"]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_evalmetrics.scorers import Calls, Row, Terms
-from pytest_evalmetrics.spec import ModelSpec
+from pytest_evalmetrics.spec.model_keys import ModelSpec
 from pytest_evalmetrics.transport import Journal, JournalMode, Occurrences, Transport
 
 if TYPE_CHECKING:

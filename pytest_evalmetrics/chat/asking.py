@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.chat.row_calls import Calls, Ticket
     from pytest_evalmetrics.expressions import Rendered
-    from pytest_evalmetrics.spec import ModelSpec, ParamsSpec
+    from pytest_evalmetrics.spec import ParamsSpec
+    from pytest_evalmetrics.spec.model_keys import ModelSpec
     from pytest_evalmetrics.transport import Endpoint, Terms
 
 Message: TypeAlias = "Mapping[str, Any]"

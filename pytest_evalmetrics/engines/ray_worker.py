@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pytest_evalmetrics.scorers import Row, Scores, Terms
-    from pytest_evalmetrics.spec import ScorerSpec, TargetSpec
+    from pytest_evalmetrics.spec import ScorerSpec
+    from pytest_evalmetrics.spec.model_keys import TargetSpec
 
 __all__ = ["AnswerTask", "Kit", "ScoreTask", "Worker"]
 

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pytest_evalmetrics.pipeline.board import Board
-    from pytest_evalmetrics.spec import Benchmark, BudgetSpec
+    from pytest_evalmetrics.spec import Benchmark
+    from pytest_evalmetrics.spec.model_keys import BudgetSpec
     from pytest_evalmetrics.transport import Price, Tokens
 
 __all__ = ["USED_UP", "Budget", "Spender", "check_of"]

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.results import Estimate
     from pytest_evalmetrics.scorers import BoundScorer
     from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec
-    from pytest_evalmetrics.spec.sources import ModelSpec
+    from pytest_evalmetrics.spec.model_keys import ModelSpec
 
 __all__ = ["RulerChange", "changes_of", "ruler_changes", "ruler_of", "under_test_of"]
 

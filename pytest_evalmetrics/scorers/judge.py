@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.chat import Calls, ChatModel, Message, Reply
     from pytest_evalmetrics.scorers.interface import Terms
-    from pytest_evalmetrics.spec import ModelSpec
+    from pytest_evalmetrics.spec.model_keys import ModelSpec
 
 _T = TypeVar("_T")
 _WORDS = {"true": True, "false": False} | {str(number): number for number in range(-9, 101)}

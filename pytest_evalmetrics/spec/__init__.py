@@ -14,35 +14,27 @@ from pytest_evalmetrics.spec.gate_keys import (
     Threshold,
 )
 from pytest_evalmetrics.spec.sources import (
-    BudgetSpec,
     DatasetSpec,
     FieldMap,
-    ModelSpec,
     ParamsSpec,
-    PriceSpec,
     ReasoningSpec,
     RolloutsSpec,
-    TargetSpec,
 )
 
 __all__ = [
     "BaselineSpec",
     "Benchmark",
     "BenchmarkSpec",
-    "BudgetSpec",
     "Count",
     "DatasetSpec",
     "ExpectSpec",
     "FieldMap",
     "GateSpec",
-    "ModelSpec",
     "ParamsSpec",
-    "PriceSpec",
     "ReasoningSpec",
     "RolloutsSpec",
     "RuleName",
     "ScorerSpec",
-    "TargetSpec",
     "Threshold",
     "XFail",
 ]

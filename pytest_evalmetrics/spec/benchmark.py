@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
 
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, TypeAdapter, WithJsonSchema
 from pydantic_core import core_schema
 
 from pytest_evalmetrics.spec.field_types import (
@@ -31,18 +34,11 @@ from pytest_evalmetrics.spec.gate_keys import (
     ThresholdField,
 )
 from pytest_evalmetrics.spec.sources import (
-    BudgetSpec,
     DatasetField,
     DatasetSpec,
-    ModelSpec,
     ParamsSpec,
-    PromptField,
-    ResponseFormatField,
     RolloutsField,
     RolloutsSpec,
-    TargetField,
-    TargetSpec,
-    ToolsField,
 )
 
 if TYPE_CHECKING:
@@ -78,32 +74,47 @@ def rename_hint(spec: ScorerSpec) -> str:
     return "give this one's another name in its class"
 
 
-class _ByType:
-    """Validation that loads the keys of scorers when a benchmark has some: most have none."""
+class _OnUse:
+    """Annotates a key whose type is loaded, and its validator made, when a file uses it."""
+
+    def __init__(self, module: str, name: str) -> None:
+        self._place = module, name
+
+    @cached_property
+    def _adapter(self) -> TypeAdapter[Any]:
+        module, name = self._place
+        return TypeAdapter(getattr(import_module(f"pytest_evalmetrics.spec.{module}"), name))
 
     def __get_pydantic_core_schema__(self, _source: Any, _handler: Any) -> CoreSchema:
-        return core_schema.no_info_plain_validator_function(self._validated)
+        # from JSON, as the rest of the file: there a list may become a tuple
+        return core_schema.no_info_plain_validator_function(
+            lambda value: self._adapter.validate_json(json.dumps(value))
+        )
 
     def __get_pydantic_json_schema__(
         self, _schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
-        from pytest_evalmetrics.spec.scorer_keys import union_schema  # noqa: PLC0415 - see above
-
-        return handler(union_schema())
-
-    @staticmethod
-    def _validated(value: Any) -> Any:
-        from pytest_evalmetrics.spec.scorer_keys import validate_scorer  # noqa: PLC0415 - see above
-
-        return validate_scorer(value)
+        return handler(self._adapter.core_schema)
 
 
 if TYPE_CHECKING:
+    from pytest_evalmetrics.spec.model_keys import BudgetSpec, ModelSpec, TargetSpec
+
     ScorersField = tuple[ScorerSpec, ...]
+    ModelField = ModelSpec | None
+    TargetField = TargetSpec | None
+    BudgetField = BudgetSpec | None
+    PromptField = Any
+    ToolsField = Any
+    ResponseFormatField = Any
 else:
-    ScorersField = Annotated[
-        tuple[Annotated[Any, _ByType()], ...], Field(min_length=1, strict=False)
-    ]
+    ScorersField = Annotated[Any, _OnUse("scorer_keys", "ScorersField")]
+    ModelField = Annotated[Any, _OnUse("model_keys", "ModelField")]
+    TargetField = Annotated[Any, _OnUse("model_keys", "OptionalTarget")]
+    BudgetField = Annotated[Any, _OnUse("model_keys", "BudgetField")]
+    PromptField = Annotated[Any, _OnUse("model_keys", "OptionalPrompt")]
+    ToolsField = Annotated[Any, _OnUse("model_keys", "OptionalTools")]
+    ResponseFormatField = Annotated[Any, _OnUse("model_keys", "OptionalResponseFormat")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -204,21 +215,19 @@ class BenchmarkSpec:
     dataset: Annotated[
         DatasetField | None, doc("rows to be scored, each one task, where nothing was recorded")
     ] = None
-    model: Annotated[
-        ModelSpec | None, doc("answers each row of the dataset, num_samples times")
-    ] = None
+    model: Annotated[ModelField, doc("answers each row of the dataset, num_samples times")] = None
     prompt_template: Annotated[
-        PromptField | None,
+        PromptField,
         doc("what the model is asked: a text, a list of messages, {messages: ...}"),
     ] = None
-    tools: Annotated[ToolsField | None, doc("what the model may call")] = None
+    tools: Annotated[ToolsField, doc("what the model may call")] = None
     response_format: Annotated[
-        ResponseFormatField | None, doc("the form that the model has to answer in")
+        ResponseFormatField, doc("the form that the model has to answer in")
     ] = None
     target: Annotated[
-        TargetField | None, doc("in place of a model: a Python function that answers each row")
+        TargetField, doc("in place of a model: a Python function that answers each row")
     ] = None
-    budget: Annotated[BudgetSpec | None, doc("what one run may use")] = None
+    budget: Annotated[BudgetField, doc("what one run may use")] = None
     scorers: Annotated[ScorersField, doc("what gives each row its scores")] = ()
     params: Annotated[ParamsSpec, doc("on what terms rows are scored")] = field(
         default_factory=ParamsSpec

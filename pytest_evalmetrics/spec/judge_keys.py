@@ -18,6 +18,7 @@ from pytest_evalmetrics.spec.field_types import (
     json_path,
     refuse,
 )
+from pytest_evalmetrics.spec.model_keys import ModelSpec, PromptField
 from pytest_evalmetrics.spec.scorer_keys import (
     Better,
     Maximum,
@@ -27,7 +28,7 @@ from pytest_evalmetrics.spec.scorer_keys import (
     check_range,
     check_score_names,
 )
-from pytest_evalmetrics.spec.sources import ModelSpec, PromptField, RolloutsField
+from pytest_evalmetrics.spec.sources import RolloutsField
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,7 @@ import json
 import re
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Annotated, Any, ClassVar, Final, Literal, Protocol, TypeVar, Union
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, Protocol, TypeVar, Union
 
 from pydantic import (
     AfterValidator,
@@ -19,7 +19,7 @@ from pydantic import (
     WithJsonSchema,
     model_validator,
 )
-from pydantic_core import CoreSchema, InitErrorDetails
+from pydantic_core import InitErrorDetails, core_schema
 
 from pytest_evalmetrics.spec.field_types import (
     NAMES_SCHEMA,
@@ -38,6 +38,11 @@ from pytest_evalmetrics.spec.field_types import (
     one_or_many,
     refuse,
 )
+
+if TYPE_CHECKING:
+    from pydantic import GetJsonSchemaHandler
+    from pydantic.json_schema import JsonSchemaValue
+    from pydantic_core import CoreSchema
 
 # -- shared by several types ---------------------------------------------------------------
 
@@ -479,7 +484,7 @@ def _adapter(tag: str) -> TypeAdapter[Any]:
     return TypeAdapter(_form(tag))
 
 
-def validate_scorer(value: Any) -> Any:
+def _validate_scorer(value: Any) -> Any:
     """Validate one entry of ``scorers:`` by its type alone."""
     if not isinstance(value, dict):
         raise expected("a mapping with type")
@@ -499,7 +504,17 @@ def validate_scorer(value: Any) -> Any:
     return _adapter(_tag(value)).validate_json(json.dumps(value))
 
 
-def union_schema() -> CoreSchema:
-    """Return the schema of all types, for the JSON Schema."""
-    forms: Any = Union[*(Annotated[_form(tag), Tag(tag)] for tag in _FORMS)]
-    return TypeAdapter(Annotated[forms, Discriminator(_tag)]).core_schema
+class _ByType:
+    """Validates an entry by its type: only the keys of that type are loaded."""
+
+    def __get_pydantic_core_schema__(self, _source: Any, _handler: Any) -> CoreSchema:
+        return core_schema.no_info_plain_validator_function(_validate_scorer)
+
+    def __get_pydantic_json_schema__(
+        self, _schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        forms: Any = Union[*(Annotated[_form(tag), Tag(tag)] for tag in _FORMS)]
+        return handler(TypeAdapter(Annotated[forms, Discriminator(_tag)]).core_schema)
+
+
+ScorersField = Annotated[tuple[Annotated[Any, _ByType()], ...], Field(min_length=1, strict=False)]

@@ -214,7 +214,7 @@ def test_questions_are_counted_in_the_order_they_are_put() -> None:
 
 
 def server_of_none() -> Any:
-    from pytest_evalmetrics.spec import ModelSpec  # noqa: PLC0415 - the only one here
+    from pytest_evalmetrics.spec.model_keys import ModelSpec  # noqa: PLC0415 - the only one here
 
     return ModelSpec(url="http://127.0.0.1:1/v1", name="none")
 

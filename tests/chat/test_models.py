@@ -8,7 +8,8 @@ import pytest
 
 from pytest_evalmetrics.chat import chat_model
 from pytest_evalmetrics.scorers import Terms
-from pytest_evalmetrics.spec import ModelSpec, ParamsSpec, PriceSpec, ReasoningSpec
+from pytest_evalmetrics.spec import ParamsSpec, ReasoningSpec
+from pytest_evalmetrics.spec.model_keys import ModelSpec, PriceSpec
 
 SAID = [{"role": "user", "content": "hello"}]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pytest_evalmetrics.pipeline.budgets import Budget
-from pytest_evalmetrics.spec import BudgetSpec
+from pytest_evalmetrics.spec.model_keys import BudgetSpec
 from pytest_evalmetrics.transport import CallError, Price, Tokens
 
 

@@ -11,13 +11,13 @@ from judge_process import TERMS, judged, row
 from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.scorers import Row
 from pytest_evalmetrics.scorers.llm_judge import LlmJudge
-from pytest_evalmetrics.spec import ModelSpec
 from pytest_evalmetrics.spec.judge_keys import (
     JudgeScoreSpec,
     LlmJudgeSpec,
     RegexParserSpec,
     RubricSpec,
 )
+from pytest_evalmetrics.spec.model_keys import ModelSpec
 from pytest_evalmetrics.transport import CallError
 
 if TYPE_CHECKING:

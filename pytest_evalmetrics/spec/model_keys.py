@@ -1,0 +1,194 @@
+"""The keys of generated rollouts: models, prompts, targets, budgets; loaded where one is met."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
+
+from pytest_evalmetrics.spec.field_types import (
+    STRICT,
+    FromEnvironment,
+    MaxRetries,
+    Name,
+    SecretName,
+    TemplateValue,
+    TimeoutSeconds,
+    Url,
+    doc,
+    expected,
+    refuse,
+)
+from pytest_evalmetrics.spec.sources import InferenceField, ReasoningSpec, SystemPrompt
+
+# -- model, judge_model: OpenAI-compatible endpoints ---------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class PriceSpec:
+    """The price of a million tokens, in any currency."""
+
+    __pydantic_config__ = STRICT
+
+    input: Annotated[float, Field(ge=0, allow_inf_nan=False, description="of a prompt")]
+    output: Annotated[float, Field(ge=0, allow_inf_nan=False, description="of an answer")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelSpec:
+    """A model behind an OpenAI-compatible endpoint."""
+
+    __pydantic_config__ = STRICT
+
+    url: Annotated[Url, doc("of chat completions, or its base: http://localhost:8000/v1")]
+    name: Annotated[Name, FromEnvironment, doc("the model's name, as its endpoint knows it")]
+    api_key_secret: SecretName = None
+    format: Annotated[
+        Literal["chat", "completions"] | None, doc("default: what the URL ends with, else chat")
+    ] = None
+    inference: InferenceField = field(default_factory=dict)
+    system_prompt: SystemPrompt = None
+    reasoning: Annotated[ReasoningSpec | None, doc("of a reasoning model")] = None
+    price: Annotated[PriceSpec | None, doc("per million tokens")] = None
+    timeout_seconds: TimeoutSeconds = None
+    max_retries: MaxRetries = None
+
+
+# -- prompt_template, tools, response_format, target, budget -------------------------------
+
+
+_PROMPT = 'a text, a list of messages, or {messages: [...]}, such as "{{ question }}"'
+
+
+def _prompt(value: Any) -> Any:
+    if isinstance(value, dict):
+        if set(value) != {"messages"}:
+            raise expected(_PROMPT)
+        value = value["messages"]
+    if isinstance(value, str) and value.strip():
+        return value
+    if not isinstance(value, list) or not value:
+        raise expected(_PROMPT)
+    for message in value:
+        role = message.get("role") if isinstance(message, dict) else None
+        if not isinstance(message, str) and not isinstance(role, str):
+            raise expected("a message: a mapping with role and content")
+    return value
+
+
+_MESSAGES_SCHEMA: dict[str, Any] = {
+    "anyOf": [
+        {"type": "string", "minLength": 1},
+        {
+            "type": "array",
+            "minItems": 1,
+            "items": {"anyOf": [{"type": "string"}, {"type": "object", "required": ["role"]}]},
+        },
+    ]
+}
+_IN_A_MAPPING = {
+    "type": "object",
+    "properties": {"messages": {"description": "what is asked", **_MESSAGES_SCHEMA}},
+    "required": ["messages"],
+    "additionalProperties": False,
+}
+PromptField = Annotated[
+    TemplateValue,
+    BeforeValidator(_prompt),
+    WithJsonSchema({"anyOf": [*_MESSAGES_SCHEMA["anyOf"], _IN_A_MAPPING]}),
+]
+
+
+def _tools(value: Any) -> Any:
+    if isinstance(value, str) and "{{" in value:
+        return value
+    if not isinstance(value, list) or not all(isinstance(tool, dict) for tool in value):
+        raise expected('a list of tools as the endpoint takes them, or a template "{{ tools }}"')
+    return value
+
+
+def _response_format(value: Any) -> Any:
+    if isinstance(value, str) and "{{" in value:
+        return value
+    if not isinstance(value, dict) or "type" not in value:
+        raise expected("a mapping with type, such as {type: json_object}, or a template")
+    return value
+
+
+ToolsField = Annotated[
+    TemplateValue,
+    BeforeValidator(_tools),
+    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "object"}}]}),
+]
+ResponseFormatField = Annotated[
+    TemplateValue,
+    BeforeValidator(_response_format),
+    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "object", "required": ["type"]}]}),
+]
+
+
+def _reference(value: str) -> str:
+    if not re.fullmatch(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*", value):
+        raise refuse(f"expected package.module:function, found {value[:60]!r}")
+    return value
+
+
+@dataclass(frozen=True, kw_only=True)
+class TargetSpec:
+    """A Python function that answers a row."""
+
+    __pydantic_config__ = STRICT
+
+    function: Annotated[
+        Name,
+        AfterValidator(_reference),
+        doc("package.module:function, called with the row; plain or async"),
+    ]
+    version: Annotated[
+        Name | None,
+        doc(
+            "of the agent: with it answers are kept in the journal, and asked anew when it changes"
+        ),
+    ] = None
+    timeout_seconds: Annotated[
+        float | None,
+        Field(gt=0, allow_inf_nan=False, description="for one answer; default as long as it takes"),
+    ] = None
+
+
+def _target(value: Any) -> Any:
+    if not isinstance(value, str | dict):
+        raise expected("package.module:function, or a mapping with function")
+    return {"function": value} if isinstance(value, str) else value
+
+
+TargetField = Annotated[
+    TargetSpec, BeforeValidator(_target, json_schema_input_type=Name | TargetSpec)
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class BudgetSpec:
+    """Limits of one run of a benchmark; answers from the journal are free."""
+
+    __pydantic_config__ = STRICT
+
+    requests: Annotated[int | None, Field(ge=1, description="requests sent, retries too")] = None
+    tokens: Annotated[int | None, Field(ge=1, description="of prompts and answers")] = None
+    cost: Annotated[
+        float | None, Field(gt=0, allow_inf_nan=False, description="in the currency of price")
+    ] = None
+    seconds: Annotated[
+        float | None, Field(gt=0, allow_inf_nan=False, description="of the clock, from its start")
+    ] = None
+
+
+# as keys of a benchmark
+ModelField = ModelSpec | None
+BudgetField = BudgetSpec | None
+OptionalTarget = TargetField | None
+OptionalPrompt = PromptField | None
+OptionalTools = ToolsField | None
+OptionalResponseFormat = ResponseFormatField | None

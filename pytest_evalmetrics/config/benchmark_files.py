@@ -12,7 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from pytest_evalmetrics.config.contradictions import contradictions
 from pytest_evalmetrics.config.yaml_reader import (
-    Node,
+    YamlNode,
     lines_of,
     overlay,
     plain,
@@ -54,21 +54,21 @@ def load_benchmarks(
 # -- the outermost keys --------------------------------------------------------------------
 
 
-def _benchmarks_of(root: Node, problems: list[Problem]) -> list[Node]:
+def _benchmarks_of(root: YamlNode, problems: list[Problem]) -> list[YamlNode]:
     """Find the benchmarks of a file, each with the defaults merged below it."""
     if not isinstance(root.value, dict):
         problems.append(_mismatch(root, "a mapping with benchmark: or benchmarks:"))
         return []
     _check_outer_keys(root, problems)
     defaults = _defaults_of(root, problems)
-    nodes: list[Node] = [root.value[_ONE]] if _ONE in root.value else []
-    many: Node | None = root.value.get(_MANY)
+    nodes: list[YamlNode] = [root.value[_ONE]] if _ONE in root.value else []
+    many: YamlNode | None = root.value.get(_MANY)
     if many is not None and not many.broken:
         if isinstance(many.value, list) and many.value:
             nodes += many.value
         else:
             problems.append(_mismatch(many, "a list of benchmarks, each starting with '- name:'"))
-    benchmarks, first = [], dict[str, Node]()
+    benchmarks, first = [], dict[str, YamlNode]()
     for node in nodes:
         if not isinstance(node.value, dict):
             if not node.broken:
@@ -85,7 +85,7 @@ def _benchmarks_of(root: Node, problems: list[Problem]) -> list[Node]:
     return benchmarks
 
 
-def _check_outer_keys(root: Node, problems: list[Problem]) -> None:
+def _check_outer_keys(root: YamlNode, problems: list[Problem]) -> None:
     misplaced = False
     for key, node in root.value.items():
         if key in (_ONE, _MANY, _DEFAULTS):
@@ -107,8 +107,8 @@ def _check_outer_keys(root: Node, problems: list[Problem]) -> None:
         problems.append(Problem(root.line, "", "expected benchmark: or benchmarks:"))
 
 
-def _defaults_of(root: Node, problems: list[Problem]) -> Node | None:
-    node: Node | None = root.value.get(_DEFAULTS)
+def _defaults_of(root: YamlNode, problems: list[Problem]) -> YamlNode | None:
+    node: YamlNode | None = root.value.get(_DEFAULTS)
     if node is None or node.broken:
         return None
     if not isinstance(node.value, dict):
@@ -126,13 +126,13 @@ def _defaults_of(root: Node, problems: list[Problem]) -> Node | None:
     return defaults
 
 
-def _mismatch(node: Node, expected: str) -> Problem:
+def _mismatch(node: YamlNode, expected: str) -> Problem:
     from pytest_evalmetrics.config.problems import mismatch  # noqa: PLC0415 - errors only
 
     return Problem(node.line, show_path(node.path), mismatch(expected, node.value))
 
 
-def _problems_of(errors: list[Any], top: Node, *, complete: bool = True) -> list[Problem]:
+def _problems_of(errors: list[Any], top: YamlNode, *, complete: bool = True) -> list[Problem]:
     if not errors:
         return []
     from pytest_evalmetrics.config.problems import problems_of  # noqa: PLC0415 - errors only
@@ -140,7 +140,7 @@ def _problems_of(errors: list[Any], top: Node, *, complete: bool = True) -> list
     return problems_of(errors, top, complete=complete)
 
 
-def _unknown_scorers(top: Node) -> Iterator[Problem]:
+def _unknown_scorers(top: YamlNode) -> Iterator[Problem]:
     """Look up the ``type`` of each scorer, whatever else is wrong with it."""
     entries = top.value.get("scorers")
     for scorer in entries.value if entries is not None and isinstance(entries.value, list) else ():
@@ -181,7 +181,7 @@ def _try(values: dict[str, Any]) -> tuple[BenchmarkSpec | None, list[Any]]:
         return None, error.errors(include_url=False)
 
 
-def _validated(node: Node, problems: list[Problem]) -> BenchmarkSpec | None:
+def _validated(node: YamlNode, problems: list[Problem]) -> BenchmarkSpec | None:
     """Validate one benchmark, and add what is wrong with it to `problems`."""
     values = plain(node)
     spec, errors = _try(values)
@@ -226,19 +226,21 @@ def benchmark_in_python(
     return Benchmark(replace(spec, name=name), file, {(): line}, in_python=True)
 
 
-def _node(value: Any, line: int, path: NodePath, problems: list[Problem]) -> Node:
+def _node(value: Any, line: int, path: NodePath, problems: list[Problem]) -> YamlNode:
     if hasattr(value, "tolist"):  # NumPy's
         value = value.tolist()
     if value is None or isinstance(value, bool | int | float | str):
-        return Node(value, line, path)
+        return YamlNode(value, line, path)
     if isinstance(value, os.PathLike):
-        return Node(os.fspath(value), line, path)
+        return YamlNode(os.fspath(value), line, path)
     if isinstance(value, dict) and all(isinstance(key, str) for key in value):
-        return Node({k: _node(v, line, (*path, k), problems) for k, v in value.items()}, line, path)
+        return YamlNode(
+            {k: _node(v, line, (*path, k), problems) for k, v in value.items()}, line, path
+        )
     if isinstance(value, list | tuple):
         items = [_node(v, line, (*path, i), problems) for i, v in enumerate(value)]
-        return Node(items, line, path)
+        return YamlNode(items, line, path)
     what = "a dict whose keys are not all text" if isinstance(value, dict) else type(value).__name__
     message = f"found {what}; expected text, a number, a list or a dict"
     problems.append(Problem(line, show_path(path), message))
-    return Node(None, line, path, broken=True)
+    return YamlNode(None, line, path, broken=True)

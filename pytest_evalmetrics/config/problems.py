@@ -8,7 +8,7 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pytest_evalmetrics.config.yaml_reader import Node, NodePath, read_scalar, show_path
+from pytest_evalmetrics.config.yaml_reader import NodePath, YamlNode, read_scalar, show_path
 from pytest_evalmetrics.errors import Problem, did_you_mean
 
 if TYPE_CHECKING:
@@ -29,13 +29,13 @@ class _Fault(NamedTuple):
     kind: str
     message: str
     context: Mapping[str, Any]
-    trail: tuple[Node, ...]  # from the benchmark to the value
+    trail: tuple[YamlNode, ...]  # from the benchmark to the value
     at: NodePath
     branches: tuple[tuple[NodePath, str | int], ...]
     key: str | None  # the unknown, missing or invalid key
 
     @property
-    def node(self) -> Node:
+    def node(self) -> YamlNode:
         return self.trail[-1]
 
     @property
@@ -44,7 +44,7 @@ class _Fault(NamedTuple):
 
 
 def problems_of(
-    errors: Iterable[Mapping[str, Any]], top: Node, *, complete: bool = True
+    errors: Iterable[Mapping[str, Any]], top: YamlNode, *, complete: bool = True
 ) -> list[Problem]:
     """Say what is wrong with the benchmark `top`."""
     faults = _meant_branches([_located(error, top) for error in errors if not _is_echo(error)])
@@ -70,7 +70,7 @@ def _is_echo(error: Mapping[str, Any]) -> bool:
     )
 
 
-def _located(error: Mapping[str, Any], top: Node) -> _Fault:
+def _located(error: Mapping[str, Any], top: YamlNode) -> _Fault:
     kind, place = error["type"], list(error["loc"])
     key: str | None = None
     if kind in _MISSING or kind in _UNKNOWN:
@@ -117,7 +117,7 @@ def _meant_branches(faults: list[_Fault], level: int = 0) -> list[_Fault]:
     return kept
 
 
-def _holds_broken(node: Node) -> bool:
+def _holds_broken(node: YamlNode) -> bool:
     value = node.value
     inside = value.values() if isinstance(value, dict) else value
     return node.broken or (
@@ -175,7 +175,7 @@ def _schema() -> dict[str, Any]:
     return schema_of_benchmark()
 
 
-def _keys_at(trail: Sequence[Node], at: NodePath) -> set[str]:
+def _keys_at(trail: Sequence[YamlNode], at: NodePath) -> set[str]:
     defs = _schema().get("$defs", {})
     here = list(_options(_schema(), defs))
     for node, part in zip(trail[1:], at, strict=True):
@@ -204,7 +204,7 @@ def _options(schema: Any, defs: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield schema
 
 
-def _fits(option: dict[str, Any], node: Node) -> bool:
+def _fits(option: dict[str, Any], node: YamlNode) -> bool:
     """Tell alternatives apart by keys that allow certain values only: ``type``."""
     if not isinstance(node.value, dict):
         return True

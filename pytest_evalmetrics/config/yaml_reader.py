@@ -26,7 +26,7 @@ NodePath: TypeAlias = tuple[str | int, ...]
 # -- values that know their place --------------------------------------------------------
 
 
-class Node(NamedTuple):
+class YamlNode(NamedTuple):
     """A value and its place."""
 
     value: Any  # None, a bool, number or text; or a list or dict of further nodes
@@ -35,14 +35,14 @@ class Node(NamedTuple):
     broken: bool = False  # unreadable, and reported already
 
 
-class Source(NamedTuple):
+class ParsedYaml(NamedTuple):
     """The content of a file."""
 
-    root: Node | None  # None if unreadable
+    root: YamlNode | None  # None if unreadable
     problems: tuple[Problem, ...]
 
 
-def plain(node: Node) -> Any:
+def plain(node: YamlNode) -> Any:
     """Return the value without places."""
     value = node.value
     if isinstance(value, dict):
@@ -52,7 +52,7 @@ def plain(node: Node) -> Any:
     return value
 
 
-def lines_of(node: Node, at: NodePath = ()) -> dict[NodePath, int]:
+def lines_of(node: YamlNode, at: NodePath = ()) -> dict[NodePath, int]:
     """Return the line of everything in `node` by its path within it; ``()`` is itself."""
     value = node.value
     children: Any = ()
@@ -66,7 +66,7 @@ def lines_of(node: Node, at: NodePath = ()) -> dict[NodePath, int]:
     return lines
 
 
-def overlay(below: Node, own: Node) -> Node:
+def overlay(below: YamlNode, own: YamlNode) -> YamlNode:
     """Merge `own` over `below`: mappings key by key, everything else as a whole."""
     if not (isinstance(below.value, dict) and isinstance(own.value, dict)):
         return own
@@ -146,7 +146,7 @@ if yaml.__with_libyaml__:
     LOADERS = (_LibyamlLoader, _PythonLoader)
 
 
-def read_yaml(path: Path) -> Source:
+def read_yaml(path: Path) -> ParsedYaml:
     """Read a YAML file; raises nothing."""
     try:
         data = path.read_bytes()
@@ -163,7 +163,7 @@ def read_yaml(path: Path) -> Source:
     return parse_yaml(text)
 
 
-def parse_yaml(text: str, loader: type[Any] | None = None) -> Source:
+def parse_yaml(text: str, loader: type[Any] | None = None) -> ParsedYaml:
     """Read YAML text."""
     bad = _NOT_PRINTABLE.search(text)
     if bad is not None:
@@ -188,11 +188,11 @@ def parse_yaml(text: str, loader: type[Any] | None = None) -> Source:
         return _unreadable(1, f"the file {what}: expected benchmark: or benchmarks:")
     reader = _Reader()
     root = reader.read(top, top.start_mark.line + 1, ())
-    return Source(root, tuple(reader.problems))
+    return ParsedYaml(root, tuple(reader.problems))
 
 
-def _unreadable(line: int, message: str) -> Source:
-    return Source(None, (Problem(line, "", message),))
+def _unreadable(line: int, message: str) -> ParsedYaml:
+    return ParsedYaml(None, (Problem(line, "", message),))
 
 
 # -- PyYAML's nodes -> ours ----------------------------------------------------------------
@@ -217,7 +217,7 @@ class _Reader:
         self._repeated = 0
         self._too_deep = False
 
-    def read(self, node: Any, line: int, path: NodePath) -> Node:
+    def read(self, node: Any, line: int, path: NodePath) -> YamlNode:
         """Convert `node` and its children.
 
         What an alias repeats keeps the path at which it is written: one problem, one message.
@@ -230,7 +230,7 @@ class _Reader:
             if self._repeated > _MAX_REPEATED:
                 if self._repeated - size - 1 <= _MAX_REPEATED:
                     self._add(line, path, "aliases repeat far too much of this file")
-                return Node(None, line, path, broken=True)
+                return YamlNode(None, line, path, broken=True)
             if key in self._open:
                 return self._broken(line, path, "this alias stands for what it is a part of")
         written_at = self._seen.setdefault(key, path)
@@ -253,9 +253,9 @@ class _Reader:
                 for index, item in enumerate(node.value)
             ]
         self._open.discard(key)
-        return Node(value, line, path, broken)
+        return YamlNode(value, line, path, broken)
 
-    def _scalar(self, node: Any, line: int, path: NodePath, *, again: bool) -> Node:
+    def _scalar(self, node: Any, line: int, path: NodePath, *, again: bool) -> YamlNode:
         text, tag = node.value, node.tag
         if tag == _PLAIN or tag in _KINDS:
             try:
@@ -265,16 +265,18 @@ class _Reader:
             if tag != _PLAIN and not isinstance(value, _KINDS[tag]):
                 message = f"'{_shorten(text)}' is no !!{tag.removeprefix(_CORE)}"
                 return self._broken(line, path, message, again=again)
-            return Node(value, line, path)
+            return YamlNode(value, line, path)
         if tag not in (_QUOTED, _CORE + "str"):
             return self._broken(line, path, _bad_tag(tag), again=again)
         if not text.isascii() and _SURROGATE.search(text):  # libyaml refuses it itself
             return self._broken(line, path, "half a character: a \\u escape of a surrogate")
-        return Node(text, line, path)
+        return YamlNode(text, line, path)
 
-    def _mapping(self, node: Any, path: NodePath, *, again: bool) -> tuple[dict[str, Node], bool]:
-        own: dict[str, Node] = {}
-        below: list[dict[str, Node]] = []
+    def _mapping(
+        self, node: Any, path: NodePath, *, again: bool
+    ) -> tuple[dict[str, YamlNode], bool]:
+        own: dict[str, YamlNode] = {}
+        below: list[dict[str, YamlNode]] = []
         broken = False
         for key_node, value_node in node.value:
             line = key_node.start_mark.line + 1
@@ -296,7 +298,7 @@ class _Reader:
             own = {**mapping, **own}
         return own, broken
 
-    def _merged(self, node: Any, line: int, path: NodePath) -> list[dict[str, Node]]:
+    def _merged(self, node: Any, line: int, path: NodePath) -> list[dict[str, YamlNode]]:
         """Read the value of ``<<``: one mapping, or a list in which the first one wins."""
         mappings = []
         for item in node.value if isinstance(node, SequenceNode) else [node]:
@@ -324,10 +326,10 @@ class _Reader:
             self._add(line, path, message)
         return None
 
-    def _broken(self, line: int, path: NodePath, message: str, *, again: bool = False) -> Node:
+    def _broken(self, line: int, path: NodePath, message: str, *, again: bool = False) -> YamlNode:
         if not again:  # what an alias repeats is reported where it is written
             self._add(line, path, message)
-        return Node(None, line, path, broken=True)
+        return YamlNode(None, line, path, broken=True)
 
     def _add(self, line: int, path: NodePath, message: str) -> None:
         self.problems.append(Problem(line, show_path(path), message))

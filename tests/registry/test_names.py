@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_evalmetrics.errors import RegistryError
-from pytest_evalmetrics.registry import Registry
+from pytest_evalmetrics.registry import Registry, origin, same
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -256,3 +256,20 @@ def test_a_package_does_not_silently_lose_to_a_registered_name(
     things.register("one")(list)
     with pytest.raises(RegistryError, match="registered twice"):
         things.find("one")
+
+
+def test_origin_says_where_a_thing_is_written() -> None:
+    assert origin(Registry).startswith("pytest_evalmetrics.registry.names.Registry (")
+    assert origin(Registry("thing", "", "")).startswith(
+        "pytest_evalmetrics.registry.names.Registry ("
+    )
+    assert origin(dict) == "builtins.dict"
+
+
+def test_two_things_of_one_name_are_two() -> None:
+    def made(number: int) -> type:
+        return type("Thing", (), {"number": number})
+
+    assert same(made, made)
+    assert not same(made(1), origin)
+    assert not same(Registry("a", "", ""), Registry("a", "", ""))

@@ -207,7 +207,7 @@ class EvaluationSession:
             self._folder.release()
         self._heard = None  # else pytest's last collections of garbage go through thousands
         if _FOLDER in self._config.stash:
-            from pytest_evalmetrics.reports.handover import remove_left  # noqa: PLC0415 - used
+            from pytest_evalmetrics.reports.payload import remove_left  # noqa: PLC0415 - used
 
             remove_left(self._config.stash[_FOLDER])
 
@@ -271,7 +271,7 @@ def shared_folder(config: pytest.Config) -> Path | None:
 
 def _own_folder(config: pytest.Config) -> Path:
     if _FOLDER not in config.stash:
-        from pytest_evalmetrics.reports.handover import handover_folder  # noqa: PLC0415 - if used
+        from pytest_evalmetrics.reports.payload import handover_folder  # noqa: PLC0415 - if used
 
         config.stash[_FOLDER] = handover_folder()
     return config.stash[_FOLDER]

@@ -45,7 +45,7 @@ scorers = Registry(
 register_scorer = scorers.register
 
 reporters = Registry(
-    "reporter", "pytest_evalmetrics.reporters", "pytest_evalmetrics.reports.builtin"
+    "reporter", "pytest_evalmetrics.reporters", "pytest_evalmetrics.reports.report_files"
 )
 register_reporter = reporters.register
 

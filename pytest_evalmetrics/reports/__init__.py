@@ -1,16 +1,17 @@
 """Results -> what people and machines read: text, and the artifacts."""
 
-from pytest_evalmetrics.reports.artifacts import Artifacts, report_document
-from pytest_evalmetrics.reports.calls import calls_line
-from pytest_evalmetrics.reports.ci import tell_ci
-from pytest_evalmetrics.reports.failed_rows import failed_row_cause, failed_row_notes
 from pytest_evalmetrics.reports.failure import FailureText, failure_text
-from pytest_evalmetrics.reports.handover import handover_folder, remove_left
 from pytest_evalmetrics.reports.html import picture_of
-from pytest_evalmetrics.reports.payload import Payload, payload_of
-from pytest_evalmetrics.reports.power import power_table
-from pytest_evalmetrics.reports.reporters import chosen_reporters, write_reports
-from pytest_evalmetrics.reports.section import section
+from pytest_evalmetrics.reports.lines import calls_line, failed_row_cause, failed_row_notes
+from pytest_evalmetrics.reports.payload import Payload, handover_folder, payload_of, remove_left
+from pytest_evalmetrics.reports.reporters import (
+    Artifacts,
+    chosen_reporters,
+    report_document,
+    write_reports,
+)
+from pytest_evalmetrics.reports.section import power_table, section
+from pytest_evalmetrics.reports.summary import tell_ci
 
 __all__ = [
     "Artifacts",

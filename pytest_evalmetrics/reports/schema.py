@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from pytest_evalmetrics.reports.artifacts import REPORT_SCHEMA_VERSION
+from pytest_evalmetrics.reports.reporters import REPORT_SCHEMA_VERSION
 from pytest_evalmetrics.results import BenchmarkResult, Verdict
 
 __all__ = ["report_schema"]

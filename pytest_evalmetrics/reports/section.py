@@ -1,19 +1,27 @@
-"""The section at the end of a run: one line per benchmark, and where the artifacts lie."""
+"""The terminal: one line per benchmark at the end of a run, and the plan's table."""
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from pytest_evalmetrics.layout import many, visible
-from pytest_evalmetrics.reports.judges import judge_lines
-from pytest_evalmetrics.reports.lost import lost_ones
-from pytest_evalmetrics.reports.numbers import false_alarms, number
-from pytest_evalmetrics.reports.recorded import recorded_count, recorded_lines
+from pytest_evalmetrics.reports.lines import (
+    false_alarms,
+    judge_lines,
+    lost_ones,
+    number,
+    recorded_count,
+    recorded_lines,
+    table,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-__all__ = ["section"]
+    from pytest_evalmetrics.results import Power
+
+__all__ = ["power_table", "section"]
 
 _COLOURS = {"PASS": "green", "WARN": "yellow", "INCONCLUSIVE": "red", "FAIL": "red"}
 _NAMED = 3  # key metrics on a benchmark's line; all of them are in the report
@@ -181,3 +189,48 @@ def _count(entries: Sequence[dict[str, Any]], report: dict[str, Any]) -> str:
     if skipped:
         counted.append(f"{len(skipped)} skipped")
     return f"{many(len(entries), 'benchmark')}: " + ", ".join(counted)
+
+
+def power_table(planned: Sequence[tuple[str, Sequence[Power]]]) -> list[str]:
+    """Write one line per benchmark and gated metric."""
+    header = (
+        "benchmark",
+        "agent",
+        "metric",
+        "tasks",
+        "rollouts",
+        "sees a drop of",
+        "max_drop",
+        "rollouts needed",
+        "by",
+    )
+    rows, notes = [], []
+    for item, powers in planned:
+        several = len({p.agent for p in powers}) > 1
+        for p in powers:
+            rows.append(
+                (
+                    item,
+                    p.agent if several else "",
+                    p.metric,
+                    str(p.tasks),
+                    str(p.rollouts),
+                    number(p.mde) if math.isfinite(p.mde) else "?",
+                    number(p.max_drop),
+                    _needed(p),
+                    p.source,
+                )
+            )
+            if p.reason:
+                notes.append(f"note: {item}: {p.metric + ': ' if p.metric else ''}{p.reason}")
+    told = (
+        "A drop is seen with 80 % power where no task truly changes; rollouts needed are those of "
+        "each task, on both sides, that see max_drop."
+    )
+    return [*table(header, rows), "", told, *map(visible, notes)]
+
+
+def _needed(power: Power) -> str:
+    if power.max_drop <= 0 or not math.isfinite(power.mde):
+        return "-"
+    return str(power.needed) if power.needed is not None else "more than 1024"

@@ -1,23 +1,28 @@
-"""``summary.md``: the run for the reviewer of a pull request, the verdict first."""
+"""The run for CI: summary.md, annotations on GitHub, GitLab's Code Quality report."""
 
 from __future__ import annotations
 
+import json
+import os
 import re
+from functools import partial
+from hashlib import blake2b
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pytest_evalmetrics.errors import ArtifactError
 from pytest_evalmetrics.layout import many, visible
-from pytest_evalmetrics.reports.comparison import better_way, comparison_details
-from pytest_evalmetrics.reports.lost import lost_ones
-from pytest_evalmetrics.reports.numbers import false_alarms, number
-from pytest_evalmetrics.reports.trend import sparkline, trends
+from pytest_evalmetrics.reports.failure import better_way, comparison_details
+from pytest_evalmetrics.reports.lines import false_alarms, lost_ones, number, sparkline, trends
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import TypeAlias
 
     _Told: TypeAlias = tuple[Mapping[str, Any], Mapping[str, Any]]  # an entry, and a check of it
 
-__all__ = ["summary"]
+__all__ = ["code_quality", "github_annotations", "in_repository", "summary", "tell_ci"]
+
 
 _SIGNS = {"PASS": "✅", "WARN": "⚠️", "INCONCLUSIVE": "❔", "FAIL": "❌"}
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+!|~&])")
@@ -221,3 +226,135 @@ def _html(text: str) -> str:
 
 def _inert(text: str) -> str:
     return _LIVE.sub(r"<span>\1</span>", text)
+
+
+_SHOWN = 10  # errors that GitHub shows of a step
+_LEVELS = {"FAIL": "error", "INCONCLUSIVE": "error", "WARN": "warning"}
+
+
+def tell_ci(
+    report: Mapping[str, Any], environ: Mapping[str, str], root: Path | None = None
+) -> list[str]:
+    """Append the summary where the CI system wants it."""
+    target = environ.get("GITHUB_STEP_SUMMARY")
+    if target:
+        try:
+            with Path(target).open("a", encoding="utf-8") as file:
+                file.write(summary(report) + "\n")
+        except OSError as error:
+            raise ArtifactError(
+                f"the job summary can't be written: {error.strerror or error}",
+                file=target,
+                hint="GITHUB_STEP_SUMMARY names this file",
+            ) from error
+    if environ.get("GITHUB_ACTIONS") != "true":
+        return []
+    place = partial(in_repository, root=root, repository=environ.get("GITHUB_WORKSPACE"))
+    return github_annotations(report, place)
+
+
+def github_annotations(report: Mapping[str, Any], place: Callable[[str], str] = str) -> list[str]:
+    """Write GitHub's workflow commands: an error at the line that asks for what failed.
+
+    GitHub shows at most ten errors and ten warnings of a step, so the failing come first:
+    https://docs.github.com/actions/reference/workflow-commands-for-github-actions
+    """
+    found = []
+    for entry in report["benchmarks"]:
+        for check in entry["checks"]:
+            level = _LEVELS.get(check["verdict"])
+            if level is None or entry["xfail"] or not check["reason"]:
+                continue
+            title = f"{entry['name']}: {check['verdict']}"
+            file = place(entry["file"])
+            agent = f"{check['agent']}: " if check["agent"] else ""
+            found.append(
+                f"::{level} file={_property(file)},line={check['line'] or entry['line']},"
+                f"title={_property(title)}::{_message(agent + check['reason'])}"
+            )
+    for item, told in lost_ones(report)[:_SHOWN]:
+        file = place(item.partition("::")[0])
+        found.append(f"::error file={_property(file)}::{_message(item)} {told}")
+    return sorted(found, key=lambda line: not line.startswith("::error"))
+
+
+def in_repository(file: str, *, root: Path | None, repository: str | None) -> str:
+    """Name a file as a CI system wants it, relative to what it checked out, if it lies there."""
+    path = (root or Path()) / file
+    if repository and path.exists():
+        whole, top = path.resolve(), Path(repository).resolve()
+        if whole.is_relative_to(top):
+            return whole.relative_to(top).as_posix()
+    return Path(file).as_posix()
+
+
+def _message(text: str) -> str:
+    # what is left of control characters would paint the log
+    return visible(text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A"))
+
+
+def _property(text: str) -> str:
+    return _message(text).replace(":", "%3A").replace(",", "%2C")
+
+
+# info, minor, major, critical and blocker are all there are
+_SEVERITIES = {"WARN": "minor", "INCONCLUSIVE": "major", "FAIL": "critical"}
+
+
+def code_quality(report: Mapping[str, Any], root: Path | None = None) -> bytes:
+    """Write one violation for each check that does not hold, as a JSON array."""
+    repository = os.environ.get("CI_PROJECT_DIR")
+    found = [*_violations(report), *_lost(report)]
+    for violation in found:
+        where = violation["location"]
+        where["path"] = in_repository(where["path"], root=root, repository=repository)
+    return json.dumps(found, indent=2, ensure_ascii=False).encode() + b"\n"
+
+
+def _violations(report: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    for entry in report["benchmarks"]:
+        for check in entry["checks"]:
+            severity = _SEVERITIES.get(check["verdict"])
+            if severity is None:
+                continue
+            if entry["xfail"]:
+                severity = "info"
+            agent = f"{check['agent']}: " if check["agent"] else ""
+            yield _violation(
+                f"{entry['name']}: {agent}{check['reason'] or check['name']}",
+                f"evalmetrics-{check['gate']}",
+                # without the numbers: the same fault has to be known again in the next run
+                identity=(entry["id"], check["gate"], check["name"], check["agent"]),
+                severity=severity,
+                place=(entry["file"], check["line"] or entry["line"]),
+            )
+
+
+def _lost(report: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    for item, told in lost_ones(report):
+        file = item.partition("::")[0]
+        yield _violation(
+            f"{item} {told}",
+            "evalmetrics-not-evaluated",
+            identity=(item,),
+            severity="major",
+            place=(file, 1),
+        )
+
+
+def _violation(
+    description: str,
+    name: str,
+    *,
+    identity: tuple[str, ...],
+    severity: str,
+    place: tuple[str, int],
+) -> dict[str, Any]:
+    digest = blake2b(json.dumps([name, *identity]).encode(), digest_size=16)
+    return {
+        "description": description,
+        "check_name": name,
+        "fingerprint": digest.hexdigest(),
+        "severity": severity,
+        "location": {"path": place[0], "lines": {"begin": place[1]}},
+    }

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_evalmetrics.config import load_benchmarks
 from pytest_evalmetrics.pipeline import evaluate
-from pytest_evalmetrics.reports.rollout_lines import rollout_lines
+from pytest_evalmetrics.reports.payload import rollout_lines
 from pytest_evalmetrics.transport import Journal, JournalMode, Progress, Transport
 
 if TYPE_CHECKING:

@@ -115,7 +115,7 @@ def case_reduce(tasks: str, metrics: str) -> Callable[[], object]:
     from reducing import table  # noqa: PLC0415
 
     from pytest_evalmetrics.metrics import plan, reduce_agent  # noqa: PLC0415
-    from pytest_evalmetrics.reports.aggregate_text import write_aggregates  # noqa: PLC0415
+    from pytest_evalmetrics.reports.payload import write_aggregates  # noqa: PLC0415
     from pytest_evalmetrics.spec import BenchmarkSpec, RolloutsSpec  # noqa: PLC0415
 
     made = table(int(tasks), SAMPLES, FIELDS)

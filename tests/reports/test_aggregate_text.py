@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from pytest_evalmetrics.reports.aggregate_text import write_aggregates
+from pytest_evalmetrics.reports.payload import write_aggregates
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from pytest_evalmetrics.reports.code_quality import code_quality
+from pytest_evalmetrics.reports.summary import code_quality
 
 CHECK = {
     "gate": "threshold",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pytest_evalmetrics.reports.failed_rows import (
+from pytest_evalmetrics.reports.lines import (
     failed_row_cause,
     failed_row_groups,
     failed_row_notes,

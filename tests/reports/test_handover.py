@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_evalmetrics.errors import ArtifactError
-from pytest_evalmetrics.reports.handover import handover_folder, leave, remove_left, take
+from pytest_evalmetrics.reports.payload import handover_folder, leave, remove_left, take
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_evalmetrics.gates.expectations import distinct
-from pytest_evalmetrics.reports.numbers import number, table
+from pytest_evalmetrics.reports.lines import number, table
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,7 @@ import pytest
 
 from pytest_evalmetrics.errors import ArtifactError
 from pytest_evalmetrics.reports import tell_ci
-from pytest_evalmetrics.reports.ci import github_annotations
-from pytest_evalmetrics.reports.summary import summary
+from pytest_evalmetrics.reports.summary import github_annotations, summary
 
 
 @pytest.fixture

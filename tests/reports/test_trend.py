@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_evalmetrics.reports.trend import sparkline
+from pytest_evalmetrics.reports.lines import sparkline
 
 
 @pytest.mark.parametrize(

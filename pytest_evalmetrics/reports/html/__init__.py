@@ -4,8 +4,7 @@ What is said of tasks is made where a benchmark is evaluated (`picture_of`, `pag
 page is put together at the run's end (`write_page`).
 """
 
-from pytest_evalmetrics.reports.html.page import write_page
+from pytest_evalmetrics.reports.html.page import PagePieces, page_pieces, write_page
 from pytest_evalmetrics.reports.html.picture import picture_of
-from pytest_evalmetrics.reports.html.pieces import PagePieces, page_pieces
 
 __all__ = ["PagePieces", "page_pieces", "picture_of", "write_page"]

@@ -1,27 +1,379 @@
-"""``report.html``: one file that opens without a network, and interprets nothing of a row."""
+"""report.html: one file that opens without a network and interprets nothing of a row."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
+import re
+from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple
 
 import msgspec
 
-from pytest_evalmetrics.reports.html.entries import about, in_order, overview
-from pytest_evalmetrics.reports.html.fitting import Fitting, Size
-from pytest_evalmetrics.reports.html.metrics import metrics_of
-from pytest_evalmetrics.reports.html.safe import as_data
-from pytest_evalmetrics.reports.lost import broken_off
-from pytest_evalmetrics.results import Verdict
+from pytest_evalmetrics.reports.failure import better_way, comparison_details
+from pytest_evalmetrics.reports.html.picture import first
+from pytest_evalmetrics.reports.lines import broken_off, recorded_lines, trends
+from pytest_evalmetrics.results import Verdict, worst
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from pytest_evalmetrics.reports.html.pieces import PagePieces
+__all__ = [
+    "LIMIT",
+    "Fitting",
+    "PagePieces",
+    "Size",
+    "about",
+    "as_data",
+    "checks_of",
+    "history_of",
+    "in_order",
+    "metrics_of",
+    "overview",
+    "page_pieces",
+    "write_page",
+]
 
-__all__ = ["write_page"]
+# in JSON these stand in strings only, where an escape means the same
+_ESCAPED = (
+    (b"&", b"\\u0026"),
+    (b"<", b"\\u003c"),
+    (b">", b"\\u003e"),
+    (b"\xe2\x80\xa8", b"\\u2028"),
+    (b"\xe2\x80\xa9", b"\\u2029"),
+)
+
+
+def as_data(value: Any) -> bytes:
+    """Write builtins as JSON for a ``<script type="application/json">``."""
+    data = msgspec.json.encode(value)
+    for character, escape in _ESCAPED:
+        data = data.replace(character, escape)
+    return data
+
+
+_BOUND = re.compile(r"(>=|<=) (\S+)")
+_CUT = 2_000  # characters of a text
+
+
+def metrics_of(entry: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """List a benchmark's metrics, the gated ones first."""
+    rows = [_metric(a["agent"], e, a["key_metrics"]) for a in entry["agents"] for e in _known(a)]
+    by_name = {(row["agent"], row["name"]): row for row in rows}
+    alone = entry["agents"][0]["agent"] if len(entry["agents"]) == 1 else ""
+    for check in entry["checks"]:
+        if check["gate"] not in ("threshold", "baseline"):
+            continue
+        row = by_name.get((check["agent"] or alone, check["name"]))
+        if row is not None:
+            _add_check(row, check)
+    return sorted(rows, key=lambda row: (not row["verdict"], not row["key"]))
+
+
+def checks_of(entry: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """List what was asserted, in the order of the gates, with what it rests on in words."""
+    return [
+        {
+            **{key: check[key] for key in ("gate", "name", "agent", "verdict", "value", "bound")},
+            "reason": check["reason"][:_CUT],
+            "hint": check["hint"][:_CUT],
+            "line": check["line"] or entry["line"],
+            "details": [line[:_CUT] for line in comparison_details(check["evidence"])],
+        }
+        for check in entry["checks"]
+    ]
+
+
+def _known(agent: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield the estimates, under the names that they are listed by, each once."""
+    yield from {id(e): e for e in agent["estimates"].values()}.values()
+    for name in agent["key_metrics"].keys() - {e["name"] for e in agent["estimates"].values()}:
+        yield {"name": name, "value": agent["key_metrics"][name], "interval": None, "tasks": None}
+
+
+def _metric(agent: str, estimate: Mapping[str, Any], keys: Mapping[str, Any]) -> dict[str, Any]:
+    interval = estimate["interval"] or {}
+    return {
+        "agent": agent,
+        "name": estimate["name"],
+        "key": estimate["name"] in keys,
+        "value": estimate["value"],
+        "low": interval.get("low"),
+        "high": interval.get("high"),
+        "level": interval.get("level"),
+        "method": interval.get("method", ""),
+        "unsure": estimate.get("reason", ""),
+        "tasks": estimate["tasks"],
+        "verdict": "",
+        "bounds": [],
+        "limits": [],
+        "baseline": None,
+        "change": None,
+        "less": False,
+        "p": None,
+    }
+
+
+def _add_check(row: dict[str, Any], check: Mapping[str, Any]) -> None:
+    verdicts = [Verdict(v) for v in (row["verdict"], check["verdict"]) if v]
+    row["verdict"] = str(worst(verdicts))
+    found = check["evidence"]
+    if check["bound"]:
+        row["bounds"].append(", ".join(filter(None, (check["bound"], better_way(found)))))
+    if check["gate"] == "threshold":
+        row["limits"] += [
+            {"side": side, "at": float(at)} for side, at in _BOUND.findall(check["bound"])
+        ]
+        return
+    row["baseline"] = found.get("baseline")
+    row["p"] = found.get("p_adjusted", found.get("p"))
+    allowed, less = found.get("allowed_drop"), found.get("direction") == "lower"
+    if allowed is not None and row["baseline"] is not None:
+        at = row["baseline"] + (allowed if less else -allowed)
+        row["limits"].append({"side": "<=" if less else ">=", "at": at})
+    row["less"] = less
+    row["change"] = _change(found)
+
+
+def _change(found: Mapping[str, Any]) -> Sequence[float | None] | None:
+    drop, low, high = (found.get(key) for key in ("drop", "drop_low", "drop_high"))
+    if drop is None:
+        return None
+    if found.get("direction") == "lower":
+        return drop, low, high
+    return -drop, None if high is None else -high, None if low is None else -low
+
+
+_RUNS, _METRICS = 60, 8
+
+
+def history_of(entry: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Tell the telling metrics of the last runs."""
+    runs = runs[-_RUNS:]
+    told = {"benchmarks": [entry], "history": {entry["id"]: runs}}
+    lines = []
+    for _, shown, metric, _ in trends(told):
+        agent = shown or entry["agents"][0]["agent"]
+        points = [run["agents"].get(agent, {}).get(metric) for run in runs]
+        values = [None if point is None else point["value"] for point in points]
+        lines.append({"agent": shown, "metric": metric, "values": values})
+    if not lines:
+        return {}
+    return {
+        "runs": [{key: run.get(key) for key in ("time", "commit", "verdict")} for run in runs],
+        "lines": lines[:_METRICS],
+    }
+
+
+_SEVERITY = {"FAIL": 0, "INCONCLUSIVE": 1, "WARN": 2, "PASS": 3}
+_METRICS, _CHECKS, _NOTES, _FILES = 200, 400, 50, 100
+_TOLD = 300
+
+
+def in_order(entries: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Put what failed first, and what was known to fail behind what was not."""
+    return sorted(entries, key=lambda e: (e["xfail"], _SEVERITY[e["verdict"]], e["id"]))
+
+
+def overview(entry: Mapping[str, Any], metrics: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Sum a benchmark up in one row: its verdict, its telling metric, why it failed."""
+    telling = sorted(
+        metrics,
+        key=lambda m: (_SEVERITY.get(m["verdict"], 4), not m["key"], m["name"].startswith("mean/")),
+    )
+    failing = [c for c in entry["checks"] if c["verdict"] == entry["verdict"] != "PASS"]
+    return {
+        "id": entry["id"],
+        "name": entry["name"],
+        "file": entry["file"],
+        "verdict": entry["verdict"],
+        "xfail": entry["xfail"],
+        "agents": len(entry["agents"]),
+        "tasks": sum(a["tasks"] for a in entry["agents"]),
+        "rollouts": sum(a["rollouts"] for a in entry["agents"]),
+        "missing": sum(a["missing"] for a in entry["agents"]),
+        "metric": telling[0] if telling else None,
+        "reason": _first_reason(entry, failing)[:_TOLD],
+        "reasons": len(failing),
+    }
+
+
+def _first_reason(entry: Mapping[str, Any], failing: Sequence[Mapping[str, Any]]) -> str:
+    if not failing:
+        return ""
+    several = len(entry["agents"]) > 1 and failing[0]["agent"]
+    return f"{failing[0]['agent']}: {failing[0]['reason']}" if several else failing[0]["reason"]
+
+
+def about(
+    entry: Mapping[str, Any],
+    metrics: Sequence[Mapping[str, Any]],
+    runs: Sequence[Mapping[str, Any]] = (),
+) -> dict[str, Any]:
+    """Tell everything of a benchmark except its tasks."""
+    return {
+        "description": entry["description"][:_CUT],
+        "line": entry["line"],
+        "agents": [
+            {k: agent[k] for k in ("agent", "tasks", "rollouts", "missing")}
+            for agent in entry["agents"]
+        ],
+        "metrics": metrics[:_METRICS],
+        "more_metrics": max(0, len(metrics) - _METRICS),
+        "checks": checks_of(entry)[:_CHECKS],
+        "notes": [
+            note[:_CUT]
+            for note in [*(f"changed: {c}" for c in entry.get("changes", ())), *entry["notes"]][
+                :_NOTES
+            ]
+        ],
+        "failures": [_failures(found) for found in entry["failed_rows"]],
+        "sources": entry["sources"][:_FILES],
+        "more_sources": max(0, len(entry["sources"]) - _FILES),
+        "history": history_of(entry, runs),
+        "judges": entry.get("judges", ()),
+        "judge_checks": entry.get("judge_checks", ()),
+        "agreements": [
+            {"agent": agent["agent"], "score": score["name"], **score["agreement"]}
+            for agent in entry["agents"]
+            for score in agent["scores"]
+            if score.get("agreement")
+        ],
+        "recorded": recorded_lines(entry["recorded"]),
+    }
+
+
+def _failures(found: Mapping[str, Any]) -> dict[str, Any]:
+    """Tell the rows that a scorer could not score, by kind; of each kind those that are known."""
+    return {
+        "scorer": found["scorer"],
+        "scores": found["scores"],
+        "count": found["count"],
+        "kinds": [
+            {
+                "kind": kind,
+                "count": count,
+                "rows": [
+                    {
+                        "row": f["row"],
+                        "reason": f["reason"][:_CUT],
+                        "hint": f["hint"][:_CUT],
+                    }
+                    for f in _first_of(found, kind)
+                ],
+            }
+            for kind, count in found["kinds"].items()
+        ],
+    }
+
+
+def _first_of(found: Mapping[str, Any], kind: str) -> list[Mapping[str, Any]]:
+    """Return the rows of a kind that are known: a rare kind may have an example only."""
+    first = [f for f in found["first"] if f["kind"] == kind]
+    return first or [e for k, e in found.get("examples", {}).items() if k == kind]
+
+
+LIMIT = 2_500_000  # bytes of data: with its code the page stays below 3 MB
+_ROWS = 700_000  # of these for the overview
+_ABOUT = 900_000  # for metrics, checks and distributions
+_FULL = 0.99  # of these: nothing more is made that would hardly fit
+
+
+class Size(msgspec.Struct, frozen=True):
+    """How many bytes the parts of a benchmark take."""
+
+    row: int  # its row of the overview, some of its tasks, all that a page may show of them
+    brief: int
+    tasks: int
+    detailed: bool = True  # whether more than the row is to be shown
+
+
+@dataclass
+class Fitting:
+    """Which parts of which benchmark the page holds."""
+
+    rows: set[str] = field(default_factory=set)  # the benchmarks that have a row of the overview
+    about: dict[str, bytes] = field(default_factory=dict)  # benchmark -> everything but its tasks
+    # benchmark -> which of its tasks
+    tasks: dict[str, Literal["tasks", "brief"]] = field(default_factory=dict)
+    left_out: Mapping[str, int] = field(default_factory=dict)  # how many benchmarks lack a part
+
+    @classmethod
+    def of(
+        cls,
+        sizes: Sequence[tuple[str, Size]],
+        about: Callable[[str], bytes],
+        limit: int = LIMIT,
+    ) -> Fitting:
+        """Choose, from the most telling benchmark to the least."""
+        found, left = cls(), limit
+        room = _ROWS * limit // LIMIT
+        for name, size in sizes:
+            if size.row <= room:
+                room, left = room - size.row, left - size.row
+                found.rows.add(name)
+        left -= found._say(sizes, about, _ABOUT * limit // LIMIT)
+        for name, size in sizes:
+            if name not in found.about or not size.brief:
+                continue
+            if size.tasks <= left:
+                found.tasks[name], left = "tasks", left - size.tasks
+            elif size.brief <= left:
+                found.tasks[name], left = "brief", left - size.brief
+        found.left_out = {
+            "rows": len(sizes) - len(found.rows),
+            "about": len(found.rows) - len(found.about),
+            "tasks": sum(
+                1 for n, s in sizes if n in found.about and s.brief and n not in found.tasks
+            ),
+            "brief": sum(1 for kind in found.tasks.values() if kind == "brief"),
+        }
+        return found
+
+    def _say(
+        self, sizes: Sequence[tuple[str, Size]], about: Callable[[str], bytes], limit: int
+    ) -> int:
+        """Take what is said of benchmarks but for their tasks; count its bytes."""
+        room = limit
+        for name, size in sizes:
+            if room < (1 - _FULL) * limit:
+                break
+            if size.detailed and name in self.rows and len(text := about(name)) <= room:
+                self.about[name] = text
+                room -= len(text)
+        return limit - room
+
+
+_MOST = 1_500_000  # bytes of one benchmark's tasks
+_BRIEF = 50  # tasks
+_SPARE = 0.9  # the tasks that are left may be longer than those that are not
+
+
+class PagePieces(NamedTuple):
+    """Where the texts are kept: each one's start and length."""
+
+    about: tuple[int, int]  # all tasks summed up
+    brief: tuple[int, int]  # the fifty most telling tasks of each agent
+    tasks: tuple[int, int]  # as many as a page shows
+
+
+def page_pieces(pictures: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Write the texts, in the order of `PagePieces`."""
+    if not pictures:
+        return ["", "", ""]
+    about = as_data({agent: picture["about"] for agent, picture in pictures.items()})
+    found = {agent: picture["tasks"] for agent, picture in pictures.items()}
+    tasks = as_data(found)
+    while len(tasks) > _MOST:
+        share = _SPARE * _MOST / len(tasks)
+        found = {agent: first(of, int(share * len(of["ids"]))) for agent, of in found.items()}
+        tasks = as_data(found)
+    brief = tasks
+    if any(len(of["ids"]) > _BRIEF for of in found.values()):
+        brief = as_data({agent: first(of, _BRIEF) for agent, of in found.items()})
+    return [part.decode() for part in (about, brief, tasks)]
+
 
 _STYLES = ("uplot/uPlot.min.css", "base.css", "page.css")
 _SCRIPTS = (

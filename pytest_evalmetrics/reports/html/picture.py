@@ -1,36 +1,320 @@
-"""The tasks of one agent before and after: what the page shows of them, bounded in size."""
+"""What report.html shows of a benchmark's tasks: columns, histograms, rewards."""
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
 
-from pytest_evalmetrics.masks import all_of
-from pytest_evalmetrics.reports.html.columns import ByTask, means, numbers, pairs
-from pytest_evalmetrics.reports.html.histograms import histogram
-from pytest_evalmetrics.reports.html.rows import RowPlaces, told_of_rows
+from pytest_evalmetrics.masks import all_of, any_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from pytest_evalmetrics.data import RolloutTable, RowScores
+    from pytest_evalmetrics.data import RolloutTable, RowScores, SourceFile
 
     _Floats = NDArray[np.float64]
     _Ints = NDArray[np.int64]
+    _Bools = NDArray[np.bool_]
+    _Column = NDArray[np.float64]
 
-__all__ = ["Picture", "first", "picture_of"]
+__all__ = [
+    "ByTask",
+    "Picture",
+    "RowPlaces",
+    "coded",
+    "first",
+    "histogram",
+    "means",
+    "numbers",
+    "pairs",
+    "picture_of",
+    "told_of_rows",
+]
+
+_NOTED = 300  # rows whose reasons and errors a page holds
+_LOOKED_AT = 20_000
+_CUT = 1_000  # characters of a reason
+
+
+class RowPlaces:
+    """Finds a row of all files in its own file."""
+
+    def __init__(self, sources: Sequence[SourceFile]) -> None:
+        # the files: ``path``, and ``lines``: whether the number of a row is that of its
+        # line
+        self.files = [{"path": s.path, "lines": s.row_is_line} for s in sources]
+        self._ends = np.cumsum([s.rows for s in sources], dtype=np.int64)
+
+    def of(self, rows: NDArray[np.int64]) -> tuple[list[int], list[int]]:
+        """Return each one's file, by its index, and its number there, from 1."""
+        file, number = self._of(rows)
+        return file.tolist(), number.tolist()
+
+    def _of(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        if len(self._ends) == 1:
+            return np.zeros(len(rows), np.int64), rows + 1
+        file = np.searchsorted(self._ends, rows, side="right")
+        starts = np.append(0, self._ends)[file]
+        return file, rows - starts + 1
+
+    def of_table(self, table: RolloutTable, rows: NDArray[np.int64]) -> list[list[int]]:
+        """Return the sample, the file and the number of a table's rows.
+
+        Nothing of rows that come from no file.
+        """
+        if table.read_as is None:
+            return []
+        file, number = self._of(table.read_as[rows])
+        found = np.empty((len(rows), 3), np.int64)
+        for at, column in enumerate((table.sample[rows], file, number)):
+            found[:, at] = column
+        listed: list[list[int]] = found.tolist()
+        return listed
+
+
+def told_of_rows(
+    table: RolloutTable, rows: RowScores, order: NDArray[np.int64]
+) -> dict[str, list[dict[str, Any]]]:
+    """Take what scorers said of the rows of some tasks."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    if table.read_as is None:
+        return found
+    offsets, n = table.offsets, len(table.tasks)
+    noted = looked_at = 0
+    for position, task in enumerate(order.tolist()):
+        if noted >= _NOTED or looked_at >= _LOOKED_AT:
+            break
+        if task >= n:
+            continue
+        told: list[dict[str, Any]] = []
+        for at in range(int(offsets[task]), int(offsets[task + 1])):
+            looked_at += 1
+            sample = int(table.sample[at])
+            told += [{"sample": sample, **note} for note in _notes(rows, int(table.read_as[at]))]
+        if told:
+            found[str(position)] = told[: _NOTED - noted]
+            noted += len(told)
+    return found
+
+
+def _notes(rows: RowScores, index: int) -> Iterator[dict[str, Any]]:
+    for failed in rows.failed.get(index, ()):
+        yield {"kind": failed.kind, "reason": _cut(failed.reason), "row": failed.where}
+    for why in msgspec.json.decode(rows.reasons(index)):
+        yield {"scores": why["scores"], "reason": _cut(why["reason"])}
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _CUT else text[:_CUT] + " …"
+
+
+_STEPS = 24  # per axis, where tasks' values are too many to show each
+_WHOLE = 1e15  # above it a float is written with an exponent
+_LOOKED_AT_COLUMN = 4096
+_REPEATED = 32  # values
+_DIGITS = 6
+_EXACT = 22  # powers of ten up to this one are exact as floats
+_NEAR = 1e-6  # of a half: many times what multiplying may be off by
+
+
+class ByTask:
+    """The rows of some tasks, one list per task."""
+
+    def __init__(self, table: RolloutTable, tasks: _Ints, most: int) -> None:
+        there = np.maximum(tasks, 0)
+        starts = table.offsets[there]
+        counts = np.minimum(table.offsets[there + 1] - starts, most) if len(tasks) else starts
+        counts = np.where(tasks < 0, 0, counts)
+        ends = counts.cumsum()
+        shift = (starts - (ends - counts)).repeat(counts)
+        self.rows: _Ints = np.arange(len(shift)) + shift
+        self._bounds = [0, *ends.tolist()]
+        self._there = (tasks >= 0).tolist()
+        same = len(counts) > 0 and all_of(counts == counts[0]) and all(self._there)
+        self._each = int(counts[0]) if same else 0  # rows of every task; 0 where they differ
+
+    def split(self, flat: Sequence[Any]) -> list[Any]:
+        """Split what there is of each row; None for a task that is not there."""
+        if self._each and len(flat) == self._bounds[-1]:
+            return list(map(list, zip(*[iter(flat)] * self._each, strict=True)))
+        return [
+            list(flat[a:b]) if there else None
+            for there, (a, b) in zip(self._there, pairwise(self._bounds), strict=True)
+        ]
+
+
+def means(table: RolloutTable, score: str) -> _Floats:
+    """Return the mean of each task's finite values, shape (tasks,); NaN where it has none."""
+    column = table.scores[score]
+    known = np.isfinite(column)
+    n = len(table.tasks)
+    values = column if all_of(known) else np.where(known, column, 0.0)
+    sums = np.bincount(table.task, weights=values, minlength=n)
+    counts = np.bincount(table.task[known], minlength=n)
+    found: _Floats = np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
+    return found
+
+
+def coded(values: _Floats, most: int) -> tuple[_Floats, _Ints] | None:
+    """Find the few values that there are, and which of them each one is."""
+    levels = np.unique(values[:_LOOKED_AT_COLUMN])
+    if len(values) > _LOOKED_AT_COLUMN and len(levels) <= most:
+        # of a million values a sort takes longer than this
+        codes = np.searchsorted(levels, values)
+        others = levels[np.minimum(codes, len(levels) - 1)] != values
+        if not any_of(others):
+            return levels, codes
+        levels = np.unique(np.append(levels, values[others]))
+    if len(levels) > most or not len(values):
+        return None
+    return levels, levels.searchsorted(values)
+
+
+def pairs(was: _Floats, now: _Floats) -> list[list[float | None]]:
+    """Count the tasks by (before, after); on a grid where the values are many."""
+    n = len(was)
+    if not n:
+        return []
+    both = np.round(np.concatenate([was, now]), 9)
+    found = coded(both, _STEPS + 1)
+    if found is None:
+        low, high = float(both.min()), float(both.max())
+        if not np.isfinite(high - low):
+            return []  # too far apart for floating-point numbers
+        codes = np.round((both - low) / (high - low) * _STEPS).astype(np.int64)
+        levels = np.linspace(low, high, _STEPS + 1)
+    else:
+        levels, codes = found
+    width = len(levels)
+    counts = np.bincount(codes[:n] * width + codes[n:], minlength=width * width)
+    shown = numbers(levels)
+    return [
+        [shown[at // width], shown[at % width], int(counts[at])]
+        for at in np.flatnonzero(counts).tolist()
+    ]
+
+
+def numbers(values: _Floats) -> list[float | None]:
+    """Write numbers in six digits, whole ones as such; None where one is not finite."""
+    finite = np.isfinite(values)
+    if all_of(finite) and all_of(np.abs(values) < _WHOLE) and all_of(values == np.trunc(values)):
+        whole: list[float | None] = values.astype(np.int64).tolist()
+        return whole
+    if len(values) <= 2 * _REPEATED:
+        return [_number(x) for x in values.tolist()]
+    found = coded(values, _REPEATED) if all_of(finite) else None
+    if found is not None:  # such as the means of four rollouts: each is written once
+        written = numbers(found[0])
+        return [written[code] for code in found[1].tolist()]
+    rounded, sure = _in_six_digits(values)
+    listed: list[float | None] = rounded.tolist()
+    for at in np.flatnonzero(~sure).tolist():
+        listed[at] = _number(float(values[at]))
+    return listed
+
+
+def _number(x: float) -> float | None:
+    if not math.isfinite(x):
+        return None
+    return int(x) if x == int(x) and abs(x) < _WHOLE else float(f"{x:.{_DIGITS}g}")
+
+
+def _in_six_digits(values: _Floats) -> tuple[_Floats, _Bools]:
+    """Round as text does, and tell where that is sure: not of halves, whole or extreme numbers.
+
+    A whole number of at most 2**53 times or through an exact power of ten is the float next
+    to the decimal number: what reading the text gives.
+    """
+    with np.errstate(all="ignore"):
+        places = _DIGITS - 1 - np.floor(np.log10(np.abs(values)))
+        power = 10.0 ** np.minimum(np.abs(places), _EXACT)
+        scaled = np.where(places >= 0, values * power, values / power)
+        digits = np.rint(scaled)
+        rounded = np.where(places >= 0, digits / power, digits * power)
+        size, half = np.abs(digits), np.abs(np.abs(scaled - np.trunc(scaled)) - 0.5)
+        sure = (size >= 10 ** (_DIGITS - 1)) & (size <= 10**_DIGITS) & (half > _NEAR)
+    return rounded, sure & (np.abs(places) <= _EXACT) & (values != np.trunc(values))
+
+
+_BARS = 30
+_FEW = 12  # distinct values that get a bar each
+
+
+def histogram(now: _Column, was: _Column | None) -> dict[str, Any] | None:
+    """Count a score's values in bars of equal width, or by value where they are few."""
+    sides = [_finite(now), _finite(np.empty(0) if was is None else was)]
+    if not len(sides[0]):
+        return None
+    values = [side for side in sides if len(side)]
+    found = coded(values[0] if len(values) == 1 else np.concatenate(values), _FEW)
+    if found is not None:
+        at, codes = found
+        width, n, start = 0.0, len(at), len(sides[0])
+        counts = [np.bincount(codes[:start], minlength=n), np.bincount(codes[start:], minlength=n)]
+    else:
+        low, high = min(float(v.min()) for v in values), max(float(v.max()) for v in values)
+        edges = np.linspace(low, high, _BARS + 1)
+        if not all_of(np.diff(edges) > 0):  # values that differ by less than floats can split
+            return None
+        at, width = (edges[:-1] + edges[1:]) / 2, (high - low) / _BARS
+        counts = [np.histogram(side, bins=_BARS, range=(low, high))[0] for side in sides]
+    return {
+        "at": [_short(x) for x in at.tolist()],
+        "width": _short(width),
+        "now": counts[0].tolist(),
+        "was": counts[1].tolist() if len(sides[1]) else None,
+        "now_is": _summed_up(sides[0], len(now)),
+        "was_is": None if was is None else _summed_up(sides[1], len(was)),
+    }
+
+
+def _finite(column: _Column) -> _Column:
+    known = np.isfinite(column)
+    return column if all_of(known) else column[known]
+
+
+def _summed_up(found: _Column, of: int) -> dict[str, Any] | None:
+    if not len(found):
+        return None
+    low, median, high = _quantiles(np.sort(found), (0.1, 0.5, 0.9))
+    return {
+        "count": len(found),
+        "missing": of - len(found),
+        "mean": _short(float(found.mean())),
+        "p10": _short(low),
+        "median": _short(median),
+        "p90": _short(high),
+        "min": _short(float(found.min())),
+        "max": _short(float(found.max())),
+    }
+
+
+def _quantiles(ordered: _Column, shares: tuple[float, ...]) -> list[float]:
+    """As `numpy.percentile`, which takes longer for few values than all the rest of a histogram."""
+    at = np.multiply(shares, len(ordered) - 1)
+    below = at.astype(np.int64)
+    low, high = ordered[below], ordered[np.minimum(below + 1, len(ordered) - 1)]
+    found: list[float] = (low + (high - low) * (at - below)).tolist()
+    return found
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.6g}")
+
 
 _SCORES = 12  # score columns that are shown
 _MOST = 10_000  # tasks
 _NUMBERS = 250_000  # means and rewards that they may have together
 _ATTEMPTS = 16  # rewards of a task
 _NOISE = 1e-12
-_CUT = 500  # characters of the baseline's files
+_AGAINST = 500  # characters of the baseline's files
 
 
 class Picture(msgspec.Struct, frozen=True, dict=True):
@@ -201,7 +485,10 @@ def picture_of(
     baseline, places = (None, None) if compared is None else compared
     picture = Picture(table, baseline, places, lower, reward, rows)
     with np.errstate(all="ignore"):  # what is too large for a sum is shown as no number
-        return {"about": {**picture.about(), "against": against[:_CUT]}, "tasks": picture.tasks()}
+        return {
+            "about": {**picture.about(), "against": against[:_AGAINST]},
+            "tasks": picture.tasks(),
+        }
 
 
 def first(tasks: Mapping[str, Any], most: int) -> dict[str, Any]:

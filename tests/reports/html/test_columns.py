@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_evalmetrics.reports.html.columns import numbers
+from pytest_evalmetrics.reports.html.picture import numbers
 
 
 def as_text_gives(x):

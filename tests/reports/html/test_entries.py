@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_evalmetrics.reports.html.entries import overview
+from pytest_evalmetrics.reports.html.page import overview
 
 AGENT = {"agent": "a", "tasks": 1, "rollouts": 1, "missing": 0}
 

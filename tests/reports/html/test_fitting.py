@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_evalmetrics.reports.html.fitting import LIMIT, Fitting, Size
+from pytest_evalmetrics.reports.html.page import LIMIT, Fitting, Size
 
 SIZES = st.builds(
     Size,

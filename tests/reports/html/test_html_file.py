@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_evalmetrics.reports import html
-from pytest_evalmetrics.reports.html.safe import as_data
+from pytest_evalmetrics.reports.html.page import as_data
 
 SCRIPT = re.compile(r"<script(?P<kind>[^>]*)>(?P<text>.*?)</script>", re.DOTALL)
 UPLOT = Path(html.__file__).parent / "assets" / "uplot"

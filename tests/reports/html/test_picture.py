@@ -8,10 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_evalmetrics.data import FailedRow, RolloutTable, RowScores, SourceFile
-from pytest_evalmetrics.reports.html.histograms import histogram
-from pytest_evalmetrics.reports.html.picture import first, picture_of
-from pytest_evalmetrics.reports.html.rows import RowPlaces
-from pytest_evalmetrics.reports.html.safe import as_data
+from pytest_evalmetrics.reports.html.page import as_data
+from pytest_evalmetrics.reports.html.picture import RowPlaces, first, histogram, picture_of
 
 
 def table(rewards, *, tasks=None, sources=(), **scores):

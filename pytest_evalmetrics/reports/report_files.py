@@ -10,14 +10,13 @@ import re
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from pytest_evalmetrics.registry import register_reporter
-from pytest_evalmetrics.reports.code_quality import code_quality
 from pytest_evalmetrics.reports.reporters import KeptReporter
-from pytest_evalmetrics.reports.summary import summary
+from pytest_evalmetrics.reports.summary import code_quality, summary
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pytest_evalmetrics.reports.artifacts import Artifacts
+    from pytest_evalmetrics.reports.reporters import Artifacts
 
 __all__ = ["BUILTIN"]
 

@@ -11,7 +11,7 @@ import pytest
 
 from pytest_evalmetrics.errors import ArtifactError
 from pytest_evalmetrics.pipeline.picturing import PICTURED
-from pytest_evalmetrics.reports import writing
+from pytest_evalmetrics.reports import reporters
 from pytest_evalmetrics.schemas import text
 
 MANY = (
@@ -92,7 +92,7 @@ def test_nothing_half_written_is_left_behind(many):
     target = many.path / "x.json"
     target.write_text("old")
     with pytest.raises(ArtifactError, match="No space left"):
-        writing.atomically(Path(target), full)
+        reporters.atomically(Path(target), full)
     assert target.read_text() == "old"
     assert [p.name for p in many.path.glob(".x.json*")] == []
 

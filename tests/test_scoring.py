@@ -281,28 +281,6 @@ def test_a_missing_key_is_told_before_anything_is_sent(scored: Scored) -> None:
     assert scored.endpoint.posts == 0
 
 
-def test_nemo_agent_toolkit_answers_that_hide_a_failure(scored: Scored) -> None:
-    scored.rows(
-        {"id": "a", "score": 0.5},
-        {"id": "b", "score": 0.0},
-        *({"id": mode, "score": 1, "mode": mode} for mode in ("crash", "false", "null")),
-    )
-    scored.bench(
-        scorer=f"""\
-    - type: nemo-agent-toolkit-remote
-      url: {scored.endpoint.url("/evaluate/item")}
-      evaluator_name: similarity eval
-""",
-    )
-    result = scored.run()
-    result.assert_outcomes(failed=1)
-    rows = scored.row_scores()
-    assert [row["scores"]["similarity_eval"] for row in rows] == [0.5, 0.0, None, None, None]
-    kinds = [row["errors"][0]["kind"] for row in rows[2:]]
-    assert kinds == ["evaluator-crashed", "not-successful", "no-score"]
-    result.stdout.fnmatch_lines(["*Evaluator error: no judge*", "*the evaluator timed out*"])
-
-
 # -- the journal ------------------------------------------------------------------------------
 
 
@@ -319,25 +297,6 @@ def test_a_second_run_pays_only_for_what_is_new(scored: Scored) -> None:
     scored.rows({"score": 0.99}, *({"score": n / 10} for n in range(5)))
     scored.run()
     assert scored.endpoint.posts == 6
-
-
-def test_identical_rows_and_samples_each_get_a_call_of_their_own(scored: Scored) -> None:
-    scored.rows(*({"score": 1} for _ in range(4)))
-    scored.bench("metrics: mean_reward", path="/count")
-    scored.run()
-    assert sorted(row["scores"]["accuracy"] for row in scored.row_scores()) == [1, 2, 3, 4]
-    before = scored.row_scores()
-    scored.run()
-    assert scored.row_scores() == before
-    assert scored.endpoint.posts == 4
-
-
-def test_failed_rows_are_asked_again(scored: Scored) -> None:
-    scored.rows({"score": None}, {"score": 1, "mode": "500"}, {"score": 1})
-    scored.bench("params: {max_retries: 0}")
-    scored.run()
-    scored.run()
-    assert scored.endpoint.posts == 5
 
 
 def test_replay_sends_nothing_and_needs_no_key(
@@ -506,44 +465,6 @@ def test_an_interrupted_run_ends_with_the_same_report(scored: Scored, number: st
     assert scored.report_bytes() == resumed
 
 
-def test_a_server_that_is_killed_and_comes_back(scored: Scored) -> None:
-    scored.rows(*({"score": n / 60} for n in range(60)))
-    scored.bench(
-        "params: {parallelism: 4, max_retries: 8}\nmetrics: mean_reward",
-        path="/score?latency=0.02",
-    )
-    run = start(scored)
-    wait_for_posts(scored, 10)
-    scored.endpoint.kill()
-    scored.endpoint.start()
-    out, _ = run.communicate(timeout=120)
-    assert run.returncode == 0, out
-    assert [row["scores"]["accuracy"] for row in scored.row_scores()] == [n / 60 for n in range(60)]
-
-
-def test_a_storm_of_429_is_weathered(scored: Scored) -> None:
-    scored.rows(*({"score": n / 20} for n in range(20)))
-    scored.bench(
-        "params: {parallelism: 8, max_retries: 6}\nmetrics: mean_reward", path="/storm?times=12"
-    )
-    scored.run().assert_outcomes(passed=1)
-    assert scored.endpoint.posts == 32
-
-
-def test_two_runs_at_once_on_one_journal(scored: Scored) -> None:
-    scored.rows(*({"score": n / 30} for n in range(30)))
-    scored.bench("params: {parallelism: 4}\nmetrics: mean_reward", path="/score?latency=0.01")
-    runs = [start(scored, f"--evalmetrics-output=out{i}/") for i in range(2)]
-    for run in runs:
-        out, _ = run.communicate(timeout=60)
-        assert run.returncode == 0, out
-    one, other = ((scored.path / f"out{i}/report.json").read_bytes() for i in range(2))
-    assert one == other
-    before = scored.endpoint.posts
-    scored.run()
-    assert scored.endpoint.posts == before <= 60
-
-
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a disk that is full")
 def test_a_journal_that_cant_be_written_costs_only_what_it_saves(scored: Scored) -> None:
     scored.rows({"score": 1}, {"score": 0.5})
@@ -706,28 +627,6 @@ class Length:
 
 
 # -- endpoints at fault -----------------------------------------------------------------------
-
-
-def test_an_answer_that_drips_ends_with_the_time_for_all_of_it(scored: Scored) -> None:
-    # its bytes come every 20 ms: no pause is ever as long as the time-out
-    scored.rows({"score": 1, "mode": "drip"})
-    scored.bench("params: {max_retries: 0, request_timeout: 0.5}")
-    result = scored.run()
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(
-        ["*(timeout), at data.jsonl:1: POST http*: no whole answer within 0.5 s"]
-    )
-
-
-def test_an_answer_that_is_huge_is_one_rows_error(scored: Scored) -> None:
-    scored.rows({"score": 1}, {"score": 1, "mode": "huge"}, {"score": 1})
-    scored.bench("params: {max_retries: 0}")
-    result = scored.run()
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(
-        ["*(too-large), at data.jsonl:2: POST http*: the answer is larger than 16 MiB (17 MiB)"]
-    )
-    assert [row["scores"]["accuracy"] for row in scored.row_scores()] == [1, None, 1]
 
 
 @pytest.mark.parametrize(

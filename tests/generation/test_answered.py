@@ -118,17 +118,6 @@ def test_failed_requests_can_be_left_out_loudly(tmp_path: Path, model: Model) ->
     assert len(lines) == 8  # and every one is in the files
 
 
-def test_a_storm_is_sat_out(tmp_path: Path, shared_model: Model) -> None:
-    asked = [f"mode=storm:2 {i} + 1" for i in range(6)]
-    rows(
-        tmp_path / "data.jsonl",
-        [{"question": q, "answer": str(i + 1)} for i, q in enumerate(asked)],
-    )
-    found, _ = run(tmp_path, online(shared_model.url))
-    assert kinds(found) == {}
-    assert found.result.agents[0].estimates["mean_reward"].value == 1.0
-
-
 def test_reasoning_is_cut_and_kept_apart(tmp_path: Path, shared_model: Model) -> None:
     asked = ["mode=think 1 + 1", "mode=apart 1 + 1", "mode=cut", "1 + 1"]
     rows(tmp_path / "data.jsonl", [{"question": q, "answer": "2"} for q in asked])

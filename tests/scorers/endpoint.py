@@ -11,7 +11,6 @@ import json
 import sys
 import threading
 import time
-from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
@@ -49,17 +48,6 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def drip(self) -> None:
-        """Answer a byte now and then, until the caller has had enough."""
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", "1000000")
-        self.end_headers()
-        with suppress(OSError):
-            while True:
-                self.wfile.write(b" ")
-                time.sleep(0.02)
-
     def do_GET(self) -> None:
         with LOCK:
             self.say(200, json.dumps(SEEN).encode())
@@ -77,8 +65,6 @@ class Handler(BaseHTTPRequestHandler):
             self.say(404, b'{"detail": "no evaluator of that name"}')
         elif parts.path == "/moved":
             self.say(307, b"", Location="http://127.0.0.1:1/elsewhere")
-        elif parts.path == "/storm" and posts <= int(query["times"]):
-            self.say(429, b'{"error": "slow down"}', Retry_After="0")
         elif parts.path == "/count":
             self.say(200, json.dumps({"result": {"score": posts}}).encode())
         elif parts.path == "/evaluate/item":
@@ -93,11 +79,6 @@ class Handler(BaseHTTPRequestHandler):
             self.say(422, b'{"detail": "no such evaluator"}')
         elif body.get("mode") == "close":
             self.close_connection = True
-        elif body.get("mode") == "drip":
-            self.drip()
-        elif body.get("mode") == "huge":
-            with suppress(OSError):  # nobody reads it to its end
-                self.say(200, b'"' + b"x" * (17 * 2**20) + b'"')
         else:
             self.say(200, json.dumps({"result": {"score": body.get("score")}}).encode())
 

@@ -1,0 +1,181 @@
+"""Scorers that compare texts, against their definitions and the libraries they follow."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import pytest
+import sacrebleu
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rouge_score import rouge_scorer
+from scorers.offline import made, recorded, refusal
+
+from pytest_evalmetrics.scorers.text_scorers import normalised
+from pytest_evalmetrics.spec.scorer_keys import (
+    BleuSpec,
+    ExactMatchSpec,
+    F1Spec,
+    RougeSpec,
+    StringCheckSpec,
+)
+
+EXACT_MATCH = made(ExactMatchSpec(type="exact-match"))
+
+
+@pytest.mark.parametrize(
+    ("reference", "candidate", "expected"),
+    [
+        ("The  Eiffel\tTower.", "eiffel tower", 1),
+        ("an apple a day", "Apple day!", 1),
+        ("theatre", "atre", 0),  # an article is a word
+        ("42", "43", 0),
+        ("4.2", "42", 1),  # what normalising costs
+        ("the", "", 1),
+        ("«Paris»", "Paris", 0),  # ASCII punctuation only
+    ],
+)
+def test_exact_match_by_hand(reference: str, candidate: str, expected: float) -> None:
+    found = EXACT_MATCH.score(recorded({"reference": reference, "response": candidate}))
+    assert found == {"exact-match": expected}
+
+
+@given(st.text())
+def test_normalising_leaves_single_spaces(text: str) -> None:
+    found = normalised(text)
+    assert " ".join(found.split()) == found
+    assert not set(found.split()) & {"a", "an", "the"}
+
+
+F1_SCORER = made(F1Spec(type="f1"))
+COLOURS = st.lists(st.sampled_from(["red", "green", "blue", "the"]), max_size=6).map(" ".join)
+
+
+def f1(reference: str, candidate: str) -> float:
+    return F1_SCORER.score(recorded({"reference": reference, "response": candidate}))["f1"]
+
+
+@pytest.mark.parametrize(
+    ("reference", "candidate", "expected"),
+    [
+        ("red green", "red blue", 1 / 2),  # precision 1/2, recall 1/2
+        ("red green blue", "red", 1 / 2),  # precision 1, recall 1/3
+        ("red red green", "red red red", 2 / 3),  # as often as both have it
+        ("red", "blue", 0),
+        ("", "red", 0),
+        ("red", "", 0),
+        ("the", "", 1),
+    ],
+)
+def test_f1_by_hand(reference: str, candidate: str, expected: float) -> None:
+    assert f1(reference, candidate) == pytest.approx(expected)
+
+
+@given(COLOURS, COLOURS)
+def test_f1_is_symmetric_and_a_harmonic_mean(one: str, other: str) -> None:
+    assert f1(one, other) == f1(other, one)
+    words, others = ([w for w in text.split() if w != "the"] for text in (one, other))
+    shared = sum(min(words.count(w), others.count(w)) for w in set(words))
+    if shared:
+        precision, recall = Fraction(shared, len(others)), Fraction(shared, len(words))
+        expected = 2 * precision * recall / (precision + recall)
+        assert f1(one, other) == pytest.approx(float(expected))
+
+
+@given(COLOURS, st.randoms(use_true_random=False))
+def test_the_order_counts_for_nothing(text: str, chance: object) -> None:
+    words = text.split()
+    chance.shuffle(words)  # type: ignore[attr-defined]
+    assert f1(text, " ".join(words)) == 1
+
+
+BLEU = made(BleuSpec(type="bleu"))
+BLEU_WORDS = ["the", "cat", "sat", "on", "a", "mat", "."]
+BLEU_TEXTS = st.lists(st.sampled_from(BLEU_WORDS), max_size=8).map(" ".join)
+
+
+@given(BLEU_TEXTS, BLEU_TEXTS)
+def test_it_is_sacrebleus(reference: str, candidate: str) -> None:
+    found = BLEU.score(recorded({"reference": reference, "response": candidate}))
+    assert found == {"sentence": sacrebleu.sentence_bleu(candidate, [reference]).score}
+
+
+def test_several_references_of_bleu() -> None:
+    references = ["the cat sat on the mat", "a cat was sitting there"]
+    expected = sacrebleu.sentence_bleu("the cat was sitting there", references).score
+    item = {"all": references, "one": references[0], "two": references[1]}
+    found = recorded({**item, "response": "the cat was sitting there"})
+    for templates in (("{{ item.all }}",), ("{{ item.one }}", "{{ item.two }}")):
+        spec = BleuSpec(type="bleu", references=templates)
+        assert made(spec).score(found) == {"sentence": expected}
+
+
+@pytest.mark.parametrize(
+    ("reference", "said"),
+    [([], "no-reference: the row has no reference"), ([1], "no-text: the reference is 1, expecte")],
+)
+def test_bleu_without_a_reference(reference: Any, said: str) -> None:
+    found = recorded({"reference": reference, "response": "x"})
+    assert refusal(BleuSpec(type="bleu"), found).startswith(said)
+
+
+ROUGE = made(RougeSpec(type="rouge"))
+ORACLE = rouge_scorer.RougeScorer(["rouge1", "rouge2", "rouge3", "rougeL"], use_stemmer=True)
+ROUGE_WORDS = ["the", "cats", "cat", "sat", "sitting", "on", "mats"]
+ROUGE_TEXTS = st.lists(st.sampled_from(ROUGE_WORDS), max_size=8).map(" ".join)
+
+
+@settings(max_examples=50)
+@given(ROUGE_TEXTS, ROUGE_TEXTS)
+def test_it_is_rouge_scores(reference: str, candidate: str) -> None:
+    found = ROUGE.score(recorded({"reference": reference, "response": candidate}))
+    expected = ORACLE.score(reference, candidate)
+    assert found == {
+        "rouge_1_score": expected["rouge1"].fmeasure,
+        "rouge_2_score": expected["rouge2"].fmeasure,
+        "rouge_3_score": expected["rouge3"].fmeasure,
+        "rouge_L_score": expected["rougeL"].fmeasure,
+    }
+
+
+def test_words_are_stemmed() -> None:
+    found = ROUGE.score(recorded({"reference": "cats sitting", "response": "cat sit"}))
+    assert found["rouge_L_score"] == 1
+
+
+def string_check(operation: Any) -> StringCheckSpec:
+    return StringCheckSpec(
+        type="string-check",
+        operation=operation,
+        left_template="{{ item.left }}",
+        right_template="{{ item.right }}",
+    )
+
+
+@pytest.mark.parametrize(
+    ("operation", "left", "right", "expected"),
+    [
+        ("equals", "a", "a", 1),
+        ("==", "a", "a ", 0),
+        ("!=", "a", "b", 1),
+        ("<>", "a", "a", 0),
+        ("not equals", "a", "b", 1),
+        ("contains", "abc", "b", 1),
+        ("contains", "b", "abc", 0),
+        ("not contains", "abc", "d", 1),
+        ("startswith", "abc", "ab", 1),
+        ("startswith", "abc", "bc", 0),
+        ("endswith", "abc", "bc", 1),
+        ("endswith", "abc", "ab", 0),
+    ],
+)
+def test_string_operations(operation: Any, left: str, right: str, expected: float) -> None:
+    found = made(string_check(operation)).score(recorded({"left": left, "right": right}))
+    assert found == {"string-check": expected}
+
+
+def test_a_side_that_is_no_text_is_a_failed_row() -> None:
+    assert refusal(string_check("=="), recorded({"left": "5", "right": 5})) == (
+        "no-text: the right value is 5, expected text"
+    )

@@ -149,7 +149,7 @@ async def answer_and_score(
     try:
         found = await generator.generate(row.item, row.sample, calls)
     except CallError as error:
-        failure = RowError(error.kind, error.reason, hint=error.hint)
+        failure = RowError(error.kind, error.message, hint=error.hint)
         return _failed(row, failure, calls, hide, call_failed=True)
     except RowError as error:
         return _failed(row, error, calls, hide)

@@ -86,7 +86,7 @@ class BoundScorer:
         try:
             return self._checked(await self.target.score(row, calls))
         except CallError as error:
-            raise RowError(error.kind, error.reason, hint=error.hint) from None
+            raise RowError(error.kind, error.message, hint=error.hint) from None
         except EvalMetricsError:
             raise
         except (Exception, SystemExit, KeyboardInterrupt, asyncio.CancelledError) as error:

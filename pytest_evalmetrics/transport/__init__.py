@@ -10,7 +10,7 @@ It knows nothing of rows, scores and benchmarks. aiohttp is imported with the fi
 
         def calls():
             for index, row in enumerate(rows):
-                call = Call(endpoint, {"item": row}, kind="remote/1", row=f"row {index}")
+                call = Call(endpoint, {"item": row}, kind="remote/1")
                 yield call, occurrences.next(call.payload)
 
         async def ask(item):

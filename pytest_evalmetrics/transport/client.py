@@ -184,7 +184,7 @@ class Transport:
             raise self._error(failure, call, attempts, key) from None
         except CallError as error:
             self.usage.failed(call.label, attempts)
-            error = error.completed(self.hide, call.row, attempts)
+            error = error.completed(self.hide, attempts)
             if text is not None:  # else nothing was sent
                 self._keep_failure(key, error, text)
             raise error from None
@@ -255,13 +255,12 @@ class Transport:
                 raise CallError(
                     "not-in-journal",
                     f"the journal has no answer to this call of {call.endpoint.shown}",
-                    row=call.row,
                     hint="run once without replay, so that it is called and kept",
                 )
             if failure.body is not None:
                 with suppress(SendFailure, CallError):
                     check(parse_json(failure.body))  # the caller sees the refused answer
-            raise failure.error(call.row)
+            raise failure.error()
         try:
             body = parse_json(entry.text)
             check(body)
@@ -292,7 +291,7 @@ class Transport:
             return
         if text is not None and self._holds_secret(text):
             text = None
-        self._journal.put_failure(key, error.completed(self.hide, None, 0), text)
+        self._journal.put_failure(key, error.completed(self.hide), text)
 
     def _holds_secret(self, text: str) -> bool:
         return any(secret.is_in(text) for secret in self._secrets)
@@ -314,7 +313,6 @@ class Transport:
         error = CallError(
             failure.kind,
             f"{message} ({attempts} attempts)" if attempts > 1 else message,
-            row=call.row,
             status=failure.status,
             attempts=attempts,
             hint=failure.hint,

@@ -176,7 +176,6 @@ class Call:
     # further versions that an answer depends on: the model's or the prompt's
     versions: Mapping[str, str] = field(default_factory=dict)
     sample: int = 0  # the attempt's number: each sample of a task gets its own answer
-    row: str | None = None  # the row as messages name it: ``row 17``
     label: str = ""  # its usage is counted under it
     # its name in the journal instead of its body: the same question may be sent in several
     # forms, of which an endpoint takes one. None for the body.
@@ -189,10 +188,10 @@ class Call:
         """The body as it is sent."""
         if self.body is None:
             return None
-        return written_body(self.body, self.row) if self.written is None else self.written
+        return written_body(self.body) if self.written is None else self.written
 
 
-def written_body(body: Any, row: str | None = None) -> bytes:
+def written_body(body: Any) -> bytes:
     """Write a body as it is sent."""
     try:
         return _BODY.encode(body).encode("ascii")
@@ -201,7 +200,6 @@ def written_body(body: Any, row: str | None = None) -> bytes:
         raise CallError(
             "bad-request",
             f"the request can't be written as JSON: body{place} is {found}",
-            row=row,
         ) from None
 
 

@@ -50,15 +50,14 @@ class Failure:
         if body is not None and len(body) > 65_536:  # noqa: PLR2004 - an error needs no more
             body = None
         hint = None if error.hint is None else _cut(error.hint)
-        reason = _cut(error.reason)
+        reason = _cut(error.message)
         return cls(_cut(error.kind), reason, hint, error.status, error.attempts, body, created)
 
-    def error(self, row: str | None = None) -> CallError:
+    def error(self) -> CallError:
         """Make the error again."""
         return CallError(
             self.kind,
             self.message,
-            row=row,
             status=self.status,
             attempts=self.attempts,
             hint=self.hint,

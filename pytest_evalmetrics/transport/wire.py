@@ -51,8 +51,6 @@ class CallError(TransportError):
         ``not-in-journal``; callers add their own.
     message
         The failure, with the endpoint's own words where there are any; no secrets.
-    row
-        The row, as the user would name it.
     status
         The HTTP status, where there was one.
     attempts
@@ -66,24 +64,20 @@ class CallError(TransportError):
         kind: str,
         message: str,
         *,
-        row: str | None = None,
         status: int | None = None,
         attempts: int = 0,
         hint: str | None = None,
     ) -> None:
-        super().__init__(f"{row}: {message}" if row else message, hint=hint)
+        super().__init__(message, hint=hint)
         self.kind = kind
-        self.reason = message
-        self.row = row
         self.status = status
         self.attempts = attempts
 
-    def completed(self, hide: Callable[[str], str], row: str | None, attempts: int) -> CallError:
-        """Copy it without secrets, with the row and the number of requests."""
+    def completed(self, hide: Callable[[str], str], attempts: int = 0) -> CallError:
+        """Copy it without secrets, with the number of requests."""
         return CallError(
             self.kind,
-            hide(self.reason),
-            row=self.row or row,
+            hide(self.message),
             status=self.status,
             attempts=self.attempts or attempts,
             hint=None if self.hint is None else hide(self.hint),

@@ -40,7 +40,7 @@ def main(url: str, path: str, rows: str, parallelism: str, mode: str = "normal")
 
         def calls() -> Iterator[Any]:
             for n in range(int(rows)):
-                call = Call(endpoint, {"row": n // 2}, row=f"row {n}")  # each content comes twice
+                call = Call(endpoint, {"row": n // 2})  # each content comes twice
                 yield n, call, occurrences.next(call.payload)
 
         async def ask(item: Any) -> Any:

@@ -88,7 +88,7 @@ def test_outcomes_come_in_the_order_of_completion() -> None:
 def test_a_failed_row_is_an_outcome_and_the_others_go_on() -> None:
     async def call(n: int) -> Any:
         if n == 1:
-            raise CallError("timeout", "late", row="row 1")
+            raise CallError("timeout", "late")
         return n
 
     count, order = collect(call, range(3), 2)

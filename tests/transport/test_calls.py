@@ -89,9 +89,8 @@ def test_a_body_is_sent_as_it_was_given() -> None:
 )
 def test_a_body_that_json_can_not_write_is_that_rows_error(body: Any, message: str) -> None:
     with pytest.raises(CallError, match=message) as error:
-        _ = Call(Endpoint(URL), body, row="row 3").payload
+        _ = Call(Endpoint(URL), body).payload
     assert error.value.kind == "bad-request"
-    assert str(error.value).startswith("row 3: ")
 
 
 def test_a_body_without_end_is_an_error_too() -> None:
@@ -145,7 +144,7 @@ def test_each_occurrence_has_its_own_key() -> None:
                 URL, Secret("k", "K", "sk-12345678"), 1.0, 9, 3, {"X-Tenant": "t"}, 10
             ),
         ),
-        replace(CALL, row="row 9", label="other"),
+        replace(CALL, label="other"),
         replace(CALL, versions={"prompt": "p", "model": "m1"}),
         replace(CALL, body=dict(CALL.body)),
     ],

@@ -64,11 +64,10 @@ def ask(
     *,
     occurrence: Any = 0,
     check: Any = None,
-    row: Any = "row 1",
     **settings: Any,
 ) -> Answer:
     endpoint = Endpoint(settings.pop("url", URL), **settings)
-    call = Call(endpoint, {"a": 1} if body is None else body, row=row, label="test")
+    call = Call(endpoint, {"a": 1} if body is None else body, label="test")
     return transport.run(transport.call(call, occurrence=occurrence, check=check))
 
 
@@ -122,7 +121,7 @@ def test_what_may_pass_is_tried_again(client: Client, failure: Any) -> None:
 
 @pytest.mark.parametrize("failure", PASSING, ids=repr)
 def test_and_given_up_after_its_retries(client: Client, failure: Any) -> None:
-    with pytest.raises(CallError, match=r"row 1: POST .*score: .* \(3 attempts\)") as error:
+    with pytest.raises(CallError, match=r"POST .*score: .* \(3 attempts\)") as error:
         ask(client(failure), max_retries=2)
     assert error.value.attempts == len(client.sender.requests) == 3
     assert client.transport.usage.by_label()["test"].requests == 3
@@ -289,9 +288,9 @@ def test_replay_calls_never_and_names_the_row_that_is_missing(client: Client) ->
     client(ok({"n": 2}), mode=JournalMode.REPLAY)
     assert ask(client.transport).body == {"n": 1}
     with pytest.raises(
-        CallError, match="row 17: the journal has no answer to this call of http://api"
+        CallError, match="the journal has no answer to this call of http://api"
     ) as error:
-        ask(client.transport, {"other": 1}, row="row 17")
+        ask(client.transport, {"other": 1})
     assert (error.value.kind, error.value.attempts) == ("not-in-journal", 0)
     assert client.sender.requests == []
 
@@ -311,7 +310,7 @@ def refuse(body: Any) -> None:
 def test_what_the_caller_refuses_is_not_kept_and_is_named_like_any_failure(client: Client) -> None:
     bad, good = ok({"success": False, "error": "oh no sk-s3cr3t-value"}), ok({"success": True})
     client(bad, good, mode=JournalMode.NORMAL)
-    with pytest.raises(CallError, match=r"row 1: the evaluator says: oh no \*\*\*$") as error:
+    with pytest.raises(CallError, match=r"the evaluator says: oh no \*\*\*$") as error:
         ask(client.transport, check=refuse, secret=KEY)
     assert (error.value.kind, error.value.attempts) == ("evaluator-failed", 1)
     assert ask(client.transport, check=refuse, secret=KEY).body == {"success": True}
@@ -338,7 +337,7 @@ def ask_many(transport: Transport, rows: Any, parallelism: Any, **settings: Any)
     outcomes = {}
 
     async def call(row: Any) -> Any:
-        return await transport.call(Call(endpoint, {"row": row}, row=f"row {row}"))
+        return await transport.call(Call(endpoint, {"row": row}))
 
     transport.run(run_bounded(call, rows, parallelism, outcomes.__setitem__))
     return outcomes

@@ -78,12 +78,12 @@ class Run:
         self.sender = FakeSender(*script)
         clock = FakeTime().clock
         endpoint = Endpoint(url, KEY, max_retries=retries)
-        call = Call(endpoint, {"a": 1} if body is None else body, row="row 1")
+        call = Call(endpoint, {"a": 1} if body is None else body)
         with Transport(Journal(self.path, mode), sender=self.sender, clock=clock) as transport:
             try:
                 return transport.run(transport.call(call, check=check)).body
             except CallError as error:
-                return (str(error), error.kind, error.status, error.attempts, error.row)
+                return (str(error), error.kind, error.status, error.attempts)
 
     def replay(self, **settings: Any) -> Any:
         """Ask it again of the journal alone."""

@@ -46,7 +46,7 @@ def client() -> Iterator[Transport]:
 def ask(client: Transport, shared_server: Server) -> Any:
     def ask(path: str, body: Any = None, **settings: Any) -> Any:
         url = path if "://" in path else shared_server.url(path)
-        return client.run(client.call(Call(Endpoint(url, **settings), body, row="row 1")))
+        return client.run(client.call(Call(Endpoint(url, **settings), body)))
 
     return ask
 
@@ -113,7 +113,7 @@ def test_an_answer_that_is_none(
     with pytest.raises(CallError, match=message) as error:
         ask(path.replace('"', quote('"')), {})
     assert error.value.kind == kind
-    assert str(error.value).startswith("row 1: POST http://127.0.0.1:")
+    assert str(error.value).startswith("POST http://127.0.0.1:")
 
 
 def test_no_content_type_is_no_fault(ask: Callable[..., Answer]) -> None:

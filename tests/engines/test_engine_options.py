@@ -72,7 +72,7 @@ def test_ray_is_imported_by_nobody_but_its_own_module() -> None:
     [
         DataError("no row", file="a.jsonl", line=3, hint="write one"),
         RowError("no-score", "none", hint="give one"),
-        CallError("http-500", "broken", row="row 7", status=500, attempts=2, hint="wait"),
+        CallError("http-500", "broken", status=500, attempts=2, hint="wait"),
         ConfigError("a.bench.yaml", (Problem(1, "x", "wrong"),)),
     ],
 )

@@ -68,7 +68,7 @@ def ours(url: str, journal: Path) -> None:
 
     def calls():
         for index in range(ROWS):
-            call = Call(endpoint, row(index), kind="perf/1", row=f"row {index}", label="perf")
+            call = Call(endpoint, row(index), kind="perf/1", label="perf")
             yield call, occurrences.next(call.payload)
 
     with Transport(Journal(journal)) as transport:

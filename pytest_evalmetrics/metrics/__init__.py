@@ -4,7 +4,7 @@ from pytest_evalmetrics.metrics.aggregate import reduce_agent
 from pytest_evalmetrics.metrics.lookup import Names, Plan, plan
 from pytest_evalmetrics.metrics.metric import BoundMetric, MetricOptions
 from pytest_evalmetrics.metrics.pairing import Compared, Pairing, align
-from pytest_evalmetrics.metrics.samples import Source
+from pytest_evalmetrics.metrics.samples import SampleSource
 
 __all__ = [
     "BoundMetric",
@@ -13,7 +13,7 @@ __all__ = [
     "Names",
     "Pairing",
     "Plan",
-    "Source",
+    "SampleSource",
     "align",
     "plan",
     "reduce_agent",

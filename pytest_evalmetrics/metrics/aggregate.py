@@ -18,7 +18,7 @@ from pytest_evalmetrics.metrics.base_statistics import Counts, GroupEntries, poo
 from pytest_evalmetrics.metrics.builtin_metrics import reported_usage
 from pytest_evalmetrics.metrics.intervals import estimate
 from pytest_evalmetrics.metrics.metric import call, is_number
-from pytest_evalmetrics.metrics.samples import Source, with_missing_rewards
+from pytest_evalmetrics.metrics.samples import SampleSource, with_missing_rewards
 from pytest_evalmetrics.results import AgentResult, Estimate
 from pytest_evalmetrics.spec.metric_names import range_of
 
@@ -114,7 +114,7 @@ class _Reduction:
         self.located = plan.located
         self.table = table
         self.level = level
-        self.source = Source(table, self.spec.reward, self.spec.cluster)
+        self.source = SampleSource(table, self.spec.reward, self.spec.cluster)
         self.metrics: dict[str, Any] = pooled_statistics(table)
         self.statistics = tuple(self.metrics)
         self.estimates: dict[str, Estimate] = {}

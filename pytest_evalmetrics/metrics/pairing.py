@@ -18,7 +18,7 @@ from msgspec import structs
 from pytest_evalmetrics.data import Category, Drift, PairedMetric, TaskRewards
 from pytest_evalmetrics.masks import all_of, any_of
 from pytest_evalmetrics.metrics.metric import offers
-from pytest_evalmetrics.metrics.samples import Sample, Source, with_missing_rewards
+from pytest_evalmetrics.metrics.samples import Sample, SampleSource, with_missing_rewards
 from pytest_evalmetrics.sums import mean_of
 
 if TYPE_CHECKING:
@@ -224,11 +224,11 @@ class Pairing(msgspec.Struct, frozen=True, dict=True):
         return positions(self.current.tasks, self.baseline.tasks)
 
     @cached_property
-    def _sources(self) -> tuple[Source, Source]:
+    def _sources(self) -> tuple[SampleSource, SampleSource]:
         spec = self.plan.spec
         return (
-            Source(with_missing_rewards(self.current, spec), spec.reward, spec.cluster),
-            Source(with_missing_rewards(self._described(), spec), spec.reward),
+            SampleSource(with_missing_rewards(self.current, spec), spec.reward, spec.cluster),
+            SampleSource(with_missing_rewards(self._described(), spec), spec.reward),
         )
 
     @cached_property

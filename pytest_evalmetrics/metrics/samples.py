@@ -45,7 +45,7 @@ def with_missing_rewards(table: RolloutTable, spec: BenchmarkSpec) -> RolloutTab
     return replace(table, scores=scores, integers=table.integers - {spec.reward})
 
 
-class Source:
+class SampleSource:
     """One agent's rollouts.
 
     A metric that names no score reduces `reward`. Equal values of the field `cluster` are not

@@ -157,7 +157,7 @@ def _metric_power(  # noqa: PLR0917 - what one line of the plan is made of
     drop, mde, needed, reason = 0.0, math.nan, None, ""
     try:
         metric = plan.names.bind(name)
-        rewards = metrics.Source(table, plan.spec.reward).sample(metric).rewards
+        rewards = metrics.SampleSource(table, plan.spec.reward).sample(metric).rewards
         rule = rule_of(benchmark, name, bounded=metric.bounded or _on_unit(rewards))
         drop, n = rule.max_drop, len(rewards)
         parts = metric.parts(rewards)

@@ -215,28 +215,10 @@ def mcnemar_power(
 def pass_at_k(n: ArrayLike, c: ArrayLike, k: int) -> Any:
     """Return the chance that at least one of k rollouts passes, unbiased.
 
-    Parameters
-    ----------
-    n
-        Rollouts of each task: one number, or an array.
-    c
-        How many of them passed; broadcasts with `n`.
-    k
-        At least 1.
+    `n` rollouts of each task, `c` of which passed: numbers, or arrays that broadcast. The result is
+    1 - C(n - c, k) / C(n, k), of the shape that they broadcast to; 1 where n - c < k <= n, NaN
+    where n < k.
 
-    Returns
-    -------
-    float or ndarray
-        1 - C(n - c, k) / C(n, k), of the shape that `n` and `c` broadcast to; 1 where
-        n - c < k <= n, NaN where n < k.
-
-    Raises
-    ------
-    StatsError
-        Where a number is not whole, or not 0 <= c <= n.
-
-    Notes
-    -----
     Chen et al. 2021, Evaluating Large Language Models Trained on Code (arXiv 2107.03374),
     equation 1. Correctly rounded up to n = 1024; above by their product, in logarithms.
     """
@@ -246,7 +228,7 @@ def pass_at_k(n: ArrayLike, c: ArrayLike, k: int) -> Any:
 def pass_hat_k(n: ArrayLike, c: ArrayLike, k: int) -> Any:
     """Return the chance that all of k rollouts pass, unbiased: C(c, k) / C(n, k).
 
-    Parameters, result and errors as of `pass_at_k`. Yao et al. 2024, tau-bench (arXiv
+    Arguments and result as of `pass_at_k`. Yao et al. 2024, tau-bench (arXiv
     2406.12045).
     """
     return _by_table(n, c, k, _pass_hat)
@@ -259,24 +241,10 @@ def mean_pass_hat_k(n: ArrayLike, c: ArrayLike, k: int) -> float:
 
 
 def max_at_k(rewards: ArrayLike, k: int) -> Any:
-    """Return the expected best of k rewards drawn without replacement.
+    """Return the expected best of k rewards drawn without replacement; pass@k for graded rewards.
 
-    Parameters
-    ----------
-    rewards
-        Rewards, shape (..., n): the last axis holds those of one task.
-    k
-        At least 1.
-
-    Returns
-    -------
-    float or ndarray
-        Shape (...,); NaN where n < k, or where a reward is NaN.
-
-    Notes
-    -----
-    `pass_at_k` for graded rewards. Of the C(n, k) ways to draw k, C(i - 1, k - 1) hold the
-    i-th smallest and k - 1 of those under it.
+    The last axis of `rewards` holds those of one task; NaN where n < k, or where one is NaN. Of the
+    C(n, k) ways to draw k, C(i - 1, k - 1) hold the i-th smallest and k - 1 of those under it.
     """
     values = np.asarray(rewards, dtype=np.float64)
     if values.ndim == 0:

@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.data import RolloutTable
     from pytest_evalmetrics.metrics import Plan
 
-    Planned = Callable[..., Plan]
-    Table = Callable[..., RolloutTable]
-
 
 def pairing(
     plan: Plan, baseline: RolloutTable, current: RolloutTable, expected: int = 0

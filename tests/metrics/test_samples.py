@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pytest_evalmetrics.errors import DataError, MetricError
-from pytest_evalmetrics.metrics import Names, Source
+from pytest_evalmetrics.metrics import Names, SampleSource
 
 if TYPE_CHECKING:
     from pytest_evalmetrics.data import RolloutTable
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def sample(made: RolloutTable, name: str, cluster: Any = None) -> Sample:
-    return Source(made, "reward", cluster).sample(Names().bind(name))
+    return SampleSource(made, "reward", cluster).sample(Names().bind(name))
 
 
 def lists(found: Any) -> list[list[float]]:
@@ -81,20 +81,20 @@ def test_an_unknown_score_field_or_value_is_an_error(table, name, message):
 def test_a_value_of_another_agent_alone_is_none_of_this_agents(table):
     made = table([[1], [0]], labels={"kind": ["hard", "easy"]})
     part = made.where(np.array([True, False]))
-    assert list(Source(part, "reward").rows_by_label("kind")) == ["hard"]
+    assert list(SampleSource(part, "reward").rows_by_label("kind")) == ["hard"]
     with pytest.raises(MetricError, match="values of kind: hard"):
         sample(part, "pass@1[kind=easy]")
 
 
 def test_a_missing_field_is_a_value_of_its_own(table):
     made = table([[1], [0]], labels={"kind": ["hard", "(missing)"]})
-    assert list(Source(made, "reward").rows_by_label("kind")) == ["hard", "(missing)"]
+    assert list(SampleSource(made, "reward").rows_by_label("kind")) == ["hard", "(missing)"]
     assert lists(sample(made, "pass@1[kind=(missing)]")) == [[0]]
 
 
 def test_metrics_of_several_columns_do_not_mix(table):
     made = table([[1], [0]], cost_per_task=[8, 8], cost_usd=[2, 2])
-    source, names = Source(made, "reward"), Names()
+    source, names = SampleSource(made, "reward"), Names()
     wanted = ["mean_reward", "mean_reward/cost_per_task", "cost_per_task", "pass@1"]
     found = [lists(source.sample(names.bind(name))) for name in wanted]
     assert found == [[[1], [0]], [[8], [8]], [[2], [2]], [[1], [0]]]

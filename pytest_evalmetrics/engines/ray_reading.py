@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pytest_evalmetrics.errors import EngineError, EvalMetricsError
 from pytest_evalmetrics.rollouts.files import is_large
-from pytest_evalmetrics.rollouts.large import cut, map_shard, splits
+from pytest_evalmetrics.rollouts.large import ShardReader, cut, splits
 from pytest_evalmetrics.rollouts.part import Room
 from pytest_evalmetrics.rollouts.recorded import find_loader
 from pytest_evalmetrics.rollouts.source import Source, open_source
@@ -85,7 +85,7 @@ def read_piece(what: Source | RolloutFile, format_: str | None, request: Request
     try:
         if isinstance(what, Source):
             _must_be_here(what)
-            return Read(what, map_shard(what, request))
+            return Read(what, ShardReader(request).read(what))
         return _fetched(what, format_, request)
     except EvalMetricsError as error:  # a value: Ray would make another class of it
         return Read(error=error)
@@ -109,7 +109,7 @@ def _fetched(file: RolloutFile, format_: str | None, request: Request) -> Read:
         source = open_source(copy)
         if not splits(find_loader(format_, source), source):
             return Read()
-        part = map_shard(source, request)
+        part = ShardReader(request).read(source)
         return Read(replace(source, path=Path(file.shown)), part)
     finally:
         copy.path.unlink(missing_ok=True)

@@ -80,7 +80,7 @@ class JsonLines:
         for block in self._blocks(source):
             yield from block.rows()
 
-    def _blocks(self, source: Source) -> Iterator[_Block]:
+    def _blocks(self, source: Source) -> Iterator[Block]:
         source.must_be_text()
         if source.is_array:
             raise source.error(
@@ -101,7 +101,7 @@ class JsonLines:
         return min(self._block, 2 * (stop - start) + 2)  # half full it is not made larger
 
 
-class _Block:
+class Block:
     """Whole lines of a file, from line `first`."""
 
     def __init__(self, buffer: bytearray, end: int, first: int) -> None:
@@ -114,6 +114,7 @@ class _Block:
         return len(self._starts)
 
     def places(self, rows: int) -> NDArray[np.int64] | None:
+        """Get the lines of so many rows; None if they may not be one to a line."""
         begins = np.frombuffer(self.buffer, np.uint8)[self._starts] == _BRACE
         if np.count_nonzero(begins) != rows:
             return None
@@ -125,10 +126,12 @@ class _Block:
         return self.first + np.flatnonzero(begins)
 
     def rows(self, most: int | None = None) -> list[Row]:
+        """Split into rows, without the blank lines; only those of the first `most` lines."""
         lines = enumerate(self._lines(most), self.first)
         return [Row(line, line, text) for line, text in lines if not _is_blank(text)]
 
     def with_stand_ins(self) -> bytes | None:
+        """Write the text without bare NaN and Infinity."""
         return with_stand_ins(self.buffer, len(self.text))
 
     def _lines(self, most: int | None = None) -> list[memoryview]:
@@ -160,18 +163,18 @@ def _line_starts(buffer: bytearray, end: int) -> NDArray[np.int64]:
     return found[:-1] if found[-1] == end else found
 
 
-def _blocks(stream: BinaryIO, size: int) -> Iterator[_Block]:
+def _blocks(stream: BinaryIO, size: int) -> Iterator[Block]:
     window = Window(stream, size)
     first = 1
     while got := window.fill():
         end = window.buffer.rfind(b"\n", window.end - got, window.end) + 1
         if end:
-            block = _Block(window.buffer, end, first)
+            block = Block(window.buffer, end, first)
             yield block
             first += len(block)
             window.drop(end)
     if window.end:
-        yield _Block(window.buffer, window.end, first)
+        yield Block(window.buffer, window.end, first)
 
 
 _DEPTH = np.zeros(256, np.int8)

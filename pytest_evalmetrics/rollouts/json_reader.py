@@ -8,7 +8,7 @@ import math
 import re
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 import numpy as np
@@ -20,8 +20,7 @@ from pytest_evalmetrics.rollouts.row_schema import Decoder
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from numpy.typing import NDArray
-
+    from pytest_evalmetrics.rollouts.json_files import Block
     from pytest_evalmetrics.rollouts.loader import Chunk, Request
     from pytest_evalmetrics.rollouts.row_schema import Record
     from pytest_evalmetrics.rollouts.source import Row, Source
@@ -177,27 +176,6 @@ def _quotes(text: bytearray) -> int:
 AHEAD = 64  # rows that are learnt from together, so that making a decoder is rare
 
 
-class Lines(Protocol):
-    """A block of text with one row per line."""
-
-    text: memoryview
-
-    def places(self, rows: int) -> NDArray[np.int64] | None:
-        """Get the lines of so many rows, shape (rows,).
-
-        None if they may not be one to a line, from its first character.
-        """
-        ...
-
-    def rows(self, most: int | None = None) -> list[Row]:
-        """Split into rows, without the blank lines; those of the first `most` lines."""
-        ...
-
-    def with_stand_ins(self) -> bytes | None:
-        """Write the text without bare NaN and Infinity, see `not_finite`."""
-        ...
-
-
 class RowReader:
     """Reads the rows of JSON files; what it learns from one file helps with the next."""
 
@@ -210,7 +188,7 @@ class RowReader:
     def _decoder(self) -> Decoder:
         return Decoder(self._columns.root)
 
-    def lines(self, lines: Lines, source: Source) -> Iterator[Chunk]:
+    def lines(self, lines: Block, source: Source) -> Iterator[Chunk]:
         """Read a block of lines, all of them at once if they are like those before."""
         chunk = None
         if self._columns.root.kinds:
@@ -227,7 +205,7 @@ class RowReader:
         else:
             yield from self.rows(lines.rows(), source)
 
-    def _at_once(self, lines: Lines, source: Source) -> Chunk | None:
+    def _at_once(self, lines: Block, source: Source) -> Chunk | None:
         """Read a block that holds nothing but rows like those before."""
         chunk = None if self._wary else self._decoded(lines, lines.text, source)
         if chunk is None:
@@ -236,7 +214,7 @@ class RowReader:
             self._wary = self._wary or chunk is not None  # the next may be as this one
         return chunk
 
-    def _decoded(self, lines: Lines, text: memoryview | bytes, source: Source) -> Chunk | None:
+    def _decoded(self, lines: Block, text: memoryview | bytes, source: Source) -> Chunk | None:
         try:
             rows = self._decoder.lines(text)
         except (msgspec.DecodeError, RecursionError):

@@ -27,7 +27,7 @@ from pytest_evalmetrics.rollouts.source import Source, open_source
 from pytest_evalmetrics.rollouts.table import TableBuilder
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Generator, Iterator, Mapping, Sequence
     from concurrent.futures import Future
 
     from pytest_evalmetrics.data import RolloutTable
@@ -35,24 +35,33 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.rollouts.loader import LoaderFactory, Request
     from pytest_evalmetrics.spec import FieldMap
 
-_MIB: Final = 1 << 20
-_SHARD: Final = (8 * _MIB, 64 * _MIB)  # the least and the most bytes of one
-_EACH: Final = 12  # shards per worker, so that all of them end at about the same time
+_SHARD_BYTES: Final = (8 << 20, 64 << 20)  # the least and the most of one shard
+_SHARDS_EACH: Final = 12  # per worker, so that all of them end at about the same time
+_LINE_BYTES: Final = 1 << 16  # in which the end of a line is searched at a time
+_CAP: Final = "EVALMETRICS_PROCESSES"
+_XDIST_WORKERS: Final = "PYTEST_XDIST_WORKER_COUNT"
+_QUOTA: Final = Path("/sys/fs/cgroup/cpu.max")
+_LOAD: Final = Path("/proc/loadavg")
+# Plain Python, not `multiprocessing`: a spawned process would run the user's main module again,
+# and a fork of a process that has threads may hang. The parent's sys.path finds this package.
+_CHILD: Final = (
+    "import pickle, sys; sys.path[:] = pickle.load(sys.stdin.buffer); "
+    "from pytest_evalmetrics.rollouts.large import serve; serve()"
+)
+_BACKLOG: Final = 2  # shards per process that are read or wait to be merged
 
 
 class Piece(msgspec.Struct, frozen=True):
-    """What is read at a time."""
+    """One unit of reading: a shard, or a whole file on another machine that has to be fetched."""
 
-    # some lines of a file, or a whole file that is on another machine, and fetched
     what: Source | RolloutFile
-    file: int  # which of the files it is of, from 0
+    file: int  # index of its file
 
     @property
     def nbytes(self) -> int:
-        """Count the bytes that are read."""
-        if not isinstance(self.what, Source):
-            return self.what.size or 0
-        return self.what.size if self.what.span is None else self.what.span[1] - self.what.span[0]
+        """Bytes to read."""
+        span = self.what.span if isinstance(self.what, Source) else None
+        return (self.what.size or 0) if span is None else span[1] - span[0]
 
 
 def cut(
@@ -63,19 +72,21 @@ def cut(
     size: int | None = None,
     fetches: bool = False,
 ) -> list[Piece] | None:
-    """Cut files into pieces, in their order."""
+    """Cut files into pieces, in their order; None where one of them can't be cut."""
     try:
         here = {n: open_source(file) for n, file in enumerate(files) if file.url is None}
         if size is None:
             total = sum(here[n].size if n in here else f.size or 0 for n, f in enumerate(files))
-            size = min(max(total // (workers * _EACH), _SHARD[0]), _SHARD[1])
+            size = min(max(total // (workers * _SHARDS_EACH), _SHARD_BYTES[0]), _SHARD_BYTES[1])
         pieces: list[Piece] = []
         for number, file in enumerate(files):
             source = here.get(number)
             if source is None and not (fetches and (file.size or 0) <= size):
-                source = _looked_at(file)
-            if source is not None and _splits(source, format_):
-                pieces += (Piece(shard, number) for shard in _shards(source, size))
+                from pytest_evalmetrics.rollouts.remote import look  # noqa: PLC0415 - an extra
+
+                source = look(file)
+            if source is not None and splits(find_loader(format_, source), source):
+                pieces += (Piece(shard, number) for shard in shards_of(source, size))
             elif file.url is not None and fetches:
                 pieces.append(Piece(file, number))
             else:
@@ -85,32 +96,15 @@ def cut(
     return pieces
 
 
-def _looked_at(file: RolloutFile) -> Source | None:
-    from pytest_evalmetrics.rollouts.remote import look  # noqa: PLC0415 - takes an extra
-
-    return look(file)
-
-
-def _splits(source: Source, format_: str | None) -> bool:
-    return splits(find_loader(format_, source), source)
-
-
-def _shards(source: Source, size: int) -> Iterator[Source]:
-    return shards_of(source, size)
-
-
-_PEEKED: Final = 1 << 16  # bytes in which the end of a line is looked for at a time
-
-
 def splits(kind: LoaderFactory, source: Source) -> bool:
-    """Whether a file that this loader is to read can be read in shards: it is one of ours."""
+    """Whether a file can be read in shards by its loader: only our own JSON loaders do."""
     return kind is (JsonArray if source.is_array else JsonLines)
 
 
 def shards_of(source: Source, size: int) -> Iterator[Source]:
-    """Cut a file into shards."""
+    """Cut a file into spans of whole lines; one that is compressed or an array is one shard."""
     if source.url is not None:
-        from pytest_evalmetrics.rollouts.remote import line_ends  # noqa: PLC0415 - takes an extra
+        from pytest_evalmetrics.rollouts.remote import line_ends  # noqa: PLC0415 - an extra
 
         yield from (replace(source, span=span) for span in pairwise([0, *line_ends(source, size)]))
         return
@@ -121,13 +115,9 @@ def shards_of(source: Source, size: int) -> Iterator[Source]:
         start = 0
         while start < source.size:
             file.seek(min(start + size, source.size) - 1)
+            while (more := file.readline(_LINE_BYTES)) and not more.endswith(b"\n"):
+                pass
             stop = file.tell()
-            while more := file.read(_PEEKED):
-                found = more.find(b"\n")
-                if found >= 0:
-                    stop += found + 1
-                    break
-                stop += len(more)
             yield replace(source, span=(start, stop))
             start = stop
 
@@ -149,47 +139,6 @@ class ShardReader:
                 part.add(chunk, shard)
         part.lines = self._lines.lines
         return part
-
-
-def map_shard(shard: Source, request: Request) -> Part:
-    """Read one shard, see `ShardReader.read`."""
-    return ShardReader(request).read(shard)
-
-
-def merge(request: Request, shards: Sequence[Source], parts: Iterable[Part]) -> RolloutTable:
-    """Put shards together.
-
-    Parameters
-    ----------
-    request
-        What the benchmark wants.
-    shards
-        The shards, in the order of the files and of the spans in each.
-    parts
-        What was read of each.
-
-    Raises
-    ------
-    DataError
-        As of `TableBuilder.build`.
-    """
-    table = TableBuilder(request)
-    for shard, part in zip(shards, parts, strict=True):
-        table.extend(shard, part)
-    return table.build()
-
-
-_CAP: Final = "EVALMETRICS_PROCESSES"
-_XDIST_WORKERS: Final = "PYTEST_XDIST_WORKER_COUNT"
-_QUOTA: Final = Path("/sys/fs/cgroup/cpu.max")
-_LOAD: Final = Path("/proc/loadavg")
-# Plain Python, not `multiprocessing`: a spawned process would run the user's main module again,
-# and a fork of a process that has threads may hang. The parent's sys.path finds this package.
-_CHILD: Final = (
-    "import pickle, sys; sys.path[:] = pickle.load(sys.stdin.buffer); "
-    "from pytest_evalmetrics.rollouts.large import serve; serve()"
-)
-_BACKLOG: Final = 2  # shards per process that are read or wait to be merged
 
 
 def read_large(

@@ -18,15 +18,16 @@ from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.rollouts import Request
 from pytest_evalmetrics.rollouts.files import find_files
 from pytest_evalmetrics.rollouts.json_files import JsonArray, JsonLines
-from pytest_evalmetrics.rollouts.large import ShardReader, map_shard, merge, shards_of, splits
+from pytest_evalmetrics.rollouts.large import ShardReader, shards_of, splits
 from pytest_evalmetrics.rollouts.source import open_source
 from pytest_evalmetrics.rollouts.table import TableBuilder
 from pytest_evalmetrics.spec import FieldMap
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from pytest_evalmetrics.data import RolloutTable
+    from pytest_evalmetrics.rollouts.part import Part
     from pytest_evalmetrics.rollouts.source import Source
 
 REQUESTS = (
@@ -42,6 +43,13 @@ def in_order(sources: Sequence[Source], request: Request) -> RolloutTable:
     for source in sources:
         for chunk in loaders[source.is_array].read(source):
             table.add(source, chunk)
+    return table.build()
+
+
+def merge(request: Request, shards: Sequence[Source], parts: Iterable[Part]) -> RolloutTable:
+    table = TableBuilder(request)
+    for shard, part in zip(shards, parts, strict=True):
+        table.extend(shard, part)
     return table.build()
 
 
@@ -82,7 +90,9 @@ def test_shards_put_together_are_the_files(data: st.DataObject, request: Request
         )
         expected = outcome(lambda: in_order(sources, request))
         several = outcome(lambda: by_readers(shards, request, whose))
-        apart = outcome(lambda: merge(request, shards, (map_shard(s, request) for s in shards)))
+        apart = outcome(
+            lambda: merge(request, shards, (ShardReader(request).read(s) for s in shards))
+        )
     if isinstance(expected, str):  # which of several bad rows is told is for `read_large` to mend
         assert isinstance(several, str)
         assert isinstance(apart, str)

@@ -1,0 +1,380 @@
+"""Columns of numbers, one row per rollout, and what is computed from them per task.
+
+Text never gets this far. NaN means missing: a rollout without a finite number.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from pytest_evalmetrics.masks import any_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+TaskId = int | str
+
+
+@dataclass(frozen=True)
+class TaskRewards:
+    """One score of one agent, grouped by task: a ragged array without missing values.
+
+    Attributes
+    ----------
+    values
+        Finite scores, shape (samples,): task after task, each task's in sample order.
+    offsets
+        Where each task starts, shape (tasks + 1,); a task may be empty.
+    """
+
+    values: NDArray[np.float64]
+    offsets: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @cached_property
+    def counts(self) -> NDArray[np.int64]:
+        """Samples of each task, shape (tasks,)."""
+        return self.offsets[1:] - self.offsets[:-1]
+
+    def blocks(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float64]]]:
+        """Tasks bucketed by their number of samples.
+
+        Yields
+        ------
+        tasks, block
+            The tasks' indices, shape (m,), and their samples, shape (m, n), for each
+            n > 0 that occurs. A loop over blocks costs per distinct n, not per task.
+        """
+        counts = self.counts
+        sizes = np.unique(counts)
+        for n in sizes[sizes > 0]:
+            tasks = np.flatnonzero(counts == n)
+            if len(tasks) == len(counts):
+                yield tasks, self.values.reshape(len(tasks), n)
+            else:
+                yield tasks, self.values[self.offsets[tasks][:, None] + np.arange(n)]
+
+    def to_lists(self) -> list[list[float]]:
+        """One list per task, as a user's metric sees it."""
+        values = self.values.tolist()
+        bounds = self.offsets.tolist()
+        return [values[a:b] for a, b in pairwise(bounds)]
+
+    def take(self, tasks: NDArray[np.int64]) -> TaskRewards:
+        """Select tasks by index, in that order, repeats allowed."""
+        counts = self.counts[tasks]
+        offsets = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
+        within = np.arange(offsets[-1]) - np.repeat(offsets[:-1], counts)
+        return TaskRewards(self.values[np.repeat(self.offsets[tasks], counts) + within], offsets)
+
+    @classmethod
+    def from_lists(cls, tasks: Sequence[Sequence[float]]) -> TaskRewards:
+        """Group nested sequences, one inner sequence per task."""
+        counts = [len(t) for t in tasks]
+        values = np.array([v for t in tasks for v in t], dtype=np.float64)
+        return cls(values, np.concatenate(([0], np.cumsum(counts))).astype(np.int64))
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """A file that rollouts were read from.
+
+    Attributes
+    ----------
+    path
+        As a user would write it: relative to the benchmark file where it lies below
+        or beside it, with ``/``.
+    rows
+        Rollouts in it.
+    size
+        Bytes on disk.
+    row_is_line
+        Whether each row stands on the line of its number.
+    """
+
+    path: str
+    rows: int
+    size: int
+    row_is_line: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Category:
+    """A row's field kept as a label, for ``breakdown:`` and ``cluster:``.
+
+    Attributes
+    ----------
+    codes
+        Index into `labels`, shape (rows,).
+    labels
+        The values met, as text; a row without the field has the label ``(missing)``.
+    """
+
+    codes: NDArray[np.int32]
+    labels: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class RolloutTable:
+    """Recorded rollouts as columns, sorted by agent, then task, then sample.
+
+    Attributes
+    ----------
+    agents
+        Names, in the order in which they first appear in the files.
+    agent
+        Index into `agents`, shape (rows,).
+    tasks
+        Task ids: whole numbers in ascending order, or else text in ascending order.
+    task
+        Index into `tasks`, shape (rows,).
+    sample
+        The attempt's number, shape (rows,).
+    scores
+        Name -> float64 column, shape (rows,), NaN where missing; in the order of first
+        appearance, what a row says of its usage last.
+    integers
+        The scores whose every value is a whole number in the file.
+    categories
+        The fields kept as labels.
+    sources
+        The files.
+    notes
+        What a reader should know: values that count as missing and why, counted.
+    read_as
+        Which row of the files it was, from 0, shape (rows,); None where it is none of a file.
+    content
+        A hash of each row's task, see `content_hash`, empty where unknown, shape (rows,); None
+        where no task's content is known.
+    positional
+        Whether task ids are positions in a data set, which move when a row is added.
+    ruler
+        What scored in the files, as they say it -> setting -> values; ``scores``: what it gave.
+    """
+
+    agents: tuple[str, ...]
+    agent: NDArray[np.int32]
+    tasks: tuple[TaskId, ...]
+    task: NDArray[np.int64]
+    sample: NDArray[np.int64]
+    scores: Mapping[str, NDArray[np.float64]]
+    integers: frozenset[str] = frozenset()
+    categories: Mapping[str, Category] = field(default_factory=dict)
+    sources: tuple[SourceFile, ...] = ()
+    notes: tuple[str, ...] = ()
+    read_as: NDArray[np.int64] | None = None
+    content: NDArray[np.bytes_] | None = None
+    positional: bool = False
+    ruler: Mapping[str, Mapping[str, Sequence[str]]] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.task)
+
+    def by_agent(self) -> Iterator[tuple[str, RolloutTable]]:
+        """Split into one table per agent, each with the tasks that it attempted."""
+        if len(self.agents) == 1:
+            yield self.agents[0], self
+            return
+        for code, name in enumerate(self.agents):
+            start, stop = np.searchsorted(self.agent, [code, code + 1])
+            yield name, self._slice(slice(int(start), int(stop)))
+
+    def where(self, rows: NDArray[np.bool_]) -> RolloutTable:
+        """Keep the rows of a mask, and the tasks that still have one."""
+        return self._slice(rows)
+
+    def _slice(self, rows: slice | NDArray[np.bool_]) -> RolloutTable:
+        present, task = np.unique(self.task[rows], return_inverse=True)
+        return replace(
+            self,
+            agent=self.agent[rows],
+            tasks=tuple(self.tasks[i] for i in present.tolist()),
+            task=task.astype(np.int64),
+            sample=self.sample[rows],
+            scores={name: column[rows] for name, column in self.scores.items()},
+            categories={
+                name: Category(c.codes[rows], c.labels) for name, c in self.categories.items()
+            },
+            read_as=None if self.read_as is None else self.read_as[rows],
+            content=None if self.content is None else self.content[rows],
+        )
+
+    @cached_property
+    def offsets(self) -> NDArray[np.int64]:
+        """Where each task's rows start, shape (tasks + 1,), for a table of one agent."""
+        starts: NDArray[np.int64] = self.task.searchsorted(np.arange(len(self.tasks) + 1))
+        return starts.astype(np.int64, copy=False)
+
+    @property
+    def contents(self) -> NDArray[np.bytes_] | None:
+        """Hash of each task's content, shape (tasks,), for a table of one agent."""
+        if self.content is None:
+            return None
+        held = self.counts > 0
+        contents = np.zeros(len(self.tasks), dtype=self.content.dtype)
+        contents[held] = self.content[self.offsets[:-1][held]]
+        return contents
+
+    @property  # not kept: of a million tasks it is eight megabytes
+    def counts(self) -> NDArray[np.int64]:
+        """Rollouts of each task, shape (tasks,), for a table of one agent."""
+        return self.offsets[1:] - self.offsets[:-1]
+
+    def rewards(self, score: str, *, missing: float | None = None) -> TaskRewards:
+        """Group one score by task, for a table of one agent.
+
+        Parameters
+        ----------
+        score
+            A name in `scores`.
+        missing
+            What a missing value counts as; None leaves it out.
+        """
+        column = self.scores[score]
+        absent = np.isnan(column)
+        if not any_of(absent):
+            return TaskRewards(column, self.offsets)
+        if missing is not None:
+            return TaskRewards(np.where(absent, missing, column), self.offsets)
+        kept = np.concatenate(([0], np.cumsum(~absent))).astype(np.int64)
+        return TaskRewards(column[~absent], kept[self.offsets])
+
+
+@dataclass(frozen=True)
+class Drift:
+    """How the tasks of a run differ from those of its baseline.
+
+    Attributes
+    ----------
+    expected
+        How many tasks the baseline has.
+    moved
+        Tasks of the same content under another id: the baseline's id and the run's.
+    edited
+        Ids whose content changed: they are other tasks now.
+    lost, new
+        Tasks of the baseline alone and of the run alone, without the edited ones.
+    blind
+        Whether ids are positions in a data set and nothing tells whether they moved.
+    unknown
+        Whether the run holds content and its baseline does not.
+    """
+
+    expected: int
+    moved: tuple[tuple[str, str], ...] = ()
+    edited: tuple[str, ...] = ()
+    lost: tuple[str, ...] = ()
+    new: tuple[str, ...] = ()
+    blind: bool = False
+    unknown: bool = False
+
+
+@dataclass(frozen=True)
+class PairedMetric:
+    """One metric on both sides of a comparison, task by task.
+
+    Attributes
+    ----------
+    name
+        The metric.
+    tasks
+        The tasks that both sides have, and on which the metric has a value on both.
+    baseline, current
+        Each task's value, shape (tasks,); None for a metric that can't be split into tasks.
+    value_baseline, value_current
+        The metric over these tasks.
+    rewards_baseline, rewards_current
+        The rollouts behind it, aligned with `tasks`.
+    difference
+        Indices into the tasks of the baseline followed by those of the run, two arrays of shape
+        (m,), repeats allowed -> the metric over the first less the metric over the second. None
+        where the metric is the mean over tasks.
+    reduce
+        The metric over other rewards of such tasks; None where it is the mean over tasks.
+    task_values
+        Each task's value of other rewards; None for a metric that can't be split into tasks.
+    extreme
+        ``lowest`` or ``highest`` where the metric is that of one task alone; else empty.
+    excluded
+        Common tasks without a value on one side, such as too few rollouts for pass@k.
+    bounded
+        Whether the metric is a rate in [0, 1].
+    """
+
+    name: str
+    tasks: tuple[TaskId, ...]
+    baseline: NDArray[np.float64] | None
+    current: NDArray[np.float64] | None
+    value_baseline: float
+    value_current: float
+    rewards_baseline: TaskRewards
+    rewards_current: TaskRewards
+    difference: Callable[[NDArray[np.int64], NDArray[np.int64]], float] | None = None
+    reduce: Callable[[TaskRewards], float] | None = None
+    task_values: Callable[[TaskRewards], NDArray[np.float64]] | None = None
+    extreme: Literal["", "lowest", "highest"] = ""
+    excluded: tuple[TaskId, ...] = ()
+    bounded: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FailedRow:
+    """Why a row lacks its scores.
+
+    Attributes
+    ----------
+    kind
+        A word to group by: ``http-500``, ``no-score``.
+    reason
+        What happened, without secrets.
+    where
+        ``file:line``.
+    hint
+        The way out.
+    scores
+        What it lacks.
+    """
+
+    kind: str
+    reason: str
+    where: str
+    hint: str | None
+    scores: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class RowScores:
+    """What scorers gave to each row.
+
+    Attributes
+    ----------
+    table
+        The rows, sorted as tables are.
+    names
+        Those of its scores that scorers gave.
+    failed
+        Row of the files, from 0 -> why it lacks scores, one per scorer.
+    requests
+        Gives what was asked for a row of the files, and answered, as a JSON array.
+    reasons
+        Gives why scores of a row of the files are what they are, as a JSON array.
+    answers
+        Gives what was generated for a row, as a JSON array of one object; None where nothing
+        was generated.
+    """
+
+    table: RolloutTable
+    names: tuple[str, ...]
+    failed: Mapping[int, Sequence[FailedRow]]
+    requests: Callable[[int], bytes] = lambda _row: b"[]"
+    reasons: Callable[[int], bytes] = lambda _row: b"[]"
+    answers: Callable[[int], bytes] | None = None

@@ -6,23 +6,24 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from pytest_evalmetrics.rollouts.foreign import (
+    ChunkBuilder,
     Document,
-    Gathering,
     Rollout,
+    ToolLoader,
     Ungraded,
     distinct,
     lookup,
     number,
     objects,
+    shortened,
     slim,
     usage,
 )
 from pytest_evalmetrics.rollouts.formats import DEEPEVAL_CASES, DEEPEVAL_METRICS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
-    from pytest_evalmetrics.rollouts.loader import Chunk, Request
     from pytest_evalmetrics.rollouts.source import Source
 
 _WHAT: Final = "a test run of deepeval"
@@ -30,21 +31,16 @@ _SETTINGS: Final = (
     *("threshold", "strictMode", "strict_mode", "evaluationModel", "evaluation_model"),
 )
 _is_numbered = re.compile(r"test_case_\d+").match  # what a case without a name is called
-_SHOWN: Final = 40  # characters of an input in a task's name
 
 
-class DeepEval:
+class DeepEval(ToolLoader):
     """Reads a test run: a test case is a task, those of the same name and input its samples.
 
     Each metric is a score by its name; ``success`` says whether all of them were passed, and
     is missing where a metric could not be judged and no other one failed.
     """
 
-    def __init__(self, request: Request) -> None:
-        self._request = request
-
-    def read(self, source: Source) -> Iterator[Chunk]:
-        """Read one file."""
+    def _fill(self, builder: ChunkBuilder, source: Source) -> None:
         run = Document.of(source, _WHAT)
         model = lookup(run.get("hyperparameters"), "model")
         cases = [
@@ -56,9 +52,8 @@ class DeepEval:
             raise source.error("the test run has no test case", hint="did the run fail?")
         titles = [str(case.get("name") or name) for name, case, _ in cases]
         tasks = distinct(titles, [content for *_, content in cases], _short)
-        gathering = Gathering(self._request, source)
         passed = failed = 0
-        gathering.positional = any(map(_is_numbered, titles))
+        builder.positional = any(map(_is_numbered, titles))
         for (name, case, asked), task in zip(cases, tasks, strict=True):
             passed += case.get("success") is True
             failed += case.get("success") is False
@@ -66,8 +61,8 @@ class DeepEval:
             for metric in _metrics_of(case):
                 score = str(metric.get("name") or metric.get("metric"))
                 settings = {key: metric.get(key) for key in _SETTINGS}
-                gathering.measured(f"deepeval {score}", (score, "success"), settings)
-            gathering.add(
+                builder.measured(f"deepeval {score}", (score, "success"), settings)
+            builder.add(
                 Rollout(
                     record=slim(case, self._request),
                     name=name,
@@ -90,10 +85,9 @@ class DeepEval:
         for key, count in (("testPassed", passed), ("testFailed", failed)):
             stated = number(run.get(key))
             if stated is not None and stated != count:
-                gathering.notes.append(
+                builder.notes.append(
                     f"{source.shown}: {key} is {stated}, and the test cases give {count}"
                 )
-        yield gathering.chunk()
 
 
 def _metrics_of(case: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -125,5 +119,4 @@ def _judged(case: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, str] | 
 
 
 def _short(content: Any) -> str:
-    text = " ".join(str(content).split())
-    return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
+    return shortened(" ".join(str(content).split()))

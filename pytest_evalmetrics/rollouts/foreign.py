@@ -16,9 +16,11 @@ import numpy as np
 
 from pytest_evalmetrics.data.content import content_hash, join_versions
 from pytest_evalmetrics.errors import DataError
+from pytest_evalmetrics.rollouts.files import RolloutFile
 from pytest_evalmetrics.rollouts.json_files import JsonArray, JsonLines
-from pytest_evalmetrics.rollouts.json_reader import parse, short
+from pytest_evalmetrics.rollouts.json_reader import decode_row, short
 from pytest_evalmetrics.rollouts.loader import Chunk, Failure, NotFinite, Request
+from pytest_evalmetrics.rollouts.source import open_source
 from pytest_evalmetrics.spec import FieldMap
 from pytest_evalmetrics.spec.metric_names import MARK
 
@@ -31,6 +33,11 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.rollouts.source import Source
 
 _TOLERANCE: Final = 1e-6  # tools round what they print
+
+
+_SHOWN: Final = 160  # characters of an error's message
+_parts = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_items = msgspec.json.Decoder(list[msgspec.Raw])
 
 
 def usage(
@@ -157,9 +164,6 @@ def flat(name: str, value: Any) -> Iterator[tuple[str, Any]]:
         yield name, value
 
 
-_SHOWN: Final = 160  # characters of an error's message
-
-
 class Ungraded(NamedTuple):
     """What went wrong in the grading alone: the attempt is there, and can be scored anew."""
 
@@ -184,7 +188,7 @@ class Rollout:
     content: Any = None
 
 
-class Gathering:
+class ChunkBuilder:
     """Collects the rollouts of one file, or of a part of it."""
 
     def __init__(self, request: Request, source: Source) -> None:
@@ -395,16 +399,11 @@ def _column(values: Mapping[int, float], rows: int) -> NDArray[np.float64]:
 def _shown(value: Any) -> str:
     kinds: dict[Any, str] = {str: "text: ", list: "a list: ", dict: "an object: "}
     text = json.dumps(value, ensure_ascii=False, default=str)
-    return kinds.get(type(value), "") + (text if len(text) <= _SHOWN else text[:_SHOWN] + "…")
+    return kinds.get(type(value), "") + shortened(text, _SHOWN)
 
 
 def _one_line(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _SHOWN else line[:_SHOWN] + "…"
-
-
-_parts = msgspec.json.Decoder(dict[str, msgspec.Raw])
-_items = msgspec.json.Decoder(list[msgspec.Raw])
+    return shortened(" ".join(text.split()), _SHOWN)
 
 
 class Document:
@@ -473,11 +472,7 @@ def rows_of(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
     """Go through the rows of JSON Lines or of a JSON array, with their places."""
     loader = (JsonArray if source.is_array else JsonLines)(Request(FieldMap()))
     for row in loader.texts(source):
-        try:
-            value = msgspec.json.decode(row.text)
-        except (msgspec.DecodeError, RecursionError):
-            value = None
-        yield row.place, value if isinstance(value, dict) else parse(row, source)
+        yield row.place, decode_row(row, source)
 
 
 def _decoded_raw(raw: msgspec.Raw) -> Any:
@@ -512,3 +507,34 @@ def _parsed(text: bytes, source: Source, what: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise source.error(f"this is no {what}: it is no JSON object")
     return value
+
+
+class ToolLoader:
+    """Base of a tool's loader: a file's rollouts become one chunk."""
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+
+    def read(self, source: Source) -> Iterator[Chunk]:
+        """Read one file."""
+        builder = ChunkBuilder(self._request, source)
+        self._fill(builder, source)
+        if len(builder):
+            yield builder.chunk()
+
+    def _fill(self, builder: ChunkBuilder, source: Source) -> None:
+        raise NotImplementedError
+
+
+def document_beside(source: Source, name: str, what: str) -> Document | None:
+    """Read the object in another file of the same folder; None where there is none."""
+    path = source.path.with_name(name)
+    if not path.is_file():
+        return None
+    shown = f"{source.shown.rpartition('/')[0]}/{name}".lstrip("/")
+    return Document.of(open_source(RolloutFile(path, shown)), what)
+
+
+def shortened(text: str, length: int = 40) -> str:
+    """Cut a text short on a line."""
+    return text if len(text) <= length else text[:length] + "…"

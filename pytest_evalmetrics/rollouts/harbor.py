@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, Final
 from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.rollouts.files import RolloutFile
 from pytest_evalmetrics.rollouts.foreign import (
+    ChunkBuilder,
     Document,
-    Gathering,
     Rollout,
+    ToolLoader,
     Ungraded,
     agree,
     mapping,
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from pytest_evalmetrics.rollouts.loader import Chunk, Request
     from pytest_evalmetrics.rollouts.source import Source
 
 RESULT: Final = "result.json"
@@ -38,14 +38,10 @@ _WHAT: Final = "a Harbor result"
 _DEPTH: Final = 3  # a folder of jobs, a job, a trial
 
 
-class Harbor:
+class Harbor(ToolLoader):
     """Reads trials: their rewards are the scores, and attempts are in the order of their start."""
 
-    def __init__(self, request: Request) -> None:
-        self._request = request
-
-    def read(self, source: Source) -> Iterator[Chunk]:
-        """Read a folder of trials, or the result of one."""
+    def _fill(self, builder: ChunkBuilder, source: Source) -> None:
         found = _Found()
         if source.is_folder:
             _walk(RolloutFile(source.path, source.shown), found, _DEPTH)
@@ -58,13 +54,11 @@ class Harbor:
                 "there is no Harbor trial here",
                 hint=f"give the folder of a job, or of trials, each with its {RESULT}",
             )
-        gathering = Gathering(self._request, source)
-        gathering.versioned = True  # the checksum is of all files of a task, which keeps its name
+        builder.versioned = True  # the checksum is of all files of a task, which keeps its name
         for rollout in rollouts:
-            gathering.add(rollout)
+            builder.add(rollout)
         for job, name in found.jobs:
-            gathering.notes += _disagreements(job, name, found.trials)
-        yield gathering.chunk()
+            builder.notes += _disagreements(job, name, found.trials)
 
 
 def is_trials_folder(folder: Path) -> bool:

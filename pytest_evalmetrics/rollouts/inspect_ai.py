@@ -15,9 +15,10 @@ import msgspec
 
 from pytest_evalmetrics.data.content import question_of
 from pytest_evalmetrics.rollouts.foreign import (
+    ChunkBuilder,
     Document,
-    Gathering,
     Rollout,
+    ToolLoader,
     Ungraded,
     agree,
     mapping,
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     else:
         from backports.zstd.zipfile import ZipFile
     from pytest_evalmetrics.errors import DataError
-    from pytest_evalmetrics.rollouts.loader import Chunk, Request
+    from pytest_evalmetrics.rollouts.loader import Request
 
 _LETTERS: Final = {"C": 1, "I": 0, "P": 0.5, "N": 0}
 _WORDS: Final = {"yes": 1, "true": 1, "no": 0, "false": 0}
@@ -46,6 +47,26 @@ _SUMMARISED: Final = 1000
 _ATTACHED: Final = "attachment://"
 _counting = re.compile(r"(?P<kind>pass_at|at_least)_(?P<k>[1-9]\d*)").fullmatch
 _exception = re.compile(r"\s*([A-Za-z_][\w.]*)\(").match
+
+
+_WHAT: Final = "an inspect_ai log"
+_VERSIONS: Final = (1, 2, 3)  # 3 was written for a while, and differs in what is not read
+_HELD: Final = "attachments"
+_INTERRUPTED: Final = "was the run, its copy or its download interrupted?"
+_KEPT: Final = [
+    "id",
+    "epoch",
+    "input",
+    "target",
+    "scores",
+    "score",
+    "model_usage",
+    "error",
+    "invalidation",
+    "total_time",
+    "started_at",
+    "completed_at",
+]
 
 
 def agent_of(spec: Mapping[str, Any]) -> str | None:
@@ -281,27 +302,7 @@ class Headline:
                     )
 
 
-_WHAT: Final = "an inspect_ai log"
-_VERSIONS: Final = (1, 2, 3)  # 3 was written for a while, and differs in what is not read
-_HELD: Final = "attachments"
-_INTERRUPTED: Final = "was the run, its copy or its download interrupted?"
-_KEPT: Final = [
-    "id",
-    "epoch",
-    "input",
-    "target",
-    "scores",
-    "score",
-    "model_usage",
-    "error",
-    "invalidation",
-    "total_time",
-    "started_at",
-    "completed_at",
-]
-
-
-class InspectAi:
+class InspectAi(ToolLoader):
     """Reads a log: a sample's id is the task, its epoch the sample, the model the agent.
 
     Each scorer is a score, or ``scorer.key`` where its value is an object or a list; C, I, P
@@ -309,26 +310,26 @@ class InspectAi:
     """
 
     def __init__(self, request: Request) -> None:
-        self._request = request
+        super().__init__(request)
         self._first: tuple[str, str] | None = None  # the inspect task, and the file
 
-    def read(self, source: Source) -> Iterator[Chunk]:
-        """Read one file."""
+    def _fill(self, builder: ChunkBuilder, source: Source) -> None:
         if source.is_zip:
-            yield from self._read_archive(source)
+            self._fill_from_archive(builder, source)
             return
         log = Document.of(source, _WHAT)
         samples = log.items("samples") if log.get("samples") is not None else None
-        yield self._log(log, samples, source)
+        self._fill_from_log(builder, log, samples, source)
 
-    def _read_archive(self, source: Source) -> Iterator[Chunk]:
+    def _fill_from_archive(self, builder: ChunkBuilder, source: Source) -> None:
         with _archive(source) as archive:
             names = dict.fromkeys(archive.namelist())  # the last of the same name counts
             start = next((n for n in ("header.json", "_journal/start.json") if n in names), None)
             if start is None:
                 raise source.error("this zip archive is no inspect_ai log: it has no header.json")
             log = Document(archive.read(start), source, _WHAT)
-            yield self._log(log, self._samples(archive, names, log, source), source)
+            samples = self._samples(archive, names, log, source)
+            self._fill_from_log(builder, log, samples, source)
 
     def _samples(
         self, archive: ZipFile, names: Iterable[str], log: Document, source: Source
@@ -361,9 +362,13 @@ class InspectAi:
             return True
         return bool(self._request.categories) or any(path is not None for path in paths)
 
-    def _log(
-        self, log: Document, samples: Iterable[Mapping[str, Any]] | None, source: Source
-    ) -> Chunk:
+    def _fill_from_log(
+        self,
+        builder: ChunkBuilder,
+        log: Document,
+        samples: Iterable[Mapping[str, Any]] | None,
+        source: Source,
+    ) -> None:
         version = log.get("version")
         if version not in _VERSIONS:
             raise source.error(
@@ -379,34 +384,32 @@ class InspectAi:
                 f"this log holds no samples (its status: {status})",
                 hint="run the eval without --no-log-samples, or give the whole log, not its header",
             )
-        gathering = Gathering(self._request, source)
-        gathering.positional = True
+        builder.positional = True
         headline = Headline()
         latest: dict[tuple[Any, Any], Mapping[str, Any]] = {}
         for sample in samples:  # a sample that was run again is written again
             latest[_key(sample, source)] = _kept(sample, self._wants_all())
         for key, sample in latest.items():
-            gathering.positional &= isinstance(key[0], int)
+            builder.positional &= isinstance(key[0], int)
             scores = scores_of(sample)
             headline.add(key[0], scores)
             whole = unfolded(sample) if self._request.whole else sample
-            gathering.add(rollout_of(whole, scores, agent_of(spec), source))
+            builder.add(rollout_of(whole, scores, agent_of(spec), source))
         plan = planned(spec, log.object("results"))
         # a log with samples of another plan was put together from several
         for key in plan if latest.keys() <= set(plan) else ():
             if key not in latest:
-                gathering.add(never_run(key, agent_of(spec), status, log, source))
-        if not len(gathering):
+                builder.add(never_run(key, agent_of(spec), status, log, source))
+        if not len(builder):
             raise source.error(
                 f"this log holds no sample (its status: {status})", hint="did the run fail?"
             )
         if status != "success":
-            gathering.notes.append(f"{source.shown}: the status of this eval is {status!r}")
-        gathering.notes += headline.disagreements(log.object("results"), source)
-        columns = gathering.graded
+            builder.notes.append(f"{source.shown}: the status of this eval is {status!r}")
+        builder.notes += headline.disagreements(log.object("results"), source)
+        columns = builder.graded
         for name, given, settings in scorers_of(spec, log.object("results"), columns):
-            gathering.measured(f"inspect_ai {name}", given, settings)
-        return gathering.chunk()
+            builder.measured(f"inspect_ai {name}", given, settings)
 
     def _same_task(self, spec: Mapping[str, Any], source: Source) -> None:
         task = str(spec.get("task"))

@@ -29,6 +29,17 @@ if TYPE_CHECKING:
 BLOCK = 1 << 22  # bytes; large enough that what is done once for each block does not count
 
 
+_BREAK = ord("\n")
+_BRACE = ord("{")
+_SMALL = 1 << 16  # bytes in which numpy finds them at once
+_MANY = 4096  # lines in a block from which numpy finds them faster
+_SOME = 32  # lines by which it is seen how long they are
+_SHORT = 512  # bytes of a line, on average, below which numpy is faster
+_DEPTH = np.zeros(256, np.int8)
+_DEPTH[list(b"[{")] = 1
+_DEPTH[list(b"]}")] = -1
+
+
 class Window:
     """The part of a stream that is being looked at."""
 
@@ -52,14 +63,6 @@ class Window:
         kept = self.end - count
         self.buffer[:kept] = self.buffer[count : self.end]
         self.end = kept
-
-
-_BREAK = ord("\n")
-_BRACE = ord("{")
-_SMALL = 1 << 16  # bytes in which numpy finds them at once
-_MANY = 4096  # lines in a block from which numpy finds them faster
-_SOME = 32  # lines by which it is seen how long they are
-_SHORT = 512  # bytes of a line, on average, below which numpy is faster
 
 
 class JsonLines:
@@ -175,11 +178,6 @@ def _blocks(stream: BinaryIO, size: int) -> Iterator[Block]:
             window.drop(end)
     if window.end:
         yield Block(window.buffer, window.end, first)
-
-
-_DEPTH = np.zeros(256, np.int8)
-_DEPTH[list(b"[{")] = 1
-_DEPTH[list(b"]}")] = -1
 
 
 class JsonArray:

@@ -29,6 +29,27 @@ _DIGITS = 640  # int() refuses longer ones; half of these are too many for a flo
 _SHOWN = 40  # characters of the text around a mistake
 
 
+_WORDS: Final = (b"NaN", b"Infinity")
+# seventeen digits near the smallest floats: nobody's score
+_STAND_INS: Final[dict[bytes, bytes]] = {
+    b"NaN": b"-3.1738582604951726e-291",
+    b"Infinity": b"-4.2649371850362817e-292",
+    b"-Infinity": b"-5.3928461730295138e-293",
+}
+_VALUES: Final = {
+    float(b"-3.1738582604951726e-291"): math.nan,
+    float(b"-4.2649371850362817e-292"): math.inf,
+    float(b"-5.3928461730295138e-293"): -math.inf,
+}
+_EXPONENTS: Final = (b"e-29", b"E-29")  # of the three: rows that hold such are read the slow way
+_NEAR: Final = 16  # bytes before a word in which its neighbours are looked for
+_begins = re.compile(rb"[:,\[][ \t\r]*\Z").search
+_ends = re.compile(rb"[ \t\r\n]*[,}\]]").match
+# this quote is no escaped one, and none that opens a text: it ends a key
+_key_before = re.compile(rb'[A-Za-z0-9_]"[ \t\r]*:[ \t\r]*\Z').search
+AHEAD = 64  # rows that are learnt from together, so that making a decoder is rare
+
+
 def parse(row: Row, source: Source) -> dict[str, Any]:
     """Read a row as the standard library does: NaN, Infinity and half surrogates allowed."""
     text = str(row.text, "utf-8")
@@ -45,6 +66,15 @@ def parse(row: Row, source: Source) -> dict[str, Any]:
             hint='each row is an object such as {"_ng_task_index": 0, "reward": 1.0}',
         )
     return value
+
+
+def decode_row(row: Row, source: Source) -> dict[str, Any]:
+    """Decode a whole row, the fast way where it is plain JSON."""
+    try:
+        value = msgspec.json.decode(row.text)
+    except (msgspec.DecodeError, RecursionError):  # NaN, or `parse` says what is wrong
+        value = None
+    return value if isinstance(value, dict) else parse(row, source)
 
 
 def check_utf8(buffer: bytearray, end: int, line: int, source: Source) -> None:
@@ -104,26 +134,6 @@ def short(text: str) -> str:
     return repr(text if len(text) <= _SHOWN else text[:_SHOWN] + "…")
 
 
-_WORDS: Final = (b"NaN", b"Infinity")
-# seventeen digits near the smallest floats: nobody's score
-_STAND_INS: Final[dict[bytes, bytes]] = {
-    b"NaN": b"-3.1738582604951726e-291",
-    b"Infinity": b"-4.2649371850362817e-292",
-    b"-Infinity": b"-5.3928461730295138e-293",
-}
-_VALUES: Final = {
-    float(b"-3.1738582604951726e-291"): math.nan,
-    float(b"-4.2649371850362817e-292"): math.inf,
-    float(b"-5.3928461730295138e-293"): -math.inf,
-}
-_EXPONENTS: Final = (b"e-29", b"E-29")  # of the three: rows that hold such are read the slow way
-_NEAR: Final = 16  # bytes before a word in which its neighbours are looked for
-_begins = re.compile(rb"[:,\[][ \t\r]*\Z").search
-_ends = re.compile(rb"[ \t\r\n]*[,}\]]").match
-# this quote is no escaped one, and none that opens a text: it ends a key
-_key_before = re.compile(rb'[A-Za-z0-9_]"[ \t\r]*:[ \t\r]*\Z').search
-
-
 def with_stand_ins(buffer: bytearray, end: int) -> bytes | None:
     """Write rows without bare NaN and Infinity."""
     bare = list(_bare(buffer, end))
@@ -171,9 +181,6 @@ def _quotes(text: bytearray) -> int:
     if b"\\" in text:
         text = text.replace(b"\\\\", b"").replace(b'\\"', b"")
     return text.count(b'"')
-
-
-AHEAD = 64  # rows that are learnt from together, so that making a decoder is rare
 
 
 class RowReader:

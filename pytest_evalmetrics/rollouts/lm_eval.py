@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final
 
-from pytest_evalmetrics.rollouts.files import RolloutFile
 from pytest_evalmetrics.rollouts.foreign import (
+    ChunkBuilder,
     Document,
-    Gathering,
     Rollout,
+    ToolLoader,
     Ungraded,
     agree,
+    document_beside,
     mapping,
     number,
     objects,
@@ -21,13 +22,11 @@ from pytest_evalmetrics.rollouts.foreign import (
     slim,
 )
 from pytest_evalmetrics.rollouts.formats import is_lm_eval_results
-from pytest_evalmetrics.rollouts.source import open_source
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from pytest_evalmetrics.data import TaskId
-    from pytest_evalmetrics.rollouts.loader import Chunk, Request
     from pytest_evalmetrics.rollouts.source import Source
 
 _NO_FILTER: Final = "none"
@@ -37,17 +36,13 @@ _MEASURES: Final = ("metric_list", "filter_list", "process_results", "doc_to_tar
 _name = re.compile(r"samples_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\dT[\d.-]+)\.jsonl").fullmatch
 
 
-class LmEval:
+class LmEval(ToolLoader):
     """Reads samples: a document is a task, scored once however often it was generated.
 
     A metric is a score by its name, or as ``metric,filter`` where the filter has a name.
     """
 
-    def __init__(self, request: Request) -> None:
-        self._request = request
-
-    def read(self, source: Source) -> Iterator[Chunk]:
-        """Read one file of samples."""
+    def _fill(self, builder: ChunkBuilder, source: Source) -> None:
         if is_lm_eval_results(source.keys):
             raise source.error(
                 "this holds the results of lm-evaluation-harness, without its samples",
@@ -70,16 +65,14 @@ class LmEval:
                 known = _Scored(place, slim(row, self._request), content)
                 documents[task] = known
             known.add(row, place, source)
-        gathering = Gathering(self._request, source)
-        gathering.positional = any(type(task) is int for task in documents)
+        builder.positional = any(type(task) is int for task in documents)
         for task, known in documents.items():
-            gathering.add(_rollout(task, known, results, source))
-        if len(gathering):
-            gathering.notes += results.disagreements(documents, source)
+            builder.add(_rollout(task, known, results, source))
+        if len(builder):
+            builder.notes += results.disagreements(documents, source)
             if results.task is not None:
                 scores = {name for known in documents.values() for name in known.scores}
-                gathering.measured(f"lm_eval task {results.task}", scores, results.measures())
-            yield gathering.chunk()
+                builder.measured(f"lm_eval task {results.task}", scores, results.measures())
 
 
 @dataclass(slots=True)
@@ -150,12 +143,9 @@ class _Results:
         if named is None:
             return cls(None, None, "")
         name = f"results_{named['date']}.json"
-        path = source.path.with_name(name)
-        if not path.is_file():
-            return cls(named["task"], None, name)
+        results = document_beside(source, name, "the results of lm-evaluation-harness")
         shown = f"{source.shown.rpartition('/')[0]}/{name}".lstrip("/")
-        found = open_source(RolloutFile(path, shown))
-        return cls(named["task"], Document.of(found, "the results of lm-evaluation-harness"), shown)
+        return cls(named["task"], results, shown)
 
     def measures(self) -> dict[str, Any]:
         """Tell the version of the task, and how its answers are parsed and scored."""

@@ -43,6 +43,11 @@ _MAX_SAMPLE: Final = 2**63
 _USAGE: Final = ("response.usage", "usage")  # where NeMo Gym keeps it
 
 
+_TASK, _SAMPLE, _AGENT = "_ng_task_index", "_ng_rollout_index", "agent_ref.name"
+_BOOLEANS: Final = {"true": True, "false": False, MISSING: None}
+_INT64: Final = 2.0**63
+
+
 class Parquet:
     """Reads Parquet with pyarrow, which comes with the extra ``parquet``.
 
@@ -303,11 +308,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, bytes):
         return value.decode("utf-8", "backslashreplace")
     return value
-
-
-_TASK, _SAMPLE, _AGENT = "_ng_task_index", "_ng_rollout_index", "agent_ref.name"
-_BOOLEANS: Final = {"true": True, "false": False, MISSING: None}
-_INT64: Final = 2.0**63
 
 
 def to_parquet(pattern: str, target: str, base: Path, labels: Sequence[str] = ()) -> str:

@@ -38,6 +38,13 @@ _GROUPS: Final = (  # of version 2, and of version 1
 )
 
 
+AGENT = "agent"  # where rows name none
+MISSING = "(missing)"  # the label of a row that has none
+NO_SAMPLE = -1  # a row without a sample index
+# A row in messages: which of the files, from 0, and its place in it; or what it is called.
+Where = tuple[int, int] | str
+
+
 class Room:
     """Looks now and then whether there is enough memory."""
 
@@ -101,14 +108,6 @@ def _left_of_addresses() -> int | None:
         return max(0, most - pages * resource.getpagesize())
     except (ImportError, OSError, ValueError, IndexError):
         return None
-
-
-AGENT = "agent"  # where rows name none
-MISSING = "(missing)"  # the label of a row that has none
-NO_SAMPLE = -1  # a row without a sample index
-
-# A row in messages: which of the files, from 0, and its place in it; or what it is called.
-Where = tuple[int, int] | str
 
 
 class Part:

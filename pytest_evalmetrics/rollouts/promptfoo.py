@@ -7,9 +7,10 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from pytest_evalmetrics.rollouts.foreign import (
+    ChunkBuilder,
     Document,
-    Gathering,
     Rollout,
+    ToolLoader,
     Ungraded,
     distinct,
     lookup,
@@ -17,6 +18,7 @@ from pytest_evalmetrics.rollouts.foreign import (
     number,
     objects,
     rows_of,
+    shortened,
     slim,
     usage,
 )
@@ -25,29 +27,24 @@ from pytest_evalmetrics.rollouts.formats import PROMPTFOO_ROW
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from pytest_evalmetrics.rollouts.loader import Chunk, Request
+    from pytest_evalmetrics.rollouts.loader import Request
     from pytest_evalmetrics.rollouts.source import Source
 
 _WHAT: Final = "the results of promptfoo"
 _VERSIONS: Final = (2, 3, 4)
 _ERROR: Final = 2  # of failureReason; 1 is an assertion that does not hold
-_SHOWN: Final = 40  # characters of a test's variables in its name
 _NUMBERED: Final = "testIdx"
 _is_numbered = re.compile(r"Row #\d+", re.IGNORECASE).match  # what a test of a CSV is called
 
 
-class Promptfoo:
+class Promptfoo(ToolLoader):
     """Reads results: a test is a task, the repeats of it are its samples.
 
     A test is called by its description, else by its variables; the agent is the provider,
     with the prompt where there are several. Scores are success, score and the named ones.
     """
 
-    def __init__(self, request: Request) -> None:
-        self._request = request
-
-    def read(self, source: Source) -> Iterator[Chunk]:
-        """Read one file."""
+    def _fill(self, builder: ChunkBuilder, source: Source) -> None:
         stats: Mapping[str, Any] = {}
         version = None
         if source.keys >= PROMPTFOO_ROW:
@@ -70,14 +67,12 @@ class Promptfoo:
             named = [(f"{source.shown}, result {n}", row) for n, row in enumerate(rows)]
         if not named:
             raise source.error("the eval has no result", hint="did the run fail?")
-        gathering = Gathering(self._request, source)
         for rollout in _rollouts(named, self._request):
-            gathering.add(rollout)
-        gathering.positional = any(_is_numbered(_title(row)) for _, row in named)
+            builder.add(rollout)
+        builder.positional = any(_is_numbered(_title(row)) for _, row in named)
         for _, row in named:
-            _measure(row, version, gathering)
-        gathering.notes += _disagreements(stats, [row for _, row in named], source)
-        yield gathering.chunk()
+            _measure(row, version, builder)
+        builder.notes += _disagreements(stats, [row for _, row in named], source)
 
 
 def _rollouts(named: list[tuple[str, dict[str, Any]]], request: Request) -> Iterator[Rollout]:
@@ -99,7 +94,7 @@ def _rollouts(named: list[tuple[str, dict[str, Any]]], request: Request) -> Iter
         )
 
 
-def _measure(row: Mapping[str, Any], version: Any, gathering: Gathering) -> None:
+def _measure(row: Mapping[str, Any], version: Any, builder: ChunkBuilder) -> None:
     test = mapping(row.get("testCase"))
     options = mapping(test.get("options"))
     scores = ("success", "score", *mapping(row.get("namedScores")))
@@ -111,7 +106,7 @@ def _measure(row: Mapping[str, Any], version: Any, gathering: Gathering) -> None
             "rubric": options.get("rubricPrompt"),
             "pass_at": test.get("threshold"),
         }
-        gathering.measured(f"promptfoo {assertion.get('type')}", scores, settings, own="value")
+        builder.measured(f"promptfoo {assertion.get('type')}", scores, settings, own="value")
 
 
 def _graded(row: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, str] | None]:
@@ -147,8 +142,7 @@ def _variables(row: Mapping[str, Any]) -> Any:
 
 
 def _short(variables: Any) -> str:
-    text = json.dumps(variables, ensure_ascii=False, sort_keys=True, default=str)
-    return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
+    return shortened(json.dumps(variables, ensure_ascii=False, sort_keys=True, default=str))
 
 
 def _prompt(row: Mapping[str, Any]) -> str:

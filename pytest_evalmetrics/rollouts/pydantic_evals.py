@@ -6,9 +6,10 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from pytest_evalmetrics.rollouts.foreign import (
+    ChunkBuilder,
     Document,
-    Gathering,
     Rollout,
+    ToolLoader,
     Ungraded,
     lookup,
     mapping,
@@ -19,9 +20,8 @@ from pytest_evalmetrics.rollouts.foreign import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
-    from pytest_evalmetrics.rollouts.loader import Chunk, Request
     from pytest_evalmetrics.rollouts.source import Source
 
 _WHAT: Final = "a report of pydantic-evals"
@@ -37,26 +37,21 @@ _is_numbered = re.compile(r"Case \d+").fullmatch  # what a case without a name i
 _exception = re.compile(r"\s*([A-Za-z_][\w.]*):").match
 
 
-class PydanticEvals:
+class PydanticEvals(ToolLoader):
     """Reads a report: a case is a task, its repeated runs are the samples.
 
     Scores and assertions are scores by their names; labels can be named as fields. A case
     whose task raised is missing, and so is what an evaluator that raised was to judge.
     """
 
-    def __init__(self, request: Request) -> None:
-        self._request = request
-
-    def read(self, source: Source) -> Iterator[Chunk]:
-        """Read one file."""
+    def _fill(self, builder: ChunkBuilder, source: Source) -> None:
         report = Document.of(source, _WHAT)
-        gathering = Gathering(self._request, source)
-        gathering.positional = True
+        builder.positional = True
         for kind in ("cases", "failures"):
             for index, case in enumerate(report.items(kind)):
                 name = f"{source.shown}, {kind}[{index}]"
                 task, sample = _attempt(case, name, source)
-                gathering.positional &= bool(_is_numbered(task))
+                builder.positional &= bool(_is_numbered(task))
                 given = case.get("inputs")
                 scores, error = _judged(case) if kind == "cases" else ({}, _raised(case))
                 for name_of, found in (*_found(case, "scores"), *_found(case, "assertions")):
@@ -65,14 +60,14 @@ class PydanticEvals:
                         "arguments": lookup(found, "source.arguments"),
                         "version": found.get("evaluator_version"),
                     }
-                    gathering.measured(
+                    builder.measured(
                         f"pydantic_evals {name_of}",
                         (name_of, f"assertion.{name_of}"),
                         settings,
                         own="arguments",
                     )
                 labels = {n: _value(v) for n, v in mapping(case.get("labels")).items()}
-                gathering.add(
+                builder.add(
                     Rollout(
                         record={**slim(case, self._request), **labels},
                         name=name,
@@ -85,9 +80,8 @@ class PydanticEvals:
                         content=None if given is None else [given, case.get("expected_output")],
                     )
                 )
-        if not len(gathering):
+        if not len(builder):
             raise source.error("the report has no case", hint="did the run fail?")
-        yield gathering.chunk()
 
 
 def _attempt(case: Mapping[str, Any], where: str, source: Source) -> tuple[str, int | None]:

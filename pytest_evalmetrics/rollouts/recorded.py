@@ -7,14 +7,12 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from pytest_evalmetrics.collector import collector_paused
 from pytest_evalmetrics.errors import EvalMetricsError
 from pytest_evalmetrics.registry import loaders
 from pytest_evalmetrics.rollouts.files import RolloutFile, absolute, find_files, is_large
 from pytest_evalmetrics.rollouts.formats import recognise
-from pytest_evalmetrics.rollouts.json_reader import parse
+from pytest_evalmetrics.rollouts.json_reader import decode_row
 from pytest_evalmetrics.rollouts.loader import (
     Loader,
     Request,
@@ -32,10 +30,12 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.data import RolloutTable
     from pytest_evalmetrics.rollouts.loader import LoaderFactory
-    from pytest_evalmetrics.rollouts.source import Row
     from pytest_evalmetrics.spec import RolloutsSpec
 
     Reader: TypeAlias = Callable[[Sequence[RolloutFile], str | None, Request], RolloutTable | None]
+
+
+TASK_KEYS = ("id", "task_id", "_ng_task_index")  # of a data set
 
 
 def rollout_files(spec: RolloutsSpec, base: Path, *, fetch: bool = True) -> list[RolloutFile]:
@@ -60,9 +60,6 @@ def find_loader(name: str | None, source: Source) -> LoaderFactory:
         found: LoaderFactory = loaders.find(name).target
         return found
     return recognise(source).load()
-
-
-TASK_KEYS = ("id", "task_id", "_ng_task_index")
 
 
 def records(spec: RolloutsSpec, base: Path) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -100,7 +97,7 @@ def records(spec: RolloutsSpec, base: Path) -> Iterator[tuple[str, dict[str, Any
                 yield source.at(place), item
         elif isinstance(loader, TextLoader):
             for row in loader.texts(source):
-                yield source.at(row.place), _decoded_row(row, source)
+                yield source.at(row.place), decode_row(row, source)
         else:
             yield from _loaded_records(loader, source)
         source.must_be_unchanged()
@@ -126,16 +123,6 @@ def task_key(spec: RolloutsSpec, base: Path) -> str | None:
     for _, first in records(spec, base):
         return next((key for key in TASK_KEYS if key in first), None)
     return None
-
-
-def _decoded_row(row: Row, source: Source) -> dict[str, Any]:
-    try:
-        value = msgspec.json.decode(row.text)
-    except (msgspec.DecodeError, RecursionError):  # NaN, or what is wrong is said there
-        return parse(row, source)
-    if not isinstance(value, dict):
-        return parse(row, source)
-    return value
 
 
 def load(
@@ -199,23 +186,20 @@ def load_dataset(
 
 
 def _load(spec: RolloutsSpec, base: Path, request: Request, reader: Reader | None) -> RolloutTable:
+    base = absolute(base)
     with collector_paused():
-        return _read(spec, absolute(base), request, reader)
+        if reader is not None:
+            table = reader(rollout_files(spec, base, fetch=False), spec.format, request)
+            if table is not None:
+                return table
+        files = rollout_files(spec, base)
+        if is_large(files):
+            from pytest_evalmetrics.rollouts.large import read_large  # noqa: PLC0415 - rarely
 
-
-def _read(spec: RolloutsSpec, base: Path, request: Request, reader: Reader | None) -> RolloutTable:
-    if reader is not None:
-        table = reader(rollout_files(spec, base, fetch=False), spec.format, request)
-        if table is not None:
-            return table
-    files = rollout_files(spec, base)
-    if is_large(files):
-        from pytest_evalmetrics.rollouts.large import read_large  # noqa: PLC0415 - starts processes
-
-        table = read_large(files, spec.format, request)
-        if table is not None:
-            return table
-    return _read_in_order(files, spec, request)
+            table = read_large(files, spec.format, request)
+            if table is not None:
+                return table
+        return _read_in_order(files, spec, request)
 
 
 def _read_in_order(files: list[RolloutFile], spec: RolloutsSpec, request: Request) -> RolloutTable:

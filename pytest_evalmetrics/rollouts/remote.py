@@ -34,6 +34,14 @@ _SAID: Final = 200  # characters of an error's message
 _secret = re.compile(r"(?<=://)[^/@\s]+@|\?[^\s'\")]*").sub
 
 
+# others may fetch a whole file for each of its parts, or lie in this process alone
+_RANGED: Final = frozenset(
+    {*WEB, "s3", "s3a", "gs", "gcs", "hf", "az", "abfs", "abfss", "adl", "file", "local"}
+)
+_BLANKS: Final = b" \t\r\n"
+_PEEKED: Final = 1 << 16  # bytes in which the end of a line is looked for at a time
+
+
 def fetch(url: str) -> list[RolloutFile]:
     """Copy the files that a URL or a glob in one names."""
     return _each(url, lambda system, found, shown, _: _copy(system, found, shown))
@@ -176,14 +184,6 @@ def _not_installed(url: str, shown: str, error: ImportError) -> DataError:
 def _said(error: Exception) -> str:
     text = " ".join(_secret("", str(error)).split()) or type(error).__name__
     return text if len(text) <= _SAID else text[:_SAID] + "…"
-
-
-# others may fetch a whole file for each of its parts, or lie in this process alone
-_RANGED: Final = frozenset(
-    {*WEB, "s3", "s3a", "gs", "gcs", "hf", "az", "abfs", "abfss", "adl", "file", "local"}
-)
-_BLANKS: Final = b" \t\r\n"
-_PEEKED: Final = 1 << 16  # bytes in which the end of a line is looked for at a time
 
 
 def look(file: RolloutFile) -> Source | None:

@@ -31,6 +31,14 @@ _KINDS: Final[dict[type, int]] = {
 _LONG = 200  # characters from which looking at a text's first byte is cheaper than decoding it
 
 
+_Nothing: Any = Literal["\x00 nothing was met here yet"]  # refuses what comes first, even null
+_Skipped = msgspec.defstruct("_Skipped", [], gc=False)
+_SkippedList = msgspec.defstruct("_SkippedList", [], array_like=True, gc=False)
+_NULL: Final = msgspec.Raw(b"null")
+_number_or_bool = re.compile(rb"[-0-9tf]").match
+_undeclarable = re.compile(r'["\\\x00-\x1f]').search  # msgspec takes no such key
+
+
 class Node:
     """One place in the rows: a key of an object, an index of a list, or the row itself."""
 
@@ -120,14 +128,6 @@ Record = dict[Node, Any]
 def _clean(text: str) -> str:
     """Replace the halves of surrogate pairs, which no file can hold as UTF-8."""
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
-
-
-_Nothing: Any = Literal["\x00 nothing was met here yet"]  # refuses what comes first, even null
-_Skipped = msgspec.defstruct("_Skipped", [], gc=False)
-_SkippedList = msgspec.defstruct("_SkippedList", [], array_like=True, gc=False)
-_NULL: Final = msgspec.Raw(b"null")
-_number_or_bool = re.compile(rb"[-0-9tf]").match
-_undeclarable = re.compile(r'["\\\x00-\x1f]').search  # msgspec takes no such key
 
 
 class _Shape(msgspec.Struct, frozen=True):

@@ -23,6 +23,26 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.rollouts.files import RolloutFile
 
 
+ENOUGH: Final = 1 << 18  # bytes in which every format shows what it is
+_KEY_DEPTH = 2  # of the keys that are of interest
+_json_token = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\Z)|[{}\[\]:]', re.DOTALL).finditer
+BOM = b"\xef\xbb\xbf"
+_HEAD = 4096
+_SPACE = b" \t\r\n"
+_GZIP = b"\x1f\x8b"
+_ZSTD = b"\x28\xb5\x2f\xfd"
+_LFS = b"version https://git-lfs"
+_WRITE_JSON_LINES = "write one JSON object per line (.jsonl, also .jsonl.gz or .jsonl.zst)"
+_NOT_TEXT: tuple[tuple[bytes, str, str], ...] = (
+    (b"PK\x03\x04", "this is a zip archive", f"unpack it, or {_WRITE_JSON_LINES}"),
+    (b"PAR1", "this is a Parquet file", _WRITE_JSON_LINES),
+    (b"BZh", "this is compressed with bzip2", "compress it with gzip or zstd"),
+    (b"\xfd7zXZ\x00", "this is compressed with xz", "compress it with gzip or zstd"),
+    (b"\xff\xfe", "this is UTF-16 text, not UTF-8", "save it as UTF-8"),
+    (b"\xfe\xff", "this is UTF-16 text, not UTF-8", "save it as UTF-8"),
+)
+
+
 def unwrapped(raw: BinaryIO, packed: Literal["gzip", "zstd"] | None) -> BinaryIO:
     """Give the plain bytes of a file that may be compressed."""
     if packed == "gzip":
@@ -81,11 +101,6 @@ def _damage() -> tuple[type[Exception], ...]:
     return (gzip.BadGzipFile, zlib.error, *([module.ZstdError] if module else []))
 
 
-ENOUGH: Final = 1 << 18  # bytes in which every format shows what it is
-_KEY_DEPTH = 2  # of the keys that are of interest
-_json_token = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\Z)|[{}\[\]:]', re.DOTALL).finditer
-
-
 def keys_of(text: bytes) -> tuple[frozenset[str], bool]:
     """List the keys of the first object in a text that may be cut off."""
     found: set[str] = set()
@@ -114,23 +129,6 @@ def keys_of(text: bytes) -> tuple[frozenset[str], bool]:
 
 def _joined(path: str, key: str) -> str:
     return f"{path}.{key}" if path else key
-
-
-BOM = b"\xef\xbb\xbf"
-_HEAD = 4096
-_SPACE = b" \t\r\n"
-_GZIP = b"\x1f\x8b"
-_ZSTD = b"\x28\xb5\x2f\xfd"
-_LFS = b"version https://git-lfs"
-_WRITE_JSON_LINES = "write one JSON object per line (.jsonl, also .jsonl.gz or .jsonl.zst)"
-_NOT_TEXT: tuple[tuple[bytes, str, str], ...] = (
-    (b"PK\x03\x04", "this is a zip archive", f"unpack it, or {_WRITE_JSON_LINES}"),
-    (b"PAR1", "this is a Parquet file", _WRITE_JSON_LINES),
-    (b"BZh", "this is compressed with bzip2", "compress it with gzip or zstd"),
-    (b"\xfd7zXZ\x00", "this is compressed with xz", "compress it with gzip or zstd"),
-    (b"\xff\xfe", "this is UTF-16 text, not UTF-8", "save it as UTF-8"),
-    (b"\xfe\xff", "this is UTF-16 text, not UTF-8", "save it as UTF-8"),
-)
 
 
 class Row(NamedTuple):

@@ -46,6 +46,19 @@ _TASK: Final = (
 _SAMPLE: Final = ("sample", "sample_index", "sample_id", "attempt", "trial", "epoch", "repeat")
 
 
+_LISTED: Final = 10  # names on a line
+_USAGE: Final = frozenset(
+    usage(
+        latency_s=0,
+        prompt_tokens=0,
+        completion_tokens=0,
+        cached_tokens=0,
+        cost_usd=0,
+    )
+) | {"total_tokens"}
+_is_plain = re.compile(r"[A-Za-z_.][\w./-]*").fullmatch
+
+
 def guessed_fields(spec: RolloutsSpec, base: Path) -> FieldMap | None:
     """Guess by the first row; None where no key looks like a task's id."""
     for _, first in records(spec, base):
@@ -60,19 +73,6 @@ def _first_of(
     names: tuple[str, ...], row: Mapping[str, Any], kinds: tuple[type, ...]
 ) -> str | None:
     return next((name for name in names if type(row.get(name)) in kinds), None)
-
-
-_LISTED: Final = 10  # names on a line
-_USAGE: Final = frozenset(
-    usage(
-        latency_s=0,
-        prompt_tokens=0,
-        completion_tokens=0,
-        cached_tokens=0,
-        cost_usd=0,
-    )
-) | {"total_tokens"}
-_is_plain = re.compile(r"[A-Za-z_.][\w./-]*").fullmatch
 
 
 def survey(pattern: str, base: Path) -> str:

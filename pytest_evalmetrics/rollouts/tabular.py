@@ -34,6 +34,19 @@ _MAX_SAMPLE = 2**63
 _SHOWN = 60  # characters of a cell in a message
 
 
+_ROWS: Final = 1 << 15  # of a chunk
+_WORDS: Final[dict[str, float | None]] = {
+    "": None,
+    "null": None,
+    "none": None,
+    "na": None,
+    "n/a": None,
+    "true": 1,
+    "false": 0,
+}
+_is_whole = re.compile(r"-?(0|[1-9]\d*)").fullmatch
+
+
 @dataclass(frozen=True, slots=True)
 class Layout:
     """A table file's columns by what they are."""
@@ -121,19 +134,6 @@ def refused_cell(source: Source, place: int, what: str, value: Any, expected: st
     shown = shown if len(shown) <= _SHOWN else shown[:_SHOWN] + "…"
     hint = "name another column under rollouts: `fields: {task: COLUMN, reward: COLUMN}`"
     return source.error_at(place, f"{what} is {shown}; expected {expected}", hint)
-
-
-_ROWS: Final = 1 << 15  # of a chunk
-_WORDS: Final[dict[str, float | None]] = {
-    "": None,
-    "null": None,
-    "none": None,
-    "na": None,
-    "n/a": None,
-    "true": 1,
-    "false": 0,
-}
-_is_whole = re.compile(r"-?(0|[1-9]\d*)").fullmatch
 
 
 class Csv:

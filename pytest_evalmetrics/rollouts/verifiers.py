@@ -8,13 +8,13 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final
 
 from pytest_evalmetrics.data.content import content_hash, question_of
-from pytest_evalmetrics.rollouts.files import RolloutFile
 from pytest_evalmetrics.rollouts.foreign import (
-    Document,
-    Gathering,
+    ChunkBuilder,
     Rollout,
+    ToolLoader,
     Ungraded,
     agree,
+    document_beside,
     lookup,
     mapping,
     number,
@@ -24,13 +24,11 @@ from pytest_evalmetrics.rollouts.foreign import (
     total,
     usage,
 )
-from pytest_evalmetrics.rollouts.source import open_source
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from pytest_evalmetrics.data import TaskId
-    from pytest_evalmetrics.rollouts.loader import Chunk, Request
     from pytest_evalmetrics.rollouts.source import Source
 
 _NO_SCORE: Final = frozenset(
@@ -40,7 +38,10 @@ _METADATA: Final = "metadata.json"
 _HINT: Final = "is this the output of verifiers?"
 
 
-class Verifiers:
+_VERSIONS: Final = (1,)
+
+
+class Verifiers(ToolLoader):
     """Reads the rows that verifiers wrote up to version 0.3.
 
     An example is a task; its rollouts are numbered as they come. Scores are the reward and
@@ -48,14 +49,10 @@ class Verifiers:
     not known to have been graded.
     """
 
-    def __init__(self, request: Request) -> None:
-        self._request = request
-
-    def read(self, source: Source) -> Iterator[Chunk]:
-        """Read one file."""
-        metadata = _metadata(source)
+    def _fill(self, builder: ChunkBuilder, source: Source) -> None:
+        document = document_beside(source, _METADATA, "the metadata of verifiers")
+        metadata = {} if document is None else {key: document.get(key) for key in document.keys}
         model = metadata.get("model")
-        gathering = Gathering(self._request, source)
         rewards: list[float] = []
         questions: dict[str, int] = {}
         cycled = _ids_are_cycled(source)
@@ -67,8 +64,8 @@ class Verifiers:
             if cycled:
                 task = questions.setdefault(content_hash(content), len(questions))
             rewards.append(number(row.get("reward")) or 0)
-            gathering.positional |= isinstance(task, int)
-            gathering.add(
+            builder.positional |= isinstance(task, int)
+            builder.add(
                 Rollout(
                     record=row,
                     name=source.at(place),
@@ -79,16 +76,15 @@ class Verifiers:
                     usage=_row_usage(row),
                 )
             )
-        if len(gathering):
-            gathering.notes += _disagreements(metadata, rewards, source)
+        if len(builder):
+            builder.notes += _disagreements(metadata, rewards, source)
             if metadata:
                 settings = {
                     "environment": metadata.get("env_id") or metadata.get("env"),
                     "version": lookup(metadata.get("version_info"), "env_version"),
                     "arguments": metadata.get("env_args"),
                 }
-                gathering.measured("verifiers", gathering.graded, settings)
-            yield gathering.chunk()
+                builder.measured("verifiers", builder.graded, settings)
 
 
 def _ids_are_cycled(source: Source) -> bool:
@@ -160,16 +156,6 @@ def _first(holder: Any, *keys: str) -> float | None:
     return next((n for key in keys if (n := number(holder.get(key))) is not None), None)
 
 
-def _metadata(source: Source) -> dict[str, Any]:
-    """Read what lies beside the rows; nothing where there is none."""
-    path = source.path.with_name(_METADATA)
-    if not path.is_file():
-        return {}
-    shown = f"{source.shown.rpartition('/')[0]}/{_METADATA}".lstrip("/")
-    document = Document.of(open_source(RolloutFile(path, shown)), "the metadata of verifiers")
-    return {key: document.get(key) for key in document.keys}
-
-
 def _disagreements(
     metadata: Mapping[str, Any], rewards: Sequence[float], source: Source
 ) -> Iterator[str]:
@@ -188,10 +174,7 @@ def _disagreements(
         )
 
 
-_VERSIONS: Final = (1,)
-
-
-class VerifiersTraces:
+class VerifiersTraces(ToolLoader):
     """Reads the episodes that verifiers writes from version 0.4 on.
 
     Each trace of an agent that is being trained or judged is a rollout of the episode's task,
@@ -199,29 +182,22 @@ class VerifiersTraces:
     and each metric is a score as well.
     """
 
-    def __init__(self, request: Request) -> None:
-        self._request = request
-
-    def read(self, source: Source) -> Iterator[Chunk]:
-        """Read one file."""
-        gathering = Gathering(self._request, source)
-        gathering.positional = True
+    def _fill(self, builder: ChunkBuilder, source: Source) -> None:
+        builder.positional = True
         rollouts = [
             rollout
             for place, row in rows_of(source)
-            for rollout in self._episode(row, place, source, gathering)
+            for rollout in self._episode(row, place, source, builder)
         ]
         agents = {r.agent for r in rollouts if r.agent is not None}
         for rollout in rollouts:
             if rollout.agent is None and len(agents) == 1:  # an episode that came to no trace
                 rollout.agent = next(iter(agents))
-            gathering.positional &= isinstance(rollout.task, int)
-            gathering.add(rollout)
-        if len(gathering):
-            yield gathering.chunk()
+            builder.positional &= isinstance(rollout.task, int)
+            builder.add(rollout)
 
     def _episode(
-        self, row: Mapping[str, Any], place: int, source: Source, gathering: Gathering
+        self, row: Mapping[str, Any], place: int, source: Source, builder: ChunkBuilder
     ) -> Iterator[Rollout]:
         traces = objects(row.get("traces"))
         judged = [t for t in traces if lookup(t, "agent.trainable") is not False] or traces
@@ -237,7 +213,7 @@ class VerifiersTraces:
             scores = _trace_scores(trace)
             for name, reward in mapping(trace.get("rewards")).items():
                 weight = {"weight": lookup(reward, "weight")}
-                gathering.measured(f"verifiers {name}", ("reward", name), weight)
+                builder.measured(f"verifiers {name}", ("reward", name), weight)
             failed = _last_error(trace) or error
             if failed is None and scores["reward"] is None:
                 failed = Ungraded("not scored", str(trace.get("stop_condition") or ""))

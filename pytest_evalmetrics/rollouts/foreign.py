@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.rollouts.source import Source
 
 _TOLERANCE: Final = 1e-6  # tools round what they print
-
-
 _SHOWN: Final = 160  # characters of an error's message
 _parts = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _items = msgspec.json.Decoder(list[msgspec.Raw])

@@ -47,8 +47,6 @@ _SUMMARISED: Final = 1000
 _ATTACHED: Final = "attachment://"
 _counting = re.compile(r"(?P<kind>pass_at|at_least)_(?P<k>[1-9]\d*)").fullmatch
 _exception = re.compile(r"\s*([A-Za-z_][\w.]*)\(").match
-
-
 _WHAT: Final = "an inspect_ai log"
 _VERSIONS: Final = (1, 2, 3)  # 3 was written for a while, and differs in what is not read
 _HELD: Final = "attachments"

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.rollouts.source import Source
 
 BLOCK = 1 << 22  # bytes; large enough that what is done once for each block does not count
-
-
 _BREAK = ord("\n")
 _BRACE = ord("{")
 _SMALL = 1 << 16  # bytes in which numpy finds them at once

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 _DIGITS = 640  # int() refuses longer ones; half of these are too many for a float64 already
 _SHOWN = 40  # characters of the text around a mistake
-
-
 _WORDS: Final = (b"NaN", b"Infinity")
 # seventeen digits near the smallest floats: nobody's score
 _STAND_INS: Final[dict[bytes, bytes]] = {

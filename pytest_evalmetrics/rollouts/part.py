@@ -36,8 +36,6 @@ _GROUPS: Final = (  # of version 2, and of version 1
         "total_inactive_file",
     ),
 )
-
-
 AGENT = "agent"  # where rows name none
 MISSING = "(missing)"  # the label of a row that has none
 NO_SAMPLE = -1  # a row without a sample index

@@ -32,8 +32,6 @@ _CUT: Final = (  # what the libraries that fsspec uses raise then: they share no
 )
 _SAID: Final = 200  # characters of an error's message
 _secret = re.compile(r"(?<=://)[^/@\s]+@|\?[^\s'\")]*").sub
-
-
 # others may fetch a whole file for each of its parts, or lie in this process alone
 _RANGED: Final = frozenset(
     {*WEB, "s3", "s3a", "gs", "gcs", "hf", "az", "abfs", "abfss", "adl", "file", "local"}

@@ -29,8 +29,6 @@ _KINDS: Final[dict[type, int]] = {
     list: LIST,
 }
 _LONG = 200  # characters from which looking at a text's first byte is cheaper than decoding it
-
-
 _Nothing: Any = Literal["\x00 nothing was met here yet"]  # refuses what comes first, even null
 _Skipped = msgspec.defstruct("_Skipped", [], gc=False)
 _SkippedList = msgspec.defstruct("_SkippedList", [], array_like=True, gc=False)

@@ -44,8 +44,6 @@ _TASK: Final = (
     "id",
 )
 _SAMPLE: Final = ("sample", "sample_index", "sample_id", "attempt", "trial", "epoch", "repeat")
-
-
 _LISTED: Final = 10  # names on a line
 _USAGE: Final = frozenset(
     usage(

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
 _MAX_SAMPLE = 2**63
 _SHOWN = 60  # characters of a cell in a message
-
-
 _ROWS: Final = 1 << 15  # of a chunk
 _WORDS: Final[dict[str, float | None]] = {
     "": None,

@@ -36,8 +36,6 @@ _NO_SCORE: Final = frozenset(
 )
 _METADATA: Final = "metadata.json"
 _HINT: Final = "is this the output of verifiers?"
-
-
 _VERSIONS: Final = (1,)
 
 

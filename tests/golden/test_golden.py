@@ -207,7 +207,7 @@ def gather(
     if prefix:
         failed = {"failure", "error"} & set(states)
         outcome["exit"] = run.returncode if step.get("exit") == 2 else int(bool(failed))
-    outcome["junit"] = properties
+    outcome["junit"] = {} if "-n 2" in step.get("args", "") else properties  # in any order
     for key, file in (("report", "report.json"), ("aggregate", "aggregate_metrics.json")):
         path = root / "evalmetrics" / file
         entries = json.loads(read(path)) if path.exists() else []

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, overload
 from pytest_evalmetrics.baselines.declared import benchmark_name, name_of_test
 from pytest_evalmetrics.config import benchmark_in_python, load_benchmarks
 from pytest_evalmetrics.errors import CheckError, EvalMetricsError, GateFailed, did_you_mean
+from pytest_evalmetrics.item_run import failure_of, names_for, run_in_test
 from pytest_evalmetrics.rollouts import table_in_memory
-from pytest_evalmetrics.roster import let_register
-from pytest_evalmetrics.running import failure_of, names_for, run_in_test
+from pytest_evalmetrics.selection import let_register
 from pytest_evalmetrics.session import PAYLOADS
 
 if TYPE_CHECKING:

@@ -9,11 +9,11 @@ import pytest
 from pytest_evalmetrics.baselines.declared import Declared, folder_of
 from pytest_evalmetrics.config import load_benchmarks
 from pytest_evalmetrics.errors import ConfigError, EvalMetricsError, GateFailed
+from pytest_evalmetrics.item_run import keeps_baseline, names_for, run_benchmark
 from pytest_evalmetrics.layout import visible_lines
 from pytest_evalmetrics.reports import FailureText
-from pytest_evalmetrics.roster import let_register
 from pytest_evalmetrics.run_folder import remove_stale
-from pytest_evalmetrics.running import keeps_baseline, names_for, run_benchmark
+from pytest_evalmetrics.selection import let_register
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_evalmetrics.roster import Roster, let_register
+from pytest_evalmetrics.selection import Selection, let_register
 from pytest_evalmetrics.session import EvaluationSession
 from pytest_evalmetrics.settings import declare, validate
 
@@ -43,7 +43,7 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Start listening for results; costs nothing until there is one."""
-    roster = Roster(config)
+    roster = Selection(config)
     config.pluginmanager.register(roster, "evalmetrics-roster")
     config.pluginmanager.register(EvaluationSession(config, roster), "evalmetrics-session")
 
@@ -89,7 +89,7 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
     validate(config)
     asked = config.getoption("evalmetrics_explain")
     if config.getoption("evalmetrics_list") or asked is not None:
-        from pytest_evalmetrics.telling import explained, listed  # noqa: PLC0415 - asked for
+        from pytest_evalmetrics.listing import explained, listed  # noqa: PLC0415 - asked for
 
         with let_register(config):
             print(listed() if asked is None else explained(asked))  # noqa: T201 - the same
@@ -135,7 +135,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> BenchmarkF
     """Collect the benchmark files."""
     if not any(fnmatch(file_path.name, p) for p in parent.config.getini("evalmetrics_files")):
         return None
-    from pytest_evalmetrics.collector import collector_paused  # noqa: PLC0415 - only if needed
+    from pytest_evalmetrics.gc_pause import collector_paused  # noqa: PLC0415 - only if needed
 
     with collector_paused():  # of what modules are made of, nothing is garbage
         from pytest_evalmetrics.items import BenchmarkFile  # noqa: PLC0415 - loads the machinery

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_evalmetrics.roster import Roster, is_benchmark, refuse_unknown_reporters
+from pytest_evalmetrics.selection import Selection, is_benchmark, refuse_unknown_reporters
 from pytest_evalmetrics.settings import evaluates_nothing
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from pytest_evalmetrics.heard import Heard
+    from pytest_evalmetrics.publishing import RunResults
     from pytest_evalmetrics.reports import Payload
     from pytest_evalmetrics.run_folder import RunFolder
 
@@ -42,10 +42,10 @@ class EvaluationSession:
         What is to be evaluated.
     """
 
-    def __init__(self, config: pytest.Config, roster: Roster) -> None:
+    def __init__(self, config: pytest.Config, roster: Selection) -> None:
         self._config = config
         self._roster = roster
-        self._heard: Heard | None = None
+        self._heard: RunResults | None = None
         self._folder: RunFolder | None = None
         self._refusal = ""
         self._lines: list[tuple[str, str | None]] = []
@@ -57,7 +57,7 @@ class EvaluationSession:
         options = ("evalmetrics_journal_clear", "evalmetrics_journal_import")
         if hasattr(self._config, "workerinput") or not any(map(self._config.getoption, options)):
             return
-        from pytest_evalmetrics.calling import prepare_asked  # noqa: PLC0415 - it is asked for
+        from pytest_evalmetrics.run_transport import prepare_asked  # noqa: PLC0415 - it is asked for
 
         self._lines += [(line, None) for line in prepare_asked(self._config)]
 
@@ -134,11 +134,11 @@ class EvaluationSession:
 
             report.longrepr = FailureText(report.longrepr)  # type: ignore[assignment]
 
-    def _results(self) -> Heard:
+    def _results(self) -> RunResults:
         if self._heard is None:
-            from pytest_evalmetrics.heard import Heard  # noqa: PLC0415 - the first result
+            from pytest_evalmetrics.publishing import RunResults  # noqa: PLC0415 - the first result
 
-            self._heard = Heard(self._config.rootpath)
+            self._heard = RunResults(self._config.rootpath)
         return self._heard
 
     @pytest.hookimpl(optionalhook=True)
@@ -150,8 +150,8 @@ class EvaluationSession:
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Write the artifacts."""
-        if "pytest_evalmetrics.calling" in sys.modules:
-            from pytest_evalmetrics.calling import close_transport  # noqa: PLC0415 - it is loaded
+        if "pytest_evalmetrics.run_transport" in sys.modules:
+            from pytest_evalmetrics.run_transport import close_transport  # noqa: PLC0415 - it is loaded
 
             close_transport(self._config)
         if hasattr(self._config, "workerinput") or self._refusal:
@@ -160,8 +160,8 @@ class EvaluationSession:
         if evaluates_nothing(self._config):
             return
         if self._config.getoption("evalmetrics_journal_export") is not None:
-            from pytest_evalmetrics.calling import export_asked  # noqa: PLC0415 - it is asked for
             from pytest_evalmetrics.errors import EvalMetricsError  # noqa: PLC0415 - the same
+            from pytest_evalmetrics.run_transport import export_asked  # noqa: PLC0415 - it is asked for
 
             try:
                 self._lines += [(line, None) for line in export_asked(self._config)]

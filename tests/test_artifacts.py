@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 
 from pytest_evalmetrics.errors import ArtifactError
-from pytest_evalmetrics.pipeline.picturing import PICTURED
+from pytest_evalmetrics.pipeline.references import PICTURED
 from pytest_evalmetrics.reports import reporters
 from pytest_evalmetrics.schemas import text
 

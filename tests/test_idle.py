@@ -43,7 +43,7 @@ NOT_FOR_READING = (
     "pytest_evalmetrics.engines",
     "pytest_evalmetrics.generators",
     "pytest_evalmetrics.history",
-    "pytest_evalmetrics.live",
+    "pytest_evalmetrics.run_transport",
     "pytest_evalmetrics.scorers",
     "pytest_evalmetrics.transport",
 )
@@ -71,7 +71,7 @@ def test_no_heavy_module_is_loaded_and_nothing_is_written(tmp_path):
         "pytest_evalmetrics",
         "pytest_evalmetrics.hookspecs",
         "pytest_evalmetrics.plugin",
-        "pytest_evalmetrics.roster",
+        "pytest_evalmetrics.selection",
         "pytest_evalmetrics.session",
         "pytest_evalmetrics.settings",
     ]

@@ -28,7 +28,7 @@ def test_a_mode_of_the_journal_that_is_none_is_refused(project: Quick) -> None:
 
 
 CONFTEST = """
-from pytest_evalmetrics.calling import journal_mode, journal_path
+from pytest_evalmetrics.run_transport import journal_mode, journal_path
 
 def pytest_sessionstart(session):
     print("journal", journal_mode(session.config).name, journal_path(session.config))

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 import msgspec
 import numpy as np
 
-from pytest_evalmetrics.collector import collector_paused
 from pytest_evalmetrics.data import RolloutTable
 from pytest_evalmetrics.data.content import SIZE
 from pytest_evalmetrics.errors import BaselineError, did_you_mean
+from pytest_evalmetrics.gc_pause import collector_paused
 from pytest_evalmetrics.layout import one_per_line, spaced
 from pytest_evalmetrics.masks import all_of
 from pytest_evalmetrics.run_folder import finished_report

@@ -14,10 +14,9 @@ from pytest_evalmetrics import gates, metrics, rollouts, stats
 from pytest_evalmetrics.data import TaskRewards
 from pytest_evalmetrics.errors import DataError, EvalMetricsError
 from pytest_evalmetrics.masks import all_of, any_of
-from pytest_evalmetrics.pipeline.anchoring import compares_with_history
 from pytest_evalmetrics.pipeline.references import reference_of
-from pytest_evalmetrics.pipeline.rewards import with_reward
-from pytest_evalmetrics.pipeline.rules import gated_names, rule_of
+from pytest_evalmetrics.pipeline.regressions import compares_with_history, gated_names, rule_of
+from pytest_evalmetrics.pipeline.scored_rows import with_reward
 from pytest_evalmetrics.results import Power
 
 if TYPE_CHECKING:

@@ -1,24 +1,33 @@
-"""What a run is compared with: the committed baseline, or another run."""
+"""What a run is compared with, and the pictures of both sides for the page."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 from pytest_evalmetrics import baselines, rollouts
 from pytest_evalmetrics.errors import BaselineError
-from pytest_evalmetrics.pipeline.anchoring import anchors_of, compares_with_history
-from pytest_evalmetrics.pipeline.judging import Reference
+from pytest_evalmetrics.gc_pause import collector_paused
+from pytest_evalmetrics.pipeline.regressions import (
+    Reference,
+    anchors_of,
+    compares_with_history,
+    gated_names,
+    rule_of,
+)
+from pytest_evalmetrics.reports import picture_of
 from pytest_evalmetrics.spec import BaselineSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from pytest_evalmetrics import metrics
+    from pytest_evalmetrics.data import RolloutTable, RowScores
     from pytest_evalmetrics.engines import Engine
+    from pytest_evalmetrics.pipeline.regressions import Judging
     from pytest_evalmetrics.spec import Benchmark
 
-__all__ = ["reference_of"]
+__all__ = ["PICTURED", "picture", "reference_of"]
 
 
 def reference_of(
@@ -102,3 +111,34 @@ def _reference(doc: baselines.Document, file: str, *, renew: str) -> Reference:
         provenance=doc["provenance"],
         origin=file + (f", recorded {when}" if (when := doc["provenance"].get("recorded")) else ""),
     )
+
+
+PICTURED: Final = 400  # of a run's benchmarks that pass: no page has room for many more
+
+
+@collector_paused()
+def picture(
+    benchmark: Benchmark,
+    agent: str,
+    table: RolloutTable,
+    judging: Judging | None,
+    rows: RowScores | None,
+) -> Mapping[str, Any]:
+    """Describe one agent's tasks, beside those of the run that it is compared with."""
+    pairing = None if judging is None else judging.pairings.get(agent)
+    reward = benchmark.spec.reward
+    return picture_of(
+        table,
+        reward=reward,
+        lower=frozenset(name for name in table.scores if _less_is_better(benchmark, name)),
+        compared=None if pairing is None else (pairing.baseline, pairing.at),
+        rows=rows,
+        against="" if pairing is None or judging is None else judging.reference.origin,
+    )
+
+
+def _less_is_better(benchmark: Benchmark, score: str) -> bool:
+    names = [f"mean/{score}"]
+    if score == benchmark.spec.reward:  # which metrics without a score reduce
+        names = [n for n in gated_names(benchmark) if "/" not in n] or names
+    return rule_of(benchmark, names[0], bounded=False).direction == "lower"

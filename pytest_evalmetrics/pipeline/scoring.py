@@ -2,48 +2,290 @@
 
 from __future__ import annotations
 
+import gzip
 import json
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+import zlib
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any, Protocol
 
+import msgspec
 import numpy as np
 
 from pytest_evalmetrics import scorers
-from pytest_evalmetrics.collector import collector_eased
-from pytest_evalmetrics.data import RowScores
+from pytest_evalmetrics.data import RolloutTable, RowScores
+from pytest_evalmetrics.data.content import SIZE, content_hash
 from pytest_evalmetrics.engines import Work
 from pytest_evalmetrics.engines.local import score_here, score_without_calls
-from pytest_evalmetrics.errors import RowError
+from pytest_evalmetrics.errors import BaselineError, RowError
+from pytest_evalmetrics.gc_pause import collector_eased
 from pytest_evalmetrics.masks import any_of
-from pytest_evalmetrics.pipeline.attempting import Attempts, recorded_row
-from pytest_evalmetrics.pipeline.board import Board
-from pytest_evalmetrics.pipeline.budgets import Budget, check_of
-from pytest_evalmetrics.pipeline.choosing import choose, rows_of
-from pytest_evalmetrics.pipeline.contents import Content
-from pytest_evalmetrics.pipeline.judges import Judges
-from pytest_evalmetrics.pipeline.rescoring import rescored, rows_kept
-from pytest_evalmetrics.pipeline.rewards import with_any_rollouts, with_reward
-from pytest_evalmetrics.pipeline.scored import Scored
+from pytest_evalmetrics.pipeline.attempts import Attempts, Budget, check_of, recorded_row
+from pytest_evalmetrics.pipeline.judge_checks import Judges
+from pytest_evalmetrics.pipeline.scored_rows import (
+    Board,
+    choose,
+    reading_order,
+    rows_of,
+    with_any_rollouts,
+    with_reward,
+)
 from pytest_evalmetrics.reports import failed_row_notes
+from pytest_evalmetrics.rollouts.foreign import lookup
+from pytest_evalmetrics.rollouts.recorded import TASK_KEYS
+from pytest_evalmetrics.scorers import Row
 from pytest_evalmetrics.spec.metric_names import COUNTED_SCORES
 from pytest_evalmetrics.transport import redact
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from contextlib import AbstractContextManager
 
-    from pytest_evalmetrics.data import RolloutTable
+    from pytest_evalmetrics.data import TaskId
     from pytest_evalmetrics.engines import Engine
     from pytest_evalmetrics.metrics import Plan
-    from pytest_evalmetrics.pipeline.board import Giver
-    from pytest_evalmetrics.pipeline.choosing import Chosen
-    from pytest_evalmetrics.pipeline.rescoring import KeptRows
-    from pytest_evalmetrics.pipeline.scored import Runtime
-    from pytest_evalmetrics.results import Check
-    from pytest_evalmetrics.scorers import BoundScorer, Row
+    from pytest_evalmetrics.pipeline.judge_checks import Judged
+    from pytest_evalmetrics.pipeline.scored_rows import Chosen, Giver
+    from pytest_evalmetrics.results import Check, ScorerFailures
+    from pytest_evalmetrics.scorers import BoundScorer
     from pytest_evalmetrics.spec import Benchmark
-    from pytest_evalmetrics.transport import Occurrences, Transport
+    from pytest_evalmetrics.transport import Occurrences, Progress, Transport
 
-__all__ = ["Scoring"]
+__all__ = [
+    "Content",
+    "KeptRow",
+    "KeptRows",
+    "Runtime",
+    "Scored",
+    "Scoring",
+    "rescored",
+    "rows_kept",
+]
+
+
+class Runtime(Protocol):
+    """What a scored benchmark needs of the run that it is a part of.
+
+    Attributes
+    ----------
+    replays
+        Answers come from the journal alone.
+    """
+
+    replays: bool
+
+    def transport(self) -> Transport:
+        """Give the run's one way to endpoints."""
+        ...
+
+    def progress(self, total: int) -> AbstractContextManager[Progress]:
+        """Show how far it is, while it lasts."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """What came of scoring.
+
+    Attributes
+    ----------
+    rows
+        The table with the scores in it, and why rows lack some.
+    failures
+        The rows that lack some, by scorer.
+    notes
+        The reasons, grouped; and what was left out on purpose.
+    partial
+        Rows were left out on purpose.
+    table
+        What metrics reduce: the table of `rows`, without what is to be ignored.
+    judged
+        What the judges took, and how far they agree with people.
+    checks
+        What is wrong with the whole of it: a budget that was used up.
+    """
+
+    rows: RowScores
+    failures: tuple[ScorerFailures, ...]
+    notes: tuple[str, ...]
+    partial: bool
+    table: RolloutTable
+    judged: Judged
+    checks: tuple[Check, ...] = ()
+
+
+# a row that already holds an answer changes with each run; these are what was asked
+_ASKED = ("question", "query", "problem", "instruction", "user_input", "input", "reference")
+
+
+class Content:
+    """A hash per task of a data set.
+
+    Parameters
+    ----------
+    benchmark
+        The benchmark; with a model or a target its rows are nothing but tasks.
+    """
+
+    def __init__(self, benchmark: Benchmark) -> None:
+        spec = benchmark.spec
+        self._paths = None if spec.dataset is None else spec.rows.fields.content
+        self._whole = spec.answers is not None
+        self._ids = (*TASK_KEYS, None if spec.dataset is None else spec.rows.fields.task)
+        self._of: dict[TaskId, str] = {}
+
+    def add(self, task: TaskId, row: Mapping[str, Any]) -> None:
+        """Take a row; of several rows of a task the first counts."""
+        if task in self._of:
+            return
+        held: Any
+        if self._paths is not None:
+            held = [lookup(row, path) for path in self._paths]
+        elif self._whole:
+            held = {key: value for key, value in row.items() if key not in self._ids}
+        else:
+            held = {key: row[key] for key in _ASKED if key in row} or None
+        self._of[task] = content_hash(held)
+
+    def onto(self, table: RolloutTable) -> RolloutTable:
+        """Give each row of a table the hash of its task."""
+        if not any(self._of.values()):
+            return table
+        hashes = np.array([self._of.get(task, "") for task in table.tasks], dtype=f"S{SIZE}")
+        return replace(table, content=hashes[table.task])
+
+
+_RECORD = "record a new baseline with --snapshot-update"
+
+
+class KeptRow(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A row as a scorer sees it; without `sample_data` that is the item itself."""
+
+    agent: str
+    task: str
+    sample: int
+    item: dict[str, Any]
+    sample_data: dict[str, Any] | None = None
+    failed: tuple[str, str] | None = None
+
+
+class KeptRows(msgspec.Struct, frozen=True):
+    """The rows of a baseline, compressed, and what its document says of them."""
+
+    data: bytes
+    count: int
+    digest: str
+
+    @property
+    def provenance(self) -> dict[str, Any]:
+        """What the baseline says of them."""
+        return {"count": self.count, "digest": self.digest}
+
+
+def rows_kept(rows: Iterable[tuple[Row, RowError | None]], table: RolloutTable) -> KeptRows:
+    """Keep rows, in the order of a table; what the table has left out is not kept."""
+    order = reading_order(table)
+    places = dict(zip(order.tolist(), range(len(order)), strict=True))
+    lines = [b""] * len(order)
+    encode = msgspec.json.Encoder(enc_hook=str).encode
+    for row, failure in rows:
+        at = places.get(row.index)
+        if at is None:
+            continue
+        same = row.sample_data is row.item or row.sample_data == row.item
+        lines[at] = encode(
+            KeptRow(
+                row.agent,
+                str(row.task),
+                row.sample,
+                dict(row.item),
+                None if same else dict(row.sample_data),
+                None if failure is None else (failure.kind, failure.message),
+            )
+        )
+    data = b"".join(line + b"\n" for line in lines)
+    return KeptRows(gzip.compress(data, mtime=0), len(lines), _digest(data))
+
+
+def rescored(
+    data: bytes | None,
+    recorded: Mapping[str, Any],
+    tables: Mapping[str, RolloutTable],
+    made: tuple[BoundScorer, ...],
+    score: Callable[[Board, Iterator[tuple[Row, BoundScorer]]], None],
+) -> tuple[dict[str, RolloutTable], list[str]]:
+    """Score the kept rows of a baseline anew."""
+    rows = _read(data, recorded)
+    by_agent: dict[str, list[int]] = {}
+    for at, row in enumerate(rows):
+        by_agent.setdefault(row.agent, []).append(at)
+    for agent, table in tables.items():
+        mine = by_agent.get(agent, [])
+        if [rows[i].task for i in mine] != [str(table.tasks[t]) for t in table.task.tolist()]:
+            raise _other_rows()
+    names = tuple(name for scorer in made for name in scorer.scores)
+    count = len(rows)
+    flat = RolloutTable(
+        agents=("",),
+        agent=np.zeros(count, dtype=np.int32),
+        tasks=tuple(range(count)),
+        task=np.arange(count),
+        sample=np.zeros(count, dtype=np.int64),
+        scores={},
+        read_as=np.arange(count),
+    )
+    board = Board(flat, names)
+    score(board, _jobs(rows, board, made))
+    board.flush()
+    columns = {name: board.column(name) for name in names}
+    return {
+        agent: replace(
+            table,
+            scores={**table.scores, **{n: c[by_agent.get(agent, [])] for n, c in columns.items()}},
+            integers=table.integers - set(names),
+        )
+        for agent, table in tables.items()
+    }, [f"of the baseline's rows: {note}" for note in failed_row_notes(tuple(board.failures(made)))]
+
+
+def _jobs(
+    rows: list[KeptRow], board: Board, made: tuple[BoundScorer, ...]
+) -> Iterator[tuple[Row, BoundScorer]]:
+    for at, kept in enumerate(rows):
+        seen = kept.item if kept.sample_data is None else kept.sample_data
+        where = f"the baseline's row {at + 1}"
+        row = Row(at, kept.agent, kept.task, kept.sample, kept.item, seen, where)
+        for scorer in made:
+            if kept.failed is None:
+                yield row, scorer
+            else:
+                board.lacks(row, scorer, RowError(*kept.failed), kept.failed[1])
+
+
+def _read(data: bytes | None, recorded: Mapping[str, Any]) -> list[KeptRow]:
+    if data is None:
+        raise BaselineError("the file with the baseline's rows is gone", hint=_way_out())
+    try:
+        text = gzip.decompress(data)
+        rows = msgspec.json.Decoder(KeptRow).decode_lines(text)
+    except (OSError, EOFError, zlib.error, msgspec.DecodeError) as error:
+        what = f"the file with the baseline's rows can't be read: {error}"
+        raise BaselineError(what, hint=_way_out()) from None
+    if _digest(text) != recorded.get("digest"):
+        raise _other_rows()
+    return rows
+
+
+def _other_rows() -> BaselineError:
+    return BaselineError("the file holds other rows than the baseline's", hint=_way_out())
+
+
+def _way_out() -> str:
+    return f"restore it from version control, or {_RECORD}"
+
+
+def _digest(data: bytes) -> str:
+    return blake2b(data, digest_size=8).hexdigest()
 
 
 class Scoring:

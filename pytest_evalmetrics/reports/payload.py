@@ -15,8 +15,8 @@ from typing import IO, TYPE_CHECKING, Any, Final, TypedDict
 import msgspec
 import numpy as np
 
-from pytest_evalmetrics.collector import collector_paused
 from pytest_evalmetrics.errors import ArtifactError, MetricError
+from pytest_evalmetrics.gc_pause import collector_paused
 from pytest_evalmetrics.layout import compact
 from pytest_evalmetrics.reports.html import page_pieces
 from pytest_evalmetrics.run_folder import temporary_name

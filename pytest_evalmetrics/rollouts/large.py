@@ -18,8 +18,8 @@ from typing import IO, TYPE_CHECKING, Any, Final, cast
 
 import msgspec
 
-from pytest_evalmetrics.collector import collector_paused
 from pytest_evalmetrics.errors import DataError
+from pytest_evalmetrics.gc_pause import collector_paused
 from pytest_evalmetrics.rollouts.json_files import JsonArray, JsonLines
 from pytest_evalmetrics.rollouts.part import Part, Room
 from pytest_evalmetrics.rollouts.recorded import find_loader

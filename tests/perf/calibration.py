@@ -28,8 +28,8 @@ import numpy as np
 from pytest_evalmetrics import register_metric
 from pytest_evalmetrics.data import Category, RolloutTable
 from pytest_evalmetrics.metrics import plan, reduce_agent
-from pytest_evalmetrics.pipeline.judging import Judging, Reference
 from pytest_evalmetrics.pipeline.power import power_of_tables
+from pytest_evalmetrics.pipeline.regressions import Judging, Reference
 from pytest_evalmetrics.results import Verdict
 from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec
 from pytest_evalmetrics.spec.gate_keys import BaselineSpec

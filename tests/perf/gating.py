@@ -73,7 +73,7 @@ def table(column: np.ndarray, ids: tuple[int | str, ...]) -> RolloutTable:
 def one(name: str) -> None:
     """Print the seconds, the peak, and the peak before the gate, in MiB."""
     from pytest_evalmetrics import metrics  # noqa: PLC0415 - a case's own process
-    from pytest_evalmetrics.pipeline.judging import Judging, Reference  # noqa: PLC0415
+    from pytest_evalmetrics.pipeline.regressions import Judging, Reference  # noqa: PLC0415
     from pytest_evalmetrics.results import AgentResult, Estimate  # noqa: PLC0415
     from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec  # noqa: PLC0415
     from pytest_evalmetrics.spec.gate_keys import BaselineSpec  # noqa: PLC0415

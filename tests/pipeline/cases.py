@@ -11,8 +11,7 @@ from pydantic import TypeAdapter
 
 from pytest_evalmetrics import metrics
 from pytest_evalmetrics.data import Category, RolloutTable
-from pytest_evalmetrics.pipeline.judging import Judging, Reference
-from pytest_evalmetrics.pipeline.rules import gated_names
+from pytest_evalmetrics.pipeline.regressions import Judging, Reference, gated_names
 from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec
 
 if TYPE_CHECKING:

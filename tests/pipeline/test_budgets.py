@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_evalmetrics.pipeline.budgets import Budget
+from pytest_evalmetrics.pipeline.attempts import Budget
 from pytest_evalmetrics.spec.model_keys import BudgetSpec
 from pytest_evalmetrics.transport import CallError, Price, Tokens
 

@@ -7,8 +7,7 @@ import pytest
 from pipeline.cases import judged, make_benchmark, make_table, repeated
 
 from pytest_evalmetrics import metrics
-from pytest_evalmetrics.pipeline.judging import Reference, judge
-from pytest_evalmetrics.pipeline.rules import gated_names, rule_of
+from pytest_evalmetrics.pipeline.regressions import Reference, gated_names, judge, rule_of
 from pytest_evalmetrics.results import Verdict
 
 PASS, WARN, FAIL, INCONCLUSIVE = (

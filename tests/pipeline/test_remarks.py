@@ -8,7 +8,7 @@ import pytest
 from pipeline.cases import make_benchmark
 
 from pytest_evalmetrics.errors import DataError
-from pytest_evalmetrics.pipeline.remarks import not_evaluated, nothing_gated, with_cause
+from pytest_evalmetrics.pipeline.evaluation import not_evaluated, nothing_gated, with_cause
 from pytest_evalmetrics.results import Check, RowFailure, ScorerFailures, Verdict
 
 BENCHMARK = make_benchmark()

@@ -10,7 +10,7 @@ import random
 import pytest
 
 from pytest_evalmetrics.errors import ArtifactError
-from pytest_evalmetrics.pipeline.row_texts import RowTexts
+from pytest_evalmetrics.pipeline.scored_rows import RowTexts
 
 
 def test_every_rows_texts_come_back_in_the_order_of_the_scorers() -> None:

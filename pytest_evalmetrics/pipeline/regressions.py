@@ -1,4 +1,4 @@
-"""A run against its baseline: which metrics are gated, by which rule, on which tasks."""
+"""A run against its baseline or history: which metrics are gated, by which rule, on which tasks."""
 
 from __future__ import annotations
 
@@ -11,20 +11,15 @@ import msgspec
 import numpy as np
 
 from pytest_evalmetrics import gates, metrics
-from pytest_evalmetrics.errors import EvalMetricsError
+from pytest_evalmetrics.errors import BaselineError, EvalMetricsError
 from pytest_evalmetrics.layout import many
-from pytest_evalmetrics.pipeline.anchoring import anchored_checks
-from pytest_evalmetrics.pipeline.rules import (
-    cannot_fail,
-    gated_names,
-    no_direction,
-    rule_of,
-    settings_of,
-)
 from pytest_evalmetrics.results import Check, Verdict
+from pytest_evalmetrics.spec import BaselineSpec
+from pytest_evalmetrics.spec.metric_names import direction_of, is_spent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from numpy.typing import NDArray
 
@@ -36,7 +31,174 @@ if TYPE_CHECKING:
 
     _Agent = tuple[AgentResult, RolloutTable, NDArray[np.int64]]
 
-__all__ = ["Judging", "Reference", "gone_agents", "judge", "unpassable"]
+__all__ = [
+    "Judging",
+    "Reference",
+    "anchored_checks",
+    "anchors_of",
+    "cannot_fail",
+    "compares_with_history",
+    "gated_names",
+    "gone_agents",
+    "judge",
+    "no_direction",
+    "rule_of",
+    "settings_of",
+    "unpassable",
+]
+
+_ALPHA, _WARN_ALPHA, _MAX_DROP = 0.01, 0.05, 0.01
+
+
+def gated_names(benchmark: Benchmark) -> tuple[str, ...]:
+    """List the metrics that a baseline gates."""
+    return benchmark.spec.gated
+
+
+def rule_of(benchmark: Benchmark, name: str, *, bounded: bool) -> gates.Rule:
+    """Return the rule by which a benchmark judges one of its gated metrics."""
+    spec = settings_of(benchmark)
+    own = spec.metrics.get(name)
+    asked = spec if own is None else own.over(spec)
+    known = direction_of(benchmark.spec, name) or "higher"
+    drop = asked.max_drop
+    if drop is None:
+        drop = _MAX_DROP if bounded and not is_spent(name) else 0.0
+    return gates.Rule(
+        name=asked.rule or "practical",
+        direction=asked.direction or known,
+        alpha=asked.alpha or _ALPHA,
+        warn_alpha=asked.warn_alpha or _WARN_ALPHA,
+        max_drop=drop,
+        require_mde=asked.require_mde,
+    )
+
+
+def settings_of(benchmark: Benchmark) -> BaselineSpec:
+    """Return what a benchmark says of its baseline, or the defaults."""
+    spec = benchmark.spec.baseline
+    return spec if isinstance(spec, BaselineSpec) else BaselineSpec()
+
+
+def no_direction(benchmark: Benchmark, text: str, estimate: Estimate, agent: str) -> Check | None:
+    """Refuse to judge a hook's number where nothing says which way is better."""
+    baseline = settings_of(benchmark)
+    own = baseline.metrics.get(text)
+    asked = baseline.direction or (None if own is None else own.direction)
+    if asked or direction_of(benchmark.spec, text, of_reward=False):
+        return None
+    return Check(
+        "baseline",
+        text,
+        Verdict.INCONCLUSIVE,
+        agent=agent,
+        value=estimate.value,
+        reason=f"nothing says which way is better for {text}, which a hook computes",
+        hint=f'write `baseline: {{metrics: {{"{text}": {{direction: higher}}}}}}`, or lower where '
+        "less is better",
+        estimate=estimate,
+        line=benchmark.line_of("baseline", "metrics", text),
+    )
+
+
+def cannot_fail(benchmark: Benchmark, text: str, gated: gates.Gated) -> Check | None:
+    """Refuse a drop that values in [0, 1] can't show; of a declared range the file is refused.
+
+    What is not known to be a rate may be one all the same: that all its rewards lie in [0, 1]
+    is seen here. Time and money have no upper end.
+    """
+    rule, pair = gated.rule, gated.pair
+    whole = rule.name in ("absolute", "practical", "noninferior") or (
+        rule.name == "relative" and rule.direction == "higher"
+    )
+    asked = rule.max_drop if whole else 0.0
+    asked = max(asked, rule.require_mde or 0.0)
+    if not pair.bounded or asked < 1 or is_spent(text):
+        return None
+    key = "require_mde" if asked > rule.max_drop or not whole else "max_drop"
+    own = settings_of(benchmark).metrics.get(text)
+    here = own is not None and getattr(own, key) is not None
+    meant = f"; did you mean {asked:.12g}%?" if asked <= 100 else ""  # noqa: PLR2004 - per cent
+    return Check(
+        "baseline",
+        pair.name,
+        Verdict.INCONCLUSIVE,
+        agent=gated.agent,
+        value=pair.value_current,
+        bound=str(rule),
+        reason=f"{key} {asked:.12g} can never fail: all rewards of {pair.name} lie in "
+        f"[0, 1]{meant}",
+        hint=f"choose a {key} below 1",
+        estimate=gated.estimate,
+        line=benchmark.line_of("baseline", *(("metrics", text) if here else ()), key),
+        evidence={**rule.evidence(), "baseline": pair.value_baseline, "why": "blind"},
+    )
+
+
+_ACCEPT = (
+    "accept it with `pytest --snapshot-update --evalmetrics-history FILE`: from that run on the "
+    "history counts anew"
+)
+_START = "start with it: `pytest --snapshot-update --evalmetrics-history FILE`"
+
+
+def compares_with_history(benchmark: Benchmark) -> bool:
+    """Whether a benchmark is held against its history."""
+    spec = benchmark.spec.baseline
+    return isinstance(spec, BaselineSpec) and spec.against != "snapshot"
+
+
+def anchors_of(
+    benchmark: Benchmark, label: str, history: Path | None
+) -> tuple[Anchors, tuple[str, ...]]:
+    """Read the earlier runs of a benchmark."""
+    from pytest_evalmetrics.history import Anchors, read_history  # noqa: PLC0415 - if there is one
+
+    spec = benchmark.spec.baseline
+    if not isinstance(spec, BaselineSpec):
+        raise TypeError("the benchmark has no baseline")
+    file = history if spec.history is None else benchmark.file.parent / spec.history
+    if file is None:
+        raise BaselineError(
+            f"against: {spec.against} needs a history, and none is named",
+            line=benchmark.line_of("baseline", "against"),
+            hint="name it: --evalmetrics-history FILE, the setting evalmetrics_history, or "
+            "baseline: {history: FILE}",
+        )
+    shown = spec.history or file.name
+    found = read_history(file, shown)
+    runs = found.runs.get(label, ())
+    return Anchors(spec.against, runs, shown, spec.min_coverage), tuple(found.notes())
+
+
+def anchored_checks(
+    benchmark: Benchmark, anchors: Anchors, result: AgentResult, *, agent: str
+) -> Iterator[Check]:
+    """Hold one agent's gated metrics against the history."""
+    written = {result.estimates[name].name: name for name in gated_names(benchmark)}
+    for name, text in written.items():
+        estimate = result.estimates[text]
+        unknown = no_direction(benchmark, text, estimate, agent) if estimate.by_hook else None
+        if unknown is not None:
+            yield unknown
+            continue
+        rule = rule_of(benchmark, text, bounded=False)
+        anchor = anchors.anchor(
+            result.agent, name, estimate.tasks, higher_is_better=rule.direction == "higher"
+        )
+        check = gates.check_value(
+            estimate,
+            anchor.value,
+            rule,
+            agent=agent,
+            line=benchmark.line_of("baseline", "metrics", text),
+            accept=_ACCEPT,
+            against=anchor.told,
+        )
+        evidence = {"against": anchors.against, "anchor": anchor.told, "runs": anchor.runs}
+        hint = check.hint if anchor.value is not None else _START
+        yield replace(check, hint=hint, evidence={**check.evidence, **evidence})
+
 
 _ACCEPT_TASKS = "record it with --snapshot-update --evalmetrics-accept-tasks"
 _NAMED = 10  # rollouts that a message names

@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pytest_evalmetrics.baselines.store import Store
-    from pytest_evalmetrics.calling import ItemRuntime
     from pytest_evalmetrics.data import RolloutTable
     from pytest_evalmetrics.engines import Engine
     from pytest_evalmetrics.reports import Payload
     from pytest_evalmetrics.results import BenchmarkResult
+    from pytest_evalmetrics.run_transport import ItemRuntime
     from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec
 
 __all__ = ["failure_of", "keeps_baseline", "names_for", "run_benchmark", "run_in_test"]
@@ -287,6 +287,6 @@ def _engine(config: pytest.Config) -> Engine | None:
 def _runtime(item: pytest.Item, benchmark: Benchmark, label: str) -> ItemRuntime | None:
     if not benchmark.spec.runs:
         return None
-    from pytest_evalmetrics.calling import ItemRuntime  # noqa: PLC0415 - loads asyncio
+    from pytest_evalmetrics.run_transport import ItemRuntime  # noqa: PLC0415 - loads asyncio
 
     return ItemRuntime(item, label)

@@ -1,4 +1,4 @@
-"""One benchmark: its rollouts are loaded, reduced and gated, and what was found is kept."""
+"""One benchmark: its rollouts are loaded, scored, reduced and gated."""
 
 from __future__ import annotations
 
@@ -13,41 +13,149 @@ import numpy as np
 from pytest_evalmetrics import baselines, gates, metrics, rollouts
 from pytest_evalmetrics.errors import BaselineError, DataError, EvalMetricsError
 from pytest_evalmetrics.masks import all_of, any_of
-from pytest_evalmetrics.pipeline.anchoring import compares_with_history
-from pytest_evalmetrics.pipeline.evaluated import Evaluated, Hooks
-from pytest_evalmetrics.pipeline.judging import Judging, gone_agents, unpassable
-from pytest_evalmetrics.pipeline.picturing import picture
-from pytest_evalmetrics.pipeline.references import reference_of
-from pytest_evalmetrics.pipeline.remarks import (
-    better,
-    changed_gates,
-    no_baseline,
-    not_evaluated,
-    nothing_gated,
-    with_cause,
+from pytest_evalmetrics.pipeline.references import picture, reference_of
+from pytest_evalmetrics.pipeline.regressions import (
+    Judging,
+    compares_with_history,
+    gated_names,
+    gone_agents,
+    settings_of,
+    unpassable,
 )
 from pytest_evalmetrics.pipeline.ruler import changes_of, ruler_changes, ruler_of, under_test_of
-from pytest_evalmetrics.pipeline.rules import gated_names, settings_of
-from pytest_evalmetrics.results import AgentResult, BenchmarkResult, Verdict
+from pytest_evalmetrics.reports import failed_row_cause
+from pytest_evalmetrics.results import AgentResult, BenchmarkResult, Check, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from pytest_evalmetrics.baselines import AgentDocument, Document
     from pytest_evalmetrics.data import RolloutTable, RowScores
     from pytest_evalmetrics.engines import Engine
-    from pytest_evalmetrics.pipeline.judges import Judged
-    from pytest_evalmetrics.pipeline.judging import Reference
-    from pytest_evalmetrics.pipeline.rescoring import KeptRows
+    from pytest_evalmetrics.pipeline.judge_checks import Judged
+    from pytest_evalmetrics.pipeline.regressions import Reference
     from pytest_evalmetrics.pipeline.ruler import RulerChange
-    from pytest_evalmetrics.pipeline.scored import Runtime
-    from pytest_evalmetrics.pipeline.scoring import Scoring
-    from pytest_evalmetrics.results import Check, ScorerFailures
+    from pytest_evalmetrics.pipeline.scoring import KeptRows, Runtime, Scoring
+    from pytest_evalmetrics.results import ScorerFailures
     from pytest_evalmetrics.scorers import About
     from pytest_evalmetrics.spec import Benchmark
 
-__all__ = ["evaluate"]
+__all__ = [
+    "Evaluated",
+    "Hooks",
+    "better",
+    "changed_gates",
+    "evaluate",
+    "no_baseline",
+    "not_evaluated",
+    "nothing_gated",
+    "with_cause",
+]
+
+
+class Hooks(msgspec.Struct, frozen=True):
+    """What the user's code has a say in; None where nobody implements it."""
+
+    # ``(agent, tasks) -> further metrics``, one mapping per implementation
+    compute_metrics: Callable[[str, Sequence[Any]], Sequence[Mapping[str, Any] | None]] | None = (
+        None
+    )
+    source: str = ""  # the hash of what computes metrics
+    # ``(agent, agent_metrics) -> the headline ones``
+    key_metrics: Callable[[str, Mapping[str, Any]], Any] | None = None
+
+
+class Evaluated(msgspec.Struct, frozen=True):
+    """A benchmark's result, and the baseline that it would leave."""
+
+    result: BenchmarkResult  # the verdict and everything it rests on
+    # by agent and task: the scores of each rollout that gated metrics rest on
+    task_scores: dict[str, Any]
+    baseline: Document | None  # the document to record; None where a number may be missing or wrong
+    row_scores: RowScores | None = None  # what scorers gave to each row; None without scorers
+    kept_rows: bytes | None = None  # the baseline's rows, compressed; None where it keeps none
+    # by agent: its tasks before and after, for the page that people look at; none of a
+    # benchmark that passes and is not to be shown in detail
+    pictures: Mapping[str, Mapping[str, Any]] = msgspec.field(default_factory=dict)
+
+
+def nothing_gated(benchmark: Benchmark) -> str:
+    """Say that no number of a benchmark can fail."""
+    metric = benchmark.spec.metrics[0]
+    if benchmark.in_python:
+        return (
+            "nothing is gated: give thresholds= or baseline=, such as "
+            f'thresholds={{"{metric}": ">= 0.9"}}'
+        )
+    return (
+        f"nothing is gated: add `thresholds:` or `baseline:` below line {benchmark.line_of()}, "
+        f'such as `thresholds: {{{metric}: ">= 0.9"}}`'
+    )
+
+
+def better(check: Check, benchmark: Benchmark) -> str:
+    """Say that a metric got better, and how to keep that."""
+    found, spec = check.evidence, benchmark.spec.baseline
+    of = f"{check.agent}: " if check.agent else ""
+    kept = spec is not None and spec.committed
+    return (
+        f"better than the baseline: {of}{check.name} went from {found['baseline']:.4g} to "
+        f"{found['current']:.4g}" + ("; record it with `pytest --snapshot-update`" if kept else "")
+    )
+
+
+def no_baseline(benchmark: Benchmark) -> Check:
+    """Make the check of a benchmark that has nothing yet to be compared with."""
+    return Check(
+        "baseline",
+        "baseline",
+        Verdict.INCONCLUSIVE,
+        reason="there is no baseline yet to compare with",
+        hint="record one with `pytest --snapshot-update` and commit it",
+        line=benchmark.line_of("baseline"),
+    )
+
+
+def not_evaluated(error: EvalMetricsError, benchmark: Benchmark) -> Check:
+    """Make the check of what could not be read, or reduced."""
+    where = error.where if error.file else ""
+    return Check(
+        "data",
+        "evaluation",
+        Verdict.INCONCLUSIVE,
+        reason=f"{where}: {error.message}" if where else error.message,
+        hint=error.hint or "",
+        line=None if error.file else error.line or benchmark.line_of(),
+    )
+
+
+def changed_gates(
+    now: Mapping[str, Any], before: Mapping[str, Any], reference: Reference
+) -> Iterator[str]:
+    """Tell which thresholds and gated metrics are not those that the baseline was recorded with."""
+    if not before:
+        return
+    old, new = before.get("thresholds", {}), now["thresholds"]
+    for name in dict.fromkeys((*old, *new)):
+        if old.get(name) != new.get(name):
+            yield (
+                f"threshold {name} was {old.get(name, 'none')}, and is {new.get(name, 'none')} now"
+            )
+    for name in before.get("metrics", ()):
+        if name not in now["metrics"]:
+            values = [of[name] for of in reference.values.values() if name in of]
+            was = f" (it was {', '.join(f'{value:.4g}' for value in values)})" if values else ""
+            yield f"metric {name} is in {reference.where}, and is no longer gated{was}"
+
+
+def with_cause(check: Check, failed: Sequence[ScorerFailures], reward: str) -> Check:
+    """Let a check of what is missing begin with why it is."""
+    what, _, score = check.name.partition("/")
+    cause = failed_row_cause(failed, score or reward)
+    if what != "missing" or not check.verdict.fails or not cause:
+        return check
+    return replace(check, reason=f"{cause}; {check.reason}")
 
 
 def evaluate(
@@ -245,7 +353,7 @@ class _Evaluation:
         return scoring
 
     def _scored(self, plan: metrics.Plan, scoring: Scoring) -> RolloutTable:
-        from pytest_evalmetrics.pipeline.judges import judge_notes  # noqa: PLC0415 - loaded by now
+        from pytest_evalmetrics.pipeline.judge_checks import judge_notes  # noqa: PLC0415 - loaded by now
 
         scored = scoring.run(plan)
         self.notes.extend(scored.notes)

@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics import registry
 
-__all__ = ["Roster", "is_benchmark", "let_register", "refuse_unknown_reporters"]
+__all__ = ["Selection", "is_benchmark", "let_register", "refuse_unknown_reporters"]
 
 _REGISTERED = pytest.StashKey[bool]()
 _TOLD = "evalmetrics_told"  # what a worker tells with its first report, and at its end
 _IN_TEST = rb"\bevalmetrics\b"  # the fixture, in the text of a test file
 
 
-class Roster:
+class Selection:
     """Keeps the ids of the benchmarks, and of the tests that check something."""
 
     def __init__(self, config: pytest.Config) -> None:
@@ -94,7 +94,7 @@ class Roster:
                 raise
             benchmarks: list[Any] = list(filter(is_benchmark, session.items))
             if benchmarks:
-                from pytest_evalmetrics.pipeline.picturing import PICTURED  # noqa: PLC0415 - is loaded
+                from pytest_evalmetrics.pipeline.references import PICTURED  # noqa: PLC0415 - is loaded
 
                 # whatever the order, such as a random one
                 for benchmark in sorted(benchmarks, key=lambda b: b.nodeid)[PICTURED:]:

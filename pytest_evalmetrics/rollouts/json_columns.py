@@ -6,11 +6,12 @@ import json
 import math
 import struct
 from typing import TYPE_CHECKING, Any
+from zlib import adler32
 
 import msgspec
 import numpy as np
 
-from pytest_evalmetrics.data.content import content_hash, question_of
+from pytest_evalmetrics.data.content import content_hash, join_versions, question_of
 from pytest_evalmetrics.errors import DataError, did_you_mean
 from pytest_evalmetrics.masks import all_of
 from pytest_evalmetrics.rollouts.loader import Chunk, NotFinite
@@ -193,7 +194,7 @@ class Columns:
         self._scores: dict[str, None] = {}  # names, in the order of their first appearance
         self._usage: dict[str, None] = {}
         self._learnt = self._told = 0  # rows
-        self._identified: set[tuple[str | None, TaskId]] = set()
+        self._written: dict[tuple[str | None, TaskId], int] = {}  # checksums of contents as written
 
     @property
     def root(self) -> Node:
@@ -260,22 +261,22 @@ class Columns:
     def _content(
         self, values: _Values, agent: Sequence[str | None], task: Sequence[TaskId]
     ) -> dict[tuple[str | None, TaskId], str]:
-        """Hash the content of the tasks that were not met before: one row of each."""
+        """Hash the content of each task: one row of it, and each that is written otherwise."""
         places = [[node for node in nodes if node.kinds] for nodes in self._roles.content]
         if not any(places):
             return {}
-        new: dict[tuple[str | None, TaskId], int] = {}
-        for row, key in enumerate(zip(agent, task, strict=True)):
-            if key not in self._identified:
-                new.setdefault(key, row)
-        self._identified.update(new)
-        parts = [[values.whole(node) for node in nodes] for nodes in places] if new else []
-        found = {}
-        for key, row in new.items():
+        parts = [[values.whole(node) for node in nodes] for nodes in places]
+        contents: dict[tuple[str | None, TaskId], str] = {}
+        texts = values.texts([node for nodes in places for node in nodes])
+        for row, (key, text) in enumerate(zip(zip(agent, task, strict=True), texts, strict=True)):
+            if self._written.get(key) == text:
+                continue
             held = [next((v for n in part if (v := n(row)) is not None), None) for part in parts]
             if any(value is not None for value in held):
-                found[key] = content_hash(question_of(held[0]) if len(held) == 1 else held)
-        return found
+                self._written[key] = text
+                content = content_hash(question_of(held[0]) if len(held) == 1 else held)
+                contents[key] = join_versions(contents.get(key, content), content)
+        return contents
 
     def _other_kinds(self) -> dict[tuple[str, bool], int]:
         """Tell where text and the like was first met; what was told once need not be again."""
@@ -338,6 +339,11 @@ class _Values:
                 if type(value) not in kinds:
                     self._check(index)
         return values
+
+    def texts(self, nodes: Sequence[Node]) -> Iterator[int]:
+        """Sum up what stands at some places in each row, as it is written."""
+        columns = [map(_checksum, self._at(node)) for node in nodes]
+        return columns[0] if len(columns) == 1 else map(hash, zip(*columns, strict=True))
 
     def whole(self, node: Node) -> Callable[[int], Any]:
         """Give a function that decodes what stands at a place in a row."""
@@ -402,6 +408,10 @@ class _Values:
             elif value is not None and needed:
                 self._check(index)
         return column, not_finite
+
+
+def _checksum(value: Any) -> int:
+    return adler32(value) if type(value) is msgspec.Raw else hash(repr(value))
 
 
 def _number_first(values: tuple[Any, ...]) -> Any:

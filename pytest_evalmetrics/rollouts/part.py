@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from pytest_evalmetrics.data.content import join_versions
+from pytest_evalmetrics.data.content import VERSIONS, join_versions
 from pytest_evalmetrics.errors import DataError
 
 if TYPE_CHECKING:
@@ -199,8 +199,8 @@ class Part:
         known = self.content.setdefault(task, content)
         if known != content:
             self.content[task] = join_versions(known, content)
-            if not versioned:
-                self.torn[task] = None
+        if not versioned and VERSIONS in self.content[task]:
+            self.torn[task] = None
 
     def _add_columns(
         self,

@@ -282,6 +282,24 @@ def test_rollouts_of_two_questions_under_one_id_are_refused(quick):
     result.stdout.fnmatch_lines(["INCONCLUSIVE *the task 1 has rollouts of different questions"])
 
 
+@pytest.mark.parametrize("rows", [2, 5000], ids=["few", "many"])
+def test_two_questions_under_one_id_of_one_file_are_refused(quick: Quick, rows: int) -> None:
+    def row(n: int, text: str, **more: str) -> dict[str, Any]:
+        asked = {"input": [{"role": "user", "content": text, **more}]}
+        return {"_ng_task_index": n, "reward": 1, "responses_create_params": asked}
+
+    first = [row(n, f"q{n}") for n in range(rows)]
+    again = [row(n, f"q{n}", id=f"msg_{n}") for n in range(rows)]  # the same question
+    quick.rows("runs.jsonl", [*first, *again])
+    bench(quick, "rollouts: runs.jsonl\nmetrics: [mean_reward]")
+    assert quick.run().ret == 0
+    again[1] = row(1, "another question")
+    quick.rows("runs.jsonl", [*first, *again])
+    result = quick.run()
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["INCONCLUSIVE *the task 1 has rollouts of different questions"])
+
+
 def test_a_number_and_its_text_are_no_one_task(quick):
     quick.rows("runs.jsonl", [{"_ng_task_index": task, "reward": 1} for task in (0, 1, "1")])
     quick.bench("metrics: [mean_reward]")

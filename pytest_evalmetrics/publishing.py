@@ -265,5 +265,5 @@ def _shown(path: Path, config: pytest.Config) -> str:
 def _of_hook(error: BaseException) -> ArtifactError:
     return ArtifactError(
         f"the hook pytest_evalmetrics_report failed: {type(error).__name__}: {error}",
-        hint="mend it, in the conftest.py or the plugin that has it",
+        hint="fix it in the conftest.py or the plugin that defines it",
     )

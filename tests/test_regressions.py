@@ -37,7 +37,7 @@ def test_a_regression_says_which_metric_by_how_much_how_sure_and_which_tasks(rec
             "    worse: task * (1 1 1 1 -> 0 0 0 0)*",
             "    paired t over 120 tasks, 480 rollouts before and 480 now",
             "    80 % power to see a loss of * or more",
-            "  -> mend it; or, where the change is intended, accept it with --snapshot-update",
+            "  -> fix the regression; or, if the change is intended, accept it with *",
         ]
     )
 

@@ -170,18 +170,24 @@ class Store:
         """Refuse to drop or replace tasks of the old baseline, unless the user accepts it."""
         if self._option.evalmetrics_accept_tasks:
             return None
+        _, old = self._old()
+        agents = {agent.agent for agent in result.agents}
+        lost = sorted(set() if old is None else old["agents"].keys() - agents)
+        # an agent in place of another is what is under test
+        lost = lost if old is not None and len(old["agents"]) > len(agents) else []
         reasons = [
             f"{check.agent}: {check.reason}" if check.agent else check.reason
             for check in result.checks
             if check.evidence.get("task_list")
             and (check.evidence["lost"]["count"] or check.evidence["edited"]["count"])
         ]
+        reasons += [f"this run has no agent {agent!r}" for agent in lost]
         if not reasons:
             return None
         return _with_check(
             result,
             "no baseline was recorded, because it would drop tasks: " + "; ".join(reasons),
-            "run all tasks; or, where the change is intended, add --evalmetrics-accept-tasks",
+            "run all tasks; or, if the change is intended, add --evalmetrics-accept-tasks",
         )
 
     def _refuse(self, result: BenchmarkResult) -> BenchmarkResult:

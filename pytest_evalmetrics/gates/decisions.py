@@ -80,9 +80,9 @@ class Rule(msgspec.Struct, frozen=True):
         accept = accept or "accept it with --snapshot-update"
         match decision.why:
             case "":
-                return f"mend it; or, where the change is intended, {accept}"
+                return f"fix the regression; or, if the change is intended, {accept}"
             case "no_pairs" | "coverage" | "no_value":
-                return f"complete the run; or, where the change is intended, {accept}"
+                return f"complete the run; or, if the change is intended, {accept}"
             case "untested":
                 drop = f"max_drop: {self.max_drop:g}" if self.max_drop else "max_drop: ..."
                 return (
@@ -92,10 +92,10 @@ class Rule(msgspec.Struct, frozen=True):
             case "blind":
                 return (
                     "look at the tasks; to be sure add tasks, or record more rollouts of each on "
-                    f"both sides; where the change is intended, {accept}"
+                    f"both sides; if the change is intended, {accept}"
                 )
             case "run":
-                return f"look at the tasks; where the change is intended, {accept}"
+                return f"look at the tasks; if the change is intended, {accept}"
             case "missing" | "missing_decides":
                 return "complete the run: score what has no reward"
             case _:

@@ -187,7 +187,7 @@ class _Inventory(msgspec.Struct, frozen=True, dict=True):
         if meaning == "error" and self.unscored:
             verdict = Verdict.FAIL
             hint = (
-                "mend the run; or say what such a rollout means: "
+                "complete the run; or say what such a rollout means: "
                 "expect: {missing_reward: exclude}, or {missing_reward: 0.0}"
             )
         elif share > limit:

@@ -85,7 +85,7 @@ def check_broken(benchmark: Benchmark, agent: str, flips: Flips | None, most: in
                 f"{'passes' if len(broken) == 1 else 'pass'} none: {listed(broken)}"
             )
         if verdict is Verdict.FAIL:
-            hint = "fix them; or, where the change is intended, accept it with --snapshot-update"
+            hint = "fix them; or, if the change is intended, accept it with --snapshot-update"
     return Check(
         "baseline",
         "max_broken",
@@ -225,7 +225,7 @@ def check_task_list(
     verdict, hint = Verdict.PASS, ""
     if kept < min_coverage * drift.expected - _SLACK:
         verdict = Verdict.FAIL if drift.lost else Verdict.INCONCLUSIVE
-        hint = f"run all tasks of the baseline; or, where the change is intended, {accept}"
+        hint = f"run all tasks of the baseline; or, if the change is intended, {accept}"
     return Check(
         "baseline",
         "tasks",

@@ -367,7 +367,7 @@ def call(
             f"{label} failed in {doing}: {type(error).__name__}: {error}",
             file=file,
             line=line,
-            hint="a metric that fails is never left out: mend it, or take it off the benchmark",
+            hint="a metric that fails is never skipped: fix it, or remove it from the benchmark",
         ) from error
 
 

@@ -384,7 +384,7 @@ def _told(name: str, target: Any) -> Iterator[None]:
     except (Exception, SystemExit) as error:  # sys.exit() would end the session half-way
         raise ArtifactError(
             f"the reporter {name!r} failed: {type(error).__name__}: {error}",
-            hint=f"mend {origin(target)}, or leave it out with --evalmetrics-reporters",
+            hint=f"fix {origin(target)}, or skip it with --evalmetrics-reporters",
         ) from error
 
 

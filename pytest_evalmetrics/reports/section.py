@@ -59,6 +59,8 @@ def section(
             lines.append((_line(entry), colour))
             if verbosity > 0:
                 lines += [(f"    {text}", None) for text in _details(entry)]
+            else:
+                lines += [(f"    {text}", None) for text in _task_lists(entry)]
             lines += [(f"    changed: {text}", None) for text in entry.get("changes", ())]
             lines += [(f"    {text}", None) for text in recorded_lines(entry["recorded"])]
             lines += [(f"    {text}", None) for text in judge_lines(entry.get("judges", ()))]
@@ -117,6 +119,15 @@ def _headline_metrics(entry: dict[str, Any], agent: dict[str, Any]) -> list[tupl
     found = list(agent["key_metrics"].items())
     telling = [item for item in found if item[0] in gated or not item[0].startswith("mean/")]
     return sorted(telling or found, key=lambda item: item[0] not in gated)
+
+
+def _task_lists(entry: dict[str, Any]) -> list[str]:
+    """List the tasks that differ from the baseline's where the benchmark passes all the same."""
+    return [
+        f"{check['agent']}: {check['reason']}" if check["agent"] else check["reason"]
+        for check in entry["checks"]
+        if check["verdict"] == "PASS" and check["evidence"].get("task_list") and check["reason"]
+    ]
 
 
 def _details(entry: dict[str, Any]) -> list[str]:

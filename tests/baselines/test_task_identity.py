@@ -282,6 +282,31 @@ def test_rollouts_of_two_questions_under_one_id_are_refused(quick):
     result.stdout.fnmatch_lines(["INCONCLUSIVE *the task 1 has rollouts of different questions"])
 
 
+def test_an_update_does_not_drop_an_agent_unasked(quick: Quick) -> None:
+    def rows(*agents: str) -> None:
+        quick.rows(
+            "runs.jsonl",
+            [
+                {"_ng_task_index": n, "reward": n % 2, "agent_ref": {"name": agent}}
+                for agent in agents
+                for n in range(4)
+            ],
+        )
+
+    rows("a", "b")
+    bench(quick, "rollouts: runs.jsonl\nmetrics: [mean_reward]\nbaseline: true")
+    assert quick.run("--snapshot-update").ret == 0
+    recorded = (quick.path / "__baselines__/math.bench/math.json").read_bytes()
+    rows("a")
+    result = quick.run("--snapshot-update")
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["*it would drop tasks: this run has no agent 'b'"])
+    assert (quick.path / "__baselines__/math.bench/math.json").read_bytes() == recorded
+    assert quick.run("--snapshot-update", "--evalmetrics-accept-tasks").ret == 0
+    rows("c")  # another agent in its place
+    assert quick.run("--snapshot-update").ret == 0
+
+
 @pytest.mark.parametrize("rows", [2, 5000], ids=["few", "many"])
 def test_two_questions_under_one_id_of_one_file_are_refused(quick: Quick, rows: int) -> None:
     def row(n: int, text: str, **more: str) -> dict[str, Any]:

@@ -85,7 +85,7 @@ def test_a_check_tells_the_change_on_one_line():
         "(paired t, 200 tasks), 30 worse and 10 better"
     )
     assert check.hint == (
-        "mend it; or, where the change is intended, accept it with --snapshot-update"
+        "fix the regression; or, if the change is intended, accept it with --snapshot-update"
     )
 
 
@@ -102,7 +102,7 @@ def test_where_lower_is_better_it_rose():
 def test_an_intended_change_of_another_runs_files_is_accepted_otherwise():
     gated = Gated(flips(30, 10, 160), rule())
     (check,) = check_regression([gated], accept="compare with a newer run")
-    assert check.hint.endswith("where the change is intended, compare with a newer run")
+    assert check.hint.endswith("if the change is intended, compare with a newer run")
 
 
 def test_a_warning_is_told_and_is_not_red():

@@ -199,7 +199,7 @@ def test_an_exception_is_told_with_the_users_line(module):
         "metric 'Bad' failed in compute: ZeroDivisionError: division by zero"
     )
     assert caught.value.where == f"{helper}.py:2"
-    assert "mend it" in str(caught.value)
+    assert "fix it" in str(caught.value)
 
 
 def test_of_a_library_that_raises_the_users_line_is_told(module):

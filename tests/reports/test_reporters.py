@@ -84,7 +84,7 @@ def test_one_that_fails_is_told_and_keeps_no_other_from_writing(one: Project) ->
     result.stdout.fnmatch_lines(
         [
             "the reporter 'broken' failed: ValueError: no such channel",
-            "  mend conftest.broken (*conftest.py:*), or leave it out with --evalmetrics-reporters",
+            "  fix conftest.broken (*conftest.py:*), or skip it with --evalmetrics-reporters",
             "the reporter 'leaving' failed: SystemExit: that is all",
         ]
     )

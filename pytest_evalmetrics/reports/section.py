@@ -126,7 +126,9 @@ def _task_lists(entry: dict[str, Any]) -> list[str]:
     return [
         f"{check['agent']}: {check['reason']}" if check["agent"] else check["reason"]
         for check in entry["checks"]
-        if check["verdict"] == "PASS" and check["evidence"].get("task_list") and check["reason"]
+        if check["verdict"] == "PASS"
+        and check.get("evidence", {}).get("task_list")
+        and check["reason"]
     ]
 
 

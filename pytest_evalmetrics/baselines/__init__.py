@@ -2,7 +2,7 @@
 
 from pytest_evalmetrics.baselines.document import (
     AgentDocument,
-    Document,
+    BaselineDocument,
     agent_document,
     document,
     from_report,
@@ -16,7 +16,7 @@ from pytest_evalmetrics.baselines.document import (
 
 __all__ = [
     "AgentDocument",
-    "Document",
+    "BaselineDocument",
     "agent_document",
     "document",
     "from_report",

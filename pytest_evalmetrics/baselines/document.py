@@ -63,7 +63,7 @@ class AgentDocument(TypedDict):
     content: NotRequired[dict[str, str]]
 
 
-class Document(TypedDict):
+class BaselineDocument(TypedDict):
     """A whole baseline."""
 
     schema_version: int
@@ -105,7 +105,7 @@ def agent_document(
 
 def document(
     benchmark: str, agents: Mapping[str, AgentDocument], provenance: Mapping[str, Any]
-) -> Document:
+) -> BaselineDocument:
     """Put the whole baseline together, whatever the order in which rows name their agents."""
     return {
         "schema_version": SCHEMA_VERSION,
@@ -116,7 +116,7 @@ def document(
 
 
 @collector_paused()
-def render(doc: Document) -> str:
+def render(doc: BaselineDocument) -> str:
     """Write a baseline as text: indented, but a metric, and a task, on one line."""
 
     def described(agent: AgentDocument) -> str:
@@ -193,10 +193,10 @@ def text_of(path: Path, shown: str) -> str | None:
 
 
 @collector_paused()
-def parse(text: str, *, file: str, benchmark: str | None = None) -> Document:
+def parse(text: str, *, file: str, benchmark: str | None = None) -> BaselineDocument:
     """Read a baseline's text, of a given benchmark or of any."""
     try:
-        doc = msgspec.json.decode(text, type=Document)
+        doc = msgspec.json.decode(text, type=BaselineDocument)
     except (msgspec.DecodeError, RecursionError) as error:
         raise _unreadable(text, error, file) from None
     if doc["schema_version"] != SCHEMA_VERSION:
@@ -211,12 +211,12 @@ def parse(text: str, *, file: str, benchmark: str | None = None) -> Document:
 
 
 @collector_paused()
-def tables(doc: Document, *, file: str) -> dict[str, RolloutTable]:
+def tables(doc: BaselineDocument, *, file: str) -> dict[str, RolloutTable]:
     """Turn a baseline into one table of rollouts per agent; task ids are text."""
     return {agent: _table(agent, found, file) for agent, found in doc["agents"].items()}
 
 
-def values(doc: Document, agent: str) -> dict[str, float]:
+def values(doc: BaselineDocument, agent: str) -> dict[str, float]:
     """Return an agent's recorded key metrics, by name."""
     found = doc["agents"][agent]["key_metrics"] if agent in doc["agents"] else {}
     recorded = {name: metric.get("value") for name, metric in found.items()}
@@ -224,14 +224,16 @@ def values(doc: Document, agent: str) -> dict[str, float]:
 
 
 @collector_paused()
-def stamped(doc: Document) -> Document:
+def stamped(doc: BaselineDocument) -> BaselineDocument:
     """Add a digest of the numbers, by which a later change of them is seen."""
-    read = msgspec.json.decode(render(doc), type=Document)  # 1 and 1.0 are the same to a reader
+    read = msgspec.json.decode(
+        render(doc), type=BaselineDocument
+    )  # 1 and 1.0 are the same to a reader
     return {**doc, "provenance": {**doc["provenance"], "digest": _digest(read)}}
 
 
 @collector_paused()
-def is_edited(doc: Document) -> bool:
+def is_edited(doc: BaselineDocument) -> bool:
     """Whether a parsed baseline is not what was recorded, or lacks the digest that would say so.
 
     Such as after the merge of two branches that both recorded it: no marks of a conflict are
@@ -240,7 +242,7 @@ def is_edited(doc: Document) -> bool:
     return bool(doc["provenance"].get("digest") != _digest(doc))
 
 
-def _digest(doc: Document) -> str:
+def _digest(doc: BaselineDocument) -> str:
     sealed = {key: doc["provenance"][key] for key in _SEALED if key in doc["provenance"]}
     data = msgspec.json.encode(doc["agents"], order="sorted")
     if sealed:
@@ -342,7 +344,9 @@ class _Report(TypedDict):
     benchmarks: list[_Entry]
 
 
-def from_report(path: Path, benchmark: str, *, file: Path, shown: str | None = None) -> Document:
+def from_report(
+    path: Path, benchmark: str, *, file: Path, shown: str | None = None
+) -> BaselineDocument:
     """Take one benchmark's run out of a ``report.json``, as a baseline.
 
     Where several benchmarks of the report have the name, that of the benchmark `file` says which

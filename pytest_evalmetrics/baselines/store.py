@@ -40,7 +40,7 @@ from pytest_evalmetrics.run_folder import temporary_name
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from pytest_evalmetrics.baselines.document import Document
+    from pytest_evalmetrics.baselines.document import BaselineDocument
     from pytest_evalmetrics.results import BenchmarkResult
 
 _SELECTIONS = ("keyword", "markexpr", "deselect", "lf", "stepwise")
@@ -104,7 +104,7 @@ class Store:
             return None
 
     def settle(
-        self, result: BenchmarkResult, found: Document | None, rows: bytes | None = None
+        self, result: BenchmarkResult, found: BaselineDocument | None, rows: bytes | None = None
     ) -> BenchmarkResult:
         """Let syrupy count the outcome, and write the baseline where this run updates.
 
@@ -127,7 +127,7 @@ class Store:
         return result
 
     def _record(
-        self, result: BenchmarkResult, found: Document, rows: bytes | None
+        self, result: BenchmarkResult, found: BaselineDocument, rows: bytes | None
     ) -> BenchmarkResult:
         before, old = self._old()
         new = stamped({**found, "provenance": {"recorded": _now(), **found["provenance"]}})
@@ -148,7 +148,9 @@ class Store:
         }
         return replace(result, recorded=recorded)
 
-    def _keep_rows(self, old: Document | None, new: Document, rows: bytes | None) -> OSError | None:
+    def _keep_rows(
+        self, old: BaselineDocument | None, new: BaselineDocument, rows: bytes | None
+    ) -> OSError | None:
         """Write the rows whole or not at all; those that are there already keep their bytes."""
         try:
             if rows is None:
@@ -203,7 +205,7 @@ class Store:
             "complete the run first; or say in `expect:` what is missing on purpose",
         )
 
-    def _old(self) -> tuple[str | None, Document | None]:
+    def _old(self) -> tuple[str | None, BaselineDocument | None]:
         """Return what is there, as text and as a baseline: what is broken is replaced."""
         text = None
         try:
@@ -249,7 +251,7 @@ def _with_check(result: BenchmarkResult, reason: str, hint: str) -> BenchmarkRes
     return replace(result, checks=(*result.checks, check))
 
 
-def _changes(old: Document | None, new: Document) -> dict[str, list[Any]]:
+def _changes(old: BaselineDocument | None, new: BaselineDocument) -> dict[str, list[Any]]:
     """Say of each metric what it was and what it is; None where there is none."""
     before = {} if old is None else {agent: values(old, agent) for agent in old["agents"]}
     after = {agent: values(new, agent) for agent in new["agents"]}
@@ -265,7 +267,7 @@ def _changes(old: Document | None, new: Document) -> dict[str, list[Any]]:
     return changes
 
 
-def _but_when(doc: Document) -> dict[str, Any]:
+def _but_when(doc: BaselineDocument) -> dict[str, Any]:
     provenance = {k: v for k, v in doc["provenance"].items() if k != "recorded"}
     return {**doc, "provenance": provenance}
 

@@ -6,6 +6,6 @@ and gives the same bytes. `ray_engine` alone imports Ray.
 
 from __future__ import annotations
 
-from pytest_evalmetrics.engines.local import Engine, Work
+from pytest_evalmetrics.engines.local import Engine, Workload
 
-__all__ = ["Engine", "Work"]
+__all__ = ["Engine", "Workload"]

@@ -24,7 +24,7 @@ __all__ = [
     "Answering",
     "Attempted",
     "Engine",
-    "Work",
+    "Workload",
     "answer_and_score",
     "score_here",
     "score_without_calls",
@@ -42,7 +42,7 @@ class Answering(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class Workload:
     """The rows of one benchmark to be scored, or to be answered and then scored.
 
     Attributes
@@ -107,7 +107,7 @@ class Engine(Protocol):
         """
         ...
 
-    async def score(self, work: Work) -> None:
+    async def score(self, work: Workload) -> None:
         """Score rows, those first answered that are to be.
 
         Raises
@@ -210,7 +210,7 @@ def _written(value: Any) -> Any:
     return value
 
 
-async def score_here(work: Work, at_once: int | None = None) -> None:
+async def score_here(work: Workload, at_once: int | None = None) -> None:
     """Do a work, see `Engine.score`; few jobs at once, begun in their order."""
     transport, sink, answering = work.transport, work.sink, work.answering
     occurrences = Occurrences()

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pytest_evalmetrics.data import RolloutTable
-    from pytest_evalmetrics.engines.local import Engine, Work
+    from pytest_evalmetrics.engines.local import Engine, Workload
     from pytest_evalmetrics.rollouts import Request, RolloutFile
 
 __all__ = ["Cluster", "RayEngine"]
@@ -270,7 +270,7 @@ class RayEngine:
         """Connect, see `Engine`."""
         _ = self.cluster.ray
 
-    async def score(self, work: Work) -> None:
+    async def score(self, work: Workload) -> None:
         """Score rows, and answer those that are to be; see `Engine`."""
         from pytest_evalmetrics.engines.ray_scoring import score_on  # noqa: PLC0415 - if needed
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from types import ModuleType
 
-    from pytest_evalmetrics.engines.local import Work
+    from pytest_evalmetrics.engines.local import Workload
     from pytest_evalmetrics.engines.ray_engine import Cluster
     from pytest_evalmetrics.scorers import Calls, Row, Scores
 
@@ -40,7 +40,7 @@ _SHORT_S, _LONG_S = 0.05, 0.2  # a batch that takes less is doubled, more is hal
 _INSTALLED: Final = {"site-packages", "dist-packages"}
 
 
-async def score_on(cluster: Cluster, work: Work, root: Path) -> None:
+async def score_on(cluster: Cluster, work: Workload, root: Path) -> None:
     """Do a work, see `Engine.score`, as long as the head of the cluster is there."""
     scoring = asyncio.create_task(_score(cluster, work, root))
     watch = asyncio.create_task(cluster.watch_head())
@@ -54,7 +54,7 @@ async def score_on(cluster: Cluster, work: Work, root: Path) -> None:
         await asyncio.gather(scoring, watch, return_exceptions=True)
 
 
-async def _score(cluster: Cluster, work: Work, root: Path) -> None:
+async def _score(cluster: Cluster, work: Workload, root: Path) -> None:
     # one that calls endpoints awaits them in this process, as in a local run
     own = [n for n, each in enumerate(work.scorers) if each.foreign and not each.calls]
     generator = None if work.answering is None else work.answering.generator
@@ -131,7 +131,7 @@ class PackedKit:
         )
 
 
-def _pack(cluster: Cluster, work: Work, own: Sequence[int], root: Path) -> PackedKit:
+def _pack(cluster: Cluster, work: Workload, own: Sequence[int], root: Path) -> PackedKit:
     specs = {n: work.spec.scorers[n] for n in own}
     names = [
         spec.type if isinstance(spec, CustomScorerSpec) else spec.function

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from pytest_evalmetrics.baselines import AgentDocument, Document
+    from pytest_evalmetrics.baselines import AgentDocument, BaselineDocument
     from pytest_evalmetrics.data import RolloutTable, RowScores
     from pytest_evalmetrics.engines import Engine
     from pytest_evalmetrics.pipeline.judge_checks import Judged
@@ -72,7 +72,7 @@ class Evaluated(msgspec.Struct, frozen=True):
     result: BenchmarkResult  # the verdict and everything it rests on
     # by agent and task: the scores of each rollout that gated metrics rest on
     task_scores: dict[str, Any]
-    baseline: Document | None  # the document to record; None where a number may be missing or wrong
+    baseline: BaselineDocument | None  # None where a number may be missing or wrong
     row_scores: RowScores | None = None  # what scorers gave to each row; None without scorers
     kept_rows: bytes | None = None  # the baseline's rows, compressed; None where it keeps none
     # by agent: its tasks before and after, for the page that people look at; none of a
@@ -525,7 +525,7 @@ class _Evaluation:
     def fail(self, error: EvalMetricsError) -> None:
         self.checks.append(not_evaluated(error, self.benchmark))
 
-    def document(self) -> Document | None:
+    def document(self) -> BaselineDocument | None:
         """Describe the run as a baseline; None where a number may be missing or wrong."""
         broken = any(c.gate in ("data", "expect") and c.verdict.fails for c in self.checks)
         if broken or self.partial or not self.recorded:

@@ -102,7 +102,7 @@ def reference_of(
     return reference
 
 
-def _reference(doc: baselines.Document, file: str, *, renew: str) -> Reference:
+def _reference(doc: baselines.BaselineDocument, file: str, *, renew: str) -> Reference:
     tables = baselines.tables(doc, file=file)
     return Reference(
         tables,

@@ -15,7 +15,7 @@ import numpy as np
 from pytest_evalmetrics import scorers
 from pytest_evalmetrics.data import RolloutTable, RowScores
 from pytest_evalmetrics.data.content import SIZE, content_hash
-from pytest_evalmetrics.engines import Work
+from pytest_evalmetrics.engines import Workload
 from pytest_evalmetrics.engines.local import score_here, score_without_calls
 from pytest_evalmetrics.errors import BaselineError, RowError
 from pytest_evalmetrics.gc_pause import collector_eased
@@ -472,8 +472,8 @@ class Scoring:
 
     def _work(
         self, jobs: Iterator[tuple[Row, BoundScorer | None]], board: Board, answering: Any
-    ) -> Work:
-        return Work(
+    ) -> Workload:
+        return Workload(
             jobs,
             self.made,
             answering,

@@ -78,7 +78,7 @@ class Page(KeptReporter):
 
 
 @register_reporter("row_scores.jsonl")
-class RowScores(KeptReporter):
+class RowScoresFile(KeptReporter):
     """What scorers gave to each row, and what was asked for it; of scored benchmarks."""
 
     suffix = "row_scores.jsonl"

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.data import TaskId
     from pytest_evalmetrics.rollouts.loader import Request
     from pytest_evalmetrics.rollouts.row_schema import Record
-    from pytest_evalmetrics.rollouts.source import Row, Source
+    from pytest_evalmetrics.rollouts.source import Source, SourceRow
 
 _MAX_DOTS = 9  # in a path: each one doubles what the path may mean
 _MAX_SAMPLE = 2**63
@@ -127,7 +127,7 @@ class Roles:
 
     # -- refusing -------------------------------------------------------------------------
 
-    def check(self, record: Record, row: Row, source: Source) -> None:
+    def check(self, record: Record, row: SourceRow, source: Source) -> None:
         """Look closely at one row."""
         for message, hint in self._problems(record):
             raise source.error(message, row, hint=hint)
@@ -201,7 +201,7 @@ class Columns:
         """What rows look like, as far as it is known."""
         return self._roles.root
 
-    def learn(self, value: dict[str, Any], row: Row, source: Source) -> tuple[Record, bool]:
+    def learn(self, value: dict[str, Any], row: SourceRow, source: Source) -> tuple[Record, bool]:
         """Take in a row as ``json.loads`` gives it, and check it."""
         record: Record = {}
         self._learnt += 1

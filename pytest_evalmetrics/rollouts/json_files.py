@@ -14,7 +14,7 @@ from pytest_evalmetrics.rollouts.json_reader import (
     short,
     with_stand_ins,
 )
-from pytest_evalmetrics.rollouts.source import Row
+from pytest_evalmetrics.rollouts.source import SourceRow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -76,7 +76,7 @@ class JsonLines:
         for block in self._blocks(source):
             yield from self._reader.lines(block, source)
 
-    def texts(self, source: Source) -> Iterator[Row]:
+    def texts(self, source: Source) -> Iterator[SourceRow]:
         """Go through the rows, see `TextLoader`."""
         for block in self._blocks(source):
             yield from block.rows()
@@ -126,10 +126,10 @@ class Block:
             return None
         return self.first + np.flatnonzero(begins)
 
-    def rows(self, most: int | None = None) -> list[Row]:
+    def rows(self, most: int | None = None) -> list[SourceRow]:
         """Split into rows, without the blank lines; only those of the first `most` lines."""
         lines = enumerate(self._lines(most), self.first)
-        return [Row(line, line, text) for line, text in lines if not _is_blank(text)]
+        return [SourceRow(line, line, text) for line, text in lines if not _is_blank(text)]
 
     def with_stand_ins(self) -> bytes | None:
         """Write the text without bare NaN and Infinity."""
@@ -190,12 +190,12 @@ class JsonArray:
         for rows in self._rows(source):
             yield from self._reader.rows(rows, source)
 
-    def texts(self, source: Source) -> Iterator[Row]:
+    def texts(self, source: Source) -> Iterator[SourceRow]:
         """Go through the rows, see `TextLoader`."""
         for rows in self._rows(source):
             yield from rows
 
-    def _rows(self, source: Source) -> Iterator[list[Row]]:
+    def _rows(self, source: Source) -> Iterator[list[SourceRow]]:
         source.must_be_text()
         if not source.is_array:
             start = short(source.head.decode(errors="replace"))
@@ -224,7 +224,7 @@ class _Splitter:
         self._place = 0  # rows so far
         self._line = 1  # on which the window starts
 
-    def blocks(self) -> Iterator[list[Row]]:
+    def blocks(self) -> Iterator[list[SourceRow]]:
         """Go through the rows, those of some text at a time."""
         window = self._window
         opened = False
@@ -248,17 +248,17 @@ class _Splitter:
             hint="run again what is missing, or write JSON Lines, which survives that",
         )
 
-    def _rows(self, found: _Found) -> list[Row]:
+    def _rows(self, found: _Found) -> list[SourceRow]:
         buffer = self._window.buffer
         view = memoryview(buffer)
         breaks = np.flatnonzero(np.frombuffer(buffer, np.uint8, self._window.end) == ord("\n"))
         lines = self._line + np.searchsorted(breaks, found.starts)
-        rows: list[Row] = []
+        rows: list[SourceRow] = []
         before = 0
         for start, stop, line in zip(found.starts, found.stops, lines.tolist(), strict=True):
             self._gap(before, start)
             self._place += 1
-            rows.append(Row(self._place, line, view[start:stop]))
+            rows.append(SourceRow(self._place, line, view[start:stop]))
             before = stop
         check_utf8(buffer, before, self._line, self._source)
         return rows

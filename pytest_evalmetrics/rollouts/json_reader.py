@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.rollouts.json_files import Block
     from pytest_evalmetrics.rollouts.loader import Chunk, Request
     from pytest_evalmetrics.rollouts.row_schema import Record
-    from pytest_evalmetrics.rollouts.source import Row, Source
+    from pytest_evalmetrics.rollouts.source import Source, SourceRow
 
 _DIGITS = 640  # int() refuses longer ones; half of these are too many for a float64 already
 _SHOWN = 40  # characters of the text around a mistake
@@ -48,7 +48,7 @@ _key_before = re.compile(rb'[A-Za-z0-9_]"[ \t\r]*:[ \t\r]*\Z').search
 AHEAD = 64  # rows that are learnt from together, so that making a decoder is rare
 
 
-def parse(row: Row, source: Source) -> dict[str, Any]:
+def parse(row: SourceRow, source: Source) -> dict[str, Any]:
     """Read a row as the standard library does: NaN, Infinity and half surrogates allowed."""
     text = str(row.text, "utf-8")
     try:
@@ -66,7 +66,7 @@ def parse(row: Row, source: Source) -> dict[str, Any]:
     return value
 
 
-def decode_row(row: Row, source: Source) -> dict[str, Any]:
+def decode_row(row: SourceRow, source: Source) -> dict[str, Any]:
     """Decode a whole row, the fast way where it is plain JSON."""
     try:
         value = msgspec.json.decode(row.text)
@@ -94,7 +94,7 @@ def _shortened_int(digits: str) -> int:
     return int(digits[:_DIGITS])
 
 
-def _broken(text: str, error: json.JSONDecodeError, row: Row, source: Source) -> DataError:
+def _broken(text: str, error: json.JSONDecodeError, row: SourceRow, source: Source) -> DataError:
     what = "row" if source.unit == "row" else "line"
     cut = error.pos >= len(text.rstrip()) or not text.rstrip().endswith("}")
     if what == "line" and text.lstrip().startswith("{") and cut and _is_last(row, source):
@@ -118,7 +118,7 @@ def _broken(text: str, error: json.JSONDecodeError, row: Row, source: Source) ->
     )
 
 
-def _is_last(row: Row, source: Source) -> bool:
+def _is_last(row: SourceRow, source: Source) -> bool:
     with source.open() as stream:
         for number, text in enumerate(stream, 1):
             if number > row.line and text.strip():
@@ -242,7 +242,7 @@ class RowReader:
             finite=finite,
         )
 
-    def rows(self, rows: Sequence[Row], source: Source) -> Iterator[Chunk]:
+    def rows(self, rows: Sequence[SourceRow], source: Source) -> Iterator[Chunk]:
         """Read rows one by one, learning from those that the decoder refuses."""
         self._wary = False
         run = _Run(self._columns, self._decoder, rows, source)
@@ -264,7 +264,7 @@ class RowReader:
         if new:
             self._decoder = Decoder(self._columns.root)
 
-    def _look_ahead(self, rows: Sequence[Row], source: Source) -> None:
+    def _look_ahead(self, rows: Sequence[SourceRow], source: Source) -> None:
         for row in rows:
             try:
                 value = parse(row, source)
@@ -272,7 +272,7 @@ class RowReader:
                 return
             self._columns.learn(value, row, source)
 
-    def _learn(self, row: Row, source: Source) -> None:
+    def _learn(self, row: SourceRow, source: Source) -> None:
         self._columns.learn(parse(row, source), row, source)
 
 
@@ -280,7 +280,7 @@ class _Run:
     """Consecutive rows that go through one decoder."""
 
     def __init__(
-        self, columns: Columns, decoder: Decoder, texts: Sequence[Row], source: Source
+        self, columns: Columns, decoder: Decoder, texts: Sequence[SourceRow], source: Source
     ) -> None:
         self._columns = columns
         self._decoder = decoder

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pytest_evalmetrics.data import TaskId
-    from pytest_evalmetrics.rollouts.source import Row, Source
+    from pytest_evalmetrics.rollouts.source import Source, SourceRow
     from pytest_evalmetrics.spec import FieldMap
 
 
@@ -188,7 +188,7 @@ class Loader(Protocol):
 class TextLoader(Loader, Protocol):
     """One whose rows can also be had whole, to be scored."""
 
-    def texts(self, source: Source) -> Iterator[Row]:
+    def texts(self, source: Source) -> Iterator[SourceRow]:
         """Go through the rows of one file in the order of `read`.
 
         Raises

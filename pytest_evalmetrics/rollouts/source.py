@@ -131,7 +131,7 @@ def _joined(path: str, key: str) -> str:
     return f"{path}.{key}" if path else key
 
 
-class Row(NamedTuple):
+class SourceRow(NamedTuple):
     """One row's text and where it is."""
 
     place: int  # its number in the file: of its line, or of itself (see `Source.unit`), from 1
@@ -210,7 +210,7 @@ class Source:
     def error(
         self,
         message: str,
-        row: Row | None = None,
+        row: SourceRow | None = None,
         *,
         line: int | None = None,
         hint: str | None = None,

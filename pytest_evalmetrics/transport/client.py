@@ -10,7 +10,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
 from pytest_evalmetrics.transport.endpoints import journal_key, redact
-from pytest_evalmetrics.transport.exchange import Exchange
+from pytest_evalmetrics.transport.exchange import RetryingSender
 from pytest_evalmetrics.transport.journal import JournalMode
 from pytest_evalmetrics.transport.loop import LoopThread
 from pytest_evalmetrics.transport.usage import UsageTally, tokens_of
@@ -96,7 +96,7 @@ class Transport:
         off = journal is None or journal.mode is JournalMode.OFF
         self._journal = None if off else journal
         self._secrets: dict[Secret, None] = {}  # a set that keeps its order
-        self._exchange = Exchange(sender, policy, clock)
+        self._exchange = RetryingSender(sender, policy, clock)
         self._loop = LoopThread()
 
     def __enter__(self) -> Self:

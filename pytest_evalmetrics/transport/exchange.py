@@ -19,8 +19,8 @@ from urllib.parse import urlsplit
 
 from pytest_evalmetrics.transport.wire import (
     Clock,
+    HttpRequest,
     RawResponse,
-    Request,
     Sender,
     SendFailure,
     needs_extra,
@@ -215,7 +215,7 @@ _FATAL = {
 }
 
 
-class Exchange:
+class RetryingSender:
     """Sends calls with retries and limits, without a journal."""
 
     def __init__(
@@ -242,7 +242,7 @@ class Exchange:
     async def send(self, call: Call, payload: bytes | None) -> tuple[RawResponse, float, int]:
         """Send a call; return the response, its latency and the number of attempts."""
         endpoint = call.endpoint
-        request = Request(endpoint.url, payload, endpoint.secret, endpoint.max_response_bytes)
+        request = HttpRequest(endpoint.url, payload, endpoint.secret, endpoint.max_response_bytes)
         limit = self._limit(endpoint)
         (raw, latency), attempts = await with_retries(
             lambda: self._attempt(request, endpoint, limit),
@@ -263,7 +263,7 @@ class Exchange:
         return limit
 
     async def _attempt(
-        self, request: Request, endpoint: Endpoint, limit: AdaptiveLimit
+        self, request: HttpRequest, endpoint: Endpoint, limit: AdaptiveLimit
     ) -> tuple[RawResponse, float]:
         if self._sender is None:  # the first one takes its time to load, which is no latency
             self._sender = AiohttpSender()
@@ -340,7 +340,7 @@ class AiohttpSender:
         self._session: aiohttp.ClientSession | None = None
         self._proxies: dict[str, str | None] = {}
 
-    async def send(self, request: Request) -> RawResponse:
+    async def send(self, request: HttpRequest) -> RawResponse:
         """Send a request and read the whole answer, see `Sender`."""
         aiohttp = self._aiohttp
         if self._session is None:

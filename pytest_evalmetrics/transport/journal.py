@@ -8,7 +8,7 @@ import time
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeVar
 
-from pytest_evalmetrics.transport.journal_store import Entry, Failure, Store
+from pytest_evalmetrics.transport.journal_store import Entry, JournalStore, KeptFailure
 from pytest_evalmetrics.transport.wire import JournalError
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class Journal:
         *,
         max_bytes: int = 2**30,
         wall: Callable[[], float] = time.time,
-        open_store: Callable[..., Store] = Store,
+        open_store: Callable[..., JournalStore] = JournalStore,
     ) -> None:
         self.path = path
         self.mode = mode
@@ -62,7 +62,7 @@ class Journal:
         self._max_bytes = max_bytes
         self._wall = wall
         self._open_store = open_store
-        self._reader: Store | None = None
+        self._reader: JournalStore | None = None
         self._writer: _Writer | None = None
         self._unusable = mode is JournalMode.OFF
 
@@ -85,7 +85,7 @@ class Journal:
             now = self._wall()
             self._writer.put(key, Entry(status, text, latency_s, attempts, now, now))
 
-    def failure(self, key: bytes) -> Failure | None:
+    def failure(self, key: bytes) -> KeptFailure | None:
         """Look up the failure of a call that has no answer; None but in replay mode."""
         if self.mode is not JournalMode.REPLAY or (reader := self._opened()) is None:
             return None
@@ -94,7 +94,7 @@ class Journal:
     def put_failure(self, key: bytes, error: CallError, body: str | None = None) -> None:
         """Keep the failure of a call, and the body that came; neither holds a secret."""
         if self._opened() is not None and self._writer is not None:
-            self._writer.fail(key, Failure.of(error, body, self._wall()))
+            self._writer.fail(key, KeptFailure.of(error, body, self._wall()))
 
     def flush(self) -> None:
         """Write what waits; return when it is on disk, or was refused."""
@@ -109,13 +109,13 @@ class Journal:
         self._reader = self._writer = None
         self._unusable = True
 
-    def _opened(self) -> Store | None:
+    def _opened(self) -> JournalStore | None:
         """Open the file at the first use; None where it can't be used."""
         if self._reader is None and not self._unusable:
             self._reader = self._tried("be opened", self._open)
         return None if self._unusable else self._reader
 
-    def _open(self) -> Store:
+    def _open(self) -> JournalStore:
         if self.mode is JournalMode.REPLAY:
             if not self.path.is_file():
                 raise JournalError(
@@ -163,7 +163,7 @@ class _Writer:
     """Answers that wait to be written, and the thread that writes them."""
 
     def __init__(
-        self, store: Store, max_bytes: int, started: float, warn: Callable[[str, str], None]
+        self, store: JournalStore, max_bytes: int, started: float, warn: Callable[[str, str], None]
     ) -> None:
         self.waiting: dict[bytes, Entry] = {}
         self._store = store
@@ -175,7 +175,7 @@ class _Writer:
         self._waiting_bytes = 0
         self._unchecked = max_bytes  # bytes since the size was checked
         self._used: dict[bytes, float] = {}
-        self._failed: dict[bytes, Failure] = {}
+        self._failed: dict[bytes, KeptFailure] = {}
         self._wake, self._closing = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, name="evalmetrics-journal", daemon=True)
         self._thread.start()
@@ -192,7 +192,7 @@ class _Writer:
         if not self._wake.is_set():
             self._wake.set()
 
-    def fail(self, key: bytes, failure: Failure) -> None:
+    def fail(self, key: bytes, failure: KeptFailure) -> None:
         """Let a failure wait; if the disk refuses for long, the first ones are dropped."""
         with self._lock:
             self._failed[key] = failure

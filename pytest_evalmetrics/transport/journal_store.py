@@ -33,7 +33,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class KeptFailure:
     """The last failure of a call, without secrets; the fields are those of the table."""
 
     kind: str  # see `CallError`
@@ -45,7 +45,7 @@ class Failure:
     created: float  # seconds since 1970
 
     @classmethod
-    def of(cls, error: CallError, body: str | None, created: float) -> Failure:
+    def of(cls, error: CallError, body: str | None, created: float) -> KeptFailure:
         """Make it of an error without secrets."""
         if body is not None and len(body) > 65_536:  # noqa: PLR2004 - an error needs no more
             body = None
@@ -91,7 +91,7 @@ _FAILURES_SCHEMA = """CREATE TABLE IF NOT EXISTS failures (
     attempts INTEGER NOT NULL, body TEXT, created REAL NOT NULL)"""
 
 
-class Store:
+class JournalStore:
     """One connection to the file; used by one thread at a time."""
 
     def __init__(self, path: Path, *, readonly: bool = False) -> None:
@@ -135,26 +135,26 @@ class Store:
         row = self._db.execute(_ANSWERS + " WHERE key = ?", (key,)).fetchone()
         return Entry(*row[1:]) if row else None
 
-    def failure(self, key: bytes) -> Failure | None:
+    def failure(self, key: bytes) -> KeptFailure | None:
         """Look up the failure of a call that has no answer."""
         if not self._has_failures:
             return None
         row = self._db.execute(_FAILURES + " WHERE key = ?", (key,)).fetchone()
-        return Failure(*row[1:]) if row else None
+        return KeptFailure(*row[1:]) if row else None
 
-    def all(self) -> Iterator[tuple[bytes, Entry | Failure]]:
+    def all(self) -> Iterator[tuple[bytes, Entry | KeptFailure]]:
         """Yield every answer in the order of the keys, then every failure."""
         for key, *entry in self._db.execute(_ANSWERS + " ORDER BY key"):
             yield key, Entry(*entry)
         if self._has_failures:
             for key, *failure in self._db.execute(_FAILURES + " ORDER BY key"):
-                yield key, Failure(*failure)
+                yield key, KeptFailure(*failure)
 
     def write(
         self,
         entries: Collection[tuple[bytes, Entry]],
         used: Collection[tuple[float, bytes]],
-        failed: Collection[tuple[bytes, Failure]] = (),
+        failed: Collection[tuple[bytes, KeptFailure]] = (),
     ) -> None:
         """Write answers, failures and times of use in one transaction."""
         values = [
@@ -175,13 +175,13 @@ class Store:
                 self._db.executemany("DELETE FROM failures WHERE key = ?", keys)
             self._write_failures("REPLACE", failed)
 
-    def add_new(self, found: Iterator[tuple[bytes, Entry | Failure]]) -> int:
+    def add_new(self, found: Iterator[tuple[bytes, Entry | KeptFailure]]) -> int:
         """Add what is missing, all or none; return the number of answers."""
-        failed: list[tuple[bytes, Failure]] = []
+        failed: list[tuple[bytes, KeptFailure]] = []
 
         def answers() -> Iterator[tuple[Any, ...]]:
             for key, entry in found:
-                if isinstance(entry, Failure):
+                if isinstance(entry, KeptFailure):
                     failed.append((key, entry))
                 else:
                     yield key, *astuple(entry)
@@ -193,7 +193,7 @@ class Store:
             self._write_failures("IGNORE", failed)
             return count
 
-    def _write_failures(self, conflict: str, failed: Collection[tuple[bytes, Failure]]) -> None:
+    def _write_failures(self, conflict: str, failed: Collection[tuple[bytes, KeptFailure]]) -> None:
         if failed:
             self._db.execute(_FAILURES_SCHEMA)
             self._has_failures = True
@@ -267,7 +267,7 @@ class Store:
 
 
 def _connect(path: Path | str, *, uri: bool = False) -> sqlite3.Connection:
-    # isolation_level None: the transactions are ours. The thread changes: see `Store`.
+    # isolation_level None: the transactions are ours. The thread changes: see `JournalStore`.
     return sqlite3.connect(
         path, uri=uri, timeout=_BUSY_S, isolation_level=None, check_same_thread=False
     )
@@ -310,10 +310,10 @@ def export_journal(journal: Path, to: Path) -> int:
     """
     count = 0
     try:
-        with closing(Store(journal, readonly=True)) as store, _replacing(to) as file:
+        with closing(JournalStore(journal, readonly=True)) as store, _replacing(to) as file:
             file.write(_line(_HEAD))
             for key, entry in store.all():
-                if isinstance(entry, Failure):
+                if isinstance(entry, KeptFailure):
                     file.write(_line({"key": key.hex(), "failure": asdict(entry)}))
                     continue
                 count += 1
@@ -342,7 +342,7 @@ def import_journal(journal: Path, source: Path) -> int:
     """
     try:
         journal.parent.mkdir(parents=True, exist_ok=True)
-        with closing(Store(journal)) as store:
+        with closing(JournalStore(journal)) as store:
             return store.add_new(_entries(source))
     except _FAULTS as error:
         raise JournalError(f"{source} can't be imported into {journal}: {error}") from None
@@ -353,7 +353,7 @@ def clear_journal(journal: Path) -> int:
     if not journal.exists():
         return 0
     try:
-        with closing(Store(journal)) as store:
+        with closing(JournalStore(journal)) as store:
             return store.clear()
     except _FAULTS as error:
         raise JournalError(
@@ -385,7 +385,7 @@ def _line(value: dict[str, Any]) -> bytes:
     return json.dumps(value, separators=(",", ":")).encode() + b"\n"
 
 
-def _entries(source: Path) -> Iterator[tuple[bytes, Entry | Failure]]:
+def _entries(source: Path) -> Iterator[tuple[bytes, Entry | KeptFailure]]:
     with gzip.open(source) if source.suffix == ".gz" else source.open("rb") as file:
         number = 0
         for number, line in enumerate(file, start=1):
@@ -408,7 +408,7 @@ def _entries(source: Path) -> Iterator[tuple[bytes, Entry | Failure]]:
             raise ValueError("it is empty")
 
 
-def _entry(value: Any) -> tuple[bytes, Entry | Failure] | None:
+def _entry(value: Any) -> tuple[bytes, Entry | KeptFailure] | None:
     """Read a line; None where it is neither an answer nor a failure."""
     match value:
         case {
@@ -423,7 +423,7 @@ def _entry(value: Any) -> tuple[bytes, Entry | Failure] | None:
                 "created": float() | int() as created,
             },
         } if _KEY.fullmatch(key):
-            failure = Failure(kind, message, hint, status, attempts, body, created)
+            failure = KeptFailure(kind, message, hint, status, attempts, body, created)
             return bytes.fromhex(key), failure
         case {
             "key": str(key),

@@ -113,7 +113,7 @@ def needs_extra(extra: str, who: str) -> Iterator[None]:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class HttpRequest:
     """One HTTP POST, ready to be sent."""
 
     url: str
@@ -177,7 +177,7 @@ class Sender(Protocol):
     The caller bounds the time by cancelling. It raises a `SendFailure` or a `TimeoutError`.
     """
 
-    async def send(self, request: Request) -> RawResponse:
+    async def send(self, request: HttpRequest) -> RawResponse:
         """Send a request and read the whole answer."""
         ...
 

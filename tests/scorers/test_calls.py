@@ -21,7 +21,7 @@ from pytest_evalmetrics.transport import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pytest_evalmetrics.transport import Request
+    from pytest_evalmetrics.transport import HttpRequest
 
 ENDPOINT = Terms(timeout_s=5).endpoint("http://127.0.0.1:1/x")
 
@@ -32,7 +32,7 @@ class Counting:
     def __init__(self) -> None:
         self.sent: list[bytes] = []
 
-    async def send(self, request: Request) -> RawResponse:
+    async def send(self, request: HttpRequest) -> RawResponse:
         assert request.body is not None
         self.sent.append(request.body)
         body = str(len(self.sent)).encode()

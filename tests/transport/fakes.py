@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from pytest_evalmetrics.transport import Request
+    from pytest_evalmetrics.transport import HttpRequest
 
 JSON = {"Content-Type": "application/json"}
 
@@ -54,12 +54,12 @@ class FakeSender:
     The last one answers for ever.
     """
 
-    def __init__(self, *script: RawResponse | BaseException | Callable[[Request], Any]) -> None:
+    def __init__(self, *script: RawResponse | BaseException | Callable[[HttpRequest], Any]) -> None:
         self.script = list(script) or [ok()]
-        self.requests: list[Request] = []
+        self.requests: list[HttpRequest] = []
         self.closed = False
 
-    async def send(self, request: Request) -> RawResponse:
+    async def send(self, request: HttpRequest) -> RawResponse:
         self.requests.append(request)
         step = self.script.pop(0) if len(self.script) > 1 else self.script[0]
         await asyncio.sleep(0)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from pytest_evalmetrics.transport import RawResponse, Request
+    from pytest_evalmetrics.transport import HttpRequest, RawResponse
 
 SHORT_S = 0.02  # long enough for a call to be sent; a request that hangs never ends before it
 
@@ -37,7 +37,7 @@ class Hanging:
         self.in_flight = 0
         self.arrived = asyncio.Event()
 
-    async def send(self, request: Request) -> RawResponse:
+    async def send(self, request: HttpRequest) -> RawResponse:
         self.sent.append(request.body)
         self.in_flight += 1
         try:

@@ -25,7 +25,7 @@ from pytest_evalmetrics.transport import (
     export_journal,
     import_journal,
 )
-from pytest_evalmetrics.transport.journal_store import Entry, Failure, Store
+from pytest_evalmetrics.transport.journal_store import Entry, JournalStore, KeptFailure
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 WORD = "sk-s3cr3t-value"
 KEY = Secret("my-key", "MY_KEY", WORD)
-FAILURE = Failure("http-422", "no such evaluator", "look", 422, 2, '{"a": 1.0}', 1e9)
+FAILURE = KeptFailure("http-422", "no such evaluator", "look", 422, 2, '{"a": 1.0}', 1e9)
 
 
 @pytest.fixture
@@ -49,13 +49,13 @@ def entry(text: str = "1") -> Entry:
     return Entry(200, text, 0.5, 1, 1e9, 1e9)
 
 
-def failure(path: Path, n: int) -> Failure | None:
-    with closing(Store(path, readonly=True)) as store:
+def failure(path: Path, n: int) -> KeptFailure | None:
+    with closing(JournalStore(path, readonly=True)) as store:
         return store.failure(key(n))
 
 
 def fill(path: Path, *numbers: int, answered: tuple[int, ...] = ()) -> None:
-    with closing(Store(path)) as store:
+    with closing(JournalStore(path)) as store:
         store.write([(key(n), entry()) for n in answered], [], [(key(n), FAILURE) for n in numbers])
 
 
@@ -165,8 +165,8 @@ def test_no_secret_is_kept(run: Run, path: Path) -> None:
     text, *_ = run(ok({"said": WORD}), check=check)
     assert WORD not in text
     run(status(422, f"the key {WORD} is bad"), body={"b": 2})
-    with closing(Store(path, readonly=True)) as store:
-        kept = [kept for _, kept in store.all() if isinstance(kept, Failure)]
+    with closing(JournalStore(path, readonly=True)) as store:
+        kept = [kept for _, kept in store.all() if isinstance(kept, KeptFailure)]
     assert len(kept) == 2
     assert [one.body for one in kept] == [None, None]
     for file in path.parent.iterdir():
@@ -199,8 +199,8 @@ def test_a_refresh_writes_it_and_does_not_lose_the_answer(run: Run) -> None:
 
 
 def list_of(path: Path) -> list[int]:
-    with closing(Store(path, readonly=True)) as store:
-        return [int.from_bytes(k) for k, kept in store.all() if isinstance(kept, Failure)]
+    with closing(JournalStore(path, readonly=True)) as store:
+        return [int.from_bytes(k) for k, kept in store.all() if isinstance(kept, KeptFailure)]
 
 
 def test_a_journal_without_failures_is_as_it_always_was(path: Path, run: Run) -> None:
@@ -254,18 +254,18 @@ def test_emptying_drops_them(path: Path) -> None:
 
 
 def test_a_full_journal_drops_them_before_what_was_paid_for(path: Path) -> None:
-    large = Failure("k", "x" * 10_000, None, None, 1, None, 1e9)
-    with closing(Store(path)) as store:
+    large = KeptFailure("k", "x" * 10_000, None, None, 1, None, 1e9)
+    with closing(JournalStore(path)) as store:
         store.write([(key(n), entry('"' + "y" * 1000 + '"')) for n in range(10)], [])
         store.write([], [], [(key(100 + n), large) for n in range(100)])
         assert store.evict(200_000) is None
         assert [type(kept) for _, kept in store.all()] == [Entry] * 10
         assert store.evict(10_000) is not None
-        assert not [kept for _, kept in store.all() if isinstance(kept, Failure)]
+        assert not [kept for _, kept in store.all() if isinstance(kept, KeptFailure)]
 
 
 def test_a_disk_that_refuses_for_long_holds_some(path: Path) -> None:
-    class Broken(Store):
+    class Broken(JournalStore):
         def write(self, *_: Any) -> None:
             raise sqlite3.OperationalError("the disk is full")
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_evalmetrics.transport import Journal, JournalError, JournalMode
-from pytest_evalmetrics.transport.journal_store import Entry, Store
+from pytest_evalmetrics.transport.journal_store import Entry, JournalStore
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,7 +47,7 @@ def fill(path: Path, *numbers: Any, wall: Any = None, **settings: Any) -> None:
 
 
 def kept(path: Path) -> list[int]:
-    with closing(Store(path, readonly=True)) as store:
+    with closing(JournalStore(path, readonly=True)) as store:
         return [int.from_bytes(k) for k, _ in store.all()]
 
 
@@ -132,7 +132,7 @@ def test_replay_without_a_journal_says_how_to_get_one(path: Path) -> None:
 def test_replay_of_what_a_killed_run_left(path: Path) -> None:
     """Answers may still be in SQLite's -wal file."""
     path.parent.mkdir()
-    with closing(Store(path)) as killed:
+    with closing(JournalStore(path)) as killed:
         killed.write([(key(7), Entry(200, TEXT, 0.25, 2, 1e9, 1e9))], [])
         assert path.with_name("journal.sqlite3-wal").stat().st_size > 0
         with closing(Journal(path, JournalMode.REPLAY)) as journal:
@@ -176,7 +176,7 @@ def test_a_run_that_needs_more_than_the_bound_is_told(path: Path) -> None:
 # what a disk can do
 
 
-class Full(Store):
+class Full(JournalStore):
     """A store on a disk with room for some pages, until it gets more."""
 
     room: int | None = 20

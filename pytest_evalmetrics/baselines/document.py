@@ -23,7 +23,6 @@ from pytest_evalmetrics.data.content import SIZE
 from pytest_evalmetrics.errors import BaselineError, did_you_mean
 from pytest_evalmetrics.gc_pause import collector_paused
 from pytest_evalmetrics.layout import one_per_line, spaced
-from pytest_evalmetrics.masks import all_of
 from pytest_evalmetrics.run_folder import finished_report
 
 if TYPE_CHECKING:
@@ -156,9 +155,9 @@ def _plain(column: NDArray[np.float64]) -> list[float | None]:
 
     What a row looks like must not depend on other rows: its line would change with theirs.
     """
-    if all_of(np.abs(column) < _WHOLE):  # no NaN among them
+    if (np.abs(column) < _WHOLE).all():  # no NaN among them
         integers = column.astype(np.int64)
-        if all_of(integers == column):
+        if (integers == column).all():
             rounded: list[float | None] = integers.tolist()
             return rounded
     absent = ~np.isfinite(column)

@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from pytest_evalmetrics.masks import any_of
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
@@ -241,7 +239,7 @@ class RolloutTable:
         """
         column = self.scores[score]
         absent = np.isnan(column)
-        if not any_of(absent):
+        if not absent.any():
             return TaskRewards(column, self.offsets)
         if missing is not None:
             return TaskRewards(np.where(absent, missing, column), self.offsets)

@@ -18,7 +18,6 @@ from pytest_evalmetrics.data import TaskRewards
 from pytest_evalmetrics.errors import EvalMetricsError
 from pytest_evalmetrics.gates.randomization import extreme_test, relabel_whole, swap_test
 from pytest_evalmetrics.layout import many
-from pytest_evalmetrics.masks import all_of, any_of
 from pytest_evalmetrics.sums import mean_of
 
 if TYPE_CHECKING:
@@ -251,7 +250,7 @@ class _Tests:
     def by_relabelling(self, drop: float) -> None:
         """Test by rollouts where sides are unequal, or where there are too few units."""
         pair = self.pair
-        unequal = any_of(pair.rewards_baseline.counts != pair.rewards_current.counts)
+        unequal = bool((pair.rewards_baseline.counts != pair.rewards_current.counts).any())
         of = "cluster" if self.clusters is not None else "task"
         if 0.5**self.units >= self.alpha:
             self.blind = too_few(self.units, of, self.alpha)
@@ -321,7 +320,7 @@ def _linear_test(damage: Floats, clusters: NDArray[np.int64] | None) -> _Linear:
         p, name, exact = flipped.mid_p, flipped.name, True
         if clusters is not None:
             name = f"clustered {name}"
-    elif count and not any_of(units[moved] < 0):
+    elif count and not (units[moved] < 0).any():
         p = min(p, 0.5**count)  # all worse: a spread among these is no doubt
     return _Linear(p, name, exact, interval)
 
@@ -461,7 +460,7 @@ def _detectable_drop(
     factor = _factor(interval.df, alpha)
     one, other = pair.rewards_baseline.values, pair.rewards_current.values
     low, high = min(one.min(), other.min()), max(one.max(), other.max())
-    two_valued = low < high and all(all_of((v == low) | (v == high)) for v in (one, other))
+    two_valued = low < high and all(((v == low) | (v == high)).all() for v in (one, other))
     if not two_valued or pair.baseline is None or pair.difference is not None:
         return factor * interval.se
     good, bad = (high, low) if sign > 0 else (low, high)

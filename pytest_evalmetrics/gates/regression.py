@@ -15,7 +15,6 @@ from pytest_evalmetrics.gates.decisions import Decision, Rule, decide
 from pytest_evalmetrics.gates.randomization import adjust
 from pytest_evalmetrics.gates.task_gates import listed
 from pytest_evalmetrics.layout import many
-from pytest_evalmetrics.masks import any_of
 from pytest_evalmetrics.results import Check, Verdict
 
 if TYPE_CHECKING:
@@ -229,7 +228,7 @@ def _notes(gated: Gated, found: Comparison) -> Iterator[str]:
             yield f"{are} {what}: {listed(tasks)}"
     if gated.rule.tests and found.blind:
         yield f"this gate is blind: {found.blind}"
-    if found.unseen is not None and not any_of(found.damage):
+    if found.unseen is not None and not found.damage.any():
         yield f"no task differs: up to {100 * found.unseen:.2g} % of them may flip unseen"
     elif math.isfinite(found.mde):
         yield f"80 % power to see a loss of {found.mde:.3g} or more"
@@ -245,7 +244,7 @@ def _evidence(found: Comparison, gated: Gated) -> dict[str, Any]:
     smallest drop seen with 80 % power; ``unseen_flips``, where no task differs, the share that may.
     """
     pair, resampled = found.pair, bool(found.draws)
-    unmoved = found.unseen is not None and not any_of(found.damage)
+    unmoved = found.unseen is not None and not found.damage.any()
     evidence: dict[str, Any] = {
         "baseline": found.baseline,
         "current": found.current,

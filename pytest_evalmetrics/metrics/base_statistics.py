@@ -19,7 +19,6 @@ import numpy as np
 from msgspec import UNSET
 
 from pytest_evalmetrics.errors import MetricError
-from pytest_evalmetrics.masks import all_of, any_of
 from pytest_evalmetrics.spec.metric_names import STATISTICS
 from pytest_evalmetrics.sums import row_totals, total
 
@@ -48,7 +47,7 @@ def task_sums(rewards: TaskRewards) -> Floats:
     """Sum each task's rewards, shape (tasks,); 0 for an empty one."""
     sums = np.zeros(len(rewards))
     held = rewards.counts > 0
-    if any_of(held):  # reduceat knows no empty stretch: the starts of the others bound it
+    if held.any():  # reduceat knows no empty stretch: the starts of the others bound it
         sums[held] = np.add.reduceat(rewards.values, rewards.offsets[:-1][held])
     return sums
 
@@ -110,7 +109,7 @@ def statistics_of(column: Floats) -> tuple[float, float, float, float, float]:
     all but one are missing.
     """
     absent = np.isnan(column)
-    held = column[~absent] if any_of(absent) else column
+    held = column[~absent] if absent.any() else column
     n = len(held)
     filled = column if n == len(column) else np.where(absent, 0.0, column)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -128,12 +127,12 @@ def statistics_of(column: Floats) -> tuple[float, float, float, float, float]:
 
 
 def _present(table: RolloutTable) -> dict[str, Floats]:
-    return {name: c for name, c in table.scores.items() if not all_of(np.isnan(c))}
+    return {name: c for name, c in table.scores.items() if not np.isnan(c).all()}
 
 
 def _whole(table: RolloutTable, columns: dict[str, Floats]) -> tuple[str, ...]:
     """Name the statistics that are whole numbers: only where every column is."""
-    whole = all(name in table.integers and not any_of(np.isnan(c)) for name, c in columns.items())
+    whole = all(name in table.integers and not np.isnan(c).any() for name, c in columns.items())
     return ("max", "min") if whole else ()
 
 
@@ -224,9 +223,9 @@ class GroupEntries(Sequence[dict[str, Any]]):
         columns = [c[bounds[0] : bounds[-1]] for c in self._columns.values()]
         by_column = [_by_task(column, bounds - bounds[0]) for column in columns]
         ordered = [column[at] for at in range(len(STATISTICS)) for column in by_column]
-        if ordered and any_of(np.isinf(np.concatenate(ordered))):
+        if ordered and np.isinf(np.concatenate(ordered)).any():
             of_name = zip(self._statistics, ordered, strict=True)
-            raise _overflow(next(name for name, values in of_name if any_of(np.isinf(values))))
+            raise _overflow(next(name for name, values in of_name if np.isinf(values).any()))
         return ordered
 
     def _blocks(self) -> Iterator[tuple[int, int]]:
@@ -271,7 +270,7 @@ def _plain(values: Floats, whole: bool) -> list[Any]:
 def _by_task(column: Floats, offsets: NDArray[np.int64]) -> tuple[Floats, ...]:
     """Compute mean, max, min, median and std of each task, shapes (tasks,)."""
     counts = np.diff(offsets)
-    if all_of(counts == counts[:1]):  # the rows lie as the block does
+    if (counts == counts[:1]).all():  # the rows lie as the block does
         return _of_rows(column.reshape(len(counts), -1))
     statistics = tuple(np.empty(len(counts)) for _ in STATISTICS)
     for n in np.unique(counts):
@@ -285,7 +284,7 @@ def _by_task(column: Floats, offsets: NDArray[np.int64]) -> tuple[Floats, ...]:
 def _of_rows(block: Floats) -> tuple[Floats, ...]:
     """Compute the same for each row of a block, shape (m, n), n > 0."""
     absent = np.isnan(block)
-    if any_of(absent):
+    if absent.any():
         return _with_gaps(block, absent)
     n = block.shape[1]
     ordered = np.sort(block, axis=1)

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
-from pytest_evalmetrics.masks import all_of
 from pytest_evalmetrics.metrics.base_statistics import task_sums
 from pytest_evalmetrics.metrics.metric import MetricOptions
 from pytest_evalmetrics.registry import register_metric
@@ -228,7 +227,7 @@ class _PerTask(MeanReward):
             for name in names[1:]:
                 used = used + scores[name]
             column = used if column is None else np.where(np.isnan(column), used, column)
-        return None if column is None or all_of(np.isnan(column)) else column
+        return None if column is None or np.isnan(column).all() else column
 
     @property
     def columns(self) -> tuple[str, ...]:

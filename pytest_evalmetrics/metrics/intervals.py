@@ -13,7 +13,6 @@ import msgspec
 import numpy as np
 
 from pytest_evalmetrics.errors import MetricError
-from pytest_evalmetrics.masks import all_of
 from pytest_evalmetrics.metrics.builtin_metrics import Median
 from pytest_evalmetrics.results import Estimate, Interval
 from pytest_evalmetrics.stats import (
@@ -173,13 +172,13 @@ class _Observed(msgspec.Struct, frozen=True):
     def _is_rate(self, parts: TaskParts) -> bool:
         """Whether every task is at 0 or 1."""
         values = parts.values[self.held]
-        return parts.additive and all_of((values == 0) | (values == 1))
+        return parts.additive and bool(((values == 0) | (values == 1)).all())
 
     def _of_median(self, values: NDArray[np.float64]) -> Outcome:
         low, high = median_interval(values, self.level)
         if low < high:
             return Interval(low, high, self.level, "order statistics"), ""
-        if all_of(values == values[0]):
+        if (values == values[0]).all():
             return None, _NO_SPREAD
         return None, f"{self.n} tasks are too few for an interval of their median"
 

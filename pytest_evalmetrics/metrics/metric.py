@@ -19,7 +19,6 @@ from msgspec import structs
 import pytest_evalmetrics
 from pytest_evalmetrics.errors import MetricError
 from pytest_evalmetrics.layout import many, of_many
-from pytest_evalmetrics.masks import all_of, any_of
 from pytest_evalmetrics.sums import total
 
 if TYPE_CHECKING:
@@ -148,7 +147,7 @@ class TaskParts(msgspec.Struct, frozen=True, dict=True):
     ) -> TaskParts:
         """Make the parts of a reduction of the tasks' values, NaN where a task has none."""
         values, held = values.copy(), ~np.isnan(values)  # a metric may reuse its array
-        tops = values if all_of(held) else np.where(held, values, 0.0)
+        tops = values if held.all() else np.where(held, values, 0.0)
         parts = cls(tops, held.astype(np.float64), combine, combine_weighted)
         # known already: what would be computed from the parts
         vars(parts).update(values=values, held=held, additive=combine is None)
@@ -175,11 +174,11 @@ class TaskParts(msgspec.Struct, frozen=True, dict=True):
     def additive(self) -> bool:
         """Whether the metric is the plain mean of `values`."""
         weights = self.bottoms[self.held]
-        return self.combine is None and all_of(weights == weights[:1])
+        return self.combine is None and bool((weights == weights[:1]).all())
 
     def value(self) -> float:
         """Compute the metric; NaN where no task has a value."""
-        if not any_of(self.held):
+        if not self.held.any():
             return math.nan
         if self.combine is not None:
             return self.combine(self.values[self.held])
@@ -338,7 +337,7 @@ class BoundMetric(msgspec.Struct, frozen=True, dict=True):
             return
         counts = rewards.counts
         few = (counts > 0) & (counts < needed)
-        if not any_of(few):
+        if not few.any():
             return
         short = np.flatnonzero(few)
         listed = ", ".join(

@@ -16,7 +16,6 @@ import numpy as np
 from msgspec import structs
 
 from pytest_evalmetrics.data import Category, Drift, PairedMetric, TaskRewards
-from pytest_evalmetrics.masks import all_of, any_of
 from pytest_evalmetrics.metrics.metric import offers
 from pytest_evalmetrics.metrics.samples import Sample, SampleSource, with_missing_rewards
 from pytest_evalmetrics.sums import mean_of
@@ -56,7 +55,7 @@ def align(current: RolloutTable, baseline: RolloutTable) -> tuple[RolloutTable, 
     if now is not None and then is not None and len(then):
         theirs = then[places]
         matched &= (now == theirs) | (now == b"") | (theirs == b"")
-    if at is None and all_of(matched):
+    if at is None and matched.all():
         return baseline, drift
     free = np.ones(len(baseline.tasks), dtype=bool)
     free[places[matched]] = False
@@ -105,7 +104,7 @@ def positions(tasks: tuple[TaskId, ...], among: tuple[TaskId, ...]) -> Places | 
     if numbers is not None and others is not None:
         if not len(others):
             return np.full(len(numbers), -1)
-        order = None if all_of(others[1:] > others[:-1]) else np.argsort(others)
+        order = None if (others[1:] > others[:-1]).all() else np.argsort(others)
         at = np.minimum(np.searchsorted(others, numbers, sorter=order), len(others) - 1)
         at = at if order is None else order[at]
         at[others[at] != numbers] = -1
@@ -276,7 +275,7 @@ class Pairing(msgspec.Struct, frozen=True, dict=True):
     def _pair(self, metric: BoundMetric, current: Sample, baseline: Sample) -> Compared:
         whole = metric.name.field is None
         at = self.at if whole else positions(current.tasks, baseline.tasks)
-        both = None if at is None or all_of(at >= 0) else np.flatnonzero(at >= 0)
+        both = None if at is None or (at >= 0).all() else np.flatnonzero(at >= 0)
         places = at if at is None or both is None else at[both]
         sides = Side.of(metric, current.rewards, both), Side.of(metric, baseline.rewards, places)
         added, removed = _unshared(current.tasks, baseline.tasks, at)
@@ -387,7 +386,7 @@ def _taken(rewards: TaskRewards, tasks: Places) -> TaskRewards:
     """Select tasks; in less memory where all have as many rollouts."""
     n, rollouts = len(rewards), len(rewards.values)
     k = rollouts // max(n, 1)
-    if not k or k * n != rollouts or any_of(np.diff(rewards.offsets) != k):
+    if not k or k * n != rollouts or (np.diff(rewards.offsets) != k).any():
         return rewards.take(tasks)
     values = rewards.values.reshape(n, k)[tasks].ravel()
     return TaskRewards(values, np.arange(0, len(values) + 1, k))

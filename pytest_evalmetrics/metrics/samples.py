@@ -12,7 +12,6 @@ import numpy as np
 from pytest_evalmetrics.data import TaskRewards
 from pytest_evalmetrics.errors import DataError, MetricError, did_you_mean
 from pytest_evalmetrics.layout import many
-from pytest_evalmetrics.masks import all_of, any_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -39,7 +38,7 @@ def with_missing_rewards(table: RolloutTable, spec: BenchmarkSpec) -> RolloutTab
     """Give rollouts without a reward the one that ``expect.missing_reward`` says, if any."""
     fill = spec.expect.missing_reward
     column = table.scores.get(spec.reward)
-    if isinstance(fill, str) or fill is None or column is None or not any_of(np.isnan(column)):
+    if isinstance(fill, str) or fill is None or column is None or not np.isnan(column).any():
         return table
     scores = {**table.scores, spec.reward: np.where(np.isnan(column), fill, column)}
     return replace(table, scores=scores, integers=table.integers - {spec.reward})
@@ -88,7 +87,7 @@ class SampleSource:
             column, offsets = column[rows[value]], np.append(starts, len(task)).astype(np.int64)
         absent = np.isnan(column)
         rewards = TaskRewards(column, offsets)
-        if any_of(absent):
+        if absent.any():
             kept = np.concatenate(([0], np.cumsum(~absent))).astype(np.int64)
             rewards = TaskRewards(column[~absent], kept[offsets])
         return Sample(rewards, tasks, clusters, score, len(column) - len(rewards.values))
@@ -96,12 +95,12 @@ class SampleSource:
     def unscored(self, field: str) -> dict[str, int]:
         """Find the values that only rollouts without a reward have, and count these."""
         column = self.table.scores.get(self.reward)
-        if column is None or not any_of(np.isnan(column)):
+        if column is None or not np.isnan(column).any():
             return {}
         return {
             label: len(rows)
             for label, rows in self.rows_by_label(field).items()
-            if all_of(np.isnan(column[rows]))
+            if np.isnan(column[rows]).all()
         }
 
     def rows_by_label(self, field: str) -> dict[str, NDArray[np.int64]]:
@@ -139,9 +138,9 @@ class SampleSource:
 
     def _category(self, field: str, what: str) -> Category:
         category = self.table.categories.get(field)
-        held = category is not None and any_of(category.codes >= 0)
+        held = category is not None and bool((category.codes >= 0).any())
         if category is not None and _MISSING in category.labels:
-            held = held and not all_of(category.codes == category.labels.index(_MISSING))
+            held = held and not (category.codes == category.labels.index(_MISSING)).all()
         if category is None or not held:
             raise MetricError(
                 f"{what} {field!r}: no rollout has that field",

@@ -11,7 +11,6 @@ import numpy as np
 from pytest_evalmetrics import generators
 from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.layout import many, of_many
-from pytest_evalmetrics.masks import all_of, any_of
 from pytest_evalmetrics.pipeline.scored_rows import RowTexts, reading_order
 from pytest_evalmetrics.results import Check, Verdict
 from pytest_evalmetrics.spec.metric_names import GENERATED_SCORES, MARK
@@ -205,7 +204,7 @@ class Attempts:
 
     def has(self, board: Board, name: str) -> bool:
         """Whether a score is one of a scorer, or was measured of any answer."""
-        return name not in self.stage.scores or not all_of(np.isnan(board.column(name)))
+        return name not in self.stage.scores or not np.isnan(board.column(name)).all()
 
     def without_failed_requests(self, table: RolloutTable) -> tuple[RolloutTable, tuple[str, ...]]:
         """Leave out the rollouts whose request failed, and say so.
@@ -213,7 +212,7 @@ class Attempts:
         Where all of them failed, nothing is left out: then they are missing.
         """
         failed = np.isin(reading_order(table), self._requests_failed)
-        if not any_of(failed) or all_of(failed):
+        if not failed.any() or failed.all():
             return table, ()
         kept = table.where(~failed)
         gone = len(table.tasks) - len(kept.tasks)

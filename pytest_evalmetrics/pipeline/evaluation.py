@@ -12,7 +12,6 @@ import numpy as np
 
 from pytest_evalmetrics import baselines, gates, metrics, rollouts
 from pytest_evalmetrics.errors import BaselineError, DataError, EvalMetricsError
-from pytest_evalmetrics.masks import all_of, any_of
 from pytest_evalmetrics.pipeline.references import picture, reference_of
 from pytest_evalmetrics.pipeline.regressions import (
     Judging,
@@ -488,9 +487,9 @@ class _Evaluation:
     def _without_quarantined(self, table: RolloutTable) -> RolloutTable:
         held = () if self.single is None else self.single.quarantined
         left = np.array([task not in held for task in table.tasks], dtype=bool)
-        if all_of(left):
+        if left.all():
             return table
-        if not any_of(left):
+        if not left.any():
             raise DataError(
                 "every task is in quarantine: nothing is left to gate",
                 line=self.benchmark.line_of("quarantine"),

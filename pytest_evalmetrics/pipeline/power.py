@@ -13,7 +13,6 @@ import numpy as np
 from pytest_evalmetrics import gates, metrics, rollouts, stats
 from pytest_evalmetrics.data import TaskRewards
 from pytest_evalmetrics.errors import DataError, EvalMetricsError
-from pytest_evalmetrics.masks import all_of, any_of
 from pytest_evalmetrics.pipeline.references import reference_of
 from pytest_evalmetrics.pipeline.regressions import compares_with_history, gated_names, rule_of
 from pytest_evalmetrics.pipeline.scored_rows import with_reward
@@ -200,8 +199,8 @@ def _visible(
     """Return the drop that k rollouts of each task see, and how many see `max_drop`."""
     n, ends = len(rewards), (float(rewards.values.min()), float(rewards.values.max()))
     wanted = rule.max_drop / factor
-    two_valued = ends[0] < ends[1] and all_of(
-        (rewards.values == ends[0]) | (rewards.values == ends[1])
+    two_valued = (
+        ends[0] < ends[1] and ((rewards.values == ends[0]) | (rewards.values == ends[1])).all()
     )
     if not two_valued:
         variance = 2 * (_sampling_variance(metric, rewards, k) or math.nan)
@@ -325,4 +324,4 @@ def _sampling_variance(metric: BoundMetric, rewards: TaskRewards, k: int) -> flo
     variance = (squares / replicates - (total / replicates) ** 2) * replicates / (replicates - 1)
     seen = counts[held] > 1
     inflated = variance[seen] * counts[held][seen] / (counts[held][seen] - 1)
-    return float(max(inflated.mean(), 0.0)) if any_of(seen) else None
+    return float(max(inflated.mean(), 0.0)) if seen.any() else None

@@ -16,7 +16,6 @@ from pytest_evalmetrics import rollouts
 from pytest_evalmetrics.data import Category, FailedRow
 from pytest_evalmetrics.errors import ArtifactError, DataError, did_you_mean
 from pytest_evalmetrics.layout import compact, many, of_many
-from pytest_evalmetrics.masks import all_of, any_of
 from pytest_evalmetrics.results import RowFailure, ScorerFailures
 from pytest_evalmetrics.rollouts.recorded import records
 from pytest_evalmetrics.scorers import Row
@@ -93,7 +92,7 @@ class RowTexts:
 
     def of(self, row: int) -> bytes:
         """Give all that is kept of a row, as a JSON array."""
-        if self._file is None or not any_of(self._lengths[row]):
+        if self._file is None or not self._lengths[row].any():
             return b"[]"
         texts = []
         self._is_at_end = False
@@ -206,9 +205,9 @@ def choose(
         size = min(total, spec.dataset.limit or total)
     cut_to = limit if limit is not None and limit < size else None
     taken = rank < (size if cut_to is None else cut_to)
-    if not all_of(taken):
+    if not taken.all():
         table = table.where(taken)
-    if not all_of(taken) or answered:
+    if not taken.all() or answered:
         whole = tuple(replace(source, row_is_line=False) for source in table.sources)
         table = replace(table, sources=whole)
     rows = np.sort(order[taken])
@@ -294,7 +293,7 @@ def _of_one_rollout(spec: BenchmarkSpec) -> bool:
 
 def _each_a_task(table: RolloutTable, *, answered: bool) -> None:
     again = (np.diff(table.task) == 0) & (np.diff(table.agent) == 0)
-    if any_of(again):
+    if again.any():
         task = table.tasks[table.task[np.flatnonzero(again)[0]]]
         raise DataError(
             f"the task {task!r} stands in several rows, of which each would be "

@@ -19,7 +19,6 @@ from pytest_evalmetrics.engines import Workload
 from pytest_evalmetrics.engines.local import score_here, score_without_calls
 from pytest_evalmetrics.errors import BaselineError, RowError
 from pytest_evalmetrics.gc_pause import collector_eased
-from pytest_evalmetrics.masks import any_of
 from pytest_evalmetrics.pipeline.attempts import Attempts, Budget, check_of, recorded_row
 from pytest_evalmetrics.pipeline.judge_checks import Judges
 from pytest_evalmetrics.pipeline.scored_rows import (
@@ -425,7 +424,7 @@ class Scoring:
             notes += attempts.notes(board)
             names = tuple(n for n in names if n in plan.scores or attempts.has(board, n))
             kept = {n: c for n, c in table.scores.items() if n in names or n not in self._names}
-            counted = {n for n in COUNTED_SCORES if n in kept and not any_of(np.isnan(kept[n]))}
+            counted = {n for n in COUNTED_SCORES if n in kept and not np.isnan(kept[n]).any()}
             table = replace(table, scores=kept, integers=table.integers | counted)
         rows = RowScores(
             table,

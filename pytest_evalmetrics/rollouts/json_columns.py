@@ -13,7 +13,6 @@ import numpy as np
 
 from pytest_evalmetrics.data.content import content_hash, join_versions, question_of
 from pytest_evalmetrics.errors import DataError, did_you_mean
-from pytest_evalmetrics.masks import all_of
 from pytest_evalmetrics.rollouts.loader import Chunk, NotFinite
 from pytest_evalmetrics.rollouts.row_schema import FLOAT, NOT_NUMBER, NUMBER, Node
 
@@ -393,7 +392,7 @@ class _Values:
             except OverflowError:  # a whole number that no float64 can hold
                 pass
             else:
-                if self._finite or all_of(np.isfinite(column)):
+                if self._finite or np.isfinite(column).all():
                     return column, []
         column = np.full(self._rows, math.nan)
         not_finite: list[tuple[int, str]] = []

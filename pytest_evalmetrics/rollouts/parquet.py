@@ -17,7 +17,6 @@ import numpy as np
 
 from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.layout import many
-from pytest_evalmetrics.masks import all_of
 from pytest_evalmetrics.rollouts.files import RolloutFile
 from pytest_evalmetrics.rollouts.loader import Chunk, NotFinite, Request
 from pytest_evalmetrics.rollouts.part import MISSING
@@ -387,7 +386,7 @@ def _stored_kind(column: NDArray[np.float64], label: Category | None, *, whole: 
     if texts and texts <= _BOOLEANS.keys():
         return np.bool_
     if whole or (texts and all(text.lstrip("-").isdecimal() for text in texts)):
-        return np.int64 if all_of(np.abs(column[~np.isnan(column)]) < _INT64) else np.uint64
+        return np.int64 if (np.abs(column[~np.isnan(column)]) < _INT64).all() else np.uint64
     return np.float64
 
 

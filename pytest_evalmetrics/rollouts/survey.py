@@ -14,7 +14,6 @@ import numpy as np
 
 from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.layout import many, visible
-from pytest_evalmetrics.masks import all_of, any_of
 from pytest_evalmetrics.rollouts.files import RolloutFile
 from pytest_evalmetrics.rollouts.foreign import usage
 from pytest_evalmetrics.rollouts.formats import recognise
@@ -172,7 +171,7 @@ def _benchmark(table: RolloutTable, place: str, pattern: str, reward: str | None
     yield f"  metrics: [{', '.join(_metrics(column, least))}]"
     tasks = {len(part.tasks) for _, part in table.by_agent()}
     expect = [f"tasks: {tasks.pop()}"] if len(tasks) == 1 else []
-    if any_of(np.isnan(column)):
+    if np.isnan(column).any():
         expect.append("missing_reward: error")
     if expect:
         yield f"  expect: {{{', '.join(expect)}}}"
@@ -181,7 +180,7 @@ def _benchmark(table: RolloutTable, place: str, pattern: str, reward: str | None
 
 def _metrics(column: NDArray[np.float64], samples: int) -> list[str]:
     given = column[np.isfinite(column)]
-    if not len(given) or not all_of(np.isin(given, (0, 1))):
+    if not len(given) or not np.isin(given, (0, 1)).all():
         return ["mean_reward"]
     return ["pass@1"] if samples == 1 else ["pass@1", f"pass@{samples}", f"pass^{samples}"]
 

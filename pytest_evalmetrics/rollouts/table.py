@@ -11,7 +11,6 @@ from pytest_evalmetrics.data import Category, RolloutTable, SourceFile
 from pytest_evalmetrics.data.content import SIZE, VERSIONS, content_hash
 from pytest_evalmetrics.errors import DataError, did_you_mean
 from pytest_evalmetrics.layout import many
-from pytest_evalmetrics.masks import all_of, any_of
 from pytest_evalmetrics.rollouts.part import NO_SAMPLE, Part
 
 if TYPE_CHECKING:
@@ -73,7 +72,7 @@ class TableBuilder:
         integers = frozenset(
             name
             for name, column in scores.items()
-            if name not in self.part.fractional and not any_of(np.isnan(column))
+            if name not in self.part.fractional and not np.isnan(column).any()
         )
         ordered = {}
         for name in tuple(scores):  # each is let go at once: there is never a copy of them all
@@ -248,7 +247,7 @@ class TableBuilder:
         """Give the rows without a sample index one, in order of appearance."""
         sample = np.frombuffer(self.part.sample, np.int64)
         without = sample == NO_SAMPLE
-        if not any_of(without):
+        if not without.any():
             return sample
         for code, name in enumerate(self.part.agents):
             mine = agent == code
@@ -286,7 +285,7 @@ class TableBuilder:
         tasks: Sequence[TaskId],
     ) -> NDArray[np.int64] | None:
         """Sort the rows, and find those that are the same attempt; None if they are sorted."""
-        if all_of(_steps(agent, task, sample) > 0):
+        if (_steps(agent, task, sample) > 0).all():
             return None
         order = np.lexsort((sample, task, agent))
         same = np.flatnonzero(_steps(agent[order], task[order], sample[order]) == 0)

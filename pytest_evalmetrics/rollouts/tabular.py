@@ -17,7 +17,6 @@ import numpy as np
 from pytest_evalmetrics.data.content import content_hash
 from pytest_evalmetrics.errors import did_you_mean
 from pytest_evalmetrics.layout import many
-from pytest_evalmetrics.masks import any_of
 from pytest_evalmetrics.rollouts.formats import csv_separator
 from pytest_evalmetrics.rollouts.loader import Chunk, NotFinite
 
@@ -246,7 +245,7 @@ class _Scores:
             what = "NaN" if math.isnan(found[at]) else "infinite or too large"
             self.not_finite.append(NotFinite(name, what, int(self._places[at])))
             found[at] = math.nan
-        if texts and not any_of(np.isfinite(found)):
+        if texts and not np.isfinite(found).any():
             return
         if texts:
             self.not_numbers[name] = self._source.at(int(self._places[texts[0]]))

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from pytest_evalmetrics.masks import any_of
 from pytest_evalmetrics.stats.basics import StatsError, vector
 
 if TYPE_CHECKING:
@@ -38,7 +37,7 @@ def krippendorff_alpha(
     *Content Analysis*, 2nd ed. 2004, chapter 11.
     """
     table = np.asarray(ratings, dtype=np.float64)
-    if table.ndim != 2 or any_of(np.isinf(table)):  # noqa: PLR2004 - raters and units
+    if table.ndim != 2 or np.isinf(table).any():  # noqa: PLR2004 - raters and units
         raise StatsError("ratings have to be finite or NaN, of shape (raters, units)")
     rated = (~np.isnan(table)).sum(axis=0)
     table, times = table[:, rated > 1], rated[rated > 1]

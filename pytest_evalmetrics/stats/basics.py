@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 import msgspec
 import numpy as np
 
-from pytest_evalmetrics.masks import all_of
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -59,7 +57,7 @@ def vector(x: ArrayLike, name: str = "x") -> NDArray[np.float64]:
         raise StatsError(f"{name} holds something that is no number: {error}") from None
     if values.ndim != 1:
         raise StatsError(f"{name} has {values.ndim} dimensions, where one is expected")
-    if not all_of(np.isfinite(values)):
+    if not np.isfinite(values).all():
         bad = np.flatnonzero(~np.isfinite(values))
         raise StatsError(
             f"{name} holds {bad.size} values that are not finite, the first,"

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from pytest_evalmetrics.masks import any_of
 from pytest_evalmetrics.stats.basics import (
     FEWEST,
     NO_BOUNDS,
@@ -209,7 +208,7 @@ def ratio_mean(sums: ArrayLike, counts: ArrayLike, clusters: Labels | None = Non
     tops, bottoms = vector(sums, "sums"), vector(counts, "counts")
     if tops.size != bottoms.size:
         raise StatsError(f"{tops.size} sums for {bottoms.size} counts")
-    if any_of(bottoms < 0):
+    if (bottoms < 0).any():
         raise StatsError("counts holds a negative number")
     rollouts = total(bottoms)
     if rollouts == 0:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pytest_evalmetrics.masks import all_of, any_of
 from pytest_evalmetrics.stats.basics import (
     NO_BOUNDS,
     Bounds,
@@ -285,13 +284,13 @@ def _by_table(n: ArrayLike, c: ArrayLike, k: int, estimate: Estimator) -> Any:
     tries, passes = _counts(n, "n"), _counts(c, "c")
     if tries.shape != passes.shape:
         tries, passes = np.broadcast_arrays(tries, passes)
-    if any_of(passes > tries):
+    if (passes > tries).any():
         at = int(np.flatnonzero(passes.ravel() > tries.ravel())[0])
         raise StatsError(f"{passes.flat[at]} of {tries.flat[at]} rollouts can't have passed")
     if not tries.size:
         return np.zeros(tries.shape)
     first = int(tries.flat[0])
-    if first <= _FEW and all_of(tries == first):
+    if first <= _FEW and (tries == first).all():
         table = _every_count(estimate, first, k) if first >= k else np.full(first + 1, math.nan)
         return table[passes]
     width = int(passes.max()) + 1
@@ -326,6 +325,6 @@ def _counts(values: ArrayLike, name: str) -> NDArray[np.int64]:
     if numbers.dtype != np.int64:
         with np.errstate(invalid="ignore"):
             whole = numbers.astype(np.int64)
-    if (whole is not numbers and any_of(whole != numbers)) or any_of(whole < 0):
+    if (whole is not numbers and (whole != numbers).any()) or (whole < 0).any():
         raise StatsError(f"{name} holds a number that is no count")
     return whole

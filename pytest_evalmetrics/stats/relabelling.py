@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from pytest_evalmetrics.masks import all_of
 from pytest_evalmetrics.stats.basics import StatResult, StatsError
 from pytest_evalmetrics.stats.distributions import normal_sf
 from pytest_evalmetrics.stats.sign_tests import lattice_step
@@ -92,7 +91,7 @@ def relabel_test(
     high = max(float(side[0].max()) for side in (baseline, current))
     if not high > low:
         return StatResult(_NAME, 1.0, n=n, mid_p=1.0)
-    if all(all_of((v == low) | (v == high)) for v in (baseline[0], current[0])):
+    if all(((v == low) | (v == high)).all() for v in (baseline[0], current[0])):
         states, observed = _two_valued(baseline, current, (low, high), sign, statistic)
         several = n > _FEW and (n > _CONVOLVED or len(states.times) > _KINDS)
     else:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from pytest_evalmetrics.masks import all_of
 from pytest_evalmetrics.stats.basics import (
     FEWEST,
     NO_BOUNDS,
@@ -208,7 +207,7 @@ def reducer_draws(
             f"{n} tasks are too many to resample by index vectors ({_MOST_UNITS} at most):"
             " give a reducer that takes weights, or compare a metric that is a mean over tasks"
         )
-    if not all_of(np.isfinite(out)):
+    if not np.isfinite(out).all():
         bad = int((~np.isfinite(out)).sum())
         raise StatsError(f"the reducer gave no finite number on {bad} of {draws} resamples")
     return out

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pytest_evalmetrics.masks import any_of
 from pytest_evalmetrics.stats.basics import StatResult, StatsError, alternative_of, vector
 
 if TYPE_CHECKING:
@@ -204,7 +203,7 @@ def benjamini_hochberg(p: ArrayLike) -> NDArray[np.float64]:
 def _sorted(p: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
     """Return p values ascending, and the places that put them back in order."""
     values = vector(p, "p")
-    if any_of((values < 0) | (values > 1)):
+    if ((values < 0) | (values > 1)).any():
         raise StatsError("p holds a number that is no probability")
     order = np.argsort(values, kind="stable")
     return values[order], np.argsort(order, kind="stable")

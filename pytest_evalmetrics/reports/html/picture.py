@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
-from pytest_evalmetrics.masks import all_of, any_of
-
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
@@ -137,7 +135,7 @@ class ByTask:
         self.rows: _Ints = np.arange(len(shift)) + shift
         self._bounds = [0, *ends.tolist()]
         self._there = (tasks >= 0).tolist()
-        same = len(counts) > 0 and all_of(counts == counts[0]) and all(self._there)
+        same = len(counts) > 0 and bool((counts == counts[0]).all()) and all(self._there)
         self._each = int(counts[0]) if same else 0  # rows of every task; 0 where they differ
 
     def split(self, flat: Sequence[Any]) -> list[Any]:
@@ -155,7 +153,7 @@ def means(table: RolloutTable, score: str) -> _Floats:
     column = table.scores[score]
     known = np.isfinite(column)
     n = len(table.tasks)
-    values = column if all_of(known) else np.where(known, column, 0.0)
+    values = column if known.all() else np.where(known, column, 0.0)
     sums = np.bincount(table.task, weights=values, minlength=n)
     counts = np.bincount(table.task[known], minlength=n)
     found: _Floats = np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
@@ -169,7 +167,7 @@ def coded(values: _Floats, most: int) -> tuple[_Floats, _Ints] | None:
         # of a million values a sort takes longer than this
         codes = np.searchsorted(levels, values)
         others = levels[np.minimum(codes, len(levels) - 1)] != values
-        if not any_of(others):
+        if not others.any():
             return levels, codes
         levels = np.unique(np.append(levels, values[others]))
     if len(levels) > most or not len(values):
@@ -204,12 +202,12 @@ def pairs(was: _Floats, now: _Floats) -> list[list[float | None]]:
 def numbers(values: _Floats) -> list[float | None]:
     """Write numbers in six digits, whole ones as such; None where one is not finite."""
     finite = np.isfinite(values)
-    if all_of(finite) and all_of(np.abs(values) < _WHOLE) and all_of(values == np.trunc(values)):
+    if finite.all() and (np.abs(values) < _WHOLE).all() and (values == np.trunc(values)).all():
         whole: list[float | None] = values.astype(np.int64).tolist()
         return whole
     if len(values) <= 2 * _REPEATED:
         return [_number(x) for x in values.tolist()]
-    found = coded(values, _REPEATED) if all_of(finite) else None
+    found = coded(values, _REPEATED) if finite.all() else None
     if found is not None:  # such as the means of four rollouts: each is written once
         written = numbers(found[0])
         return [written[code] for code in found[1].tolist()]
@@ -261,7 +259,7 @@ def histogram(now: _Column, was: _Column | None) -> dict[str, Any] | None:
     else:
         low, high = min(float(v.min()) for v in values), max(float(v.max()) for v in values)
         edges = np.linspace(low, high, _BARS + 1)
-        if not all_of(np.diff(edges) > 0):  # values that differ by less than floats can split
+        if not (np.diff(edges) > 0).all():  # values that differ by less than floats can split
             return None
         at, width = (edges[:-1] + edges[1:]) / 2, (high - low) / _BARS
         counts = [np.histogram(side, bins=_BARS, range=(low, high))[0] for side in sides]
@@ -277,7 +275,7 @@ def histogram(now: _Column, was: _Column | None) -> dict[str, Any] | None:
 
 def _finite(column: _Column) -> _Column:
     known = np.isfinite(column)
-    return column if all_of(known) else column[known]
+    return column if known.all() else column[known]
 
 
 def _summed_up(found: _Column, of: int) -> dict[str, Any] | None:
@@ -370,7 +368,7 @@ class Picture(msgspec.Struct, frozen=True, dict=True):
             "scores": list(self._scores),
             "now": [numbers(self._of(name)[1][order]) for name in self._scores],
             "was": [
-                None if all_of(np.isnan(was := self._of(name)[0])) else numbers(was[order])
+                None if np.isnan(was := self._of(name)[0]).all() else numbers(was[order])
                 for name in self._scores
             ],
             "rewards_now": self._rewards(self.table, here),

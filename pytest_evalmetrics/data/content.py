@@ -8,6 +8,7 @@ from typing import Any
 
 SIZE = 12  # hex digits
 VERSIONS = "+"  # between the hashes of a task's versions
+NO_CONTENT = ""  # of a task whose rollouts have different questions
 _SYSTEM_ROLES = ("system", "developer")
 _NOT_THE_QUESTION = ("id", "source", "metadata")  # keys of a message
 

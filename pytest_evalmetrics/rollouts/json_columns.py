@@ -11,7 +11,7 @@ from zlib import adler32
 import msgspec
 import numpy as np
 
-from pytest_evalmetrics.data.content import content_hash, join_versions, question_of
+from pytest_evalmetrics.data.content import NO_CONTENT, content_hash, join_versions, question_of
 from pytest_evalmetrics.errors import DataError, did_you_mean
 from pytest_evalmetrics.rollouts.loader import Chunk, NotFinite
 from pytest_evalmetrics.rollouts.row_schema import FLOAT, NOT_NUMBER, NUMBER, Node
@@ -64,6 +64,7 @@ class Roles:
         self.labels = {name: self._declare(name) for name in request.categories}
         self.names_tasks = fields.task is not None
         self.content = [self._whole(path) for path in fields.content or (_QUESTION,)]
+        self.names_content = fields.content is not None
         self._taken.update(*self.content)
         self._usage = [self.root.field("response").field("usage"), self.root.field("usage")]
         for node in self._usage:
@@ -194,6 +195,7 @@ class Columns:
         self._usage: dict[str, None] = {}
         self._learnt = self._told = 0  # rows
         self._written: dict[tuple[str | None, TaskId], int] = {}  # checksums of contents as written
+        self._contents: dict[tuple[str | None, TaskId], str] = {}
 
     @property
     def root(self) -> Node:
@@ -272,9 +274,15 @@ class Columns:
                 continue
             held = [next((v for n in part if (v := n(row)) is not None), None) for part in parts]
             if any(value is not None for value in held):
-                self._written[key] = text
                 content = content_hash(question_of(held[0]) if len(held) == 1 else held)
-                contents[key] = join_versions(contents.get(key, content), content)
+                known = self._contents.setdefault(key, content)
+                self._written[key] = text
+                if known == content:
+                    contents.setdefault(key, content)
+                elif self._roles.names_content:
+                    contents[key] = join_versions(known, content)
+                else:  # an environment deals each rollout a start of its own
+                    self._contents[key] = contents[key] = NO_CONTENT
         return contents
 
     def _other_kinds(self) -> dict[tuple[str, bool], int]:

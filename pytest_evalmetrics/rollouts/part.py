@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from pytest_evalmetrics.data.content import VERSIONS, join_versions
+from pytest_evalmetrics.data.content import NO_CONTENT, VERSIONS, join_versions
 from pytest_evalmetrics.errors import DataError
 
 if TYPE_CHECKING:
@@ -197,7 +197,9 @@ class Part:
 
     def _identify(self, task: tuple[str, TaskId], content: str, versioned: bool = False) -> None:
         known = self.content.setdefault(task, content)
-        if known != content:
+        if NO_CONTENT in (known, content):
+            self.content[task] = NO_CONTENT
+        elif known != content:
             self.content[task] = join_versions(known, content)
         if not versioned and VERSIONS in self.content[task]:
             self.torn[task] = None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pytest_evalmetrics.data import Category, RolloutTable, SourceFile
-from pytest_evalmetrics.data.content import SIZE, VERSIONS, content_hash
+from pytest_evalmetrics.data.content import NO_CONTENT, SIZE, VERSIONS, content_hash
 from pytest_evalmetrics.errors import DataError, did_you_mean
 from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.rollouts.part import NO_SAMPLE, Part
@@ -316,6 +316,13 @@ class TableBuilder:
 
     def _notes(self, scores: Mapping[str, Any]) -> tuple[str, ...]:
         notes = list(self.part.told)
+        dealt = [task for (_, task), content in self.part.content.items() if content == NO_CONTENT]
+        if dealt:
+            notes.append(
+                f"{many(len(dealt), 'task', 'has')} rollouts of different questions, such as "
+                f"{dealt[0]!r}: content does not pair these tasks. Where two data sets share ids, "
+                "give each its own benchmark"
+            )
         for (agent, task), content in self.part.content.items():
             if VERSIONS in content:
                 versions = content.count(VERSIONS) + 1

@@ -308,7 +308,7 @@ def test_an_update_does_not_drop_an_agent_unasked(quick: Quick) -> None:
 
 
 @pytest.mark.parametrize("rows", [2, 5000], ids=["few", "many"])
-def test_two_questions_under_one_id_of_one_file_are_refused(quick: Quick, rows: int) -> None:
+def test_two_questions_under_one_id_of_one_file_are_said(quick: Quick, rows: int) -> None:
     def row(n: int, text: str, **more: str) -> dict[str, Any]:
         asked = {"input": [{"role": "user", "content": text, **more}]}
         return {"_ng_task_index": n, "reward": 1, "responses_create_params": asked}
@@ -318,8 +318,13 @@ def test_two_questions_under_one_id_of_one_file_are_refused(quick: Quick, rows: 
     quick.rows("runs.jsonl", [*first, *again])
     bench(quick, "rollouts: runs.jsonl\nmetrics: [mean_reward]")
     assert quick.run().ret == 0
-    again[1] = row(1, "another question")
+    again[1] = row(1, "another question")  # as an environment deals each rollout a start
     quick.rows("runs.jsonl", [*first, *again])
+    assert quick.run().ret == 0
+    (note,) = [n for n in quick.report()["benchmarks"][0]["notes"] if "different questions" in n]
+    assert note.startswith("1 task has rollouts of different questions, such as 1: ")
+    content = "fields: {content: responses_create_params.input}"
+    bench(quick, f"rollouts: {{path: runs.jsonl, {content}}}\nmetrics: [mean_reward]")
     result = quick.run()
     assert result.ret == 1
     result.stdout.fnmatch_lines(["INCONCLUSIVE *the task 1 has rollouts of different questions"])

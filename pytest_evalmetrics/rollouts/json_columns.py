@@ -11,7 +11,7 @@ from zlib import adler32
 import msgspec
 import numpy as np
 
-from pytest_evalmetrics.data.content import NO_CONTENT, content_hash, join_versions, question_of
+from pytest_evalmetrics.data.content import content_hash, join_versions, question_of
 from pytest_evalmetrics.errors import DataError, did_you_mean
 from pytest_evalmetrics.rollouts.loader import Chunk, NotFinite
 from pytest_evalmetrics.rollouts.row_schema import FLOAT, NOT_NUMBER, NUMBER, Node
@@ -195,7 +195,6 @@ class Columns:
         self._usage: dict[str, None] = {}
         self._learnt = self._told = 0  # rows
         self._written: dict[tuple[str | None, TaskId], int] = {}  # checksums of contents as written
-        self._contents: dict[tuple[str | None, TaskId], str] = {}
 
     @property
     def root(self) -> Node:
@@ -256,6 +255,7 @@ class Columns:
             other_kinds=self._other_kinds(),
             keys=tuple(key for key, node in self.root.fields.items() if node.kinds),
             content={} if self._by_position else self._content(values, agent, task),
+            dealt=not self._roles.names_content,
             positional=not self._roles.names_tasks and all(type(each) is int for each in task),
         )
 
@@ -275,14 +275,8 @@ class Columns:
             held = [next((v for n in part if (v := n(row)) is not None), None) for part in parts]
             if any(value is not None for value in held):
                 content = content_hash(question_of(held[0]) if len(held) == 1 else held)
-                known = self._contents.setdefault(key, content)
                 self._written[key] = text
-                if known == content:
-                    contents.setdefault(key, content)
-                elif self._roles.names_content:
-                    contents[key] = join_versions(known, content)
-                else:  # an environment deals each rollout a start of its own
-                    self._contents[key] = contents[key] = NO_CONTENT
+                contents[key] = join_versions(contents.get(key, content), content)
         return contents
 
     def _other_kinds(self) -> dict[tuple[str, bool], int]:

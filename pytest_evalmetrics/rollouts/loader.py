@@ -166,6 +166,7 @@ class Chunk:
     records: Sequence[Mapping[str, Any]] = ()
     content: Mapping[tuple[str | None, TaskId], str] = field(default_factory=dict)
     versioned: bool = False
+    dealt: bool = False  # an environment may deal each rollout of a task another question
     positional: bool = False
     ruler: Sequence[tuple[str, str, str]] = ()
 

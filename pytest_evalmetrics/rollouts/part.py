@@ -142,6 +142,7 @@ class Part:
         self.told: dict[str, None] = {}
         self.rewards: dict[str, None] | None = None
         self.content: dict[tuple[str, TaskId], str] = {}
+        self.dealt = False
         self.torn: dict[tuple[str, TaskId], None] = {}
         self.positional = request.by_position
         self.ruler: dict[tuple[str, str, str], None] = {}
@@ -189,6 +190,7 @@ class Part:
             said = f"{at}: {failure.message}" if failure.message else at
             _count(self.failures, (failure.kind, failure.graded), 1, said)
         self._tell(chunk.notes, chunk.rewards)
+        self.dealt = self.dealt or chunk.dealt
         for (agent, task), content in chunk.content.items():
             self._identify((AGENT if agent is None else agent, task), content, chunk.versioned)
         self.positional = self.positional or chunk.positional
@@ -197,7 +199,9 @@ class Part:
 
     def _identify(self, task: tuple[str, TaskId], content: str, versioned: bool = False) -> None:
         known = self.content.setdefault(task, content)
-        if NO_CONTENT in (known, content):
+        if NO_CONTENT in (known, content) or (
+            self.dealt and (known != content or VERSIONS in content)
+        ):
             self.content[task] = NO_CONTENT
         elif known != content:
             self.content[task] = join_versions(known, content)
@@ -252,6 +256,7 @@ class Part:
         for kind, (count, said) in other.failures.items():
             _count(self.failures, kind, count, said)
         self._tell(tuple(other.told), None if other.rewards is None else tuple(other.rewards))
+        self.dealt = self.dealt or other.dealt
         for task, content in other.content.items():
             self._identify(task, content)
         self.torn.update(other.torn)

@@ -323,6 +323,13 @@ def test_two_questions_under_one_id_of_one_file_are_said(quick: Quick, rows: int
     assert quick.run().ret == 0
     (note,) = [n for n in quick.report()["benchmarks"][0]["notes"] if "different questions" in n]
     assert note.startswith("1 task has rollouts of different questions, such as 1: ")
+    (quick.path / "runs.jsonl").unlink()
+    quick.rows("runs-1.jsonl", first)
+    quick.rows("runs-2.jsonl", again)
+    bench(quick, 'rollouts: "runs-*.jsonl"\nmetrics: [mean_reward]')
+    assert quick.run().ret == 0
+    assert note in quick.report()["benchmarks"][0]["notes"]
+    quick.rows("runs.jsonl", [*first, *again])
     content = "fields: {content: responses_create_params.input}"
     bench(quick, f"rollouts: {{path: runs.jsonl, {content}}}\nmetrics: [mean_reward]")
     result = quick.run()

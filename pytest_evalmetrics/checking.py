@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, overload
 from pytest_evalmetrics.baselines.declared import benchmark_name, name_of_test
 from pytest_evalmetrics.config import benchmark_in_python, load_benchmarks
 from pytest_evalmetrics.errors import CheckError, EvalMetricsError, GateFailed, did_you_mean
-from pytest_evalmetrics.item_run import failure_of, names_for, run_in_test
+from pytest_evalmetrics.item_run import failure_of, names_for, run_benchmark
 from pytest_evalmetrics.rollouts import table_in_memory
 from pytest_evalmetrics.selection import let_register
 from pytest_evalmetrics.session import PAYLOADS
@@ -130,7 +130,7 @@ pass_estimator, breakdown, cluster, description
                 shown=self._file,
             )
             table = table_in_memory(rewards, scores=scores, labels=labels)
-            result = run_in_test(
+            result = run_benchmark(
                 self._item,
                 benchmark,
                 label=self._label(name),
@@ -200,7 +200,7 @@ pass_estimator, breakdown, cluster, description
                 if name in (None, known):
                     self._claim(known)
                     own = replace(benchmark.spec, name=benchmark_name(self._test, known))
-                    results[known] = run_in_test(
+                    results[known] = run_benchmark(
                         self._item,
                         replace(benchmark, spec=own),
                         label=self._label(known),

@@ -9,7 +9,7 @@ import pytest
 from pytest_evalmetrics.baselines.declared import Declared, folder_of
 from pytest_evalmetrics.config import load_benchmarks
 from pytest_evalmetrics.errors import ConfigError, EvalMetricsError, GateFailed
-from pytest_evalmetrics.item_run import keeps_baseline, names_for, run_benchmark
+from pytest_evalmetrics.item_run import failure_of, keeps_baseline, names_for, run_benchmark
 from pytest_evalmetrics.layout import visible_lines
 from pytest_evalmetrics.reports import FailureText
 from pytest_evalmetrics.run_folder import remove_stale
@@ -127,7 +127,12 @@ def plan_lines(items: Sequence[pytest.Item]) -> list[str]:
 
 
 def _evaluate(item: BenchmarkItem) -> None:
-    run_benchmark(item, item.benchmark, detailed=item.detailed, benchmarks=_sharing(item.session))
+    result = run_benchmark(
+        item, item.benchmark, detailed=item.detailed, benchmarks=_sharing(item.session)
+    )
+    failure = failure_of(result)
+    if failure is not None:
+        raise failure
 
 
 def _sharing(session: pytest.Session) -> int:

@@ -24,6 +24,7 @@ __all__ = ["Selection", "is_benchmark", "let_register", "refuse_unknown_reporter
 
 _REGISTERED = pytest.StashKey[bool]()
 _TOLD = "evalmetrics_told"  # what a worker tells with its first report, and at its end
+_PICTURED = 400  # of the benchmarks that pass: no page has room for many more
 _IN_TEST = rb"\bevalmetrics\b"  # the fixture, in the text of a test file
 
 
@@ -94,10 +95,8 @@ class Selection:
                 raise
             benchmarks: list[Any] = list(filter(is_benchmark, session.items))
             if benchmarks:
-                from pytest_evalmetrics.pipeline.references import PICTURED  # noqa: PLC0415 - is loaded
-
                 # whatever the order, such as a random one
-                for benchmark in sorted(benchmarks, key=lambda b: b.nodeid)[PICTURED:]:
+                for benchmark in sorted(benchmarks, key=lambda b: b.nodeid)[_PICTURED:]:
                     benchmark.detailed = False
         if hasattr(self._config, "workeroutput") and (self._collected or self._deselected):
             told = {"collected": sorted(self._collected), "deselected": sorted(self._deselected)}

@@ -1,5 +1,5 @@
 """From a benchmark to its result: load -> (score) -> reduce -> gate, each in one place."""
 
-from pytest_evalmetrics.pipeline.evaluation import Evaluated, Hooks, evaluate
+from pytest_evalmetrics.pipeline.evaluation import Evaluated, Evaluation, Hooks, evaluate
 
-__all__ = ["Evaluated", "Hooks", "evaluate"]
+__all__ = ["Evaluated", "Evaluation", "Hooks", "evaluate"]

@@ -11,7 +11,7 @@ import numpy as np
 from pytest_evalmetrics import generators
 from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.layout import many, of_many
-from pytest_evalmetrics.pipeline.scored_rows import RowTexts, reading_order
+from pytest_evalmetrics.pipeline.scored_rows import RowTexts, Stage, reading_order
 from pytest_evalmetrics.results import Check, Verdict
 from pytest_evalmetrics.spec.metric_names import GENERATED_SCORES, MARK
 from pytest_evalmetrics.transport import CallError, Progress
@@ -27,18 +27,10 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.spec.model_keys import BudgetSpec
     from pytest_evalmetrics.transport import Price, Tokens
 
-__all__ = [
-    "ANSWER",
-    "USED_UP",
-    "Attempts",
-    "Budget",
-    "Spender",
-    "Stage",
-    "check_of",
-    "recorded_row",
-]
-
-USED_UP = "budget"  # the kind of a call that was not made for it
+_USED_UP = "budget"  # the kind of a call that was not made for it
+_GO_ON = "run again, and what was paid for comes from the journal; or raise the budget"
+# these say nothing of the endpoint: whatever the user thinks of failed requests, they count
+_NEVER_IGNORED = frozenset({_USED_UP, "not-in-journal", "bad-request"})
 
 
 class Budget:
@@ -48,13 +40,9 @@ class Budget:
         self._spec = spec
         self._now = now
         self._started: float | None = None
-        self._requests = self._tokens = self._begun = 0
-        self._cost = 0.0
+        self.requests = self.tokens = self.begun = 0
+        self.cost = 0.0
         self.reached = ""  # what is used up, in words; empty while nothing is
-
-    def spender(self) -> Spender:
-        """Give what looks at the calls of one rollout."""
-        return Spender(self)
 
     def admit(self) -> None:
         """Let a rollout begin."""
@@ -64,31 +52,38 @@ class Budget:
         if not self.reached:
             self.reached = self._used_up(now - self._started)
         if self.reached:
-            raise CallError(
-                USED_UP,
-                f"not asked: the budget of {self.reached} was used up",
-                hint="run again, and what was paid for comes from the journal; or raise the budget",
-            )
-        self._begun += 1
+            message = f"not asked: the budget of {self.reached} was used up"
+            raise CallError(_USED_UP, message, hint=_GO_ON)
+        self.begun += 1
 
-    def paid(
-        self, requests: int, tokens: Tokens | None, price: Price | None, *, first: bool
-    ) -> None:
-        """Count a call; `first` of its rollout."""
-        self._begun -= first
-        self._requests += requests
-        if tokens is not None:
-            self._tokens += tokens.total
-            self._cost += price.of(tokens) if price is not None else 0.0
+    def check(self, benchmark: Benchmark, board: Board) -> list[Check]:
+        """Report that it was used up: nothing is judged then."""
+        if not self.reached:
+            return []
+        total = len(board.rows)
+        left = sum(any(f.kind == _USED_UP for f in failed) for failed in board.failed.values())
+        return [
+            Check(
+                "expect",
+                "budget",
+                Verdict.INCONCLUSIVE,
+                value=total - left,
+                bound=f"== {total}",
+                reason=f"the budget of {self.reached} was used up, and "
+                f"{of_many(left, total, 'rollout', 'was')} not asked for",
+                hint=_GO_ON,
+                line=benchmark.line_of("budget"),
+            )
+        ]
 
     def _used_up(self, seconds: float) -> str:
         spec = self._spec
         # each rollout that has begun sends one request at least
-        if spec.requests is not None and self._requests + self._begun >= spec.requests:
+        if spec.requests is not None and self.requests + self.begun >= spec.requests:
             return many(spec.requests, "request")
-        if spec.tokens is not None and self._tokens >= spec.tokens:
+        if spec.tokens is not None and self.tokens >= spec.tokens:
             return many(spec.tokens, "token")
-        if spec.cost is not None and self._cost >= spec.cost:
+        if spec.cost is not None and self.cost >= spec.cost:
             return f"a cost of {spec.cost:g}"
         if spec.seconds is not None and seconds >= spec.seconds:
             return f"{spec.seconds:g} seconds"
@@ -96,7 +91,7 @@ class Budget:
 
 
 class Spender:
-    """Looks at the calls of one rollout: what has begun is finished, whatever it takes."""
+    """The `transport.Meter` of one rollout: what has begun is finished, whatever it takes."""
 
     __slots__ = ("_budget", "_has_begun", "_has_paid")
 
@@ -105,58 +100,32 @@ class Spender:
         self._has_begun = self._has_paid = False
 
     def admit(self) -> None:
-        """Let a call be sent, see `transport.Meter`."""
+        """Let a call be sent."""
         if not self._has_begun:
             self._budget.admit()
             self._has_begun = True
 
     def paid(self, requests: int, tokens: Tokens | None, price: Price | None) -> None:
-        """Count a call, see `transport.Meter`."""
-        first = self._has_begun and not self._has_paid
+        """Count a call that was sent."""
+        budget = self._budget
+        budget.begun -= self._has_begun and not self._has_paid
         self._has_paid = True
-        self._budget.paid(requests, tokens, price, first=first)
-
-
-def check_of(benchmark: Benchmark, budget: Budget, board: Board) -> Check:
-    """Say that a budget was used up: nothing is judged then."""
-    total = len(board.rows)
-    left = sum(any(f.kind == USED_UP for f in found) for found in board.failed.values())
-    return Check(
-        "expect",
-        "budget",
-        Verdict.INCONCLUSIVE,
-        value=total - left,
-        bound=f"== {total}",
-        reason=f"the budget of {budget.reached} was used up, and "
-        f"{of_many(left, total, 'rollout', 'was')} not asked for",
-        hint="run again, and what was paid for comes from the journal; or raise the budget",
-        line=benchmark.line_of("budget"),
-    )
-
-
-ANSWER = "output_text"  # what a rollout lacks whose request failed
-# these say nothing of the endpoint: whatever the user thinks of failed requests, they count
-_NEVER_IGNORED = frozenset({USED_UP, "not-in-journal", "bad-request"})
-
-
-@dataclass(frozen=True, slots=True)
-class Stage:
-    """Generation, as the board sees it: one of those that give scores."""
-
-    type: str  # ``model`` or ``target``
-    scores: tuple[str, ...]  # what it gives
+        budget.requests += requests
+        if tokens is not None:
+            budget.tokens += tokens.total
+            budget.cost += price.of(tokens) if price is not None else 0.0
 
 
 @dataclass
 class Attempts:
-    """The attempts at the rows of one benchmark."""
+    """The attempts at the rows of one benchmark, see `engines.Answering`."""
 
     generator: generators.Generator  # who answers
     stage: Stage  # what is measured of each answer
     failing: Stage  # the same, for what rollouts without an answer lack
     _board: Board = field(init=False)
     _progress: Progress = field(init=False)
-    _texts: RowTexts = field(init=False)
+    _answers: RowTexts = field(default_factory=lambda: RowTexts("answers"))
     _requests_failed: list[int] = field(default_factory=list)
     _cut: int = 0
     _answered: int = 0
@@ -171,24 +140,23 @@ class Attempts:
         priced = spec.model is not None and spec.model.price is not None
         kind = "model" if spec.model is not None else "target"
         names = tuple(name for name in GENERATED_SCORES if name != "cost" or priced)
-        return cls(made, Stage(kind, names), Stage(kind, (ANSWER,)))
+        return cls(made, Stage(kind, names), Stage(kind, ("output_text",)))
 
     def begin(self, board: Board) -> None:
-        """Get ready for the rollouts of a board, whose progress they are from here on."""
+        """Get ready for the rollouts of a board, which its progress counts from here on."""
         self._board = board
         self._progress, board.progress = board.progress, Progress()  # that counts scores
         self._progress.unit = "rollouts"
-        self._texts = RowTexts(len(board.rows), 1, "answers")
 
     def attempted(self, row: Row, found: Attempted) -> None:
-        """Take what came of a row, see `Answering`."""
+        """Take the outcome of a row."""
         board = self._board
         if found.measured is not None:
             board.scored(row, self.stage, found.measured, from_journal=found.from_journal)
             self._cut += found.cut
             self._answered += 1
         board.asked(row, self.stage, found.exchanges)
-        self._texts.add(row.index, 0, found.text)
+        self._answers.add(row.index, 0, found.text)
         if found.failure is not None:
             board.lacks(row, self.failing, found.failure, found.reason)
             if found.call_failed and found.failure.kind not in _NEVER_IGNORED:
@@ -199,12 +167,12 @@ class Attempts:
         self._progress.succeeded(from_journal=found.from_journal)
 
     def answer(self, index: int) -> bytes:
-        """Give what a rollout holds, as a JSON array of one object, or of none."""
-        return self._texts.of(index)
+        """Return what a rollout holds, as a JSON array of one object, or of none."""
+        return self._answers.of(index)
 
     def has(self, board: Board, name: str) -> bool:
-        """Whether a score is one of a scorer, or was measured of any answer."""
-        return name not in self.stage.scores or not np.isnan(board.column(name)).all()
+        """Check whether a score is one of a scorer, or was measured of any answer."""
+        return name not in self.stage.scores or not np.isnan(board.columns[name]).all()
 
     def without_failed_requests(self, table: RolloutTable) -> tuple[RolloutTable, tuple[str, ...]]:
         """Leave out the rollouts whose request failed, and say so.
@@ -224,22 +192,21 @@ class Attempts:
         return kept, (note,)
 
     def notes(self, board: Board) -> Iterator[str]:
-        """Tell what a reader should know of the answers."""
+        """Describe what a reader should know of the answers."""
         if self._cut:
             yield (
                 f"{of_many(self._cut, self._answered, 'answer', 'was')} cut off at the most tokens "
                 "that the model may write (finish_reason: length): raise max_tokens; the score "
                 "truncated says which"
             )
-        silent = int(np.isnan(board.column("total_tokens")).sum()) - (
-            len(board.rows) - self._answered
-        )
+        unknown = int(np.isnan(board.columns["total_tokens"]).sum())
+        silent = unknown - (len(board.rows) - self._answered)
         if silent > 0 and self.stage.type == "model":
             yield f"{silent} of {self._answered} answers don't say how many tokens they took"
 
 
 def recorded_row(row: Row) -> tuple[Row, RowError | None]:
-    """Give a recorded row as it was when it was generated, if it says so.
+    """Return a recorded row as it was when it was generated, if it says so.
 
     Rows of ``rollouts.jsonl`` do, and attempts that failed in another tool.
     """

@@ -13,8 +13,7 @@ import numpy as np
 from pytest_evalmetrics import gates, metrics, rollouts, stats
 from pytest_evalmetrics.data import TaskRewards
 from pytest_evalmetrics.errors import DataError, EvalMetricsError
-from pytest_evalmetrics.pipeline.references import reference_of
-from pytest_evalmetrics.pipeline.regressions import compares_with_history, gated_names, rule_of
+from pytest_evalmetrics.pipeline.regressions import compares_with_history, reference_of, rule_of
 from pytest_evalmetrics.pipeline.scored_rows import with_reward
 from pytest_evalmetrics.results import Power
 
@@ -63,7 +62,7 @@ def power_of(
     if benchmark.spec.scorers:
         names = tuple(name for s in benchmark.spec.scorers for name in s.score_names)
         benchmark = with_reward(benchmark, names)
-    plan = metrics.plan(benchmark.spec, also=gated_names(benchmark), line_of=benchmark.line_of)
+    plan = metrics.plan(benchmark.spec, also=benchmark.spec.gated, line_of=benchmark.line_of)
     try:
         tables, source = _tables(benchmark, plan, snapshot)
     except EvalMetricsError as error:
@@ -88,9 +87,9 @@ def power_of_tables(
 
     `runs` are a second run of agents whose tasks have one rollout each.
     """
-    made = plan or metrics.plan(benchmark.spec, also=gated_names(benchmark))
+    made = plan or metrics.plan(benchmark.spec, also=benchmark.spec.gated)
     for agent, table in tables.items():
-        for name in gated_names(benchmark):
+        for name in benchmark.spec.gated:
             found = _metric_power(benchmark, made, name, table, source, runs.get(agent))
             yield replace(found, agent=agent)
 
@@ -122,7 +121,7 @@ def _assumed(benchmark: Benchmark, error: EvalMetricsError) -> Power:
     spec = benchmark.spec
     tasks = spec.expect.tasks.min if spec.expect.tasks is not None else 0
     k = spec.num_samples or 1
-    name = gated_names(benchmark)[0]
+    name = benchmark.spec.gated[0]
     rule = rule_of(benchmark, name, bounded=True)
     if tasks == 0:
         return Power("", "", tasks, k, math.nan, rule.max_drop, None, "nothing", error.message)

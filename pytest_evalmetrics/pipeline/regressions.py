@@ -1,4 +1,4 @@
-"""A run against its baseline or history: which metrics are gated, by which rule, on which tasks."""
+"""A run against its baseline or history: the reference, the gated metrics and their rules."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
-from pytest_evalmetrics import gates, metrics
+from pytest_evalmetrics import baselines, gates, metrics, rollouts
 from pytest_evalmetrics.errors import BaselineError, EvalMetricsError
 from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.results import Check, Verdict
@@ -18,41 +18,35 @@ from pytest_evalmetrics.spec import BaselineSpec
 from pytest_evalmetrics.spec.metric_names import direction_of, is_spent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
 
     from pytest_evalmetrics.data import RolloutTable
+    from pytest_evalmetrics.engines import Engine
     from pytest_evalmetrics.history import Anchors
     from pytest_evalmetrics.pipeline.ruler import RulerChange
     from pytest_evalmetrics.results import AgentResult, Estimate
     from pytest_evalmetrics.spec import Benchmark
 
-    _Agent = tuple[AgentResult, RolloutTable, NDArray[np.int64]]
-
-__all__ = [
-    "Judging",
-    "Reference",
-    "anchored_checks",
-    "anchors_of",
-    "cannot_fail",
-    "compares_with_history",
-    "gated_names",
-    "gone_agents",
-    "judge",
-    "no_direction",
-    "rule_of",
-    "settings_of",
-    "unpassable",
-]
-
 _ALPHA, _WARN_ALPHA, _MAX_DROP = 0.01, 0.05, 0.01
+_RECORD = "record a new baseline with --snapshot-update"
+_OTHER_RUN = "compare with a run that holds it"
+_NAMED = 10  # rollouts that a message names
 
 
-def gated_names(benchmark: Benchmark) -> tuple[str, ...]:
-    """List the metrics that a baseline gates."""
-    return benchmark.spec.gated
+# -- the settings of a baseline --------------------------------------------------------------
+
+
+def settings_of(benchmark: Benchmark) -> BaselineSpec:
+    """Return the settings of a benchmark's baseline, or the defaults."""
+    return benchmark.spec.baseline or BaselineSpec()
+
+
+def compares_with_history(benchmark: Benchmark) -> bool:
+    """Check whether a benchmark is held against its history."""
+    return settings_of(benchmark).against != "snapshot"
 
 
 def rule_of(benchmark: Benchmark, name: str, *, bounded: bool) -> gates.Rule:
@@ -60,13 +54,12 @@ def rule_of(benchmark: Benchmark, name: str, *, bounded: bool) -> gates.Rule:
     spec = settings_of(benchmark)
     own = spec.metrics.get(name)
     asked = spec if own is None else own.over(spec)
-    known = direction_of(benchmark.spec, name) or "higher"
     drop = asked.max_drop
     if drop is None:
         drop = _MAX_DROP if bounded and not is_spent(name) else 0.0
     return gates.Rule(
         name=asked.rule or "practical",
-        direction=asked.direction or known,
+        direction=asked.direction or direction_of(benchmark.spec, name) or "higher",
         alpha=asked.alpha or _ALPHA,
         warn_alpha=asked.warn_alpha or _WARN_ALPHA,
         max_drop=drop,
@@ -74,89 +67,104 @@ def rule_of(benchmark: Benchmark, name: str, *, bounded: bool) -> gates.Rule:
     )
 
 
-def settings_of(benchmark: Benchmark) -> BaselineSpec:
-    """Return what a benchmark says of its baseline, or the defaults."""
-    spec = benchmark.spec.baseline
-    return spec if isinstance(spec, BaselineSpec) else BaselineSpec()
+# -- the reference ---------------------------------------------------------------------------
 
 
-def no_direction(benchmark: Benchmark, text: str, estimate: Estimate, agent: str) -> Check | None:
-    """Refuse to judge a hook's number where nothing says which way is better."""
-    baseline = settings_of(benchmark)
-    own = baseline.metrics.get(text)
-    asked = baseline.direction or (None if own is None else own.direction)
-    if asked or direction_of(benchmark.spec, text, of_reward=False):
-        return None
-    return Check(
-        "baseline",
-        text,
-        Verdict.INCONCLUSIVE,
-        agent=agent,
-        value=estimate.value,
-        reason=f"nothing says which way is better for {text}, which a hook computes",
-        hint=f'write `baseline: {{metrics: {{"{text}": {{direction: higher}}}}}}`, or lower where '
-        "less is better",
-        estimate=estimate,
-        line=benchmark.line_of("baseline", "metrics", text),
-    )
+class Reference(msgspec.Struct, frozen=True):
+    """The run that another one is compared with."""
+
+    tables: Mapping[str, RolloutTable]  # by agent
+    # its key metrics, by agent and name: all there is of what a hook computed
+    values: Mapping[str, Mapping[str, float]] = msgspec.field(default_factory=dict)
+    where: str = "the baseline"  # for messages
+    renew: str = _RECORD  # the way out where it does not hold what is compared
+    notes: tuple[str, ...] = ()
+    # recorded with it: what measured, the thresholds, the metrics
+    provenance: Mapping[str, Any] = msgspec.field(default_factory=dict)
+    anchors: Anchors | None = None  # earlier runs, known by their numbers alone: then no tables
+    origin: str = ""  # where its numbers lie, and since when, for people
+
+    @property
+    def agents(self) -> tuple[str, ...]:
+        """The agents that it has rollouts, or numbers, of."""
+        return tuple(self.tables) if self.anchors is None else self.anchors.agents
+
+    def agent_for(self, name: str, *, alone: bool) -> str | None:
+        """Find an agent; where both sides have one agent, it may have been renamed."""
+        if name in self.agents:
+            return name
+        return self.agents[0] if alone and len(self.agents) == 1 else None
 
 
-def cannot_fail(benchmark: Benchmark, text: str, gated: gates.Gated) -> Check | None:
-    """Refuse a drop that values in [0, 1] can't show; of a declared range the file is refused.
+def reference_of(
+    benchmark: Benchmark,
+    plan: metrics.Plan,
+    snapshot: Callable[[], tuple[str, str] | None],
+    *,
+    label: str = "",
+    history: Path | None = None,
+    engine: Engine | None = None,
+) -> Reference | None:
+    """Find what a benchmark is compared with; None where it is to be recorded first.
 
-    What is not known to be a rate may be one all the same: that all its rewards lie in [0, 1]
-    is seen here. Time and money have no upper end.
+    `snapshot` reads the committed baseline, `history` is that of the run, and `label` names the
+    benchmark in it.
     """
-    rule, pair = gated.rule, gated.pair
-    whole = rule.name in ("absolute", "practical", "noninferior") or (
-        rule.name == "relative" and rule.direction == "higher"
-    )
-    asked = rule.max_drop if whole else 0.0
-    asked = max(asked, rule.require_mde or 0.0)
-    if not pair.bounded or asked < 1 or is_spent(text):
+    spec, folder = settings_of(benchmark), benchmark.file.parent
+    if spec.rollouts is not None:
+        table = rollouts.load(
+            spec.rollouts,
+            folder,
+            scores=plan.scores,
+            categories=plan.categories,
+            reader=None if engine is None else engine.read,
+        )
+        return Reference(
+            dict(table.by_agent()),
+            where="the baseline's rollouts",
+            renew=_OTHER_RUN,
+            origin=", ".join(source.path for source in table.sources),
+        )
+    if spec.report is not None:
+        report = baselines.from_report(
+            folder / spec.report, benchmark.spec.name, file=benchmark.file, shown=spec.report
+        )
+        return _recorded(report, spec.report, renew=_OTHER_RUN)
+    if compares_with_history(benchmark):
+        return _history(benchmark, label, history)
+    read = snapshot()
+    if read is None:
         return None
-    key = "require_mde" if asked > rule.max_drop or not whole else "max_drop"
-    own = settings_of(benchmark).metrics.get(text)
-    here = own is not None and getattr(own, key) is not None
-    meant = f"; did you mean {asked:.12g}%?" if asked <= 100 else ""  # noqa: PLR2004 - per cent
-    return Check(
-        "baseline",
-        pair.name,
-        Verdict.INCONCLUSIVE,
-        agent=gated.agent,
-        value=pair.value_current,
-        bound=str(rule),
-        reason=f"{key} {asked:.12g} can never fail: all rewards of {pair.name} lie in "
-        f"[0, 1]{meant}",
-        hint=f"choose a {key} below 1",
-        estimate=gated.estimate,
-        line=benchmark.line_of("baseline", *(("metrics", text) if here else ()), key),
-        evidence={**rule.evidence(), "baseline": pair.value_baseline, "why": "blind"},
+    text, file = read
+    document = baselines.parse(text, file=file, benchmark=benchmark.spec.name)
+    reference = _recorded(document, file, renew=_RECORD)
+    if baselines.is_edited(document):
+        lacks = "" if document["provenance"].get("digest") else ": its digest is gone"
+        raise BaselineError(
+            f"this baseline was edited by hand, or by a merge, since it was recorded{lacks}",
+            file=file,
+            hint=f"restore it with `git checkout -- {file}`, or record a new one with "
+            "--snapshot-update",
+        )
+    return reference
+
+
+def _recorded(document: baselines.BaselineDocument, file: str, *, renew: str) -> Reference:
+    tables = baselines.tables(document, file=file)
+    when = document["provenance"].get("recorded")
+    return Reference(
+        tables,
+        {agent: baselines.values(document, agent) for agent in tables},
+        renew=renew,
+        provenance=document["provenance"],
+        origin=f"{file}, recorded {when}" if when else file,
     )
 
 
-_ACCEPT = (
-    "accept it with `pytest --snapshot-update --evalmetrics-history FILE`: from that run on the "
-    "history counts anew"
-)
-_START = "start with it: `pytest --snapshot-update --evalmetrics-history FILE`"
-
-
-def compares_with_history(benchmark: Benchmark) -> bool:
-    """Whether a benchmark is held against its history."""
-    spec = benchmark.spec.baseline
-    return isinstance(spec, BaselineSpec) and spec.against != "snapshot"
-
-
-def anchors_of(
-    benchmark: Benchmark, label: str, history: Path | None
-) -> tuple[Anchors, tuple[str, ...]]:
-    """Read the earlier runs of a benchmark."""
+def _history(benchmark: Benchmark, label: str, history: Path | None) -> Reference:
     from pytest_evalmetrics.history import Anchors, read_history  # noqa: PLC0415 - if there is one
 
-    spec = benchmark.spec.baseline
-    if not isinstance(spec, BaselineSpec):
-        raise TypeError("the benchmark has no baseline")
+    spec = settings_of(benchmark)
     file = history if spec.history is None else benchmark.file.parent / spec.history
     if file is None:
         raise BaselineError(
@@ -166,181 +174,75 @@ def anchors_of(
             "baseline: {history: FILE}",
         )
     shown = spec.history or file.name
-    found = read_history(file, shown)
-    runs = found.runs.get(label, ())
-    return Anchors(spec.against, runs, shown, spec.min_coverage), tuple(found.notes())
+    read = read_history(file, shown)
+    anchors = Anchors(spec.against, read.runs.get(label, ()), shown, spec.min_coverage)
+    return Reference({}, where="the history", notes=tuple(read.notes()), anchors=anchors)
 
 
-def anchored_checks(
-    benchmark: Benchmark, anchors: Anchors, result: AgentResult, *, agent: str
-) -> Iterator[Check]:
-    """Hold one agent's gated metrics against the history."""
-    written = {result.estimates[name].name: name for name in gated_names(benchmark)}
-    for name, text in written.items():
-        estimate = result.estimates[text]
-        unknown = no_direction(benchmark, text, estimate, agent) if estimate.by_hook else None
-        if unknown is not None:
-            yield unknown
-            continue
-        rule = rule_of(benchmark, text, bounded=False)
-        anchor = anchors.anchor(
-            result.agent, name, estimate.tasks, higher_is_better=rule.direction == "higher"
-        )
-        check = gates.check_value(
-            estimate,
-            anchor.value,
-            rule,
-            agent=agent,
-            line=benchmark.line_of("baseline", "metrics", text),
-            accept=_ACCEPT,
-            against=anchor.told,
-        )
-        evidence = {"against": anchors.against, "anchor": anchor.told, "runs": anchor.runs}
-        hint = check.hint if anchor.value is not None else _START
-        yield replace(check, hint=hint, evidence={**check.evidence, **evidence})
-
-
-_ACCEPT_TASKS = "record it with --snapshot-update --evalmetrics-accept-tasks"
-_NAMED = 10  # rollouts that a message names
-
-
-class Reference(msgspec.Struct, frozen=True):
-    """The run that another one is compared with.
-
-    Attributes
-    ----------
-    tables
-        Its rollouts, by agent.
-    values
-        Its key metrics, by agent and name: all there is of what a hook computed.
-    where
-        What it is, for messages: ``the baseline``.
-    renew
-        What to do where it does not hold what is compared.
-    notes
-        What a reader should know of it.
-    provenance
-        What else was recorded with it: what measured, the thresholds, the metrics.
-    anchors
-        Earlier runs, of which nothing but numbers is known: then there are no tables.
-    origin
-        Where its numbers lie, and since when, for people.
-    """
-
-    tables: Mapping[str, RolloutTable]
-    values: Mapping[str, Mapping[str, float]] = msgspec.field(default_factory=dict)
-    where: str = "the baseline"
-    renew: str = "record a new baseline with --snapshot-update"
-    notes: tuple[str, ...] = ()
-    provenance: Mapping[str, Any] = msgspec.field(default_factory=dict)
-    anchors: Anchors | None = None
-    origin: str = ""
-
-    @property
-    def agents(self) -> tuple[str, ...]:
-        """Whose rollouts, or numbers, it has."""
-        return tuple(self.tables) if self.anchors is None else self.anchors.agents
-
-    def agent_for(self, name: str, *, alone: bool) -> str | None:
-        """Find an agent; where both sides have one agent, it may have been renamed."""
-        agents = self.agents
-        if name in agents or not alone or len(agents) != 1:
-            return name if name in agents else None
-        return agents[0]
+# -- the comparison --------------------------------------------------------------------------
 
 
 @dataclass
 class Judging:
-    """One benchmark's agents, held against the reference.
+    """All agents of one benchmark, held against the reference.
 
-    Judged together: the more numbers of a benchmark can fail the build, the surer each has
-    to be, whichever agent they are of.
-
-    Attributes
-    ----------
-    benchmark
-        The benchmark; has a baseline.
-    plan
-        Its metrics.
-    reference
-        What to compare with.
-    ruler_changes
-        What measures otherwise than it did: the metrics that it touches are not compared.
-    settled
-        The same where both sides are measured by today's ruler; a hook's numbers are not.
-    quarantined
-        The ids of tasks that are not gated: those of the reference are left out too.
-    benchmarks
-        How many benchmarks of the run share the level of a false alarm.
-    pairings
-        By agent: both sides of what was taken.
-    changes
-        What differs beside the numbers.
-    notes
-        What a reader should know of how tasks were paired.
+    They are judged together: the more numbers of a benchmark can fail the build, the surer each
+    has to be, whichever agent they are of.
     """
 
     benchmark: Benchmark
     plan: metrics.Plan
     reference: Reference
-    benchmarks: int = 1
+    benchmarks: int = 1  # of the run, that share the level of a false alarm
+    # what measures otherwise than it did: the metrics that it touches are not compared
     ruler_changes: tuple[RulerChange, ...] = ()
+    # the same where both sides are measured by today's ruler; a hook's numbers are not
     settled: tuple[RulerChange, ...] = ()
-    quarantined: frozenset[str] = frozenset()
-    pairings: dict[str, metrics.Pairing] = field(default_factory=dict, init=False)
-    changes: list[str] = field(default_factory=list, init=False)
-    notes: list[str] = field(default_factory=list, init=False)
-    _found: list[Check | gates.Gated] = field(default_factory=list, init=False)
+    quarantined: frozenset[str] = frozenset()  # ids of tasks, left out of the reference too
+    pairings: dict[str, metrics.Pairing] = field(default_factory=dict, init=False)  # by agent
+    changes: list[str] = field(default_factory=list, init=False)  # beside the numbers
+    notes: list[str] = field(default_factory=list, init=False)  # of how tasks were paired
+    _pending: list[Check | gates.Gated] = field(default_factory=list, init=False)
+
+    def __post_init__(self) -> None:
+        self._settings = settings_of(self.benchmark)
+        self._accept = "" if self._settings.committed else "compare with a newer run"
 
     def add(
         self, result: AgentResult, table: RolloutTable, *, agent: str, expected: NDArray[np.int64]
     ) -> None:
-        """Take one agent.
+        """Take one agent; `agent` is its name where a benchmark has several, else empty.
 
-        Parameters
-        ----------
-        result, table
-            What was computed for it, and its rollouts.
-        agent
-            Its name where a benchmark has several, else empty.
-        expected
-            Rollouts that each task should have, shape (tasks,).
+        `expected` says how many rollouts each task should have.
         """
         reference = self.reference
         if reference.anchors is not None:
-            self._found += anchored_checks(self.benchmark, reference.anchors, result, agent=agent)
+            self._pending += self._anchored(reference.anchors, result, agent)
             return
         counterpart = reference.agent_for(result.agent, alone=not agent)
         if counterpart is None:
-            self._found.append(
-                Check(
-                    "baseline",
-                    "agent",
-                    Verdict.INCONCLUSIVE,
-                    agent=agent,
-                    reason=f"{reference.where} has no agent {result.agent!r}: it has "
-                    + (", ".join(map(repr, reference.tables)) or "none"),
-                    hint=f"name the agent as before, or {reference.renew}",
-                    line=self.benchmark.line_of("baseline"),
-                )
-            )
+            names = ", ".join(map(repr, reference.tables)) or "none"
+            reason = f"{reference.where} has no agent {result.agent!r}: it has {names}"
+            hint = f"name the agent as before, or {reference.renew}"
+            self._pending.append(self._inconclusive("agent", agent, reason, hint))
             return
         baseline = reference.tables[counterpart]
         if self.quarantined:
             left = [str(task) not in self.quarantined for task in baseline.tasks]
             baseline = baseline.where(np.array(left, dtype=bool)[baseline.task])
         baseline, drift = metrics.align(table, baseline)
-        spec = settings_of(self.benchmark)
         tasks = gates.check_task_list(
             drift,
             table,
             self.plan.spec.reward,
             agent=agent,
             line=self.benchmark.line_of("baseline"),
-            min_coverage=spec.min_coverage,
-            accept=_ACCEPT_TASKS if spec.committed else "compare with a run of the same tasks",
+            min_coverage=self._settings.min_coverage,
+            accept="record it with --snapshot-update --evalmetrics-accept-tasks"
+            if self._settings.committed
+            else "compare with a run of the same tasks",
         )
-        self._found += [] if tasks is None else [tasks]
+        self._pending += [] if tasks is None else [tasks]
         self.notes += gates.task_list_notes(drift, in_python=self.benchmark.in_python)
         pairing = metrics.Pairing(self.plan, table, baseline, expected)
         self.pairings[result.agent] = pairing
@@ -349,35 +251,75 @@ class Judging:
             of = f" of {agent}" if agent else ""
             self.changes.append(f"rollouts of each task{of} were {then}, and are {now} now")
         self._single_tasks(pairing, agent)
-        known = reference.values.get(counterpart, {})
-        written = {result.estimates[name].name: name for name in gated_names(self.benchmark)}
-        for name, text in written.items():  # the last text is the one with its own settings
-            self._found.append(self._judged(pairing, text, result, known.get(name), agent))
+        values = reference.values.get(counterpart, {})
+        for name, text in self._gated_texts(result).items():
+            self._pending.append(self._judged(pairing, text, result, values.get(name), agent))
 
     def checks(self) -> list[Check]:
         """Judge all that was taken, in its order."""
-        spec = settings_of(self.benchmark)
-        gated = [found for found in self._found if isinstance(found, gates.Gated)]
         judged = iter(
             gates.check_regression(
-                gated,
-                min_coverage=spec.min_coverage,
+                [each for each in self._pending if isinstance(each, gates.Gated)],
+                min_coverage=self._settings.min_coverage,
                 accept=self._accept,
                 benchmarks=self.benchmarks,
             )
         )
-        return [next(judged) if isinstance(f, gates.Gated) else f for f in self._found]
+        return [next(judged) if isinstance(p, gates.Gated) else p for p in self._pending]
 
-    @property
-    def _accept(self) -> str:
-        return "" if settings_of(self.benchmark).committed else "compare with a newer run"
+    def missing_agents(self, agents: Sequence[str]) -> Iterator[Check]:
+        """Report the agents that only the reference has: nothing else would miss them."""
+        reference = self.reference
+        compared = {reference.agent_for(agent, alone=len(agents) == 1) for agent in agents}
+        for agent in reference.agents:
+            if agent not in compared:
+                reason = f"this run has no agent {agent!r}, which {reference.where} has"
+                hint = f"complete the run, or {reference.renew}"
+                yield self._inconclusive("agent", agent, reason, hint)
+
+    def _inconclusive(self, name: str, agent: str, reason: str, hint: str) -> Check:
+        line = self.benchmark.line_of("baseline")
+        return Check(
+            "baseline", name, Verdict.INCONCLUSIVE, agent, reason=reason, hint=hint, line=line
+        )
+
+    def _gated_texts(self, result: AgentResult) -> dict[str, str]:
+        """Map names of metrics to their texts: the last text is the one with its own settings."""
+        return {result.estimates[text].name: text for text in self.benchmark.spec.gated}
+
+    def _anchored(self, anchors: Anchors, result: AgentResult, agent: str) -> Iterator[Check]:
+        """Hold one agent's gated metrics against the history."""
+        for name, text in self._gated_texts(result).items():
+            estimate = result.estimates[text]
+            unknown = self._no_direction(text, estimate, agent) if estimate.by_hook else None
+            if unknown is not None:
+                yield unknown
+                continue
+            rule = rule_of(self.benchmark, text, bounded=False)
+            anchor = anchors.anchor(
+                result.agent, name, estimate.tasks, higher_is_better=rule.direction == "higher"
+            )
+            check = gates.check_value(
+                estimate,
+                anchor.value,
+                rule,
+                agent=agent,
+                line=self.benchmark.line_of("baseline", "metrics", text),
+                accept="accept it with `pytest --snapshot-update --evalmetrics-history FILE`: from "
+                "that run on the history counts anew",
+                against=anchor.told,
+            )
+            evidence = {"against": anchors.against, "anchor": anchor.told, "runs": anchor.runs}
+            start = "start with it: `pytest --snapshot-update --evalmetrics-history FILE`"
+            hint = start if anchor.value is None else check.hint
+            yield replace(check, hint=hint, evidence={**check.evidence, **evidence})
 
     def _judged(
         self,
         pairing: metrics.Pairing,
         text: str,
         result: AgentResult,
-        known: float | None,
+        value: float | None,
         agent: str,
     ) -> Check | gates.Gated:
         estimate = result.estimates[text]
@@ -390,20 +332,12 @@ class Judging:
             return self._other_ruler(touching, estimate, agent, line)
         if estimate.by_hook:
             rule = rule_of(self.benchmark, text, bounded=False)
-            return no_direction(self.benchmark, text, estimate, agent) or gates.check_value(
-                estimate, known, rule, agent=agent, line=line, accept=self._accept
+            return self._no_direction(text, estimate, agent) or gates.check_value(
+                estimate, value, rule, agent=agent, line=line, accept=self._accept
             )
         try:
-            gated = _gated(
-                pairing,
-                text,
-                self.benchmark,
-                gate_id=f"{self.benchmark.spec.name}::{result.agent}",
-                line=line,
-                agent=agent,
-                estimate=estimate,
-            )
-            return cannot_fail(self.benchmark, text, gated) or gated
+            gated = self._paired(pairing, text, result.agent, estimate, agent)
+            return self._cannot_fail(text, gated) or gated
         except EvalMetricsError as error:  # the run itself has been reduced: see its estimates
             return Check(
                 "baseline",
@@ -417,25 +351,55 @@ class Judging:
                 line=line,
             )
 
+    def _paired(
+        self, pairing: metrics.Pairing, text: str, name: str, estimate: Estimate, agent: str
+    ) -> gates.Gated:
+        metric = pairing.metric(text)
+        compared = pairing.pair(metric)
+        rule = rule_of(self.benchmark, text, bounded=compared.pair.bounded)
+        missing = pairing.missing(metric)
+        worst = None
+        if missing:
+            worst = pairing.pair_at_worst(metric, higher_is_better=rule.direction == "higher")
+        return gates.Gated(
+            pair=compared.pair,
+            rule=rule,
+            worst=None if worst is None else worst.pair,
+            missing=missing,
+            clusters=compared.clusters,
+            worst_clusters=None if worst is None else worst.clusters,
+            combine_weighted=compared.combine_weighted,
+            added=compared.added,
+            removed=compared.removed,
+            gate_id=f"{self.benchmark.spec.name}::{name}",
+            line=self.benchmark.line_of("baseline", "metrics", text),
+            agent=agent,
+            estimate=estimate,
+        )
+
     def _single_tasks(self, pairing: metrics.Pairing, agent: str) -> None:
-        """Tell which tasks went from all to none, and hold them against ``max_broken``."""
+        """Report the tasks that went from all to none, and hold them against ``max_broken``."""
         spec = self.benchmark.spec
         flips = None
         if not any(change.touches_reward(spec.reward) for change in self.ruler_changes):
             with suppress(EvalMetricsError):  # the baseline holds no rewards
                 compared = pairing.pair(pairing.metric("mean_reward"))
                 flips = gates.flips_of(compared.pair, spec.pass_threshold)
-        if flips is not None and (told := str(flips)):
-            self.changes.append(f"{agent}: {told}" if agent else told)
-        most = settings_of(self.benchmark).max_broken
-        if most is not None:
-            self._found.append(gates.check_broken(self.benchmark, agent, flips, most))
+        if flips is not None and (text := str(flips)):
+            self.changes.append(f"{agent}: {text}" if agent else text)
+        if self._settings.max_broken is not None:
+            most = self._settings.max_broken
+            self._pending.append(gates.check_broken(self.benchmark, agent, flips, most))
 
     def _other_ruler(
         self, touching: Sequence[RulerChange], estimate: Estimate, agent: str, line: int
     ) -> Check:
-        keeps = settings_of(self.benchmark).committed
-        by_tool = all(change.by_tool for change in touching)
+        hint = self.reference.renew
+        if all(change.by_tool for change in touching):
+            hint += ", or score today's run as the baseline's was"
+        elif self._settings.committed:
+            hint += "; with `baseline: {rescore: true}` it keeps its rows too, and after such a "
+            hint += "change they are scored with today's ruler"
         return Check(
             "baseline",
             estimate.name,
@@ -444,61 +408,87 @@ class Judging:
             value=None if math.isnan(estimate.value) else estimate.value,
             reason=f"{estimate.name} can't be compared with {self.reference.where}: "
             f"the ruler changed: {'; '.join(change.text for change in touching)}",
-            hint=f"{self.reference.renew}"
-            + (
-                "; with `baseline: {rescore: true}` it keeps its rows too, and after such a "
-                "change they are scored with today's ruler"
-                if keeps and not by_tool
-                else ", or score today's run as the baseline's was"
-                if by_tool
-                else ""
-            ),
+            hint=hint,
             estimate=estimate,
             line=line,
         )
 
+    def _no_direction(self, text: str, estimate: Estimate, agent: str) -> Check | None:
+        """Refuse to judge a hook's number where nothing says which way is better."""
+        own = self._settings.metrics.get(text)
+        asked = self._settings.direction or (None if own is None else own.direction)
+        if asked or direction_of(self.benchmark.spec, text, of_reward=False):
+            return None
+        return Check(
+            "baseline",
+            text,
+            Verdict.INCONCLUSIVE,
+            agent=agent,
+            value=estimate.value,
+            reason=f"nothing says which way is better for {text}, which a hook computes",
+            hint=f'write `baseline: {{metrics: {{"{text}": {{direction: higher}}}}}}`, or lower '
+            "where less is better",
+            estimate=estimate,
+            line=self.benchmark.line_of("baseline", "metrics", text),
+        )
 
-def judge(
-    benchmark: Benchmark,
-    plan: metrics.Plan,
-    result: AgentResult,
-    table: RolloutTable,
-    *,
-    agent: str,
-    expected: NDArray[np.int64],
-    reference: Reference,
-) -> list[Check]:
-    """Hold one agent's key metrics against the reference; see `Judging`."""
-    judging = Judging(benchmark, plan, reference)
-    judging.add(result, table, agent=agent, expected=expected)
-    return judging.checks()
+    def _cannot_fail(self, text: str, gated: gates.Gated) -> Check | None:
+        """Refuse a drop that values in [0, 1] can't show; of a declared range the file is refused.
+
+        What is not known to be a rate may be one all the same: that all its rewards lie in [0, 1]
+        is seen here. Time and money have no upper end.
+        """
+        rule, pair = gated.rule, gated.pair
+        whole = rule.name in ("absolute", "practical", "noninferior") or (
+            rule.name == "relative" and rule.direction == "higher"
+        )
+        asked = max(rule.max_drop if whole else 0.0, rule.require_mde or 0.0)
+        if not pair.bounded or asked < 1 or is_spent(text):
+            return None
+        key = "require_mde" if asked > rule.max_drop or not whole else "max_drop"
+        own = self._settings.metrics.get(text)
+        here = ("metrics", text) if own is not None and getattr(own, key) is not None else ()
+        meant = f"; did you mean {asked:.12g}%?" if asked <= 100 else ""  # noqa: PLR2004 - per cent
+        return Check(
+            "baseline",
+            pair.name,
+            Verdict.INCONCLUSIVE,
+            agent=gated.agent,
+            value=pair.value_current,
+            bound=str(rule),
+            reason=f"{key} {asked:.12g} can never fail: all rewards of {pair.name} lie in "
+            f"[0, 1]{meant}",
+            hint=f"choose a {key} below 1",
+            estimate=gated.estimate,
+            line=self.benchmark.line_of("baseline", *here, key),
+            evidence={**rule.evidence(), "baseline": pair.value_baseline, "why": "blind"},
+        )
+
+
+# -- a baseline that could not be passed -----------------------------------------------------
 
 
 def unpassable(
-    benchmark: Benchmark, plan: metrics.Plan, agents: Sequence[_Agent]
+    benchmark: Benchmark,
+    plan: metrics.Plan,
+    agents: Sequence[tuple[AgentResult, RolloutTable, NDArray[np.int64]]],
 ) -> Iterator[Check]:
     """Warn of a baseline that the same rows would not pass, held against themselves.
 
-    Parameters
-    ----------
-    benchmark, plan
-        The benchmark, and its metrics.
-    agents
-        Of each agent its result, its rollouts and how many each task should have.
+    `agents` are results, rollouts, and how many of these each task should have.
     """
     tables = {result.agent: table for result, table, _ in agents}
     values = {r.agent: {n: e.value for n, e in r.estimates.items()} for r, _, _ in agents}
     judging = Judging(benchmark, plan, Reference(tables, values))
+    counts = {}
     for result, table, expected in agents:
         shown = result.agent if len(agents) > 1 else ""
         judging.add(result, table, agent=shown, expected=expected)
-    counts = {(r.agent if len(agents) > 1 else ""): (t, e) for r, t, e in agents}
+        counts[shown] = table, expected
     for check in judging.checks():
         if check.gate != "baseline" or not check.verdict.fails:
             continue
-        table, expected = counts[check.agent]
-        estimate = check.estimate
-        absent = _absent(table, estimate.score if estimate else "", expected)
+        absent = _absent(*counts[check.agent], check.estimate.score if check.estimate else "")
         reason = "the same rows would not pass the baseline that this run records: "
         reason += check.reason + (f"; without a number: {absent}" if absent else "")
         hint = check.hint
@@ -508,58 +498,15 @@ def unpassable(
         yield replace(check, verdict=Verdict.WARN, reason=reason, hint=hint)
 
 
-def _absent(table: RolloutTable, score: str, expected: NDArray[np.int64]) -> str:
+def _absent(table: RolloutTable, expected: NDArray[np.int64], score: str) -> str:
     """Name the rollouts that lack a score, or are not there at all."""
-    found = []
-    if score in table.scores:
-        found += [
-            f"task {table.tasks[table.task[row]]} sample {table.sample[row]}"
-            for row in np.flatnonzero(np.isnan(table.scores[score])).tolist()
-        ]
-    found += [
+    absent = [
+        f"task {table.tasks[table.task[row]]} sample {table.sample[row]}"
+        for row in np.flatnonzero(np.isnan(table.scores.get(score, np.empty(0)))).tolist()
+    ]
+    absent += [
         f"task {table.tasks[at]} has {many(int(table.counts[at]), 'rollout')} of {expected[at]}"
         for at in np.flatnonzero(table.counts < expected).tolist()
     ]
-    more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
-    return ", ".join(found[:_NAMED]) + more
-
-
-def gone_agents(
-    benchmark: Benchmark, agents: Sequence[str], reference: Reference
-) -> Iterator[Check]:
-    """Tell of the agents that only the reference has: nothing else would miss them."""
-    alone = len(agents) == 1
-    compared = {reference.agent_for(agent, alone=alone) for agent in agents}
-    for gone in reference.agents:
-        if gone not in compared:
-            yield Check(
-                "baseline",
-                "agent",
-                Verdict.INCONCLUSIVE,
-                agent=gone,
-                reason=f"this run has no agent {gone!r}, which {reference.where} has",
-                hint=f"complete the run, or {reference.renew}",
-                line=benchmark.line_of("baseline"),
-            )
-
-
-def _gated(pairing: metrics.Pairing, text: str, benchmark: Benchmark, **asked: Any) -> gates.Gated:
-    metric = pairing.metric(text)
-    compared = pairing.pair(metric)
-    rule = rule_of(benchmark, text, bounded=compared.pair.bounded)
-    missing = pairing.missing(metric)
-    worst = None
-    if missing:
-        worst = pairing.pair_at_worst(metric, higher_is_better=rule.direction == "higher")
-    return gates.Gated(
-        pair=compared.pair,
-        rule=rule,
-        worst=None if worst is None else worst.pair,
-        missing=missing,
-        clusters=compared.clusters,
-        worst_clusters=None if worst is None else worst.clusters,
-        combine_weighted=compared.combine_weighted,
-        added=compared.added,
-        removed=compared.removed,
-        **asked,
-    )
+    more = f" and {len(absent) - _NAMED} more" if len(absent) > _NAMED else ""
+    return ", ".join(absent[:_NAMED]) + more

@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.results import Estimate
     from pytest_evalmetrics.scorers import BoundScorer
     from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec
-    from pytest_evalmetrics.spec.model_keys import ModelSpec
-
-__all__ = ["RulerChange", "changes_of", "ruler_changes", "ruler_of", "under_test_of"]
 
 Fingerprint = Mapping[str, Mapping[str, Any]]
 
@@ -48,24 +45,12 @@ _SECRET = re.compile(
 
 
 class RulerChange(msgspec.Struct, frozen=True):
-    """One thing that measures otherwise than it did.
+    """One thing that measures otherwise than it did."""
 
-    Attributes
-    ----------
-    text
-        What changed: ``judge m1 -> m2 (scorer llm-judge)``.
-    of
-        The entry of the fingerprint.
-    key
-        The key of that entry.
-    scores
-        The scores that it touches; empty where it is no scorer.
-    """
-
-    text: str
-    of: str
-    key: str
-    scores: frozenset[str] = frozenset()
+    text: str  # ``judge m1 -> m2 (scorer llm-judge)``
+    of: str  # the entry of the fingerprint
+    key: str  # the key of that entry
+    scores: frozenset[str] = frozenset()  # that it touches; empty where it is no scorer
 
     @property
     def by_scorer(self) -> bool:
@@ -84,17 +69,7 @@ class RulerChange(msgspec.Struct, frozen=True):
         )
 
     def touches(self, estimate: Estimate, target: Any, *, reward: str) -> bool:
-        """Whether a metric rests on it.
-
-        Parameters
-        ----------
-        estimate
-            The metric.
-        target
-            What computes it; None where a hook does.
-        reward
-            The score that the benchmark's metrics reduce.
-        """
+        """Whether a metric rests on it; `target` computes the metric, None where a hook does."""
         if self.of.startswith(_METRIC):
             return self.of == f"{_METRIC}{estimate.name}"
         if self.of == _HOOK:
@@ -108,39 +83,19 @@ class RulerChange(msgspec.Struct, frozen=True):
 def ruler_of(
     benchmark: Benchmark,
     plan: Plan,
-    gated: Sequence[str],
     made: Sequence[BoundScorer] = (),
     tools: Mapping[str, Mapping[str, Sequence[str]]] | None = None,
     *,
     hook: str = "",
     hide: Callable[[str], str] = str,
 ) -> dict[str, dict[str, Any]]:
-    """Describe what measures a benchmark.
+    """Describe what measures a benchmark: readable settings, without defaults and secrets.
 
-    Parameters
-    ----------
-    benchmark
-        The benchmark, its reward settled.
-    plan
-        Its metrics.
-    gated
-        The names of those that a baseline gates.
-    made
-        Its scorers.
-    tools
-        What scored in the recorded files, as they say it.
-    hook
-        The hash of the hooks that compute metrics; empty where there are none.
-    hide
-        Takes known secrets out of a text.
-
-    Returns
-    -------
-    dict
-        By what measures: readable settings; defaults are left out, secrets never in it.
+    `tools` scored in the recorded files, as these say it; `hook` is the hash of the hooks that
+    compute metrics; `hide` takes known secrets out of a text.
     """
     spec = benchmark.spec
-    found: dict[str, dict[str, Any]] = {
+    ruler: dict[str, dict[str, Any]] = {
         _REWARD: {
             "score": spec.reward,
             "pass_threshold": spec.pass_threshold,
@@ -151,70 +106,78 @@ def ruler_of(
         written = getattr(asked, "function", None) or scorer.type
         label = name = f"{_SCORER}{written}"
         number = 1
-        while name in found:
+        while name in ruler:
             number += 1
             name = f"{label} {number}"
-        found[name] = {"scores": sorted(scorer.scores), **_of_scorer(asked, scorer, written, hide)}
-    for text in gated:
+        ruler[name] = {"scores": sorted(scorer.scores), **_of_scorer(asked, scorer, written, hide)}
+    for text in spec.gated:
         with suppress(EvalMetricsError):  # of a hook
             bound = plan.names.bind(text)
             if not is_ours(bound.target) and (source := source_hash(bound.target)):
-                found[f"{_METRIC}{bound}"] = {"source": source}
+                ruler[f"{_METRIC}{bound}"] = {"source": source}
     if hook:
-        found[_HOOK] = {"source": hook}
-    found.update({f"{_TOOL}{name}": _of_tool(entry, hide) for name, entry in (tools or {}).items()})
-    return found
+        ruler[_HOOK] = {"source": hook}
+    ruler.update({f"{_TOOL}{name}": _of_tool(entry, hide) for name, entry in (tools or {}).items()})
+    return ruler
 
 
 def under_test_of(spec: BenchmarkSpec, *, hide: Callable[[str], str] = str) -> dict[str, Any]:
     """Describe what is measured, as far as a benchmark file says it; empty of recorded rollouts."""
-    found: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     if spec.model is not None:
-        found |= dict(_of_model("model", spec.model))
-        found |= dict(_flat("", spec.params.inference))
+        settings["model"] = spec.model.name
+        own = _settings(spec.model)
+        for key in ("url", "name", "format"):
+            own.pop(key, None)
+        settings |= dict(_flat("", {**own.pop("inference", {}), **own}))
+        settings |= dict(_flat("", spec.params.inference))
         if spec.params.system_prompt is not None:
-            found.setdefault("system_prompt", spec.params.system_prompt)
+            settings.setdefault("system_prompt", spec.params.system_prompt)
     if spec.target is not None:
-        found |= dict(_flat("target", _settings(spec.target)))
-    found |= {
+        settings |= dict(_flat("target", _settings(spec.target)))
+    settings |= {
         key: value
         for key in ("prompt_template", "tools", "response_format")
         if (value := getattr(spec, key)) is not None
     }
-    return {key: _shown(value, hide) for key, value in found.items()}
+    return {key: _shown(value, hide) for key, value in settings.items()}
 
 
 def ruler_changes(before: Fingerprint, now: Fingerprint) -> tuple[RulerChange, ...]:
     """List what measures otherwise than it did, in the order of the fingerprints."""
     gone = {name: entry for name, entry in before.items() if name not in now}
-    found: list[RulerChange] = []
+    changes: list[RulerChange] = []
     for name, entry in now.items():
-        scores = frozenset(entry.get("scores", ()))
-        was = before.get(name)
+        kind, scores, was = _kind(name), frozenset(entry.get("scores", ())), before.get(name)
+        where = "" if name == _REWARD else f" ({name})"
         if was is not None:
             scores |= frozenset(was.get("scores", ()))
-            found += [
-                RulerChange(f"{what}{_where(name)}", name, key, scores)
-                for key, what in _differing(was, entry)
+            changes += [
+                RulerChange(f"{text}{where}", name, key, scores)
+                for key, text in _differing(was, entry)
                 if key != "scores" or not name.startswith(_TOOL)
             ]
-            continue
-        if name.startswith(_OF_TASKS):  # the list of tasks tells of it
-            continue
-        replaced = next(
-            (n for n, e in gone.items() if _kind(n) == _kind(name) and _overlap(e, entry)), None
-        )
-        old = "none" if replaced is None else replaced.removeprefix(_kind(name))
-        if replaced is not None:
-            scores |= frozenset(gone.pop(replaced).get("scores", ()))
-        new = name.removeprefix(_kind(name))
-        found.append(RulerChange(f"{_kind(name)}{old} -> {new}", name, "", scores))
-    for name, entry in gone.items():
-        if name.startswith(_OF_TASKS):
-            continue
-        text = f"{_kind(name)}{name.removeprefix(_kind(name))} -> none"
-        found.append(RulerChange(text, name, "", frozenset(entry.get("scores", ()))))
-    return tuple(found)
+        elif not name.startswith(_OF_TASKS):  # the list of tasks shows these
+            replaced = next(
+                (
+                    other
+                    for other, its in gone.items()
+                    if _kind(other) == kind and not scores.isdisjoint(its.get("scores", ()))
+                ),
+                None,
+            )
+            old = "none"
+            if replaced is not None:
+                old = replaced.removeprefix(kind)
+                scores |= frozenset(gone.pop(replaced).get("scores", ()))
+            text = f"{kind}{old} -> {name.removeprefix(kind)}"
+            changes.append(RulerChange(text, name, "", scores))
+    changes += [
+        RulerChange(f"{name} -> none", name, "", frozenset(entry.get("scores", ())))
+        for name, entry in gone.items()
+        if not name.startswith(_OF_TASKS)
+    ]
+    return tuple(changes)
 
 
 def changes_of(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
@@ -226,22 +189,14 @@ def _kind(name: str) -> str:
     return next((kind for kind in (_SCORER, _METRIC, _TOOL) if name.startswith(kind)), "")
 
 
-def _where(name: str) -> str:
-    return "" if name == _REWARD else f" ({name})"
-
-
-def _overlap(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    return bool(set(one.get("scores", ())) & set(other.get("scores", ())))
-
-
 def _differing(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for key in dict.fromkeys((*now, *before)):
         if before.get(key) != now.get(key):
-            old, new = (_said(side[key]) if key in side else "none" for side in (before, now))
+            old, new = (_text(side[key]) if key in side else "none" for side in (before, now))
             yield key, f"{key} {old} -> {new}"
 
 
-def _said(value: Any) -> str:
+def _text(value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(map(str, value))
     return str(value).lower() if isinstance(value, bool) else f"{value}"
@@ -250,21 +205,21 @@ def _said(value: Any) -> str:
 def _of_scorer(
     asked: Any, scorer: BoundScorer, written: str, hide: Callable[[str], str]
 ) -> dict[str, Any]:
-    found: dict[str, Any] = {} if written == scorer.type else {"type": scorer.type}
+    entry: dict[str, Any] = {} if written == scorer.type else {"type": scorer.type}
     target = scorers.find(written).target
     if not is_ours(target) and (source := source_hash(target)):
-        found["source"] = source
+        entry["source"] = source
     settings = _settings(asked)
     for key in ("model", "judge_model", "judges", "scores"):
         if not isinstance(settings.get(key), str):
             settings.pop(key, None)
-    found |= dict(_flat("", settings))
-    found |= dict(_flat("", getattr(asked, "options", {})))
+    entry |= dict(_flat("", settings))
+    entry |= dict(_flat("", getattr(asked, "options", {})))
     for score in getattr(asked, "scores", None) or ():
         if is_dataclass(score):
-            found |= dict(_flat(f"score {getattr(score, 'name', '')}", _settings(score)))
-    found |= dict(_of_judges(scorer))
-    return {key: _shown(value, hide) for key, value in found.items()}
+            entry |= dict(_flat(f"score {getattr(score, 'name', '')}", _settings(score)))
+    entry |= dict(_of_judges(scorer))
+    return {key: _shown(value, hide) for key, value in entry.items()}
 
 
 def _of_tool(entry: Mapping[str, Sequence[str]], hide: Callable[[str], str]) -> dict[str, Any]:
@@ -290,23 +245,15 @@ def _of_judges(scorer: BoundScorer) -> Iterator[tuple[str, Any]]:
                 yield f"{name} {key}", value
 
 
-def _of_model(name: str, model: ModelSpec) -> Iterator[tuple[str, Any]]:
-    yield name, model.name
-    settings = _settings(model)
-    for key in ("url", "name", "format"):
-        settings.pop(key, None)
-    yield from _flat("", {**settings.pop("inference", {}), **settings})
-
-
 def _settings(value: Any) -> dict[str, Any]:
-    """Give the fields of a specification that say something else than their default."""
-    found = {}
+    """Return the fields of a specification that differ from their defaults."""
+    settings = {}
     for each in fields(value):
         given = getattr(value, each.name)
         default = each.default_factory() if each.default_factory is not MISSING else each.default
         if each.name not in _NO_MEASURE and given != default:
-            found[each.name] = given
-    return found
+            settings[each.name] = given
+    return settings
 
 
 def _flat(name: str, value: Any) -> Iterator[tuple[str, Any]]:

@@ -1,130 +1,49 @@
-"""The rows of a scored benchmark: which are scored, how often, and their scores as they come in."""
+"""The rows of a scored benchmark: which are scored, their scores, and those a baseline keeps."""
 
 from __future__ import annotations
 
-import os
+import gzip
 import tempfile
 import weakref
+import zlib
 from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import IO, TYPE_CHECKING, Protocol
+from hashlib import blake2b
+from typing import IO, TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 
 from pytest_evalmetrics import rollouts
-from pytest_evalmetrics.data import Category, FailedRow
-from pytest_evalmetrics.errors import ArtifactError, DataError, did_you_mean
+from pytest_evalmetrics.data import Category, FailedRow, RolloutTable
+from pytest_evalmetrics.errors import (
+    ArtifactError,
+    BaselineError,
+    DataError,
+    RowError,
+    did_you_mean,
+)
 from pytest_evalmetrics.layout import compact, many, of_many
+from pytest_evalmetrics.reports import failed_row_notes
 from pytest_evalmetrics.results import RowFailure, ScorerFailures
 from pytest_evalmetrics.rollouts.recorded import records
-from pytest_evalmetrics.scorers import Row
+from pytest_evalmetrics.scorers import BoundScorer, Row
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from typing import Any
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from pytest_evalmetrics.data import RolloutTable, TaskId
-    from pytest_evalmetrics.errors import RowError
+    from pytest_evalmetrics.data import TaskId
     from pytest_evalmetrics.metrics import Plan
     from pytest_evalmetrics.rollouts.recorded import Reader
     from pytest_evalmetrics.scorers import Exchange
     from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec
     from pytest_evalmetrics.transport import Progress
 
-__all__ = [
-    "Board",
-    "Chosen",
-    "Giver",
-    "RowTexts",
-    "choose",
-    "reading_order",
-    "rows_of",
-    "with_any_rollouts",
-    "with_reward",
-]
-
 _BUFFER = 2**20  # with the usual one, every few rows are a write to the disk
-
-
-class RowTexts:
-    """JSON texts of each row, by scorer."""
-
-    def __init__(
-        self,
-        rows: int,
-        scorers: int,
-        what: str,
-        open_file: Callable[[], IO[bytes]] | None = None,
-    ) -> None:
-        self._shape = rows, scorers
-        self._what = what
-        self._open = open_file or _temporary
-        self._file: IO[bytes] | None = None
-        self._starts: NDArray[np.int64]
-        self._lengths: NDArray[np.int64]
-        self._end = 0
-        self._is_at_end = True
-
-    def add(self, row: int, scorer: int, items: bytes) -> None:
-        """Keep what one scorer has on one row: JSON values with commas between them."""
-        try:
-            file = self._file or self._begin()
-            if not self._is_at_end:
-                file.seek(0, os.SEEK_END)  # each one is a write to the disk
-                self._is_at_end = True
-            file.write(items)
-        except OSError as error:
-            raise self._full(error) from error
-        self._starts[row, scorer] = self._end
-        self._lengths[row, scorer] = len(items)
-        self._end += len(items)
-
-    def flush(self) -> None:
-        """Write what waits in a buffer."""
-        try:
-            if self._file is not None:
-                self._file.flush()
-        except OSError as error:
-            raise self._full(error) from error
-
-    def of(self, row: int) -> bytes:
-        """Give all that is kept of a row, as a JSON array."""
-        if self._file is None or not self._lengths[row].any():
-            return b"[]"
-        texts = []
-        self._is_at_end = False
-        places = zip(self._starts[row].tolist(), self._lengths[row].tolist(), strict=True)
-        for start, length in places:
-            if length:
-                self._file.seek(start)
-                texts.append(self._file.read(length))
-        return b"[" + b",".join(texts) + b"]"
-
-    def _begin(self) -> IO[bytes]:
-        self._file = self._open()
-        weakref.finalize(self, _closed, self._file)
-        self._starts = np.zeros(self._shape, np.int64)
-        self._lengths = np.zeros(self._shape, np.int64)
-        return self._file
-
-    def _full(self, error: OSError) -> ArtifactError:
-        return ArtifactError(
-            f"the {self._what} of the rows can't be kept for row_scores.jsonl in "
-            f"{tempfile.gettempdir()}: {error.strerror or error}",
-            hint="free some room, or name another folder in the environment as TMPDIR",
-        )
-
-
-def _temporary() -> IO[bytes]:
-    return tempfile.TemporaryFile(buffering=_BUFFER)
-
-
-def _closed(file: IO[bytes]) -> None:
-    with suppress(OSError):  # a full disk refuses what waits; that is told by then
-        file.close()
+_FIRST = 20  # failed rows of a scorer that the report holds; row_scores.jsonl holds all
 
 
 def with_reward(
@@ -154,12 +73,7 @@ def with_reward(
     )
 
 
-def with_any_rollouts(benchmark: Benchmark) -> Benchmark:
-    """Let tasks have fewer rollouts than ``num_samples``, where nothing else says how many."""
-    spec = benchmark.spec
-    if spec.expect.rollouts is not None:
-        return benchmark
-    return replace(benchmark, spec=replace(spec, expect=replace(spec.expect, rollouts="any")))
+# -- which rows ------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,19 +85,8 @@ class Chosen:
     table: RolloutTable
     rows: NDArray[np.int64]  # which rows of the files they are, in ascending order, shape (chosen,)
     samples: int  # rollouts of each row
-    total: int  # rows of the files
-    cut_to: int | None  # what ``params.limit_samples`` leaves of them; None where it leaves all
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What was left out on purpose."""
-        if self.cut_to is None:
-            return ()
-        note = (
-            "incomplete on purpose: params.limit_samples takes the first "
-            f"{of_many(self.cut_to, self.total, 'row')}, and no baseline is recorded"
-        )
-        return (note,)
+    notes: tuple[str, ...]
+    partial: bool  # ``params.limit_samples`` leaves some out
 
 
 def choose(
@@ -196,15 +99,14 @@ def choose(
     if answered or _of_one_rollout(spec):
         _each_a_task(table, answered=answered)
     total, order = len(table), reading_order(table)
-    limit = spec.params.limit_samples
-    size = total
-    rank = order
+    size, rank = total, order
     if spec.dataset is not None:
         if spec.dataset.chosen_with is not None:
             rank = _shuffled(total, spec.dataset.chosen_with)[order]
         size = min(total, spec.dataset.limit or total)
-    cut_to = limit if limit is not None and limit < size else None
-    taken = rank < (size if cut_to is None else cut_to)
+    limit = spec.params.limit_samples
+    partial = limit is not None and limit < size
+    taken = rank < (limit if limit is not None and partial else size)
     if not taken.all():
         table = table.where(taken)
     if not taken.all() or answered:
@@ -213,7 +115,10 @@ def choose(
     rows = np.sort(order[taken])
     numbered = np.searchsorted(rows, order[taken]).astype(np.int64)
     samples = (spec.num_samples or 1) if answered else 1
-    return Chosen(_repeated(table, numbered, samples), rows, samples, size, cut_to)
+    note = "incomplete on purpose: params.limit_samples takes the first "
+    note += f"{of_many(limit or 0, size, 'row')}, and no baseline is recorded"
+    notes = (note,) if partial else ()
+    return Chosen(_repeated(table, numbered, samples), rows, samples, notes, partial)
 
 
 def rows_of(
@@ -255,7 +160,7 @@ def rows_of(
 
 
 def reading_order(table: RolloutTable) -> NDArray[np.int64]:
-    """Tell which row of the files each row of a table was."""
+    """Return which row of the files each row of a table was."""
     if table.read_as is None:
         raise ValueError("a table of no file has no rows to score")
     return table.read_as
@@ -264,15 +169,18 @@ def reading_order(table: RolloutTable) -> NDArray[np.int64]:
 def _table(
     benchmark: Benchmark, plan: Plan, given: Sequence[str], reader: Reader | None
 ) -> RolloutTable:
-    spec, folder = benchmark.spec, benchmark.file.parent
+    spec = benchmark.spec
     wanted = [name for name in plan.scores if name not in given]
-    if spec.dataset is None:
-        return rollouts.load(
-            spec.rows, folder, scores=wanted, categories=plan.categories, reader=reader
-        )
-    table = rollouts.load_dataset(
-        spec.rows, folder, scores=wanted, categories=plan.categories, reader=reader
+    load = rollouts.load if spec.dataset is None else rollouts.load_dataset
+    table = load(
+        spec.rows,
+        benchmark.file.parent,
+        scores=wanted,
+        categories=plan.categories,
+        reader=reader,
     )
+    if spec.dataset is None:
+        return table
     # a data set's numbers are what is asked about, no scores: only those that metrics name
     return replace(
         table,
@@ -282,7 +190,7 @@ def _table(
 
 
 def _of_one_rollout(spec: BenchmarkSpec) -> bool:
-    """Whether each row of a data set has to be a task: nothing says that it is an attempt."""
+    """Check whether each row of a data set has to be a task: nothing calls it an attempt."""
     return (
         spec.dataset is not None
         and spec.dataset.fields.sample is None
@@ -342,26 +250,71 @@ def _repeated(table: RolloutTable, numbered: NDArray[np.int64], samples: int) ->
     )
 
 
-_FIRST = 20  # failed rows of a scorer that the report holds; row_scores.jsonl holds all
+# -- what comes in for them ------------------------------------------------------------------
 
 
-class Giver(Protocol):
-    """What gives scores: a scorer, or what answers rows and is measured."""
+class RowTexts:
+    """JSON texts of each row, in a temporary file; all are written before the first is read."""
 
-    @property
-    def type(self) -> str:
-        """What it is."""
-        ...
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._file: IO[bytes] | None = None
+        self._places: dict[int, list[tuple[int, int, int]]] = {}  # row -> rank, start, length
+        self._end = 0
 
-    @property
-    def scores(self) -> tuple[str, ...]:
-        """What it gives."""
-        ...
+    def add(self, row: int, rank: int, items: bytes) -> None:
+        """Keep JSON values with commas between them; those of a row are ordered by rank."""
+        try:
+            if self._file is None:
+                self._file = tempfile.TemporaryFile(buffering=_BUFFER)  # noqa: SIM115 - see below
+                weakref.finalize(self, _close, self._file)
+            self._file.write(items)
+        except OSError as error:
+            raise self._full(error) from error
+        self._places.setdefault(row, []).append((rank, self._end, len(items)))
+        self._end += len(items)
+
+    def flush(self) -> None:
+        """Write what waits in the buffer: a full disk is part of the benchmark's result."""
+        try:
+            if self._file is not None:
+                self._file.flush()
+        except OSError as error:
+            raise self._full(error) from error
+
+    def of(self, row: int) -> bytes:
+        """Return all that is kept of a row, as a JSON array."""
+        texts = []
+        for _, start, length in sorted(self._places.get(row, ())):
+            if self._file is not None:
+                self._file.seek(start)
+                texts.append(self._file.read(length))
+        return b"[" + b",".join(texts) + b"]"
+
+    def _full(self, error: OSError) -> ArtifactError:
+        return ArtifactError(
+            f"the {self._what} of the rows can't be kept for row_scores.jsonl in "
+            f"{tempfile.gettempdir()}: {error.strerror or error}",
+            hint="free some room, or name another folder in the environment as TMPDIR",
+        )
+
+
+def _close(file: IO[bytes]) -> None:
+    with suppress(OSError):  # a full disk refuses what waits; that is reported by then
+        file.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Generation, as the board sees it: one of those that give scores."""
+
+    type: str  # ``model`` or ``target``
+    scores: tuple[str, ...]
 
 
 @dataclass
 class Board:
-    """The scores as they come in, by row of the files."""
+    """The scores as they come in, by row of the files; see `scorers.Sink`."""
 
     rows: RolloutTable
     names: tuple[str, ...]
@@ -372,58 +325,58 @@ class Board:
         order = reading_order(self.rows)
         self._places = np.empty(len(order), np.int64)
         self._places[order] = np.arange(len(order))
-        self._columns = {name: np.full(len(order), np.nan) for name in self.names}
-        self._texts: dict[str, str] = {}
-        self._numbers = {name: i for i, name in enumerate(self.names)}
-        self.requests = RowTexts(len(order), len(self.names), "requests")
-        self.reasons = RowTexts(len(order), len(self.names), "reasons")
+        self.columns = {name: np.full(len(order), np.nan) for name in self.names}
+        self._reasons: dict[str, str] = {}
+        self._ranks = {name: i for i, name in enumerate(self.names)}
+        self.requests, self.reasons = RowTexts("requests"), RowTexts("reasons")
 
     def scored(
-        self, row: Row, scorer: Giver, found: Mapping[str, float], *, from_journal: bool
+        self,
+        row: Row,
+        scorer: BoundScorer | Stage,
+        found: Mapping[str, float],
+        *,
+        from_journal: bool,
     ) -> None:
         """Take a row's scores."""
         at = self._places[row.index]
         for name in scorer.scores:
-            self._columns[name][at] = found[name]
+            self.columns[name][at] = found[name]
         self.progress.succeeded(from_journal=from_journal)
 
-    def lacks(self, row: Row, scorer: Giver, error: RowError, reason: str) -> None:
-        """Take why a row has no scores."""
-        reason = self._texts.setdefault(reason, reason)
+    def lacks(self, row: Row, scorer: BoundScorer | Stage, error: RowError, reason: str) -> None:
+        """Take the reason why a row has no scores."""
+        reason = self._reasons.setdefault(reason, reason)
         failed = FailedRow(error.kind, reason, row.where, error.hint, scorer.scores)
         self.failed.setdefault(row.index, []).append(failed)
         self.progress.failed(error.kind, f"{row.where}: {reason}")
 
-    def asked(self, row: Row, scorer: Giver, found: Sequence[Exchange]) -> None:
-        """Take what was asked for a row, and answered."""
+    def asked(self, row: Row, scorer: BoundScorer | Stage, found: Sequence[Exchange]) -> None:
+        """Take the requests of a row, and their answers."""
         if found:
             items = compact(found)[1:-1].encode()
-            self.requests.add(row.index, self._numbers[scorer.scores[0]], items)
+            self.requests.add(row.index, self._ranks[scorer.scores[0]], items)
 
-    def explained(self, row: Row, scorer: Giver, reason: str) -> None:
-        """Take why a row's scores are what they are."""
+    def explained(self, row: Row, scorer: BoundScorer | Stage, reason: str) -> None:
+        """Take the reason of a row's scores."""
         item = compact({"scores": scorer.scores, "reason": reason}).encode()
-        self.reasons.add(row.index, self._numbers[scorer.scores[0]], item)
-
-    def column(self, name: str) -> NDArray[np.float64]:
-        """Give a score of all rows, NaN where it is missing."""
-        return self._columns[name]
+        self.reasons.add(row.index, self._ranks[scorer.scores[0]], item)
 
     def flush(self) -> None:
-        """Write what waits: what there is no room for is told as what the benchmark came to."""
+        """Write what waits in buffers."""
         self.requests.flush()
         self.reasons.flush()
 
     def table(self) -> RolloutTable:
-        """Give the table with the scores; they take the place of recorded ones."""
-        recorded = {k: v for k, v in self.rows.scores.items() if k not in self._columns}
+        """Return the table with the scores; they take the place of recorded ones."""
+        recorded = {k: v for k, v in self.rows.scores.items() if k not in self.columns}
         return replace(
             self.rows,
-            scores=recorded | self._columns,
+            scores=recorded | self.columns,
             integers=self.rows.integers - set(self.names),
         )
 
-    def failures(self, made: Sequence[Giver]) -> Iterator[ScorerFailures]:
+    def failures(self, made: Sequence[BoundScorer | Stage]) -> Iterator[ScorerFailures]:
         """Group the rows that lack scores: by scorer, and by reason."""
         in_order = [(index, f) for index in sorted(self.failed) for f in self.failed[index]]
         for scorer in made:
@@ -431,17 +384,139 @@ class Board:
             if mine:
                 counts = Counter(f.kind for _, f in mine)
                 kinds = dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
-                examples = {f.kind: (index, f) for index, f in reversed(mine)}
+                rows = [RowFailure(i, f.where, f.kind, f.reason, f.hint or "") for i, f in mine]
+                examples = {failure.kind: failure for failure in reversed(rows)}
                 yield ScorerFailures(
                     scorer.type,
                     scorer.scores,
                     len(mine),
                     kinds,
-                    tuple(_failure(*found) for found in mine[:_FIRST]),
+                    tuple(rows[:_FIRST]),
                     len(self.rows),
-                    {kind: _failure(*examples[kind]) for kind in kinds},
+                    {kind: examples[kind] for kind in kinds},
                 )
 
 
-def _failure(index: int, found: FailedRow) -> RowFailure:
-    return RowFailure(index, found.where, found.kind, found.reason, found.hint or "")
+# -- the rows that a baseline keeps, to be scored anew ---------------------------------------
+
+
+class _KeptRow(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A row as a scorer sees it; without `sample_data` that is the item itself."""
+
+    agent: str
+    task: str
+    sample: int
+    item: dict[str, Any]
+    sample_data: dict[str, Any] | None = None
+    failed: tuple[str, str] | None = None
+
+
+class KeptRows(msgspec.Struct, frozen=True):
+    """The rows of a baseline, compressed, and what its document holds of them."""
+
+    data: bytes
+    provenance: dict[str, Any]
+
+    @classmethod
+    def of(cls, rows: Iterable[tuple[Row, RowError | None]], table: RolloutTable) -> KeptRows:
+        """Keep rows, in the order of a table; what the table has left out is not kept."""
+        order = reading_order(table)
+        places = dict(zip(order.tolist(), range(len(order)), strict=True))
+        lines = [b""] * len(order)
+        encode = msgspec.json.Encoder(enc_hook=str).encode
+        for row, failure in rows:
+            at = places.get(row.index)
+            if at is None:
+                continue
+            same = row.sample_data is row.item or row.sample_data == row.item
+            lines[at] = encode(
+                _KeptRow(
+                    row.agent,
+                    str(row.task),
+                    row.sample,
+                    dict(row.item),
+                    None if same else dict(row.sample_data),
+                    None if failure is None else (failure.kind, failure.message),
+                )
+            )
+        data = b"".join(line + b"\n" for line in lines)
+        provenance = {"count": len(lines), "digest": _digest(data)}
+        return cls(gzip.compress(data, mtime=0), provenance)
+
+
+def rescored(
+    data: bytes | None,
+    recorded: Mapping[str, Any],
+    tables: Mapping[str, RolloutTable],
+    made: tuple[BoundScorer, ...],
+    score: Callable[[Board, Iterator[tuple[Row, BoundScorer]]], None],
+) -> tuple[dict[str, RolloutTable], list[str]]:
+    """Score the kept rows of a baseline anew; return its tables with the new scores, and notes."""
+    rows = _read_kept(data, recorded)
+    by_agent: dict[str, list[int]] = {}
+    for at, row in enumerate(rows):
+        by_agent.setdefault(row.agent, []).append(at)
+    for agent, table in tables.items():
+        mine = by_agent.get(agent, [])
+        if [rows[i].task for i in mine] != [str(table.tasks[t]) for t in table.task.tolist()]:
+            raise _unusable("the file holds other rows than the baseline's")
+    names = tuple(name for scorer in made for name in scorer.scores)
+    order = np.arange(len(rows))
+    flat = RolloutTable(
+        agents=("",),
+        agent=np.zeros(len(rows), dtype=np.int32),
+        tasks=tuple(range(len(rows))),
+        task=order,
+        sample=np.zeros(len(rows), dtype=np.int64),
+        scores={},
+        read_as=order,
+    )
+    board = Board(flat, names)
+
+    def jobs() -> Iterator[tuple[Row, BoundScorer]]:
+        for index, kept in enumerate(rows):
+            sample_data = kept.item if kept.sample_data is None else kept.sample_data
+            where = f"the baseline's row {index + 1}"
+            row = Row(index, kept.agent, kept.task, kept.sample, kept.item, sample_data, where)
+            for scorer in made:
+                if kept.failed is None:
+                    yield row, scorer
+                else:
+                    board.lacks(row, scorer, RowError(*kept.failed), kept.failed[1])
+
+    score(board, jobs())
+    board.flush()
+    notes = failed_row_notes(tuple(board.failures(made)))
+    return {
+        agent: replace(
+            table,
+            scores={
+                **table.scores,
+                **{name: board.columns[name][by_agent.get(agent, [])] for name in names},
+            },
+            integers=table.integers - set(names),
+        )
+        for agent, table in tables.items()
+    }, [f"of the baseline's rows: {note}" for note in notes]
+
+
+def _read_kept(data: bytes | None, recorded: Mapping[str, Any]) -> list[_KeptRow]:
+    if data is None:
+        raise _unusable("the file with the baseline's rows is gone")
+    try:
+        text = gzip.decompress(data)
+        rows = msgspec.json.Decoder(_KeptRow).decode_lines(text)
+    except (OSError, EOFError, zlib.error, msgspec.DecodeError) as error:
+        raise _unusable(f"the file with the baseline's rows can't be read: {error}") from None
+    if _digest(text) != recorded.get("digest"):
+        raise _unusable("the file holds other rows than the baseline's")
+    return rows
+
+
+def _unusable(why: str) -> BaselineError:
+    hint = "restore it from version control, or record a new baseline with --snapshot-update"
+    return BaselineError(why, hint=hint)
+
+
+def _digest(data: bytes) -> str:
+    return blake2b(data, digest_size=8).hexdigest()

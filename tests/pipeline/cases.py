@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 
 from pytest_evalmetrics import metrics
 from pytest_evalmetrics.data import Category, RolloutTable
-from pytest_evalmetrics.pipeline.regressions import Judging, Reference, gated_names
+from pytest_evalmetrics.pipeline.regressions import Judging, Reference
 from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def judged(
     """Reduce each agent's run, and judge all against the baseline."""
     runs = {"agent": runs} if isinstance(runs, RolloutTable) else runs
     baseline = {"agent": baseline} if isinstance(baseline, RolloutTable) else baseline
-    plan = metrics.plan(benchmark.spec, also=gated_names(benchmark), line_of=benchmark.line_of)
+    plan = metrics.plan(benchmark.spec, also=benchmark.spec.gated, line_of=benchmark.line_of)
     judging = Judging(benchmark, plan, Reference(baseline, **reference))
     for agent, table in runs.items():
         wanted = np.maximum(np.diff(table.offsets), expected)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_evalmetrics.pipeline.attempts import Budget
+from pytest_evalmetrics.pipeline.attempts import Budget, Spender
 from pytest_evalmetrics.spec.model_keys import BudgetSpec
 from pytest_evalmetrics.transport import CallError, Price, Tokens
 
 
 def test_requests_count_those_that_have_begun() -> None:
     budget = Budget(BudgetSpec(requests=3))
-    first, second, third = (budget.spender() for _ in range(3))
+    first, second, third = (Spender(budget) for _ in range(3))
     first.admit()
     second.admit()
     first.paid(2, None, None)  # it took a retry
@@ -26,28 +26,28 @@ def test_requests_count_those_that_have_begun() -> None:
 def test_tokens_and_cost_are_counted_when_they_are_known() -> None:
     budget = Budget(BudgetSpec(tokens=100, cost=1.0))
     for _ in range(2):
-        spender = budget.spender()
+        spender = Spender(budget)
         spender.admit()
         spender.paid(1, Tokens(40, 10, 50), Price(1, 1))
     with pytest.raises(CallError, match="100 tokens"):
-        budget.spender().admit()
+        Spender(budget).admit()
     budget = Budget(BudgetSpec(cost=1.0))
-    spender = budget.spender()
+    spender = Spender(budget)
     spender.admit()
     spender.paid(1, Tokens(500_000, 250_000, 750_000), Price(1, 2))
     with pytest.raises(CallError, match="a cost of 1 was"):
-        budget.spender().admit()
+        Spender(budget).admit()
 
 
 def test_seconds_count_from_the_first_call() -> None:
     time = [100.0]
     budget = Budget(BudgetSpec(seconds=5), lambda: time[0])
-    budget.spender().admit()
+    Spender(budget).admit()
     time[0] = 104.9
-    budget.spender().admit()
+    Spender(budget).admit()
     time[0] = 105.0
     with pytest.raises(CallError, match="5 seconds"):
-        budget.spender().admit()
+        Spender(budget).admit()
     time[0] = 0.0
     with pytest.raises(CallError):  # used up is used up
-        budget.spender().admit()
+        Spender(budget).admit()

@@ -12,7 +12,7 @@ from judge_process import TERMS
 from pytest_evalmetrics import scorers
 from pytest_evalmetrics.config import load_benchmarks
 from pytest_evalmetrics.errors import DataError
-from pytest_evalmetrics.pipeline.judge_checks import Judges, judge_notes
+from pytest_evalmetrics.pipeline.judge_checks import Judges
 from pytest_evalmetrics.pipeline.scored_rows import with_reward
 from pytest_evalmetrics.results import Verdict
 from pytest_evalmetrics.scorers import About, summarise_all
@@ -78,7 +78,7 @@ def test_labels_may_be_numbers_or_those_of_the_rubric(
     (check,) = found.checks
     assert (check.rows, check.accuracy, check.kappa) == (4, 0.75, 0.5)
     assert [d.row.rpartition("/")[2] for d in check.first] == ["labels.jsonl:3"]
-    assert list(judge_notes(found.checks)) == [
+    assert list(found.notes) == [
         "judge check: quality is what people say in 3 of 4 labelled rows (kappa 0.5)"
     ]
     (use,) = found.uses
@@ -117,7 +117,7 @@ def test_a_labelled_row_without_a_score_leaves_nothing_judged(
     assert (check.failed, check.accuracy, check.kappa) == (1, None, None)
     assert "1 of 2 labelled rows have no quality, such as " in found.gates[0].reason
     assert "labels.jsonl:2: " in found.gates[0].reason
-    assert "1 of 2 labelled rows" in next(judge_notes(found.checks))
+    assert "1 of 2 labelled rows" in next(found.notes)
 
 
 @pytest.mark.parametrize(

@@ -77,6 +77,7 @@ class Median(MeanReward):
     """The task in the middle: half of the tasks do better, half worse."""
 
     name: ClassVar[str] = "median"
+    is_median: ClassVar[bool] = True
 
     def combine(self, values: Floats) -> float:
         """Take the median of the tasks' means."""

@@ -13,7 +13,6 @@ import msgspec
 import numpy as np
 
 from pytest_evalmetrics.errors import MetricError
-from pytest_evalmetrics.metrics.builtin_metrics import Median
 from pytest_evalmetrics.results import Estimate, Interval
 from pytest_evalmetrics.stats import (
     FEWEST,
@@ -140,7 +139,7 @@ class _Observed(msgspec.Struct, frozen=True):
         if clusters is not None and len(np.unique(clusters)) < FEWEST:
             return None, "all tasks are in one cluster, which says nothing of the spread"
         is_mean = parts is not None and parts.combine is None
-        is_median = isinstance(self.metric.target, Median) and clusters is None
+        is_median = getattr(self.metric.target, "is_median", False) and clusters is None
         if not (is_mean or is_median) and self.n > _MOST_TASKS:
             return None, f"not computed for this metric over more than {_MOST_TASKS} tasks"
         if not self.metric.vectorised and len(self.rewards.values) > _MOST_SAMPLES:

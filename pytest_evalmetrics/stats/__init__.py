@@ -7,11 +7,24 @@ gives the same output, resampled or not.
 
 Tests are two-sided unless ``alternative`` says ``greater`` or ``less``; a regression gate
 asks for ``greater`` on damages.
+
+What no gate needs (`holm`, `mcnemar_exact`, `bootstrap_ci` ...) is in `textbook`, and imported from
+there when it is asked for by name.
 """
 
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
 from pytest_evalmetrics.stats.agreement import cohen_kappa, krippendorff_alpha
-from pytest_evalmetrics.stats.basics import FEWEST, StatResult, StatsError, cluster_codes
-from pytest_evalmetrics.stats.distributions import t_ppf
+from pytest_evalmetrics.stats.basics import (
+    FEWEST,
+    StatResult,
+    StatsError,
+    cluster_codes,
+    t_ppf,
+)
 from pytest_evalmetrics.stats.means import (
     mde_from_se,
     mean_se,
@@ -65,3 +78,9 @@ __all__ = [
     "wilson",
     "zero_flip_bound",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("_"):
+        raise AttributeError(name)
+    return getattr(import_module(f"{__name__}.textbook"), name)

@@ -1,4 +1,4 @@
-"""Means over tasks: standard errors, intervals, the paired t test, and sample sizes.
+"""Means over tasks: standard errors, intervals, the paired t test, and what it detects.
 
 Each value is one task's: K rollouts of a task are one observation. Tasks that depend on each
 other (one repository, one document, one question in five languages) are clustered; then the
@@ -8,7 +8,7 @@ clusters are what is independent.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -21,11 +21,11 @@ from pytest_evalmetrics.stats.basics import (
     alternative_of,
     cluster_codes,
     fraction,
-    integer,
     one_tail,
+    t_ppf,
+    t_sf,
     vector,
 )
-from pytest_evalmetrics.stats.distributions import normal_ppf, t_ppf, t_sf
 from pytest_evalmetrics.sums import mean_of, squares, total
 
 if TYPE_CHECKING:
@@ -72,9 +72,9 @@ def mean_se(x: ArrayLike, clusters: Labels | None = None) -> MeanSE:
     codes, units = cluster_codes(clusters, values.size)
     if units < FEWEST:
         return MeanSE(mean, math.nan, units - 1, units)
-    rest = _residuals(values)
+    rest = residuals(values)
     sizes = np.bincount(codes, minlength=units).astype(np.float64)
-    sums = _unless_rounding(_sums(rest, codes, units), np.abs(values).max() * sizes.max())
+    sums = unless_rounding(_sums(rest, codes, units), np.abs(values).max() * sizes.max())
     share = sizes / values.size
     se = math.sqrt(total(sums**2 / (1 - share))) / values.size
     whole = squares(rest)
@@ -102,71 +102,22 @@ def _satterthwaite(share: Floats, variances: Floats) -> float:
     return total(diagonal) ** 2 / summed
 
 
-def se_clt(x: ArrayLike) -> float:
-    """Return sqrt(sum (x_i - mean)^2 / ((n - 1) n)), of a mean (Miller 2024, section 2).
-
-    NaN where n < 2; exactly 0 where the values differ by rounding alone.
-    """
-    return _se_clt(vector(x))
-
-
 def _se_clt(values: Floats) -> float:
     if values.size < FEWEST:
         return math.nan
-    return math.sqrt(squares(_residuals(values)) / (values.size - 1) / values.size)
-
-
-def se_bernoulli(p: float, n: int) -> float:
-    """Return sqrt(p (1 - p) / n), of a share of n (Miller 2024, section 2)."""
-    if not (0 <= p <= 1 and n > 0):
-        raise StatsError(f"p is {p} and n {n}, where a share of at least one is expected")
-    return math.sqrt(p * (1 - p) / n)
-
-
-def se_paired_from_corr(a: float, b: float, r: float) -> float:
-    """Return sqrt(a^2 + b^2 - 2 r a b), of a difference of means with these standard errors.
-
-    `r` is the correlation of the sides over the tasks (Miller 2024, section 4.2).
-    """
-    if not (a >= 0 and b >= 0 and -1 <= r <= 1):
-        raise StatsError(f"standard errors {a} and {b} with correlation {r} can't be")
-    return math.sqrt(max(a * a + b * b - 2 * r * a * b, 0.0))
-
-
-def clustered_se(x: ArrayLike, clusters: Labels, *, finite: bool = True) -> float:
-    """Return the cluster-robust standard error of a mean; NaN of no values, 0 of one cluster.
-
-    Notes
-    -----
-    SE^2 = sum over clusters of (sum of x_i - mean)^2 / n^2 (Miller 2024, section 2). `finite`
-    multiplies it by G / (G - 1), G the number of clusters (Cameron and Miller 2015, A
-    Practitioner's Guide to Cluster-Robust Inference): clusters of one task then give `se_clt`.
-    """
-    values = vector(x)
-    codes, count = cluster_codes(clusters, values.size)
-    if count < FEWEST:
-        return 0.0 if count else math.nan
-    scale = np.abs(values).max() * np.bincount(codes).max()
-    sums = _unless_rounding(_sums(_residuals(values), codes, count), scale)
-    factor = count / (count - 1) if finite else 1.0
-    return math.sqrt(factor * squares(sums)) / values.size
-
-
-def design_effect(m: float, icc: float) -> float:
-    """Return 1 + (m - 1) icc, the variance's growth by clusters of m (Kish 1965)."""
-    return 1 + (m - 1) * icc
+    return math.sqrt(squares(residuals(values)) / (values.size - 1) / values.size)
 
 
 def _sums(values: Floats, codes: NDArray[np.intp], count: int) -> Floats:
     return np.bincount(codes, weights=values, minlength=count).astype(np.float64, copy=False)
 
 
-def _residuals(values: Floats) -> Floats:
+def residuals(values: Floats) -> Floats:
     """Distances from the mean; all 0 where they are rounding alone."""
-    return _unless_rounding(values - mean_of(values), np.abs(values).max())
+    return unless_rounding(values - mean_of(values), np.abs(values).max())
 
 
-def _unless_rounding(rest: Floats, scale: float) -> Floats:
+def unless_rounding(rest: Floats, scale: float) -> Floats:
     """Return `rest`, or zeros where all of it is what adding numbers of `scale` rounds off.
 
     An error of 1e-17 would pass for a standard error, and any difference for significant.
@@ -181,12 +132,6 @@ def t_interval(estimate: MeanSE, level: float) -> Bounds:
         return NO_BOUNDS
     half = t_ppf(quantile, estimate.df) * estimate.se
     return Bounds(estimate.mean - half, estimate.mean + half)
-
-
-def z_interval(estimate: float, se: float, level: float = 0.95) -> Bounds:
-    """Return estimate -+ z * se, the normal interval (Miller 2024, section 2)."""
-    half = normal_ppf(0.5 + fraction(level, "level") / 2) * se
-    return Bounds(estimate - half, estimate + half)
 
 
 def ratio_mean(sums: ArrayLike, counts: ArrayLike, clusters: Labels | None = None) -> MeanSE:
@@ -220,7 +165,7 @@ def ratio_mean(sums: ArrayLike, counts: ArrayLike, clusters: Labels | None = Non
         codes, units = cluster_codes(clusters, tops.size)
         errors = _sums(errors, codes, units)
         largest = int(np.bincount(codes).max())
-    errors = _unless_rounding(errors, np.abs(tops).max() * largest)
+    errors = unless_rounding(errors, np.abs(tops).max() * largest)
     se = math.nan
     if units >= FEWEST:
         se = math.sqrt(units / (units - 1) * squares(errors)) / rollouts
@@ -312,46 +257,3 @@ def mde_from_se(
     if math.isnan(se) or not df > 0:
         return math.nan
     return (t_ppf(quantile, df) + t_ppf(power, df)) * se
-
-
-def mde(
-    n: float,
-    omega2: float,
-    s2a: float = 0.0,
-    s2b: float = 0.0,
-    *,
-    ka: float = 1,
-    kb: float = 1,
-    alpha: float = 0.05,
-    power: float = 0.8,
-    alternative: str = "two-sided",
-) -> float:
-    """Return the smallest detectable difference of two models on n tasks.
-
-    `omega2` is the variance over tasks of the difference of the two expected scores, `s2a` and
-    `s2b` are the mean variances within a task, of `ka` and `kb` rollouts each.
-
-    (z_{1-alpha/2} + z_{power}) sqrt((omega2 + s2a / ka + s2b / kb) / n): Miller 2024,
-    Adding Error Bars to Evals (arXiv 2411.00640), section 5.
-    """
-    if not n > 0:
-        raise StatsError(f"n is {n}, where at least one task is expected")
-    if not (min(omega2, s2a, s2b) >= 0 and ka > 0 and kb > 0):
-        raise StatsError("variances under 0, or no rollouts, can't be")
-    z = normal_ppf(1 - one_tail(alpha, alternative)) + normal_ppf(fraction(power, "power"))
-    return z * math.sqrt((omega2 + s2a / ka + s2b / kb) / n)
-
-
-def required_n(delta: float, omega2: float, *variances: float, **options: Any) -> int:
-    """Return how many tasks it takes to see a difference of `delta`: `mde` solved for n."""
-    if delta == 0 or not math.isfinite(delta):
-        raise StatsError(f"delta is {delta}, where a difference is expected")
-    return math.ceil((mde(1, omega2, *variances, **options) / delta) ** 2)
-
-
-def variance_ratio_uniform(k: int) -> float:
-    """Return (1 + 2 / k) / 3, what k rollouts leave of the variance of one for uniform p.
-
-    Miller 2024 (arXiv 2411.00640), section 3.1.
-    """
-    return (1 + 2 / integer(k, "k", 1)) / 3

@@ -24,9 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from pytest_evalmetrics.stats.basics import StatResult, StatsError
-from pytest_evalmetrics.stats.distributions import normal_sf
-from pytest_evalmetrics.stats.sign_tests import lattice_step
+from pytest_evalmetrics.stats.basics import StatResult, StatsError, lattice_step, normal_sf
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -5,28 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pytest_evalmetrics.stats.basics import (
-    FEWEST,
     NO_BOUNDS,
     Bounds,
     StatsError,
-    cluster_codes,
+    binom_cdf,
     fraction,
-    integer,
     vector,
 )
-from pytest_evalmetrics.stats.distributions import binom_cdf
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from numpy.typing import ArrayLike, NDArray
-
-    from pytest_evalmetrics.stats.basics import Labels
 
     Floats = NDArray[np.float64]
     Groups = tuple[NDArray[np.intp], int]  # each task's cluster from 0, and how many there are
@@ -104,44 +99,6 @@ def seed_of(gate_id: str, task_ids: Iterable[object]) -> int:
     digest = blake2b(sizes.tobytes(), digest_size=16)
     digest.update("".join(names).encode("utf-8", "surrogatepass"))
     return int.from_bytes(digest.digest(), "little")
-
-
-def bootstrap_ci(
-    x: ArrayLike,
-    *,
-    seed: int,
-    method: Literal["percentile", "basic"] = "percentile",
-    level: float = 0.95,
-    draws: int = 9_999,
-    clusters: Labels | None = None,
-) -> Bounds:
-    """Return a bootstrap interval of a mean.
-
-    `method` is ``percentile``, the quantiles of the replicates, or ``basic``, twice the mean less
-    them (Davison and Hinkley 1997, chapter 5). With `clusters`, one label per task, whole clusters
-    are drawn. NaN where there are fewer than two units, or where all replicates are alike.
-    """
-    if method not in ("percentile", "basic"):
-        raise StatsError(f"method is {method!r}, where percentile or basic is expected")
-    sums = values = vector(x)
-    fraction(level, "level")
-    draws = integer(draws, "draws", 1)
-    sizes = np.ones(values.size)
-    if clusters is not None:
-        codes, count = cluster_codes(clusters, values.size)
-        sums = np.bincount(codes, weights=values, minlength=count).astype(float)
-        sizes = np.bincount(codes, minlength=count).astype(float)
-    if sums.size < FEWEST:
-        return NO_BOUNDS
-    rng = np.random.Generator(np.random.PCG64(seed))
-    means = np.empty(draws)
-    for start, picked in _index_chunks(sums.size, draws, rng):
-        means[start : start + len(picked)] = sums[picked].sum(axis=1) / sizes[picked].sum(axis=1)
-    if np.ptp(means) == 0:
-        return NO_BOUNDS
-    low, high = quantile7(means, (1 - level) / 2), quantile7(means, (1 + level) / 2)
-    twice = 2 * float(values.mean())
-    return Bounds(low, high) if method == "percentile" else Bounds(twice - high, twice - low)
 
 
 def _index_chunks(

@@ -1,4 +1,4 @@
-"""The exact sign-flip and signed-rank tests, and p values adjusted for several tests.
+"""The exact sign-flip test.
 
 Under H0 each difference is as likely with the other sign. The distribution of the sum comes
 without a random number: of up to 32 differences from all of their signs, of more from convolving
@@ -8,49 +8,27 @@ integers, where they are multiples of one step such as 1/K.
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pytest_evalmetrics.stats.basics import StatResult, StatsError, alternative_of, vector
+from pytest_evalmetrics.stats.basics import (
+    StatResult,
+    StatsError,
+    alternative_of,
+    lattice_step,
+    nonzero,
+    vector,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from pytest_evalmetrics.stats.basics import Alternative
 
-_ZERO = 1e-12  # of the largest: rounding, no difference
 _SAME = 1e-11  # relative: a multiple, but for rounding
-_DENOMINATOR = 10_000  # of a difference over the smallest one
-_STEPS = 1_000_000  # in the largest difference
 _WORK = 2_000_000_000  # additions; a few seconds
 _ENUMERATED = 32  # differences whose signs are enumerated: two halves of 65,536 sums
-
-
-def lattice_step(d: ArrayLike) -> float | None:
-    """Return the largest step that all of `d`, shape (n,), are multiples of.
-
-    None where there is no such step, as with continuous scores, or no difference at all.
-
-    Notes
-    -----
-    Each difference over the smallest one is a fraction with a small denominator; the step
-    is the smallest difference over their least common multiple.
-    """
-    sizes = np.unique(np.abs(_nonzero(vector(d, "d"))))
-    if not sizes.size:
-        return None
-    smallest, largest = float(sizes[0]), float(sizes[-1])
-    common = 1
-    for ratio in (sizes / smallest).tolist():
-        near = Fraction(ratio).limit_denominator(_DENOMINATOR)
-        if abs(float(near) - ratio) > _SAME * ratio:
-            return None
-        common = math.lcm(common, near.denominator)
-        if common * largest / smallest > _STEPS:
-            return None
-    return smallest / common
 
 
 def signflip_exact(d: ArrayLike, *, alternative: str = "two-sided") -> StatResult:
@@ -83,14 +61,14 @@ def signflip_exact(d: ArrayLike, *, alternative: str = "two-sided") -> StatResul
     """
     side = alternative_of(alternative)
     values = vector(d, "d")
-    moved = _nonzero(values)
+    moved = nonzero(values)
     if moved.size <= _ENUMERATED:
         p, mid = _all_signs(moved, side)
     else:
         step = lattice_step(values)
         if step is None:
             raise StatsError("the differences are not multiples of one step: take the t test")
-        p, mid = _tail(np.rint(moved / step).astype(np.int64), side)
+        p, mid = convolved_p(np.rint(moved / step).astype(np.int64), side)
     return StatResult(
         name="exact sign flip",
         p=p,
@@ -100,30 +78,6 @@ def signflip_exact(d: ArrayLike, *, alternative: str = "two-sided") -> StatResul
         units=moved.size,
         mid_p=mid,
     )
-
-
-def wilcoxon_exact(d: ArrayLike, *, alternative: str = "two-sided") -> StatResult:
-    """Wilcoxon's signed-rank test of paired differences, exact with ties too.
-
-    Differences of 0 are left out; tied sizes share the mean of their ranks (Wilcoxon
-    1945). `statistic` is the sum of the positive ranks. Parameters as of `signflip_exact`,
-    but on any differences.
-    """
-    side = alternative_of(alternative)
-    values = vector(d, "d")
-    moved = _nonzero(values)
-    _, place, counts = np.unique(np.abs(moved), return_inverse=True, return_counts=True)
-    doubled = 2 * np.cumsum(counts) - counts + 1  # twice the mean rank of each size
-    ranks = np.where(moved > 0, 1, -1) * doubled[place]
-    p, mid = _tail(ranks, side)
-    positive = float(ranks[ranks > 0].sum()) / 2
-    return StatResult("Wilcoxon", p, positive, n=values.size, units=moved.size, mid_p=mid)
-
-
-def _nonzero(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    size = np.abs(values)
-    moved: NDArray[np.float64] = values[size > _ZERO * size.max(initial=0.0)]
-    return moved
 
 
 def _all_signs(moved: NDArray[np.float64], side: Alternative) -> tuple[float, float]:
@@ -146,7 +100,7 @@ def _all_signs(moved: NDArray[np.float64], side: Alternative) -> tuple[float, fl
     return min(beyond + reached, 1.0), min(beyond + reached / 2, 1.0)
 
 
-def _tail(steps: NDArray[np.int64], side: Alternative) -> tuple[float, float]:
+def convolved_p(steps: NDArray[np.int64], side: Alternative) -> tuple[float, float]:
     """Return p and mid-p of the sum of integers, over all of their signs."""
     total, up = int(np.abs(steps).sum()), int(steps[steps > 0].sum())
     if total * steps.size > _WORK:
@@ -177,33 +131,3 @@ def _positive_sum(steps: NDArray[np.int64], total: int) -> NDArray[np.float64]:
         chance[step : top + step + 1] += half
         top += step
     return chance
-
-
-def holm(p: ArrayLike) -> NDArray[np.float64]:
-    """Return Holm's adjusted p values, in the order given, shape (m,).
-
-    p_(i) = max over j <= i of min(1, (m - j + 1) p_(j)): the chance of any false alarm
-    among the m stays under alpha, however they hang together (Holm 1979).
-    """
-    values, back = _sorted(p)
-    adjusted = np.maximum.accumulate(values * np.arange(values.size, 0, -1))
-    return np.minimum(adjusted, 1)[back]
-
-
-def benjamini_hochberg(p: ArrayLike) -> NDArray[np.float64]:
-    """Return the adjusted p values of Benjamini and Hochberg 1995, shape (m,).
-
-    p_(i) = min over j >= i of min(1, m p_(j) / j): they bound the share of false alarms.
-    """
-    values, back = _sorted(p)
-    scaled = values * values.size / np.arange(1, values.size + 1)
-    return np.minimum(np.minimum.accumulate(scaled[::-1])[::-1], 1)[back]
-
-
-def _sorted(p: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
-    """Return p values ascending, and the places that put them back in order."""
-    values = vector(p, "p")
-    if ((values < 0) | (values > 1)).any():
-        raise StatsError("p holds a number that is no probability")
-    order = np.argsort(values, kind="stable")
-    return values[order], np.argsort(order, kind="stable")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from pytest_evalmetrics.stats import means, proportions, resampling, sign_tests, t_ppf
+from pytest_evalmetrics import stats
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,35 +19,35 @@ CASES = Path(__file__).parents[2] / "../shared/acceptance/stats/cases.json"
 
 # the acceptance names on the left; their arguments go by keyword, as the file spells them
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "beta_interval": proportions.beta_interval,
-    "bh": sign_tests.benjamini_hochberg,
-    "binom_p": proportions.binom_p,
-    "bootstrap_ci": lambda B=9_999, **rest: resampling.bootstrap_ci(draws=B, **rest),  # noqa: N803 - the file's
-    "ci_z": lambda d, **rest: means.z_interval(estimate=d, **rest),
-    "clopper": proportions.clopper_pearson,
-    "clustered_se": lambda cl, **rest: means.clustered_se(clusters=cl, **rest),
-    "design_effect": means.design_effect,
-    "holm": sign_tests.holm,
-    "mcnemar_chi2": lambda **rest: _fields(proportions.mcnemar_chi2(**rest), "statistic", "p"),
-    "mcnemar_exact": lambda **rest: proportions.mcnemar_exact(**rest).p,
-    "mcnemar_power": lambda N, **rest: proportions.mcnemar_power(n=N, **rest),  # noqa: N803 - the file's
-    "mde": means.mde,
-    "mean_pass_hat_k": lambda cs, **rest: proportions.mean_pass_hat_k(c=cs, **rest),
-    "paired_t_ci": lambda **rest: _fields(means.paired_t(**rest), "low", "high"),
-    "paired_t_p": lambda **rest: means.paired_t(**rest).p,
-    "paired_t_t": lambda **rest: means.paired_t(**rest).statistic,
-    "pass_at_k": proportions.pass_at_k,
-    "pass_hat_k": proportions.pass_hat_k,
-    "quantile7": resampling.quantile7,
-    "required_n": means.required_n,
-    "se_bernoulli": means.se_bernoulli,
-    "se_clt": means.se_clt,
-    "se_paired_from_corr": means.se_paired_from_corr,
-    "signflip_exact": lambda **rest: sign_tests.signflip_exact(**rest).p,
-    "t_ppf": t_ppf,
-    "variance_ratio_uniform": lambda K: means.variance_ratio_uniform(k=K),  # noqa: N803 - the file's
-    "wilcoxon_p": lambda **rest: sign_tests.wilcoxon_exact(**rest).p,
-    "wilson": proportions.wilson,
+    "beta_interval": stats.beta_interval,
+    "bh": stats.benjamini_hochberg,
+    "binom_p": stats.binom_p,
+    "bootstrap_ci": lambda B=9_999, **rest: stats.bootstrap_ci(draws=B, **rest),  # noqa: N803 - the file's
+    "ci_z": lambda d, **rest: stats.z_interval(estimate=d, **rest),
+    "clopper": stats.clopper_pearson,
+    "clustered_se": lambda cl, **rest: stats.clustered_se(clusters=cl, **rest),
+    "design_effect": stats.design_effect,
+    "holm": stats.holm,
+    "mcnemar_chi2": lambda **rest: _fields(stats.mcnemar_chi2(**rest), "statistic", "p"),
+    "mcnemar_exact": lambda **rest: stats.mcnemar_exact(**rest).p,
+    "mcnemar_power": lambda N, **rest: stats.mcnemar_power(n=N, **rest),  # noqa: N803 - the file's
+    "mde": stats.mde,
+    "mean_pass_hat_k": lambda cs, **rest: stats.mean_pass_hat_k(c=cs, **rest),
+    "paired_t_ci": lambda **rest: _fields(stats.paired_t(**rest), "low", "high"),
+    "paired_t_p": lambda **rest: stats.paired_t(**rest).p,
+    "paired_t_t": lambda **rest: stats.paired_t(**rest).statistic,
+    "pass_at_k": stats.pass_at_k,
+    "pass_hat_k": stats.pass_hat_k,
+    "quantile7": stats.quantile7,
+    "required_n": stats.required_n,
+    "se_bernoulli": stats.se_bernoulli,
+    "se_clt": stats.se_clt,
+    "se_paired_from_corr": stats.se_paired_from_corr,
+    "signflip_exact": lambda **rest: stats.signflip_exact(**rest).p,
+    "t_ppf": stats.t_ppf,
+    "variance_ratio_uniform": lambda K: stats.variance_ratio_uniform(k=K),  # noqa: N803 - the file's
+    "wilcoxon_p": lambda **rest: stats.wilcoxon_exact(**rest).p,
+    "wilson": stats.wilson,
 }
 
 

@@ -11,8 +11,16 @@ from hypothesis import strategies as st
 from scipy import stats as oracle
 from statsmodels.regression.linear_model import OLS, WLS
 
-from pytest_evalmetrics.stats import StatsError, mde_from_se, means, paired_differences, paired_t
-from pytest_evalmetrics.stats.means import mde, required_n, se_paired_from_corr
+from pytest_evalmetrics import stats as means
+from pytest_evalmetrics.stats import (
+    StatsError,
+    mde,
+    mde_from_se,
+    paired_differences,
+    paired_t,
+    required_n,
+    se_paired_from_corr,
+)
 
 RNG = np.random.default_rng(20)
 X = RNG.normal(0.4, 0.3, 60)

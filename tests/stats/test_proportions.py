@@ -16,20 +16,18 @@ from statsmodels.stats.contingency_tables import mcnemar
 
 from pytest_evalmetrics.stats import (
     StatsError,
-    max_at_k,
-    pass_at_k,
-    pass_hat_k,
-    wilson,
-    zero_flip_bound,
-)
-from pytest_evalmetrics.stats.proportions import (
     beta_interval,
     binom_p,
     clopper_pearson,
+    max_at_k,
     mcnemar_chi2,
     mcnemar_exact,
     mcnemar_power,
     mean_pass_hat_k,
+    pass_at_k,
+    pass_hat_k,
+    wilson,
+    zero_flip_bound,
 )
 
 SHARES = [(0, 1), (0, 12), (3, 10), (10, 10), (20, 100), (199, 200), (7, 100_000), (500_000, 10**6)]

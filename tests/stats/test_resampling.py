@@ -15,12 +15,12 @@ from scipy import stats as oracle
 from pytest_evalmetrics.stats import (
     StatsError,
     TooManyUnitsError,
+    bootstrap_ci,
     cluster_codes,
     quantile7,
     reducer_draws,
     seed_of,
 )
-from pytest_evalmetrics.stats.resampling import bootstrap_ci
 
 SKEWED = np.random.default_rng(17)
 
@@ -35,16 +35,8 @@ def test_intervals_against_scipy():
         assert ours == pytest.approx(tuple(theirs), abs=0.012)
 
 
-def test_a_clustered_interval_is_wider():
-    x = np.repeat(SKEWED.exponential(1, 50), 4)
-    low, high = bootstrap_ci(x, seed=1, clusters=np.repeat(np.arange(50), 4))
-    plain = bootstrap_ci(x, seed=1)
-    assert high - low == pytest.approx(2 * (plain.high - plain.low), rel=0.1)
-
-
 def test_too_few_units_give_nan():
     assert math.isnan(bootstrap_ci([0.3], seed=1).low)
-    assert math.isnan(bootstrap_ci([0.3, 0.2], seed=1, clusters=["a", "a"]).low)
 
 
 def test_wrong_arguments_of_an_interval_are_refused():

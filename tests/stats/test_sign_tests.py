@@ -12,14 +12,15 @@ from hypothesis import strategies as st
 from scipy import stats as oracle
 from statsmodels.stats.multitest import multipletests
 
-from pytest_evalmetrics.stats import StatsError, signflip_exact
-from pytest_evalmetrics.stats.proportions import mcnemar_exact
-from pytest_evalmetrics.stats.sign_tests import (
+from pytest_evalmetrics.stats import (
+    StatsError,
     benjamini_hochberg,
     holm,
-    lattice_step,
+    mcnemar_exact,
+    signflip_exact,
     wilcoxon_exact,
 )
+from pytest_evalmetrics.stats.basics import lattice_step
 
 SIDES = ["two-sided", "greater", "less"]
 small = st.lists(st.integers(-6, 6), min_size=1, max_size=9)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.checking import EvalMetrics
     from pytest_evalmetrics.errors import EvalMetricsError, RowError
     from pytest_evalmetrics.registry import (
+        register_gate_rule,
         register_loader,
         register_metric,
         register_reporter,
@@ -31,6 +32,7 @@ __all__ = [
     "EvalMetricsError",
     "RowError",
     "__version__",
+    "register_gate_rule",
     "register_loader",
     "register_metric",
     "register_reporter",
@@ -41,6 +43,7 @@ _HOMES = {
     "EvalMetrics": "pytest_evalmetrics.checking",
     "EvalMetricsError": "pytest_evalmetrics.errors",
     "RowError": "pytest_evalmetrics.errors",
+    "register_gate_rule": "pytest_evalmetrics.registry",
     "register_loader": "pytest_evalmetrics.registry",
     "register_metric": "pytest_evalmetrics.registry",
     "register_reporter": "pytest_evalmetrics.registry",

@@ -33,8 +33,10 @@ if TYPE_CHECKING:
         RegistryError,
         RowError,
     )
+    from pytest_evalmetrics.gates.decisions import Change, GateRule
     from pytest_evalmetrics.metrics.metric import Metric, MetricOptions
     from pytest_evalmetrics.registry import (
+        register_gate_rule,
         register_loader,
         register_metric,
         register_reporter,
@@ -65,6 +67,7 @@ __all__ = [
     "BenchmarkSpec",
     "CallError",
     "Calls",
+    "Change",
     "ChatModel",
     "Check",
     "Chunk",
@@ -79,6 +82,7 @@ __all__ = [
     "Failure",
     "FieldMap",
     "GateFailed",
+    "GateRule",
     "Loader",
     "LoaderFactory",
     "Message",
@@ -112,6 +116,7 @@ __all__ = [
     "needs_extra",
     "open_source",
     "question_of",
+    "register_gate_rule",
     "register_loader",
     "register_metric",
     "register_reporter",
@@ -129,8 +134,10 @@ _HOMES = {
         "engines.local": "Engine Workload",
         "errors": "ConfigError DataError EngineError EvalMetricsError GateFailed "
         "MetricError RegistryError RowError",
+        "gates.decisions": "Change GateRule",
         "metrics.metric": "Metric MetricOptions",
-        "registry": "register_loader register_metric register_reporter register_scorer",
+        "registry": "register_gate_rule register_loader register_metric register_reporter "
+        "register_scorer",
         "reports.reporters": "Reporter",
         "results": "AgentResult BenchmarkResult Check Estimate Verdict",
         "rollouts.files": "RolloutFile",

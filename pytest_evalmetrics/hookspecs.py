@@ -70,7 +70,7 @@ def pytest_evalmetrics_key_metrics(
 
 @pytest.hookspec(historic=True)
 def pytest_evalmetrics_register(registry: Any) -> None:
-    """Register metrics, scorers, loaders and reporters.
+    """Register metrics, scorers, loaders, gate rules and reporters.
 
     Called once of each plugin, when the first benchmark file is collected or a test asks for
     the fixture; of a conftest.py that is found later as it is found. What a conftest.py

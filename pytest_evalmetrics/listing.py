@@ -30,6 +30,7 @@ _REGISTRIES = {
     "scorers": registry.scorers,
     "loaders": registry.loaders,
     "reporters": registry.reporters,
+    "gate rules": registry.gate_rules,
 }
 
 
@@ -38,6 +39,8 @@ def listed() -> str:
     lines = []
     for kind, known in _REGISTRIES.items():
         names = known.names()
+        if not names:  # the built-in gate rules are described by the docs alone
+            continue
         lines.append(f"{kind} ({len(names)})")
         wide = min(max(map(len, names), default=0), _WIDE)
         lines += [f"  {name.ljust(wide)}  {_line(known, name)}" for name in names]

@@ -19,8 +19,9 @@ from pytest_evalmetrics.config.yaml_reader import (
     read_yaml,
     show_path,
 )
-from pytest_evalmetrics.errors import ConfigError, Problem, RegistryError
+from pytest_evalmetrics.errors import ConfigError, Problem, RegistryError, did_you_mean
 from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec
+from pytest_evalmetrics.spec.gate_keys import RULES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -43,6 +44,7 @@ def load_benchmarks(
             spec = _validated(node, problems)
             if scorers_known:
                 problems += _unknown_scorers(node)
+                problems += _unknown_rules(node)
             if spec is not None:
                 benchmarks.append(Benchmark(spec, path, lines_of(node)))
     if problems:
@@ -155,6 +157,33 @@ def _unknown_scorers(top: YamlNode) -> Iterator[Problem]:
         except RegistryError as error:
             message = f"{error.message}; {error.hint}" if error.hint else error.message
             yield Problem(kind.line, show_path(kind.path), message)
+
+
+def _unknown_rules(top: YamlNode) -> Iterator[Problem]:
+    """Look up each gate rule that is not built in."""
+
+    def inside(node: YamlNode | None, key: str) -> YamlNode | None:
+        return node.value.get(key) if node is not None and isinstance(node.value, dict) else None
+
+    baseline = inside(top, "baseline")
+    metrics = inside(baseline, "metrics")
+    own = metrics.value.values() if metrics is not None and isinstance(metrics.value, dict) else ()
+    for node in (inside(each, "rule") for each in (baseline, *own)):
+        rule = inside(node, "name") or node
+        if rule is None or not isinstance(rule.value, str) or not rule.value:
+            continue
+        if rule.value in RULES or ":" in rule.value:
+            continue
+        from pytest_evalmetrics.registry import gate_rules  # noqa: PLC0415 - few files have any
+
+        if rule.value not in gate_rules.names():
+            meant = did_you_mean(rule.value, (*RULES, *gate_rules.names()), what="rules there are")
+            yield Problem(
+                rule.line,
+                show_path(rule.path),
+                f"there is no gate rule {rule.value!r}: {meant}; one of your own is "
+                "package.module:attribute, or registered with @register_gate_rule",
+            )
 
 
 # -- one benchmark -------------------------------------------------------------------------

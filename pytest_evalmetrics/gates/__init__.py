@@ -1,7 +1,7 @@
 """Gates: results and baselines -> checks with a verdict."""
 
 from pytest_evalmetrics.gates.comparison import thinned_drop, too_few
-from pytest_evalmetrics.gates.decisions import Rule, check_value
+from pytest_evalmetrics.gates.decisions import GateRule, Rule, check_value
 from pytest_evalmetrics.gates.expectations import (
     Completeness,
     blind_thresholds,
@@ -24,6 +24,7 @@ from pytest_evalmetrics.gates.task_gates import (
 __all__ = [
     "Completeness",
     "Flips",
+    "GateRule",
     "Gated",
     "Rule",
     "SingleTasks",

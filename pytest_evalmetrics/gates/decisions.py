@@ -3,20 +3,81 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 from msgspec import structs
 
 from pytest_evalmetrics import stats
+from pytest_evalmetrics.errors import MetricError, raised_words
 from pytest_evalmetrics.results import Check, Verdict
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from pytest_evalmetrics.gates.comparison import Comparison, Direction
     from pytest_evalmetrics.results import Estimate
 
-RuleName = Literal["exact", "absolute", "relative", "statistical", "practical", "noninferior"]
 _SLACK = 1e-9  # a drop of 0.72 to 0.7 is not always 0.02 to the last bit
+
+
+@dataclass(frozen=True)
+class Change:
+    """How a metric differs from its baseline: what a gate rule decides from.
+
+    A positive drop is worse, whatever the metric's direction.
+
+    Attributes
+    ----------
+    metric, direction
+        The metric's name, and which way is better: ``higher`` or ``lower``.
+    baseline, current
+        Its values.
+    drop
+        The mean of `differences`, or for a metric that is no mean over tasks that of the values.
+    interval
+        The two-sided 95 % interval of the drop; NaN where there is none.
+    p
+        One-sided, of no drop at all; NaN where nothing can be tested. If the rule has ``tests =
+        True``, it is adjusted for the other tested metrics of the benchmark.
+    differences
+        Each paired task's drop, shape (tasks,).
+    max_drop, alpha, warn_alpha
+        The settings of the benchmark file, or their defaults.
+    """
+
+    metric: str
+    direction: Direction
+    baseline: float
+    current: float
+    drop: float
+    interval: tuple[float, float]
+    p: float
+    differences: NDArray[np.float64]
+    max_drop: float
+    alpha: float
+    warn_alpha: float
+
+
+class GateRule(Protocol):
+    """Decides whether a drop fails.
+
+    A class, whose constructor takes the rule's options, or a function in place of `decide`, which
+    takes them as further keyword arguments.
+
+    Attributes
+    ----------
+    tests : bool, optional
+        Whether the verdict rests on `Change.p`.
+    bound : str, optional
+        What passes, for messages: ``drop <= 0.005``.
+    """
+
+    def decide(self, change: Change) -> Verdict | tuple[Verdict, str]:
+        """Return the verdict, or the verdict and its reason."""
+        ...
 
 
 class Rule(msgspec.Struct, frozen=True):
@@ -25,15 +86,19 @@ class Rule(msgspec.Struct, frozen=True):
     # exact: any drop fails. absolute: more than max_drop. relative: more than the share max_drop of
     # the baseline. statistical: p < alpha. practical: both p < alpha and at least max_drop.
     # noninferior: passes only where the drop is shown to be at most max_drop
-    name: RuleName
+    name: str
     direction: Direction  # which way is good
     alpha: float  # the levels at which the statistical rules fail, and warn
     warn_alpha: float
     max_drop: float  # in the metric's unit; a share for relative
     require_mde: float | None = None  # the smallest drop that has to be visible with 80 % power
     benchmarks: int = 1  # of the run that share `alpha`; 1 where each has its own
+    own: GateRule | None = None  # a rule that is not built in
 
     def __str__(self) -> str:
+        if self.own is not None:
+            bound = getattr(self.own, "bound", "")
+            return f"{bound} ({self.name})" if bound else self.name
         drop = f"{self.max_drop:.4g}"
         bounds = {
             "exact": "no drop",
@@ -48,7 +113,7 @@ class Rule(msgspec.Struct, frozen=True):
     @property
     def tests(self) -> bool:
         """Whether its verdict rests on a p value."""
-        return self.name in ("statistical", "practical")
+        return self.name in ("statistical", "practical") or getattr(self.own, "tests", False)
 
     def allowed(self, baseline: float) -> float | None:
         """Return the drop that a rule without a test allows; None for one that tests.
@@ -104,6 +169,7 @@ class Rule(msgspec.Struct, frozen=True):
     def evidence(self) -> dict[str, Any]:
         """Return how a metric is judged, for a check's evidence."""
         values = structs.asdict(self)
+        del values["own"]
         return {"rule": values.pop("name"), **values}
 
 
@@ -121,7 +187,9 @@ def decide(found: Comparison, rule: Rule, p: float) -> Decision:
     """Judge one comparison by its p value, adjusted for the other metrics of the benchmark."""
     if math.isnan(found.drop):
         return Decision(Verdict.INCONCLUSIVE, "untested", found.untested)
-    if rule.tests:
+    if rule.own is not None:
+        decision = _decided(rule.own, found, rule, p)
+    elif rule.tests:
         decision = _significant(found, rule, p)
     elif rule.name == "noninferior":
         upper = math.nan
@@ -136,6 +204,29 @@ def decide(found: Comparison, rule: Rule, p: float) -> Decision:
     if decision.verdict.fails or rule.require_mde is None:
         return decision
     return _powerful(found, rule.require_mde) or decision
+
+
+def _decided(own: GateRule, found: Comparison, rule: Rule, p: float) -> Decision:
+    """Ask a rule that is not built in."""
+    pair = found.pair
+    change = Change(
+        *(pair.name, rule.direction, found.baseline, found.current, found.drop),
+        *((found.low, found.high), p, found.damage),
+        *(rule.max_drop, rule.alpha, rule.warn_alpha),
+    )
+    try:
+        given = own.decide(change)
+    except Exception as error:
+        who = f"the gate rule {rule.name}, asked about {pair.name},"
+        raise MetricError(raised_words(error, who)[1]) from error
+    verdict, reason = given if isinstance(given, tuple) and len(given) == 2 else (given, "")  # noqa: PLR2004
+    if not isinstance(verdict, Verdict) or not isinstance(reason, str):
+        raise MetricError(
+            f"the gate rule {rule.name}, asked about {pair.name}, returned {given!r:.80}: expected "
+            "a Verdict, or a Verdict and its reason"
+        )
+    why = "own" if verdict is Verdict.INCONCLUSIVE else ""
+    return Decision(verdict, why, reason)
 
 
 def _significant(found: Comparison, rule: Rule, p: float) -> Decision:  # noqa: PLR0911 - a table

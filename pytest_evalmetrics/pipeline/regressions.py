@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 import numpy as np
 
 from pytest_evalmetrics import baselines, gates, metrics, rollouts
-from pytest_evalmetrics.errors import BaselineError, EvalMetricsError
+from pytest_evalmetrics.errors import BaselineError, EvalMetricsError, RegistryError
 from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.results import Check, Verdict
 from pytest_evalmetrics.spec import BaselineSpec
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.pipeline.ruler import RulerChange
     from pytest_evalmetrics.results import AgentResult, Estimate
     from pytest_evalmetrics.spec import Benchmark
+    from pytest_evalmetrics.spec.gate_keys import OwnRule
 
 _ALPHA, _WARN_ALPHA, _MAX_DROP = 0.01, 0.05, 0.01
 _RECORD = "record a new baseline with --snapshot-update"
@@ -52,19 +56,36 @@ def compares_with_history(benchmark: Benchmark) -> bool:
 def rule_of(benchmark: Benchmark, name: str, *, bounded: bool) -> gates.Rule:
     """Return the rule by which a benchmark judges one of its gated metrics."""
     spec = settings_of(benchmark)
-    own = spec.metrics.get(name)
-    asked = spec if own is None else own.over(spec)
+    asked = spec.metrics[name].over(spec) if name in spec.metrics else spec
     drop = asked.max_drop
     if drop is None:
         drop = _MAX_DROP if bounded and not is_spent(name) else 0.0
+    own = None if asked.rule is None or isinstance(asked.rule, str) else _own_rule(asked.rule)
     return gates.Rule(
-        name=asked.rule or "practical",
+        name=str(asked.rule or "practical"),
+        own=own,
         direction=asked.direction or direction_of(benchmark.spec, name) or "higher",
         alpha=asked.alpha or _ALPHA,
         warn_alpha=asked.warn_alpha or _WARN_ALPHA,
         max_drop=drop,
         require_mde=asked.require_mde,
     )
+
+
+def _own_rule(spec: OwnRule) -> gates.GateRule:
+    from pytest_evalmetrics.registry import gate_rules  # noqa: PLC0415 - few benchmarks have any
+
+    target = gate_rules.find(spec.name).target
+    try:
+        if inspect.isclass(target):
+            return cast("gates.GateRule", target(**spec.options))
+        inspect.signature(target).bind(None, **spec.options)
+    except Exception as error:
+        message = f"the gate rule {spec.name} can't be made: {error}"
+        raise RegistryError(message, hint="check its options under rule:") from error
+    tests, bound = getattr(target, "tests", False), getattr(target, "bound", "")
+    decide = partial(target, **spec.options)
+    return cast("gates.GateRule", SimpleNamespace(decide=decide, tests=tests, bound=bound))
 
 
 # -- the reference ---------------------------------------------------------------------------

@@ -14,10 +14,12 @@ __all__ = [
     "Found",
     "Registry",
     "Scope",
+    "gate_rules",
     "is_ours",
     "loaders",
     "metrics",
     "origin",
+    "register_gate_rule",
     "register_loader",
     "register_metric",
     "register_reporter",
@@ -48,5 +50,12 @@ reporters = Registry(
     "reporter", "pytest_evalmetrics.reporters", "pytest_evalmetrics.reports.report_files"
 )
 register_reporter = reporters.register
+
+gate_rules = Registry(
+    "gate rule",
+    "pytest_evalmetrics.gate_rules",
+    reserved=("exact", "absolute", "relative", "statistical", "practical", "noninferior"),
+)
+register_gate_rule = gate_rules.register
 
 targets = Registry("target", "pytest_evalmetrics.targets", "pytest_evalmetrics.generators")

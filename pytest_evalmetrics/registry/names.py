@@ -21,7 +21,7 @@ from pytest_evalmetrics.errors import RegistryError, did_you_mean
 from pytest_evalmetrics.registry.origins import is_ours, module_of, origin, same
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
     from importlib.metadata import EntryPoint
     from types import FrameType
     from typing import Self
@@ -132,14 +132,19 @@ class Registry:
         The entry-point group of third-party packages.
     builtins
         The module whose import registers the built-in ones.
+    reserved
+        Names that are built in without a registration, and can't be replaced.
     """
 
-    def __init__(self, kind: str, group: str, builtins: str) -> None:
+    def __init__(
+        self, kind: str, group: str, builtins: str = "", reserved: Sequence[str] = ()
+    ) -> None:
         self.kind = kind
         self.group = group
         self._builtins = builtins
+        self._reserved = reserved
         self._entries: list[_Entry] = []
-        self._loaded = False
+        self._loaded = not builtins
 
     def register(self, name: str) -> Callable[[T], T]:
         """Register a class or function under `name`: in a conftest.py for its folder.
@@ -157,8 +162,12 @@ class Registry:
         """
         if not isinstance(name, str):
             raise RegistryError(
-                f"@register_{self.kind} needs a name, and got {origin(name)}",
-                hint=f'write @register_{self.kind}("a_name")',
+                f"{self._decorator} needs a name, and got {origin(name)}",
+                hint=f'write {self._decorator}("a_name")',
+            )
+        if name in self._reserved:
+            raise RegistryError(
+                f"the {self.kind} {name!r} is built in", hint="give yours another name"
             )
         if not name or name != name.strip() or _RESERVED.search(name):
             raise RegistryError(
@@ -225,8 +234,12 @@ class Registry:
             f"there is no {self.kind} {name!r}: "
             + did_you_mean(name, self.names(), what=f"{self.kind}s there are"),
             hint=f"one of your own is package.module:attribute, or made known with "
-            f"@register_{self.kind} in a conftest.py of this folder or one above it",
+            f"{self._decorator} in a conftest.py of this folder or one above it",
         )
+
+    @property
+    def _decorator(self) -> str:
+        return f"@register_{self.kind.replace(' ', '_')}"
 
     def family(self, name: str) -> str | None:
         """Return the pattern that a name means, ``pass@{k}`` of ``pass@k``; None for no family."""

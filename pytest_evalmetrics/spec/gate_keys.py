@@ -6,7 +6,7 @@ import math
 import re
 from dataclasses import dataclass, field, fields
 from datetime import date
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
@@ -191,6 +191,61 @@ _WITHOUT_TASKS = ("exact", "absolute", "relative", "noninferior")
 RuleName = Literal["exact", "absolute", "relative", "statistical", "practical", "noninferior"]
 
 
+@dataclass(frozen=True, kw_only=True)
+class OwnRule:
+    """A gate rule that is not built in; its options are checked when it is made."""
+
+    __pydantic_config__ = STRICT
+
+    name: Annotated[Name, doc("the name of a gate rule of your own, or package.module:name")]
+    options: dict[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def _rule(value: Any) -> Any:
+    if value is None or value in RULES:
+        return value
+    if isinstance(value, str) and value:
+        return {"name": value}
+    if not isinstance(value, dict) or not isinstance(value.get("name"), str):
+        raise expected(
+            f"{', '.join(RULES)}, or a gate rule of your own: its name, or {{name: ...}}"
+        )
+    if value["name"] in RULES:
+        raise refuse(f"the rule {value['name']} has no options: write rule: {value['name']}")
+    return {"name": value["name"], "options": {k: v for k, v in value.items() if k != "name"}}
+
+
+RULES: tuple[str, ...] = get_args(RuleName)
+RuleField = Annotated[
+    RuleName | OwnRule | None,
+    BeforeValidator(_rule),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"enum": [*RULES]},
+                {"type": "string", "minLength": 1},
+                {
+                    "type": "object",
+                    "properties": {
+                        "name": {
+                            "description": "the name of a rule of your own, or package.module:name",
+                            "type": "string",
+                            "minLength": 1,
+                        }
+                    },
+                    "required": ["name"],
+                    "additionalProperties": True,  # the rule's options
+                },
+                {"type": "null"},
+            ]
+        }
+    ),
+]
+
+
 def _level(value: Any) -> Any:
     if value is not None and (not is_number(value) or not 0 < value < 1):
         raise expected("a level between 0 and 1, such as 0.01")
@@ -222,7 +277,9 @@ class GateSpec:
 
     __pydantic_config__ = STRICT
 
-    rule: Annotated[RuleName | None, doc("how a drop is judged; default practical")] = None
+    rule: Annotated[
+        RuleField, doc("how a drop is judged, by one of these or a rule of your own")
+    ] = None
     direction: Annotated[
         Literal["higher", "lower"] | None,
         doc("which way is better; default what the metric's name tells"),

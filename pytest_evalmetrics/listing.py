@@ -36,11 +36,16 @@ _REGISTRIES = {
 
 def listed() -> str:
     """List all that can be named, each with a line and who provides it."""
+    from pytest_evalmetrics.spec.scorer_keys import BUILTIN, spellings  # noqa: PLC0415 - asked for
+
     lines = []
     for kind, known in _REGISTRIES.items():
         names = known.names()
         if not names:  # the built-in gate rules are described by the docs alone
             continue
+        if kind == "scorers":  # a type is listed by its usual spelling
+            other = {name for each in BUILTIN for name in spellings(each)[1:]}
+            names = [n for n in names if n not in other or not known.is_builtin(n)]
         lines.append(f"{kind} ({len(names)})")
         wide = min(max(map(len, names), default=0), _WIDE)
         lines += [f"  {name.ljust(wide)}  {_line(known, name)}" for name in names]

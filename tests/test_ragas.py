@@ -16,12 +16,12 @@ import pytest
 from judge_process import CHAT, TERMS
 
 from pytest_evalmetrics import scorers
-from pytest_evalmetrics.spec.judge_keys import (
+from pytest_evalmetrics.scorers.judge_scorers import (
     AgentGoalAccuracySpec,
     AnswerAccuracySpec,
     TopicAdherenceSpec,
 )
-from pytest_evalmetrics.spec.scorer_keys import ToolCallAccuracySpec
+from pytest_evalmetrics.scorers.tool_call_scorers import ToolCallAccuracySpec
 from pytest_evalmetrics.transport import Occurrences, Transport, run_bounded
 
 if TYPE_CHECKING:

@@ -151,9 +151,10 @@ def _unknown_scorers(top: YamlNode) -> Iterator[Problem]:
         if kind is None or not isinstance(kind.value, str) or not kind.value or ":" in kind.value:
             continue
         from pytest_evalmetrics.registry import scorers  # noqa: PLC0415 - few benchmarks have any
+        from pytest_evalmetrics.spec.scorer_keys import ALIASES  # noqa: PLC0415 - the same
 
         try:
-            scorers.find(kind.value)
+            scorers.find(ALIASES.get(kind.value, kind.value))
         except RegistryError as error:
             message = f"{error.message}; {error.hint}" if error.hint else error.message
             yield Problem(kind.line, show_path(kind.path), message)

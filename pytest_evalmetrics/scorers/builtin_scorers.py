@@ -1,8 +1,6 @@
 """The built-in scorers: importing this module registers them."""
 
-from __future__ import annotations
-
-from pytest_evalmetrics.scorers import (
+from pytest_evalmetrics.scorers import (  # noqa: F401 - imported for what they register
     bound,
     judge_scorers,
     llm_judge,
@@ -11,13 +9,3 @@ from pytest_evalmetrics.scorers import (
     text_scorers,
     tool_call_scorers,
 )
-
-__all__ = [
-    "bound",
-    "judge_scorers",
-    "llm_judge",
-    "ragas",
-    "remote_scorers",
-    "text_scorers",
-    "tool_call_scorers",
-]

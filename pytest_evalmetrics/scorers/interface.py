@@ -3,17 +3,32 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from pytest_evalmetrics.registry import register_scorer
+from pytest_evalmetrics.spec.scorer_keys import spellings
 from pytest_evalmetrics.transport import Terms
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from pytest_evalmetrics.chat import Calls
     from pytest_evalmetrics.data import TaskId
 
-__all__ = ["AsyncScorer", "Explained", "Row", "Scorer", "Terms"]
+__all__ = ["AsyncScorer", "Explained", "Row", "Scorer", "Terms", "builtin"]
+
+_T = TypeVar("_T")
+
+
+def builtin(kind: str) -> Callable[[_T], _T]:
+    """Register a built-in scorer by each spelling of its type, see `scorer_keys.BUILTIN`."""
+
+    def decorate(scorer: _T) -> _T:
+        for name in spellings(kind):
+            register_scorer(name)(scorer)
+        return scorer
+
+    return decorate
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,21 +3,76 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from pytest_evalmetrics.chat import ask, chat_model, json_in
 from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.scorers.row_reading import shown
+from pytest_evalmetrics.spec.field_types import STRICT, Name, doc, refuse
+from pytest_evalmetrics.spec.model_keys import ModelSpec
+from pytest_evalmetrics.spec.scorer_keys import NamedScores
+from pytest_evalmetrics.spec.sources import RolloutsField
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence
 
     from pytest_evalmetrics.chat import Calls, ChatModel, Message, Reply
     from pytest_evalmetrics.scorers.interface import Terms
-    from pytest_evalmetrics.spec.model_keys import ModelSpec
 
 _T = TypeVar("_T")
 _WORDS = {"true": True, "false": False} | {str(number): number for number in range(-9, 101)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgeModelSpec:
+    """``judge: {model: ...}``, the longer form of ``judge_model``."""
+
+    __pydantic_config__ = STRICT
+
+    model: Annotated[ModelSpec, doc("the model that judges")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgeCheckSpec:
+    """Rows labelled by people, for comparison with the judge."""
+
+    __pydantic_config__ = STRICT
+
+    rows: Annotated[RolloutsField, doc("the labelled rows: the same columns, and the label")]
+    label: Annotated[Name, doc("the column with a person's score, or rubric label")]
+    score: Annotated[
+        Name | None, doc("which score it is a label of; default the scorer's first")
+    ] = None
+
+
+JudgeCheck = Annotated[JudgeCheckSpec | None, doc("compare the judge with people's labels")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgeKeys(NamedScores):
+    """The judge of a scorer with a fixed prompt."""
+
+    judge_model: Annotated[ModelSpec | None, doc("the model that judges")] = None
+    judge: Annotated[JudgeModelSpec | None, doc("{model: ...}, in place of judge_model")] = None
+    judge_check: JudgeCheck = None
+
+    def __post_init__(self) -> None:
+        """Require one judge, written in one way."""
+        if (self.judge_model is None) == (self.judge is None):
+            raise refuse(
+                "judge_model is missing: {url, name, api_key_secret}"
+                if self.judge is None
+                else "judge_model and judge say the same: write one of them"
+            )
+
+    @property
+    def model(self) -> ModelSpec:
+        """The model that judges."""
+        if self.judge is not None:
+            return self.judge.model
+        if self.judge_model is None:  # no benchmark file with neither is ever accepted
+            raise ValueError("there is no judge")
+        return self.judge_model
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,16 +8,19 @@ in ``report.json``: count it up with every change of a prompt or of an answer's 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from pytest_evalmetrics.chat import json_in, side_by_side
-from pytest_evalmetrics.errors import RowError
+from pytest_evalmetrics.errors import RowError, did_you_mean
 from pytest_evalmetrics.layout import many, spaced
-from pytest_evalmetrics.registry import register_scorer
-from pytest_evalmetrics.scorers.interface import Explained
+from pytest_evalmetrics.scorers.interface import Explained, builtin
 from pytest_evalmetrics.scorers.judge import (
     BOOLEAN,
     TEXT,
+    JudgeKeys,
     array,
     choice,
     choice_of,
@@ -33,18 +36,13 @@ from pytest_evalmetrics.scorers.row_reading import (
     shown,
     text_in,
 )
+from pytest_evalmetrics.spec.field_types import NAMES_SCHEMA, Name, doc, expected, refuse
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pytest_evalmetrics.chat import Calls, Reply
     from pytest_evalmetrics.scorers.interface import Row, Terms
-    from pytest_evalmetrics.spec.judge_keys import (
-        AgentGoalAccuracySpec,
-        AnswerAccuracySpec,
-        TopicAdherenceSpec,
-        TrajectoryEvaluationSpec,
-    )
 
 
 class _JudgeScorer:
@@ -53,14 +51,7 @@ class _JudgeScorer:
     KIND: ClassVar[str]
     VERSION: ClassVar[str] = "1"  # of the prompts
 
-    def __init__(
-        self,
-        spec: AgentGoalAccuracySpec
-        | AnswerAccuracySpec
-        | TopicAdherenceSpec
-        | TrajectoryEvaluationSpec,
-        terms: Terms,
-    ) -> None:
+    def __init__(self, spec: JudgeKeys, terms: Terms) -> None:
         self.scores = spec.score_names
         self._judge = judge_of(spec.model, terms, self.KIND, self.VERSION)
         self.judges = (self._judge,)
@@ -77,7 +68,21 @@ tools gave back.
 </conversation>"""
 
 
-@register_scorer("agent_goal_accuracy")
+@dataclass(frozen=True, kw_only=True)
+class AgentGoalAccuracySpec(JudgeKeys):
+    """The end of a conversation, against the reference or the user's goal."""
+
+    default_names = ("agent_goal_accuracy",)
+    type: Annotated[
+        Literal["agent_goal_accuracy", "agent-goal-accuracy"],
+        doc("whether the conversation ends as the user wanted"),
+    ]
+    use_reference: Annotated[
+        bool, doc("compare with the row's reference; else with the goal in what was said")
+    ] = True
+
+
+@builtin("agent_goal_accuracy")
 class AgentGoalAccuracy(_JudgeScorer):
     """1 where a conversation ends as the user wanted, else 0.
 
@@ -143,7 +148,18 @@ different or undone.
 Answer with a JSON object and nothing else: {{"reasoning": "one sentence", "verdict": 0 or 1}}"""
 
 
-@register_scorer("answer_accuracy")
+@dataclass(frozen=True, kw_only=True)
+class AnswerAccuracySpec(JudgeKeys):
+    """The response against the reference, rated both ways round."""
+
+    default_names = ("nv_accuracy",)
+    type: Annotated[
+        Literal["answer_accuracy", "answer-accuracy"],
+        doc("whether the response says what the reference says"),
+    ]
+
+
+@builtin("answer_accuracy")
 class AnswerAccuracy(_JudgeScorer):
     """The mean of two ratings: of the response by the reference, and the other way round.
 
@@ -197,7 +213,23 @@ at the facts, not at style, length or order, and use no knowledge of your own ab
 Answer with a JSON object and nothing else: {{"reasoning": "one sentence", "rating": 0, 2 or 4}}"""
 
 
-@register_scorer("topic_adherence")
+@dataclass(frozen=True, kw_only=True)
+class TopicAdherenceSpec(JudgeKeys):
+    """Answers and refusals, against ``reference_topics``."""
+
+    type: Annotated[
+        Literal["topic_adherence", "topic-adherence"],
+        doc("whether the agent answers on its topics, and on no others"),
+    ]
+    metric_mode: Annotated[Literal["f1", "precision", "recall"], doc("which of the three")] = "f1"
+
+    @property
+    def own_names(self) -> tuple[str, ...]:
+        """One score, named for the mode."""
+        return (f"topic_adherence(mode={self.metric_mode})",)
+
+
+@builtin("topic_adherence")
 class TopicAdherence(_JudgeScorer):
     """Compare what an agent answered and refused with ``reference_topics``.
 
@@ -340,8 +372,44 @@ Answer with a JSON object and nothing else, with {len(topics)} entries in the or
 {{"matches": [{{"topic": "...", "on_topic": true or false}}]}}"""
 
 
-@register_scorer("trajectory_evaluation")
-@register_scorer("trajectory-evaluation")
+def _tools(value: Any) -> Any:
+    """Read ``a, b`` as a list."""
+    if isinstance(value, str):
+        value = [name.strip() for name in value.split(",") if name.strip()]
+    if not isinstance(value, list) or not value:
+        raise expected("names of tools, as a list or with commas between them")
+    return value
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrajectoryEvaluationSpec(JudgeKeys):
+    """The steps of an agent of the NeMo Agent Toolkit."""
+
+    default_names = ("trajectory_evaluation",)
+    type: Annotated[
+        Literal["trajectory_evaluation", "trajectory-evaluation", "system/trajectory-evaluation"],
+        doc("whether an agent's steps and tools were the right ones"),
+    ]
+    trajectory_used_tools: Annotated[
+        tuple[Name, ...],
+        Field(strict=False, description="the tools that the agent has"),
+        BeforeValidator(_tools),
+        WithJsonSchema(NAMES_SCHEMA),
+    ]
+    trajectory_custom_tools: Annotated[dict[Name, str], doc("tool -> what it does")] = field(
+        default_factory=dict
+    )
+
+    def __post_init__(self) -> None:
+        """Refuse a description of an unlisted tool."""
+        JudgeKeys.__post_init__(self)
+        for name in self.trajectory_custom_tools:
+            if name not in self.trajectory_used_tools:
+                known = did_you_mean(name, self.trajectory_used_tools, what="trajectory_used_tools")
+                raise refuse(f"trajectory_custom_tools describes {name!r}: {known}")
+
+
+@builtin("trajectory_evaluation")
 class TrajectoryEvaluation(_JudgeScorer):
     """Grade the steps of an agent of the NeMo Agent Toolkit, from 1 to 5.
 

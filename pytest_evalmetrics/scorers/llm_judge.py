@@ -6,19 +6,30 @@ import math
 import re
 from collections import Counter
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import AfterValidator, Discriminator, Field, Tag
 
 from pytest_evalmetrics.chat import compile_prompt, json_in, side_by_side
 from pytest_evalmetrics.errors import RowError, did_you_mean
 from pytest_evalmetrics.layout import compact, spaced
-from pytest_evalmetrics.registry import register_scorer
-from pytest_evalmetrics.scorers.interface import Explained
-from pytest_evalmetrics.scorers.judge import choice, closed, judge_of
+from pytest_evalmetrics.scorers.interface import Explained, builtin
+from pytest_evalmetrics.scorers.judge import JudgeCheck, choice, closed, judge_of
 from pytest_evalmetrics.scorers.row_reading import as_number, shown, within
 from pytest_evalmetrics.scorers.score_summary import About
+from pytest_evalmetrics.spec.field_types import STRICT, Name, doc, json_path, refuse
+from pytest_evalmetrics.spec.model_keys import ModelSpec, PromptField
+from pytest_evalmetrics.spec.scorer_keys import (
+    Better,
+    Maximum,
+    Minimum,
+    ScoreName,
+    check_range,
+    check_score_names,
+)
 from pytest_evalmetrics.transport import needs_extra
 
 if TYPE_CHECKING:
@@ -26,18 +37,199 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.chat import Calls, Message, Reply
     from pytest_evalmetrics.scorers.interface import Row, Terms
-    from pytest_evalmetrics.spec.judge_keys import (
-        JsonParserSpec,
-        JudgeScoreSpec,
-        LlmJudgeSpec,
-        RegexParserSpec,
-    )
 
 _VERSION = "1"  # of the default prompt; count it up with every change
 
 
-@register_scorer("llm-judge")
-@register_scorer("llm_judge")
+@dataclass(frozen=True, kw_only=True)
+class RubricSpec:
+    """One level of a rubric."""
+
+    __pydantic_config__ = STRICT
+
+    label: Annotated[Name, doc("what the judge says")]
+    value: Annotated[float, Field(allow_inf_nan=False, description="the score that it stands for")]
+    description: Annotated[str, doc("when it is to be chosen")] = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class JsonParserSpec:
+    """A score in a JSON object."""
+
+    __pydantic_config__ = STRICT
+
+    type: Annotated[Literal["json"], doc("the answer is JSON")] = "json"
+    json_path: Annotated[
+        Name,
+        AfterValidator(lambda value: json_path(value) if value.startswith("$") else value),
+        doc("a key of the judge's JSON object, or a JSONPath"),
+    ]
+
+
+def _pattern(value: str) -> str:
+    try:
+        groups = re.compile(value).groups
+    except re.error as error:
+        raise refuse(f"this is no regular expression: {error}") from None
+    if not groups:
+        raise refuse(r"it has no group that holds the score, such as SCORE: (\d)")
+    return value
+
+
+@dataclass(frozen=True, kw_only=True)
+class RegexParserSpec:
+    """A score in any text."""
+
+    __pydantic_config__ = STRICT
+
+    type: Annotated[Literal["regex"], doc("the answer is any text")] = "regex"
+    pattern: Annotated[Name, AfterValidator(_pattern), doc("a regular expression with a group")]
+    method: Annotated[
+        Literal["match", "search"], doc("match from the text's beginning, or search anywhere")
+    ] = "match"
+    group: Annotated[Annotated[int, Field(ge=1)] | Name, doc("which group holds the score")] = 1
+
+    def __post_init__(self) -> None:
+        """Refuse a group that the pattern doesn't have."""
+        pattern = re.compile(self.pattern)
+        groups = range(pattern.groups + 1) if isinstance(self.group, int) else pattern.groupindex
+        if self.group not in groups:
+            raise refuse(f"the pattern has no group {self.group!r}")
+
+
+def _parser_type(value: Any) -> str:
+    if not isinstance(value, dict):
+        return str(getattr(value, "type", "json"))
+    default = "regex" if "pattern" in value else "json"
+    found = value.get("type", default)
+    return found if found in ("json", "regex") else default
+
+
+ParserField = Annotated[
+    Annotated[JsonParserSpec, Tag("json")] | Annotated[RegexParserSpec, Tag("regex")],
+    Discriminator(_parser_type),
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgeScoreSpec:
+    """One score that the judge gives."""
+
+    __pydantic_config__ = STRICT
+
+    name: ScoreName
+    description: Annotated[str, doc("{{ scores }} in the prompt has it")] = ""
+    parser: Annotated[
+        ParserField | None, doc("where the answer holds it; default the key `name`")
+    ] = None
+    rubric: Annotated[
+        tuple[RubricSpec, ...] | None,
+        Field(min_length=2, strict=False, description="the labels that the judge may say"),
+    ] = None
+    minimum: Minimum = None
+    maximum: Maximum = None
+    direction: Better = None
+
+    def __post_init__(self) -> None:
+        """Refuse contradictions."""
+        check_range(self.minimum, self.maximum)
+        if self.rubric is None:
+            return
+        if self.minimum is not None or self.maximum is not None:
+            raise refuse("a rubric has labels, no minimum and maximum")
+        for what, found in (
+            ("labels", [one.label for one in self.rubric]),
+            ("values", [one.value for one in self.rubric]),
+        ):
+            if len(set(found)) < len(found):
+                raise refuse(f"two {what} of the rubric are the same: {found}")
+
+    @property
+    def found_by(self) -> JsonParserSpec | RegexParserSpec:
+        """How it is found in an answer."""
+        return self.parser or JsonParserSpec(json_path=self.name)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LlmJudgeSpec:
+    """One or several judges with a prompt and scores of the user's own."""
+
+    __pydantic_config__ = STRICT
+
+    type: Annotated[
+        Literal["llm-judge", "llm_judge"], doc("a judge with a prompt and scores of your own")
+    ]
+    model: Annotated[ModelSpec | None, doc("the model that judges")] = None
+    judge_model: Annotated[ModelSpec | None, doc("another name for model")] = None
+    judges: Annotated[
+        tuple[ModelSpec, ...] | None,
+        Field(min_length=2, strict=False, description="several models, each of which judges"),
+    ] = None
+    combine: Annotated[Literal["mean", "majority"], doc("what several judges' scores come to")] = (
+        "mean"
+    )
+    prompt_template: Annotated[
+        PromptField | None,
+        doc("what a judge is asked: a text, a list of messages, {messages: ...}"),
+    ] = None
+    scores: Annotated[
+        tuple[JudgeScoreSpec, ...],
+        Field(min_length=1, strict=False, description="what a judge's answer holds"),
+        AfterValidator(check_score_names),
+    ]
+    structured_output: Annotated[
+        bool | dict[str, Any],
+        doc("whether the form of the answer is asked for; or {schema: ...} of it"),
+    ] = True
+    judge_check: JudgeCheck = None
+
+    def __post_init__(self) -> None:
+        """Require judges, written in one way."""
+        keys = [key for key in ("model", "judge_model", "judges") if getattr(self, key) is not None]
+        if len(keys) != 1:
+            raise refuse(
+                f"{' and '.join(keys)} say the same: write one of them"
+                if keys
+                else "model is missing: {url, name, api_key_secret}; or judges, a list of them"
+            )
+        if isinstance(self.structured_output, dict) and (
+            set(self.structured_output) != {"schema"}
+            or not isinstance(self.structured_output["schema"], dict)
+        ):
+            raise refuse("structured_output has to be true, false or {schema: a JSON Schema}")
+
+    @property
+    def models(self) -> tuple[ModelSpec, ...]:
+        """The models that judge."""
+        return self.judges or tuple(m for m in (self.model, self.judge_model) if m is not None)
+
+    @property
+    def columns(self) -> dict[str, tuple[str, ...]]:
+        """Score -> the columns of the several judges; empty for one judge."""
+        names: list[str] = []
+        for model in self.judges or ():
+            short = name = re.sub(r"[^\w.-]+", "_", model.name)
+            number = 1
+            while name in names:
+                number += 1
+                name = f"{short}_{number}"
+            names.append(name)
+        return {
+            score.name: tuple(f"{score.name}@{name}" for name in names) for score in self.scores
+        }
+
+    @property
+    def judges_own(self) -> tuple[str, ...]:
+        """Scores of each single judge: no reward unless named as one."""
+        return tuple(name for each in self.columns.values() for name in each)
+
+    @property
+    def score_names(self) -> tuple[str, ...]:
+        """Each score, followed by those of the single judges."""
+        return tuple(name for score, each in self.columns.items() for name in (score, *each))
+
+
+@builtin("llm-judge")
 class LlmJudge:
     """Ask one judge or several the user's own question, and read scores in the answers.
 

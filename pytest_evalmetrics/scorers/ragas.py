@@ -5,18 +5,21 @@ from __future__ import annotations
 import inspect
 import math
 import os
+import re
 import warnings
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pytest_evalmetrics.chat import json_in
 from pytest_evalmetrics.errors import DataError, EvalMetricsError, RowError, did_you_mean
-from pytest_evalmetrics.registry import register_scorer
-from pytest_evalmetrics.scorers.interface import Explained
-from pytest_evalmetrics.scorers.judge import judge_of
+from pytest_evalmetrics.scorers.interface import Explained, builtin
+from pytest_evalmetrics.scorers.judge import JudgeCheck, judge_of
 from pytest_evalmetrics.scorers.row_reading import column_of, response_in
+from pytest_evalmetrics.spec.field_types import Name, doc
+from pytest_evalmetrics.spec.model_keys import ModelSpec
+from pytest_evalmetrics.spec.scorer_keys import NamedScores
 from pytest_evalmetrics.transport import needs_extra
 
 if TYPE_CHECKING:
@@ -25,7 +28,35 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.chat import Calls, Reply
     from pytest_evalmetrics.scorers.interface import Row, Terms
     from pytest_evalmetrics.scorers.judge import Judge
-    from pytest_evalmetrics.spec.judge_keys import RagasSpec
+
+
+_WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RagasSpec(NamedScores):
+    """A metric of ``ragas.metrics.collections``."""
+
+    more_is_better = False
+    type: Annotated[Literal["ragas"], doc("a metric of RAGAS, by the package itself")]
+    metric: Annotated[Name, doc("the class: Faithfulness")]
+    arguments: Annotated[dict[Name, Any], doc("of the metric's constructor, but its llm")] = field(
+        default_factory=dict
+    )
+    judge_model: Annotated[
+        ModelSpec | None, doc("the model that judges, where the metric needs one")
+    ] = None
+    judge_check: JudgeCheck = None
+
+    @property
+    def own_names(self) -> tuple[str, ...]:
+        """The metric's name in snake case."""
+        return (_WORDS.sub("_", self.metric).lower(),)
+
+    @property
+    def limits(self) -> tuple[None, None]:
+        """Unknown."""
+        return None, None
 
 
 @dataclass
@@ -39,7 +70,7 @@ class _Context:
 _CONTEXT: ContextVar[_Context] = ContextVar("ragas")
 
 
-@register_scorer("ragas")
+@builtin("ragas")
 class RagasScorer:
     """Run a metric of ``ragas.metrics.collections``."""
 

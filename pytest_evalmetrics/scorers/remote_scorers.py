@@ -3,18 +3,40 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field
 
 from pytest_evalmetrics.chat import compile_templates
 from pytest_evalmetrics.errors import RowError
-from pytest_evalmetrics.registry import register_scorer
+from pytest_evalmetrics.scorers.interface import builtin
 from pytest_evalmetrics.scorers.row_reading import as_number, shown, within
+from pytest_evalmetrics.spec.field_types import (
+    STRICT,
+    JsonPathText,
+    MaxRetries,
+    Name,
+    SecretName,
+    TemplateValue,
+    TimeoutSeconds,
+    Url,
+    doc,
+)
+from pytest_evalmetrics.spec.scorer_keys import (
+    Better,
+    Maximum,
+    Minimum,
+    NamedScores,
+    ScoreName,
+    check_range,
+    check_score_names,
+)
 from pytest_evalmetrics.transport import needs_extra
 
 if TYPE_CHECKING:
     from pytest_evalmetrics.chat import Calls
     from pytest_evalmetrics.scorers.interface import Row, Terms
-    from pytest_evalmetrics.spec.scorer_keys import NatScorerSpec, RemoteScorerSpec
     from pytest_evalmetrics.transport import Endpoint
 
 
@@ -27,7 +49,61 @@ def _endpoint(spec: RemoteScorerSpec | NatScorerSpec, terms: Terms) -> Endpoint:
     )
 
 
-@register_scorer("remote")
+@dataclass(frozen=True, kw_only=True)
+class ParserSpec:
+    """Where a response holds a score."""
+
+    __pydantic_config__ = STRICT
+
+    type: Annotated[Literal["json"], doc("the answer is JSON")] = "json"
+    json_path: Annotated[JsonPathText, doc("JSONPath; the first match counts")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RemoteScoreSpec:
+    """One score of a response."""
+
+    __pydantic_config__ = STRICT
+
+    name: ScoreName
+    parser: Annotated[ParserSpec, doc("where the answer holds it")]
+    description: Annotated[str, doc("for people")] = ""
+    minimum: Minimum = None
+    maximum: Maximum = None
+    direction: Better = None
+
+    def __post_init__(self) -> None:
+        """Refuse an empty range."""
+        check_range(self.minimum, self.maximum)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RemoteScorerSpec:
+    """An endpoint of the user's own: any request, any JSON response."""
+
+    __pydantic_config__ = STRICT
+
+    type: Annotated[Literal["remote"], doc("an endpoint of your own")]
+    url: Url
+    body: Annotated[
+        TemplateValue, doc("the request; {{ item.column }} in it is filled in for each row")
+    ]
+    scores: Annotated[
+        tuple[RemoteScoreSpec, ...],
+        Field(min_length=1, strict=False, description="what the answer holds"),
+        AfterValidator(check_score_names),
+    ]
+    api_key_secret: SecretName = None
+    timeout_seconds: TimeoutSeconds = None
+    max_retries: MaxRetries = None
+
+    @property
+    def score_names(self) -> tuple[str, ...]:
+        """Names of its scores."""
+        return tuple(score.name for score in self.scores)
+
+
+@builtin("remote")
 class RemoteScorer:
     """POST a body made of the row, and read scores from the answer."""
 
@@ -64,6 +140,38 @@ class RemoteScorer:
         return scores
 
 
+@dataclass(frozen=True, kw_only=True)
+class NatScorerSpec(NamedScores):
+    """An evaluator of a NeMo Agent Toolkit server."""
+
+    more_is_better = False
+    type: Annotated[
+        Literal["nemo-agent-toolkit-remote", "nemo_agent_toolkit_remote"],
+        doc("a server of the NeMo Agent Toolkit"),
+    ]
+    url: Url
+    evaluator_name: Annotated[Name, doc("the evaluator's name on the server; names the score too")]
+    minimum: Minimum = None
+    maximum: Maximum = None
+    api_key_secret: SecretName = None
+    timeout_seconds: TimeoutSeconds = None
+    max_retries: MaxRetries = None
+
+    def __post_init__(self) -> None:
+        """Refuse an empty range."""
+        check_range(self.minimum, self.maximum)
+
+    @property
+    def own_names(self) -> tuple[str, ...]:
+        """The evaluator's name, without characters that a score's name can't hold."""
+        return (re.sub(r"[^\w.-]+", "_", self.evaluator_name),)
+
+    @property
+    def limits(self) -> tuple[float | None, float | None]:
+        """What the benchmark file says."""
+        return self.minimum, self.maximum
+
+
 # how the toolkit's evaluators begin a text instead of a reasoning when they crash
 _CRASHED = re.compile(
     r"\s*(traceback \(most recent|(evaluator|evaluation) (error|failed)\b"
@@ -72,7 +180,7 @@ _CRASHED = re.compile(
 )
 
 
-@register_scorer("nemo-agent-toolkit-remote")
+@builtin("nemo-agent-toolkit-remote")
 class NatScorer:
     """POST ``{evaluator_name, item: row}`` and read ``$.result.score``.
 
@@ -83,37 +191,35 @@ class NatScorer:
 
     def __init__(self, spec: NatScorerSpec, terms: Terms) -> None:
         self.scores = spec.score_names
-        self._name = spec.evaluator_name
+        self._spec = spec
         self._endpoint = _endpoint(spec, terms)
 
     async def score(self, row: Row, calls: Calls) -> float:
         """Score one row."""
-        body = {"evaluator_name": self._name, "item": row.item}
+        body = {"evaluator_name": self._spec.evaluator_name, "item": row.item}
         kind = "nemo-agent-toolkit-remote/1"
-        return _score(await calls.post(self._endpoint, body, kind=kind, check=_score))
+        return self._read(await calls.post(self._endpoint, body, kind=kind, check=self._read))
 
-
-def _score(answer: Any) -> float:
-    if not isinstance(answer, dict):
-        raise RowError("no-score", f"the answer is no object: {shown(answer)}")
-    if answer.get("success") is False:
-        raise RowError("not-successful", f"the evaluator failed: {_words(answer.get('error'))}")
-    result = answer.get("result")
-    if not isinstance(result, dict) or "score" not in result:
-        raise RowError("no-score", f"the answer has nothing at $.result.score: {shown(answer)}")
-    if result.get("error"):
-        raise RowError("evaluator-crashed", f"the evaluator crashed: {_words(result['error'])}")
-    score = as_number(result["score"], "$.result.score")
-    crash: Any = None
-    if score == 0.0:
-        crash = result.get("reasoning")
+    def _read(self, answer: Any) -> float:
+        if not isinstance(answer, dict):
+            raise RowError("no-score", f"the answer is no object: {shown(answer)}")
+        if answer.get("success") is False:
+            raise RowError("not-successful", f"the evaluator failed: {_words(answer.get('error'))}")
+        result = answer.get("result")
+        if not isinstance(result, dict) or "score" not in result:
+            raise RowError("no-score", f"the answer has nothing at $.result.score: {shown(answer)}")
+        if result.get("error"):
+            raise RowError("evaluator-crashed", f"the evaluator crashed: {_words(result['error'])}")
+        score = as_number(result["score"], "$.result.score")
+        crash = result.get("reasoning") if score == 0.0 else None
         if isinstance(crash, dict):
             crash = crash.get("error") or crash.get("exception")
         elif not (isinstance(crash, str) and _CRASHED.match(crash)):
             crash = None
-    if crash:
-        raise RowError("evaluator-crashed", f"the evaluator crashed and said 0.0: {_words(crash)}")
-    return score
+        if crash:
+            words = f"the evaluator crashed and said 0.0: {_words(crash)}"
+            raise RowError("evaluator-crashed", words)
+        return within(self.scores[0], score, self._spec.minimum, self._spec.maximum)
 
 
 def _words(error: Any) -> str:

@@ -7,26 +7,72 @@ import operator
 import re
 import string
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, model_validator
 
 from pytest_evalmetrics.chat import compile_templates
 from pytest_evalmetrics.errors import RowError
-from pytest_evalmetrics.registry import register_scorer
+from pytest_evalmetrics.scorers.interface import builtin
 from pytest_evalmetrics.scorers.row_reading import as_text, response_in, shown
+from pytest_evalmetrics.spec.field_types import TemplateText, doc, one_or_many, refuse
+from pytest_evalmetrics.spec.scorer_keys import NamedScores
 from pytest_evalmetrics.transport import needs_extra
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
     from pytest_evalmetrics.scorers.interface import Row, Terms
-    from pytest_evalmetrics.spec.scorer_keys import (
-        BleuSpec,
-        ExactMatchSpec,
-        F1Spec,
-        NumberCheckSpec,
-        RougeSpec,
-        StringCheckSpec,
-    )
+
+# -- a text and its reference --------------------------------------------------------------
+
+REFERENCE = "{{ item.reference }}"
+CandidateText = Annotated[
+    TemplateText | None,
+    doc(
+        "template of what is judged; default what was generated (sample.output_text), "
+        "else the text of the row's response"
+    ),
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairKeys(NamedScores):
+    """A text and its reference."""
+
+    reference: Annotated[
+        TemplateText, doc("template of what is right; default {{ item.reference }}")
+    ] = REFERENCE
+    candidate: CandidateText = None
+
+
+class _PairScorer:
+    """A scorer that compares a reference with a candidate."""
+
+    def __init__(self, spec: PairKeys, terms: Terms) -> None:
+        del terms
+        self.scores = spec.score_names
+        self._reference = compile_templates(spec.reference, f"the scorer {spec.type}")
+        self._candidate = _candidate(spec.candidate, f"the scorer {spec.type}")
+
+    def _pair(self, row: Row) -> tuple[str, str]:
+        reference = as_text(self._reference(row.context), "the reference")
+        return reference, self._candidate(row)
+
+
+def _candidate(template: str | None, who: str) -> Callable[[Row], str]:
+    """Compile the template of the text that is judged; None for the row's response."""
+    if template is not None:
+        render = compile_templates(template, who)
+        return lambda row: as_text(render(row.context), "the candidate")
+    hint = 'say where the answer is: candidate: "{{ item.answer }}"'
+
+    def of_response(row: Row) -> str:
+        text = row.sample_data.get("output_text")
+        return as_text(response_in(row, hint) if text is None else text, "the candidate")
+
+    return of_response
+
 
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
@@ -40,36 +86,18 @@ def normalised(text: str) -> str:
     return " ".join(_ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split())
 
 
-def _candidate(template: str | None, who: str) -> Callable[[Row], str]:
-    """Compile the template of the text that is judged; None for the row's response."""
-    if template is None:
-        hint = 'say where the answer is: candidate: "{{ item.answer }}"'
+@dataclass(frozen=True, kw_only=True)
+class ExactMatchSpec(PairKeys):
+    """Equality of two normalized texts."""
 
-        def of_response(row: Row) -> str:
-            text = row.sample_data.get("output_text")
-            return as_text(response_in(row, hint) if text is None else text, "the candidate")
-
-        return of_response
-    render = compile_templates(template, who)
-    return lambda row: as_text(render(row.context), "the candidate")
+    default_names = ("exact-match",)
+    type: Annotated[
+        Literal["exact-match", "exact_match"],
+        doc("the same text, but for case, punctuation and articles"),
+    ]
 
 
-class _PairScorer:
-    """A scorer that compares a reference with a candidate."""
-
-    def __init__(self, spec: ExactMatchSpec | F1Spec | RougeSpec, terms: Terms) -> None:
-        del terms
-        self.scores = spec.score_names
-        self._reference = compile_templates(spec.reference, f"the scorer {spec.type}")
-        self._candidate = _candidate(spec.candidate, f"the scorer {spec.type}")
-
-    def _pair(self, row: Row) -> tuple[str, str]:
-        reference = as_text(self._reference(row.context), "the reference")
-        return reference, self._candidate(row)
-
-
-@register_scorer("exact-match")
-@register_scorer("exact_match")
+@builtin("exact-match")
 class ExactMatch(_PairScorer):
     """1 where reference and candidate are the same once normalised, else 0."""
 
@@ -79,7 +107,15 @@ class ExactMatch(_PairScorer):
         return float(normalised(reference) == normalised(candidate))
 
 
-@register_scorer("f1")
+@dataclass(frozen=True, kw_only=True)
+class F1Spec(PairKeys):
+    """F1 of the words of two texts."""
+
+    default_names = ("f1",)
+    type: Annotated[Literal["f1"], doc("the words that two texts share")]
+
+
+@builtin("f1")
 class F1(_PairScorer):
     """The F1 of the candidate's words against the reference's, both normalised.
 
@@ -97,7 +133,15 @@ class F1(_PairScorer):
         return 2 * shared / (len(reference) + len(candidate))
 
 
-@register_scorer("rouge")
+@dataclass(frozen=True, kw_only=True)
+class RougeSpec(PairKeys):
+    """ROUGE of one text."""
+
+    default_names = ("rouge_1_score", "rouge_2_score", "rouge_3_score", "rouge_L_score")
+    type: Annotated[Literal["rouge"], doc("ROUGE-1, -2, -3 and -L")]
+
+
+@builtin("rouge")
 class Rouge(_PairScorer):
     """The F-measures of ``rouge_score``, words stemmed; from 0 to 1."""
 
@@ -118,7 +162,31 @@ class Rouge(_PairScorer):
         return dict(zip(self.scores, values, strict=True))
 
 
-@register_scorer("bleu")
+@dataclass(frozen=True, kw_only=True)
+class BleuSpec(NamedScores):
+    """Sentence BLEU of one text, from 0 to 100."""
+
+    default_names = ("sentence",)
+    type: Annotated[Literal["bleu"], doc("sentence BLEU, from 0 to 100")]
+    references: Annotated[
+        tuple[TemplateText, ...],
+        Field(
+            min_length=1,
+            strict=False,
+            description="templates of what is right, each of a text or a list of texts; default "
+            "{{ item.reference }}",
+        ),
+        BeforeValidator(one_or_many, json_schema_input_type=str | list[str]),
+    ] = (REFERENCE,)
+    candidate: CandidateText = None
+
+    @property
+    def limits(self) -> tuple[float | None, float | None]:
+        """Percent."""
+        return 0.0, 100.0
+
+
+@builtin("bleu")
 class Bleu:
     """Sentence BLEU from 0 to 100, as ``sacrebleu.sentence_bleu`` has it.
 
@@ -136,13 +204,31 @@ class Bleu:
 
     def score(self, row: Row) -> float:
         """Score one row."""
-        references: list[str] = []
-        for value in self._references(row.context):
-            texts: Iterable[Any] = value if isinstance(value, list) else [value]
-            references += [as_text(text, "the reference") for text in texts]
-        if not references:
+        texts = [
+            as_text(text, "the reference")
+            for value in self._references(row.context)
+            for text in (value if isinstance(value, list) else [value])
+        ]
+        if not texts:
             raise RowError("no-reference", "the row has no reference: its list is empty")
-        return float(self._bleu.sentence_score(self._candidate(row), references).score)
+        return float(self._bleu.sentence_score(self._candidate(row), texts).score)
+
+
+# -- two sides and an operation ------------------------------------------------------------
+
+_Operations = dict[str, Callable[[Any, Any], bool]]
+_EQUALITY: _Operations = {
+    **dict.fromkeys(("equals", "=="), operator.eq),
+    **dict.fromkeys(("not equals", "!=", "<>"), operator.ne),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class SidesKeys(NamedScores):
+    """The two sides of a comparison."""
+
+    left_template: Annotated[TemplateText, doc("template of the left side")]
+    right_template: Annotated[TemplateText, doc("template of the right side")]
 
 
 class _SidesScorer:
@@ -150,8 +236,7 @@ class _SidesScorer:
 
     _holds: Callable[[Any, Any], bool]
 
-    def __init__(self, spec: StringCheckSpec | NumberCheckSpec, terms: Terms) -> None:
-        del terms
+    def __init__(self, spec: SidesKeys) -> None:
         self.scores = spec.score_names
         self._left = compile_templates(spec.left_template, f"the scorer {spec.type}")
         self._right = compile_templates(spec.right_template, f"the scorer {spec.type}")
@@ -163,16 +248,30 @@ class _SidesScorer:
         return float(self._holds(left, self._read(self._right(context), "the right value")))
 
     def _read(self, value: Any, what: str) -> Any:
-        raise NotImplementedError
+        return as_text(value, what)
 
 
-@register_scorer("string-check")
+@dataclass(frozen=True, kw_only=True)
+class StringCheckSpec(SidesKeys):
+    """One comparison of two texts."""
+
+    default_names = ("string-check",)
+    type: Annotated[Literal["string-check", "string_check"], doc("a comparison of two texts")]
+    operation: Annotated[
+        Literal[
+            "equals", "==", "not equals", "!=", "<>", "contains", "not contains", "startswith",
+            "endswith",
+        ],
+        doc("how the left text compares with the right one"),
+    ]  # fmt: skip
+
+
+@builtin("string-check")
 class StringCheck(_SidesScorer):
     """1 where the left text compares as it should with the right one, else 0."""
 
-    _OPERATIONS: dict[str, Callable[[str, str], bool]] = {  # noqa: RUF012 - a constant
-        **dict.fromkeys(("equals", "=="), operator.eq),
-        **dict.fromkeys(("not equals", "!=", "<>"), operator.ne),
+    _OPERATIONS: _Operations = {  # noqa: RUF012 - a constant
+        **_EQUALITY,
         "contains": operator.contains,
         "not contains": lambda left, right: right not in left,
         "startswith": str.startswith,
@@ -180,18 +279,48 @@ class StringCheck(_SidesScorer):
     }
 
     def __init__(self, spec: StringCheckSpec, terms: Terms) -> None:
-        super().__init__(spec, terms)
+        del terms
+        super().__init__(spec)
         self._holds = self._OPERATIONS[spec.operation]
 
-    def _read(self, value: Any, what: str) -> str:
-        return as_text(value, what)
+
+_DIFFERENCE = "absolute difference"
+
+
+@dataclass(frozen=True, kw_only=True)
+class NumberCheckSpec(SidesKeys):
+    """One comparison of the last numbers of two texts."""
+
+    default_names = ("number-check",)
+    type: Annotated[
+        Literal["number-check", "number_check"],
+        doc("a comparison of the last numbers of two texts"),
+    ]
+    operation: Annotated[
+        Literal[
+            "equals", "==", "not equals", "!=", "<>",
+            ">=", "gte", "greater than or equal", ">", "gt", "greater than",
+            "<=", "lte", "less than or equal", "<", "lt", "less than", "absolute difference",
+        ],
+        doc("how the left number compares with the right one"),
+    ]  # fmt: skip
+    epsilon: Annotated[
+        float | None,
+        Field(ge=0, allow_inf_nan=False, description=f"how much an {_DIFFERENCE} may be"),
+    ] = None
+
+    @model_validator(mode="after")
+    def _epsilon_with_difference(self) -> Any:
+        if (self.epsilon is None) is (self.operation == _DIFFERENCE):
+            raise refuse(f"epsilon is needed by, and only by, operation: {_DIFFERENCE}")
+        return self
 
 
 # the last number of a text, read backwards: forwards it would take the square of its length
 _LAST_NUMBER = re.compile(r"\d[.\d]*[+-]?")
 
 
-@register_scorer("number-check")
+@builtin("number-check")
 class NumberCheck(_SidesScorer):
     """1 where the left number compares as it should with the right one, else 0.
 
@@ -199,9 +328,8 @@ class NumberCheck(_SidesScorer):
     number already is used as it is.
     """
 
-    _OPERATIONS: dict[str, Callable[[float, float], bool]] = {  # noqa: RUF012 - a constant
-        **dict.fromkeys(("equals", "=="), operator.eq),
-        **dict.fromkeys(("not equals", "!=", "<>"), operator.ne),
+    _OPERATIONS: _Operations = {  # noqa: RUF012 - a constant
+        **_EQUALITY,
         **dict.fromkeys((">=", "gte", "greater than or equal"), operator.ge),
         **dict.fromkeys((">", "gt", "greater than"), operator.gt),
         **dict.fromkeys(("<=", "lte", "less than or equal"), operator.le),
@@ -209,7 +337,8 @@ class NumberCheck(_SidesScorer):
     }
 
     def __init__(self, spec: NumberCheckSpec, terms: Terms) -> None:
-        super().__init__(spec, terms)
+        del terms
+        super().__init__(spec)
         epsilon = spec.epsilon
         self._holds = (
             self._OPERATIONS[spec.operation]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from pytest_evalmetrics.chat import compile_templates
 from pytest_evalmetrics.errors import RowError
-from pytest_evalmetrics.registry import register_scorer
-from pytest_evalmetrics.scorers.interface import Explained
+from pytest_evalmetrics.scorers.interface import Explained, builtin
 from pytest_evalmetrics.scorers.row_reading import (
     AGENT,
     ToolCall,
@@ -20,18 +20,31 @@ from pytest_evalmetrics.scorers.row_reading import (
     speaker_of,
     wanted_calls,
 )
+from pytest_evalmetrics.spec.field_types import TemplateText, doc
+from pytest_evalmetrics.spec.scorer_keys import NamedScores
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pytest_evalmetrics.scorers.interface import Row, Terms
-    from pytest_evalmetrics.spec.scorer_keys import ToolCallAccuracySpec, ToolCallingSpec
 
 _Scores = TypeVar("_Scores", float, "dict[str, float]")
 _REFERENCE = "reference_tool_calls"
 
 
-@register_scorer("tool_call_accuracy")
+@dataclass(frozen=True, kw_only=True)
+class ToolCallAccuracySpec(NamedScores):
+    """Tool calls in their order, with partial credit for arguments."""
+
+    default_names = ("tool_call_accuracy",)
+    type: Annotated[
+        Literal["tool_call_accuracy", "tool-call-accuracy"],
+        doc("the agent's tool calls against the row's reference_tool_calls"),
+    ]
+    strict_order: Annotated[bool, doc("whether the order of the calls counts")] = True
+
+
+@builtin("tool_call_accuracy")
 class ToolCallAccuracy:
     """Compare an agent's tool calls with ``reference_tool_calls``.
 
@@ -79,18 +92,18 @@ def _calls_of(row: Row) -> list[ToolCall]:
     """Return the calls of the generated response, else of the conversation, else of a response."""
     response = None if row.sample_data is row.item else row.sample_data.get("response")
     if response is None:
-        said = row.item.get("user_input")
-        if isinstance(said, list):
-            calls = _calls_in(said)
+        messages = row.item.get("user_input")
+        if isinstance(messages, list):
+            calls = _calls_in(messages)
             if calls is not None:
                 return calls
-        elif said is not None and not isinstance(said, str):
+        elif messages is not None and not isinstance(messages, str):
             raise RowError(
-                "bad-conversation", f"user_input is {shown(said)}, expected a list of messages"
+                "bad-conversation", f"user_input is {shown(messages)}, expected a list of messages"
             )
         response = response_of(row)
         if response is None:
-            what = "no user_input" if said is None else "no message of the agent in user_input"
+            what = "no user_input" if messages is None else "no message of the agent in user_input"
             raise RowError("no-response", f"the row has {what}, and no response")
     return made_calls(response_tool_calls(response), "response.tool_calls")
 
@@ -137,7 +150,21 @@ def _sorted_keys(value: Any) -> Any:
     return [_sorted_keys(item) for item in value] if isinstance(value, list) else value
 
 
-@register_scorer("tool-calling")
+@dataclass(frozen=True, kw_only=True)
+class ToolCallingSpec(NamedScores):
+    """Tool calls of a response in any order, right or wrong."""
+
+    default_names = ("function_name_accuracy", "function_name_and_args_accuracy")
+    type: Annotated[
+        Literal["tool-calling", "tool_calling"],
+        doc("the tool calls of a response against a reference, in any order"),
+    ]
+    reference: Annotated[
+        TemplateText, doc("template of a list of tool calls, such as {{tool_calls}}")
+    ]
+
+
+@builtin("tool-calling")
 class ToolCalling:
     """Compare the tool calls of a response with a reference, as multisets.
 

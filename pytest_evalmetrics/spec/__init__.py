@@ -1,7 +1,7 @@
 """The keys of a benchmark file, as types: validation, messages and JSON Schema are made of them.
 
 Short forms (a string for a mapping) are expanded before validation: the rest of the project sees
-one form. The keys of scorers are in `scorer_keys` and `judge_keys`, loaded where they are met.
+one form. The keys of scorers are loaded where they are met, see `scorer_keys`.
 """
 
 from pytest_evalmetrics.spec.benchmark import Benchmark, BenchmarkSpec, ScorerSpec, XFail

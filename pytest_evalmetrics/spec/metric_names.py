@@ -76,11 +76,6 @@ _OF_K: Final = re.compile(r"(?:pass@|pass\^|max@)([0-9]{1,9})")
 _RATE: Final = re.compile(r"pass_rate|pass@[0-9]+|pass\^[0-9]+")
 _IN_RANGE: Final = re.compile(r"mean_reward|avg|median|worst_task|max@[0-9]+")  # of their score
 _PER_TASK: Final = re.compile(r"(?:time|tokens|cost)_per_task")
-_RATING: Final = frozenset((  # scorers that say themselves that more is better, from 0 to 1
-    "tool_call_accuracy", "tool-calling", "exact-match", "exact_match", "string-check",
-    "number-check", "f1", "rouge", "topic_adherence", "agent_goal_accuracy", "answer_accuracy",
-))  # fmt: skip
-_RATING_MORE: Final = frozenset(("bleu", "trajectory_evaluation", "trajectory-evaluation"))
 
 
 class Range(msgspec.Struct, frozen=True):
@@ -105,7 +100,7 @@ def _score_range(spec: BenchmarkSpec, score: str) -> Range:
     for scorer in spec.scorers:
         if score not in scorer.score_names:
             continue
-        low, high = (0.0, 1.0) if scorer.type in _RATING else (None, None)
+        low, high = getattr(scorer, "limits", (None, None))
         for each in getattr(scorer, "scores", None) or ():
             if getattr(each, "name", None) == score:
                 low, high = each.minimum, each.maximum
@@ -190,7 +185,7 @@ def _of_score(spec: BenchmarkSpec, score: str) -> Direction | None:
     if known is None and (
         score == spec.reward
         or any(
-            score in scorer.score_names and scorer.type in _RATING | _RATING_MORE
+            score in scorer.score_names and getattr(scorer, "more_is_better", False)
             for scorer in spec.scorers
         )
     ):

@@ -11,7 +11,8 @@ from jsonschema import Draft202012Validator
 from pytest_evalmetrics.config import load_benchmarks
 from pytest_evalmetrics.config.benchmark_schema import schema_of_file
 from pytest_evalmetrics.errors import ConfigError
-from pytest_evalmetrics.spec.scorer_keys import CustomScorerSpec, NatScorerSpec, RemoteScorerSpec
+from pytest_evalmetrics.scorers.remote_scorers import NatScorerSpec, RemoteScorerSpec
+from pytest_evalmetrics.spec.scorer_keys import CustomScorerSpec
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -21,11 +21,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_evalmetrics.scorers import Row, Terms, make_scorers
-from pytest_evalmetrics.spec.scorer_keys import (
-    ExactMatchSpec,
-    ToolCallAccuracySpec,
-    ToolCallingSpec,
-)
+from pytest_evalmetrics.scorers.text_scorers import ExactMatchSpec
+from pytest_evalmetrics.scorers.tool_call_scorers import ToolCallAccuracySpec, ToolCallingSpec
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,9 +9,8 @@ from judge_process import TERMS, judged, row
 
 from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.scorers import Terms
-from pytest_evalmetrics.scorers.judge_scorers import AgentGoalAccuracy
+from pytest_evalmetrics.scorers.judge_scorers import AgentGoalAccuracy, AgentGoalAccuracySpec
 from pytest_evalmetrics.spec import ParamsSpec, ReasoningSpec
-from pytest_evalmetrics.spec.judge_keys import AgentGoalAccuracySpec
 
 if TYPE_CHECKING:
     from judge_process import JudgeProcess

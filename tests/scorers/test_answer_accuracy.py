@@ -9,8 +9,7 @@ from judge_process import TERMS, judged, row
 
 from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.scorers import Row
-from pytest_evalmetrics.scorers.judge_scorers import AnswerAccuracy
-from pytest_evalmetrics.spec.judge_keys import AnswerAccuracySpec
+from pytest_evalmetrics.scorers.judge_scorers import AnswerAccuracy, AnswerAccuracySpec
 from pytest_evalmetrics.transport import CallError
 
 if TYPE_CHECKING:

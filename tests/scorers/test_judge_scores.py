@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 
 from pytest_evalmetrics.chat import Reply, read_reply
 from pytest_evalmetrics.errors import RowError
-from pytest_evalmetrics.scorers.llm_judge import reader_of, schema_of
-from pytest_evalmetrics.spec.judge_keys import (
+from pytest_evalmetrics.scorers.llm_judge import (
     JsonParserSpec,
     JudgeScoreSpec,
     RegexParserSpec,
     RubricSpec,
+    reader_of,
+    schema_of,
 )
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from judge_process import TERMS, judged, row
 
 from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.scorers import Row
-from pytest_evalmetrics.scorers.llm_judge import LlmJudge
-from pytest_evalmetrics.spec.judge_keys import (
+from pytest_evalmetrics.scorers.llm_judge import (
     JudgeScoreSpec,
+    LlmJudge,
     LlmJudgeSpec,
     RegexParserSpec,
     RubricSpec,

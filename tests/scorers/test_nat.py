@@ -9,8 +9,7 @@ import pytest
 
 from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.scorers import Row, Terms
-from pytest_evalmetrics.scorers.remote_scorers import NatScorer
-from pytest_evalmetrics.spec.scorer_keys import NatScorerSpec
+from pytest_evalmetrics.scorers.remote_scorers import NatScorer, NatScorerSpec
 
 SPEC = NatScorerSpec(
     type="nemo-agent-toolkit-remote", url="http://127.0.0.1:1/evaluate", evaluator_name="My eval/2"

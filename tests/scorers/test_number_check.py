@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scorers.offline import made, recorded, refusal
 
-from pytest_evalmetrics.spec.scorer_keys import NumberCheckSpec
+from pytest_evalmetrics.scorers.text_scorers import NumberCheckSpec
 
 
 def spec(operation: Any = "==", epsilon: float | None = None) -> NumberCheckSpec:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from scorers.offline import made, recorded, refusal
 
-from pytest_evalmetrics.spec.scorer_keys import (
+from pytest_evalmetrics.scorers.text_scorers import (
     BleuSpec,
     ExactMatchSpec,
     F1Spec,

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from rouge_score import rouge_scorer
 from scorers.offline import made, recorded, refusal
 
-from pytest_evalmetrics.scorers.text_scorers import normalised
-from pytest_evalmetrics.spec.scorer_keys import (
+from pytest_evalmetrics.scorers.text_scorers import (
     BleuSpec,
     ExactMatchSpec,
     F1Spec,
     RougeSpec,
     StringCheckSpec,
+    normalised,
 )
 
 EXACT_MATCH = made(ExactMatchSpec(type="exact-match"))

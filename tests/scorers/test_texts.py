@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from scorers.offline import made, recorded, refusal, row
 
-from pytest_evalmetrics.spec.scorer_keys import (
+from pytest_evalmetrics.scorers.text_scorers import (
     BleuSpec,
     ExactMatchSpec,
     RougeSpec,
     StringCheckSpec,
-    ToolCallingSpec,
 )
+from pytest_evalmetrics.scorers.tool_call_scorers import ToolCallingSpec
 from pytest_evalmetrics.transport import MissingExtraError
 
 SPEC = ExactMatchSpec(type="exact-match")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scorers.offline import made, recorded, refusal, row
 
 from pytest_evalmetrics.scorers import Explained
-from pytest_evalmetrics.spec.scorer_keys import ToolCallingSpec
+from pytest_evalmetrics.scorers.tool_call_scorers import ToolCallingSpec
 
 if TYPE_CHECKING:
     import random

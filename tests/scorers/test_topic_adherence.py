@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from judge_process import TERMS, judged, row
 
 from pytest_evalmetrics.errors import RowError
-from pytest_evalmetrics.scorers.judge_scorers import TopicAdherence, adherence
-from pytest_evalmetrics.spec.judge_keys import TopicAdherenceSpec
+from pytest_evalmetrics.scorers.judge_scorers import TopicAdherence, TopicAdherenceSpec, adherence
 
 if TYPE_CHECKING:
     from pathlib import Path

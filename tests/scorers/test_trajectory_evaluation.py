@@ -8,8 +8,7 @@ import pytest
 from judge_process import TERMS, judged, row
 
 from pytest_evalmetrics.errors import RowError
-from pytest_evalmetrics.scorers.judge_scorers import TrajectoryEvaluation
-from pytest_evalmetrics.spec.judge_keys import TrajectoryEvaluationSpec
+from pytest_evalmetrics.scorers.judge_scorers import TrajectoryEvaluation, TrajectoryEvaluationSpec
 from pytest_evalmetrics.transport import CallError
 
 if TYPE_CHECKING:

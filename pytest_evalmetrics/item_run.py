@@ -156,6 +156,8 @@ def _store(item: pytest.Item, spec: BenchmarkSpec, in_test: bool) -> Store | Non
     store = Store(item, spec.name if in_test else "")
     if spec.baseline is not None and isinstance(spec.baseline.rescore, str):
         store.rows_path = item.path.parent / spec.baseline.rescore
+    if spec.baseline is not None:
+        store.keeps_runs = spec.baseline.runs
     store.watch()
     return store
 

@@ -32,6 +32,11 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         "help": "let --snapshot-update record a baseline that lacks tasks of the old one, or "
         "holds other content under their ids",
     },
+    "--evalmetrics-add-run": {
+        "action": "store_true",
+        "help": "with --snapshot-update: add this run to the runs of the baseline, whose scatter "
+        "shows the noise between runs, in place of recording it alone",
+    },
     "--evalmetrics-schema": {
         "nargs": "?",
         "const": "benchmark",

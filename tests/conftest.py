@@ -28,7 +28,12 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 
 # No test depends on the clock, or on chance.
-hypothesis.settings.register_profile("steady", deadline=None, derandomize=True)
+hypothesis.settings.register_profile(
+    "steady",
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
 hypothesis.settings.load_profile("steady")
 
 

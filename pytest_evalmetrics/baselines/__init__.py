@@ -3,6 +3,7 @@
 from pytest_evalmetrics.baselines.document import (
     AgentDocument,
     BaselineDocument,
+    add_run,
     agent_document,
     document,
     from_report,
@@ -12,11 +13,13 @@ from pytest_evalmetrics.baselines.document import (
     stamped,
     tables,
     values,
+    why_not_added,
 )
 
 __all__ = [
     "AgentDocument",
     "BaselineDocument",
+    "add_run",
     "agent_document",
     "document",
     "from_report",
@@ -26,4 +29,5 @@ __all__ = [
     "stamped",
     "tables",
     "values",
+    "why_not_added",
 ]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import os
+from collections.abc import Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import chain, pairwise
@@ -26,7 +27,7 @@ from pytest_evalmetrics.layout import one_per_line, spaced
 from pytest_evalmetrics.run_folder import finished_report
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
     from numpy.typing import NDArray
 
@@ -42,12 +43,20 @@ _BY_HAND = f"a baseline is not written by hand: {_RECORD}"
 
 
 class MetricDocument(TypedDict, total=False):
-    """A key metric: its value, what it rests on, and its interval for the reader."""
+    """A key metric: its value, what it rests on, and its interval for the reader.
+
+    Of several runs ``value`` is the mean of ``runs``, the newest last.
+    """
 
     value: float | None
+    runs: list[float | None]
     tasks: int
     rollouts: int
     interval: list[float | None]
+
+
+# a score's numbers of one task: of each rollout, or where there are several runs a list for each
+_Numbers = Sequence[float | Sequence[float | None] | None]
 
 
 class AgentDocument(TypedDict):
@@ -57,7 +66,7 @@ class AgentDocument(TypedDict):
     """
 
     key_metrics: dict[str, MetricDocument]
-    tasks: dict[str, dict[str, list[float | None]]]
+    tasks: dict[str, dict[str, _Numbers]]
     ids: NotRequired[str]
     content: NotRequired[dict[str, str]]
 
@@ -210,9 +219,94 @@ def parse(text: str, *, file: str, benchmark: str | None = None) -> BaselineDocu
 
 
 @collector_paused()
-def tables(doc: BaselineDocument, *, file: str) -> dict[str, RolloutTable]:
-    """Turn a baseline into one table of rollouts per agent; task ids are text."""
-    return {agent: _table(agent, found, file) for agent, found in doc["agents"].items()}
+def tables(doc: BaselineDocument, *, file: str) -> dict[str, tuple[RolloutTable, ...]]:
+    """Turn a baseline into one table of each run of each agent; task ids are text."""
+    return {
+        agent: tuple(_table(agent, run, file) for run in _runs(agent, described, file))
+        for agent, described in doc["agents"].items()
+    }
+
+
+def _runs(agent: str, described: AgentDocument, file: str) -> list[AgentDocument]:
+    """Take the runs of an agent apart, the newest last."""
+    rows = described["tasks"]
+    first = next((cell for row in rows.values() for cell in row.values()), [])
+    if not first or not isinstance(first[0], list):
+        return [described]
+    for task, row in rows.items():
+        cells = row.values()
+        if any(len(c) != len(first) or not all(isinstance(x, list) for x in c) for c in cells):
+            what = f"task {task!r} of {agent} has not the numbers of {len(first)} runs"
+            raise BaselineError(what, file=file, hint=_BY_HAND)
+    return [
+        {
+            **described,
+            "tasks": {t: {n: c[run] for n, c in row.items()} for t, row in rows.items()},  # type: ignore[misc]
+        }
+        for run in range(len(first))
+    ]
+
+
+def why_not_added(old: BaselineDocument, new: BaselineDocument) -> str:
+    """Say why a run is no repetition of what a baseline holds; empty where it is one."""
+    before, after = old["provenance"], new["provenance"]
+    for key, what in (("ruler", "it was scored otherwise"), ("under_test", "another system ran")):
+        if before.get(key) != after.get(key):
+            return f"{what} than in the runs before"
+    if "rows" in after:
+        return "`rescore:` keeps the rows of one run alone"
+    if old["agents"].keys() != new["agents"].keys():
+        return f"its agents are {', '.join(new['agents'])}, and were {', '.join(old['agents'])}"
+    for name, agent in new["agents"].items():
+        known = old["agents"][name]
+        if (
+            known.get("content") != agent.get("content")
+            or known["tasks"].keys() != agent["tasks"].keys()
+        ):
+            return "it has other tasks than the runs before"
+        if any(known["tasks"][task].keys() != row.keys() for task, row in agent["tasks"].items()):
+            return "it keeps other scores than the runs before"
+    return ""
+
+
+def add_run(old: BaselineDocument, new: BaselineDocument, *, keep: int) -> BaselineDocument:
+    """Add a run to those of a baseline, of which the newest `keep` stay."""
+
+    def apart(numbers: Sequence[Any]) -> Sequence[Any]:
+        return numbers if numbers and isinstance(numbers[0], list) else [numbers]
+
+    def metric(known: MetricDocument | None, now: MetricDocument, before: int) -> MetricDocument:
+        earlier = [None] * before if known is None else known.get("runs", [known.get("value")])
+        runs = [*earlier, now["value"]][-keep:]
+        numbers = [value for value in runs if value is not None]
+        return {
+            **now,
+            "value": math.fsum(numbers) / len(numbers) if numbers else None,
+            "runs": runs,
+        }
+
+    agents: dict[str, AgentDocument] = {}
+    for name, agent in new["agents"].items():
+        known = old["agents"][name]
+        before = max((len(m.get("runs", [0])) for m in known["key_metrics"].values()), default=1)
+        agents[name] = {
+            **agent,
+            "key_metrics": {
+                text: metric(known["key_metrics"].get(text), now, before)
+                for text, now in agent["key_metrics"].items()
+            },
+            "tasks": {
+                task: {
+                    score: [*apart(known["tasks"][task][score]), numbers][-keep:]
+                    for score, numbers in row.items()
+                }
+                for task, row in agent["tasks"].items()
+            },
+        }
+    past, now = old["provenance"], new["provenance"]
+    runs = past.get("runs") or [{key: past.get(key) for key in ("recorded", "files")}]
+    runs = [*runs, {key: now.get(key) for key in ("recorded", "files")}][-keep:]
+    return {**new, "agents": agents, "provenance": {**now, "runs": runs}}
 
 
 def values(doc: BaselineDocument, agent: str) -> dict[str, float]:
@@ -299,16 +393,21 @@ def _table(agent: str, described: AgentDocument, file: str) -> RolloutTable:
     if hashes := described.get("content"):
         of_tasks = [hashes.get(task, "") for task in described["tasks"]]
         content = np.array(of_tasks, dtype=f"S{SIZE}").repeat(counts)
+    try:
+        scores = {  # null becomes NaN
+            name: np.array(list(chain.from_iterable([row[name] for row in rows])), dtype=np.float64)
+            for name in names
+        }
+    except (TypeError, ValueError):
+        what = f"some tasks of {agent} have the numbers of several runs, and some of one"
+        raise BaselineError(what, file=file, hint=_BY_HAND) from None
     return RolloutTable(
         agents=(agent,),
         agent=np.zeros(total, dtype=np.int32),
         tasks=tuple(described["tasks"]),
         task=np.repeat(np.arange(len(counts)), counts),
         sample=np.arange(total) - np.repeat(starts[:-1], counts),
-        scores={  # null becomes NaN
-            name: np.array(list(chain.from_iterable([row[name] for row in rows])), dtype=np.float64)
-            for name in names
-        },
+        scores=scores,
         content=content,
         positional=described.get("ids") == "positions",
     )
@@ -322,7 +421,7 @@ class _Agent(TypedDict):
     agent: str
     estimates: dict[str, _Estimate]
     key_metrics: dict[str, float]
-    task_scores: dict[str, dict[str, list[float | None]]]
+    task_scores: dict[str, dict[str, _Numbers]]
 
 
 class _Check(TypedDict):

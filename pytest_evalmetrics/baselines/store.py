@@ -32,7 +32,15 @@ from pytest_evalmetrics.baselines.declared import (
     folder_of,
     shown_below,
 )
-from pytest_evalmetrics.baselines.document import parse, render, stamped, text_of, values
+from pytest_evalmetrics.baselines.document import (
+    add_run,
+    parse,
+    render,
+    stamped,
+    text_of,
+    values,
+    why_not_added,
+)
 from pytest_evalmetrics.errors import BaselineError
 from pytest_evalmetrics.results import Check, Verdict
 from pytest_evalmetrics.run_folder import temporary_name
@@ -64,6 +72,7 @@ class Store:
         self._is_known_to_fail = marked and not item.config.getoption("runxfail", default=False)
         self.shown = shown_below(self.path, item.config.rootpath)
         self.rows_path = self.path.with_name(f"{self.path.stem}.rows.jsonl.gz")
+        self.keeps_runs = 1
 
     @property
     def is_asked_to_update(self) -> bool:
@@ -130,7 +139,16 @@ class Store:
         self, result: BenchmarkResult, found: BaselineDocument, rows: bytes | None
     ) -> BenchmarkResult:
         before, old = self._old()
-        new = stamped({**found, "provenance": {"recorded": _now(), **found["provenance"]}})
+        found = {**found, "provenance": {"recorded": _now(), **found["provenance"]}}
+        if self._option.evalmetrics_add_run and old is not None:
+            if why := why_not_added(old, found):
+                return _with_check(
+                    result,
+                    f"this run was not added to the baseline: {why}",
+                    "drop --evalmetrics-add-run to record it in place of those runs",
+                )
+            found = add_run(old, found, keep=self.keeps_runs)
+        new = stamped(found)
         if old is not None and _but_when(old) == _but_when(new):
             new["provenance"]["recorded"] = old["provenance"].get("recorded")
         text = render(new)

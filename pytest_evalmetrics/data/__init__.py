@@ -12,6 +12,7 @@ from pytest_evalmetrics.data.rollout_table import (
     SourceFile,
     TaskId,
     TaskRewards,
+    pool,
 )
 
 __all__ = [
@@ -24,4 +25,5 @@ __all__ = [
     "SourceFile",
     "TaskId",
     "TaskRewards",
+    "pool",
 ]

@@ -247,6 +247,38 @@ class RolloutTable:
         return TaskRewards(column[~absent], kept[self.offsets])
 
 
+def pool(tables: Sequence[RolloutTable]) -> RolloutTable:
+    """Put the runs of one agent into one table: a task's rollouts of all runs, in their order.
+
+    Rows' categories are left out, and a score that a run lacks is missing in its rows.
+    """
+    if len(tables) == 1:
+        return tables[0]
+    every = dict.fromkeys(task for table in tables for task in table.tasks)
+    whole = all(isinstance(task, int) for task in every)
+    tasks = tuple(sorted(every) if whole else sorted(every, key=str))
+    place = {task: at for at, task in enumerate(tasks)}
+    task = np.concatenate([np.array([place[t] for t in x.tasks], np.int64)[x.task] for x in tables])
+    order = np.argsort(task, kind="stable")
+    task = task[order]
+    held = [table.content for table in tables if table.content is not None]
+
+    def column(name: str) -> NDArray[np.float64]:
+        parts = [table.scores.get(name, np.full(len(table), np.nan)) for table in tables]
+        return np.concatenate(parts)[order]
+
+    return RolloutTable(
+        agents=tables[-1].agents,
+        agent=np.zeros(len(task), dtype=np.int32),
+        tasks=tasks,
+        task=task,
+        sample=np.arange(len(task)) - np.searchsorted(task, task),
+        scores={name: column(name) for name in dict.fromkeys(n for t in tables for n in t.scores)},
+        content=np.concatenate(held)[order] if len(held) == len(tables) else None,
+        positional=any(table.positional for table in tables),
+    )
+
+
 @dataclass(frozen=True)
 class Drift:
     """How the tasks of a run differ from those of its baseline.

@@ -12,6 +12,7 @@ from pytest_evalmetrics.gates.expectations import (
     few_numbers,
 )
 from pytest_evalmetrics.gates.regression import Gated, accepted, check_regression
+from pytest_evalmetrics.gates.run_noise import Runs
 from pytest_evalmetrics.gates.task_gates import (
     Flips,
     SingleTasks,
@@ -27,6 +28,7 @@ __all__ = [
     "GateRule",
     "Gated",
     "Rule",
+    "Runs",
     "SingleTasks",
     "accepted",
     "blind_thresholds",

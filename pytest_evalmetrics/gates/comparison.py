@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 import numpy as np
+from msgspec import structs
 
 from pytest_evalmetrics import stats
 from pytest_evalmetrics.data import TaskRewards
 from pytest_evalmetrics.errors import EvalMetricsError
 from pytest_evalmetrics.gates.randomization import extreme_test, relabel_whole, swap_test
+from pytest_evalmetrics.gates.run_noise import with_run_noise
 from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.sums import mean_of
 
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.data import PairedMetric, TaskId
     from pytest_evalmetrics.gates.randomization import WeightedCombine
+    from pytest_evalmetrics.gates.run_noise import Runs
 
     Floats = NDArray[np.float64]
 
@@ -76,6 +79,8 @@ class Comparison(msgspec.Struct, frozen=True):
     seed: int | None = None
     untested: str = ""  # why nothing could be tested
     proven: tuple[object, ...] = ()  # of a metric of one task: those worse by their own rollouts
+    runs: Runs | None = None  # of a baseline that has several
+    run_sd: float = math.nan  # between runs beyond what tasks explain; NaN where unknown
 
     @property
     def baseline(self) -> float:
@@ -101,12 +106,14 @@ def compare(
     gate_id: str,
     clusters: NDArray[np.int64] | None = None,
     combine_weighted: WeightedCombine | None = None,
+    runs: Runs | None = None,
 ) -> Comparison:
     """Test one metric against its baseline.
 
     `alpha` is the level at which the caller will judge p. `gate_id` names the gate: with the task
     ids it seeds random numbers, where any are needed. `combine_weighted` reduces tasks' values that
-    occur so many times each, where the metric offers that.
+    occur so many times each, where the metric offers that. `runs` are those of a baseline that has
+    several: their noise is added to that of tasks.
 
     Notes
     -----
@@ -149,6 +156,14 @@ def compare(
     mde = math.nan
     if interval.se > 0 and not (tests.blind or pair.extreme):
         mde = _detectable_drop(pair, sign, interval, alpha=alpha, clusters=clusters)
+    run_sd = math.nan
+    if runs is not None and not math.isnan(tests.p):
+        noise = with_run_noise(runs, drop=drop, p=tests.p, se=interval.se, alpha=alpha, level=LEVEL)
+        run_sd, tests.p, mde = noise.sd, noise.p, mde * noise.wider
+        if not math.isnan(noise.half):
+            low, high, tests.exact = drop - noise.half, drop + noise.half, False
+            se = interval.se * noise.wider
+            interval = structs.replace(interval, low=low, high=high, se=se)
     return Comparison(
         pair=pair,
         damage=damage,
@@ -174,6 +189,8 @@ def compare(
         seed=tests.seed if tests.draws else None,
         untested=untested,
         proven=tuple(pair.tasks[i] for i in tests.proven),
+        runs=runs,
+        run_sd=run_sd,
     )
 
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.data import PairedMetric, TaskRewards
     from pytest_evalmetrics.gates.comparison import Comparison
     from pytest_evalmetrics.gates.randomization import WeightedCombine
+    from pytest_evalmetrics.gates.run_noise import Runs
     from pytest_evalmetrics.results import Estimate
 
 _MAX_MISSING = 0.05  # with more than this share of rewards missing nothing can be said
@@ -51,6 +52,7 @@ class Gated(msgspec.Struct, frozen=True):
     added: tuple[object, ...] = ()  # tasks of one side alone
     removed: tuple[object, ...] = ()
     estimate: Estimate | None = None  # the metric over all tasks of the run
+    runs: Runs | None = None  # of a baseline that has several
 
 
 def check_regression(
@@ -119,6 +121,7 @@ def _compare(gated: Gated, pair: PairedMetric, clusters: NDArray[np.int64] | Non
         gate_id=gated.gate_id,
         clusters=clusters,
         combine_weighted=gated.combine_weighted,
+        runs=gated.runs,
     )
 
 
@@ -210,6 +213,8 @@ def _change(found: Comparison, p: float) -> str:
         f"{found.pair.name} {went} from {found.baseline:.4g} to {found.current:.4g}: "
         f"{what} of {abs(found.drop):.4g}{interval}{sure} ({how}{many(found.tasks, 'task')}), "
         f"{int((found.damage > 0).sum())} worse and {int((found.damage < 0).sum())} better{worst}"
+        + (f"; {many(len(found.runs.values), 'run')} of the baseline, " if found.runs else "")
+        + (f"sd {found.run_sd:.2g} between them beyond their tasks" if found.runs else "")
     )
 
 
@@ -242,6 +247,7 @@ def _evidence(found: Comparison, gated: Gated) -> dict[str, Any]:
     worse by their own rollouts, of a metric of one task. ``units`` is what is independent,
     ``samples_*`` of one task, [fewest, most], ``rollouts_*`` of all paired tasks. ``mde`` is the
     smallest drop seen with 80 % power; ``unseen_flips``, where no task differs, the share that may.
+    ``run_sd`` is the noise between the baseline's ``runs`` beyond their tasks, unknown of one run.
     """
     pair, resampled = found.pair, bool(found.draws)
     unmoved = found.unseen is not None and not found.damage.any()
@@ -273,6 +279,8 @@ def _evidence(found: Comparison, gated: Gated) -> dict[str, Any]:
         "draws": found.draws if resampled else None,
         "seed": str(found.seed) if resampled else None,
         "improved": found.improved,
+        "runs": 1 if found.runs is None else len(found.runs.values),
+        "run_sd": found.run_sd,
     }
     for name, tasks in (
         ("excluded", pair.excluded),

@@ -56,6 +56,7 @@ class PooledMean:
     """The mean over all rollouts; its interval is by task, for these are independent."""
 
     name = "mean"
+    unbiased = True
 
     def task_parts(self, rewards: TaskRewards) -> tuple[Floats, Floats]:
         """Sum each task's rollouts, and count them."""

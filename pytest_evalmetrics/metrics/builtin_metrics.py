@@ -57,6 +57,7 @@ class MeanReward:
     """The mean over tasks of the task's mean: each task weighs the same."""
 
     name: ClassVar[str] = "mean_reward"
+    unbiased: ClassVar[bool] = True
 
     def task_values(self, rewards: TaskRewards) -> Floats:
         """Average each task, shape (tasks,); NaN for an empty one."""
@@ -78,6 +79,7 @@ class Median(MeanReward):
 
     name: ClassVar[str] = "median"
     is_median: ClassVar[bool] = True
+    unbiased: ClassVar[bool] = False
 
     def combine(self, values: Floats) -> float:
         """Take the median of the tasks' means."""
@@ -99,6 +101,7 @@ class WorstTask(MeanReward):
     """The task that does worst."""
 
     name: ClassVar[str] = "worst_task"
+    unbiased: ClassVar[bool] = False
     extreme: ClassVar[Literal["lowest"]] = "lowest"
     no_interval: ClassVar[str] = (
         "the lowest of the tasks has no interval: no resampling of them can show a lower one"
@@ -119,6 +122,7 @@ class PassRate:
 
     name: ClassVar[str] = "pass_rate"
     bounded: ClassVar[bool] = True
+    unbiased: ClassVar[bool] = True
 
     def __init__(self, options: MetricOptions | None = None) -> None:
         self.options = options or MetricOptions()
@@ -141,6 +145,7 @@ class _OfK:
     def __init__(self, k: int, options: MetricOptions | None = None) -> None:
         self.k = k
         self.options = options or MetricOptions()
+        self.unbiased = not self.options.first_k
         self.samples_needed = 1 if self.options.first_k else k
 
     @property

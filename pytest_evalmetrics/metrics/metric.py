@@ -99,6 +99,9 @@ class Metric(Protocol):
         worst one: its regression test is then of single tasks.
     ``samples_needed``
         Rollouts that a task must have; a task with fewer (but with one) is an error.
+    ``unbiased``
+        True where its expected value does not depend on how many rollouts a task has: the runs
+        of a baseline are pooled then.
     """
 
     name: ClassVar[str]
@@ -222,6 +225,11 @@ class BoundMetric(msgspec.Struct, frozen=True, dict=True):
         if extreme == "lowest":
             return "lowest"
         return "highest" if extreme == "highest" else ""
+
+    @property
+    def unbiased(self) -> bool:
+        """Whether its expected value does not depend on how many rollouts a task has."""
+        return bool(getattr(self.target, "unbiased", False))
 
     @property
     def samples_needed(self) -> int:

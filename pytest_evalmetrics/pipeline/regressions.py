@@ -7,13 +7,16 @@ import math
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 import numpy as np
+from msgspec import structs
 
 from pytest_evalmetrics import baselines, gates, metrics, rollouts
+from pytest_evalmetrics.data import pool
 from pytest_evalmetrics.errors import BaselineError, EvalMetricsError, RegistryError
 from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.results import Check, Verdict
@@ -26,9 +29,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from pytest_evalmetrics.data import RolloutTable
+    from pytest_evalmetrics.data import PairedMetric, RolloutTable
     from pytest_evalmetrics.engines import Engine
     from pytest_evalmetrics.history import Anchors
+    from pytest_evalmetrics.metrics.metric import BoundMetric
     from pytest_evalmetrics.pipeline.ruler import RulerChange
     from pytest_evalmetrics.results import AgentResult, Estimate
     from pytest_evalmetrics.spec import Benchmark
@@ -97,6 +101,8 @@ class Reference(msgspec.Struct, frozen=True):
     tables: Mapping[str, RolloutTable]  # by agent
     # its key metrics, by agent and name: all there is of what a hook computed
     values: Mapping[str, Mapping[str, float]] = msgspec.field(default_factory=dict)
+    # the runs of each agent, the newest last, which `tables` pools
+    runs: Mapping[str, Sequence[RolloutTable]] = msgspec.field(default_factory=dict)
     where: str = "the baseline"  # for messages
     renew: str = _RECORD  # the way out where it does not hold what is compared
     notes: tuple[str, ...] = ()
@@ -133,18 +139,26 @@ def reference_of(
     """
     spec, folder = settings_of(benchmark), benchmark.file.parent
     if spec.rollouts is not None:
-        table = rollouts.load(
-            spec.rollouts,
-            folder,
-            scores=plan.scores,
-            categories=plan.categories,
-            reader=None if engine is None else engine.read,
-        )
+        files = [replace(spec.rollouts, path=paths) for paths in spec.rollouts.runs]
+        tables = [
+            rollouts.load(
+                run,
+                folder,
+                scores=plan.scores,
+                categories=plan.categories,
+                reader=None if engine is None else engine.read,
+            )
+            for run in files or [spec.rollouts]
+        ]
+        runs: dict[str, list[RolloutTable]] = {}
+        for agent, table in chain.from_iterable(each.by_agent() for each in tables):
+            runs.setdefault(agent, []).append(table)
         return Reference(
-            dict(table.by_agent()),
+            {agent: pool(several) for agent, several in runs.items()},
+            runs=runs,
             where="the baseline's rollouts",
             renew=_OTHER_RUN,
-            origin=", ".join(source.path for source in table.sources),
+            origin=", ".join(source.path for table in tables for source in table.sources),
         )
     if spec.report is not None:
         report = baselines.from_report(
@@ -171,11 +185,12 @@ def reference_of(
 
 
 def _recorded(document: baselines.BaselineDocument, file: str, *, renew: str) -> Reference:
-    tables = baselines.tables(document, file=file)
+    runs = baselines.tables(document, file=file)
     when = document["provenance"].get("recorded")
     return Reference(
-        tables,
-        {agent: baselines.values(document, agent) for agent in tables},
+        {agent: pool(several) for agent, several in runs.items()},
+        {agent: baselines.values(document, agent) for agent in runs},
+        runs,
         renew=renew,
         provenance=document["provenance"],
         origin=f"{file}, recorded {when}" if when else file,
@@ -247,11 +262,7 @@ class Judging:
             hint = f"name the agent as before, or {reference.renew}"
             self._pending.append(self._inconclusive("agent", agent, reason, hint))
             return
-        baseline = reference.tables[counterpart]
-        if self.quarantined:
-            left = [str(task) not in self.quarantined for task in baseline.tasks]
-            baseline = baseline.where(np.array(left, dtype=bool)[baseline.task])
-        baseline, drift = metrics.align(table, baseline)
+        baseline, drift = metrics.align(table, self._gated_tasks(reference.tables[counterpart]))
         tasks = gates.check_task_list(
             drift,
             table,
@@ -267,14 +278,22 @@ class Judging:
         self.notes += gates.task_list_notes(drift, in_python=self.benchmark.in_python)
         pairing = metrics.Pairing(self.plan, table, baseline, expected)
         self.pairings[result.agent] = pairing
-        then, now = (int(side.counts.max(initial=0)) for side in (pairing.baseline, table))
+        several = reference.runs.get(counterpart, ())
+        runs = [pairing]
+        if len(several) > 1:
+            aligned = (metrics.align(table, self._gated_tasks(run))[0] for run in several)
+            runs = [structs.replace(pairing, baseline=run) for run in aligned]
+        then, now = (int(side.counts.max(initial=0)) for side in (runs[-1].baseline, table))
         if then and now and then != now:
             of = f" of {agent}" if agent else ""
             self.changes.append(f"rollouts of each task{of} were {then}, and are {now} now")
         self._single_tasks(pairing, agent)
         values = reference.values.get(counterpart, {})
         for name, text in self._gated_texts(result).items():
-            self._pending.append(self._judged(pairing, text, result, values.get(name), agent))
+            value = values.get(name)
+            self._pending.append(
+                self._judged(pairing, runs, text, result, value=value, agent=agent)
+            )
 
     def checks(self) -> list[Check]:
         """Judge all that was taken, in its order."""
@@ -338,8 +357,10 @@ class Judging:
     def _judged(
         self,
         pairing: metrics.Pairing,
+        runs: Sequence[metrics.Pairing],
         text: str,
         result: AgentResult,
+        *,
         value: float | None,
         agent: str,
     ) -> Check | gates.Gated:
@@ -357,7 +378,10 @@ class Judging:
                 estimate, value, rule, agent=agent, line=line, accept=self._accept
             )
         try:
-            gated = self._paired(pairing, text, result.agent, estimate, agent)
+            gated = self._paired(pairing, runs, text, estimate)
+            gated = structs.replace(
+                gated, gate_id=f"{self.benchmark.spec.name}::{result.agent}", agent=agent
+            )
             return self._cannot_fail(text, gated) or gated
         except EvalMetricsError as error:  # the run itself has been reduced: see its estimates
             return Check(
@@ -373,9 +397,15 @@ class Judging:
             )
 
     def _paired(
-        self, pairing: metrics.Pairing, text: str, name: str, estimate: Estimate, agent: str
+        self,
+        pairing: metrics.Pairing,
+        runs: Sequence[metrics.Pairing],
+        text: str,
+        estimate: Estimate,
     ) -> gates.Gated:
         metric = pairing.metric(text)
+        if not metric.unbiased:  # it would be another number of more rollouts
+            pairing = runs[-1]
         compared = pairing.pair(metric)
         rule = rule_of(self.benchmark, text, bounded=compared.pair.bounded)
         missing = pairing.missing(metric)
@@ -392,11 +422,16 @@ class Judging:
             combine_weighted=compared.combine_weighted,
             added=compared.added,
             removed=compared.removed,
-            gate_id=f"{self.benchmark.spec.name}::{name}",
             line=self.benchmark.line_of("baseline", "metrics", text),
-            agent=agent,
             estimate=estimate,
+            runs=_runs_of(metric, runs, compared.pair) if len(runs) > 1 else None,
         )
+
+    def _gated_tasks(self, table: RolloutTable) -> RolloutTable:
+        if not self.quarantined:
+            return table
+        left = [str(task) not in self.quarantined for task in table.tasks]
+        return table.where(np.array(left, dtype=bool)[table.task])
 
     def _single_tasks(self, pairing: metrics.Pairing, agent: str) -> None:
         """Report the tasks that went from all to none, and hold them against ``max_broken``."""
@@ -484,6 +519,22 @@ class Judging:
             line=self.benchmark.line_of("baseline", *here, key),
             evidence={**rule.evidence(), "baseline": pair.value_baseline, "why": "blind"},
         )
+
+
+def _runs_of(
+    metric: BoundMetric, runs: Sequence[metrics.Pairing], pair: PairedMetric
+) -> gates.Runs:
+    """Compute a metric of each of a baseline's runs over the tasks that are compared."""
+    pairs = [run.pair(metric).pair for run in runs]
+    if any(len(each.tasks) != len(pair.tasks) for each in pairs):
+        counts = ", ".join(str(len(each.tasks)) for each in pairs)
+        raise BaselineError(f"its runs hold {counts} of the {len(pair.tasks)} compared tasks")
+    return gates.Runs(
+        values=tuple(each.value_baseline for each in pairs),
+        pooled=metric.unbiased,
+        more_rollouts=len(pairs[-1].rewards_baseline.values)
+        / max(len(pair.rewards_current.values), 1),
+    )
 
 
 # -- a baseline that could not be passed -----------------------------------------------------

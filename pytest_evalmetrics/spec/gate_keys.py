@@ -27,7 +27,7 @@ from pytest_evalmetrics.spec.field_types import (
     percent,
     refuse,
 )
-from pytest_evalmetrics.spec.sources import RolloutsField
+from pytest_evalmetrics.spec.sources import RunsField
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -315,7 +315,10 @@ class BaselineSpec(GateSpec):
 
     __pydantic_config__ = STRICT
 
-    rollouts: Annotated[RolloutsField | None, doc("compare with another run's rollouts")] = None
+    rollouts: Annotated[
+        RunsField | None,
+        doc("compare with another run's rollouts, or with several runs: [[run1/*], [run2/*]]"),
+    ] = None
     report: Annotated[Name | None, doc("compare with an earlier run's report.json")] = None
     against: Annotated[
         str,
@@ -339,6 +342,9 @@ class BaselineSpec(GateSpec):
         Annotated[int, Field(ge=0)] | None,
         doc("tasks that may go from all of their rollouts passing to none"),
     ] = None
+    runs: Annotated[
+        int, Field(ge=2, le=50), doc("how many runs it keeps that --evalmetrics-add-run adds")
+    ] = 10
     rescore: Annotated[
         bool | Name,
         doc(

@@ -71,6 +71,36 @@ RolloutsField = Annotated[
 
 
 @dataclass(frozen=True, kw_only=True)
+class RunsSpec(RolloutsSpec):
+    """The files of an earlier run, or of several: a list of each one's."""
+
+    __pydantic_config__ = STRICT
+
+    runs: Annotated[
+        tuple[Names, ...], Field(strict=False, description="the files of each of several runs")
+    ] = ()
+
+
+def _runs_apart(value: Any) -> Any:
+    value = _in_long_form(value)
+    runs = value.get("path")
+    if not isinstance(runs, list) or not any(isinstance(run, list) for run in runs):
+        return value
+    if not all(isinstance(run, list) and run for run in runs):
+        raise expected("either paths, or one list of paths for each run")
+    return {**value, "path": [path for run in runs for path in run], "runs": runs}
+
+
+_RunTexts = Annotated[list[_PathTexts], Field(min_length=1)]
+RunsField = Annotated[
+    RunsSpec,
+    BeforeValidator(
+        _runs_apart, json_schema_input_type=_PathText | _PathTexts | _RunTexts | RunsSpec
+    ),
+]
+
+
+@dataclass(frozen=True, kw_only=True)
 class DatasetSpec(RolloutsSpec):
     """The files with rows to answer or score, their format, and a selection."""
 

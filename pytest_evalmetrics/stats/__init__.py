@@ -23,7 +23,10 @@ from pytest_evalmetrics.stats.basics import (
     StatResult,
     StatsError,
     cluster_codes,
+    normal_ppf,
+    normal_sf,
     t_ppf,
+    t_sf,
 )
 from pytest_evalmetrics.stats.means import (
     mde_from_se,
@@ -62,6 +65,8 @@ __all__ = [
     "mde_from_se",
     "mean_se",
     "median_interval",
+    "normal_ppf",
+    "normal_sf",
     "paired_differences",
     "paired_t",
     "pass_at_k",
@@ -74,6 +79,7 @@ __all__ = [
     "signflip_exact",
     "t_interval",
     "t_ppf",
+    "t_sf",
     "two_valued",
     "wilson",
     "zero_flip_bound",

@@ -79,7 +79,7 @@ def test_a_baseline_comes_back_as_it_was(tasks, value):
     rollouts = table(tasks)
     text = made(rollouts, mean=value)
     doc = parse(text, file="x.json")
-    back = tables(doc, file="x.json")["a"]
+    back = tables(doc, file="x.json")["a"][0]
     assert back.tasks == rollouts.tasks
     np.testing.assert_array_equal(back.offsets, rollouts.offsets)
     np.testing.assert_array_equal(back.sample, rollouts.sample)
@@ -129,7 +129,7 @@ def test_what_is_no_number_is_null(value):
     doc = parse(made(table({1: [value]}), mean=value), file="x.json")
     assert doc["agents"]["a"]["key_metrics"]["mean"]["value"] is None
     assert values(doc, "a") == {}
-    assert np.isnan(tables(doc, file="x.json")["a"].scores["reward"]).all()
+    assert np.isnan(tables(doc, file="x.json")["a"][0].scores["reward"]).all()
 
 
 def test_intervals_are_for_the_reader_and_rounded():
@@ -141,11 +141,11 @@ def test_intervals_are_for_the_reader_and_rounded():
 
 def test_an_agent_without_rollouts_or_scores():
     text = render(document("b", {"a": {"key_metrics": {}, "tasks": {}}}, {}))
-    back = tables(parse(text, file="x"), file="x")["a"]
+    back = tables(parse(text, file="x"), file="x")["a"][0]
     assert (len(back), back.tasks, dict(back.scores)) == (0, (), {})
     assert values(parse(text, file="x"), "unknown") == {}
     none = render(document("b", {"a": {"key_metrics": {}, "tasks": {"1": {}}}}, {}))
-    assert tables(parse(none, file="x"), file="x")["a"].tasks == ("1",)
+    assert tables(parse(none, file="x"), file="x")["a"][0].tasks == ("1",)
 
 
 def test_a_change_of_a_number_is_seen_and_a_change_of_the_layout_is_not():

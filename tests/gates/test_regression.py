@@ -300,6 +300,8 @@ KEYS = {
     "require_mde",
     "allowed_drop",
     "missing",
+    "runs",
+    "run_sd",
     "worst_case",
     "min_coverage",
     "why",

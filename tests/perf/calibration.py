@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pytest_evalmetrics import register_metric
-from pytest_evalmetrics.data import Category, RolloutTable
+from pytest_evalmetrics.data import Category, RolloutTable, pool
 from pytest_evalmetrics.metrics import plan, reduce_agent
 from pytest_evalmetrics.pipeline.power import power_of_tables
 from pytest_evalmetrics.pipeline.regressions import Judging, Reference
@@ -104,12 +104,17 @@ def table(rewards: Floats, clusters: NDArray[np.int64] | None = None) -> Rollout
 
 
 def judged(
-    asked: Benchmark, before: Floats, after: Floats, clusters: NDArray[np.int64] | None = None
+    asked: Benchmark,
+    before: Floats | Sequence[Floats],
+    after: Floats,
+    clusters: NDArray[np.int64] | None = None,
 ) -> list[Check]:
-    """Hold a run against its baseline."""
+    """Hold a run against its baseline, of one run or of several."""
     made = plan(asked.spec)
     run = table(after, clusters)
-    judging = Judging(asked, made, Reference({"agent": table(before, clusters)}))
+    several = [before] if isinstance(before, np.ndarray) else before
+    runs = tuple(table(each, clusters) for each in several)
+    judging = Judging(asked, made, Reference({"agent": pool(runs)}, runs={"agent": runs}))
     expected = np.full(len(after), after.shape[1])
     judging.add(reduce_agent(made, "agent", run), run, agent="", expected=expected)
     return judging.checks()
@@ -331,7 +336,36 @@ def family() -> Iterator[Cell]:
         yield Cell("family", ", ".join(names), column, run, 2_000, limits)
 
 
-TABLES = (unequal, equal, metrics, clusters, power, family)
+def of_runs(
+    rng: np.random.Generator, *, size: tuple[int, int], m: int, sd: float, drop: float
+) -> bool:
+    """Whether a run fails against m earlier ones, each of which shifted as a whole."""
+    n, k = size
+    skill = rng.beta(0.4, 0.4, n)
+    skill = 0.1 + 0.8 * skill if sd else skill  # room to shift
+    shifts = rng.normal(0, sd, m + 1)
+    shifts[m] -= drop
+    chances = [np.clip(skill + s, 0, 1) if sd else skill * (1 + 2 * s) for s in shifts]
+    *before, after = (passes(rng, chance, k) for chance in chances)
+    (check,) = judged(benchmark(), before, after)
+    return check.verdict is Verdict.FAIL
+
+
+def runs() -> Iterator[Cell]:
+    """Noise between runs: no change, and a drop of 5 points, with baselines of several runs."""
+    for size, m in product(((200, 4), (1319, 1), (1319, 4)), (1, 2, 4, 5, 8, 10)):
+        row = f"{size[0]:,} x {size[1]}, {m} run{'s' if m > 1 else ''}"
+        for sd in (0.0, 0.005, 0.01, 0.02):
+            none = partial(of_runs, size=size, m=m, sd=sd, drop=0.0)
+            most = 100.0 if sd and m < 5 else 2.0 if m < 10 else MOST_FAILS
+            yield Cell("runs", row, f"no change, sd {100 * sd:g}", none, 2_000, (0.0, most))
+        if size == (200, 4):
+            least = {1: 67.0, 2: 80.0, 4: 86.0, 8: 90.0, 10: 90.0}.get(m, 0.0)
+            found = partial(of_runs, size=size, m=m, sd=0.0, drop=0.05)
+            yield Cell("runs", row, "5 points", found, 2_000, (least, 100.0))
+
+
+TABLES = (unequal, equal, metrics, clusters, power, family, runs)
 
 
 def collapses() -> Iterator[str]:
@@ -350,7 +384,10 @@ def written(cells: Sequence[Cell]) -> Iterator[str]:
     yield "|---|" + "---:|" * len(columns)
     for row in dict.fromkeys(c.row for c in cells):
         found = {c.column: c.percent for c in cells if c.row == row}
-        values = (f"{found[c]:.1f}" if not math.isnan(found[c]) else "none" for c in columns)
+        values = (
+            "" if c not in found else "none" if math.isnan(found[c]) else f"{found[c]:.1f}"
+            for c in columns
+        )
         yield f"| {row} | " + " | ".join(values) + " |"
 
 

@@ -1,0 +1,108 @@
+"""Noise between runs: what shifts a run as a whole, which no test over tasks can see.
+
+Another build of the server, other batches or a judge that drifts move all tasks of a run together.
+Two runs can't show it; repeated runs of an unchanged system do, by how much their values scatter
+beyond what their tasks explain. The drop is then held against a further run of that system: its
+error has a part from tasks, as it is tested today, and a part from runs, tau^2 (1 + 1/m) with m
+runs in the baseline (the prediction interval of a further value).
+
+tau is not known from a few runs. It is averaged over its posterior: the scatter S^2 of the runs'
+values has (m - 1) S^2 / (s^2 + tau^2) ~ chi^2 with m - 1 degrees of freedom, s the standard error
+of one run's value over its tasks (Gelman et al. 2013, Bayesian Data Analysis, section 5.4). The
+prior puts some weight on no such noise at all, the rest on a half-Cauchy distribution of scale 4 s
+(Gelman 2006, Bayesian Analysis 1, 515). Its weights are those for which simulations hold the
+false alarms and the power of docs/calibration.md; two to four runs say too little, so
+that they mostly lend the gate their tasks.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+
+from pytest_evalmetrics.stats import normal_ppf, normal_sf, t_sf
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_NO_NOISE = {2: 0.95, 3: 0.9, 4: 0.85, 5: 0.35, 6: 0.45, 7: 0.45, 8: 0.45, 9: 0.4}  # from 10 on .3
+_SCALE = 4.0  # of the half-Cauchy prior, in standard errors of one run
+_TAU = np.concatenate(([0.0], np.geomspace(0.02, 60, 160)))  # in the same unit
+_STEPS = 60
+
+
+class Runs(msgspec.Struct, frozen=True):
+    """The runs of a baseline: one metric over the compared tasks."""
+
+    values: tuple[float, ...]  # of each run, the newest last
+    pooled: bool  # whether the drop is from the mean of all runs, or from the newest alone
+    more_rollouts: float  # of a task in one such run, as a multiple of those in the current run
+
+
+class RunNoise(msgspec.Struct, frozen=True):
+    """A drop that is held against the noise of tasks and of runs."""
+
+    sd: float  # between runs beyond what tasks explain, in the metric's unit; 0 where none shows
+    p: float  # one-sided, of no change
+    half: float  # of the two-sided interval of the drop; NaN where that of tasks alone stands
+    wider: float  # this noise's quantile at `alpha`, as a multiple of that of tasks alone
+
+
+def with_run_noise(
+    runs: Runs, *, drop: float, p: float, se: float, alpha: float, level: float
+) -> RunNoise:
+    """Add noise between runs to a test over tasks.
+
+    `p` and `se` are those of the drop over tasks alone.
+    """
+    m = len(runs.values)
+    further = 1 + (1 / m if runs.pooled else 1.0)
+    scatter = float(np.var(runs.values, ddof=1))
+    one_run = se / math.sqrt((1 / m if runs.pooled else 1.0) + runs.more_rollouts)
+    if scatter == 0:
+        return RunNoise(0.0, p, math.nan, 1.0)
+    if not one_run > 0:  # tasks explain nothing: runs alone tell what a further one may do
+        sd = math.sqrt(scatter)
+        only = t_sf(drop / math.sqrt(scatter * further), m - 1)
+        return RunNoise(sd, max(p, only), math.nan, 1.0)
+    sd = math.sqrt(max(scatter - one_run**2, 0.0))
+    weights = _posterior(scatter / one_run**2, m)
+    tau = (_TAU * one_run) ** 2 * further
+    if 0 < p < 0.5 and drop > 0:  # noqa: PLR2004 - in the half that tests a drop
+        by_tasks = drop / -normal_ppf(p)
+        p = _tail(drop, np.sqrt(by_tasks**2 + tau), weights)
+    sds = np.sqrt(se**2 + tau)
+    wider = _quantile(alpha, sds, weights) / (-normal_ppf(alpha) * se)
+    half = _quantile((1 - level) / 2, sds, weights)
+    return RunNoise(*(float(f"{x:.6g}") for x in (sd, p, half, wider)))
+
+
+def _posterior(ratio: float, m: int) -> NDArray[np.float64]:
+    """Weigh each tau by the prior and by the scatter of m runs, in units of s^2."""
+    none = _NO_NOISE.get(m, 0.3)
+    prior = np.gradient(_TAU) / (1 + (_TAU / _SCALE) ** 2)
+    prior[0] = 0.0
+    prior *= (1 - none) / prior.sum()
+    prior[0] = none
+    variance = 1 + _TAU**2
+    log = -(m - 1) / 2 * (np.log(variance) + ratio / variance)
+    weights: NDArray[np.float64] = prior * np.exp(log - log.max())
+    weights /= weights.sum()
+    return weights
+
+
+def _tail(drop: float, sds: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
+    tails = [normal_sf(drop / sd) for sd in sds.tolist()]
+    return float(weights @ np.array(tails))
+
+
+def _quantile(tail: float, sds: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
+    """Return the drop that is exceeded with the chance `tail` by noise alone."""
+    low, high = 0.0, float(sds[-1]) * 10
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _tail(middle, sds, weights) > tail else (low, middle)
+    return high

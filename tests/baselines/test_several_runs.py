@@ -1,0 +1,245 @@
+"""Baselines of several runs: recorded one after the other, or named as files."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from scipy import integrate, stats
+
+from pytest_evalmetrics.gates import Runs
+from pytest_evalmetrics.gates.run_noise import with_run_noise
+
+if TYPE_CHECKING:
+    from baselines.conftest import Quick
+
+ADD = ("--snapshot-update", "--evalmetrics-add-run")
+SKILL = np.random.default_rng(7).beta(0.4, 0.4, 300)
+
+
+def write(quick: Quick, name: str, seed: int, shift: float = 0.0) -> None:
+    """Record 300 tasks x 4; `shift` moves the chances of all of them."""
+    rng = np.random.default_rng(seed)
+    chance = np.clip(0.1 + 0.8 * SKILL + shift, 0, 1)
+    quick.rollouts((rng.random((300, 4)) < chance[:, None]).astype(float).tolist(), name)
+
+
+def bench(quick: Quick, keys: str = "baseline: true") -> None:
+    quick.bench(f"metrics: [mean_reward]\nexpect: {{tasks: 300}}\n{keys}")
+
+
+def check(quick: Quick, metric: str = "mean_reward") -> dict[str, Any]:
+    (found,) = [
+        c
+        for c in quick.report()["benchmarks"][0]["checks"]
+        if c["gate"] == "baseline" and c["name"] == metric
+    ]
+    return found
+
+
+def baseline(quick: Quick) -> dict[str, Any]:
+    (path,) = (quick.path / "__baselines__").rglob("*.json")
+    read: dict[str, Any] = json.loads(path.read_text())
+    return read
+
+
+def record(quick: Quick, shifts: list[float]) -> None:
+    bench(quick)
+    for seed, shift in enumerate(shifts):
+        write(quick, "runs.jsonl", seed, shift)
+        assert quick.run(*ADD).ret == 0
+
+
+def test_runs_are_kept_side_by_side(quick: Quick) -> None:
+    record(quick, [0.0] * 3)
+    doc = baseline(quick)
+    agent = doc["agents"]["agent"]
+    assert [len(run) for run in agent["tasks"]["0"]["reward"]] == [4, 4, 4]
+    metric = agent["key_metrics"]["mean_reward"]
+    assert metric["value"] == pytest.approx(np.mean(metric["runs"]))
+    every = np.array([row["reward"] for row in agent["tasks"].values()])
+    assert metric["runs"] == pytest.approx(every.mean(axis=(0, 2)).tolist())
+    assert len(doc["provenance"]["runs"]) == 3
+    (path,) = (quick.path / "__baselines__").rglob("*.json")
+    assert sum('"reward": [[' in line for line in path.read_text().splitlines()) == 300
+    assert quick.run().ret == 0
+    evidence = check(quick)["evidence"]
+    assert evidence["runs"] == 3
+    assert evidence["rollouts_baseline"] == 3600
+    assert evidence["baseline"] == pytest.approx(every.mean())
+
+
+def test_the_oldest_run_leaves(quick: Quick) -> None:
+    bench(quick, "baseline: {runs: 2}")
+    means = []
+    for seed in range(3):
+        write(quick, "runs.jsonl", seed)
+        assert quick.run(*ADD).ret == 0
+        means.append(quick.report()["benchmarks"][0]["agents"][0]["key_metrics"]["mean_reward"])
+    assert baseline(quick)["agents"]["agent"]["key_metrics"]["mean_reward"]["runs"] == means[1:]
+    assert len(baseline(quick)["provenance"]["runs"]) == 2
+
+
+def test_an_update_alone_starts_again_with_one_run(quick: Quick) -> None:
+    record(quick, [0.0, 0.0])
+    assert quick.run("--snapshot-update").ret == 0
+    agent = baseline(quick)["agents"]["agent"]
+    assert agent["tasks"]["0"]["reward"][0] in (0, 1)
+    assert "runs" not in agent["key_metrics"]["mean_reward"]
+    assert quick.run().ret == 0
+    evidence = check(quick)["evidence"]
+    assert (evidence["runs"], evidence["run_sd"]) == (1, None)
+
+
+def test_a_shift_that_runs_are_known_to_make_is_no_regression(quick: Quick) -> None:
+    shifts = [0.03, -0.02, 0.04, -0.04, 0.0, 0.02, -0.03, 0.03]
+    record(quick, shifts)
+    write(quick, "runs.jsonl", 99, -0.04)
+    assert quick.run().ret == 0
+    noisy = check(quick)["evidence"]
+    assert 0.02 < noisy["run_sd"] < 0.05
+    record(quick, [0.03])  # one run among them: how runs differ is not known
+    assert quick.run("--snapshot-update").ret == 0
+    write(quick, "runs.jsonl", 99, -0.04)
+    result = quick.run()
+    assert result.ret == 1
+    assert noisy["p"] > 10 * check(quick)["evidence"]["p"]
+
+
+def test_several_quiet_runs_find_a_drop_and_say_how_quiet(quick: Quick) -> None:
+    record(quick, [0.0] * 8)
+    write(quick, "runs.jsonl", 99, -0.06)
+    result = quick.run()
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["*8 runs of the baseline, sd * between them beyond their tasks*"])
+
+
+def test_files_of_several_runs(quick: Quick) -> None:
+    for seed in range(3):
+        write(quick, f"run{seed}/a.jsonl", seed)
+    write(quick, "runs.jsonl", 9)
+    keys = "baseline: {rollouts: [[run0/*.jsonl], [run1/*.jsonl], [run2/a.jsonl]]}"
+    bench(quick, keys)
+    assert quick.run().ret == 0
+    evidence = check(quick)["evidence"]
+    assert (evidence["runs"], evidence["rollouts_baseline"]) == (3, 3600)
+    bench(quick, "baseline: {rollouts: [[run0/*.jsonl], run1/a.jsonl]}")
+    result = quick.run()
+    assert result.ret != 0
+    result.stdout.fnmatch_lines(["*either paths, or one list of paths for each run*"])
+
+
+def test_runs_of_other_tasks_are_not_pooled(quick: Quick) -> None:
+    write(quick, "run0/a.jsonl", 0)
+    quick.rollouts([[1.0] * 4] * 200, "run1/a.jsonl")
+    write(quick, "runs.jsonl", 9)
+    bench(quick, "baseline: {rollouts: [[run0/*.jsonl], [run1/*.jsonl]]}")
+    result = quick.run()
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["INCONCLUSIVE*its runs hold 300, 200 of the 300 compared tasks*"])
+
+
+def test_a_metric_that_needs_equal_rollouts_is_compared_with_the_newest_run(quick: Quick) -> None:
+    bench(quick)
+    quick.bench("metrics: [worst_task, median]\nbaseline: true")
+    for seed in range(3):
+        write(quick, "runs.jsonl", seed)
+        assert quick.run(*ADD).ret == 0
+    assert quick.run().ret == 0  # the newest run is the current one
+    for metric in ("worst_task", "median"):
+        evidence = check(quick, metric)["evidence"]
+        assert evidence["rollouts_baseline"] == 1200
+        assert evidence["drop"] == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ("tasks", "it has other tasks than the runs before"),
+        ("metric", "it keeps other scores than the runs before"),
+    ],
+)
+def test_what_repeats_no_run_is_not_added(quick: Quick, change: str, why: str) -> None:
+    record(quick, [0.0])
+    before = baseline(quick)
+    if change == "tasks":
+        quick.rollouts([[1.0] * 4] * 301, "runs.jsonl")
+        quick.bench("metrics: [mean_reward]\nexpect: {tasks: 301}\nbaseline: true")
+    else:
+        rows = [
+            {"_ng_task_index": i, "_ng_rollout_index": k, "reward": 1.0, "cost": 1.0}
+            for i in range(300)
+            for k in range(4)
+        ]
+        quick.rows("runs.jsonl", rows)
+        quick.bench("metrics: [mean_reward, mean/cost]\nexpect: {tasks: 300}\nbaseline: true")
+    result = quick.run(*ADD)
+    assert result.ret == 1
+    result.stdout.fnmatch_lines([f"*this run was not added to the baseline: {why}*"])
+    assert baseline(quick) == before
+
+
+def test_a_baseline_with_half_of_its_runs_is_refused(quick: Quick) -> None:
+    record(quick, [0.0, 0.0])
+    (path,) = (quick.path / "__baselines__").rglob("*.json")
+    doc = baseline(quick)
+    doc["agents"]["agent"]["tasks"]["7"]["reward"].pop()
+    path.write_text(json.dumps(doc))
+    result = quick.run()
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["*task '7' of agent has not the numbers of 2 runs*"])
+
+
+@pytest.mark.parametrize("m", [2, 3, 5, 10])
+@pytest.mark.parametrize("drop", [0.01, 0.03, 0.06])
+def test_p_is_the_predictive_tail(m: int, drop: float) -> None:
+    """Integrate the posterior of the sd between runs with scipy."""
+    none = {2: 0.95, 3: 0.9, 5: 0.35, 10: 0.3}[m]
+    values = 0.7 + 0.02 * np.linspace(-1, 1, m) ** 3
+    se, level = 0.015, 0.95
+    s = se / np.sqrt(1 / m + 1)
+    scatter = values.var(ddof=1)
+
+    def weight(tau: float) -> float:
+        return float(stats.chi2.pdf((m - 1) * scatter / (s**2 + tau**2), m - 1) / (s**2 + tau**2))
+
+    def tail(tau: float) -> float:
+        return float(stats.norm.sf(drop / np.hypot(se, tau * np.sqrt(1 + 1 / m))))
+
+    def slab(f: Any) -> float:
+        def over(x: float) -> float:  # tau = 4 s tan(x): a half-Cauchy prior
+            tau = 4 * s * np.tan(x)
+            return f(tau) * weight(tau) * 2 / np.pi
+
+        return float(integrate.quad(over, 0, np.arctan(15), limit=400)[0])
+
+    mass = none * weight(0) + (1 - none) * slab(lambda _: 1.0)
+    p = (none * weight(0) * tail(0) + (1 - none) * slab(tail)) / mass
+    found = with_run_noise(
+        Runs(tuple(values.tolist()), pooled=True, more_rollouts=1.0),
+        drop=drop,
+        p=float(stats.norm.sf(drop / se)),
+        se=se,
+        alpha=0.01,
+        level=level,
+    )
+    assert found.p == pytest.approx(p, rel=0.05)
+    assert found.p >= stats.norm.sf(drop / se) * 0.999
+    assert found.sd == pytest.approx(np.sqrt(max(scatter - s**2, 0)), rel=1e-5)
+
+
+def test_runs_that_do_not_scatter_change_nothing() -> None:
+    runs = Runs((0.5,) * 4, pooled=True, more_rollouts=1.0)
+    found = with_run_noise(runs, drop=0.02, p=0.003, se=0.01, alpha=0.01, level=0.95)
+    assert (found.sd, found.p, found.wider) == (0.0, 0.003, 1.0)
+
+
+def test_where_tasks_explain_nothing_runs_alone_decide() -> None:
+    """The prediction interval of a further value: t with m - 1 degrees of freedom."""
+    values = (0.70, 0.72, 0.71, 0.74)
+    runs = Runs(values, pooled=True, more_rollouts=1.0)
+    found = with_run_noise(runs, drop=0.1, p=1e-9, se=0.0, alpha=0.01, level=0.95)
+    expected = stats.t.sf(0.1 / (np.std(values, ddof=1) * np.sqrt(1 + 1 / 4)), 3)
+    assert found.p == pytest.approx(expected)

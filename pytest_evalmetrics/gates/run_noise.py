@@ -28,7 +28,8 @@ from pytest_evalmetrics.stats import normal_ppf, normal_sf, t_sf
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_NO_NOISE = {2: 0.95, 3: 0.9, 4: 0.85, 5: 0.35, 6: 0.45, 7: 0.45, 8: 0.45, 9: 0.4}  # from 10 on .3
+# the prior weight of no noise between m runs; from 10 runs on .4
+_NO_NOISE = {2: 0.98, 3: 0.95, 4: 0.92, 5: 0.35, 6: 0.5, 7: 0.5, 8: 0.5, 9: 0.5}
 _SCALE = 4.0  # of the half-Cauchy prior, in standard errors of one run
 _TAU = np.concatenate(([0.0], np.geomspace(0.02, 60, 160)))  # in the same unit
 _STEPS = 60
@@ -82,7 +83,7 @@ def with_run_noise(
 
 def _posterior(ratio: float, m: int) -> NDArray[np.float64]:
     """Weigh each tau by the prior and by the scatter of m runs, in units of s^2."""
-    none = _NO_NOISE.get(m, 0.3)
+    none = _NO_NOISE.get(m, 0.4)
     prior = np.gradient(_TAU) / (1 + (_TAU / _SCALE) ** 2)
     prior[0] = 0.0
     prior *= (1 - none) / prior.sum()

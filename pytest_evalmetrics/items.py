@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_evalmetrics.baselines.declared import Declared, folder_of
-from pytest_evalmetrics.config import load_benchmarks
+from pytest_evalmetrics.config import columns_of, load_benchmarks
 from pytest_evalmetrics.errors import ConfigError, EvalMetricsError, GateFailed
 from pytest_evalmetrics.item_run import failure_of, keeps_baseline, names_for, run_benchmark
-from pytest_evalmetrics.layout import visible_lines
+from pytest_evalmetrics.layout import many, of_many, visible, visible_lines
+from pytest_evalmetrics.pipeline.preflight import all_problems, unknown_metrics
 from pytest_evalmetrics.reports import FailureText
 from pytest_evalmetrics.run_folder import remove_stale
 from pytest_evalmetrics.selection import let_register
+from pytest_evalmetrics.settings import journal_mode
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.spec import Benchmark
 
 __all__ = ["BenchmarkFile", "BenchmarkItem"]
+
+_BROKEN = pytest.StashKey[list[Any]]()  # for a check: the files that can't be read, and why
 
 
 class BenchmarkFile(pytest.File):
@@ -32,17 +36,29 @@ class BenchmarkFile(pytest.File):
         session: Any = self.config.pluginmanager.get_plugin("evalmetrics-session")
         session.begin()
         let_register(self.config)
-        shown = self.nodeid or self.path.name
         try:
-            with names_for(self):
-                benchmarks = load_benchmarks(self.path, shown=shown, scorers_known=True)
+            benchmarks = self._read()
         except ConfigError as error:
+            if self.config.getoption("evalmetrics_check"):  # it reports all files at once
+                self.config.stash.setdefault(_BROKEN, []).append((self, error.problems))
+                return []
             raise self.CollectError(visible_lines(str(error))) from None
         self._declare(benchmarks)
         return [
             BenchmarkItem.from_parent(self, name=benchmark.spec.name, benchmark=benchmark)
             for benchmark in benchmarks
         ]
+
+    def _read(self) -> tuple[Benchmark, ...]:
+        shown = self.nodeid or self.path.name
+        with names_for(self):
+            benchmarks = load_benchmarks(self.path, shown=shown, scorers_known=True)
+            hooked = hooks_compute(self)
+            unknown = [p for b in benchmarks for p in unknown_metrics(b, hooked=hooked)]
+        if unknown and not self.config.getoption("evalmetrics_check"):
+            in_order = sorted(dict.fromkeys(unknown), key=lambda problem: problem.line)
+            raise ConfigError(shown, tuple(in_order))
+        return benchmarks
 
     def _declare(self, benchmarks: Sequence[Benchmark]) -> None:
         """Tell which baselines are not orphans, and let syrupy look for those that are."""
@@ -124,6 +140,35 @@ def plan_lines(items: Sequence[pytest.Item]) -> list[str]:
             with names_for(item):
                 planned.append((item.nodeid, list(power_of(item.benchmark, Store(item).read))))
     return power_table(planned) if planned else []
+
+
+def check_lines(session: pytest.Session) -> tuple[list[str], bool]:
+    """Report everything that is wrong with the benchmarks that were collected, as a linter does."""
+    files = {file: list(problems) for file, problems in session.config.stash.get(_BROKEN, [])}
+    benchmarks = [item for item in session.items if isinstance(item, BenchmarkItem)]
+    replays = journal_mode(session.config) == "replay"
+    for item in benchmarks:
+        file: Any = item.parent
+        with names_for(item):
+            hooked = hooks_compute(item)
+            problems = all_problems(item.benchmark, hooked=hooked, replays=replays)
+            files.setdefault(file, []).extend(problems)
+    lines = []
+    for file, of_file in sorted(files.items(), key=lambda item: item[0].nodeid):
+        columns = columns_of(file.path) if of_file else {}
+        for p in sorted(dict.fromkeys(of_file), key=lambda problem: problem.line):
+            column = columns.get((p.line, p.path)) or columns.get((p.line, "")) or 1
+            path = f"{p.path}: " if p.path else ""
+            lines.append(visible(f"{file.nodeid}:{p.line}:{column}: {path}{p.message}"))
+    where = f"{many(len(files), 'benchmark file')}, {many(len(benchmarks), 'benchmark')}"
+    broken = sum(map(bool, files.values()))
+    summary = f"{many(len(lines), 'problem')} in {of_many(broken, len(files), 'benchmark file')}"
+    return [*lines, summary if lines else f"no problems: {where}"], not lines
+
+
+def hooks_compute(node: pytest.Collector | pytest.Item) -> bool:
+    """Check whether a hook computes further metrics."""
+    return bool(node.ihook.pytest_evalmetrics_compute_metrics.get_hookimpls())
 
 
 def _evaluate(item: BenchmarkItem) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from pytest_evalmetrics.selection import Selection, let_register
 from pytest_evalmetrics.session import EvaluationSession
-from pytest_evalmetrics.settings import declare, validate
+from pytest_evalmetrics.settings import PRINTING, declare, validate
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,6 +46,19 @@ def pytest_configure(config: pytest.Config) -> None:
     roster = Selection(config)
     config.pluginmanager.register(roster, "evalmetrics-roster")
     config.pluginmanager.register(EvaluationSession(config, roster), "evalmetrics-session")
+    if config.getoption("evalmetrics_check"):
+        config.pluginmanager.register(_BenchmarksAlone(), "evalmetrics-check")
+
+
+class _BenchmarksAlone:
+    """Leaves out the files of tests: a check has nothing to say of them."""
+
+    def pytest_ignore_collect(self, collection_path: Path, config: pytest.Config) -> bool | None:
+        return None if collection_path.is_dir() or _is_ours(collection_path, config) else True
+
+
+def _is_ours(path: Path, config: pytest.Config) -> bool:
+    return any(fnmatch(path.name, pattern) for pattern in config.getini("evalmetrics_files"))
 
 
 def _watch_snapshot_options(pluginmanager: pytest.PytestPluginManager) -> None:
@@ -82,7 +95,7 @@ def _two_snapshot_plugins() -> pytest.UsageError:
 
 def pytest_cmdline_main(config: pytest.Config) -> int | None:
     """Answer an option that only prints."""
-    for name in ("evalmetrics_plan", "evalmetrics_delete_unused"):
+    for name in PRINTING:
         if config.getoption(name) and getattr(config.option, "numprocesses", None):
             option = f"--{name.replace('_', '-')}"
             raise pytest.UsageError(f"{option} works in one process: leave -n out")
@@ -133,7 +146,7 @@ def _print_survey(pattern: str, config: pytest.Config) -> None:
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> BenchmarkFile | None:
     """Collect the benchmark files."""
-    if not any(fnmatch(file_path.name, p) for p in parent.config.getini("evalmetrics_files")):
+    if not _is_ours(file_path, parent.config):
         return None
     from pytest_evalmetrics.gc_pause import collector_paused  # noqa: PLC0415 - only if needed
 
@@ -153,25 +166,31 @@ def evalmetrics(request: pytest.FixtureRequest) -> EvalMetrics:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop(session: pytest.Session) -> bool | None:
-    """Print the plan, or what is unused, instead of running anything, where it is asked for."""
-    unused = session.config.getoption("evalmetrics_delete_unused")
-    if not session.config.getoption("evalmetrics_plan") and unused is None:
+    """Print a check, the plan, or what is unused, instead of running anything, where asked for."""
+    config = session.config
+    if not any(map(config.getoption, PRINTING)):
         return None
-    syrupy = getattr(session.config, "_syrupy", None)
+    syrupy = getattr(config, "_syrupy", None)
     if syrupy is not None:  # nothing runs, so that every snapshot would look unused to it
         syrupy.finish = lambda: 0
         syrupy.report = SimpleNamespace(lines=(), num_unused=0, unused=())
-    if unused is None:
-        from pytest_evalmetrics.items import plan_lines  # noqa: PLC0415 - only if asked for
-
-        title, lines = "what the gates can see", plan_lines(session.items)
-    else:
-        from pytest_evalmetrics.baselines.declared import handle_unused  # noqa: PLC0415 - the same
+    unused = config.getoption("evalmetrics_delete_unused")
+    if unused is not None:
+        from pytest_evalmetrics.baselines.declared import handle_unused  # noqa: PLC0415 - asked for
 
         title = "baselines"
-        lines, done = handle_unused(session.config, delete=unused == "delete")
-        session.testsfailed += not done
-    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+        lines, good = handle_unused(config, delete=unused == "delete")
+    elif config.getoption("evalmetrics_check"):
+        from pytest_evalmetrics.items import check_lines  # noqa: PLC0415 - the same
+
+        title = "check"
+        lines, good = check_lines(session)
+    else:
+        from pytest_evalmetrics.items import plan_lines  # noqa: PLC0415 - the same
+
+        title, lines, good = "what the gates can see", plan_lines(session.items), True
+    session.testsfailed += not good
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
     if lines and reporter is not None:
         reporter.write_sep("=", title)
         for line in lines:

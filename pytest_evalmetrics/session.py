@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_evalmetrics.selection import Selection, is_benchmark, refuse_unknown_reporters
-from pytest_evalmetrics.settings import evaluates_nothing
+from pytest_evalmetrics.settings import PRINTING, evaluates_nothing
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -65,7 +65,7 @@ class EvaluationSession:
         """Mark the output folder as this run's, as its first benchmark is found."""
         if self._folder is not None or hasattr(self._config, "workerinput"):
             return
-        if not any(map(self._config.getoption, ("evalmetrics_plan", "evalmetrics_delete_unused"))):
+        if not any(map(self._config.getoption, PRINTING)):
             self._folder = self._begun()
 
     def _begun(self) -> RunFolder:

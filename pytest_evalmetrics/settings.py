@@ -10,6 +10,11 @@ import pytest
 if TYPE_CHECKING:
     from pathlib import Path
 
+PRINTING = (
+    "evalmetrics_check",
+    "evalmetrics_plan",
+    "evalmetrics_delete_unused",
+)  # in place of a run
 COLLECTED = pytest.StashKey["list[pytest.Item]"]()  # before any selection
 _CHOICES = {
     "evalmetrics_journal": ("normal", "replay", "refresh", "off"),
@@ -47,6 +52,12 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         "action": "store_true",
         "help": "evaluate nothing: print the smallest drop that each gated metric can see, and "
         "how many rollouts a task would see max_drop",
+    },
+    "--evalmetrics-check": {
+        "action": "store_true",
+        "help": "evaluate nothing and call nothing: print everything that is wrong with the "
+        "benchmark files, their templates, rows and secrets, as a linter does; exit status 1 "
+        "where anything is",
     },
     "--evalmetrics-delete-unused": {
         "nargs": "?",
@@ -189,7 +200,7 @@ def validate(config: pytest.Config) -> None:
 
 def evaluates_nothing(config: pytest.Config) -> bool:
     """Check for options that evaluate no benchmark: --collect-only, --setup-only, our own."""
-    options = ("collectonly", "setuponly", "evalmetrics_plan", "evalmetrics_delete_unused")
+    options = ("collectonly", "setuponly", *PRINTING)
     return any(config.getoption(option, default=False) for option in options)
 
 

@@ -46,7 +46,7 @@ def load_benchmarks(
                 problems += _unknown_scorers(node)
                 problems += _unknown_rules(node)
             if spec is not None:
-                benchmarks.append(Benchmark(spec, path, lines_of(node)))
+                benchmarks.append(Benchmark(spec, path, lines_of(node), path=node.path))
     if problems:
         in_order = sorted(dict.fromkeys(problems), key=lambda problem: problem.line)
         raise ConfigError(shown, tuple(in_order))

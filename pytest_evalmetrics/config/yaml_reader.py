@@ -10,6 +10,7 @@ import math
 import os
 import re
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import yaml
@@ -87,6 +88,34 @@ def show_path(path: NodePath) -> str:
         else:
             shown += f"[{_shorten(part)!r}]"
     return shown
+
+
+def columns_of(path: Path) -> dict[tuple[int, str], int]:
+    """Return the column of each key and item of a file, from 1, by its line and its shown path.
+
+    Without a path it is the first one of that line.
+    """
+    columns: dict[tuple[int, str], int] = {}
+    nodes: list[tuple[NodePath, Any]] = []
+    with suppress(OSError, UnicodeDecodeError, yaml.YAMLError):
+        text = path.read_text(encoding="utf-8-sig")
+        nodes.append(((), yaml.compose(text, Loader=yaml.SafeLoader)))
+    seen = set[int]()
+    while nodes:
+        at, node = nodes.pop()
+        children: Any = ()
+        if id(node) not in seen and isinstance(node, MappingNode):
+            children = [(key.value, key, value) for key, value in node.value]
+        elif id(node) not in seen and isinstance(node, SequenceNode):
+            children = [(index, item, item) for index, item in enumerate(node.value)]
+        seen.add(id(node))
+        for part, place, value in children:
+            if isinstance(part, int | str):
+                line, column = place.start_mark.line + 1, place.start_mark.column + 1
+                columns.setdefault((line, show_path((*at, part))), column)
+                columns[line, ""] = min(column, columns.get((line, ""), column))
+                nodes.append(((*at, part), value))
+    return columns
 
 
 _LONG = 60

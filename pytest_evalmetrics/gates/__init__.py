@@ -10,6 +10,7 @@ from pytest_evalmetrics.gates.expectations import (
     check_threshold,
     check_thresholds,
     few_numbers,
+    missing_policy,
 )
 from pytest_evalmetrics.gates.regression import Gated, accepted, check_regression
 from pytest_evalmetrics.gates.run_noise import Runs
@@ -42,6 +43,7 @@ __all__ = [
     "check_value",
     "few_numbers",
     "flips_of",
+    "missing_policy",
     "task_list_notes",
     "thinned_drop",
     "too_few",

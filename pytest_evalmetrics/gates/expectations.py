@@ -38,7 +38,7 @@ class Completeness(msgspec.Struct, frozen=True):
     notes: tuple[str, ...]  # what nothing in the benchmark file asks for, and the line that would
 
 
-def _missing_policy(expect: ExpectSpec) -> tuple[str | float, float]:
+def missing_policy(expect: ExpectSpec) -> tuple[str | float, float]:
     """Return what a missing number means, and which share of rollouts may be missing."""
     meaning: str | float = "error" if expect.max_missing is None else "exclude"
     if expect.missing_reward is not None:
@@ -173,7 +173,7 @@ class _Inventory(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def missing_check(self) -> Check:
-        meaning, limit = _missing_policy(self.benchmark.spec.expect)
+        meaning, limit = missing_policy(self.benchmark.spec.expect)
         filled = isinstance(meaning, float) and self.unscored > 0
         counted = self.absent + self.unscored
         if filled and self.benchmark.spec.expect.max_missing is None:
@@ -242,7 +242,7 @@ class _Inventory(msgspec.Struct, frozen=True, dict=True):
 def check_numbers(benchmark: Benchmark, agent: str, result: AgentResult) -> Iterator[Check]:
     """Check that the numbers under thresholds are there; the reward has checks of its own."""
     spec = benchmark.spec
-    _, limit = _missing_policy(spec.expect)
+    _, limit = missing_policy(spec.expect)
     checked = set()
     for name in spec.thresholds:
         found = result.estimates[name]

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from pytest_evalmetrics import baselines, gates, metrics, rollouts
-from pytest_evalmetrics.errors import BaselineError, DataError, EvalMetricsError
+from pytest_evalmetrics.errors import BaselineError, ConfigError, DataError, EvalMetricsError
 from pytest_evalmetrics.gc_pause import collector_paused
 from pytest_evalmetrics.pipeline.regressions import (
     Judging,
@@ -192,7 +192,9 @@ class Evaluation:
                 categories=plan.categories,
                 reader=None if self.engine is None else self.engine.read,
             )
-        scored = self._scored = self._scoring.run(plan)
+        scored = self._scored = self._scoring.run(
+            plan, hooked=self.hooks.compute_metrics is not None
+        )
         self.benchmark = self._scoring.benchmark  # what is left out changes what is expected
         self._notes.extend((*scored.notes, *scored.judged.notes))
         self._checks.extend((*scored.judged.gates, *scored.checks))
@@ -393,6 +395,19 @@ class Evaluation:
         return rule_of(self.benchmark, names[0], bounded=False).direction == "lower"
 
     def _fail(self, error: EvalMetricsError) -> None:
+        if isinstance(error, ConfigError):
+            self._checks += [
+                Check(
+                    "data",
+                    "evaluation",
+                    Verdict.INCONCLUSIVE,
+                    reason=f"{problem.path}: {problem.message}",
+                    hint="fix it and run again: nothing was asked, and nothing paid for",
+                    line=problem.line,
+                )
+                for problem in error.problems
+            ]
+            return
         where = error.where if error.file else ""
         self._checks.append(
             Check(

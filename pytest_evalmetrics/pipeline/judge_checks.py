@@ -14,6 +14,7 @@ from pytest_evalmetrics.errors import DataError, RowError, did_you_mean
 from pytest_evalmetrics.results import Check, Disagreement, Estimate, Interval, JudgeCheck, JudgeUse
 from pytest_evalmetrics.rollouts.recorded import records
 from pytest_evalmetrics.scorers import Row
+from pytest_evalmetrics.spec.metric_names import JUDGE_METRICS
 from pytest_evalmetrics.transport import Occurrences, run_bounded
 
 if TYPE_CHECKING:
@@ -27,11 +28,6 @@ MakeCalls = Callable[[Row, Occurrences], scorers.Calls]
 
 _FIRST = 20
 _SAME = 1e-9
-_METRICS = {
-    "judge_accuracy": "accuracy",
-    "judge_kappa": "kappa",
-    "judge_quadratic_kappa": "quadratic_kappa",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +134,9 @@ class Judges:
         self._labelled: list[_LabelledRows] = []
         spec = benchmark.spec
         self._gates = {
-            name: t for name, t in spec.thresholds.items() if name.partition("/")[0] in _METRICS
+            name: t
+            for name, t in spec.thresholds.items()
+            if name.partition("/")[0] in JUDGE_METRICS
         }
         rest = {name: t for name, t in spec.thresholds.items() if name not in self._gates}
         # without the thresholds on judges: no metric of the benchmark's rewards has their names
@@ -189,7 +187,7 @@ class Judges:
 
 
 def _estimate(name: str, metric: str, check: JudgeCheck) -> Estimate:
-    value = getattr(check, _METRICS[metric])
+    value = getattr(check, metric.removeprefix("judge_"))
     if value is None:
         return Estimate(name, math.nan, check.rows, check.rows, None, check.reason)
     interval, reason = None, "none is computed for kappa"

@@ -13,10 +13,11 @@ from pytest_evalmetrics.data import RolloutTable, RowScores
 from pytest_evalmetrics.data.content import SIZE, content_hash
 from pytest_evalmetrics.engines import Workload
 from pytest_evalmetrics.engines.local import score_here, score_without_calls
-from pytest_evalmetrics.errors import RowError
+from pytest_evalmetrics.errors import ConfigError, RowError
 from pytest_evalmetrics.gc_pause import collector_eased
 from pytest_evalmetrics.pipeline.attempts import Attempts, Budget, Spender, recorded_row
 from pytest_evalmetrics.pipeline.judge_checks import Judges
+from pytest_evalmetrics.pipeline.preflight import metric_problems, template_problems
 from pytest_evalmetrics.pipeline.scored_rows import (
     Board,
     KeptRows,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.data import TaskId
     from pytest_evalmetrics.engines import Engine
+    from pytest_evalmetrics.errors import Problem
     from pytest_evalmetrics.metrics import Plan
     from pytest_evalmetrics.pipeline.judge_checks import Judged
     from pytest_evalmetrics.pipeline.scored_rows import Chosen, Stage
@@ -143,11 +145,39 @@ class Scoring:
         """Take the secrets of its scorers out of a text."""
         return redact(text, secrets=self._terms.secrets)
 
-    def run(self, plan: Plan) -> Scored:
-        """Score every row."""
+    @property
+    def asks(self) -> bool:
+        """Whether it calls endpoints, or a target."""
+        return self._attempts is not None or any(scorer.calls for scorer in self.made)
+
+    def problems(self, plan: Plan, *, hooked: bool) -> list[Problem]:
+        """Read the rows, and find what would leave their scores without use.
+
+        Nothing is called for it. `hooked` says that a hook computes metrics.
+        """
+        return self._problems(self._choose(plan), plan, hooked=hooked)
+
+    def _choose(self, plan: Plan) -> Chosen:
         self._judges.read_labels()
         reader = None if self._engine is None else self._engine.read
-        self._chosen = chosen = choose(self.benchmark, plan, self._names, reader)
+        self._chosen = choose(self.benchmark, plan, self._names, reader)
+        return self._chosen
+
+    def _problems(self, chosen: Chosen, plan: Plan, *, hooked: bool) -> list[Problem]:
+        rewarding = [i for i, s in enumerate(self.made) if self.benchmark.spec.reward in s.scores]
+        rows = rows_of(self.benchmark, chosen)
+        if self._attempts is None:
+            rows = (row for row, failure in map(recorded_row, rows) if failure is None)
+        return [
+            *metric_problems(self.benchmark, plan, chosen.table, self._names, hooked=hooked),
+            *template_problems(self.benchmark, rows, rewarding),
+        ]
+
+    def run(self, plan: Plan, *, hooked: bool = False) -> Scored:
+        """Score every row."""
+        chosen = self._choose(plan)
+        if self.asks and (problems := self._problems(chosen, plan, hooked=hooked)):
+            raise ConfigError(self._label.partition("::")[0], tuple(problems))
         board = Board(chosen.table, self._names)
         rounds = 1 if self._attempts is not None else len(self.made)
         with self._runtime.progress(len(board.rows) * rounds) as board.progress:
@@ -180,8 +210,7 @@ class Scoring:
     # -- the calls ---------------------------------------------------------------------------
 
     def _score(self, board: Board, chosen: Chosen) -> None:
-        asks = self._attempts is not None or any(scorer.calls for scorer in self.made)
-        if self._engine is None and not asks:
+        if self._engine is None and not self.asks:
             score_without_calls(self._recorded(board, chosen), board, self.hide)
             return
         if self._engine is not None:

@@ -310,12 +310,15 @@ class Benchmark:
         ``("thresholds", "pass@1") -> 12``; the empty path is the benchmark itself.
     in_python
         It is a call in a test, and its keys are keyword arguments.
+    path
+        The path of the benchmark within its file: ``("benchmarks", 2)``.
     """
 
     spec: BenchmarkSpec
     file: Path
     lines: Mapping[tuple[str | int, ...], int]
     in_python: bool = False
+    path: tuple[str | int, ...] = ()
 
     def line_of(self, *path: str | int) -> int:
         """Line of the key at `path`, or of the nearest one above it that is written."""

@@ -1,0 +1,172 @@
+"""What is wrong is found before anything is paid for, and by a check that calls nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from conftest import Project
+    from judge_process import JudgeProcess
+
+ROWS = [{"id": i, "question": f"q{i}", "reference": "r", "level": "easy"} for i in range(4)]
+ONLINE = """\
+benchmark:
+  name: a
+  dataset: {path: rows.jsonl, fields: {task: id}}
+  model: {url: "URL", name: m}
+  prompt_template: "{{ question }}"
+  num_samples: 2
+  scorers: [{type: exact-match, reference: "{{ item.reference }}"}]
+  metrics: [mean_reward]
+  thresholds: {mean_reward: ">= 0"}
+"""
+REMOTE = """\
+benchmark:
+  name: a
+  rollouts: {path: rows.jsonl, fields: {task: id}}
+  scorers:
+    - {type: remote, url: "URL", body: {a: "{{ item.reference }}"},
+       scores: [{name: accuracy, parser: {json_path: $.a}}]}
+  metrics: [mean_reward]
+  breakdown: [level]
+  thresholds: {mean_reward: ">= 0"}
+"""
+
+
+@pytest.fixture
+def paid(project: Project, judge_server: JudgeProcess) -> Project:
+    project.rows("rows.jsonl", ROWS)
+    project.url = judge_server.url()  # type: ignore[attr-defined]
+    return project
+
+
+def write(project: Project, text: str, name: str = "a.bench.yaml") -> None:
+    project.write(name, text.replace("URL", project.url))  # type: ignore[attr-defined]
+
+
+FAULTS = {
+    "k": (ONLINE, "[mean_reward]", "[pass@8]", ":8:13: *pass@8 needs 8 rollouts*"),
+    "recorded k": (REMOTE, "[mean_reward]", "[pass@8]", ":7:13: *pass@8*task*"),
+    "score": (
+        ONLINE,
+        "{mean_reward:",
+        "{mean/acuracy:",
+        ":9:16: *no rollout*'acuracy'*exact-match*",
+    ),
+    "given score": (REMOTE, "{mean_reward:", "{mean/acuracy:", ":9:16: *did you mean 'accuracy'*"),
+    "prompt": (ONLINE, "{{ question", "{{ quetion", ":5:3: *no row has 'quetion'*'question'*"),
+    "reference": (ONLINE, "item.reference", "item.referense", ":7:33: *no row has 'referense'*"),
+    "body": (REMOTE, "item.reference", "item['referense']", ":5:*: *no row has 'referense'*"),
+    "answer": (
+        ONLINE,
+        "item.reference",
+        "sample.output_txt",
+        ":7:33: *'output_txt'*'output_text'*",
+    ),
+    "filter": (
+        REMOTE,
+        "item.reference",
+        "item.reference | first + 1",
+        ":5:*: *first row, rows.j*",
+    ),
+    "metric": (ONLINE, "[mean_reward]", "[mean_rewrd]", ":8:13: *did you mean 'mean_reward'*"),
+    "gated": (ONLINE, "{mean_reward:", "{mean_rewrd:", ":9:16: *did you mean 'mean_reward'*"),
+    "value": (
+        REMOTE,
+        "{mean_reward:",
+        '{"mean_reward[level=hard]":',
+        ":9:16: *level = 'hard'*easy*",
+    ),
+    "field": (REMOTE, "[level]", "[levl]", ":*levl*"),
+    "reward": (REMOTE, "  metrics:", "  reward: accurcy\n  metrics:", ":3:3: *accurcy*"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_nothing_is_paid_for_a_benchmark_that_cannot_be_judged(
+    paid: Project, judge_server: JudgeProcess, fault: str
+) -> None:
+    text, old, new, line = FAULTS[fault]
+    assert old in text
+    write(paid, text.replace(old, new))
+    result = paid.run("--evalmetrics-check")
+    result.stdout.fnmatch_lines([f"a.bench.yaml{line}", "1 problem in 1 of 1 benchmark file"])
+    assert result.ret == 1
+    assert not (paid.path / "evalmetrics").exists()
+    assert paid.run().ret != 0
+    assert judge_server.posts == 0
+
+
+def test_a_check_of_what_is_right_calls_nothing(paid: Project, judge_server: JudgeProcess) -> None:
+    write(paid, ONLINE)
+    write(paid, REMOTE.replace("name: a", "name: b", 1), "b.bench.yaml")
+    paid.write("test_broken.py", "import nothing_of_the_kind\n")  # tests are no business of it
+    result = paid.run("--evalmetrics-check")
+    result.stdout.fnmatch_lines(["no problems: 2 benchmark files, 2 benchmarks"])
+    assert (result.ret, judge_server.posts) == (0, 0)
+
+
+def test_a_check_reports_everything_at_once(paid: Project, judge_server: JudgeProcess) -> None:
+    wrong = ONLINE.replace("name: m}", 'name: "<model>", api_key_secret: NO_SUCH_KEY}')
+    wrong = wrong.replace("question }}", "quetion }}").replace("[mean_reward]", "[mean_rewrd]")
+    write(paid, wrong.replace("{mean_reward:", "{mean/f1:"))
+    write(paid, "benchmark:\n  name: b\n  rolouts: x.jsonl\n", "b.bench.yaml")
+    write(paid, "benchmark: {name: c, rollouts: none.jsonl}\n", "c.bench.yaml")
+    write(paid, ONLINE, "d.bench.yaml")
+    result = paid.run("--evalmetrics-check", "-q")
+    result.stdout.fnmatch_lines(
+        [
+            "a.bench.yaml:4:3: benchmark.model: *NO_SUCH_KEY*",
+            "a.bench.yaml:4:*: benchmark.model.name: '<model>' is a placeholder*",
+            "a.bench.yaml:5:3: *'quetion'*",
+            "a.bench.yaml:8:13: *mean_rewrd*",
+            "a.bench.yaml:9:16: *'f1'*",
+            "b.bench.yaml:1:1: *'rollouts' is missing",
+            "b.bench.yaml:3:3: *'rolouts'*",
+            "c.bench.yaml:1:*none.jsonl*",
+            "* problems in 3 of 4 benchmark files",
+        ]
+    )
+    assert (result.ret, judge_server.posts) == (1, 0)
+    # a key is not needed where answers come from the journal alone
+    result = paid.run("--evalmetrics-check", "--evalmetrics-replay", "a.bench.yaml")
+    result.stdout.no_fnmatch_line("*NO_SUCH_KEY*")
+
+
+def test_rows_that_lack_a_name_are_refused_where_expect_allows_none(
+    paid: Project, judge_server: JudgeProcess
+) -> None:
+    paid.rows("rows.jsonl", [*ROWS, {"id": 9, "question": "q"}])
+    write(paid, ONLINE)
+    result = paid.run()
+    result.stdout.fnmatch_lines(["*1 of 5 rows has no 'reference'*rows.jsonl:5*"])
+    assert judge_server.posts == 0
+    write(paid, f"{ONLINE}  expect: {{max_missing: 20%}}\n")
+    assert paid.run("--evalmetrics-check").ret == 0
+    paid.run()
+    assert judge_server.posts > 0
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{% if item.hint is defined %}{{ item.hint }}{% endif %}{{ question }}",
+        "{{ item.hint | default('none') }}",
+        "{{ item.hint if hint is defined else question }}",
+        "{% for one in item.question %}{{ one }}{% endfor %}{% set a = question %}{{ a }}",
+        "{{ item['question'] ~ item.get('hint', '') }}",
+    ],
+)
+def test_names_that_a_row_need_not_have(paid: Project, template: str) -> None:
+    write(paid, ONLINE.replace("{{ question }}", template))
+    result = paid.run("--evalmetrics-check")
+    assert result.ret == 0, result.stdout.str()
+
+
+def test_a_hook_may_compute_what_is_gated(paid: Project) -> None:
+    hook = "def pytest_evalmetrics_compute_metrics(tasks):\n    return {'own': 1.0}\n"
+    paid.write("conftest.py", hook)
+    write(paid, ONLINE.replace("{mean_reward:", "{own:"))
+    assert paid.run("--evalmetrics-check").ret == 0

@@ -175,7 +175,7 @@ def test_recorded_rollouts_keep_their_numbers_and_get_scores(scored: Scored) -> 
 def test_failed_rows_are_told_in_groups_and_the_rest_goes_on(scored: Scored) -> None:
     modes = ["html", "nan", "500", "close", None, "html", None]
     scored.rows(*({"score": 1, "mode": mode} for mode in modes), {"other": 1})
-    scored.bench("params: {max_retries: 0}")
+    scored.bench("params: {max_retries: 0}\nexpect: {max_missing: 15%}")
     result = scored.run()
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(
@@ -716,7 +716,7 @@ def test_what_was_asked_for_a_row_is_written_with_it(
 
 def test_the_report_names_the_first_rows_that_failed(scored: Scored) -> None:
     scored.rows(*({"score": 1, "mode": "html" if n % 2 else "500"} for n in range(50)), {"a": 1})
-    scored.bench("params: {max_retries: 0}")
+    scored.bench("params: {max_retries: 0}\nexpect: {max_missing: 2%}")
     scored.run().assert_outcomes(failed=1)
     (entry,) = scored.project.report()["benchmarks"]
     (failed,) = entry["failed_rows"]

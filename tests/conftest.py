@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import hypothesis
 import pytest
+from forked import Run, can_fork
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -52,6 +53,22 @@ def acceptance() -> Path:
     if not ACCEPTANCE.is_dir():
         pytest.skip("the acceptance inputs are not beside this checkout")
     return ACCEPTANCE
+
+
+_spawn = pytest.Pytester.popen
+
+
+def _popen(self: pytest.Pytester, command: Sequence[str], *args: Any, **kwargs: Any) -> Any:
+    """Fork a run of pytest where that makes no difference."""
+    folder = str(Path.cwd())
+    path = os.pathsep.join(filter(None, (folder, os.getenv("PYTHONPATH"))))
+    env = {**os.environ, "PYTHONPATH": path}
+    if not args and kwargs.get("stdin") is self.CLOSE_STDIN and can_fork(command, env):
+        return Run(command, folder, env, kwargs["stdout"], kwargs["stderr"])
+    return _spawn(self, command, *args, **kwargs)
+
+
+pytest.Pytester.popen = _popen  # type: ignore[method-assign]
 
 
 class Project:

@@ -15,6 +15,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import xml.etree.ElementTree as ET
 from fractions import Fraction
 from functools import cache
@@ -23,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
+from forked import Run, can_fork
 from golden.fake import Fake
 
 if TYPE_CHECKING:
@@ -152,20 +154,26 @@ def run_group(names: list[str], root: Path, byte_code: Path) -> dict[str, list[d
         }
         (root / "junit.xml").unlink(missing_ok=True)
         command = [sys.executable, "-m", "pytest", *FLAGS, *arguments]
-        run = subprocess.run(
-            command,
-            cwd=root,
-            env=clean_environment(byte_code, environment),
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
+        run = completed(command, root, clean_environment(byte_code, environment))
         for name in names:
             outcomes[name].append(
                 gather(run, root, folders[name], steps[name], fake().requests[name])
             )
     return outcomes
+
+
+def completed(
+    command: list[str], cwd: Path, env: dict[str, str]
+) -> subprocess.CompletedProcess[str]:
+    if not can_fork(command, env):
+        return subprocess.run(
+            command, cwd=cwd, env=env, capture_output=True, text=True, timeout=120, check=False
+        )
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+        status = Run(command, cwd, env, out, err).wait(120)
+        out.seek(0)
+        err.seek(0)
+        return subprocess.CompletedProcess(command, status, out.read(), err.read())
 
 
 def gather(

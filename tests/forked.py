@@ -1,0 +1,144 @@
+"""Runs of pytest in processes of their own, forked from one that has imported what they need.
+
+Starting Python and importing pytest, numpy, pydantic and the package takes most of a small run.
+The server imports them once, before pytest has run in it; each run is a child of it. Where that
+would make a difference, and with EVALMETRICS_TESTS_SPAWN=1, runs start a new Python.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+_HANDLED = {"PYTHONPATH", "PYTHONPYCACHEPREFIX", "PYTHONDONTWRITEBYTECODE"}
+_AT_START = ("COVERAGE_PROCESS", "EVALMETRICS_TESTS_SPAWN", "OMP_", "OPENBLAS_", "LD_")
+_SIZE = 2**20
+
+
+def can_fork(command: Sequence[str], env: Mapping[str, str]) -> bool:
+    """Check for a run of pytest that a new Python would not run otherwise."""
+    module = "".join(command[1:3]) if command[1] == "-m" else command[1]
+    changed = {k for k in env if k.startswith("PYTHON") and env[k] != os.environ.get(k)}
+    return (
+        hasattr(os, "fork")
+        and (command[0], module) == (sys.executable, "-mpytest")
+        and changed <= _HANDLED
+        and not any(key.startswith(_AT_START) for key in env)
+    )
+
+
+class Run:
+    """A run of pytest, with the methods of a `subprocess.Popen` that are needed."""
+
+    stdin = None
+
+    def __init__(
+        self, command: Sequence[str], cwd: str | Path, env: Mapping[str, str], out: Any, err: Any
+    ) -> None:
+        arguments = command[3 if command[1] == "-m" else 2 :]
+        request = json.dumps([arguments, str(cwd), dict(env)]).encode()
+        self._server = _server()
+        files = [file.fileno() for file in (out, err)]
+        socket.send_fds(self._server, [len(request).to_bytes(4)], files)
+        self._server.sendall(request)
+        self.pid = int(self._server.recv(32))
+        self.returncode: int | None = None
+
+    def wait(self, timeout: float | None = None) -> int:
+        if self.returncode is None:
+            self._server.settimeout(timeout)
+            try:
+                self.returncode = int(self._server.recv(32))
+            except TimeoutError:
+                raise subprocess.TimeoutExpired("pytest", timeout or 0) from None
+        return self.returncode
+
+    def kill(self) -> None:
+        os.kill(self.pid, signal.SIGKILL)
+
+
+@cache
+def _server() -> socket.socket:
+    ours, theirs = socket.socketpair()
+    process = subprocess.Popen(
+        [sys.executable, __file__, str(theirs.fileno())],
+        pass_fds=[theirs.fileno()],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},  # a fork takes no threads along
+    )
+    theirs.close()
+    atexit.register(process.wait)
+    atexit.register(ours.close)
+    return ours
+
+
+def serve(channel: socket.socket) -> None:
+    """Fork a child for each request; return in the child, ready to run pytest."""
+    while True:
+        head, files, _, _ = socket.recv_fds(channel, 4, 2)
+        if not head:
+            os._exit(0)
+        size = int.from_bytes(head)
+        request = b""
+        while len(request) < size:
+            request += channel.recv(min(_SIZE, size - len(request)))
+        pid = os.fork()
+        if not pid:
+            break
+        for file in files:
+            os.close(file)
+        channel.sendall(b"%-32d" % pid)
+        _, status = os.waitpid(pid, 0)
+        channel.sendall(b"%-32d" % os.waitstatus_to_exitcode(status))
+    channel.close()
+    for place, file in enumerate(files, start=1):
+        os.dup2(file, place)
+        os.close(file)
+    arguments, cwd, env = json.loads(request)
+    os.chdir(cwd)
+    os.environ.clear()
+    os.environ.update(env)
+    sys.pycache_prefix = env.get("PYTHONPYCACHEPREFIX")
+    sys.dont_write_bytecode = bool(env.get("PYTHONDONTWRITEBYTECODE"))
+    sys.path[:1] = [cwd, *filter(None, env.get("PYTHONPATH", "").split(os.pathsep))]
+    sys.argv = ["pytest", *arguments]
+
+
+def prepare() -> None:
+    """Import what runs need, and what plugins would be imported with asserts rewritten."""
+    import importlib  # noqa: PLC0415
+    from importlib.metadata import entry_points  # noqa: PLC0415
+
+    from _pytest.assertion.rewrite import AssertionRewritingHook  # noqa: PLC0415
+
+    AssertionRewritingHook._warn_already_imported = lambda *_: None  # type: ignore[method-assign]
+    names = [point.value for point in entry_points(group="pytest11")]
+    names += ["aiohttp", "jinja2", "jsonpath", "xml.etree.ElementTree", "unittest.mock", "doctest"]
+    package = os.path.join(os.path.dirname(__file__), "..", "pytest_evalmetrics")  # noqa: PTH118, PTH120
+    for folder, _, found in os.walk(package):
+        inner = os.path.relpath(folder, os.path.dirname(package)).replace(os.sep, ".")  # noqa: PTH120
+        names += [f"{inner}.{name[:-3]}" for name in found if name.endswith(".py")]
+    for name in names:
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name.removesuffix(".__init__"))
+
+
+if __name__ == "__main__":
+    prepare()
+    serve(socket.socket(fileno=int(sys.argv[1])))
+    import pytest
+
+    sys.exit(pytest.main())

@@ -115,6 +115,18 @@ def serve(channel: socket.socket) -> None:
     sys.dont_write_bytecode = bool(env.get("PYTHONDONTWRITEBYTECODE"))
     sys.path[:1] = [cwd, *filter(None, env.get("PYTHONPATH", "").split(os.pathsep))]
     sys.argv = ["pytest", *arguments]
+    if "MUTANTS_MAP" in env:
+        measure(env["MUTANTS_MAP"], env.get("PYTEST_CURRENT_TEST", ""))
+
+
+def measure(folder: str, test: str) -> None:
+    """Record which lines a run reaches, for tests/perf/mutants.py."""
+    import coverage  # noqa: PLC0415
+
+    config = os.path.join(folder, "coveragerc")  # noqa: PTH118
+    measuring = coverage.Coverage(config_file=config, data_suffix=True, context=test)
+    atexit.register(lambda: (measuring.stop(), measuring.save()))
+    measuring.start()
 
 
 def prepare() -> None:

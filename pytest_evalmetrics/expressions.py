@@ -1,16 +1,16 @@
 """JSONPath queries and Jinja templates: what users write inside strings.
 
 Both need the ``remote`` extra. Templates are sandboxed and strict: a name that a row doesn't have
-is an error, never an empty text.
+is an error, never an empty text. What they are filled in with is never read as structure.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from jinja2 import StrictUndefined, Undefined, nodes
 from jinja2.exceptions import TemplateError as JinjaError
@@ -19,9 +19,9 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from markupsafe import Markup
 
 from pytest_evalmetrics.errors import RowError, did_you_mean
+from pytest_evalmetrics.layout import untrusted
 
 if TYPE_CHECKING:
-    from jinja2 import Template
     from jsonpath import JSONPathEnvironment
 
 # -- JSONPath, RFC 9535 -------------------------------------------------------------------
@@ -56,7 +56,7 @@ class JsonPath:
             raise ValueError(f"{query!r} is no JSONPath: {reason}{hint}") from None
 
     def first(self, value: Any) -> tuple[bool, Any]:
-        """Give whether something matches, and the first thing that does."""
+        """Return whether something matches, and the first thing that does."""
         if self._keys is not None:  # the usual ones, ten times as fast
             for key in self._keys:
                 if not isinstance(value, dict) or key not in value:
@@ -70,57 +70,124 @@ class JsonPath:
         return (False, None) if match is None else (True, match.obj)
 
 
-# -- templates -----------------------------------------------------------------------------
+# -- values that hold templates ------------------------------------------------------------
+
+Rendered: TypeAlias = Callable[[Mapping[str, Any]], Any]  # the names of a row -> the value
+
+_MARKS = ("{{", "{%", "{#")
+
+
+def compile_value(value: Any, *, body: bool = False) -> Rendered:
+    """Compile the templates in a value.
+
+    A text that is one template alone becomes the template's value; any other stays text. A
+    text as a whole body may be JSON, which is parsed here, before anything is filled in; and
+    a lone ``{{ x | tojson }}`` within a body is x itself.
+    """
+    return _compiled(_parsed_json(value) if body and isinstance(value, str) else value, body)
+
+
+def _compiled(value: Any, body: bool) -> Rendered:
+    if isinstance(value, str) and any(mark in value for mark in _MARKS):
+        return _Text(value, body)
+    if isinstance(value, dict):
+        items = {key: _compiled(item, body) for key, item in value.items()}
+        return lambda context: {key: item(context) for key, item in items.items()}
+    if isinstance(value, list | tuple):
+        listed = [_compiled(item, body) for item in value]
+        return lambda context: [item(context) for item in listed]
+    return lambda _context: value
+
+
+def faults_of(
+    value: Any, at: tuple[str | int, ...] = (), *, body: bool = False
+) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Find the invalid templates in a value: where, and why."""
+    if isinstance(value, dict | list | tuple):
+        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from faults_of(item, (*at, key))
+        return
+    try:
+        compile_value(value, body=body)
+    except ValueError as error:
+        yield at, str(error)
+
+
+_JSON_LIKE = re.compile(
+    r'\s*(\{\s*("|\{\{|\{%|\}\s*$)|\[\s*(["{[\]\d-]|true|false|null)).*[}\]]\s*', re.DOTALL
+)
+_QUOTES = re.compile(r'(?<!\\)(?:\\\\)*"')
+_HELD = re.compile("\x00([0-9]+)\x00")
+
+
+def _parsed_json(text: str) -> Any:
+    """Parse JSON text in which templates stand for values or for parts of texts.
+
+    Other text is returned as it is.
+    """
+    if text.lstrip().startswith(_MARKS) or not _JSON_LIKE.fullmatch(text):
+        return text
+    try:
+        held, templates = _held(text)
+        return _restored(json.loads(held, strict=False), templates)
+    except TemplateSyntaxError as error:
+        raise ValueError(f"this template is no good: {error.message}") from None
+    except ValueError as error:
+        raise ValueError(
+            f"this text looks like JSON and is none, with its templates as values: {error}; write "
+            "it as a mapping or a list of YAML"
+        ) from None
+
+
+def _held(text: str) -> tuple[str, list[str]]:
+    """Put numbers in place of the templates of a JSON text; return it, and the templates."""
+    pieces: list[str] = []
+    templates: list[str] = []
+    inside = quoted = False
+    for _, kind, source in _environment().lex(text):
+        if kind in ("block_begin", "raw_begin"):
+            raise ValueError("{% ... %} can't make JSON")
+        if kind == "variable_begin":
+            inside, mark = True, f"\x00{len(templates)}\x00"
+            pieces.append(mark if quoted else f'"{mark}"')
+            templates.append("")
+        if inside:
+            templates[-1] += source
+            inside = kind != "variable_end"
+        elif kind == "data":
+            pieces.append(source)
+            quoted ^= len(_QUOTES.findall(source)) % 2 == 1
+    return "".join(pieces), templates
+
+
+def _restored(value: Any, templates: list[str]) -> Any:
+    """Put the templates back into the texts of a structure."""
+    if isinstance(value, dict):
+        if any(map(_HELD.search, value)):
+            raise ValueError("a key can't be a template")
+        return {key: _restored(item, templates) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_restored(item, templates) for item in value]
+    if isinstance(value, str):
+        return _HELD.sub(lambda match: templates[int(match[1])], value)
+    return value
+
+
+# -- one text that holds templates ---------------------------------------------------------
 
 _VALUE = "_evalmetrics_value"
-_MARKS = ("{{", "{%", "{#")
 _LACKING = re.compile(r"attribute '(?P<attribute>[^']+)'|'(?P<name>[^']+)' is undefined")
 _PLAIN = {str, int, float, bool, list, dict}  # what JSON gives; the sandbox need not look at it
 _NOTHING = object()
 _SHOWN = 60
-
-
-class Rendered(Protocol):
-    """A value with its templates compiled."""
-
-    def __call__(self, context: Mapping[str, Any]) -> Any:
-        """Render it for a row."""
-        ...
-
-
-def compile_value(value: Any) -> Rendered:
-    """Compile the templates in a value."""
-    if isinstance(value, str):
-        return _Text(value) if any(mark in value for mark in _MARKS) else _constant(value)
-    if isinstance(value, dict):
-        return _rendered_dict({key: compile_value(item) for key, item in value.items()})
-    if isinstance(value, list | tuple):
-        return _rendered_list([compile_value(item) for item in value])
-    return _constant(value)
-
-
-def faults_of(
-    value: Any, at: tuple[str | int, ...] = ()
-) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """Find the templates in a value that are no good: where, and why."""
-    if isinstance(value, str):
-        try:
-            compile_value(value)
-        except ValueError as error:
-            yield at, str(error)
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            yield from faults_of(item, (*at, key))
-    elif isinstance(value, list | tuple):
-        for index, item in enumerate(value):
-            yield from faults_of(item, (*at, index))
+_Path: TypeAlias = tuple[str, ...]  # item.answer
 
 
 class _Sandbox(ImmutableSandboxedEnvironment):
     """Jinja's sandbox, in which a row's own keys win over the methods of a dict."""
 
     def getattr(self, obj: Any, attribute: str) -> Any:
-        """Give ``item.values`` as the column of that name where there is one."""
+        """Return ``item.values`` as the column of that name where there is one."""
         if isinstance(obj, dict) and attribute in obj:
             return obj[attribute]
         return super().getattr(obj, attribute)
@@ -133,9 +200,15 @@ def _printable(value: Any) -> Any:
     return value
 
 
+def _untrusted(value: Any) -> str:
+    return untrusted(_native(value))
+
+
 @cache
 def _environment() -> _Sandbox:
-    return _Sandbox(undefined=StrictUndefined, autoescape=False, finalize=_printable)
+    environment = _Sandbox(undefined=StrictUndefined, autoescape=False, finalize=_printable)
+    environment.filters["untrusted"] = _untrusted
+    return environment
 
 
 @cache
@@ -143,71 +216,48 @@ def _globals() -> dict[str, Any]:
     return dict(_environment().globals)
 
 
-def _constant(value: Any) -> Rendered:
-    return lambda context: value  # noqa: ARG005 - the signature of all of them
-
-
-def _rendered_dict(items: dict[str, Rendered]) -> Rendered:
-    return lambda context: {key: item(context) for key, item in items.items()}
-
-
-def _rendered_list(items: list[Rendered]) -> Rendered:
-    return lambda context: [item(context) for item in items]
-
-
 class _Text:
     """A text that holds templates."""
 
-    _keys: tuple[str, ...] = ()  # of one that is a lone path: {{ item.answer }}
-    _pieces: tuple[str | tuple[str, ...], ...] = ()  # of one that is words and paths alone
-
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: str, body: bool) -> None:
         self._source = source
+        self._keys: _Path = ()  # of one that is a lone path: {{ item.answer }}
+        self._pieces: tuple[str | _Path, ...] = ()  # of one that is words and paths alone
         environment = _environment()
         try:
             parsed = environment.parse(source)
             _refuse_private(parsed)
             expression = _lone_expression(parsed)
-            self._is_json = expression is None and _is_written_as_json(parsed)
             self._is_lone = expression is not None
             if expression is None:
                 self._pieces = _words_and_paths(parsed)
             else:
+                if body and isinstance(expression, nodes.Filter) and expression.name == "tojson":
+                    expression = expression.node or expression
                 self._keys = _path_of(expression)
                 target = nodes.Name(_VALUE, "store", lineno=1)
                 parsed = nodes.Template([nodes.Assign(target, expression, lineno=1)], lineno=1)
-            self._template: Template = environment.from_string(parsed)
-        except TemplateSyntaxError as error:
-            raise ValueError(f"this template is no good: {error.message}") from None
+            self._template = environment.from_string(parsed)
         except JinjaError as error:
-            raise ValueError(f"this template is no good: {error}") from None
+            raise ValueError(f"this template is no good: {error.message or error}") from None
 
     def __call__(self, context: Mapping[str, Any]) -> Any:
         try:
             if self._keys:  # the usual ones, ten times as fast
-                found = _at(self._keys, context)
-                if type(found) in _PLAIN:
-                    return found
-            return self._render(context)
+                value = _at(self._keys, context)
+                if type(value) in _PLAIN:
+                    return value
+            text = _joined(self._pieces, context) if self._pieces else None
+            if text is not None:
+                return text
+            # shared: else the row and Jinja's own names would be copied for each text of the body
+            scope = self._template.new_context({**_globals(), **context}, shared=True)
+            text = "".join(self._template.root_render_func(scope))
+            return _native(scope.vars[_VALUE]) if self._is_lone else text
         except RowError:
             raise
         except Exception as error:  # noqa: BLE001 - an expression of the user's may raise anything
             raise RowError("template", self._reason(error, context)) from None
-
-    def _render(self, context: Mapping[str, Any]) -> Any:
-        text = _joined(self._pieces, context) if self._pieces else None
-        if text is None:
-            # shared: else the row and Jinja's own names would be copied for each text of the body
-            scope = self._template.new_context({**_globals(), **context}, shared=True)
-            text = "".join(self._template.root_render_func(scope))
-            if self._is_lone:
-                return _native(scope.vars[_VALUE])
-        if self._is_json:
-            try:
-                return json.loads(text)
-            except ValueError:
-                return text
-        return text
 
     def _reason(self, error: Exception, context: Mapping[str, Any]) -> str:
         shown = self._source if len(self._source) <= _SHOWN else self._source[:_SHOWN] + "…"
@@ -216,8 +266,8 @@ class _Text:
         if lacking is not None:
             name = lacking["attribute"] or lacking["name"]
             item = context.get("item")
-            known = item if isinstance(item, Mapping) else context
-            reason += "; " + did_you_mean(name, known, what="the row's columns")
+            columns = item if isinstance(item, Mapping) else context
+            reason += "; " + did_you_mean(name, columns, what="the row's columns")
         return reason
 
 
@@ -232,15 +282,19 @@ def _native(value: Any) -> Any:
 
 
 def _lone_expression(parsed: nodes.Template) -> nodes.Expr | None:
-    if len(parsed.body) == 1 and isinstance(parsed.body[0], nodes.Output):
-        found = parsed.body[0].nodes
-        if len(found) == 1 and not isinstance(found[0], nodes.TemplateData):
-            return found[0]
-    return None
+    """Return the expression of a text that is nothing else, but for spaces around it."""
+    if len(parsed.body) != 1 or not isinstance(parsed.body[0], nodes.Output):
+        return None
+    inner = [n for n in parsed.body[0].nodes if not _is_space(n)]
+    return inner[0] if len(inner) == 1 and not isinstance(inner[0], nodes.TemplateData) else None
 
 
-def _path_of(expression: nodes.Expr) -> tuple[str, ...]:
-    """Give the names of ``item.answer``; none of what is more than a path."""
+def _is_space(node: nodes.Expr) -> bool:
+    return isinstance(node, nodes.TemplateData) and not node.data.strip()
+
+
+def _path_of(expression: nodes.Expr) -> _Path:
+    """Return the names of ``item.answer``; none of what is more than a path."""
     names: list[str] = []
     while isinstance(expression, nodes.Getattr):
         names.append(expression.attr)
@@ -250,9 +304,9 @@ def _path_of(expression: nodes.Expr) -> tuple[str, ...]:
     return (expression.name, *reversed(names))
 
 
-def _words_and_paths(parsed: nodes.Template) -> tuple[str | tuple[str, ...], ...]:
-    """Give the pieces of a text that needs no Jinja; none where there is more to it."""
-    pieces: list[str | tuple[str, ...]] = []
+def _words_and_paths(parsed: nodes.Template) -> tuple[str | _Path, ...]:
+    """Return the pieces of a text that needs no Jinja; none where there is more to it."""
+    pieces: list[str | _Path] = []
     for output in parsed.body:
         if not isinstance(output, nodes.Output):
             return ()
@@ -262,34 +316,63 @@ def _words_and_paths(parsed: nodes.Template) -> tuple[str | tuple[str, ...], ...
     return tuple(pieces) if () not in pieces else ()
 
 
-def _at(keys: tuple[str, ...], context: Any) -> Any:
+def _at(keys: _Path, context: Any) -> Any:
     for key in keys:
         context = context.get(key, _NOTHING) if type(context) is dict else _NOTHING
     return context
 
 
-def _joined(pieces: tuple[str | tuple[str, ...], ...], context: Mapping[str, Any]) -> str | None:
+def _joined(pieces: tuple[str | _Path, ...], context: Mapping[str, Any]) -> str | None:
     """Write the pieces; None where a value is neither text nor a whole number."""
-    found = [piece if isinstance(piece, str) else _at(piece, context) for piece in pieces]
-    if not all(type(each) is str or type(each) is int for each in found):
+    values = [piece if isinstance(piece, str) else _at(piece, context) for piece in pieces]
+    if not all(type(value) is str or type(value) is int for value in values):
         return None
-    return "".join(map(str, found))
-
-
-def _is_written_as_json(parsed: nodes.Template) -> bool:
-    if not parsed.body or not isinstance(parsed.body[0], nodes.Output):
-        return False
-    last = parsed.body[-1]
-    if not isinstance(last, nodes.Output):
-        return False
-    first, end = parsed.body[0].nodes[0], last.nodes[-1]
-    if not (isinstance(first, nodes.TemplateData) and isinstance(end, nodes.TemplateData)):
-        return False
-    return (first.data.lstrip()[:1], end.data.rstrip()[-1:]) in {("[", "]"), ("{", "}")}
+    return "".join(map(str, values))
 
 
 def _refuse_private(parsed: nodes.Template) -> None:
     """Refuse at once what the sandbox would refuse with every row."""
-    for found in parsed.find_all(nodes.Getattr):
-        if found.attr.startswith("__") and found.attr.endswith("__"):
-            raise TemplateSyntaxError(f"access to attribute {found.attr!r} is unsafe", found.lineno)
+    for node in parsed.find_all(nodes.Getattr):
+        if node.attr.startswith("__") and node.attr.endswith("__"):
+            raise TemplateSyntaxError(f"access to attribute {node.attr!r} is unsafe", node.lineno)
+
+
+# -- templates that put a row's text in bare ------------------------------------------------
+
+_ENCODED = ("untrusted", "tojson", "length", "count", "int", "float", "round")
+
+
+def bare_values(value: Any, trusted: tuple[str, ...] = ()) -> list[str]:
+    """List the paths that a prompt writes as they are: ``item.answer``.
+
+    Names in `trusted`, and what a loop or ``set`` takes from them, are the author's own.
+    """
+    if isinstance(value, dict):
+        return [path for item in value.values() for path in bare_values(item, trusted)]
+    if isinstance(value, list):
+        return [path for item in value for path in bare_values(item, trusted)]
+    if not isinstance(value, str):
+        return []
+    parsed = _environment().parse(value)
+    safe = {*trusted, *_globals(), "loop"}
+    for loop in parsed.find_all(nodes.For):
+        safe |= set() if _names_in(loop.iter) - safe else _names_in(loop.target)
+    for assigned in parsed.find_all(nodes.Assign):
+        safe |= set() if _names_in(assigned.node) - safe else _names_in(assigned.target)
+    bare = [
+        expression
+        for output in parsed.find_all(nodes.Output)
+        for expression in output.nodes
+        if not (isinstance(expression, nodes.Filter) and expression.name in _ENCODED)
+        and not isinstance(expression, nodes.Compare | nodes.Test | nodes.Not)
+    ]
+    return [
+        ".".join(_path_of(expression)) or " and ".join(sorted(_names_in(expression) - safe))
+        for expression in bare
+        if _names_in(expression) - safe
+    ]
+
+
+def _names_in(node: nodes.Node) -> set[str]:
+    own = {node.name} if isinstance(node, nodes.Name) else set()
+    return own | {name.name for name in node.find_all(nodes.Name)}

@@ -138,7 +138,7 @@ class _ModelGenerator:
         self._model = chat_model(spec.model, terms, spec.params)
         self._prompt = compile_prompt(spec.prompt_template)
         self._more: Mapping[str, Rendered] = {
-            key: compile_templates(value, key)
+            key: compile_templates(value, key, body=True)
             for key, value in (("tools", spec.tools), ("response_format", spec.response_format))
             if value is not None
         }

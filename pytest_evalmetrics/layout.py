@@ -10,7 +10,9 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["compact", "many", "of_many", "one_per_line", "spaced", "visible", "visible_lines"]
+__all__ = [
+    "compact", "many", "of_many", "one_per_line", "spaced", "untrusted", "visible", "visible_lines",
+]  # fmt: skip
 
 _SPACED = json.JSONEncoder(ensure_ascii=False, allow_nan=False)  # json.dumps makes one each time
 
@@ -18,6 +20,17 @@ _SPACED = json.JSONEncoder(ensure_ascii=False, allow_nan=False)  # json.dumps ma
 def spaced(value: Any) -> str:
     """Write builtins for reading: ``[1, 0]``."""
     return _SPACED.encode(value)
+
+
+def untrusted(value: Any) -> str:
+    """Write what nobody vouches for as JSON on one line, which no text in it can end.
+
+    Invisible characters are written as escapes, so that a reader sees what a model sees.
+    """
+    text = _SPACED.encode(value)
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)
 
 
 def compact(value: Any) -> str:

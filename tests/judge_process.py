@@ -9,7 +9,10 @@ import urllib.request
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_evalmetrics.scorers import Calls, Row, Terms
+from pydantic import TypeAdapter
+
+from pytest_evalmetrics.scorers import BoundScorer, Calls, Row, Terms, make_scorers
+from pytest_evalmetrics.spec import BenchmarkSpec
 from pytest_evalmetrics.spec.model_keys import ModelSpec
 from pytest_evalmetrics.transport import Journal, JournalMode, Occurrences, Transport
 
@@ -42,6 +45,10 @@ class JudgeProcess:
 
     def model(self, query: str = "", **more: Any) -> ModelSpec:
         return ModelSpec(url=self.url(query), name="judge", **more)
+
+    def entry(self, query: str = "", **more: Any) -> dict[str, Any]:
+        """Write the model as a benchmark file does."""
+        return {"url": self.url(query), "name": "judge", **more}
 
     def forget(self) -> None:
         seen = self._seen()
@@ -77,9 +84,19 @@ def run(
         return transport.run(work(calls)), calls
 
 
+TERMS = Terms(timeout_s=10)
+
+
+def scorer_of(terms: Terms = TERMS, **keys: Any) -> BoundScorer:
+    """Make the scorer of an entry of a benchmark file."""
+    whole = {"name": "x", "dataset": "d.jsonl", "scorers": [keys]}
+    (scorer,) = make_scorers(
+        TypeAdapter(BenchmarkSpec).validate_json(json.dumps(whole)).scorers, terms, lambda *_: 1
+    )
+    return scorer
+
+
 def judged(scorer: Any, found: Row, path: Path | None = None, **more: Any) -> Any:
     """Score one row."""
-    return run(lambda calls: scorer.score(found, calls), path, of=found, **more)[0]
-
-
-TERMS = Terms(timeout_s=10)
+    score = scorer.score_with if isinstance(scorer, BoundScorer) else scorer.score
+    return run(lambda calls: score(found, calls), path, of=found, **more)[0]

@@ -27,14 +27,9 @@ def words(text: str) -> set[str]:
     return set(re.findall(r"[a-z0-9]+", text.lower()))
 
 
-def between(tag: str, text: str) -> str:
-    """Find the text in a tag."""
-    return re.findall(rf"<{tag}>(.*?)</{tag}>", text, re.DOTALL)[0]
-
-
-def rating(text: str) -> dict[str, object]:
+def rating(texts: dict[str, str]) -> dict[str, object]:
     """Rate answer A by the share of B's words in it."""
-    first, other = words(between("answer_a", text)), words(between("answer_b", text))
+    first, other = words(texts["answer_a"]), words(texts["answer_b"])
     share = len(first & other) / len(other)
     found = 4 if share >= 0.6 else 2 if share >= 0.25 else 0
     return {"reasoning": f"{share:.0%} of the words of B are in A", "rating": found}
@@ -42,7 +37,7 @@ def rating(text: str) -> dict[str, object]:
 
 def tone(text: str, model: str) -> dict[str, object]:
     """Look for warm words; a strict judge requires two."""
-    answer = words(between("answer", text))
+    answer = words(json.loads(re.findall("^Answer: (.*)$", text, re.MULTILINE)[0]))
     warm = len(answer & WARM)
     if warm >= (2 if model.startswith("strict") else 1):
         return {"tone": "warm"}
@@ -59,7 +54,8 @@ class Judge(BaseHTTPRequestHandler):
         """Answer one question."""
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         text = body["messages"][-1]["content"]
-        found = rating(text) if "<answer_a>" in text else tone(text, body["model"])
+        lines = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
+        found = rating(lines[0]) if lines else tone(text, body["model"])
         content = json.dumps(found)
         tokens = {"prompt_tokens": len(text) // 4, "completion_tokens": len(content) // 4}
         choice = {"message": {"role": "assistant", "content": content}, "finish_reason": "stop"}

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit, urlunsplit
 import numpy as np
 
 from pytest_evalmetrics.errors import RowError
+from pytest_evalmetrics.layout import spaced
 from pytest_evalmetrics.transport import CallError, Price, Tokens, needs_extra, tokens_of
 
 if TYPE_CHECKING:
@@ -146,27 +147,33 @@ def chat_model(spec: ModelSpec, terms: Terms, params: ParamsSpec | None = None) 
 _ROLES = {"human": "user", "ai": "assistant", "system": "system"}
 
 
-def compile_templates(value: Any, who: str) -> Rendered:
+def compile_templates(value: Any, who: str, *, body: bool = False) -> Rendered:
     """Compile the templates in a value, see `expressions.compile_value`."""
     with needs_extra("remote", who):
         from pytest_evalmetrics.expressions import (  # noqa: PLC0415 - of the extra
             compile_value,
         )
-    return compile_value(value)
+    return compile_value(value, body=body)
 
 
 def compile_prompt(
     template: Any, who: str = "a prompt_template"
 ) -> Callable[[Mapping[str, Any]], list[dict[str, Any]]]:
-    """Compile a prompt."""
+    """Compile a prompt: a text is one message of the user, whatever it is filled in with."""
     render = compile_templates(template, who)
+    if isinstance(template, str):
+
+        def message(context: Mapping[str, Any]) -> list[dict[str, Any]]:
+            text = render(context)
+            if isinstance(text, dict | list):
+                text = spaced(text)
+            return [{"role": "user", "content": _content(text, "the prompt")}]
+
+        return message
 
     def messages(context: Mapping[str, Any]) -> list[dict[str, Any]]:
-        rendered = render(context)
-        if not isinstance(rendered, list):
-            return [{"role": "user", "content": _content(rendered, "the prompt")}]
         flat: list[Any] = []
-        for one in rendered:
+        for one in render(context):
             flat.extend(one if isinstance(one, list) else [one])
         if not flat:
             raise RowError("bad-prompt", "the prompt is a list of no messages")

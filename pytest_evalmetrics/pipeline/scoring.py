@@ -291,6 +291,7 @@ class Scoring:
             givers.insert(0, attempts.failing)
         failures = tuple(board.failures(givers))
         notes = [*failed_row_notes(failures), *chosen.notes]
+        notes += [note for scorer in self.made for note in scorer.notes]
         table, names = board.table(), self._names
         if attempts is not None:
             notes += attempts.notes(board)

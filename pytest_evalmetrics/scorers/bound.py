@@ -61,6 +61,12 @@ class BoundScorer:
         return judges
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """Remarks on how it is set up, for the report."""
+        notes: tuple[str, ...] = getattr(self.target, "notes", ())
+        return notes
+
+    @property
     def about(self) -> Mapping[str, About]:
         """The meaning of its scores beyond their numbers, by name."""
         about: Mapping[str, About] = getattr(self.target, "about", {})

@@ -14,11 +14,11 @@ from pytest_evalmetrics.scorers.interface import builtin
 from pytest_evalmetrics.scorers.row_reading import as_number, shown, within
 from pytest_evalmetrics.spec.field_types import (
     STRICT,
+    BodyValue,
     JsonPathText,
     MaxRetries,
     Name,
     SecretName,
-    TemplateValue,
     TimeoutSeconds,
     Url,
     doc,
@@ -86,7 +86,7 @@ class RemoteScorerSpec:
     type: Annotated[Literal["remote"], doc("an endpoint of your own")]
     url: Url
     body: Annotated[
-        TemplateValue, doc("the request; {{ item.column }} in it is filled in for each row")
+        BodyValue, doc("the request; {{ item.column }} in it is filled in for each row")
     ]
     scores: Annotated[
         tuple[RemoteScoreSpec, ...],
@@ -116,7 +116,7 @@ class RemoteScorer:
             self._parsers = [(score, JsonPath(score.parser.json_path)) for score in spec.scores]
         self.scores = spec.score_names
         self._endpoint = _endpoint(spec, terms)
-        self._body = compile_templates(spec.body, f"the scorer {spec.type}")
+        self._body = compile_templates(spec.body, f"the scorer {spec.type}", body=True)
 
     async def score(self, row: Row, calls: Calls) -> dict[str, float]:
         """Score one row."""

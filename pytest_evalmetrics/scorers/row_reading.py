@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 import msgspec
 
 from pytest_evalmetrics.errors import RowError
-from pytest_evalmetrics.layout import spaced
 
 if TYPE_CHECKING:
     from pytest_evalmetrics.scorers.interface import Row
@@ -267,28 +266,28 @@ def speaker_of(message: Any, where: str, kind: str) -> str:
     )
 
 
-def conversation_of(row: Row, *, answered: bool = True) -> str:
-    """Write the conversation in a row's ``user_input``, and the response to it."""
-    said = column_of(row, "user_input")
-    messages = [{"role": "user", "content": said}] if isinstance(said, str) else said
+def conversation_of(row: Row, *, answered: bool = True) -> list[dict[str, Any]]:
+    """List the messages and the tool calls in a row's ``user_input``, and the response to it."""
+    value = column_of(row, "user_input")
+    messages = [{"role": "user", "content": value}] if isinstance(value, str) else value
     if not isinstance(messages, list) or not messages:
         raise RowError(
-            "bad-user_input", f"user_input is {shown(said)}, expected a list of messages, or text"
+            "bad-user_input", f"user_input is {shown(value)}, expected a list of messages, or text"
         )
-    lines = [line for at, message in enumerate(messages) for line in _lines(message, at)]
+    spoken = [line for at, message in enumerate(messages) for line in _lines(message, at)]
     generated = row.sample_data and row.sample_data is not row.item
     # a recorded conversation has its own end
-    recorded = isinstance(said, str) and row.item.get("response") is not None
+    recorded = isinstance(value, str) and row.item.get("response") is not None
     answer = response_in(row) if answered and (generated or recorded) else ""
-    return "\n".join([*lines, f"{AGENT}: {answer}"] if answer else lines)
+    return [*spoken, {"from": AGENT, "text": answer}] if answer else spoken
 
 
-def _lines(message: Any, at: int) -> Iterator[str]:
+def _lines(message: Any, at: int) -> Iterator[dict[str, Any]]:
     speaker = speaker_of(message, f"user_input[{at}]", "bad-user_input")
     content = message.get("content")
     text = "" if content is None else text_of({"content": content})
     if text:
-        yield f"{speaker}: {text}"
+        yield {"from": speaker, "text": text}
     for call in made_calls(message.get("tool_calls") or (), f"user_input[{at}].tool_calls"):
-        args = call.fault if call.args is None else spaced(dict(call.args))
-        yield f"{AGENT} calls {call.name}: {args}"
+        args = call.fault if call.args is None else dict(call.args)
+        yield {"from": AGENT, "calls": call.name, "arguments": args}

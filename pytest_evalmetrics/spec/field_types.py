@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any, Final
 from urllib.parse import urlsplit
 
@@ -204,14 +205,14 @@ TimeoutSeconds = Annotated[
 MaxRetries = Annotated[Retries, doc("attempts after the first; default params.max_retries, else 3")]
 
 
-def _check_templates(value: Any) -> Any:
+def _check_templates(value: Any, *, body: bool = False) -> Any:
     try:
         from pytest_evalmetrics.expressions import faults_of  # noqa: PLC0415 - of the extra
     except ImportError:  # reported with the way out when the scorer is made
         return value
     faults = [
         InitErrorDetails(type=refuse(message), loc=at, input=value)
-        for at, message in faults_of(value)
+        for at, message in faults_of(value, body=body)
     ]
     if faults:
         raise ValidationError.from_exception_data("body", faults)
@@ -232,5 +233,6 @@ def json_path(value: str) -> str:
 
 
 TemplateValue = Annotated[Any, AfterValidator(_check_templates)]
+BodyValue = Annotated[Any, AfterValidator(partial(_check_templates, body=True))]
 TemplateText = Annotated[Name, AfterValidator(_check_templates)]
 JsonPathText = Annotated[Name, AfterValidator(json_path)]

@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
 from pytest_evalmetrics.spec.field_types import (
     STRICT,
+    BodyValue,
     FromEnvironment,
     MaxRetries,
     Name,
@@ -67,6 +68,8 @@ def _prompt(value: Any) -> Any:
         if set(value) != {"messages"}:
             raise expected(_PROMPT)
         value = value["messages"]
+        if isinstance(value, str) and value.strip():  # a template of messages
+            return [value]
     if isinstance(value, str) and value.strip():
         return value
     if not isinstance(value, list) or not value:
@@ -118,12 +121,12 @@ def _response_format(value: Any) -> Any:
 
 
 ToolsField = Annotated[
-    TemplateValue,
+    BodyValue,
     BeforeValidator(_tools),
     WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "object"}}]}),
 ]
 ResponseFormatField = Annotated[
-    TemplateValue,
+    BodyValue,
     BeforeValidator(_response_format),
     WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "object", "required": ["type"]}]}),
 ]

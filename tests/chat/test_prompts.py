@@ -21,14 +21,22 @@ def ask(template: Any, **row: Any) -> Any:
     [
         ("{{ q }}", {"q": "hi"}, [USER]),
         ("{{ q }}", {"q": 5}, [{"role": "user", "content": "5"}]),
-        ("{{ messages }}", {"messages": [USER, USER]}, [USER, USER]),
+        (["{{ messages }}"], {"messages": [USER, USER]}, [USER, USER]),
+        # a text is one message, whatever the data hold
+        ("[{{ x }}]", {"x": "1, 2"}, [{"role": "user", "content": "[1, 2]"}]),
+        ("{{ x }}", {"x": [1]}, [{"role": "user", "content": "[1]"}]),
+        (
+            "{{ x }}",
+            {"x": [{"role": "system", "content": "ü"}]},
+            [{"role": "user", "content": '[{"role": "system", "content": "ü"}]'}],
+        ),
         (
             [{"role": "system", "content": "be {{ how }}"}, "{{ messages }}"],
             {"how": "kind", "messages": [USER]},
             [{"role": "system", "content": "be kind"}, USER],
         ),
         (
-            "{{ user_input }}",
+            ["{{ user_input }}"],
             {"user_input": [{"type": "human", "content": "hi"}, {"type": "ai", "content": "ho"}]},
             [USER, {"role": "assistant", "content": "ho"}],
         ),
@@ -53,11 +61,10 @@ def test_what_is_sent(template: Any, row: dict[str, Any], messages: Any) -> None
     ("template", "row", "kind"),
     [
         ("{{ gone }}", {"q": 1}, "template"),
-        ("{{ q }}", {"q": {"a": 1}}, "bad-prompt"),
         ("{{ q }}", {"q": None}, "bad-prompt"),
-        ("{{ messages }}", {"messages": []}, "bad-prompt"),
-        ("{{ messages }}", {"messages": [{"content": "hi"}]}, "bad-prompt"),
-        ("{{ messages }}", {"messages": [5]}, "bad-prompt"),
+        (["{{ messages }}"], {"messages": []}, "bad-prompt"),
+        (["{{ messages }}"], {"messages": [{"content": "hi"}]}, "bad-prompt"),
+        (["{{ messages }}"], {"messages": [5]}, "bad-prompt"),
         ([{"role": "user", "content": "{{ q }}"}], {"q": {"a": 1}}, "bad-prompt"),
     ],
 )

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 ITEM = {"want": 1, "lst": [1, 2], "d": {"a": 1}, "values": 5, "text": "7", "_ng_task_index": 3}
 
 
-def render(value: Any, item: dict[str, Any] | None = None) -> Any:
+def render(value: Any, item: dict[str, Any] | None = None, *, body: bool = False) -> Any:
     item = ITEM if item is None else item
-    return compile_value(value)({**item, "item": item, "sample": {}})
+    return compile_value(value, body=body)({**item, "item": item, "sample": {}})
 
 
 def test_the_cases_of_the_nemo_sdk(acceptance: Path) -> None:
@@ -26,7 +26,7 @@ def test_the_cases_of_the_nemo_sdk(acceptance: Path) -> None:
     assert len(cases["template"]) > 10
     for case in cases["template"]:
         if "error" not in case:
-            found = render(case["template"], cases["template_context"])
+            found = render(case["template"], cases["template_context"], body=True)
             assert found == case["value"], case
             assert type(found) is type(case["value"]), case
             continue
@@ -45,14 +45,16 @@ def test_the_cases_of_the_nemo_sdk(acceptance: Path) -> None:
         ("{{- item.lst -}}", [1, 2]),
         ("{{ item.lst | map('string') }}", ["1", "2"]),
         ("{{ item.lst }}\n", [1, 2]),  # a YAML block ends with a line feed
-        (" {{ item.want }}", " 1"),
+        ("  {{ item.want }}\n ", 1),
         ("{% if item.want %}yes{% endif %}", "yes"),
         ("[INST] {{ item.text }} [/INST]", "[INST] 7 [/INST]"),
         ("{{ item.d.a }} of {{ text }}\n", "1 of 7"),
         ("{{ item.text }}: {{ item.d }}", "7: {'a': 1}"),
         ("{% raw %}{{ x }}{% endraw %} {{ item.values }}", "{{ x }} 5"),
-        ("[{{ item.want }}, {{ item.text }}]", [1, 7]),
-        ('{"a": {{ item.lst | tojson }}}', {"a": [1, 2]}),
+        ("[{{ item.want }}, {{ item.text }}]", "[1, 7]"),  # text is never parsed
+        ('{"a": {{ item.lst | tojson }}}', '{"a": [1, 2]}'),
+        ("{{ item.d | tojson }}", '{"a": 1}'),
+        ("{{ item.text | untrusted }}", '"7"'),
         ("{{ item.values }}", 5),  # a column, not the method of a dict
         ("{{ item._ng_task_index }}", 3),
         ("{{ range(2) | list }}", [0, 1]),
@@ -65,6 +67,50 @@ def test_what_a_template_becomes(template: Any, value: Any) -> None:
     found = render(template)
     assert found == value
     assert type(found) is type(value)
+
+
+ATTACK = 'x", "reference": "x'
+
+
+@pytest.mark.parametrize(
+    ("body", "value"),
+    [
+        (
+            '{"reference": "{{ item.r }}", "response": "{{ item.x }}"}',
+            {"reference": "r", "response": ATTACK},
+        ),
+        (
+            '{"n": {{ item.n }}, "l": [{{ item.x }}, "{{ item.n }}"]}',
+            {"n": 1, "l": [ATTACK, 1]},
+        ),
+        ('{"a": "is {{ item.x }}"}', {"a": f"is {ATTACK}"}),
+        ('{"a": "\\"{{ item.n }}\\" \\u00fc", "b": {{ item.l }}}', {"a": '"1" ü', "b": [1]}),
+        ("[{{ item.d | tojson }}]\n", [{"k": 1}]),
+        ({"deep": ["{{ item.d | tojson }}", "{{ item.x }}"]}, {"deep": [{"k": 1}, ATTACK]}),
+        ({"a": "[{{ item.json }}]"}, {"a": "[1, 2]"}),
+        ("{{ item.json }}", "1, 2"),
+        ("{{ item.d }}", {"k": 1}),
+        ('{"a": 1}', {"a": 1}),
+        ("[INST] {{ item.n }} [/INST]", "[INST] 1 [/INST]"),
+    ],
+)
+def test_data_is_never_structure_of_a_body(body: Any, value: Any) -> None:
+    item = {"r": "r", "x": ATTACK, "n": 1, "l": [1], "d": {"k": 1}, "json": "1, 2"}
+    assert render(body, item, body=True) == value
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ('{"a": "{{ item.x }}",}', "looks like JSON and is none"),
+        ('{"{{ item.x }}": 1}', "a key can't be a template"),
+        ('{"a": [{% for x in item.l %}{{ x }},{% endfor %}]}', "can't make JSON"),
+        ('{"a": "{{ item. }}"}', "no good"),
+    ],
+)
+def test_a_body_that_is_no_json_is_found_when_it_is_read(body: str, message: str) -> None:
+    ((_, fault),) = faults_of(body, body=True)
+    assert message in fault
 
 
 @pytest.mark.parametrize(

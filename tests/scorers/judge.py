@@ -30,32 +30,44 @@ def told(text: str, name: str) -> list[str]:
     ]
 
 
+def material(text: str) -> Any:
+    """Parse the line of a prompt that is JSON."""
+    return next(json.loads(line) for line in text.splitlines() if line.startswith("{"))
+
+
 def answer(text: str) -> Any:  # noqa: PLR0911 - one for each question
     """Give what the text asks for."""
     of_ragas = re.findall(r"the following input\ninput: (.*)\nOutput: ", text, re.DOTALL)
     if of_ragas:
         return answer_ragas(json.loads(of_ragas[0]))
-    if '"topics"' in text:
+    if '{"topics"' in text:
         return {"topics": told(text, "topics")}
     if '"refused"' in text:
-        topic = re.findall(r'with the topic "(.*?)"', text)[0]
+        topic = json.loads(re.findall(r'named here: (\{"topic": .*)', text)[0])["topic"]
         return {"reasoning": f"about {topic}", "refused": topic in told(text, "refused")}
     if '"matches"' in text:
-        wanted = re.findall(r"^- (.*)$", text, re.MULTILINE)
-        topics = re.findall(r"^\d+\. (.*)$", text, re.MULTILINE)
-        return {"matches": [{"topic": t, "on_topic": t in wanted} for t in topics]}
+        asked = material(text)
+        wanted = asked["reference_topics"]
+        return {"matches": [{"topic": t, "on_topic": t in wanted} for t in asked["topics"]]}
     if '"user_goal"' in text:
         return {"user_goal": told(text, "goal")[0], "end_state": told(text, "end")[0]}
     if '"verdict"' in text:
-        wanted, arrived = (
-            re.findall(r"<wanted>\n(.*?)\n</wanted>", text, re.DOTALL),
-            re.findall(r"<arrived_at>\n(.*?)\n</arrived_at>", text, re.DOTALL),
-        )
-        return {"reasoning": "compared", "verdict": int(wanted == arrived)}
+        asked = material(text)
+        return {"reasoning": "compared", "verdict": int(asked["wanted"] == asked["arrived_at"])}
     if '"rating"' in text:
-        first = re.findall(r"<answer_a>\n(.*?)\n</answer_a>", text, re.DOTALL)[0]
+        first = material(text)["answer_a"]
         return {"reasoning": "rated", "rating": int(told(first, "rating")[0])}
-    return json.loads(re.findall(r"\[\[say: (.*?)\]\]", text, re.DOTALL)[0])
+    asked = (
+        " ".join(map(str, texts_of(material(text)))) if "material to be judged" in text else text
+    )
+    return json.loads(re.findall(r"\[\[say: (.*?)\]\]", asked, re.DOTALL)[0])
+
+
+def texts_of(value: Any) -> list[Any]:
+    if isinstance(value, dict | list):
+        inner = value.values() if isinstance(value, dict) else value
+        return [text for each in inner for text in texts_of(each)]
+    return [value]
 
 
 def answer_ragas(asked: dict[str, Any]) -> Any:

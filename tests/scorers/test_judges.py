@@ -6,16 +6,13 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from judge_process import TERMS, judged, row, run
+from judge_process import TERMS, run
 
 from pytest_evalmetrics.chat import Reply
 from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.scorers.judge import field_of, judge_of, reasoning_of
-from pytest_evalmetrics.scorers.judge_scorers import AnswerAccuracy, AnswerAccuracySpec
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from judge_process import JudgeProcess
 
 
@@ -59,21 +56,6 @@ def test_a_field_that_is_not_there(text: str) -> None:
 def test_reasoning_is_for_people() -> None:
     assert reasoning_of(said(1)) == "for this"
     assert reasoning_of(Reply('{"reasoning": 3}')) == ""
-
-
-def test_a_new_version_of_a_prompt_asks_anew(
-    judge_server: JudgeProcess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    spec = AnswerAccuracySpec(type="answer_accuracy", judge_model=judge_server.model())
-    found = row(user_input="?", response="[[rating: 4]]", reference="[[rating: 4]]")
-
-    def score() -> tuple[float, int]:
-        judge_server.forget()
-        return judged(AnswerAccuracy(spec, TERMS), found, tmp_path / "j").scores, judge_server.posts
-
-    assert [score(), score()] == [(1, 2), (1, 0)]
-    monkeypatch.setattr(AnswerAccuracy, "VERSION", "2")
-    assert [score(), score()] == [(1, 2), (1, 0)]
 
 
 def test_one_text_is_what_the_user_says(judge_server: JudgeProcess) -> None:

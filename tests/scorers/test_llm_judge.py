@@ -76,12 +76,11 @@ def test_the_default_prompt_shows_the_row_and_the_rubric(judge_server: JudgeProc
     made = LlmJudge(spec(model=model, prompt_template=None, scores=(QUALITY, TONE)), TERMS)
     item = {"say": '[[say: {"quality": 2, "tone": "cold"}]]'}
     generated = Row(0, "a", 0, 0, item, {"output_text": "the answer"})
-    with pytest.raises((RowError, CallError)):  # the row is JSON in it: quotes are escaped
-        judged(made, generated)
+    judged(made, generated)
     asked = judge_server.bodies[0]["messages"][0]["content"]
     for part in ("the answer", "- quality: how good", "  - kind: warm", '"kind" or "cold"'):
         assert part in asked
-    assert made.judges[0].versions == {"prompts": "1"}
+    assert made.judges[0].versions == {"prompts": "2"}
 
 
 def test_an_answer_in_free_text(judge_server: JudgeProcess) -> None:

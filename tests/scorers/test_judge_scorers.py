@@ -1,0 +1,314 @@
+"""Scorers that ask a judge with prompts of ours: formulas, calls, what is no input."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from judge_process import TERMS, judged, row, scorer_of
+
+from pytest_evalmetrics.errors import RowError
+from pytest_evalmetrics.scorers import Row, Terms
+from pytest_evalmetrics.spec import ParamsSpec, ReasoningSpec
+from pytest_evalmetrics.transport import CallError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from judge_process import JudgeProcess
+
+    from pytest_evalmetrics.scorers import BoundScorer
+
+CALL = {"name": "weather", "args": {"city": "Paris"}}
+RAGAS = [
+    {"type": "human", "content": "Weather?"},
+    {"type": "ai", "content": "Let me see.", "tool_calls": [CALL]},
+    {"type": "tool", "content": "sunny"},
+]
+OPENAI = [
+    {"role": "user", "content": [{"type": "text", "text": "Weather?"}]},
+    {
+        "role": "assistant",
+        "content": "Let me see.",
+        "tool_calls": [{"function": {"name": "weather", "arguments": '{"city": "Paris"}'}}],
+    },
+    {"role": "tool", "content": "sunny"},
+]
+
+
+def made(judge_server: JudgeProcess, kind: str, query: str = "", **keys: Any) -> BoundScorer:
+    return scorer_of(type=kind, judge_model=judge_server.entry(query), **keys)
+
+
+def lines_asked(judge_server: JudgeProcess, call: int = 0) -> list[Any]:
+    """Parse the lines of a prompt that are JSON."""
+    lines = judge_server.bodies[call]["messages"][-1]["content"].splitlines()
+    return [json.loads(line) for line in lines if line.startswith("{")]
+
+
+# -- conversations
+
+
+@pytest.mark.parametrize("messages", [RAGAS, OPENAI])
+def test_a_conversation_is_one_object_a_line(
+    judge_server: JudgeProcess, messages: list[Any]
+) -> None:
+    said = {"role": "user", "content": "[[topics: a]]"}
+    item = {"user_input": [*messages, said], "reference_topics": ["a"], "response": "recorded"}
+    judged(made(judge_server, "topic_adherence"), row(**item))
+    spoken = [
+        {"from": "User", "text": "Weather?"},
+        {"from": "Agent", "text": "Let me see."},
+        {"from": "Agent", "calls": "weather", "arguments": {"city": "Paris"}},
+        {"from": "Tool result", "text": "sunny"},
+        {"from": "User", "text": "[[topics: a]]"},
+    ]
+    assert lines_asked(judge_server) == spoken  # the conversation has its own end
+    judge_server.forget()
+    generated = Row(0, "x", 0, 0, item, {"output_text": "made"})
+    judged(made(judge_server, "topic_adherence"), generated)
+    assert lines_asked(judge_server) == [*spoken, {"from": "Agent", "text": "made"}]
+
+
+# -- topic_adherence
+
+
+def talk(topics: str, refused: str = "none") -> list[dict[str, Any]]:
+    said = f"[[topics: {topics}]] [[refused: {refused}]]"
+    return [{"type": "human", "content": said}, {"type": "ai", "content": "Well."}]
+
+
+@pytest.mark.parametrize(
+    ("mode", "expected"), [("precision", 2 / 4), ("recall", 2 / 3), ("f1", 4 / 7)]
+)
+def test_topic_adherence(judge_server: JudgeProcess, mode: str, expected: float) -> None:
+    name = f"topic_adherence(mode={mode})"
+    # health and food answered on topic, cars and wine off topic, sport refused on topic
+    found = row(
+        user_input=talk("health, food, cars, sport, tax, wine", "sport, tax"),
+        reference_topics=["health", "food", "sport"],
+    )
+    scores = judged(made(judge_server, "topic-adherence", metric_mode=mode), found)
+    assert scores == {name: pytest.approx(expected, abs=1e-9)}
+    assert "cars: answered, off topic" in scores.reason
+    assert "sport: refused, on topic" in scores.reason
+    assert judge_server.posts == 6 + 2
+
+
+def test_the_same_from_the_journal(judge_server: JudgeProcess, tmp_path: Path) -> None:
+    scorer = made(judge_server, "topic_adherence", "bad=first&takes=json_object")
+    found = row(user_input=talk("a, b, c", "b"), reference_topics=["a", "b"])
+    first = judged(scorer, found, tmp_path / "j")
+    posts = judge_server.posts
+    assert posts == 2 * 5 + 1
+    assert judged(scorer, found, tmp_path / "j") == first
+    assert judge_server.posts == posts
+
+
+def test_no_topics_are_no_score(judge_server: JudgeProcess) -> None:
+    with pytest.raises(RowError) as raised:
+        judged(
+            made(judge_server, "topic_adherence"), row(user_input="hello", reference_topics=["a"])
+        )
+    assert raised.value.kind == "no-topics"
+    assert judge_server.posts == 1
+
+
+# -- agent_goal_accuracy
+
+
+def errand(goal: str, end: str) -> list[dict[str, Any]]:
+    return [
+        {"role": "user", "content": f"[[goal: {goal}]] [[end: {end}]]"},
+        {"role": "tool", "content": [{"type": "text", "text": "booked"}]},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("use_reference", "reference", "end", "expected"),
+    [
+        (True, "booked", "booked", 1),
+        (True, "nothing", "booked", 0),
+        (False, None, "booked", 0),
+        (False, "booked", "booked", 0),
+        (False, None, "a table", 1),
+    ],
+)
+def test_agent_goal_accuracy(
+    judge_server: JudgeProcess, use_reference: bool, reference: str | None, end: str, expected: int
+) -> None:
+    found = row(user_input=errand("a table", end), reference=reference)
+    scores = judged(made(judge_server, "agent_goal_accuracy", use_reference=use_reference), found)
+    assert scores == {"agent_goal_accuracy": expected}
+    assert scores.reason == f"goal: a table; end: {end}; compared"
+    assert judge_server.posts == 2
+
+
+def test_params_hold_for_judges(judge_server: JudgeProcess) -> None:
+    params = ParamsSpec(
+        system_prompt="detailed thinking on",
+        reasoning=ReasoningSpec(end_token="</think>"),  # noqa: S106 - no password
+        inference={"temperature": 0},
+    )
+    keys = {"type": "agent_goal_accuracy", "judge_model": judge_server.entry()}
+    scorer = scorer_of(Terms(timeout_s=TERMS.timeout_s, judging=params), **keys)
+    found = row(user_input=errand("a", "b"), reference="b")
+    assert judged(scorer, found) == {"agent_goal_accuracy": 1}  # the judge thinks aloud, in JSON
+    for body in judge_server.bodies:
+        assert body["messages"][0] == {"role": "system", "content": "detailed thinking on"}
+        assert set(body) == {"model", "messages", "temperature", "response_format"}
+
+
+# -- answer_accuracy
+
+
+@pytest.mark.parametrize(("first", "second", "expected"), [(4, 2, 0.75), (0, 4, 0.5), (0, 0, 0)])
+def test_answer_accuracy(
+    judge_server: JudgeProcess, first: int, second: int, expected: float
+) -> None:
+    item = {"user_input": "?", "response": f"[[rating: {first}]]"}
+    found = row(**item, reference=f"[[rating: {second}]]")
+    scores = judged(made(judge_server, "answer-accuracy"), found)
+    assert scores == {"nv_accuracy": expected}
+    assert scores.reason == f"{first}: rated; {second}: rated"
+    assert judge_server.posts == 2
+
+
+def test_what_was_generated_comes_before_a_recorded_response(judge_server: JudgeProcess) -> None:
+    item = {"user_input": OPENAI, "response": "[[rating: 0]]", "reference": "[[rating: 4]]"}
+    found = Row(0, "a", 0, 0, item, {"output_text": "[[rating: 4]]"})
+    assert judged(made(judge_server, "answer_accuracy"), found) == {"nv_accuracy": 1}
+    assert lines_asked(judge_server)[0]["question"][0] == {"from": "User", "text": "Weather?"}
+
+
+@pytest.mark.parametrize("rating", [1, 3, 5, -1])
+def test_a_rating_that_was_not_offered_is_no_rating(
+    judge_server: JudgeProcess, rating: int
+) -> None:
+    found = row(user_input="?", response=f"[[rating: {rating}]]", reference="[[rating: 4]]")
+    with pytest.raises((RowError, CallError), match="expected 0, 2 or 4") as raised:
+        judged(made(judge_server, "answer_accuracy"), found)
+    assert raised.value.kind == "bad-answer"  # the other rating alone is no score
+    assert judge_server.posts == 3
+
+
+def test_a_new_version_of_a_prompt_asks_anew(
+    judge_server: JudgeProcess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = row(user_input="?", response="[[rating: 4]]", reference="[[rating: 4]]")
+
+    def posts() -> int:
+        judge_server.forget()
+        judged(made(judge_server, "answer_accuracy"), found, tmp_path / "j")
+        return judge_server.posts
+
+    assert [posts(), posts()] == [2, 0]
+    kind = type(made(judge_server, "answer_accuracy").target)
+    monkeypatch.setattr(kind, "VERSION", "next")
+    assert [posts(), posts()] == [2, 0]
+
+
+# -- trajectory_evaluation
+
+STEPS = [
+    {"payload": {"event_type": "LLM_START", "name": "m"}},
+    {"payload": {"event_type": "LLM_END", "name": "m", "data": {"input": "?", "output": "Act\n"}}},
+    {"payload": {"event_type": "TOOL_END", "name": "search", "data": {"output": {"hits": [1]}}}},
+]
+
+
+def trajectory(judge_server: JudgeProcess) -> BoundScorer:
+    return made(
+        judge_server,
+        "system/trajectory-evaluation",
+        trajectory_used_tools="search, clock",
+        trajectory_custom_tools={"search": "Finds pages."},
+    )
+
+
+def agent_run(score: Any, **more: Any) -> dict[str, Any]:
+    return {
+        "question": f'What? [[say: {{"reasoning": "why", "score": {score}}}]]',
+        "generated_answer": "That.",
+        "answer": "This.",
+        "intermediate_steps": STEPS,
+        **more,
+    }
+
+
+@pytest.mark.parametrize(("grade", "expected"), [(1, 0), (2, 0.25), (3, 0.5), (5, 1)])
+def test_trajectory_evaluation(judge_server: JudgeProcess, grade: int, expected: float) -> None:
+    scores = judged(trajectory(judge_server), row(**agent_run(grade, answer=None)))
+    assert (scores, scores.reason) == ({"trajectory_evaluation": expected}, "why")
+    (asked,) = lines_asked(judge_server)
+    assert asked.pop("question").startswith("What?")
+    assert asked == {
+        "tools": {"search": "Finds pages.", "clock": ""},
+        "steps": [
+            {"model": "m", "input": "?", "output": "Act\n"},
+            {"tool": "search", "output": {"hits": [1]}},
+        ],
+        "final_answer": "That.",
+    }
+
+
+@pytest.mark.parametrize("grade", ["3.5", "10", "0", '"great"', "null"])
+def test_a_grade_that_was_not_offered_is_the_rows_error(
+    judge_server: JudgeProcess, grade: str
+) -> None:
+    with pytest.raises((RowError, CallError), match="expected a whole number from 1 to 5"):
+        judged(trajectory(judge_server), row(**agent_run(grade)))
+    assert judge_server.posts == 2
+
+
+# -- rows that can't be judged
+
+TOPIC = {"user_input": "[[topics: a]]", "reference_topics": ["a"]}
+
+
+@pytest.mark.parametrize(
+    ("kind", "item", "error"),
+    [
+        ("topic_adherence", {**TOPIC, "user_input": None}, "no-user_input"),
+        ("topic_adherence", {**TOPIC, "reference_topics": None}, "no-reference_topics"),
+        ("topic_adherence", {**TOPIC, "reference_topics": []}, "no-reference_topics"),
+        ("topic_adherence", {**TOPIC, "reference_topics": "a"}, "bad-reference_topics"),
+        ("topic_adherence", {**TOPIC, "reference_topics": [1]}, "bad-reference_topics"),
+        ("topic_adherence", {**TOPIC, "user_input": []}, "bad-user_input"),
+        ("topic_adherence", {**TOPIC, "user_input": 3}, "bad-user_input"),
+        ("topic_adherence", {**TOPIC, "user_input": ["a"]}, "bad-user_input"),
+        ("topic_adherence", {**TOPIC, "user_input": [{"content": "a"}]}, "bad-user_input"),
+        ("topic_adherence", {**TOPIC, "user_input": [{"type": ["ai"]}]}, "bad-user_input"),
+        ("topic_adherence", {**TOPIC, "user_input": [{"type": "ai", "content": 3}]}, "bad-respo"),
+        ("topic_adherence", {**TOPIC, "user_input": [{"type": "ai", "tool_calls": [3]}]}, "bad-ca"),
+        ("agent_goal_accuracy", {"user_input": "a"}, "no-reference"),
+        ("answer_accuracy", {"response": "a", "reference": "b"}, "no-user_input"),
+        ("answer_accuracy", {"user_input": "?", "reference": "b"}, "no-response"),
+        ("answer_accuracy", {"user_input": "?", "response": "a"}, "no-reference"),
+        ("trajectory", {"question": None}, "no-question"),
+        ("trajectory", {"generated_answer": None}, "no-generated_answer"),
+        ("trajectory", {"answer": 3}, "bad-answer"),
+        ("trajectory", {"intermediate_steps": None}, "no-intermediate_steps"),
+        ("trajectory", {"intermediate_steps": "x"}, "bad-intermediate_steps"),
+        ("trajectory", {"intermediate_steps": []}, "bad-intermediate_steps"),
+        ("trajectory", {"intermediate_steps": ["x"]}, "bad-intermediate_steps"),
+        ("trajectory", {"intermediate_steps": STEPS[:1]}, "bad-intermediate_steps"),
+        (
+            "trajectory",
+            {"intermediate_steps": [{"payload": {"event_type": "TOOL_END"}}]},
+            "bad-intermediate_steps",
+        ),
+    ],
+)
+def test_a_row_that_can_not_be_judged_costs_nothing(
+    judge_server: JudgeProcess, kind: str, item: dict[str, Any], error: str
+) -> None:
+    if kind == "trajectory":
+        scorer, item = trajectory(judge_server), agent_run(3, **item)
+    else:
+        scorer = made(judge_server, kind)
+    with pytest.raises(RowError) as raised:
+        judged(scorer, row(**item))
+    assert raised.value.kind.startswith(error)
+    assert judge_server.posts == 0

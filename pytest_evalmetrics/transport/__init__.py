@@ -27,11 +27,8 @@ from pytest_evalmetrics.transport.endpoints import (
     Call,
     Endpoint,
     Occurrences,
-    Secret,
     Terms,
-    find_secret,
     journal_key,
-    redact,
     written_body,
 )
 from pytest_evalmetrics.transport.exchange import RetryPolicy
@@ -44,6 +41,7 @@ from pytest_evalmetrics.transport.journal_store import (
     import_journal,
 )
 from pytest_evalmetrics.transport.loop import run_bounded, was_cancelled
+from pytest_evalmetrics.transport.secrets import Secret, find_secret, redact
 from pytest_evalmetrics.transport.usage import (
     Price,
     Progress,

@@ -9,10 +9,11 @@ from hashlib import blake2b
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
-from pytest_evalmetrics.transport.endpoints import journal_key, redact
+from pytest_evalmetrics.transport.endpoints import journal_key
 from pytest_evalmetrics.transport.exchange import RetryingSender
 from pytest_evalmetrics.transport.journal import JournalMode
 from pytest_evalmetrics.transport.loop import LoopThread
+from pytest_evalmetrics.transport.secrets import redact
 from pytest_evalmetrics.transport.usage import UsageTally, tokens_of
 from pytest_evalmetrics.transport.wire import (
     Answer,
@@ -27,9 +28,10 @@ from pytest_evalmetrics.transport.wire import (
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Hashable, Iterable, Mapping
 
-    from pytest_evalmetrics.transport.endpoints import Call, Secret
+    from pytest_evalmetrics.transport.endpoints import Call
     from pytest_evalmetrics.transport.exchange import RetryPolicy
     from pytest_evalmetrics.transport.journal import Journal
+    from pytest_evalmetrics.transport.secrets import Secret
     from pytest_evalmetrics.transport.usage import Price, Tokens
     from pytest_evalmetrics.transport.wire import Clock, Sender
 

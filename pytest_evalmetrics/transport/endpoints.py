@@ -1,106 +1,23 @@
-"""Endpoints and their secrets, calls and their names in the journal."""
+"""Endpoints, calls, and their names in the journal."""
 
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from hashlib import blake2b
 from math import isfinite
-from typing import TYPE_CHECKING, Any, NoReturn
-from urllib.parse import quote, quote_plus, urlsplit
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
+from pytest_evalmetrics.transport.secrets import Secret, find_secret
 from pytest_evalmetrics.transport.wire import CallError, EndpointError, SecretError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Mapping
+    from collections.abc import Callable, Hashable, Mapping
 
     from pytest_evalmetrics.spec import ParamsSpec
     from pytest_evalmetrics.transport.usage import Price
-
-HIDDEN = "***"
-# A shorter one ("none", "dummy", "EMPTY": what local servers are given) is met in innocent text.
-_SHORTEST_SECRET = 6
-
-
-class Secret:
-    """A value that repr, str, format and pickle don't reveal."""
-
-    __slots__ = ("_forms", "_value", "name", "variable")
-
-    def __init__(self, name: str, variable: str, value: str) -> None:
-        self.name = name
-        self.variable = variable
-        self._value = value
-        written = {value, json.dumps(value)[1:-1], quote(value, safe=""), quote_plus(value)}
-        # the longest first, so that no form leaves a part of a longer one behind
-        self._forms = tuple(sorted(written, key=len, reverse=True))
-
-    def reveal(self) -> str:
-        """Return the value, for the one place that sends it."""
-        return self._value
-
-    def hide_in(self, text: str) -> str:
-        """Replace the value in a text, as it is and as JSON and URLs write it."""
-        for form in self._forms:
-            if form in text:
-                text = text.replace(form, HIDDEN)
-        return text
-
-    def is_in(self, text: str) -> bool:
-        """Whether a text contains the value; a placeholder such as "none" is no secret."""
-        return len(self._value) >= _SHORTEST_SECRET and any(form in text for form in self._forms)
-
-    def __repr__(self) -> str:
-        return f"Secret({self.name!r}, {HIDDEN})"
-
-    __str__ = __repr__
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Secret) and (self.name, self._value) == (other.name, other._value)
-
-    def __hash__(self) -> int:
-        return hash((self.name, self._value))
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError("a secret is not written to another process or a file")
-
-
-def variables_tried(name: str) -> tuple[str, ...]:
-    """Name the environment variables that may hold a secret, in the order of the search."""
-    upper = name.upper()
-    return tuple(dict.fromkeys((name, upper, upper.replace("-", "_").replace("/", "_"))))
-
-
-def find_secret(name: str, environ: Mapping[str, str] | None = None) -> Secret:
-    """Find a secret by its name."""
-    environ = os.environ if environ is None else environ
-    tried = variables_tried(name)
-    for variable in tried:
-        value = environ.get(variable, "").strip()  # files and heredocs leave a line feed
-        if value:
-            if not (value.isascii() and value.isprintable()):
-                raise SecretError(
-                    f"the environment variable {variable} holds a character that can't stand "
-                    "in an HTTP header",
-                    hint=f"set {variable} to the key alone, in printable ASCII",
-                )
-            return Secret(name, variable, value)
-    empty = [variable for variable in tried if variable in environ]
-    found = f" ({', '.join(empty)} is set, but empty)" if empty else ""
-    raise SecretError(
-        f"the secret {name!r} is not in the environment{found}",
-        hint=f"set one of these environment variables: {', '.join(tried)}",
-    )
-
-
-def redact(text: str, secrets: Iterable[Secret]) -> str:
-    """Hide every secret in a text that is shown or written."""
-    for secret in secrets:
-        text = secret.hide_in(text)
-    return text
-
 
 # Escaped, so that half a surrogate pair in a row can be sent; in the caller's order of keys,
 # because a model reads it: the order of a schema's properties is part of what it is asked.

@@ -22,7 +22,7 @@ from pytest_evalmetrics.errors import EvalMetricsError
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Mapping
 
-    from pytest_evalmetrics.transport.endpoints import Secret
+    from pytest_evalmetrics.transport.secrets import Secret
 
 
 class TransportError(EvalMetricsError):

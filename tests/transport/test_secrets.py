@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import base64
 import copy
 import json
 import pickle
@@ -13,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_evalmetrics.transport import Secret, SecretError, find_secret, redact
-from pytest_evalmetrics.transport.endpoints import variables_tried
+from pytest_evalmetrics.transport.secrets import variables_tried
 
 VALUE = "sk-s3cr3t/with+more=="
 
@@ -113,6 +114,49 @@ def test_no_way_of_writing_it_survives(value: str, before: str, after: str) -> N
         assert value not in hidden
         assert form not in hidden
         assert "***" in hidden
+
+
+KEYS = st.text(string.ascii_letters + string.digits, min_size=20, max_size=60)
+WRITTEN = {
+    "as it is": str,
+    "base64": lambda v: base64.b64encode(f"Bearer {v}".encode()).decode(),
+    "base64 of a user and it": lambda v: base64.urlsafe_b64encode(f"u1:{v}".encode()).decode(),
+    "JSON's code points": lambda v: "".join(f"\\u{ord(c):04X}" for c in v),
+    "HTML's decimals": lambda v: "".join(f"&#{ord(c)};" for c in v),
+    "HTML's hexadecimals": lambda v: "".join(f"&#x{ord(c):x};" for c in v),
+    "a URL's bytes": lambda v: "".join(f"%{ord(c):02x}" for c in v),
+    "JSON in JSON": lambda v: json.dumps("".join(f"\\u{ord(c):04x}" for c in v))[1:-1],
+    "a URL in a URL": lambda v: quote("".join(f"%{ord(c):02x}" for c in v)),
+    "upper case": str.upper,
+    "lower case": str.lower,
+    "its start": lambda v: f"{v[:17]}...",
+    "its end": lambda v: f"...{v[-8:]}",
+    "its middle": lambda v: v[8:18],
+}
+
+
+@pytest.mark.parametrize("way", WRITTEN)
+@given(key=KEYS, prefix=st.sampled_from(["", "sk-", "sk-proj-", "hf_"]))
+def test_no_escape_and_no_part_of_it_survives(way: str, key: str, prefix: str) -> None:
+    secret = Secret("k", "K", prefix + key)
+    written = WRITTEN[way](prefix + key)
+    hidden = redact(f"<p>{written}</p>", [secret])
+    assert "***" in hidden
+    assert len(hidden) <= len("<p>***</p>") + 3 + len(prefix) * 12 + (16 if "base64" in way else 6)
+    assert secret.is_in(f"<p>{written}</p>")
+
+
+def test_slashes_that_json_escapes_are_no_way_out() -> None:
+    secret = Secret("k", "K", "abc/def/ghi")
+    assert redact(r"key abc\/def\/ghi.", [secret]) == "key ***."
+    assert redact(json.dumps({"a": r"abc\/def\/ghi"}), [secret]) == '{"a": "***"}'
+
+
+@given(st.text(max_size=200))
+def test_what_holds_nothing_of_it_stays(text: str) -> None:
+    secret = Secret("k", "K", "sk-proj-Zq3vX9wLp2RtY7uB")
+    assert redact(text, [secret]) == text
+    assert redact("a key such as sk-proj-... is public", [secret]).count("*") == 0
 
 
 def test_nothing_is_left_of_a_longer_form() -> None:

@@ -1,7 +1,7 @@
 """The fixture ``evalmetrics``: a test's own numbers, gated as those of a benchmark file are.
 
-A check is a benchmark made in memory: it goes through the same pipeline, and its result the
-same way to the same reports, artifacts and baselines.
+A check is a benchmark made in memory: it goes through the same pipeline, and its result to the
+same reports, artifacts and baselines.
 """
 
 from __future__ import annotations
@@ -9,10 +9,9 @@ from __future__ import annotations
 import linecache
 import sys
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from pytest_evalmetrics.baselines.declared import benchmark_name, name_of_test
+from pytest_evalmetrics.baselines.declared import benchmark_name, name_of_test, shown_below
 from pytest_evalmetrics.config import benchmark_in_python, load_benchmarks
 from pytest_evalmetrics.errors import CheckError, EvalMetricsError, GateFailed, did_you_mean
 from pytest_evalmetrics.item_run import failure_of, names_for, run_benchmark
@@ -31,21 +30,15 @@ if TYPE_CHECKING:
 
 __all__ = ["EvalMetrics"]
 
-_HERE = str(Path(__file__).parent)
 _SHOWN = 8  # lines of a call
 
 
 class EvalMetrics:
-    """Gates numbers from a test.
-
-    Parameters
-    ----------
-    item
-        The test.
-    """
+    """Gates numbers from a test."""
 
     def __init__(self, item: pytest.Item) -> None:
         self._item = item
+        self._file = item.nodeid.partition("::")[0]  # as messages name it
         self._test = name_of_test(item)
         self._names: set[str | None] = set()
         item.stash.setdefault(PAYLOADS, [])
@@ -131,11 +124,7 @@ pass_estimator, breakdown, cluster, description
             )
             table = table_in_memory(rewards, scores=scores, labels=labels)
             result = run_benchmark(
-                self._item,
-                benchmark,
-                label=self._label(name),
-                file=self._file,
-                table=table,
+                self._item, benchmark, label=self._label(name), file=self._file, table=table
             )
         except EvalMetricsError as error:
             raise _shown_at(frame, error, self._file) from None
@@ -182,7 +171,7 @@ pass_estimator, breakdown, cluster, description
         frame = self._caller(sys._getframe(1))  # noqa: SLF001 - the test's line
         try:
             file = self._item.path.parent / path
-            shown = _shown_path(file, self._item.config.rootpath)
+            shown = shown_below(file.resolve(), self._item.config.rootpath)
             if not file.is_file():
                 raise CheckError(
                     f"there is no benchmark file {shown}",
@@ -190,20 +179,19 @@ pass_estimator, breakdown, cluster, description
                 )
             with names_for(self._item, file):
                 benchmarks = load_benchmarks(file, shown=shown, scorers_known=True)
-            found = {benchmark.spec.name: benchmark for benchmark in benchmarks}
-            if name is not None and name not in found:
-                raise CheckError(
-                    f"{shown} has no benchmark {name!r}: {did_you_mean(name, found, what='it has')}"
-                )
+            by_name = {benchmark.spec.name: benchmark for benchmark in benchmarks}
+            if name is not None and name not in by_name:
+                guess = did_you_mean(name, by_name, what="it has")
+                raise CheckError(f"{shown} has no benchmark {name!r}: {guess}")
             results = {}
-            for known, benchmark in found.items():
-                if name in (None, known):
-                    self._claim(known)
-                    own = replace(benchmark.spec, name=benchmark_name(self._test, known))
-                    results[known] = run_benchmark(
+            for each, benchmark in by_name.items():
+                if name in (None, each):
+                    self._claim(each)
+                    own = replace(benchmark.spec, name=benchmark_name(self._test, each))
+                    results[each] = run_benchmark(
                         self._item,
                         replace(benchmark, spec=own),
-                        label=self._label(known),
+                        label=self._label(each),
                         file=shown,
                     )
         except EvalMetricsError as error:
@@ -214,11 +202,6 @@ pass_estimator, breakdown, cluster, description
             joined = type(worst)("\n\n".join(map(str, failures)))
             raise _shown_at(frame, joined, self._file)
         return results if name is None else results[name]
-
-    @property
-    def _file(self) -> str:
-        """The test file as messages name it."""
-        return self._item.nodeid.partition("::")[0]
 
     def _label(self, name: str | None) -> str:
         return self._item.nodeid if name is None else f"{self._item.nodeid}::{name}"
@@ -237,10 +220,10 @@ pass_estimator, breakdown, cluster, description
 
     def _caller(self, frame: FrameType) -> FrameType:
         """Find the test's own line, where a helper calls us."""
-        found: FrameType | None = frame
-        while found is not None and found.f_code.co_filename != str(self._item.path):
-            found = found.f_back
-        return frame if found is None else found
+        outer: FrameType | None = frame
+        while outer is not None and outer.f_code.co_filename != str(self._item.path):
+            outer = outer.f_back
+        return outer or frame
 
 
 def _shown_at(frame: FrameType, error: EvalMetricsError, file: str) -> EvalMetricsError:
@@ -251,13 +234,8 @@ def _shown_at(frame: FrameType, error: EvalMetricsError, file: str) -> EvalMetri
     if at[0] is not None and at[1] is not None:
         first, last = at[0], min(at[1], at[0] + _SHOWN - 1)
     lines += [
-        f"> {linecache.getline(frame.f_code.co_filename, n).rstrip()}"
-        for n in range(first, last + 1)
+        f"> {linecache.getline(frame.f_code.co_filename, number).rstrip()}"
+        for number in range(first, last + 1)
     ]
     error.shown = "\n".join([*lines, "", str(error)])
     return error
-
-
-def _shown_path(path: Path, root: Path) -> str:
-    resolved = Path(path).resolve()
-    return resolved.relative_to(root).as_posix() if resolved.is_relative_to(root) else str(path)

@@ -111,6 +111,7 @@ def _evaluated(
         )
         if store is not None:
             evaluation.snapshot, evaluation.kept_rows = store.read, store.read_rows
+            evaluation.renamed_from = store.renamed_from
         evaluated = evaluation.run()
     result = evaluated.result
     if names.notes:

@@ -35,13 +35,15 @@ class BenchmarkFile(pytest.File):
         """Read the file; every problem of it is one collection error."""
         session: Any = self.config.pluginmanager.get_plugin("evalmetrics-session")
         session.begin()
-        let_register(self.config)
         try:
+            let_register(self.config)
             benchmarks = self._read()
         except ConfigError as error:
             if self.config.getoption("evalmetrics_check"):  # it reports all files at once
                 self.config.stash.setdefault(_BROKEN, []).append((self, error.problems))
                 return []
+            raise self.CollectError(visible_lines(str(error))) from None
+        except EvalMetricsError as error:  # of a hook that registers
             raise self.CollectError(visible_lines(str(error))) from None
         self._declare(benchmarks)
         return [

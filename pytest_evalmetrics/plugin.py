@@ -1,17 +1,16 @@
 """The pytest plugin's entry: options, settings and hooks, each a line that delegates.
 
-This module, the roster and the session are all that a pytest run without benchmarks ever loads.
+A pytest run without benchmarks loads nothing but this, the selection, the session and the settings.
 """
 
 from __future__ import annotations
 
-from fnmatch import fnmatch
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_evalmetrics.selection import Selection, let_register
+from pytest_evalmetrics.selection import Selection, is_benchmark_file, let_register
 from pytest_evalmetrics.session import EvaluationSession
 from pytest_evalmetrics.settings import PRINTING, declare, validate
 
@@ -43,9 +42,9 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Start listening for results; costs nothing until there is one."""
-    roster = Selection(config)
-    config.pluginmanager.register(roster, "evalmetrics-roster")
-    config.pluginmanager.register(EvaluationSession(config, roster), "evalmetrics-session")
+    selection = Selection(config)
+    config.pluginmanager.register(selection, "evalmetrics-selection")
+    config.pluginmanager.register(EvaluationSession(config, selection), "evalmetrics-session")
     if config.getoption("evalmetrics_check"):
         config.pluginmanager.register(_BenchmarksAlone(), "evalmetrics-check")
 
@@ -54,11 +53,11 @@ class _BenchmarksAlone:
     """Leaves out the files of tests: a check has nothing to say of them."""
 
     def pytest_ignore_collect(self, collection_path: Path, config: pytest.Config) -> bool | None:
-        return None if collection_path.is_dir() or _is_ours(collection_path, config) else True
-
-
-def _is_ours(path: Path, config: pytest.Config) -> bool:
-    return any(fnmatch(path.name, pattern) for pattern in config.getini("evalmetrics_files"))
+        return (
+            None
+            if collection_path.is_dir() or is_benchmark_file(collection_path.name, config)
+            else True
+        )
 
 
 def _watch_snapshot_options(pluginmanager: pytest.PytestPluginManager) -> None:
@@ -102,10 +101,14 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
     validate(config)
     asked = config.getoption("evalmetrics_explain")
     if config.getoption("evalmetrics_list") or asked is not None:
-        from pytest_evalmetrics.listing import explained, listed  # noqa: PLC0415 - asked for
+        from pytest_evalmetrics.errors import RegistryError  # noqa: PLC0415 - asked for
+        from pytest_evalmetrics.listing import explained, listed  # noqa: PLC0415 - the same
 
-        with let_register(config):
-            print(listed() if asked is None else explained(asked))  # noqa: T201 - the same
+        try:
+            with let_register(config):
+                print(listed() if asked is None else explained(asked))  # noqa: T201 - the same
+        except RegistryError as error:
+            raise pytest.UsageError(str(error)) from None
         return 0
     inspected = config.getoption("evalmetrics_inspect")
     if inspected is not None:
@@ -146,7 +149,7 @@ def _print_survey(pattern: str, config: pytest.Config) -> None:
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> BenchmarkFile | None:
     """Collect the benchmark files."""
-    if not _is_ours(file_path, parent.config):
+    if not is_benchmark_file(file_path.name, parent.config):
         return None
     from pytest_evalmetrics.gc_pause import collector_paused  # noqa: PLC0415 - only if needed
 

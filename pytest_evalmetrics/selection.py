@@ -1,4 +1,4 @@
-"""What a run has to evaluate, and what became of it, also of what xdist's workers have.
+"""Which benchmarks a run has to evaluate, and their outcomes, also in xdist's workers.
 
 Loaded at every start of pytest: nothing heavy is imported before there is a benchmark.
 """
@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from fnmatch import fnmatch
-from types import ModuleType
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,16 +17,14 @@ from pytest_evalmetrics.settings import COLLECTED, reporter_names
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping, Sequence
-    from pathlib import Path
 
     from pytest_evalmetrics import registry
 
-__all__ = ["Selection", "is_benchmark", "let_register", "refuse_unknown_reporters"]
-
 _REGISTERED = pytest.StashKey[bool]()
-_TOLD = "evalmetrics_told"  # what a worker tells with its first report, and at its end
+_ON_REPORT = "evalmetrics_selection"  # of a worker, on its first report and at its end
 _PICTURED = 400  # of the benchmarks that pass: no page has room for many more
 _IN_TEST = rb"\bevalmetrics\b"  # the fixture, in the text of a test file
+_HOOK = "pytest_evalmetrics_register"
 
 
 class Selection:
@@ -34,12 +33,13 @@ class Selection:
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
         self._collected: set[str] = set()
-        self._found: set[str] = set()
+        self._present: set[str] = set()  # before any selection
         self._deselected: set[str] = set()
         self._skipped: dict[str, str] = {}  # and why
         self._judged: set[str] = set()
         self._broken_off: set[str] = set()
-        self._untold: dict[str, list[str]] | None = None
+        self._unreported: dict[str, list[str]] | None = None
+        self.unused_are_ours = False  # syrupy calls baselines unused
 
     @property
     def lost(self) -> set[str]:
@@ -81,12 +81,12 @@ class Selection:
         if before:
             self._config.stash[COLLECTED] = items[:]
         yield
-        self._found.update(before)
+        self._present.update(before)
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Remember which benchmarks are to be evaluated."""
         self._collected.update(item.nodeid for item in session.items if _is_ours(item))
-        self._deselected |= self._found - self._collected
+        self._deselected |= self._present - self._collected
         if self._collected:
             try:
                 refuse_unknown_reporters(self._config)
@@ -94,16 +94,15 @@ class Selection:
                 self._collected.clear()  # nothing has begun, and there is nothing to report
                 raise
             benchmarks: list[Any] = list(filter(is_benchmark, session.items))
-            if benchmarks:
-                # whatever the order, such as a random one
-                for benchmark in sorted(benchmarks, key=lambda b: b.nodeid)[_PICTURED:]:
-                    benchmark.detailed = False
-        if hasattr(self._config, "workeroutput") and (self._collected or self._deselected):
-            told = {"collected": sorted(self._collected), "deselected": sorted(self._deselected)}
-            self._config.workeroutput[_TOLD] = told
-            # of a benchmark its node id says what it is
-            tests = [i for i in told["collected"] if not self._names_benchmarks(i)]
-            self._untold = {**told, "collected": tests}
+            # whatever the order, such as a random one
+            for benchmark in sorted(benchmarks, key=lambda b: b.nodeid)[_PICTURED:]:
+                benchmark.detailed = False
+        if hasattr(self._config, "workeroutput") and self.has_benchmarks:
+            ids = {"collected": sorted(self._collected), "deselected": sorted(self._deselected)}
+            self._config.workeroutput[_ON_REPORT] = ids
+            # the node id of a benchmark shows that it is one
+            tests = [i for i in ids["collected"] if not self._names_benchmarks(i)]
+            self._unreported = {**ids, "collected": tests}
 
     def pytest_deselected(self, items: Sequence[pytest.Item]) -> None:
         """Remember what a selection leaves out: the reports are of the rest alone."""
@@ -113,40 +112,55 @@ class Selection:
         """Remember what can't be read: nobody knows which benchmarks it holds."""
         if report.failed and self._may_hold_ours(report.nodeid):
             self._collected.add(report.nodeid)
-        # --lf passes over files; no benchmark file is empty
+        # --lf passes over files; no benchmark file is empty, but for a check that reports it
         elif report.passed and not report.result and self._names_benchmarks(report.nodeid):
             self._deselected.add(report.nodeid)
 
+    def pytest_exception_interact(
+        self, call: pytest.CallInfo[Any], report: pytest.CollectReport | pytest.TestReport
+    ) -> None:
+        """Show a hook that fails in a conftest.py that is collected late without a traceback."""
+        if isinstance(report, pytest.CollectReport) and call.excinfo is not None:
+            report.longrepr = _hook_failure(call.excinfo.value, self._config) or report.longrepr
+
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        """Hear from a worker which tests check something: a node id does not say it."""
-        self._hear(getattr(node, "workeroutput", {}).get(_TOLD, {}))
+        """Learn from a worker which tests check something: their node ids do not show it."""
+        self._learn(getattr(node, "workeroutput", {}).get(_ON_REPORT, {}))
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, node: object, ids: Sequence[str]) -> None:  # noqa: ARG002 - the hook's signature
         """Remember the same of a worker, which collects on its own."""
         self._collected.update(filter(self._names_benchmarks, ids))
 
-    def tell(self, report: pytest.TestReport) -> None:
-        """Let a worker's first report tell: one that dies tells nothing at its end."""
-        if self._untold is not None:
-            vars(report)[_TOLD], self._untold = self._untold, None
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_terminal_summary(self) -> None:
+        """Keep syrupy from advising an update where that would delete nothing: baselines alone."""
+        syrupy: Any = getattr(self._config, "_syrupy", None)
+        report = getattr(syrupy, "report", None)
+        if report is None or self._config.option.update_snapshots or not report.num_unused:
+            return
+        parts = [Path(unused.location).parts for unused in report.unused]
+        self.unused_are_ours = any("__baselines__" in each for each in parts)
+        if all("__baselines__" in each for each in parts):
+            # made as they are printed: syrupy switches its colours off only then
+            lines = (line for line in report.lines if "--snapshot-update" not in line)
+            syrupy.report = SimpleNamespace(lines=lines)
+
+    def attach_to(self, report: pytest.TestReport) -> None:
+        """Let a worker's first report carry its selection: one that dies leaves nothing else."""
+        if self._unreported is not None:
+            vars(report)[_ON_REPORT], self._unreported = self._unreported, None
 
     def ended(
         self, report: pytest.TestReport, evaluated: Sequence[str] | None, *, fails: bool
     ) -> None:
-        """Hear what became of an item, in the process that writes the artifacts.
+        """Record the outcome of a phase of an item, in the process that writes the artifacts.
 
-        Parameters
-        ----------
-        report
-            Of a phase of the item.
-        evaluated
-            The benchmarks that were evaluated in it; None of an item that can't have any.
-        fails
-            Whether the reports say of the item that it fails.
+        `evaluated` are the benchmarks that were evaluated in it; None of an item that can't have
+        any. `fails` says whether the reports call the item failed.
         """
-        self._hear(vars(report).pop(_TOLD, {}))
+        self._learn(vars(report).pop(_ON_REPORT, {}))
         item = report.nodeid
         if report.skipped and not _stand_for(evaluated or (), report):
             self._skipped[item] = _why_skipped(report)
@@ -159,13 +173,12 @@ class Selection:
         if report.failed and report.when != "teardown" and not fails:
             self._broken_off.add(item)
 
-    def _hear(self, told: Mapping[str, Sequence[str]]) -> None:
-        self._collected.update(told.get("collected", ()))
-        self._deselected.update(told.get("deselected", ()))
+    def _learn(self, ids: Mapping[str, Sequence[str]]) -> None:
+        self._collected.update(ids.get("collected", ()))
+        self._deselected.update(ids.get("deselected", ()))
 
     def _names_benchmarks(self, nodeid: str) -> bool:
-        name = nodeid.partition("::")[0].rpartition("/")[2]
-        return any(fnmatch(name, p) for p in self._config.getini("evalmetrics_files"))
+        return is_benchmark_file(nodeid.partition("::")[0].rpartition("/")[2], self._config)
 
     def _may_hold_ours(self, nodeid: str) -> bool:
         """Look into what can't be collected: a file, or a folder with a broken conftest.py."""
@@ -177,29 +190,54 @@ class Selection:
 def let_register(config: pytest.Config) -> registry.Scope:
     """Let everybody register what they offer, also a conftest.py that is found later.
 
-    Returns
-    -------
-    Scope
-        That of the run as a whole.
+    Returns the scope of the run as a whole.
     """
     from pytest_evalmetrics import registry  # noqa: PLC0415 - only if needed
 
     if not config.stash.get(_REGISTERED, False):
         config.stash[_REGISTERED] = True
-        config.hook.pytest_evalmetrics_register.call_historic(kwargs={"registry": registry})
+        try:
+            config.hook.pytest_evalmetrics_register.call_historic(kwargs={"registry": registry})
+        except Exception as error:  # noqa: BLE001 - a user's code
+            from pytest_evalmetrics.errors import RegistryError  # noqa: PLC0415 - it failed
+
+            failure = RegistryError(_hook_failure(error, config) or f"{_HOOK} failed: {error}")
+            failure.shown = str(failure)
+            raise failure from None
     plugins = config.pluginmanager.get_plugins()
     modules = [plugin for plugin in plugins if isinstance(plugin, ModuleType)]
     return registry.Scope(config.rootpath, modules=modules)
 
 
-def refuse_unknown_reporters(config: pytest.Config) -> None:
-    """Tell of a reporter that is not there before anything is paid for.
+def _hook_failure(error: BaseException, config: pytest.Config) -> str:
+    """Say where a hook that registers has failed; empty where that is not what failed."""
+    line, file = 0, None
+    trace = error.__traceback__
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        if code.co_name == _HOOK:
+            line, file = trace.tb_lineno, Path(code.co_filename)
+        trace = trace.tb_next
+    if file is None:
+        return ""
+    from pytest_evalmetrics import registry  # noqa: PLC0415 - it failed
+    from pytest_evalmetrics.errors import did_you_mean  # noqa: PLC0415 - the same
 
-    Raises
-    ------
-    UsageError
-        There is none of that name.
-    """
+    root = config.rootpath
+    shown = file.relative_to(root).as_posix() if file.is_relative_to(root) else str(file)
+    what = f"{type(error).__name__}: {error}"
+    offered = [name for name in registry.__all__ if name.startswith("register_")]
+    if isinstance(error, AttributeError) and error.obj is registry:
+        what = f"the registry has no {error.name!r}; "
+        what += did_you_mean(str(error.name), offered, what="it has")
+    return (
+        f"{shown}:{line}: {_HOOK} failed: {what}\n"
+        '  it registers so: registry.register_metric("a_name")(MyMetric)'
+    )
+
+
+def refuse_unknown_reporters(config: pytest.Config) -> None:
+    """Raise UsageError for a reporter that is not there, before anything is paid for."""
     names = reporter_names(config)
     if names is None or hasattr(config, "workerinput"):
         return
@@ -214,8 +252,13 @@ def refuse_unknown_reporters(config: pytest.Config) -> None:
 
 
 def is_benchmark(item: pytest.Item) -> bool:
-    """Whether an item is a benchmark of a file: asked without loading what these are."""
+    """Check whether an item is a benchmark of a file, without loading what these are."""
     return type(item).__module__ == "pytest_evalmetrics.items"
+
+
+def is_benchmark_file(name: str, config: pytest.Config) -> bool:
+    """Check whether a file of that name holds benchmarks."""
+    return any(fnmatch(name, pattern) for pattern in config.getini("evalmetrics_files"))
 
 
 def _is_ours(item: pytest.Item) -> bool:
@@ -230,12 +273,12 @@ def _names_fixture(file: Path) -> bool:
 
 
 def _stand_for(evaluated: Sequence[str], report: pytest.TestReport) -> bool:
-    """Whether results of a skipped item say all of it: else more was to come."""
+    """Check whether results of a skipped item say all of it: else more was to come."""
     return report.nodeid in evaluated or (bool(evaluated) and hasattr(report, "wasxfail"))
 
 
 def _why_skipped(report: pytest.TestReport) -> str:
-    """Give the reason of a skip, or of an expected failure that came before any number."""
+    """Return the reason of a skip, or of an expected failure that came before any number."""
     if hasattr(report, "wasxfail"):
         return f"xfail: {report.wasxfail}".removesuffix(": ")
     reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)

@@ -1,6 +1,6 @@
-"""Hears of results across the whole run, also from xdist's workers; has them written at its end.
+"""Collects the results of the whole run, also from xdist's workers, and has them written.
 
-Nothing heavy is imported before there is a result.
+Loaded at every start of pytest: nothing heavy is imported before there is a result.
 """
 
 from __future__ import annotations
@@ -21,49 +21,42 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.reports import Payload
     from pytest_evalmetrics.run_folder import RunFolder
 
-__all__ = ["PAYLOADS", "EvaluationSession", "shared_folder"]
-
-PAYLOADS = pytest.StashKey["list[Payload]"]()  # what an item's benchmarks came to
+PAYLOADS = pytest.StashKey["list[Payload]"]()  # the results of an item's benchmarks
 _FOLDER = pytest.StashKey[Path]()
 _WORKERS_FOLDER = "evalmetrics_folder"
 
 
 class EvaluationSession:
-    """Hears of every benchmark's result.
+    """Collects every benchmark's result.
 
     A result travels as builtins on pytest's report of the item, with or without xdist,
     so that there is one way for it to get here.
-
-    Parameters
-    ----------
-    config
-        pytest's.
-    roster
-        What is to be evaluated.
     """
 
-    def __init__(self, config: pytest.Config, roster: Selection) -> None:
+    def __init__(self, config: pytest.Config, selection: Selection) -> None:
         self._config = config
-        self._roster = roster
-        self._heard: RunResults | None = None
+        self._selection = selection
+        self._results: RunResults | None = None
         self._folder: RunFolder | None = None
         self._refusal = ""
+        self._interrupted = False
         self._lines: list[tuple[str, str | None]] = []
+        self._is_worker = hasattr(config, "workerinput")
 
     def pytest_sessionstart(self) -> None:
-        """Do with the journal what is to be done before anything is called."""
+        """Empty the journal, or import into it, before anything is called."""
         if getattr(self._config.option, "numprocesses", None):  # nothing is collected here
             refuse_unknown_reporters(self._config)
         options = ("evalmetrics_journal_clear", "evalmetrics_journal_import")
-        if hasattr(self._config, "workerinput") or not any(map(self._config.getoption, options)):
+        if self._is_worker or not any(map(self._config.getoption, options)):
             return
         from pytest_evalmetrics.run_transport import prepare_asked  # noqa: PLC0415 - it is asked for
 
         self._lines += [(line, None) for line in prepare_asked(self._config)]
 
     def begin(self) -> None:
-        """Mark the output folder as this run's, as its first benchmark is found."""
-        if self._folder is not None or hasattr(self._config, "workerinput"):
+        """Mark the output folder as this run's, when its first benchmark is collected."""
+        if self._folder is not None or self._is_worker:
             return
         if not any(map(self._config.getoption, PRINTING)):
             self._folder = self._begun()
@@ -85,15 +78,15 @@ class EvaluationSession:
     @pytest.hookimpl(trylast=True)
     def pytest_collection_finish(self) -> None:
         """Refuse a folder that another run writes into, before anything is paid for."""
-        if self._roster.has_benchmarks:
+        if self._selection.has_benchmarks:
             self.begin()
         if self._refusal:
             raise pytest.UsageError(self._refusal)
 
     @pytest.hookimpl(optionalhook=True, trylast=True)
     def pytest_xdist_node_collection_finished(self) -> None:
-        """Do the same as a worker has collected."""
-        if self._roster.has_benchmarks:
+        """Do the same when a worker has collected."""
+        if self._selection.has_benchmarks:
             self.begin()
         if self._refusal:
             pytest.exit(self._refusal, returncode=pytest.ExitCode.USAGE_ERROR)
@@ -107,39 +100,37 @@ class EvaluationSession:
         payloads = item.stash.get(PAYLOADS, None)
         if payloads is not None:
             _attach(item, call, report, payloads)
-        self._roster.tell(report)
+        self._selection.attach_to(report)
         return report
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Take the results off a report, in the process that writes the artifacts."""
-        if hasattr(self._config, "workerinput"):
+        if self._is_worker:
             return
         payloads = vars(report).pop("evalmetrics", None)  # other plugins keep reports
         if payloads is None:
-            self._roster.ended(report, None, fails=False)
-            if self._roster.has_benchmarks:  # a worker's tests: known by their first report
+            self._selection.ended(report, None, fails=False)
+            if self._selection.has_benchmarks:  # a worker's tests: known by their first report
                 self.begin()
             return
         self.begin()
-        heard = self._results()
+        results = self._all_results()
         for payload in payloads:
-            heard.take(report.nodeid, payload, getattr(report, "worker_id", ""))
+            results.take(report.nodeid, payload, getattr(report, "worker_id", ""))
         if _passes_wrongly(report):
-            heard.refuse_passing(report.nodeid)
+            results.refuse_passing(report.nodeid)
         evaluated = [payload["entry"]["id"] for payload in payloads]
-        self._roster.ended(report, evaluated, fails=heard.fails(report.nodeid))
+        self._selection.ended(report, evaluated, fails=results.fails(report.nodeid))
         if report.failed and isinstance(report.longrepr, str):  # came through xdist
-            from pytest_evalmetrics.reports import FailureText  # noqa: PLC0415 - it is loaded
+            _show(report, report.longrepr)
 
-            report.longrepr = FailureText(report.longrepr)  # type: ignore[assignment]
-
-    def _results(self) -> RunResults:
-        if self._heard is None:
+    def _all_results(self) -> RunResults:
+        if self._results is None:
             from pytest_evalmetrics.publishing import RunResults  # noqa: PLC0415 - the first result
 
-            self._heard = RunResults(self._config.rootpath)
-        return self._heard
+            self._results = RunResults(self._config.rootpath)
+        return self._results
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
@@ -147,18 +138,25 @@ class EvaluationSession:
         if node.gateway.spec.popen:
             node.workerinput[_WORKERS_FOLDER] = str(_own_folder(self._config))
 
+    def pytest_keyboard_interrupt(self) -> None:
+        """Remember that the run was interrupted."""
+        self._interrupted = True
+
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Write the artifacts."""
-        if "pytest_evalmetrics.run_transport" in sys.modules:
+        calls = "pytest_evalmetrics.run_transport" in sys.modules
+        if calls:
             from pytest_evalmetrics.run_transport import close_transport  # noqa: PLC0415 - it is loaded
 
             close_transport(self._config)
-        if hasattr(self._config, "workerinput") or self._refusal:
+        if self._is_worker or self._refusal:
             return
         self._publish(session)
         if evaluates_nothing(self._config):
             return
+        if self._interrupted and self._selection.lost:
+            self._lines += [(line, "yellow") for line in self._way_on(calls=calls)]
         if self._config.getoption("evalmetrics_journal_export") is not None:
             from pytest_evalmetrics.errors import EvalMetricsError  # noqa: PLC0415 - the same
             from pytest_evalmetrics.run_transport import export_asked  # noqa: PLC0415 - it is asked for
@@ -170,7 +168,7 @@ class EvaluationSession:
                 session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def _publish(self, session: pytest.Session) -> None:
-        nothing = not self._roster.lost and (self._heard is None or not self._heard.entries)
+        nothing = not self._selection.lost and (self._results is None or not self._results.entries)
         if nothing or evaluates_nothing(self._config):
             if self._folder is not None:
                 self._folder.end(None)
@@ -178,16 +176,35 @@ class EvaluationSession:
         folder = self._folder or self._begun()
         from pytest_evalmetrics.publishing import publish  # noqa: PLC0415 - there is something
 
-        lines, complete = publish(self._config, self._results(), self._roster, folder)
+        lines, complete = publish(self._config, self._all_results(), self._selection, folder)
         self._lines += lines
         # pytest.exit(returncode=0) does not make a benchmark hold that was not evaluated
         green = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
         if not complete and session.exitstatus in green:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
+    def _way_on(self, *, calls: bool) -> Generator[str]:
+        """Say what an interrupted run keeps, and how to go on."""
+        from pytest_evalmetrics.layout import many  # noqa: PLC0415 - interrupted
+
+        done = many(len(self._all_results().entries), "benchmark")
+        yield f"interrupted: {done} evaluated, {len(self._selection.lost)} not"
+        if not calls and not getattr(self._config.option, "numprocesses", None):
+            yield "run the same command again for the others"
+            return
+        from pytest_evalmetrics.settings import journal_mode  # noqa: PLC0415 - the same
+
+        if journal_mode(self._config) == "off":
+            yield "without a journal nothing of what was paid for is kept: run it again with one"
+        else:
+            yield (
+                "run the same command again: answers that were paid for are kept in the journal, "
+                "and are not asked for again"
+            )
+
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print the section."""
-        if self._folder is not None and _has_unused(self._config):
+        if self._folder is not None and self._selection.unused_are_ours:
             self._lines.append(
                 ("unused baselines: delete them with --evalmetrics-delete-unused", "yellow")
             )
@@ -205,7 +222,7 @@ class EvaluationSession:
         """Let go of the results, and remove what a worker that died has left."""
         if self._folder is not None:
             self._folder.release()
-        self._heard = None  # else pytest's last collections of garbage go through thousands
+        self._results = None  # else pytest's last collections of garbage go through thousands
         if _FOLDER in self._config.stash:
             from pytest_evalmetrics.reports.payload import remove_left  # noqa: PLC0415 - used
 
@@ -225,8 +242,9 @@ def _attach(
         marked = report.skipped and hasattr(report, "wasxfail")
         entry["xfail"] = marked or (entry["xfail"] and not report.failed)
     if _passes_wrongly(report):
-        told = [(name, _failing(name, value)) for name, value in item.user_properties]
-        item.user_properties[:] = report.user_properties[:] = told  # JUnit takes those of teardown
+        properties = [(name, _failing(name, value)) for name, value in item.user_properties]
+        # JUnit takes those of teardown
+        item.user_properties[:] = report.user_properties[:] = properties
     if payloads or not is_benchmark(item):
         vars(report)["evalmetrics"] = [*payloads]  # kept across processes
         payloads.clear()
@@ -234,25 +252,22 @@ def _attach(
         return
     shown = call.excinfo and getattr(call.excinfo.value, "shown", None)
     if report.failed and shown:
-        from pytest_evalmetrics.reports import FailureText  # noqa: PLC0415 - it is loaded
-
-        report.longrepr = FailureText(shown)  # type: ignore[assignment]
+        _show(report, shown)
     if report.passed and report.when == "call":
         from pytest_evalmetrics.baselines.declared import Declared, name_of_test  # noqa: PLC0415
 
         Declared.of(item.config).ended(item.path, name_of_test(item))
 
 
-def _has_unused(config: pytest.Config) -> bool:
-    """Whether syrupy calls a baseline unused: it names an option that doesn't delete any."""
-    report: Any = getattr(getattr(config, "_syrupy", None), "report", None)
-    if report is None or config.option.update_snapshots or not report.num_unused:
-        return False
-    return any("__baselines__" in Path(unused.location).parts for unused in report.unused)
+def _show(report: pytest.TestReport, text: str) -> None:
+    """Show a failure as our text alone."""
+    from pytest_evalmetrics.reports import FailureText  # noqa: PLC0415 - it is loaded
+
+    report.longrepr = FailureText(text)  # type: ignore[assignment]
 
 
 def _passes_wrongly(report: pytest.TestReport) -> bool:
-    """Whether an item was to fail, strictly, and passes."""
+    """Check for a strict xfail that passed."""
     return report.failed and str(report.longrepr).startswith("[XPASS(strict)]")
 
 
@@ -262,7 +277,7 @@ def _failing(name: str, value: object) -> object:
 
 
 def shared_folder(config: pytest.Config) -> Path | None:
-    """Give the folder for files on their way to the session; None without one."""
+    """Return the folder for files on their way to the session; None without one."""
     given = getattr(config, "workerinput", None)
     if given is None:
         return _own_folder(config)

@@ -14,6 +14,7 @@ import warnings
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -104,6 +105,15 @@ class Store:
             raise BaselineError(what, hint=hint)
         text = text_of(self.path, self.shown)
         return None if text is None else (text, self.shown)
+
+    def renamed_from(self) -> str:
+        """Guess the former name of a benchmark without a baseline: one of an unused baseline."""
+        config = self._location.item.config
+        declared, beside = Declared.of(config), self.path.parent
+        unused = declared.orphans(beside.parent, collected_tests(config))
+        names = [path.stem for path in unused if path.parent == beside]
+        close = get_close_matches(self.path.stem, names, n=1, cutoff=0.5)
+        return (close or names)[0] if close or len(names) == 1 else ""
 
     def read_rows(self) -> bytes | None:
         """Return the rows that the baseline keeps, compressed; None where there are none."""

@@ -83,6 +83,7 @@ class Evaluation:
     snapshot: Callable[[], tuple[str, str] | None] = lambda: None
     # reads the rows that the committed baseline keeps, compressed
     kept_rows: Callable[[], bytes | None] = lambda: None
+    renamed_from: Callable[[], str] = lambda: ""  # guesses it where there is no baseline
     updates: bool = False  # this run records a new baseline: the old one is shown, not asserted
     runtime: Runtime | None = None  # of the run, for a scored benchmark
     table: RolloutTable | None = None  # the rollouts, where they come from no file
@@ -229,13 +230,16 @@ class Evaluation:
         if self.updates:
             return reference
         if reference is None:
+            old = self.renamed_from()
+            guess = f": was it renamed from {old}?" if old else ""
+            way = f"; or name it {old} as before, whose baseline is unused" if old else ""
             self._checks.append(
                 Check(
                     "baseline",
                     "baseline",
                     Verdict.INCONCLUSIVE,
-                    reason="there is no baseline yet to compare with",
-                    hint="record one with `pytest --snapshot-update` and commit it",
+                    reason=f"there is no baseline yet to compare with{guess}",
+                    hint=f"record one with `pytest --snapshot-update` and commit it{way}",
                     line=self.benchmark.line_of("baseline"),
                 )
             )

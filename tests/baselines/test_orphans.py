@@ -34,6 +34,7 @@ def test_an_orphan_is_told_and_deleted_by_its_own_option_alone(same, args):
     result.stdout.fnmatch_lines(
         ["unused baselines: delete them with --evalmetrics-delete-unused", "*1 snapshot unused*"]
     )
+    result.stdout.no_fnmatch_line("*Re-run pytest with --snapshot-update*")  # it deletes none
     assert same.run(UPDATE, *args).ret == 0
     assert orphan.exists()
     if "-n2" in args:
@@ -136,3 +137,14 @@ def test_an_interrupted_run_has_the_code_of_an_interrupt_whatever_is_unused(same
     assert (
         same.project.run_apart().ret == pytest.ExitCode.INTERRUPTED
     )  # and not 2 | 1, an internal error
+
+
+def test_a_renamed_benchmark_is_guessed(same):
+    path = same.folder / "one.bench.yaml"
+    text = path.read_text()
+    name = text.partition("name: ")[2].split()[0].strip(",}")
+    path.write_text(text.replace(f"name: {name}", "name: another"))
+    result = same.run("evals/one.bench.yaml")
+    result.stdout.fnmatch_lines(
+        [f"INCONCLUSIVE*no baseline yet to compare with: was it renamed from {name}[?]*"]
+    )

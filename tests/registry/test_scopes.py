@@ -148,3 +148,37 @@ def test_reporters_are_the_runs(project):
     result = project.run("a", "b")
     result.stdout.fnmatch_lines(["*reporter 'mine' is registered twice in this run*"])
     assert result.ret == 1
+
+
+FAULTS = {
+    'registry.register_metrics("x", int)': "*no 'register_metrics'; did you mean *metric'*",
+    "registry.register_metric(int)": "*@register_metric needs a name*",
+    'registry.register_metric("a/b")(int)': "*'a/b' can't be the name of a metric*",
+    'registry.register_metric("x", int)': "*TypeError: *register*",
+}
+
+
+@pytest.mark.parametrize("call", FAULTS)
+@pytest.mark.parametrize("folder", ["", "late/"])
+def test_a_wrong_call_in_the_hook_is_a_message_at_its_line(project, call, folder):
+    hook = f"def pytest_evalmetrics_register(registry):\n    {call}\n"
+    project.write(f"{folder}conftest.py", hook)
+    project.bench(name="a.bench.yaml")
+    project.bench(name="late/b.bench.yaml")
+    result = project.run()
+    result.stdout.fnmatch_lines([f"{folder}conftest.py:2: pytest_evalmetrics_register failed: *"])
+    result.stdout.fnmatch_lines([FAULTS[call], '*registry.register_metric("a_name")(MyMetric)*'])
+    result.stdout.no_fnmatch_line("*_hookexec*")
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+
+
+def test_a_wrong_call_in_the_hook_fails_a_test_at_its_line(project):
+    hook = "def pytest_evalmetrics_register(registry):\n    registry.register_metrics('x', int)\n"
+    project.write("conftest.py", hook)
+    project.write("test_a.py", "def test_a(evalmetrics): evalmetrics.check([1])\n")
+    result = project.run()
+    result.stdout.fnmatch_lines(["conftest.py:2: pytest_evalmetrics_register failed: *"])
+    result.stdout.no_fnmatch_line("*call_historic*")
+    result = project.run("--evalmetrics-list")
+    result.stderr.fnmatch_lines(["*conftest.py:2: pytest_evalmetrics_register failed: *"])
+    assert result.ret == pytest.ExitCode.USAGE_ERROR

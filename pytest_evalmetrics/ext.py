@@ -12,10 +12,12 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.chat import (
         Calls,
         ChatModel,
+        Exchange,
         Message,
         Reply,
         ask,
         chat_model,
+        compile_prompt,
         compile_templates,
         json_in,
         side_by_side,
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
         MetricError,
         RegistryError,
         RowError,
+        did_you_mean,
     )
     from pytest_evalmetrics.gates.decisions import Change, GateRule
     from pytest_evalmetrics.metrics.metric import Metric, MetricOptions
@@ -78,6 +81,7 @@ __all__ = [
     "EngineError",
     "Estimate",
     "EvalMetricsError",
+    "Exchange",
     "Explained",
     "Failure",
     "FieldMap",
@@ -110,8 +114,10 @@ __all__ = [
     "Workload",
     "ask",
     "chat_model",
+    "compile_prompt",
     "compile_templates",
     "content_hash",
+    "did_you_mean",
     "json_in",
     "needs_extra",
     "open_source",
@@ -127,13 +133,13 @@ __all__ = [
 _HOMES = {
     name: module
     for module, names in {
-        "chat": "Calls ChatModel Message Reply ask chat_model compile_templates json_in "
-        "side_by_side",
+        "chat": "Calls ChatModel Exchange Message Reply ask chat_model compile_prompt "
+        "compile_templates json_in side_by_side",
         "data": "RolloutTable TaskId TaskRewards",
         "data.content": "content_hash question_of",
         "engines.local": "Engine Workload",
-        "errors": "ConfigError DataError EngineError EvalMetricsError GateFailed "
-        "MetricError RegistryError RowError",
+        "errors": "did_you_mean ConfigError DataError EngineError EvalMetricsError "
+        "GateFailed MetricError RegistryError RowError",
         "gates.decisions": "Change GateRule",
         "metrics.metric": "Metric MetricOptions",
         "registry": "register_gate_rule register_loader register_metric register_reporter "

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
+from pytest_evalmetrics import register_metric
+from pytest_evalmetrics.ext import MetricOptions
 from pytest_evalmetrics.metrics.base_statistics import task_sums
-from pytest_evalmetrics.metrics.metric import MetricOptions
-from pytest_evalmetrics.registry import register_metric
 from pytest_evalmetrics.stats import max_at_k, pass_at_k, pass_hat_k
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from pytest_evalmetrics.data import TaskRewards
+    from pytest_evalmetrics.ext import TaskRewards
 
     Floats = NDArray[np.float64]
 

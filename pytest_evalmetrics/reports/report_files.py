@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from pytest_evalmetrics.registry import register_reporter
+from pytest_evalmetrics import register_reporter
 from pytest_evalmetrics.reports.reporters import KeptReporter
 from pytest_evalmetrics.reports.summary import code_quality, summary
 

@@ -24,7 +24,7 @@ from pytest_evalmetrics.rollouts.formats import DEEPEVAL_CASES, DEEPEVAL_METRICS
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pytest_evalmetrics.rollouts.source import Source
+    from pytest_evalmetrics.ext import Source
 
 _WHAT: Final = "a test run of deepeval"
 _SETTINGS: Final = (

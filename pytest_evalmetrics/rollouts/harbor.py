@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final
 
-from pytest_evalmetrics.errors import DataError
-from pytest_evalmetrics.rollouts.files import RolloutFile
+from pytest_evalmetrics.ext import DataError, RolloutFile, open_source
 from pytest_evalmetrics.rollouts.foreign import (
     ChunkBuilder,
     Document,
@@ -24,13 +23,12 @@ from pytest_evalmetrics.rollouts.foreign import (
     usage,
 )
 from pytest_evalmetrics.rollouts.formats import HARBOR_JOB, HARBOR_TRIAL
-from pytest_evalmetrics.rollouts.source import open_source
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from pytest_evalmetrics.rollouts.source import Source
+    from pytest_evalmetrics.ext import Source
 
 RESULT: Final = "result.json"
 _CONFIG: Final = "config.json"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from pytest_evalmetrics.data.content import question_of
+from pytest_evalmetrics.ext import question_of
 from pytest_evalmetrics.rollouts.foreign import (
     ChunkBuilder,
     Document,
@@ -32,14 +32,13 @@ from pytest_evalmetrics.rollouts.foreign import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from pytest_evalmetrics.rollouts.source import Source
+    from pytest_evalmetrics.ext import Source
 
     if sys.version_info >= (3, 14):
         from zipfile import ZipFile
     else:
         from backports.zstd.zipfile import ZipFile
-    from pytest_evalmetrics.errors import DataError
-    from pytest_evalmetrics.rollouts.loader import Request
+    from pytest_evalmetrics.ext import DataError, Request
 
 _LETTERS: Final = {"C": 1, "I": 0, "P": 0.5, "N": 0}
 _WORDS: Final = {"yes": 1, "true": 1, "no": 0, "false": 0}

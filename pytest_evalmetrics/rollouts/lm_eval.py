@@ -26,8 +26,7 @@ from pytest_evalmetrics.rollouts.formats import is_lm_eval_results
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from pytest_evalmetrics.data import TaskId
-    from pytest_evalmetrics.rollouts.source import Source
+    from pytest_evalmetrics.ext import Source, TaskId
 
 _NO_FILTER: Final = "none"
 _NO_METRIC: Final = frozenset({"doc_id"})

@@ -27,8 +27,7 @@ from pytest_evalmetrics.rollouts.formats import PROMPTFOO_ROW
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from pytest_evalmetrics.rollouts.loader import Request
-    from pytest_evalmetrics.rollouts.source import Source
+    from pytest_evalmetrics.ext import Request, Source
 
 _WHAT: Final = "the results of promptfoo"
 _VERSIONS: Final = (2, 3, 4)

@@ -22,7 +22,7 @@ from pytest_evalmetrics.rollouts.foreign import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pytest_evalmetrics.rollouts.source import Source
+    from pytest_evalmetrics.ext import Source
 
 _WHAT: Final = "a report of pydantic-evals"
 _USAGE: Final = {  # a case's metrics that have a name of ours

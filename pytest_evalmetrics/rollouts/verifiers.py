@@ -7,7 +7,7 @@ from operator import add
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final
 
-from pytest_evalmetrics.data.content import content_hash, question_of
+from pytest_evalmetrics.ext import content_hash, question_of
 from pytest_evalmetrics.rollouts.foreign import (
     ChunkBuilder,
     Rollout,
@@ -28,8 +28,7 @@ from pytest_evalmetrics.rollouts.foreign import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from pytest_evalmetrics.data import TaskId
-    from pytest_evalmetrics.rollouts.source import Source
+    from pytest_evalmetrics.ext import Source, TaskId
 
 _NO_SCORE: Final = frozenset(
     {"id", "example_id", "is_completed", "is_truncated", "generation_ms", "scoring_ms", "total_ms"}

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from pytest_evalmetrics.chat import json_in, side_by_side
-from pytest_evalmetrics.errors import RowError, did_you_mean
+from pytest_evalmetrics.ext import Explained, RowError, did_you_mean, json_in, side_by_side
 from pytest_evalmetrics.layout import many, untrusted
-from pytest_evalmetrics.scorers.interface import Explained, builtin
+from pytest_evalmetrics.scorers.interface import builtin
 from pytest_evalmetrics.scorers.judge import (
     BOOLEAN,
     TEXT,
@@ -41,8 +40,7 @@ from pytest_evalmetrics.spec.field_types import NAMES_SCHEMA, Name, doc, expecte
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pytest_evalmetrics.chat import Calls, Reply
-    from pytest_evalmetrics.scorers.interface import Row, Terms
+    from pytest_evalmetrics.ext import Calls, Reply, Row, Terms
 
 
 class _JudgeScorer:

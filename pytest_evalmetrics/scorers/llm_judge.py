@@ -13,10 +13,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, Discriminator, Field, Tag
 
-from pytest_evalmetrics.chat import compile_prompt, json_in, side_by_side
-from pytest_evalmetrics.errors import RowError, did_you_mean
+from pytest_evalmetrics.ext import (
+    Explained,
+    RowError,
+    compile_prompt,
+    did_you_mean,
+    json_in,
+    needs_extra,
+    side_by_side,
+)
 from pytest_evalmetrics.layout import compact, spaced, untrusted
-from pytest_evalmetrics.scorers.interface import Explained, builtin
+from pytest_evalmetrics.scorers.interface import builtin
 from pytest_evalmetrics.scorers.judge import JudgeCheck, choice, closed, judge_of
 from pytest_evalmetrics.scorers.row_reading import as_number, shown, within
 from pytest_evalmetrics.scorers.score_summary import About
@@ -30,13 +37,11 @@ from pytest_evalmetrics.spec.scorer_keys import (
     check_range,
     check_score_names,
 )
-from pytest_evalmetrics.transport import needs_extra
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from pytest_evalmetrics.chat import Calls, Message, Reply
-    from pytest_evalmetrics.scorers.interface import Row, Terms
+    from pytest_evalmetrics.ext import Calls, Message, Reply, Row, Terms
 
 _VERSION = "2"  # of the default prompt; count it up with every change
 

@@ -12,21 +12,26 @@ from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pytest_evalmetrics.chat import json_in
-from pytest_evalmetrics.errors import DataError, EvalMetricsError, RowError, did_you_mean
-from pytest_evalmetrics.scorers.interface import Explained, builtin
+from pytest_evalmetrics.ext import (
+    DataError,
+    EvalMetricsError,
+    Explained,
+    RowError,
+    did_you_mean,
+    json_in,
+    needs_extra,
+)
+from pytest_evalmetrics.scorers.interface import builtin
 from pytest_evalmetrics.scorers.judge import JudgeCheck, judge_of
 from pytest_evalmetrics.scorers.row_reading import column_of, response_in
 from pytest_evalmetrics.spec.field_types import Name, doc
 from pytest_evalmetrics.spec.model_keys import ModelSpec
 from pytest_evalmetrics.spec.scorer_keys import NamedScores
-from pytest_evalmetrics.transport import needs_extra
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pytest_evalmetrics.chat import Calls, Reply
-    from pytest_evalmetrics.scorers.interface import Row, Terms
+    from pytest_evalmetrics.ext import Calls, Reply, Row, Terms
     from pytest_evalmetrics.scorers.judge import Judge
 
 

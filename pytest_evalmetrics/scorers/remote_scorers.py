@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
-from pytest_evalmetrics.chat import compile_templates
-from pytest_evalmetrics.errors import RowError
+from pytest_evalmetrics.ext import RowError, compile_templates, needs_extra
 from pytest_evalmetrics.scorers.interface import builtin
 from pytest_evalmetrics.scorers.row_reading import as_number, shown, within
 from pytest_evalmetrics.spec.field_types import (
@@ -32,12 +31,9 @@ from pytest_evalmetrics.spec.scorer_keys import (
     check_range,
     check_score_names,
 )
-from pytest_evalmetrics.transport import needs_extra
 
 if TYPE_CHECKING:
-    from pytest_evalmetrics.chat import Calls
-    from pytest_evalmetrics.scorers.interface import Row, Terms
-    from pytest_evalmetrics.transport import Endpoint
+    from pytest_evalmetrics.ext import Calls, Endpoint, Row, Terms
 
 
 def _endpoint(spec: RemoteScorerSpec | NatScorerSpec, terms: Terms) -> Endpoint:

@@ -13,16 +13,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from pytest_evalmetrics.chat import compile_templates
-from pytest_evalmetrics.errors import RowError
+from pytest_evalmetrics.ext import RowError, compile_templates, needs_extra
 from pytest_evalmetrics.scorers.interface import builtin
 from pytest_evalmetrics.scorers.row_reading import as_text, response_in, shown
 from pytest_evalmetrics.spec.field_types import TemplateText, doc, one_or_many, refuse
 from pytest_evalmetrics.spec.scorer_keys import NamedScores
-from pytest_evalmetrics.transport import needs_extra
 
 if TYPE_CHECKING:
-    from pytest_evalmetrics.scorers.interface import Row, Terms
+    from pytest_evalmetrics.ext import Row, Terms
 
 # -- a text and its reference --------------------------------------------------------------
 

@@ -7,9 +7,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
-from pytest_evalmetrics.chat import compile_templates
-from pytest_evalmetrics.errors import RowError
-from pytest_evalmetrics.scorers.interface import Explained, builtin
+from pytest_evalmetrics.ext import Explained, RowError, compile_templates
+from pytest_evalmetrics.scorers.interface import builtin
 from pytest_evalmetrics.scorers.row_reading import (
     AGENT,
     ToolCall,
@@ -26,7 +25,7 @@ from pytest_evalmetrics.spec.scorer_keys import NamedScores
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pytest_evalmetrics.scorers.interface import Row, Terms
+    from pytest_evalmetrics.ext import Row, Terms
 
 _Scores = TypeVar("_Scores", float, "dict[str, float]")
 _REFERENCE = "reference_tool_calls"

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import gc
-from contextlib import contextmanager
-from functools import wraps
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from contextlib import ContextDecorator, contextmanager
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
 __all__ = ["collector_eased", "collector_paused"]
 
-P = ParamSpec("P")
-T = TypeVar("T")
 _YOUNG = 20_000  # objects that are made before it looks at them; 700 are usual
 
 
-class collector_paused:  # noqa: N801 - is called like a function
+class collector_paused(ContextDecorator):  # noqa: N801 - is called like a function
     """Keep it from going through them again and again: none of them is in a cycle.
 
     Also decorates a function. No generator: a benchmark enters this ten times.
@@ -32,16 +29,6 @@ class collector_paused:  # noqa: N801 - is called like a function
         """Let it go on, if it did."""
         if self._running:
             gc.enable()
-
-    def __call__(self, function: Callable[P, T]) -> Callable[P, T]:
-        """Pause it while a function runs."""
-
-        @wraps(function)
-        def paused(*args: P.args, **kwargs: P.kwargs) -> T:
-            with collector_paused():
-                return function(*args, **kwargs)
-
-        return paused
 
 
 @contextmanager

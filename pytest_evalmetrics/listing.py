@@ -119,7 +119,7 @@ def _doc(target: Any) -> str:
     text = getattr(own, "__doc__", None)
     if text is None and not inspect.isroutine(own):  # not what `object` or a base says
         text = getattr(own.__dict__.get("compute"), "__doc__", None)
-    return inspect.cleandoc(text) if text else "(says nothing of itself)"
+    return inspect.cleandoc(text) if text else "(no description)"
 
 
 def _explain(kind: str, known: Registry, name: str, found: Found) -> Iterator[str]:

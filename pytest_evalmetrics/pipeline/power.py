@@ -42,20 +42,12 @@ _ONCE = (
 def power_of(
     benchmark: Benchmark, snapshot: Callable[[], tuple[str, str] | None]
 ) -> Iterator[Power]:
-    """Plan one benchmark from its baseline, else from its recorded rollouts.
+    """Plan one benchmark from its baseline, which `snapshot` reads, else from its rollouts.
 
-    Parameters
-    ----------
-    benchmark
-        The benchmark. Nothing of it is evaluated.
-    snapshot
-        Reads the committed baseline.
-
-    Notes
-    -----
-    A run is expected to repeat the baseline's tasks. Of rewards with two values each task's chance
-    to pass is taken from its posterior under a beta prior fitted to all tasks (empirical Bayes:
-    Morris 1983), and a drop takes the same share of each chance. Of other rewards Var(d) =
+    Nothing of it is evaluated. A run is expected to repeat the baseline's tasks. Of rewards with
+    two values each task's chance to pass is taken from its posterior under a beta prior fitted to
+    all tasks (empirical Bayes: Morris 1983), and a drop takes the same share of each chance. Of
+    other rewards Var(d) =
     sigma_B^2 / K_B + sigma_C^2 / K_C (Miller 2024, arXiv 2411.00640, section 5), sigma^2 from
     resampling each task's rollouts.
     """
@@ -63,15 +55,24 @@ def power_of(
         names = tuple(name for s in benchmark.spec.scorers for name in s.score_names)
         benchmark = with_reward(benchmark, names)
     plan = metrics.plan(benchmark.spec, also=benchmark.spec.gated, line_of=benchmark.line_of)
+    runs: Mapping[str, RolloutTable] = {}
     try:
-        tables, source = _tables(benchmark, plan, snapshot)
+        reference = None
+        if benchmark.spec.baseline is not None and not compares_with_history(benchmark):
+            reference = reference_of(benchmark, plan, snapshot)
+        if reference is not None:
+            tables, source = dict(reference.tables), "baseline"
+            counts = [np.diff(table.offsets) for table in tables.values()]
+            if not benchmark.spec.scorers and any(len(c) and c.max() == 1 for c in counts):
+                with suppress(EvalMetricsError):  # of one rollout a second run shows more
+                    runs = _recorded(benchmark, plan)
+        elif benchmark.spec.scorers:
+            raise DataError("it has to be scored first, and nothing is recorded of it yet")
+        else:
+            tables, source = _recorded(benchmark, plan), "rollouts"
     except EvalMetricsError as error:
         yield _assumed(benchmark, error)
         return
-    runs: Mapping[str, RolloutTable] = {}
-    if source == "baseline" and not benchmark.spec.scorers and any(map(_single, tables.values())):
-        with suppress(EvalMetricsError):  # of one rollout a second run tells more; if there is one
-            runs = dict(_recorded(benchmark, plan).by_agent())
     yield from power_of_tables(benchmark, tables, plan=plan, source=source, runs=runs)
 
 
@@ -94,30 +95,14 @@ def power_of_tables(
             yield replace(found, agent=agent)
 
 
-def _tables(
-    benchmark: Benchmark, plan: metrics.Plan, snapshot: Callable[[], tuple[str, str] | None]
-) -> tuple[dict[str, RolloutTable], str]:
-    if benchmark.spec.baseline is not None and not compares_with_history(benchmark):
-        reference = reference_of(benchmark, plan, snapshot)
-        if reference is not None:
-            return dict(reference.tables), "baseline"
-    if benchmark.spec.scorers:
-        raise DataError("it has to be scored first, and nothing is recorded of it yet")
-    return dict(_recorded(benchmark, plan).by_agent()), "rollouts"
-
-
-def _recorded(benchmark: Benchmark, plan: metrics.Plan) -> RolloutTable:
-    return rollouts.load(
-        benchmark.spec.rows, benchmark.file.parent, scores=plan.scores, categories=plan.categories
-    )
-
-
-def _single(table: RolloutTable) -> bool:
-    return bool(len(table)) and int(np.diff(table.offsets).max()) == 1
+def _recorded(benchmark: Benchmark, plan: metrics.Plan) -> dict[str, RolloutTable]:
+    spec, folder = benchmark.spec, benchmark.file.parent
+    table = rollouts.load(spec.rows, folder, scores=plan.scores, categories=plan.categories)
+    return dict(table.by_agent())
 
 
 def _assumed(benchmark: Benchmark, error: EvalMetricsError) -> Power:
-    """Tell what can be told of a benchmark that has never been run."""
+    """Plan a benchmark that has never been run."""
     spec = benchmark.spec
     tasks = spec.expect.tasks.min if spec.expect.tasks is not None else 0
     k = spec.num_samples or 1

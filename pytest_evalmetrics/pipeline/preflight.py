@@ -70,11 +70,15 @@ def all_problems(benchmark: Benchmark, *, hooked: bool, replays: bool) -> Iterat
             spec = scoring.benchmark.spec
             plan = metrics.plan(spec, also=spec.gated, line_of=benchmark.line_of)
             yield from scoring.problems(plan, hooked=hooked)
+            if not scoring.chosen.partial:
+                names = tuple(name for scorer in scoring.made for name in scorer.scores)
+                yield from _count_problems(scoring.benchmark, scoring.chosen.table, names)
             return
         plan = metrics.plan(spec, also=spec.gated, line_of=benchmark.line_of)
         folder = benchmark.file.parent
         table = rollouts.load(spec.rows, folder, scores=plan.scores, categories=plan.categories)
         yield from metric_problems(benchmark, plan, table, (), hooked=hooked)
+        yield from _count_problems(benchmark, table, ())
     except EvalMetricsError as error:
         source = "rollouts" if spec.dataset is None else "dataset"
         yield _problem(benchmark, (source,), error)
@@ -198,6 +202,20 @@ def metric_problems(
                 if problem not in seen:
                     yield problem
                 seen.add(problem)
+
+
+def _count_problems(
+    benchmark: Benchmark, table: RolloutTable, given: Sequence[str]
+) -> Iterator[Problem]:
+    """Compare the numbers of tasks and rollouts with ``expect:``."""
+    stand_in = {name: np.zeros(len(table)) for name in given}
+    table = replace(table, scores={**table.scores, **stand_in})
+    for agent, part in table.by_agent():
+        shown = agent if len(table.agents) > 1 else ""
+        for check in gates.check_completeness(benchmark, shown, part).checks:
+            if check.name in ("tasks", "rollouts") and check.verdict.fails:
+                of = f"{agent}: " if shown else ""
+                yield located(benchmark, ("expect", check.name), f"{of}{check.reason}")
 
 
 # -- templates -------------------------------------------------------------------------------

@@ -28,7 +28,7 @@ from pytest_evalmetrics.layout import compact, many, of_many
 from pytest_evalmetrics.reports import failed_row_notes
 from pytest_evalmetrics.results import RowFailure, ScorerFailures
 from pytest_evalmetrics.rollouts.recorded import records
-from pytest_evalmetrics.scorers import BoundScorer, Row
+from pytest_evalmetrics.scorers.interface import Row
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.data import TaskId
     from pytest_evalmetrics.metrics import Plan
     from pytest_evalmetrics.rollouts.recorded import Reader
-    from pytest_evalmetrics.scorers import Exchange
+    from pytest_evalmetrics.scorers import BoundScorer, Exchange
     from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec
     from pytest_evalmetrics.transport import Progress
 

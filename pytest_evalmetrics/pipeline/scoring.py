@@ -11,8 +11,7 @@ import numpy as np
 from pytest_evalmetrics import scorers
 from pytest_evalmetrics.data import RolloutTable, RowScores
 from pytest_evalmetrics.data.content import SIZE, content_hash
-from pytest_evalmetrics.engines import Workload
-from pytest_evalmetrics.engines.local import score_here, score_without_calls
+from pytest_evalmetrics.engines.local import Workload, score_here, score_without_calls
 from pytest_evalmetrics.errors import ConfigError, RowError
 from pytest_evalmetrics.gc_pause import collector_eased
 from pytest_evalmetrics.pipeline.attempts import Attempts, Budget, Spender, recorded_row
@@ -160,8 +159,8 @@ class Scoring:
     def _choose(self, plan: Plan) -> Chosen:
         self._judges.read_labels()
         reader = None if self._engine is None else self._engine.read
-        self._chosen = choose(self.benchmark, plan, self._names, reader)
-        return self._chosen
+        self.chosen = choose(self.benchmark, plan, self._names, reader)
+        return self.chosen
 
     def _problems(self, chosen: Chosen, plan: Plan, *, hooked: bool) -> list[Problem]:
         rewarding = [i for i, s in enumerate(self.made) if self.benchmark.spec.reward in s.scores]
@@ -270,7 +269,7 @@ class Scoring:
 
     def _as_scored(self) -> Iterator[tuple[Row, RowError | None]]:
         """Go through the rows as the scorers saw them."""
-        for written in rows_of(self.benchmark, self._chosen):
+        for written in rows_of(self.benchmark, self.chosen):
             if self._attempts is None:
                 yield recorded_row(written)
                 continue

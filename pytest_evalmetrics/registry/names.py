@@ -75,26 +75,15 @@ class _Entry(msgspec.Struct, frozen=True):
 class Scope:
     """The folders in which names are looked up, while it is entered.
 
-    Parameters
-    ----------
-    root
-        The folder that messages name files relative to.
-    folders
-        Those of a benchmark file, and of a test; none for the run as a whole.
-    modules
-        The modules whose registrations count for a run as a whole; None for any.
-
-    Attributes
-    ----------
-    notes
-        Names that were found in several places, and the one that was used.
+    Those of a benchmark file, and of a test; for a run as a whole there are none, and the
+    registrations of `modules` count (None for any).
     """
 
     active: Scope | None = None
 
     def __init__(self, root: Path, *folders: Path, modules: Iterable[object] | None = None) -> None:
-        self.root = root
-        self.notes: dict[str, None] = {}
+        self.root = root  # that messages name files relative to
+        self.notes: dict[str, None] = {}  # names found in several places, and the one used
         self._folders = frozenset().union(*(_chain(str(folder)) for folder in folders))
         self._modules = None if modules is None else {id(vars(m)) for m in modules}
         self._outer: Scope | None = None
@@ -122,18 +111,11 @@ def _chain(folder: str) -> frozenset[str]:
 
 
 class Registry:
-    """The names of one kind of thing.
+    """The names of one kind of thing, such as ``metric``.
 
-    Parameters
-    ----------
-    kind
-        The kind, for messages: ``metric``.
-    group
-        The entry-point group of third-party packages.
-    builtins
-        The module whose import registers the built-in ones.
-    reserved
-        Names that are built in without a registration, and can't be replaced.
+    `group` is the entry-point group of third-party packages, `builtins` the module whose import
+    registers the built-in ones, and `reserved` are built-in names without a registration, which
+    can't be replaced.
     """
 
     def __init__(
@@ -149,16 +131,9 @@ class Registry:
     def register(self, name: str) -> Callable[[T], T]:
         """Register a class or function under `name`: in a conftest.py for its folder.
 
-        Parameters
-        ----------
-        name
-            Any text without ``/ [ ]``, which have a meaning in a benchmark file; ``top@{k}`` is a
-            family, called with ``k=3`` for ``top@3``.
-
-        Raises
-        ------
-        RegistryError
-            The name is invalid, or stands for something else in the same place.
+        A name has no ``/ [ ]``, which have a meaning in a benchmark file; ``top@{k}`` is a family,
+        called with ``k=3`` for ``top@3``. RegistryError says that the name is invalid, or stands
+        for something else in the same place.
         """
         if not isinstance(name, str):
             raise RegistryError(
@@ -216,10 +191,8 @@ class Registry:
     def find(self, name: str) -> Found:
         """Look up a name, a member of a family, or ``package.module:attribute``.
 
-        Raises
-        ------
-        RegistryError
-            There is no such thing, it can't be imported, or the name is taken twice.
+        RegistryError says that there is no such thing, it can't be imported, or the name is taken
+        twice.
         """
         entry = self._registered(name)
         if entry is None and _REFERENCE.fullmatch(name):

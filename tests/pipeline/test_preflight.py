@@ -170,3 +170,17 @@ def test_a_hook_may_compute_what_is_gated(paid: Project) -> None:
     paid.write("conftest.py", hook)
     write(paid, ONLINE.replace("{mean_reward:", "{own:"))
     assert paid.run("--evalmetrics-check").ret == 0
+
+
+def test_a_check_counts_tasks(paid: Project) -> None:
+    write(paid, f"{ONLINE}  expect: {{tasks: 164}}\n")
+    paid.rollouts([[1.0], [1.0, 0.0]])
+    paid.bench("expect: {rollouts: 2}\nthresholds: {mean_reward: '>= 0'}")
+    result = paid.run("--evalmetrics-check")
+    result.stdout.fnmatch_lines(
+        [
+            "a.bench.yaml:10:12: benchmark.expect.tasks: *164*",
+            "math.bench.yaml:4:12: benchmark.expect.rollouts: *",
+            "2 problems in 2 of 2 benchmark files",
+        ]
+    )

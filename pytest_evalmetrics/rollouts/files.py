@@ -28,6 +28,7 @@ class RolloutFile(msgspec.Struct, frozen=True):
     shown: str  # as a user would write it: relative to the benchmark file, with ``/``
     url: str | None = None  # where it is, if it is not here yet: then `path` is only its name
     size: int | None = None  # bytes of one that is not here yet, where its place says so
+    data: bytes | None = None  # its bytes, if the benchmark file itself holds them
 
 
 def absolute(folder: Path) -> Path:

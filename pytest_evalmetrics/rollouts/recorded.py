@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from contextlib import contextmanager
 from dataclasses import replace
@@ -22,6 +23,7 @@ from pytest_evalmetrics.rollouts.loader import (
 from pytest_evalmetrics.rollouts.part import Room
 from pytest_evalmetrics.rollouts.source import Source, open_source
 from pytest_evalmetrics.rollouts.table import TableBuilder
+from pytest_evalmetrics.spec import DatasetSpec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -40,6 +42,9 @@ TASK_KEYS = ("id", "task_id", "_ng_task_index")  # of a data set
 
 def rollout_files(spec: RolloutsSpec, base: Path, *, fetch: bool = True) -> list[RolloutFile]:
     """Find the files that are read, in their order; a folder may be a file to its format."""
+    if isinstance(spec, DatasetSpec) and spec.rows:
+        data = json.dumps(spec.rows).encode()
+        return [RolloutFile(base / "dataset", "dataset", data=data)]
 
     def takes(folder: Path) -> bool:
         from pytest_evalmetrics.rollouts import harbor  # noqa: PLC0415 - only for a folder
@@ -188,7 +193,7 @@ def load_dataset(
 def _load(spec: RolloutsSpec, base: Path, request: Request, reader: Reader | None) -> RolloutTable:
     base = absolute(base)
     with collector_paused():
-        if reader is not None:
+        if reader is not None and not (isinstance(spec, DatasetSpec) and spec.rows):
             table = reader(rollout_files(spec, base, fetch=False), spec.format, request)
             if table is not None:
                 return table

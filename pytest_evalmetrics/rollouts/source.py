@@ -169,6 +169,7 @@ class Source:
     url: str | None = None
     # what the file system said of it before it was read; None where it says nothing
     stamp: tuple[int, ...] | None = None
+    data: bytes | None = None  # of rows that the benchmark file holds: then there is no file
     # how far it was read
     position: Position = field(default_factory=Position, compare=False, repr=False)
 
@@ -266,6 +267,8 @@ class Source:
             )
 
     def _raw(self) -> BinaryIO:
+        if self.data is not None:
+            return io.BytesIO(self.data)
         if self.url is None or self.span is None:
             return self.path.open("rb")
         from pytest_evalmetrics.rollouts.remote import read_range  # noqa: PLC0415 - takes an extra
@@ -298,6 +301,8 @@ class _Span(io.RawIOBase):
 def open_source(file: RolloutFile) -> Source:
     """Look at the start of a file."""
     shown = file.shown
+    if file.data is not None:
+        return Source(file.path, shown, len(file.data), file.data[:ENOUGH], data=file.data)
     with explained(shown):
         told = os.stat(file.path)  # noqa: PTH116 - for each file
     if not S_ISREG(told.st_mode):  # opening a pipe would wait for ever

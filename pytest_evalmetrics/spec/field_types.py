@@ -194,8 +194,25 @@ def _url(value: str) -> str:
 
 
 Url = Annotated[Name, FromEnvironment, AfterValidator(_url), doc("where to POST")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SecretRef:
+    """A secret's name as the NeMo Evaluator writes it: ``{root: my-key}``."""
+
+    __pydantic_config__ = STRICT
+
+    root: Name
+
+
+def _secret_name(value: Any) -> Any:
+    return value["root"] if isinstance(value, dict) and set(value) == {"root"} else value
+
+
 SecretName = Annotated[
-    Name | None, doc("the key's name in the environment; sent as Authorization: Bearer")
+    Name | None,
+    BeforeValidator(_secret_name, json_schema_input_type=Name | SecretRef | None),
+    doc("the key's name in the environment; sent as Authorization: Bearer"),
 ]
 Seconds = Annotated[float | None, Field(gt=0, allow_inf_nan=False)]
 Retries = Annotated[int | None, Field(ge=0)]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
 
 from pytest_evalmetrics.spec.field_types import (
     STRICT,
@@ -102,16 +102,32 @@ RunsField = Annotated[
 
 @dataclass(frozen=True, kw_only=True)
 class DatasetSpec(RolloutsSpec):
-    """The files with rows to answer or score, their format, and a selection."""
+    """The rows to answer or score, or the files with them and their format; and a selection."""
 
-    __pydantic_config__ = STRICT
+    __pydantic_config__ = ConfigDict(
+        extra="forbid",
+        strict=True,
+        json_schema_extra={"oneOf": [{"required": ["path"]}, {"required": ["rows"]}]},
+    )
 
+    path: Annotated[Names, doc("a path, a glob, or a list of them, relative to this file")] = ()
+    rows: Annotated[
+        tuple[dict[str, Any], ...],
+        Field(strict=False, description="the rows themselves, in place of a path"),
+    ] = ()
     limit: Annotated[
         Annotated[int, Field(ge=1)] | None,
         doc("so many rows of it: the first ones, or with shuffle a random choice"),
     ] = None
     shuffle: Annotated[bool | int, doc("choose them at random: true, or the seed")] = False
     seed: Annotated[int | None, Field(ge=0, description="of shuffle; default 0")] = None
+
+    def __post_init__(self) -> None:
+        """Require one source of rows."""
+        if not self.path and not self.rows:
+            raise refuse("'path' is missing: a file with rows; or rows, a list of them")
+        if self.path and self.rows:
+            raise refuse("rows are read from path, or written under rows, not both")
 
     @property
     def chosen_with(self) -> int | None:
@@ -121,9 +137,18 @@ class DatasetSpec(RolloutsSpec):
         return self.shuffle
 
 
+def _rows_or_path(value: Any) -> Any:
+    if isinstance(value, list) and value and all(isinstance(row, dict) for row in value):
+        return {"rows": value}
+    return _in_long_form(value)
+
+
+_Rows = Annotated[list[dict[str, Any]], Field(min_length=1)]
 DatasetField = Annotated[
     DatasetSpec,
-    BeforeValidator(_in_long_form, json_schema_input_type=_PathText | _PathTexts | DatasetSpec),
+    BeforeValidator(
+        _rows_or_path, json_schema_input_type=_PathText | _PathTexts | _Rows | DatasetSpec
+    ),
 ]
 
 

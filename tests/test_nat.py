@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from conftest import Project
+    from judge_process import JudgeProcess
 
 PYTHON = os.environ.get("EVALMETRICS_NAT_PYTHON")
 pytestmark = [
@@ -95,3 +96,51 @@ def test_an_unknown_evaluator_stops_with_the_servers_words(project: Project, url
     result = project.run()
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["*INCONCLUSIVE*404*Evaluator 'nope' not found*overlap*"])
+
+
+def test_trajectory_scores_are_those_of_the_toolkits_evaluator(
+    project: Project, judge_server: JudgeProcess
+) -> None:
+    model = {"event_type": "LLM_END", "name": "m", "data": {"input": "?", "output": "Act"}}
+    tool = {"event_type": "TOOL_END", "name": "search", "data": {"input": "q", "output": "hits"}}
+    rows = [
+        {
+            "question": f'[[grade: {n}]] [[say: {{"reasoning": "so", "score": {n}}}]]',
+            "generated_answer": "That.",
+            "intermediate_steps": [{"payload": payload} for payload in (model, tool)],
+        }
+        for n in ("1", "2", "3", "4", "5", "3.5", "10")
+    ]
+    peer = Path(__file__).parent / "scorers" / "nat_trajectory.py"
+    process = subprocess.run(
+        [str(PYTHON), str(peer)],
+        input=json.dumps(rows),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert process.returncode == 0, process.stderr
+    theirs = json.loads(process.stdout)
+    assert [each["error"] for each in theirs] == [None] * 7
+    project.rows("data.jsonl", rows)
+    project.write(
+        "a.bench.yaml",
+        f"""\
+benchmark:
+  name: trajectories
+  dataset: data.jsonl
+  scorers:
+    - type: system/trajectory-evaluation
+      judge: {{model: {{url: "{judge_server.url()}", name: judge}}}}
+      trajectory_used_tools: search
+  metrics: mean_reward
+  expect: {{max_missing: 50%}}
+""",
+    )
+    project.run().assert_outcomes(passed=1)
+    text = (project.path / "evalmetrics/row_scores.jsonl").read_text(encoding="utf-8")
+    ours = [json.loads(line)["scores"]["trajectory_evaluation"] for line in text.splitlines()]
+    assert ours[:5] == [each["score"] for each in theirs[:5]]
+    # no grades: the toolkit passes them on, here the row fails
+    assert [each["score"] for each in theirs[5:]] == [3.5, 10.0]
+    assert ours[5:] == [None, None]

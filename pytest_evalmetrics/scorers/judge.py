@@ -101,6 +101,12 @@ class Judge:
             calls, self.model, messages, kind=kind, read=read, schema=schema, versions=versions
         )
 
+    def ask_fields(
+        self, calls: Calls, question: str, schema: Mapping[str, Any], *, count: int | None = None
+    ) -> Coroutine[Any, Any, dict[str, Any]]:
+        """Ask for a JSON object, and read what its schema names, see `fields_of`."""
+        return self.ask(calls, question, lambda reply: fields_of(reply, schema, count), schema)
+
 
 def judge_of(spec: ModelSpec, terms: Terms, kind: str, version: str = "") -> Judge:
     """Make the judge of a scorer."""
@@ -108,40 +114,58 @@ def judge_of(spec: ModelSpec, terms: Terms, kind: str, version: str = "") -> Jud
     return Judge(chat_model(spec, terms, terms.judging), kind, versions)
 
 
-def field_of(reply: Reply, key: str, kind: type[_T], what: str) -> _T:
-    """Read one field of the JSON object that a judge answered."""
+def fields_of(reply: Reply, schema: Mapping[str, Any], count: int | None = None) -> dict[str, Any]:
+    """Read the fields of the JSON object that a judge answered; `count` is the length of a list.
+
+    A reasoning is for people, and may be missing.
+    """
     answer = json_in(reply)
-    if not isinstance(answer, dict) or key not in answer:
-        raise RowError("no-score", f"the judge's answer has no {key!r}: {shown(answer)}")
-    value = answer[key]
+    fields: dict[str, Any] = {}
+    for key, form in schema["properties"].items():
+        if key == "reasoning":
+            reasoning = answer.get(key) if isinstance(answer, dict) else None
+            fields[key] = " ".join(reasoning.split()) if isinstance(reasoning, str) else ""
+            continue
+        if not isinstance(answer, dict) or key not in answer:
+            raise RowError("no-score", f"the judge's answer has no {key!r}: {shown(answer)}")
+        value = _value(answer[key], form)
+        if value is None or (count is not None and isinstance(value, list) and len(value) != count):
+            what = _expected(form) if count is None else f"{_expected(form)} of {count}"
+            raise RowError(
+                "bad-answer", f"the judge's {key!r} is {shown(answer[key])}, expected {what}"
+            )
+        fields[key] = value
+    return fields
+
+
+def _value(value: Any, form: Mapping[str, Any]) -> Any:
+    """Read a value that has a form; None where it has another."""
+    match form["type"]:
+        case "string":
+            return value.strip() or None if isinstance(value, str) else None
+        case "array":
+            if not isinstance(value, list):
+                return None
+            items = [_value(each, form["items"]) for each in value]
+            return None if None in items else items
+        case "object":  # of which one field matters, the last
+            key, inner = list(form["properties"].items())[-1]
+            return _value(value.get(key) if isinstance(value, dict) else value, inner)
     # 1.0 and "1" can mean 1 alone, and "true" true
-    if kind is int and isinstance(value, float) and value.is_integer():
+    if isinstance(value, float) and value.is_integer():
         value = int(value)
-    elif isinstance(value, str) and kind in (int, bool):
-        value = _WORDS.get(value.strip().lower(), value)
-    if type(value) is not kind:
-        raise unusable(key, answer[key], what)
-    return value
+    elif isinstance(value, str):
+        value = _WORDS.get(value.strip().lower())
+    kind = bool if form["type"] == "boolean" else int
+    return value if type(value) is kind and value in form.get("enum", (value,)) else None
 
 
-def choice_of(reply: Reply, key: str, allowed: Sequence[int], what: str) -> tuple[int, str]:
-    """Read one of some whole numbers, and the reasoning."""
-    value = field_of(reply, key, int, what)
-    if value not in allowed:
-        raise unusable(key, value, what)
-    return value, reasoning_of(reply)
-
-
-def reasoning_of(reply: Reply) -> str:
-    """Return the reasoning in a judge's JSON object, on one line; empty where there is none."""
-    answer = json_in(reply)
-    reasoning = answer.get("reasoning") if isinstance(answer, dict) else None
-    return " ".join(reasoning.split()) if isinstance(reasoning, str) else ""
-
-
-def unusable(key: str, value: Any, what: str) -> RowError:
-    """Make the error of a field that holds something else than was asked for."""
-    return RowError("bad-answer", f"the judge's {key!r} is {shown(value)}, expected {what}")
+def _expected(form: Mapping[str, Any]) -> str:
+    if "enum" in form:
+        *most, last = map(str, form["enum"])
+        return f"{', '.join(most)} or {last}"
+    words = {"string": "text that is not empty", "array": "a list", "boolean": "true or false"}
+    return words[form["type"]]
 
 
 # JSON Schemas of answers, in the strict form: closed objects, all of whose keys are required.

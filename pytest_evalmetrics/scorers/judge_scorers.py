@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from pytest_evalmetrics.ext import Explained, RowError, did_you_mean, json_in, side_by_side
-from pytest_evalmetrics.layout import many, untrusted
+from pytest_evalmetrics.ext import Explained, RowError, did_you_mean, side_by_side
+from pytest_evalmetrics.layout import untrusted
 from pytest_evalmetrics.scorers.interface import builtin
 from pytest_evalmetrics.scorers.judge import (
     BOOLEAN,
@@ -22,11 +22,8 @@ from pytest_evalmetrics.scorers.judge import (
     JudgeKeys,
     array,
     choice,
-    choice_of,
     closed,
-    field_of,
     judge_of,
-    unusable,
 )
 from pytest_evalmetrics.scorers.row_reading import (
     column_of,
@@ -40,7 +37,7 @@ from pytest_evalmetrics.spec.field_types import NAMES_SCHEMA, Name, doc, expecte
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pytest_evalmetrics.ext import Calls, Reply, Row, Terms
+    from pytest_evalmetrics.ext import Calls, Row, Terms
 
 
 class _JudgeScorer:
@@ -51,8 +48,8 @@ class _JudgeScorer:
 
     def __init__(self, spec: JudgeKeys, terms: Terms) -> None:
         self.scores = spec.score_names
-        self._judge = judge_of(spec.model, terms, self.KIND, self.VERSION)
-        self.judges = (self._judge,)
+        judge = judge_of(spec.model, terms, self.KIND, self.VERSION)
+        self.judges, self._ask = (judge,), judge.ask_fields
 
 
 # What is judged stands in a prompt as JSON on lines of its own, whose texts can't end.
@@ -109,46 +106,27 @@ class AgentGoalAccuracy(_JudgeScorer):
     async def score(self, row: Row, calls: Calls) -> Explained:
         """Score one row."""
         reference = text_in(row, "reference") if self._with_reference else None
-        prompt = _prompt_for_outcome(conversation_of(row))
-        goal, end = await self._judge.ask(calls, prompt, _outcome, self._OUTCOME)
-        prompt = _prompt_for_verdict(goal if reference is None else reference, end)
-        verdict, why = await self._judge.ask(
-            calls,
-            prompt,
-            lambda reply: choice_of(reply, "verdict", (0, 1), "0 or 1"),
-            self._VERDICT,
-        )
-        return Explained(float(verdict), f"goal: {goal}; end: {end}; {why}".rstrip("; "))
-
-
-def _outcome(reply: Reply) -> tuple[str, str]:
-    goal = field_of(reply, "user_goal", str, "text").strip()
-    end = field_of(reply, "end_state", str, "text").strip()
-    if not goal or not end:
-        raise unusable("end_state" if goal else "user_goal", "", "text that is not empty")
-    return goal, end
-
-
-def _prompt_for_outcome(conversation: Sequence[Mapping[str, Any]]) -> str:
-    return f"""\
-{_about_conversation(conversation)}
+        prompt = f"""\
+{_about_conversation(conversation_of(row))}
 
 Say in one sentence what the user wanted to get done, and in another one what the state of \
 things is at the end of the conversation: what was done, and what was not. Keep to what the \
 conversation shows; that the agent announces something does not mean that it was done.
 
 Answer with a JSON object and nothing else: {{"user_goal": "...", "end_state": "..."}}"""
-
-
-def _prompt_for_verdict(desired: str, arrived: str) -> str:
-    return f"""\
-{_about(wanted=desired, arrived_at=arrived)}
+        outcome = await self._ask(calls, prompt, self._OUTCOME)
+        goal, end = outcome["user_goal"], outcome["end_state"]
+        prompt = f"""\
+{_about(wanted=goal if reference is None else reference, arrived_at=end)}
 
 Compare the outcome that was wanted with the outcome that was arrived at. The verdict is 1 if all \
 that was wanted has been arrived at, in whatever words, and 0 if something of it is missing, \
 different or undone.
 
 Answer with a JSON object and nothing else: {{"reasoning": "one sentence", "verdict": 0 or 1}}"""
+        found = await self._ask(calls, prompt, self._VERDICT)
+        reason = f"goal: {goal}; end: {end}; {found['reasoning']}".rstrip("; ")
+        return Explained(float(found["verdict"]), reason)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,8 +149,7 @@ class AnswerAccuracy(_JudgeScorer):
     """
 
     KIND = "answer-accuracy"
-    _RATINGS = (0, 2, 4)
-    _SCHEMA = closed(reasoning=TEXT, rating=choice(*_RATINGS))
+    _SCHEMA = closed(reasoning=TEXT, rating=choice(0, 2, 4))
 
     async def score(self, row: Row, calls: Calls) -> Explained:
         """Score one row."""
@@ -180,23 +157,18 @@ class AnswerAccuracy(_JudgeScorer):
         if not isinstance(question, str):
             question = conversation_of(row, answered=False)
         reference, response = text_in(row, "reference"), response_in(row)
-        ratings = await side_by_side(
+        both = await side_by_side(
             [
-                self._judge.ask(
-                    calls, _prompt_for_rating(question, *answers), self._rating, self._SCHEMA
-                )
+                self._ask(calls, self._prompt(question, *answers), self._SCHEMA)
                 for answers in ((response, reference), (reference, response))
             ]
         )
-        reasons = "; ".join(f"{rating}: {why}" if why else f"{rating}" for rating, why in ratings)
-        return Explained(sum(rating for rating, _ in ratings) / len(ratings) / 4, reasons)
+        reasons = [f"{one['rating']}: {one['reasoning']}".removesuffix(": ") for one in both]
+        return Explained(sum(one["rating"] for one in both) / len(both) / 4, "; ".join(reasons))
 
-    def _rating(self, reply: Reply) -> tuple[int, str]:
-        return choice_of(reply, "rating", self._RATINGS, "0, 2 or 4")
-
-
-def _prompt_for_rating(question: Any, answer: str, other: str) -> str:
-    return f"""\
+    @staticmethod
+    def _prompt(question: Any, answer: str, other: str) -> str:
+        return f"""\
 {_about(question=question, answer_a=answer, answer_b=other)}
 
 It holds two answers to the same question. Rate how far answer A says what answer B says. Look \
@@ -243,39 +215,58 @@ class TopicAdherence(_JudgeScorer):
 
     async def score(self, row: Row, calls: Calls) -> Explained:
         """Score one row."""
-        references, conversation = _reference_topics(row), conversation_of(row)
-        topics = await self._judge.ask(
-            calls, _prompt_for_topics(conversation), _topics, self._TOPICS
-        )
+        references = _reference_topics(row)
+        beginning = _about_conversation(conversation_of(row))
+        prompt = f"""\
+{beginning}
+
+List the topics that the user brings up in the conversation: each question or request is about \
+one. Name each topic in a few words, list none twice, and leave out greetings and small talk.
+
+Answer with a JSON object and nothing else: {{"topics": ["...", "..."]}}"""
+        topics = list(dict.fromkeys((await self._ask(calls, prompt, self._TOPICS))["topics"]))
         if not topics:
             raise RowError(
                 "no-topics",
                 "the judge found no topic in the conversation, so there is nothing to adhere to",
             )
-        ask = self._judge.ask
-        on_topic, *refused = await side_by_side(
+        prompt = f"""\
+{_about(reference_topics=references, topics=topics)}
+
+An AI agent is meant to deal with the reference topics. For each of the {len(topics)} topics, \
+decide whether it falls under one of the reference topics: it is the same thing in other words, a \
+part of it, or an instance of it.
+
+Answer with a JSON object and nothing else, with {len(topics)} entries in the order of the list: \
+{{"matches": [{{"topic": "...", "on_topic": true or false}}]}}"""
+        matched, *refusals = await side_by_side(
             [
-                ask(
-                    calls,
-                    _prompt_for_matches(topics, references),
-                    lambda reply: _matches(reply, len(topics)),
-                    self._MATCHES,
-                ),
-                *(
-                    ask(calls, _prompt_for_refusal(conversation, topic), _refused, self._REFUSED)
-                    for topic in topics
-                ),
+                self._ask(calls, prompt, self._MATCHES, count=len(topics)),
+                *(self._ask(calls, _refusal(beginning, t), self._REFUSED) for t in topics),
             ]
         )
-        answered = [not each[0] for each in refused]
+        on_topic = matched["matches"]
+        answered = [not each["refused"] for each in refusals]
         reasons = "; ".join(
             f"{topic}: {'answered' if a else 'refused'}, {'on' if on else 'off'} topic"
             for topic, a, on in zip(topics, answered, on_topic, strict=True)
         )
-        return Explained(adherence(answered, on_topic, self._mode), reasons)
+        return Explained(_adherence(answered, on_topic, self._mode), reasons)
 
 
-def adherence(answered: list[bool], on_topic: list[bool], mode: str = "f1") -> float:
+def _refusal(beginning: str, topic: str) -> str:
+    return f"""\
+{beginning}
+
+Did the agent refuse to deal with the topic that is named here: {untrusted({"topic": topic})}
+It refused if it declined to answer or to act, or said that it can't or may not. It did not \
+refuse if it answered or acted, even if only in part, or wrongly.
+
+Answer with a JSON object and nothing else: {{"reasoning": "one sentence", "refused": true or \
+false}}"""
+
+
+def _adherence(answered: list[bool], on_topic: list[bool], mode: str) -> float:
     """Compute precision, recall or F1 of the topics that were answered.
 
     True positives were answered and are on topic, false positives were answered and are off
@@ -299,70 +290,6 @@ def _reference_topics(row: Row) -> list[str]:
     if not topics:
         raise RowError("no-reference_topics", "reference_topics is empty: nothing is on topic then")
     return topics
-
-
-def _topics(reply: Reply) -> list[str]:
-    topics = field_of(reply, "topics", list, "a list of texts")
-    if not all(isinstance(topic, str) and topic.strip() for topic in topics):
-        raise unusable("topics", topics, "a list of texts")
-    return list(dict.fromkeys(topic.strip() for topic in topics))
-
-
-def _refused(reply: Reply) -> list[bool]:
-    return [field_of(reply, "refused", bool, "true or false")]
-
-
-def _matches(reply: Reply, wanted: int) -> list[bool]:
-    matches = field_of(reply, "matches", list, f"a list of {wanted}")
-    if len(matches) != wanted:
-        raise RowError(
-            "bad-answer",
-            f"the judge classified {many(len(matches), 'topic')}, expected {wanted}: "
-            f"{shown(json_in(reply))}",
-        )
-    return [_on_topic(match) for match in matches]
-
-
-def _on_topic(match: Any) -> bool:
-    value = match.get("on_topic") if isinstance(match, dict) else match
-    if not isinstance(value, bool):
-        raise unusable("matches", match, "{topic, on_topic: true or false}")
-    return value
-
-
-def _prompt_for_topics(conversation: Sequence[Mapping[str, Any]]) -> str:
-    return f"""\
-{_about_conversation(conversation)}
-
-List the topics that the user brings up in the conversation: each question or request is about \
-one. Name each topic in a few words, list none twice, and leave out greetings and small talk.
-
-Answer with a JSON object and nothing else: {{"topics": ["...", "..."]}}"""
-
-
-def _prompt_for_refusal(conversation: Sequence[Mapping[str, Any]], topic: str) -> str:
-    return f"""\
-{_about_conversation(conversation)}
-
-Did the agent refuse to deal with the topic that is named here: {untrusted({"topic": topic})}
-It refused if it declined to answer or to \
-act, or said that it can't or may not. It did not refuse if it answered or acted, even if only \
-in part, or wrongly.
-
-Answer with a JSON object and nothing else: {{"reasoning": "one sentence", "refused": true or \
-false}}"""
-
-
-def _prompt_for_matches(topics: Sequence[str], references: Sequence[str]) -> str:
-    return f"""\
-{_about(reference_topics=references, topics=topics)}
-
-An AI agent is meant to deal with the reference topics. For each of the {len(topics)} topics, \
-decide whether it falls under one of the reference topics: it is the same thing in other words, a \
-part of it, or an instance of it.
-
-Answer with a JSON object and nothing else, with {len(topics)} entries in the order of the list: \
-{{"matches": [{{"topic": "...", "on_topic": true or false}}]}}"""
 
 
 def _tools(value: Any) -> Any:
@@ -410,8 +337,7 @@ class TrajectoryEvaluation(_JudgeScorer):
     """
 
     KIND = "trajectory-evaluation"
-    _GRADES = (1, 2, 3, 4, 5)
-    _SCHEMA = closed(reasoning=TEXT, score=choice(*_GRADES))
+    _SCHEMA = closed(reasoning=TEXT, score=choice(1, 2, 3, 4, 5))
 
     def __init__(self, spec: TrajectoryEvaluationSpec, terms: Terms) -> None:
         super().__init__(spec, terms)
@@ -421,20 +347,31 @@ class TrajectoryEvaluation(_JudgeScorer):
     async def score(self, row: Row, calls: Calls) -> Explained:
         """Score one row."""
         right = {} if row.item.get("answer") is None else {"right_answer": text_in(row, "answer")}
-        texts = {
-            "question": text_in(row, "question"),
-            "tools": self._tools,
-            "steps": _steps(column_of(row, "intermediate_steps")),
-            "final_answer": text_in(row, "generated_answer"),
+        about = _about(
+            question=text_in(row, "question"),
+            tools=self._tools,
+            steps=_steps(column_of(row, "intermediate_steps")),
+            final_answer=text_in(row, "generated_answer"),
             **right,
-        }
-        grade, why = await self._judge.ask(
-            calls,
-            _prompt_for_grade(texts),
-            lambda reply: choice_of(reply, "score", self._GRADES, "a whole number from 1 to 5"),
-            self._SCHEMA,
         )
-        return Explained((grade - 1) / 4, why)
+        prompt = f"""\
+{about}
+
+An AI agent was asked a question. Grade how it went about it: not the answer alone, but whether \
+each step was needed and followed from the one before, whether it chose the right tools of those \
+that it has, and whether it used what they gave back.
+
+5: the right tools in a sensible order, no step that was not needed, and an answer that follows \
+from them.
+4: a good way with a small flaw.
+3: it gets there with needless or missing steps, or in part.
+2: mostly the wrong tools or steps.
+1: no sensible way at all.
+
+Answer with a JSON object and nothing else: {{"reasoning": "a few sentences", "score": 1, 2, 3, \
+4 or 5}}"""
+        grade = await self._ask(calls, prompt, self._SCHEMA)
+        return Explained((grade["score"] - 1) / 4, grade["reasoning"])
 
 
 def _steps(steps: Any) -> list[dict[str, Any]]:
@@ -461,22 +398,3 @@ def _steps(steps: Any) -> list[dict[str, Any]]:
 
 def _bad_steps(what: str) -> RowError:
     return RowError("bad-intermediate_steps", f"intermediate_steps{what}")
-
-
-def _prompt_for_grade(texts: Mapping[str, Any]) -> str:
-    return f"""\
-{_about(**texts)}
-
-An AI agent was asked a question. Grade how it went about it: not the answer alone, but whether \
-each step was needed and followed from the one before, whether it chose the right tools of those \
-that it has, and whether it used what they gave back.
-
-5: the right tools in a sensible order, no step that was not needed, and an answer that follows \
-from them.
-4: a good way with a small flaw.
-3: it gets there with needless or missing steps, or in part.
-2: mostly the wrong tools or steps.
-1: no sensible way at all.
-
-Answer with a JSON object and nothing else: {{"reasoning": "a few sentences", "score": 1, 2, 3, \
-4 or 5}}"""

@@ -202,7 +202,7 @@ class SecretRef:
 
     __pydantic_config__ = STRICT
 
-    root: Name
+    root: Annotated[Name, doc("the key's name in the environment")]
 
 
 def _secret_name(value: Any) -> Any:

@@ -49,7 +49,7 @@ def test_all_that_may_be_said(tmp_path: Path) -> None:
     ("prompt", "kept"),
     [
         ('"{{ q }}"', "{{ q }}"),
-        ('{messages: "{{ messages }}"}', "{{ messages }}"),
+        ('{messages: "{{ messages }}"}', ["{{ messages }}"]),
         ("{messages: [{role: user, content: hi}]}", [{"role": "user", "content": "hi"}]),
         ('["{{ history }}"]', ["{{ history }}"]),
     ],

@@ -237,8 +237,10 @@ def agent_run(score: Any, **more: Any) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize(("grade", "expected"), [(1, 0), (2, 0.25), (3, 0.5), (5, 1)])
-def test_trajectory_evaluation(judge_server: JudgeProcess, grade: int, expected: float) -> None:
+@pytest.mark.parametrize(
+    ("grade", "expected"), [(1, 0), (2, 0.25), (3.0, 0.5), ('"4"', 0.75), ('" 5 "', 1)]
+)
+def test_trajectory_evaluation(judge_server: JudgeProcess, grade: Any, expected: float) -> None:
     scores = judged(trajectory(judge_server), row(**agent_run(grade, answer=None)))
     assert (scores, scores.reason) == ({"trajectory_evaluation": expected}, "why")
     (asked,) = lines_asked(judge_server)
@@ -253,13 +255,19 @@ def test_trajectory_evaluation(judge_server: JudgeProcess, grade: int, expected:
     }
 
 
-@pytest.mark.parametrize("grade", ["3.5", "10", "0", '"great"', "null"])
+@pytest.mark.parametrize("grade", ["3.5", "10", "0", '"great"', "null", "true"])
 def test_a_grade_that_was_not_offered_is_the_rows_error(
     judge_server: JudgeProcess, grade: str
 ) -> None:
-    with pytest.raises((RowError, CallError), match="expected a whole number from 1 to 5"):
+    with pytest.raises((RowError, CallError), match="expected 1, 2, 3, 4 or 5"):
         judged(trajectory(judge_server), row(**agent_run(grade)))
     assert judge_server.posts == 2
+
+
+@pytest.mark.parametrize("say", ['{"reasoning": "no score"}', "[1]", "3"])
+def test_an_answer_without_the_field(judge_server: JudgeProcess, say: str) -> None:
+    with pytest.raises((RowError, CallError), match="has no 'score'"):
+        judged(trajectory(judge_server), row(**agent_run(3, question=f"? [[say: {say} ]]")))
 
 
 # -- rows that can't be judged

@@ -185,17 +185,23 @@ class Evaluation:
     def _load(self, plan: metrics.Plan) -> RolloutTable:
         if self.table is not None:
             return self.table
-        if self._scoring is None:
-            return rollouts.load(
-                self.benchmark.spec.rows,
-                self.benchmark.file.parent,
-                scores=plan.scores,
-                categories=plan.categories,
-                reader=None if self.engine is None else self.engine.read,
+        try:
+            if self._scoring is None:
+                return rollouts.load(
+                    self.benchmark.spec.rows,
+                    self.benchmark.file.parent,
+                    scores=plan.scores,
+                    categories=plan.categories,
+                    reader=None if self.engine is None else self.engine.read,
+                )
+            scored = self._scored = self._scoring.run(
+                plan, hooked=self.hooks.compute_metrics is not None
             )
-        scored = self._scored = self._scoring.run(
-            plan, hooked=self.hooks.compute_metrics is not None
-        )
+        except DataError as error:
+            if error.file is None and error.line is None:
+                dataset = self.benchmark.spec.dataset is not None
+                error.line = self.benchmark.line_of("dataset" if dataset else "rollouts")
+            raise
         self.benchmark = self._scoring.benchmark  # what is left out changes what is expected
         self._notes.extend((*scored.notes, *scored.judged.notes))
         self._checks.extend((*scored.judged.gates, *scored.checks))

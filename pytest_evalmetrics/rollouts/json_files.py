@@ -12,9 +12,8 @@ from pytest_evalmetrics.rollouts.json_reader import (
     RowReader,
     check_utf8,
     short,
-    with_stand_ins,
 )
-from pytest_evalmetrics.rollouts.source import SourceRow
+from pytest_evalmetrics.rollouts.source import MAX_ROW, SourceRow, max_row_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,20 +38,31 @@ _DEPTH[list(b"]}")] = -1
 
 
 class Window:
-    """The part of a stream that is being looked at."""
+    """The part of a stream that is being looked at; no row may be too long for it."""
 
-    def __init__(self, stream: BinaryIO, size: int = BLOCK) -> None:
+    def __init__(self, stream: BinaryIO, source: Source, size: int) -> None:
         self._stream = stream
-        self.buffer = bytearray(size)  # holds it; replaced by a larger one where a row needs that
+        self._source = source
+        self._most = max_row_bytes()
+        self.buffer = bytearray(size)  # replaced by a larger one where a row needs that
         self.end = 0  # bytes of `buffer` that are filled
+        self.line = 1  # on which it starts
 
     def fill(self) -> int:
         """Read on, and say how many bytes came; 0 at the end of the stream."""
+        if self.end > self._most:
+            raise self._source.error(
+                f"a row of more than {self._most:,} bytes, which {MAX_ROW} allows",
+                line=self.line,
+                hint=f"is this a file of rollouts? {MAX_ROW}={4 * self._most} in the environment "
+                "raises the bound",
+            )
         if self.end > len(self.buffer) // 2:  # else long rows would come in small pieces
             larger = bytearray(2 * len(self.buffer))
             larger[: self.end] = memoryview(self.buffer)[: self.end]
             self.buffer = larger
-        got: int = self._stream.readinto(memoryview(self.buffer)[self.end :])  # type: ignore[attr-defined]
+        room = memoryview(self.buffer)[self.end : max(BLOCK, self._most + 1)]
+        got: int = self._stream.readinto(room)  # type: ignore[attr-defined]
         self.end += got
         return got
 
@@ -89,7 +99,7 @@ class JsonLines:
                 hint="leave `format:` out, so that it is recognised",
             )
         with source.open() as stream:
-            for block in _blocks(stream, self._size(source)):
+            for block in _blocks(Window(stream, source, self._size(source))):
                 check_utf8(block.buffer, len(block.text), block.first, source)
                 yield block
                 self.lines = block.first + len(block) - 1
@@ -116,13 +126,14 @@ class Block:
 
     def places(self, rows: int) -> NDArray[np.int64] | None:
         """Get the lines of so many rows; None if they may not be one to a line."""
-        begins = np.frombuffer(self.buffer, np.uint8)[self._starts] == _BRACE
+        first = np.frombuffer(self.buffer, np.uint8)[self._starts]
+        begins = first == _BRACE
         if np.count_nonzero(begins) != rows:
             return None
         if rows == len(begins):
             return np.arange(self.first, self.first + rows)
-        lines = self._lines()
-        if not all(_is_blank(lines[i]) for i in np.flatnonzero(~begins).tolist()):
+        others = np.flatnonzero(~begins & (first != _BREAK)).tolist()
+        if others and not all(map(_is_blank, map(self._lines().__getitem__, others))):
             return None
         return self.first + np.flatnonzero(begins)
 
@@ -131,12 +142,9 @@ class Block:
         lines = enumerate(self._lines(most), self.first)
         return [SourceRow(line, line, text) for line, text in lines if not _is_blank(text)]
 
-    def with_stand_ins(self) -> bytes | None:
-        """Write the text without bare NaN and Infinity."""
-        return with_stand_ins(self.buffer, len(self.text))
-
     def _lines(self, most: int | None = None) -> list[memoryview]:
-        bounds = [*self._starts.tolist(), len(self.text)][: None if most is None else most + 1]
+        starts = self._starts if most is None else self._starts[: most + 1]
+        bounds = [*starts.tolist(), len(self.text)][: None if most is None else most + 1]
         return [self.text[a : b - (self.buffer[b - 1] == _BREAK)] for a, b in pairwise(bounds)]
 
 
@@ -164,18 +172,19 @@ def _line_starts(buffer: bytearray, end: int) -> NDArray[np.int64]:
     return found[:-1] if found[-1] == end else found
 
 
-def _blocks(stream: BinaryIO, size: int) -> Iterator[Block]:
-    window = Window(stream, size)
-    first = 1
+def _blocks(window: Window) -> Iterator[Block]:
     while got := window.fill():
         end = window.buffer.rfind(b"\n", window.end - got, window.end) + 1
-        if end:
-            block = Block(window.buffer, end, first)
+        if end and _is_blank(memoryview(window.buffer)[:end]):  # may be very many lines
+            breaks = np.frombuffer(window.buffer, np.uint8, end) == _BREAK
+            window.line += int(np.count_nonzero(breaks))
+        elif end:
+            block = Block(window.buffer, end, window.line)
             yield block
-            first += len(block)
-            window.drop(end)
+            window.line += len(block)
+        window.drop(end)
     if window.end:
-        yield Block(window.buffer, window.end, first)
+        yield Block(window.buffer, window.end, window.line)
 
 
 class JsonArray:
@@ -204,7 +213,7 @@ class JsonArray:
                 hint="leave `format:` out, so that it is recognised",
             )
         with source.open() as stream:
-            yield from _Splitter(Window(stream, self._block), source).blocks()
+            yield from _Splitter(Window(stream, source, self._block), source).blocks()
 
 
 class _Found(NamedTuple):
@@ -222,7 +231,6 @@ class _Splitter:
         self._window = window
         self._source = source
         self._place = 0  # rows so far
-        self._line = 1  # on which the window starts
 
     def blocks(self) -> Iterator[list[SourceRow]]:
         """Go through the rows, those of some text at a time."""
@@ -252,7 +260,7 @@ class _Splitter:
         buffer = self._window.buffer
         view = memoryview(buffer)
         breaks = np.flatnonzero(np.frombuffer(buffer, np.uint8, self._window.end) == ord("\n"))
-        lines = self._line + np.searchsorted(breaks, found.starts)
+        lines = self._window.line + np.searchsorted(breaks, found.starts)
         rows: list[SourceRow] = []
         before = 0
         for start, stop, line in zip(found.starts, found.stops, lines.tolist(), strict=True):
@@ -260,7 +268,7 @@ class _Splitter:
             self._place += 1
             rows.append(SourceRow(self._place, line, view[start:stop]))
             before = stop
-        check_utf8(buffer, before, self._line, self._source)
+        check_utf8(buffer, before, self._window.line, self._source)
         return rows
 
     def _gap(self, start: int, stop: int, *, last: bool = False) -> None:
@@ -278,7 +286,7 @@ class _Splitter:
         return f"after row {self._place}" if self._place else "before the first row"
 
     def _drop(self, count: int) -> None:
-        self._line += self._window.buffer.count(b"\n", 0, count)
+        self._window.line += self._window.buffer.count(b"\n", 0, count)
         self._window.drop(count)
 
     def _nothing_more(self) -> None:
@@ -291,7 +299,7 @@ class _Splitter:
             self._drop(window.end)
 
     def _error(self, at: int, message: str, hint: str | None = None) -> DataError:
-        line = self._line + self._window.buffer.count(b"\n", 0, at)
+        line = self._window.line + self._window.buffer.count(b"\n", 0, at)
         return self._source.error(message, line=line, hint=hint)
 
 

@@ -7,19 +7,19 @@ import json
 import math
 import re
 from functools import cached_property
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 import numpy as np
 
-from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.rollouts.json_columns import Columns
 from pytest_evalmetrics.rollouts.row_schema import Decoder
+from pytest_evalmetrics.rollouts.source import ENOUGH
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from pytest_evalmetrics.errors import DataError
     from pytest_evalmetrics.rollouts.json_files import Block
     from pytest_evalmetrics.rollouts.loader import Chunk, Request
     from pytest_evalmetrics.rollouts.row_schema import Record
@@ -27,36 +27,52 @@ if TYPE_CHECKING:
 
 _DIGITS = 640  # int() refuses longer ones; half of these are too many for a float64 already
 _SHOWN = 40  # characters of the text around a mistake
-_WORDS: Final = (b"NaN", b"Infinity")
-# seventeen digits near the smallest floats: nobody's score
-_STAND_INS: Final[dict[bytes, bytes]] = {
-    b"NaN": b"-3.1738582604951726e-291",
-    b"Infinity": b"-4.2649371850362817e-292",
-    b"-Infinity": b"-5.3928461730295138e-293",
-}
+# Bare NaN and Infinity, which msgspec refuses, are decoded as numbers that are nobody's score.
+# Where this changes a text, that is undone as well.
+_NAN: Final = b"3.1738582604951726e-291"
+_INFINITY: Final = b"4.2649371850362817e-292"
+_EXPONENTS: Final = (b"e-29", b"E-29")  # of both: rows that hold such are read the slow way
 _VALUES: Final = {
-    float(b"-3.1738582604951726e-291"): math.nan,
-    float(b"-4.2649371850362817e-292"): math.inf,
-    float(b"-5.3928461730295138e-293"): -math.inf,
+    float(_NAN): math.nan,
+    float(_INFINITY): math.inf,
+    -float(_INFINITY): -math.inf,
 }
-_EXPONENTS: Final = (b"e-29", b"E-29")  # of the three: rows that hold such are read the slow way
-_NEAR: Final = 16  # bytes before a word in which its neighbours are looked for
-_begins = re.compile(rb"[:,\[][ \t\r]*\Z").search
-_ends = re.compile(rb"[ \t\r\n]*[,}\]]").match
-# this quote is no escaped one, and none that opens a text: it ends a key
-_key_before = re.compile(rb'[A-Za-z0-9_]"[ \t\r]*:[ \t\r]*\Z').search
+_is_nan = re.compile(rb"(?<=[:,\[ \t\r])NaN(?=[ \t\r\n]*[,}\]])")
+_is_infinity = re.compile(rb"(?<=[:,\[ \t\r-])Infinity(?=[ \t\r\n]*[,}\]])")
 AHEAD = 64  # rows that are learnt from together, so that making a decoder is rare
+_SMALL: Final = 1 << 18  # bytes of a file of which every row is checked for duplicate keys
+_CHECKED: Final = 3  # rows of each block that are, in larger files
+
+
+class _DuplicateKeyError(ValueError):
+    """An object holds one key twice."""
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise _DuplicateKeyError(next(key for key in keys if keys.count(key) > 1))
+    return value
 
 
 def parse(row: SourceRow, source: Source) -> dict[str, Any]:
     """Read a row as the standard library does: NaN, Infinity and half surrogates allowed."""
     text = str(row.text, "utf-8")
     try:
-        value = json.loads(text, parse_int=_shortened_int)
+        value = json.loads(
+            text, parse_int=lambda digits: int(digits[:_DIGITS]), object_pairs_hook=_unique
+        )
     except json.JSONDecodeError as error:
         raise _broken(text, error, row, source) from error
     except RecursionError as error:
         raise source.error("this row is nested too deeply to be read", row) from error
+    except _DuplicateKeyError as error:
+        raise source.error(
+            f"the key {str(error)!r} stands twice in one object of this row",
+            row,
+            hint="only one of the values can be meant: write the key once",
+        ) from error
     if not isinstance(value, dict):
         raise source.error(
             f"this row is no JSON object: found {short(text)}",
@@ -90,10 +106,6 @@ def check_utf8(buffer: bytearray, end: int, line: int, source: Source) -> None:
         ) from error
 
 
-def _shortened_int(digits: str) -> int:
-    return int(digits[:_DIGITS])
-
-
 def _broken(text: str, error: json.JSONDecodeError, row: SourceRow, source: Source) -> DataError:
     what = "row" if source.unit == "row" else "line"
     cut = error.pos >= len(text.rstrip()) or not text.rstrip().endswith("}")
@@ -120,8 +132,11 @@ def _broken(text: str, error: json.JSONDecodeError, row: SourceRow, source: Sour
 
 def _is_last(row: SourceRow, source: Source) -> bool:
     with source.open() as stream:
-        for number, text in enumerate(stream, 1):
-            if number > row.line and text.strip():
+        lines = row.line  # that are still to be skipped
+        while text := stream.read(ENOUGH):
+            skipped = min(text.count(b"\n"), lines)
+            lines -= skipped
+            if not lines and text.split(b"\n", skipped)[-1].strip():
                 return False
     return True
 
@@ -132,53 +147,30 @@ def short(text: str) -> str:
     return repr(text if len(text) <= _SHOWN else text[:_SHOWN] + "…")
 
 
-def with_stand_ins(buffer: bytearray, end: int) -> bytes | None:
-    """Write rows without bare NaN and Infinity."""
-    bare = list(_bare(buffer, end))
-    if not bare or any(buffer.find(exponent, 0, end) >= 0 for exponent in _EXPONENTS):
+def with_stand_ins(text: memoryview) -> bytes | None:
+    """Write numbers in place of bare NaN and Infinity; None where there are none."""
+    plain = bytes(text)
+    if any(exponent in plain for exponent in _EXPONENTS):
         return None
-    view = memoryview(buffer)
-    pieces: list[bytes | memoryview] = []
-    for (_, before), (start, stop) in pairwise([(0, 0), *bare]):
-        pieces += [view[before:start], _STAND_INS[bytes(view[start:stop])]]
-    return b"".join([*pieces, view[bare[-1][1] : end]])
+    written = _is_infinity.sub(_INFINITY, _is_nan.sub(_NAN, plain))
+    return None if written == plain else written
 
 
-def restored(values: Sequence[Any]) -> Sequence[Any]:
-    """Give what stood in the file."""
-    if not any(value in values for value in _VALUES):
-        return values
-    return [_VALUES.get(value, value) if type(value) is float else value for value in values]
+def restored(values: Sequence[Any]) -> list[Any]:
+    """Put back what numbers stand in for."""
+    return [_restored(value) for value in values]
 
 
-def _bare(buffer: bytearray, end: int) -> Iterator[tuple[int, int]]:
-    """Find where such words start and stop that stand as values outside of texts."""
-    outside = 0  # the last place that is known to be
-    for start, stop in sorted(_candidates(buffer, end)):
-        if not _key_before(buffer, max(0, start - _NEAR), start):
-            line = buffer.rfind(b"\n", outside, start) + 1  # no text goes on over a line's end
-            if _quotes(buffer[max(outside, line) : start]) % 2:
-                continue
-        outside = start
-        yield start, stop
-
-
-def _candidates(buffer: bytearray, end: int) -> Iterator[tuple[int, int]]:
-    for word in _WORDS:
-        at = buffer.find(word, 0, end)
-        while at >= 0:
-            stop = at + len(word)
-            start = at - 1 if word == b"Infinity" and buffer[at - 1 : at] == b"-" else at
-            if _begins(buffer, max(0, start - _NEAR), start) and _ends(buffer, stop, end):
-                yield start, stop
-            at = buffer.find(word, stop, end)
-
-
-def _quotes(text: bytearray) -> int:
-    """Count the quotes that start or end a text."""
-    if b"\\" in text:
-        text = text.replace(b"\\\\", b"").replace(b'\\"', b"")
-    return text.count(b'"')
+def _restored(value: Any) -> Any:
+    if type(value) is float:
+        return _VALUES.get(value, value)
+    if type(value) is str:
+        return value.replace(_NAN.decode(), "NaN").replace(_INFINITY.decode(), "Infinity")
+    if type(value) is msgspec.Raw:
+        text = bytes(value)
+        plain = text.replace(_NAN, b"NaN").replace(_INFINITY, b"Infinity")
+        return value if plain == text else msgspec.Raw(plain)
+    return value
 
 
 class RowReader:
@@ -193,52 +185,55 @@ class RowReader:
     def _decoder(self) -> Decoder:
         return Decoder(self._columns.root)
 
-    def lines(self, lines: Block, source: Source) -> Iterator[Chunk]:
+    def lines(self, block: Block, source: Source) -> Iterator[Chunk]:
         """Read a block of lines, all of them at once if they are like those before."""
         chunk = None
         if self._columns.root.kinds:
-            chunk = self._at_once(lines, source)
+            chunk = self._at_once(block, source)
         else:  # rows are mostly alike: one may tell all
             for most in (1, self._ahead):
-                self._look_ahead(lines.rows(most), source)
+                self._look_ahead(block.rows(most), source)
                 self._decoder = Decoder(self._columns.root)
-                chunk = self._at_once(lines, source)
+                chunk = self._at_once(block, source)
                 if chunk is not None:
                     break
-        if chunk is not None:
-            yield chunk
-        else:
-            yield from self.rows(lines.rows(), source)
-
-    def _at_once(self, lines: Block, source: Source) -> Chunk | None:
-        """Read a block that holds nothing but rows like those before."""
-        chunk = None if self._wary else self._decoded(lines, lines.text, source)
         if chunk is None:
-            text = lines.with_stand_ins()
-            chunk = None if text is None else self._decoded(lines, text, source)
+            yield from self.rows(block.rows(), source)
+            return
+        is_small = block.first == 1 and len(block.text) < _SMALL
+        for row in block.rows(None if is_small else _CHECKED):
+            parse(row, source)
+        yield chunk
+
+    def _at_once(self, block: Block, source: Source) -> Chunk | None:
+        """Read a block that holds nothing but rows like those before."""
+        chunk = None if self._wary else self._decoded(block, block.text, source)
+        if chunk is None:
+            text = with_stand_ins(block.text)
+            chunk = None if text is None else self._decoded(block, text, source)
             self._wary = self._wary or chunk is not None  # the next may be as this one
         return chunk
 
-    def _decoded(self, lines: Block, text: memoryview | bytes, source: Source) -> Chunk | None:
+    def _decoded(self, block: Block, text: memoryview | bytes, source: Source) -> Chunk | None:
         try:
             rows = self._decoder.lines(text)
         except (msgspec.DecodeError, RecursionError):
             return None
-        places = lines.places(len(rows)) if rows else None
+        places = block.places(len(rows)) if rows else None
         if places is None:
             return None
         decoded = self._decoder.look_into(rows)
         if decoded.suspects():
             return None
         values = decoded.values()
-        finite = text is lines.text
+        finite = text is block.text
         if not finite:
-            values = {n: v if n.whole else restored(v) for n, v in values.items()}
+            values = {node: restored(column) for node, column in values.items()}
         return self._columns.chunk(
             values,
             places,
             {},
-            lambda index: self._learn(lines.rows()[index], source),
+            lambda index: self._learn(block.rows()[index], source),
             finite=finite,
         )
 
@@ -266,11 +261,7 @@ class RowReader:
 
     def _look_ahead(self, rows: Sequence[SourceRow], source: Source) -> None:
         for row in rows:
-            try:
-                value = parse(row, source)
-            except DataError:  # its turn comes
-                return
-            self._columns.learn(value, row, source)
+            self._learn(row, source)
 
     def _learn(self, row: SourceRow, source: Source) -> None:
         self._columns.learn(parse(row, source), row, source)

@@ -23,11 +23,11 @@ from pytest_evalmetrics.gc_pause import collector_paused
 from pytest_evalmetrics.rollouts.json_files import JsonArray, JsonLines
 from pytest_evalmetrics.rollouts.part import Part, Room
 from pytest_evalmetrics.rollouts.recorded import find_loader
-from pytest_evalmetrics.rollouts.source import Source, open_source
+from pytest_evalmetrics.rollouts.source import Source, open_source, whole_number_from_env
 from pytest_evalmetrics.rollouts.table import TableBuilder
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator, Mapping, Sequence
+    from collections.abc import Generator, Iterator, Sequence
     from concurrent.futures import Future
 
     from pytest_evalmetrics.data import RolloutTable
@@ -258,19 +258,12 @@ def serve() -> None:
         stdout.flush()
 
 
-def process_count(environ: Mapping[str, str] = os.environ) -> int:
+def process_count() -> int:
     """Count the processes that may read: one per idle core, shared with pytest-xdist's workers."""
-    workers = environ.get(_XDIST_WORKERS, "1")
+    workers = os.environ.get(_XDIST_WORKERS, "1")
     share = max(1, usable_cores() // max(1, int(workers) if workers.isdecimal() else 1))
-    cap = environ.get(_CAP, "").strip()
-    if not cap:
-        return min(share, _idle_cores())
-    if not (cap.isascii() and cap.isdecimal() and int(cap)):
-        raise DataError(
-            f"{_CAP} is {cap!r} in the environment; expected a whole number from 1",
-            hint=f"how many processes may read a large file: {_CAP}=1, or leave it out",
-        )
-    return min(share, int(cap))
+    cap = whole_number_from_env(_CAP, 0, "how many processes may read a large file")
+    return min(share, cap or _idle_cores())
 
 
 def usable_cores() -> int:

@@ -30,6 +30,25 @@ _CUT: Final = (  # what the libraries that fsspec uses raise then: they share no
     "ServerDisconnectedError",
     "ResponseStreamingError",
 )
+_UNREACHABLE: Final = {  # aiohttp's errors, the special ones first
+    "ClientProxy": (
+        "the proxy can't be reached",
+        "the environment names it: HTTP_PROXY, HTTPS_PROXY; NO_PROXY lists hosts to reach without",
+    ),
+    "ClientConnectorDNS": ("there is no such host", "is its name spelled right?"),
+    "ClientConnectorSSL": (
+        "no encrypted connection can be made",
+        "does the server speak plain HTTP? then write http://",
+    ),
+    "ClientConnectorCertificate": (
+        "the server's certificate is not trusted",
+        "SSL_CERT_FILE in the environment names a file of trusted certificates",
+    ),
+    "ClientConnector": (
+        "the server can't be reached",
+        "does it run, and are the host and the port right?",
+    ),
+}
 _SAID: Final = 200  # characters of an error's message
 _secret = re.compile(r"(?<=://)[^/@\s]+@|\?[^\s'\")]*").sub
 # others may fetch a whole file for each of its parts, or lie in this process alone
@@ -137,26 +156,30 @@ def _folder() -> Path:
 
 def in_words(shown: str, error: Exception) -> DataError:
     """Say what went wrong at another machine."""
-    # over HTTP, whatever was answered is said to be a file that is not there
+    # over HTTP, fsspec raises FileNotFoundError whatever happened
     cause = error.__cause__ if isinstance(error.__cause__, Exception) else error
-    status = getattr(cause, "status", None)
+    status, kind = getattr(cause, "status", None), type(cause).__name__
     if status in (401, 403) or isinstance(error, PermissionError):
         return _denied(shown, cause)
     if "Credentials" in type(error).__name__:
         return _denied(shown, error)
-    if isinstance(error, FileNotFoundError) and status in (None, 404, 410):
+    if isinstance(error, FileNotFoundError) and (cause is error or status in (404, 410)):
         return DataError("there is no such file", file=shown)
-    if type(error).__name__ in _CUT or isinstance(error, ConnectionResetError):
+    if {kind, type(error).__name__} & set(_CUT) or isinstance(error, ConnectionResetError):
         return DataError(
             f"the connection was closed before all of it had arrived: {_said(cause)}",
             file=shown,
             hint="try again; or copy the file here, and name the copy",
         )
-    return DataError(
-        f"this can't be fetched: {_said(cause)}",
-        file=shown,
-        hint="is the place reachable from here, and the name right?",
+    if isinstance(cause, ValueError) and shown.startswith(WEB):  # also UnicodeError, InvalidURL
+        return DataError(
+            f"this is no valid URL: {_said(cause)}", file=shown, hint="is its host spelled right?"
+        )
+    what, hint = next(
+        (texts for name, texts in _UNREACHABLE.items() if kind.startswith(name)),
+        ("this can't be fetched", "is the place reachable from here, and the name right?"),
     )
+    return DataError(f"{what}: {_said(cause)}", file=shown, hint=hint)
 
 
 def _denied(shown: str, error: Exception) -> DataError:

@@ -24,6 +24,11 @@ if TYPE_CHECKING:
 
 
 ENOUGH: Final = 1 << 18  # bytes in which every format shows what it is
+MAX_ROW: Final = "EVALMETRICS_MAX_ROW_BYTES"
+_MAX_ROW_BYTES: Final = 32 << 20
+_MAX_EXPANSION: Final = "EVALMETRICS_MAX_EXPANSION"
+_EXPANSION: Final = 100  # times the bytes on disk
+_ALWAYS_UNPACKED: Final = 256 << 20  # bytes that a file may expand to, however small it is
 _KEY_DEPTH = 2  # of the keys that are of interest
 _json_token = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\Z)|[{}\[\]:]', re.DOTALL).finditer
 BOM = b"\xef\xbb\xbf"
@@ -32,6 +37,7 @@ _SPACE = b" \t\r\n"
 _GZIP = b"\x1f\x8b"
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _LFS = b"version https://git-lfs"
+_HTML = 20  # bytes that show a web page
 _WRITE_JSON_LINES = "write one JSON object per line (.jsonl, also .jsonl.gz or .jsonl.zst)"
 _NOT_TEXT: tuple[tuple[bytes, str, str], ...] = (
     (b"PK\x03\x04", "this is a zip archive", f"unpack it, or {_WRITE_JSON_LINES}"),
@@ -43,36 +49,85 @@ _NOT_TEXT: tuple[tuple[bytes, str, str], ...] = (
 )
 
 
-def unwrapped(raw: BinaryIO, packed: Literal["gzip", "zstd"] | None) -> BinaryIO:
-    """Give the plain bytes of a file that may be compressed."""
+def whole_number_from_env(name: str, default: int, meaning: str) -> int:
+    """Read a whole number from 1 that the environment may set."""
+    text = os.environ.get(name, "").strip()
+    if text and not (text.isascii() and text.isdecimal() and int(text)):
+        raise DataError(
+            f"{name} is {text!r} in the environment; expected a whole number from 1",
+            hint=f"{meaning}: {name}={default or 1}, or leave it out",
+        )
+    return int(text) if text else default
+
+
+def max_row_bytes() -> int:
+    """Return the most bytes that one row may have."""
+    return whole_number_from_env(MAX_ROW, _MAX_ROW_BYTES, "the most bytes of one row")
+
+
+def _unpacked(raw: BinaryIO, packed: Literal["gzip", "zstd"] | None, shown: str) -> BinaryIO:
+    """Decompress a file, unless it expands to far more bytes than rollouts do."""
+    if packed is None:
+        return raw
     if packed == "gzip":
-        return cast("BinaryIO", gzip.GzipFile(fileobj=raw))
-    if packed == "zstd":
+        plain: Any = gzip.GzipFile(fileobj=raw)
+    else:
         if sys.version_info >= (3, 14):
             from compression import zstd  # noqa: PLC0415 - only where a file needs it
         else:
             from backports import zstd  # noqa: PLC0415 - only where a file needs it
-        return cast("BinaryIO", zstd.ZstdFile(raw))
-    return raw
+        plain = zstd.ZstdFile(raw)
+    return io.BufferedReader(_Bounded(plain, os.fstat(raw.fileno()).st_size, shown), ENOUGH)
+
+
+class _Bounded(io.RawIOBase):
+    """A decompressed stream that refuses to become too long."""
+
+    def __init__(self, plain: Any, size: int, shown: str) -> None:
+        super().__init__()
+        self._plain = plain
+        self._shown = shown
+        times = whole_number_from_env(
+            _MAX_EXPANSION, _EXPANSION, "how many times its size a file may expand to"
+        )
+        self._most = max(times * size, _ALWAYS_UNPACKED)
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        at: int = self._plain.seek(offset, whence)
+        return at
+
+    def readinto(self, buffer: Any) -> int:
+        got: int = self._plain.readinto(buffer)
+        if self._plain.tell() > self._most:
+            raise DataError(
+                f"the compressed file expands to more than {self._most:,} bytes, which "
+                f"{_MAX_EXPANSION} allows",
+                file=self._shown,
+                hint="is it what you expect? raise the bound in the environment, or unpack the "
+                f"file: {_MAX_EXPANSION}=1000 allows a thousand times its size",
+            )
+        return got
 
 
 class explained:  # noqa: N801 - is called like a function
-    """Turn what the operating system and the decompressors raise into our own words.
+    """Raise the errors of the operating system and the decompressors as `DataError`."""
 
-    No generator: a small file enters this four times.
-    """
-
+    # no generator: a small file enters this four times
     def __init__(self, shown: str) -> None:
         self._shown = shown
 
-    def __enter__(self) -> None:
-        """Begin to listen."""
+    def __enter__(self) -> None: ...
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
-        """Say it."""
-        told = None if error is None else _explanation(error, self._shown)
-        if told is not None:
-            raise told from error
+        explanation = None if error is None else _explanation(error, self._shown)
+        if explanation is not None:
+            raise explanation from error
 
 
 def _explanation(error: BaseException, shown: str) -> DataError | None:
@@ -88,22 +143,18 @@ def _explanation(error: BaseException, shown: str) -> DataError | None:
             file=shown,
             hint="was its copy or its download interrupted?",
         )
-    if isinstance(error, _damage()):
+    # ZstdError comes from a module that is imported only where a file needs it
+    zstd = sys.modules.get("compression.zstd") or sys.modules.get("backports.zstd")
+    if isinstance(error, (gzip.BadGzipFile, zlib.error, *([zstd.ZstdError] if zstd else []))):
         return DataError(f"the compressed file is damaged: {error}", file=shown)
     if isinstance(error, OSError):
         return DataError(f"the file can't be read: {error.strerror or error}", file=shown)
     return None
 
 
-def _damage() -> tuple[type[Exception], ...]:
-    # ZstdError comes from a module that is imported only where a file needs it
-    module = sys.modules.get("compression.zstd") or sys.modules.get("backports.zstd")
-    return (gzip.BadGzipFile, zlib.error, *([module.ZstdError] if module else []))
-
-
 def keys_of(text: bytes) -> tuple[frozenset[str], bool]:
     """List the keys of the first object in a text that may be cut off."""
-    found: set[str] = set()
+    keys: set[str] = set()
     opened: list[tuple[bytes, str]] = []  # each open bracket, and the path of its key
     path = key = ""
     for match in _json_token(text):
@@ -117,14 +168,14 @@ def keys_of(text: bytes) -> tuple[frozenset[str], bool]:
             if opened:
                 opened.pop()
             if token == b"}" and not any(bracket == b"{" for bracket, _ in opened):
-                return frozenset(found), True
+                return frozenset(keys), True
             path = opened[-1][1] if opened else ""
         elif token == b":":
             if path.count(".") < _KEY_DEPTH - 1:
-                found.add(_joined(path, key))
+                keys.add(_joined(path, key))
         else:
             key = token[1:].removesuffix(b'"').decode(errors="replace")
-    return frozenset(found), False
+    return frozenset(keys), False
 
 
 def _joined(path: str, key: str) -> str:
@@ -243,7 +294,7 @@ class Source:
         with explained(self.shown), self._raw() as raw:
             self.position.raw = raw
             if self.span is None:
-                stream = unwrapped(raw, self.packed)
+                stream = _unpacked(raw, self.packed, self.shown)
             elif self.url is not None:
                 stream = raw
             else:
@@ -304,12 +355,12 @@ def open_source(file: RolloutFile) -> Source:
     if file.data is not None:
         return Source(file.path, shown, len(file.data), file.data[:ENOUGH], data=file.data)
     with explained(shown):
-        told = os.stat(file.path)  # noqa: PTH116 - for each file
-    if not S_ISREG(told.st_mode):  # opening a pipe would wait for ever
-        if S_ISDIR(told.st_mode):
+        stat = os.stat(file.path)  # noqa: PTH116 - for each file
+    if not S_ISREG(stat.st_mode):  # opening a pipe would wait for ever
+        if S_ISDIR(stat.st_mode):
             return Source(file.path, shown, 0, b"")
         raise DataError("this is no regular file", file=shown, hint="copy it into a file")
-    size = told.st_size
+    size = stat.st_size
     with explained(shown), file.path.open("rb") as raw:
         magic = raw.read(len(_ZSTD)) or b""
         raw.seek(0)
@@ -318,20 +369,27 @@ def open_source(file: RolloutFile) -> Source:
             packed = "gzip"
         elif magic == _ZSTD:
             packed = "zstd"
-        head = _first_bytes(unwrapped(raw, packed))
+        head = _first_bytes(_unpacked(raw, packed, shown))
     head = head.removeprefix(BOM).lstrip(_SPACE)
     if not head:
         what = "the file is empty" if size == 0 else "the file holds no row"
         raise DataError(what, file=shown, hint="did the run that writes it fail?")
+    if head[:_HTML].lower().startswith((b"<!doctype html", b"<html")):
+        raise DataError(
+            "this is a web page, not rollouts",
+            file=shown,
+            hint="is it a login page, or a page about the file? name the raw file, and check that "
+            "it can be read without logging in",
+        )
     if head.startswith(_LFS):
         raise DataError(
             "this is a Git LFS pointer, not the file itself", file=shown, hint="run: git lfs pull"
         )
-    return Source(file.path, shown, size, head, packed, stamp=_stamp(told))
+    return Source(file.path, shown, size, head, packed, stamp=_stamp(stat))
 
 
-def _stamp(told: os.stat_result) -> tuple[int, ...]:
-    return told.st_dev, told.st_ino, told.st_size, told.st_mtime_ns
+def _stamp(stat: os.stat_result) -> tuple[int, ...]:
+    return stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns
 
 
 def _first_bytes(stream: BinaryIO) -> bytes:

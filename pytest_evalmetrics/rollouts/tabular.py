@@ -19,6 +19,7 @@ from pytest_evalmetrics.errors import did_you_mean
 from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.rollouts.formats import csv_separator
 from pytest_evalmetrics.rollouts.loader import Chunk, NotFinite
+from pytest_evalmetrics.rollouts.source import MAX_ROW, max_row_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -268,7 +269,7 @@ def _number(cell: str) -> float | str | None:
     if _is_whole(cell):
         return int(cell) if len(cell) < 16 else float(cell)  # noqa: PLR2004 - digits of a float64
     try:
-        return float(cell)
+        return cell if "_" in cell else float(cell)  # Python reads 1_000
     except ValueError:
         return _WORDS.get(cell.lower(), cell)
 
@@ -280,7 +281,7 @@ def _cells(source: Source) -> Iterator[Any]:
     with source.open() as stream, _long_cells():
         text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
         separator = csv_separator(source.head.decode(errors="replace").partition("\n")[0])
-        reader = csv.reader(text, delimiter=separator, strict=True)
+        reader = csv.reader(_lines(text, source), delimiter=separator, strict=True)
         try:
             yield reader
         except csv.Error as error:
@@ -297,6 +298,18 @@ def _cells(source: Source) -> Iterator[Any]:
             ) from error
         finally:
             text.detach()
+
+
+def _lines(text: io.TextIOWrapper, source: Source) -> Iterator[str]:
+    most = max_row_bytes()
+    while line := text.readline(most):
+        if len(line) == most:
+            raise source.error(
+                f"a line of {most:,} characters or more, which {MAX_ROW} does not allow",
+                hint=f"is this a file of rollouts? {MAX_ROW}={4 * most} in the environment raises "
+                "the bound",
+            )
+        yield line
 
 
 def _names(reader: Any, source: Source) -> list[str]:

@@ -128,3 +128,12 @@ def test_a_full_folder_is_not_listed_whole(base: Path) -> None:
 def test_the_folder_may_be_relative(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(base.parent)
     assert shown(Path(os.path.abspath("bench")), "a.jsonl") == ["a.jsonl"]  # noqa: PTH100 - as load does
+
+
+@pytest.mark.parametrize("key", ["rollouts: runs/*.jsonl", "rollouts: {path: runs/*.jsonl}"])
+def test_no_match_is_reported_at_the_line_of_the_path(pytester: pytest.Pytester, key: str) -> None:
+    text = f"benchmark:\n  name: math\n  description: one\n  {key}\n  metrics: [mean_reward]\n"
+    pytester.path.joinpath("a.bench.yaml").write_text(text, encoding="utf-8")
+    run = pytester.runpytest("-p", "no:cacheprovider")
+    assert "'runs/*.jsonl' matches no file" in (out := run.stdout.str())
+    assert "a.bench.yaml:4" in out

@@ -250,6 +250,12 @@ def test_the_one_way_in_shares_large_files(folder: Folder, monkeypatch: pytest.M
 # -- how many processes -----------------------------------------------------------------------
 
 
+@pytest.fixture(autouse=True)
+def _no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("EVALMETRICS_PROCESSES", "PYTEST_XDIST_WORKER_COUNT"):
+        monkeypatch.delenv(name, raising=False)
+
+
 @pytest.mark.parametrize(
     ("environ", "cores", "expected"),
     [
@@ -270,13 +276,18 @@ def test_the_cores_are_shared(
 ) -> None:
     monkeypatch.setattr(large, "usable_cores", lambda: cores)
     monkeypatch.setattr(large, "_idle_cores", lambda: cores)
-    assert process_count(environ) == expected
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
+    assert process_count() == expected
 
 
 @pytest.mark.parametrize("cap", ["0", "-1", "two", "1.5", "²"])
-def test_a_cap_that_is_no_whole_number_is_refused(cap: str) -> None:
+def test_a_cap_that_is_no_whole_number_is_refused(
+    cap: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EVALMETRICS_PROCESSES", cap)
     with pytest.raises(DataError) as caught:
-        process_count({"EVALMETRICS_PROCESSES": cap})
+        process_count()
     assert caught.value.message == (
         f"EVALMETRICS_PROCESSES is {cap!r} in the environment; expected a whole number from 1"
     )
@@ -308,5 +319,6 @@ def test_busy_cores_are_left_alone(
     monkeypatch.setattr(large, "_LOAD", path)
     monkeypatch.setattr(os, "cpu_count", lambda: 4)
     monkeypatch.setattr(large, "usable_cores", lambda: 3)
-    assert process_count({}) == min(3, expected)
-    assert process_count({"EVALMETRICS_PROCESSES": "3"}) == 3
+    assert process_count() == min(3, expected)
+    monkeypatch.setenv("EVALMETRICS_PROCESSES", "3")
+    assert process_count() == 3

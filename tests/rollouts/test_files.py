@@ -134,6 +134,6 @@ def test_the_folder_may_be_relative(base: Path, monkeypatch: pytest.MonkeyPatch)
 def test_no_match_is_reported_at_the_line_of_the_path(pytester: pytest.Pytester, key: str) -> None:
     text = f"benchmark:\n  name: math\n  description: one\n  {key}\n  metrics: [mean_reward]\n"
     pytester.path.joinpath("a.bench.yaml").write_text(text, encoding="utf-8")
-    run = pytester.runpytest("-p", "no:cacheprovider")
+    run = pytester.runpytest_subprocess("-p", "no:cacheprovider")
     assert "'runs/*.jsonl' matches no file" in (out := run.stdout.str())
     assert "a.bench.yaml:4" in out

@@ -6,7 +6,7 @@ import math
 import re
 from collections import Counter
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
 from statistics import fmean
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -473,14 +473,8 @@ def _in_templates(scores: Sequence[JudgeScoreSpec]) -> dict[str, dict[str, Any]]
     """Make the value of ``{{ scores }}`` in a prompt: the keys of each score, by name."""
     values: dict[str, dict[str, Any]] = {}
     for score in scores:
-        value = values[score.name] = {"name": score.name, "description": score.description}
-        if score.minimum is not None:
-            value["minimum"] = score.minimum
-        if score.maximum is not None:
-            value["maximum"] = score.maximum
-        if score.rubric:
-            value["rubric"] = [
-                {"label": r.label, "value": r.value, "description": r.description}
-                for r in score.rubric
-            ]
+        keys = asdict(score)
+        keys["rubric"] = list(keys["rubric"] or ()) or None
+        wanted = ("name", "description", "minimum", "maximum", "rubric")
+        values[score.name] = {key: keys[key] for key in wanted if keys[key] is not None}
     return values

@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
+import json
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pydantic import TypeAdapter
 
 from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.scorers import Row, Terms, make_scorers
+from pytest_evalmetrics.spec import BenchmarkSpec
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pytest_evalmetrics.scorers import BoundScorer
     from pytest_evalmetrics.spec import ScorerSpec
+
+
+@cache
+def _adapter() -> TypeAdapter[BenchmarkSpec]:
+    return TypeAdapter(BenchmarkSpec)
+
+
+def entry(**keys: Any) -> Any:
+    """Read one entry of `scorers:`."""
+    whole = {"name": "x", "dataset": "d.jsonl", "scorers": [keys]}
+    return _adapter().validate_json(json.dumps(whole)).scorers[0]
 
 
 def made(spec: ScorerSpec) -> BoundScorer:

@@ -8,13 +8,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scorers.offline import made, recorded, refusal
-
-from pytest_evalmetrics.scorers.text_scorers import NumberCheckSpec
+from scorers.offline import entry, made, recorded, refusal
 
 
-def spec(operation: Any = "==", epsilon: float | None = None) -> NumberCheckSpec:
-    return NumberCheckSpec(
+def spec(operation: Any = "==", epsilon: float | None = None) -> Any:
+    return entry(
         type="number-check",
         operation=operation,
         left_template="{{ item.left }}",

@@ -6,16 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from scorers.offline import made, recorded, refusal
-
-from pytest_evalmetrics.scorers.text_scorers import (
-    BleuSpec,
-    ExactMatchSpec,
-    F1Spec,
-    NumberCheckSpec,
-    RougeSpec,
-    StringCheckSpec,
-)
+from scorers.offline import entry, made, recorded, refusal
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,10 +22,10 @@ def cases(acceptance: Path) -> Any:
 @pytest.mark.parametrize(
     ("section", "spec"),
     [
-        ("exact_match", ExactMatchSpec(type="exact-match", candidate="{{ item.candidate }}")),
-        ("f1", F1Spec(type="f1", candidate="{{ item.candidate }}")),
-        ("bleu", BleuSpec(type="bleu", candidate="{{ item.candidate }}")),
-        ("rouge", RougeSpec(type="rouge", candidate="{{ item.candidate }}")),
+        ("exact_match", entry(type="exact-match", candidate="{{ item.candidate }}")),
+        ("f1", entry(type="f1", candidate="{{ item.candidate }}")),
+        ("bleu", entry(type="bleu", candidate="{{ item.candidate }}")),
+        ("rouge", entry(type="rouge", candidate="{{ item.candidate }}")),
     ],
 )
 def test_reference_and_candidate(cases: Any, section: str, spec: Any) -> None:
@@ -49,14 +40,14 @@ def test_reference_and_candidate(cases: Any, section: str, spec: Any) -> None:
 
 def test_string_check(cases: Any) -> None:
     for case in cases["string_check"]:
-        spec = StringCheckSpec(type="string-check", operation=case["op"], **TEMPLATES)
+        spec = entry(type="string-check", operation=case["op"], **TEMPLATES)
         assert made(spec).score(recorded(case)) == case["scores"], case
 
 
 def test_number_check(cases: Any) -> None:
     for case in cases["number_check"]:
         more = {"epsilon": case["epsilon"]} if "epsilon" in case else {}
-        spec = NumberCheckSpec(type="number-check", operation=case["op"], **TEMPLATES, **more)
+        spec = entry(type="number-check", operation=case["op"], **TEMPLATES, **more)
         if case["scores"] == {"number-check": "NaN"}:  # a failed row here, with its reason
             assert refusal(spec, recorded(case)).startswith("no-number: the left value is")
         else:

@@ -10,18 +10,11 @@ import sacrebleu
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rouge_score import rouge_scorer
-from scorers.offline import made, recorded, refusal
+from scorers.offline import entry, made, recorded, refusal
 
-from pytest_evalmetrics.scorers.text_scorers import (
-    BleuSpec,
-    ExactMatchSpec,
-    F1Spec,
-    RougeSpec,
-    StringCheckSpec,
-    normalised,
-)
+from pytest_evalmetrics.scorers.text_scorers import normalised
 
-EXACT_MATCH = made(ExactMatchSpec(type="exact-match"))
+EXACT_MATCH = made(entry(type="exact-match"))
 
 
 @pytest.mark.parametrize(
@@ -48,7 +41,7 @@ def test_normalising_leaves_single_spaces(text: str) -> None:
     assert not set(found.split()) & {"a", "an", "the"}
 
 
-F1_SCORER = made(F1Spec(type="f1"))
+F1_SCORER = made(entry(type="f1"))
 COLOURS = st.lists(st.sampled_from(["red", "green", "blue", "the"]), max_size=6).map(" ".join)
 
 
@@ -90,7 +83,7 @@ def test_the_order_counts_for_nothing(text: str, chance: object) -> None:
     assert f1(text, " ".join(words)) == 1
 
 
-BLEU = made(BleuSpec(type="bleu"))
+BLEU = made(entry(type="bleu"))
 BLEU_WORDS = ["the", "cat", "sat", "on", "a", "mat", "."]
 BLEU_TEXTS = st.lists(st.sampled_from(BLEU_WORDS), max_size=8).map(" ".join)
 
@@ -107,7 +100,7 @@ def test_several_references_of_bleu() -> None:
     item = {"all": references, "one": references[0], "two": references[1]}
     found = recorded({**item, "response": "the cat was sitting there"})
     for templates in (("{{ item.all }}",), ("{{ item.one }}", "{{ item.two }}")):
-        spec = BleuSpec(type="bleu", references=templates)
+        spec = entry(type="bleu", references=templates)
         assert made(spec).score(found) == {"sentence": expected}
 
 
@@ -117,10 +110,10 @@ def test_several_references_of_bleu() -> None:
 )
 def test_bleu_without_a_reference(reference: Any, said: str) -> None:
     found = recorded({"reference": reference, "response": "x"})
-    assert refusal(BleuSpec(type="bleu"), found).startswith(said)
+    assert refusal(entry(type="bleu"), found).startswith(said)
 
 
-ROUGE = made(RougeSpec(type="rouge"))
+ROUGE = made(entry(type="rouge"))
 ORACLE = rouge_scorer.RougeScorer(["rouge1", "rouge2", "rouge3", "rougeL"], use_stemmer=True)
 ROUGE_WORDS = ["the", "cats", "cat", "sat", "sitting", "on", "mats"]
 ROUGE_TEXTS = st.lists(st.sampled_from(ROUGE_WORDS), max_size=8).map(" ".join)
@@ -144,8 +137,8 @@ def test_words_are_stemmed() -> None:
     assert found["rouge_L_score"] == 1
 
 
-def string_check(operation: Any) -> StringCheckSpec:
-    return StringCheckSpec(
+def string_check(operation: Any) -> Any:
+    return entry(
         type="string-check",
         operation=operation,
         left_template="{{ item.left }}",

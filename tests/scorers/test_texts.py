@@ -7,22 +7,15 @@ import sys
 from typing import Any
 
 import pytest
-from scorers.offline import made, recorded, refusal, row
+from scorers.offline import entry, made, recorded, refusal, row
 
-from pytest_evalmetrics.scorers.text_scorers import (
-    BleuSpec,
-    ExactMatchSpec,
-    RougeSpec,
-    StringCheckSpec,
-)
-from pytest_evalmetrics.scorers.tool_call_scorers import ToolCallingSpec
 from pytest_evalmetrics.transport import MissingExtraError
 
-SPEC = ExactMatchSpec(type="exact-match")
+SPEC = entry(type="exact-match")
 
 
 def value(found: Any, **keys: Any) -> float:
-    return made(ExactMatchSpec(type="exact_match", **keys)).score(found)["exact-match"]
+    return made(entry(type="exact_match", **keys)).score(found)["exact-match"]
 
 
 @pytest.mark.parametrize(
@@ -85,16 +78,14 @@ def test_failed_rows(item: Any, said: str) -> None:
     ("spec", "module", "extra"),
     [
         (SPEC, "jinja2", "remote"),
-        (ToolCallingSpec(type="tool-calling", reference="{{ x }}"), "jinja2", "remote"),
+        (entry(type="tool-calling", reference="{{ x }}"), "jinja2", "remote"),
         (
-            StringCheckSpec(
-                type="string-check", operation="==", left_template="a", right_template="b"
-            ),
+            entry(type="string-check", operation="==", left_template="a", right_template="b"),
             "jinja2",
             "remote",
         ),
-        (BleuSpec(type="bleu"), "sacrebleu", "text"),
-        (RougeSpec(type="rouge"), "rouge_score", "text"),
+        (entry(type="bleu"), "sacrebleu", "text"),
+        (entry(type="rouge"), "rouge_score", "text"),
     ],
 )
 def test_a_package_that_is_missing_is_named_with_the_command(

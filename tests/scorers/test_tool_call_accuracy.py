@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scorers.offline import made, recorded, refusal, row
+from scorers.offline import entry, made, recorded, refusal, row
 
 from pytest_evalmetrics.scorers import Explained
-from pytest_evalmetrics.scorers.tool_call_scorers import ToolCallAccuracySpec
 
 if TYPE_CHECKING:
     import random
 
-STRICT = ToolCallAccuracySpec(type="tool_call_accuracy")
-FLEXIBLE = ToolCallAccuracySpec(type="tool_call_accuracy", strict_order=False)
+STRICT = entry(type="tool_call_accuracy")
+FLEXIBLE = entry(type="tool_call_accuracy", strict_order=False)
 
 A = {"name": "search", "args": {"city": "Paris", "days": 2}}
 B = {"name": "book", "args": {"id": 7}}
@@ -33,7 +32,7 @@ def talk(*messages: Any, reference: Any) -> dict[str, Any]:
     }
 
 
-def score(item: dict[str, Any], spec: ToolCallAccuracySpec = STRICT) -> float:
+def score(item: dict[str, Any], spec: Any = STRICT) -> float:
     (value,) = made(spec).score(recorded(item)).values()
     return value
 

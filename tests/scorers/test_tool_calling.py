@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scorers.offline import made, recorded, refusal, row
+from scorers.offline import entry, made, recorded, refusal, row
 
 from pytest_evalmetrics.scorers import Explained
-from pytest_evalmetrics.scorers.tool_call_scorers import ToolCallingSpec
 
 if TYPE_CHECKING:
     import random
     from pathlib import Path
 
-SPEC = ToolCallingSpec(type="tool-calling", reference="{{tool_calls}}")
+SPEC = entry(type="tool-calling", reference="{{tool_calls}}")
 NAMES, WHOLE = "function_name_accuracy", "function_name_and_args_accuracy"
 # where docs/scoring.md says that we differ: name of the case -> what we give
 ON_PURPOSE = {

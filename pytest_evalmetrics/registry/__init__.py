@@ -41,8 +41,18 @@ loaders = Registry(
 )
 register_loader = loaders.register
 
+
+def _module_of_scorer(name: str) -> str:
+    from pytest_evalmetrics.spec.scorer_keys import module_of  # noqa: PLC0415 - few files need it
+
+    return module_of(name)
+
+
 scorers = Registry(
-    "scorer", "pytest_evalmetrics.scorers", "pytest_evalmetrics.scorers.builtin_scorers"
+    "scorer",
+    "pytest_evalmetrics.scorers",
+    "pytest_evalmetrics.scorers.builtin_scorers",
+    module_of=_module_of_scorer,
 )
 register_scorer = scorers.register
 

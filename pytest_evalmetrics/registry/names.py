@@ -119,11 +119,17 @@ class Registry:
     """
 
     def __init__(
-        self, kind: str, group: str, builtins: str = "", reserved: Sequence[str] = ()
+        self,
+        kind: str,
+        group: str,
+        builtins: str = "",
+        reserved: Sequence[str] = (),
+        module_of: Callable[[str], str] | None = None,  # that registers one; else `builtins`
     ) -> None:
         self.kind = kind
         self.group = group
         self._builtins = builtins
+        self._module_of = module_of
         self._reserved = reserved
         self._entries: list[_Entry] = []
         self._loaded = not builtins
@@ -224,8 +230,11 @@ class Registry:
         entry = self._registered(name)
         return None if entry is None or entry.level == 0 else entry.target
 
-    def _here(self) -> list[_Entry]:
-        if not self._loaded:
+    def _here(self, name: str | None = None) -> list[_Entry]:
+        if name is not None and self._module_of is not None:
+            if module := self._module_of(name):
+                importlib.import_module(module)
+        elif not self._loaded:
             importlib.import_module(self._builtins)
             self._loaded = True
         scope = Scope.active
@@ -235,7 +244,7 @@ class Registry:
         """Find the nearest registration; a name itself comes before its family."""
         matches = [
             (entry.level, entry.name == name, entry)
-            for entry in self._here()
+            for entry in self._here(name)
             if entry.name == name or numbers_in(entry.name, name) is not None
         ]
         if not matches:

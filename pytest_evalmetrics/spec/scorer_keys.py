@@ -210,6 +210,17 @@ def spellings(kind: str) -> tuple[str, ...]:
 
 
 _TAGS: Final = {name: kind for kind in BUILTIN for name in spellings(kind)} | {"python": _PYTHON}
+
+
+def module_of(kind: str) -> str:
+    """Name the module that registers a built-in type; empty for any other."""
+    tag = _TAGS.get(kind)
+    if tag is None:
+        return ""
+    module = "bound" if tag == _PYTHON else BUILTIN[tag].partition(":")[0]
+    return f"pytest_evalmetrics.scorers.{module}"
+
+
 _OWN: Final[dict[str, Any]] = {
     _PYTHON: Annotated[
         PythonScorerSpec,

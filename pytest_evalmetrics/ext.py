@@ -22,7 +22,7 @@ if TYPE_CHECKING:
         json_in,
         side_by_side,
     )
-    from pytest_evalmetrics.data import RolloutTable, TaskId, TaskRewards
+    from pytest_evalmetrics.data import RolloutTable, TaskId, TaskRewards, TaskRows
     from pytest_evalmetrics.data.content import content_hash, question_of
     from pytest_evalmetrics.engines.local import Engine, Workload
     from pytest_evalmetrics.errors import (
@@ -108,6 +108,7 @@ __all__ = [
     "SourceRow",
     "TaskId",
     "TaskRewards",
+    "TaskRows",
     "Terms",
     "TextLoader",
     "Verdict",
@@ -135,7 +136,7 @@ _HOMES = {
     for module, names in {
         "chat": "Calls ChatModel Exchange Message Reply ask chat_model compile_prompt "
         "compile_templates json_in side_by_side",
-        "data": "RolloutTable TaskId TaskRewards",
+        "data": "RolloutTable TaskId TaskRewards TaskRows",
         "data.content": "content_hash question_of",
         "engines.local": "Engine Workload",
         "errors": "did_you_mean ConfigError DataError EngineError EvalMetricsError "

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 import msgspec
 import numpy as np
 
-from pytest_evalmetrics.data import RolloutTable
+from pytest_evalmetrics.data import MISSING, Category, RolloutTable
 from pytest_evalmetrics.data.content import SIZE
 from pytest_evalmetrics.errors import BaselineError, did_you_mean
 from pytest_evalmetrics.gc_pause import collector_paused
@@ -55,18 +55,18 @@ class MetricDocument(TypedDict, total=False):
     interval: list[float | None]
 
 
-# a score's numbers of one task: of each rollout, or where there are several runs a list for each
-_Numbers = Sequence[float | Sequence[float | None] | None]
+# a column's numbers or labels of one task: of each rollout, or of several runs a list for each
+_Cells = Sequence[float | str | Sequence[float | str | None] | None]
 
 
 class AgentDocument(TypedDict):
-    """One agent's run: key metrics, and per task and score each rollout's number.
+    """One agent's run: key metrics, and per task and column each rollout's number or label.
 
     ``ids`` is ``positions`` where task ids are no names; ``content`` is a hash per task.
     """
 
     key_metrics: dict[str, MetricDocument]
-    tasks: dict[str, dict[str, _Numbers]]
+    tasks: dict[str, dict[str, _Cells]]
     ids: NotRequired[str]
     content: NotRequired[dict[str, str]]
 
@@ -86,15 +86,15 @@ def agent_document(
 ) -> AgentDocument:
     """Describe one agent's run.
 
-    `columns` are the scores to keep of each rollout, in this order: those that gated metrics are
-    computed from. The `gated` metrics, as they are written, come first, and are there even where
-    they are no key metrics.
+    `columns` are what to keep of each rollout, in this order: the scores and labels that gated
+    metrics are computed from. The `gated` metrics, as they are written, come first, and are there
+    even where they are no key metrics.
     """
     first = {result.estimates[name].name: result.estimates[name].value for name in gated}
     # the order of the rest would be the order in which rows happen to name their scores
     values = first | dict(sorted(kv for kv in result.key_metrics.items() if kv[0] not in first))
     bounds = table.offsets.tolist()
-    kept = {name: _plain(table.scores[name]) for name in columns}
+    kept = {name: _column(table, name) for name in columns}
     described: AgentDocument = {
         "key_metrics": {name: _metric(result, name, value) for name, value in values.items()},
         "tasks": {
@@ -157,6 +157,16 @@ def _metric(result: AgentResult, name: str, value: float) -> MetricDocument:
             ends = estimate.interval.low, estimate.interval.high
             described["interval"] = [_number(float(f"{end:.6g}")) for end in ends]
     return described
+
+
+def _column(table: RolloutTable, name: str) -> list[Any]:
+    """Write numbers, or labels where not all are numbers, row by row."""
+    category, scores = table.categories.get(name), table.scores.get(name)
+    if scores is not None and (category is None or not np.isnan(scores).any()):
+        return _plain(scores)
+    assert category is not None  # noqa: S101 - the column is one of the table's
+    labels = [None if label == MISSING else label for label in category.labels]
+    return [labels[code] for code in category.codes.tolist()]
 
 
 def _plain(column: NDArray[np.float64]) -> list[float | None]:
@@ -387,6 +397,17 @@ def _table(agent: str, described: AgentDocument, file: str) -> RolloutTable:
                 file=file,
                 hint=_BY_HAND,
             )
+    columns = {name: list(chain.from_iterable([row[name] for row in rows])) for name in names}
+    labelled: dict[str, dict[Any, int]] = {
+        name: {label: code for code, label in enumerate(dict.fromkeys(values))}
+        for name, values in columns.items()
+        if any(isinstance(value, str) for value in values)
+    }
+    for name, labels in labelled.items():
+        if not all(isinstance(label, str | None) for label in labels):
+            raise BaselineError(
+                f"{name!r} of {agent} holds labels and numbers", file=file, hint=_BY_HAND
+            )
     starts = np.cumsum([0, *counts])
     total = int(starts[-1])
     content: NDArray[np.bytes_] | None = None
@@ -395,8 +416,9 @@ def _table(agent: str, described: AgentDocument, file: str) -> RolloutTable:
         content = np.array(of_tasks, dtype=f"S{SIZE}").repeat(counts)
     try:
         scores = {  # null becomes NaN
-            name: np.array(list(chain.from_iterable([row[name] for row in rows])), dtype=np.float64)
-            for name in names
+            name: np.array(values, dtype=np.float64)
+            for name, values in columns.items()
+            if name not in labelled
         }
     except (TypeError, ValueError):
         what = f"some tasks of {agent} have the numbers of several runs, and some of one"
@@ -408,6 +430,13 @@ def _table(agent: str, described: AgentDocument, file: str) -> RolloutTable:
         task=np.repeat(np.arange(len(counts)), counts),
         sample=np.arange(total) - np.repeat(starts[:-1], counts),
         scores=scores,
+        categories={
+            name: Category(
+                np.fromiter(map(labels.__getitem__, columns[name]), dtype=np.int32, count=total),
+                tuple(MISSING if label is None else str(label) for label in labels),
+            )
+            for name, labels in labelled.items()
+        },
         content=content,
         positional=described.get("ids") == "positions",
     )
@@ -421,7 +450,7 @@ class _Agent(TypedDict):
     agent: str
     estimates: dict[str, _Estimate]
     key_metrics: dict[str, float]
-    task_scores: dict[str, dict[str, _Numbers]]
+    task_scores: dict[str, dict[str, _Cells]]
 
 
 class _Check(TypedDict):

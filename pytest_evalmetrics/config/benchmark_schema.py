@@ -143,8 +143,9 @@ _JSON_TYPES = {
 
 def keys_of_scorer(kind: str) -> list[str] | None:
     """Describe each key of a type of scorer, a line each; None if it is not built in."""
-    defs = schema_of_benchmark().get("$defs", {})
-    for definition in defs.values():
+    whole = schema_of_benchmark()
+    defs = whole["$defs"]
+    for definition in _options(whole["properties"]["scorers"]["items"], defs):
         allowed = definition.get("properties", {}).get("type", {})
         if kind in (allowed.get("const"), *allowed.get("enum", ())):
             return list(_keys(definition, defs, 0))

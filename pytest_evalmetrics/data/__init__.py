@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pytest_evalmetrics.data.rollout_table import (
+    MISSING,
     Category,
     Drift,
     FailedRow,
@@ -12,10 +13,14 @@ from pytest_evalmetrics.data.rollout_table import (
     SourceFile,
     TaskId,
     TaskRewards,
+    TaskRows,
+    in_order,
+    is_numeric,
     pool,
 )
 
 __all__ = [
+    "MISSING",
     "Category",
     "Drift",
     "FailedRow",
@@ -25,5 +30,8 @@ __all__ = [
     "SourceFile",
     "TaskId",
     "TaskRewards",
+    "TaskRows",
+    "in_order",
+    "is_numeric",
     "pool",
 ]

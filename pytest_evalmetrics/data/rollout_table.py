@@ -5,19 +5,21 @@ Text never gets this far. NaN means missing: a rollout without a finite number.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
 TaskId = int | str
+MISSING = "(missing)"  # the label of a row that has none
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,31 @@ class TaskRewards:
         """Samples of each task, shape (tasks,)."""
         return self.offsets[1:] - self.offsets[:-1]
 
+    @cached_property
+    def task(self) -> NDArray[np.int64]:
+        """Each sample's task, from 0, shape (samples,)."""
+        return np.repeat(np.arange(len(self)), self.counts)
+
+    @cached_property
+    def _kept(self) -> dict[Any, Any]:
+        return {}
+
+    def once(self, key: Any, make: Callable[[], Any]) -> Any:
+        """Compute something of these samples once, however often they are weighed anew."""
+        if key not in self._kept:
+            self._kept[key] = make()
+        return self._kept[key]
+
+    @property
+    def numbers(self) -> NDArray[np.float64]:
+        """What each sample is worth to a reader: its value."""
+        return self.values
+
+    def same_as(self, other: TaskRewards) -> bool:
+        """Check whether both hold the same samples, task by task."""
+        same = np.array_equal(self.values, other.values)
+        return same and np.array_equal(self.offsets, other.offsets)
+
     def blocks(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float64]]]:
         """Tasks bucketed by their number of samples.
 
@@ -61,7 +88,7 @@ class TaskRewards:
             else:
                 yield tasks, self.values[self.offsets[tasks][:, None] + np.arange(n)]
 
-    def to_lists(self) -> list[list[float]]:
+    def to_lists(self) -> list[Any]:
         """One list per task, as a user's metric sees it."""
         values = self.values.tolist()
         bounds = self.offsets.tolist()
@@ -72,7 +99,8 @@ class TaskRewards:
         counts = self.counts[tasks]
         offsets = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
         within = np.arange(offsets[-1]) - np.repeat(offsets[:-1], counts)
-        return TaskRewards(self.values[np.repeat(self.offsets[tasks], counts) + within], offsets)
+        values = self.values[np.repeat(self.offsets[tasks], counts) + within]
+        return replace(self, values=values, offsets=offsets)
 
     @classmethod
     def from_lists(cls, tasks: Sequence[Sequence[float]]) -> TaskRewards:
@@ -80,6 +108,95 @@ class TaskRewards:
         counts = [len(t) for t in tasks]
         values = np.array([v for t in tasks for v in t], dtype=np.float64)
         return cls(values, np.concatenate(([0], np.cumsum(counts))).astype(np.int64))
+
+
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
+
+
+def is_numeric(label: str) -> bool:
+    """Check whether a label is a number, as JSON writes it."""
+    return _NUMBER.fullmatch(label) is not None
+
+
+def in_order(labels: Iterable[str]) -> tuple[str, ...]:
+    """Sort labels: numbers by size, then text."""
+    return tuple(sorted(labels, key=lambda x: (0, float(x), "") if is_numeric(x) else (1, 0.0, x)))
+
+
+@dataclass(frozen=True)
+class TaskRows(TaskRewards):
+    """Several columns of one agent's rows, grouped by task.
+
+    `values` are the rows' places in `columns`: whatever draws, regroups or deals rewards does the
+    same with whole rows.
+
+    Attributes
+    ----------
+    columns
+        Name -> numbers, or codes of `labels`, shape (places,).
+    labels
+        The labels of all columns of labels, numbers in their order before text.
+    coded
+        The names of these columns.
+    worth
+        What each row is worth to a reader, shape (places,): 1 where the answer is right.
+    """
+
+    columns: Mapping[str, NDArray[Any]]
+    labels: tuple[str, ...]
+    coded: frozenset[str]
+    worth: NDArray[np.float64]
+
+    @cached_property
+    def places(self) -> NDArray[np.int64]:
+        """The rows' places, shape (samples,)."""
+        return self.values.astype(np.int64)
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        """Return a column, shape (samples,)."""
+        column: NDArray[Any] = self.once(name, lambda: self.columns[name][self.places])
+        return column
+
+    def beside(self, other: TaskRows) -> tuple[TaskRows, TaskRows]:
+        """Return these rows and others as places in the columns of both."""
+        labels = in_order({*self.labels, *other.labels})
+        code = {label: at for at, label in enumerate(labels)}
+        columns: dict[str, NDArray[Any]] = {}
+        for name in self.columns:
+            parts = [side.columns[name] for side in (self, other)]
+            if name in self.coded:
+                recoded = [[*(code[x] for x in side.labels), -1] for side in (self, other)]
+                parts = [np.array(c)[part] for c, part in zip(recoded, parts, strict=True)]
+            columns[name] = np.concatenate(parts)
+        worth = np.concatenate((self.worth, other.worth))
+        one = replace(self, columns=columns, labels=labels, worth=worth)
+        return one, replace(one, values=other.values + len(self.worth), offsets=other.offsets)
+
+    @property
+    def numbers(self) -> NDArray[np.float64]:
+        """What each row is worth to a reader."""
+        return self.worth[self.places]
+
+    def same_as(self, other: TaskRewards) -> bool:
+        """Check whether both hold the same rows, task by task."""
+        return (
+            isinstance(other, TaskRows)
+            and np.array_equal(self.offsets, other.offsets)
+            and all(np.array_equal(self[name], other[name]) for name in self.columns)
+        )
+
+    def to_lists(self) -> list[Any]:
+        """One mapping per task, column -> list, as a user's metric sees it."""
+        columns: dict[str, list[Any]] = {
+            name: [self.labels[i] for i in self[name]]
+            if name in self.coded
+            else self[name].tolist()
+            for name in self.columns
+        }
+        return [
+            {name: column[a:b] for name, column in columns.items()}
+            for a, b in pairwise(self.offsets.tolist())
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +344,18 @@ class RolloutTable:
         """Rollouts of each task, shape (tasks,), for a table of one agent."""
         return self.offsets[1:] - self.offsets[:-1]
 
+    def lacking(self, names: Iterable[str]) -> NDArray[np.bool_]:
+        """Find the rows that lack a number or a label of any of these columns, shape (rows,)."""
+        lacking = np.zeros(len(self), dtype=bool)
+        for name in names:
+            category, column = self.categories.get(name), self.scores.get(name)
+            if category is not None:
+                missing = category.labels.index(MISSING) if MISSING in category.labels else -1
+                lacking |= (category.codes == missing) | (category.codes < 0)
+            elif column is not None:
+                lacking |= np.isnan(column)
+        return lacking
+
     def rewards(self, score: str, *, missing: float | None = None) -> TaskRewards:
         """Group one score by task, for a table of one agent.
 
@@ -250,7 +379,7 @@ class RolloutTable:
 def pool(tables: Sequence[RolloutTable]) -> RolloutTable:
     """Put the runs of one agent into one table: a task's rollouts of all runs, in their order.
 
-    Rows' categories are left out, and a score that a run lacks is missing in its rows.
+    A category that a run lacks is left out, and a score that it lacks is missing in its rows.
     """
     if len(tables) == 1:
         return tables[0]
@@ -267,6 +396,13 @@ def pool(tables: Sequence[RolloutTable]) -> RolloutTable:
         parts = [table.scores.get(name, np.full(len(table), np.nan)) for table in tables]
         return np.concatenate(parts)[order]
 
+    def category(name: str) -> Category:
+        parts = [table.categories[name] for table in tables]
+        labels = tuple(dict.fromkeys(label for part in parts for label in part.labels))
+        code = {label: at for at, label in enumerate(labels)}
+        codes = [np.array([code[x] for x in p.labels], np.int32)[p.codes] for p in parts]
+        return Category(np.concatenate(codes)[order], labels)
+
     return RolloutTable(
         agents=tables[-1].agents,
         agent=np.zeros(len(task), dtype=np.int32),
@@ -274,6 +410,11 @@ def pool(tables: Sequence[RolloutTable]) -> RolloutTable:
         task=task,
         sample=np.arange(len(task)) - np.searchsorted(task, task),
         scores={name: column(name) for name in dict.fromkeys(n for t in tables for n in t.scores)},
+        categories={
+            name: category(name)
+            for name in tables[0].categories
+            if all(name in table.categories for table in tables)
+        },
         content=np.concatenate(held)[order] if len(held) == len(tables) else None,
         positional=any(table.positional for table in tables),
     )

@@ -15,7 +15,7 @@ import numpy as np
 from msgspec import structs
 
 from pytest_evalmetrics import stats
-from pytest_evalmetrics.data import TaskRewards
+from pytest_evalmetrics.data import TaskRows
 from pytest_evalmetrics.errors import EvalMetricsError
 from pytest_evalmetrics.gates.randomization import extreme_test, relabel_whole, swap_test
 from pytest_evalmetrics.gates.run_noise import with_run_noise
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from pytest_evalmetrics.data import PairedMetric, TaskId
+    from pytest_evalmetrics.data import PairedMetric, TaskId, TaskRewards
     from pytest_evalmetrics.gates.randomization import WeightedCombine
     from pytest_evalmetrics.gates.run_noise import Runs
 
@@ -224,12 +224,10 @@ class _Tests:
     def of_all_tasks(self, damage: Floats, combine_weighted: WeightedCombine | None) -> None:
         """Test the drop over tasks, or over clusters of them."""
         pair = self.pair
-        one, other = pair.rewards_baseline, pair.rewards_current
-        same = np.array_equal(one.values, other.values)
         if pair.difference is None:
             self.influence = damage
             self._take(_linear_test(damage, self.clusters))
-        elif same and np.array_equal(one.offsets, other.offsets):
+        elif pair.rewards_baseline.same_as(pair.rewards_current):
             self.influence = damage
             self.p, self.test = 1.0, "swapped sides"
             self.interval = stats.StatResult(self.test, 1.0, se=0.0, units=self.units)
@@ -353,7 +351,7 @@ def _relabelled(
     if pair.difference is not None:
         if influence is None or not np.allclose(influence, sign * (means[0] - means[1])):
             return relabel_whole(pair, sign, seed=seed)
-    elif all(
+    elif not isinstance(sides[0], TaskRows) and all(
         v is not None and np.allclose(v, m, rtol=1e-9, atol=0)
         for v, m in zip((pair.baseline, pair.current), means, strict=True)
     ):
@@ -362,7 +360,9 @@ def _relabelled(
         (sides[0].values, sides[0].offsets),
         (sides[1].values, sides[1].offsets),
         sign=sign,
-        statistic=None if values is None else lambda v, o: values(TaskRewards(v, o)),
+        statistic=None
+        if values is None
+        else lambda v, o: values(replace(sides[0], values=v, offsets=o)),
         seed=seed,
     )
     return result.p, result.mid_p
@@ -396,7 +396,7 @@ def _damage(pair: PairedMetric, sign: float) -> tuple[Floats, str]:
 
 
 def _means(rewards: TaskRewards) -> Floats:
-    sums = np.add.reduceat(np.append(rewards.values, 0.0), rewards.offsets[:-1])
+    sums = np.add.reduceat(np.append(rewards.numbers, 0.0), rewards.offsets[:-1])
     return np.asarray(np.where(rewards.counts > 0, sums, 0.0) / np.maximum(rewards.counts, 1))
 
 
@@ -404,7 +404,7 @@ def _span(pair: PairedMetric) -> float:
     if pair.bounded:
         return 1.0
     values = [side for side in (pair.baseline, pair.current) if side is not None and len(side)]
-    values = values or [r.values for r in (pair.rewards_baseline, pair.rewards_current)]
+    values = values or [r.numbers for r in (pair.rewards_baseline, pair.rewards_current)]
     values = [v for v in values if len(v)]
     if not values:
         return math.nan
@@ -492,7 +492,7 @@ def _detectable_drop(
         np.broadcast_to((kinds // most)[:, None], upto.shape),
         upto,
         (bad, good),
-        None if values is None else lambda v, o: values(TaskRewards(v, o)),
+        None if values is None else lambda v, o: values(replace(rewards, values=v, offsets=o)),
     )
     n = len(counts)
     times = np.bincount(kind).astype(np.float64)

@@ -96,7 +96,14 @@ class _Inventory(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def _lacks_reward(self) -> NDArray[np.bool_]:
-        return np.isnan(self.table.scores[self.benchmark.spec.reward])
+        spec, scores = self.benchmark.spec, self.table.scores
+        return (
+            np.isnan(scores[spec.reward]) if self._scored else self.table.lacking(spec.row_columns)
+        )
+
+    @property
+    def _scored(self) -> bool:
+        return self.benchmark.spec.reward in self.table.scores
 
     @cached_property
     def unscored(self) -> int:
@@ -219,7 +226,10 @@ class _Inventory(msgspec.Struct, frozen=True, dict=True):
             tasks = np.unique(self.table.task[self._lacks_reward]).tolist()
             has = "one rollout has" if self.unscored == 1 else f"{self.unscored} rollouts have"
             which = listed([self.table.tasks[i] for i in tasks])
-            parts.append(f"{has} no finite {self.benchmark.spec.reward} (task {which})")
+            what = f"no finite {self.benchmark.spec.reward}"
+            if not self._scored:
+                what = f"not all of {', '.join(self.benchmark.spec.row_columns)}"
+            parts.append(f"{has} {what} (task {which})")
         return " and ".join(parts)
 
     def _against(self, name: str, found: int, wanted: Count, *path: str) -> Callable[..., Check]:

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
@@ -25,14 +26,13 @@ import msgspec
 import numpy as np
 
 from pytest_evalmetrics import stats
-from pytest_evalmetrics.data import TaskRewards
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from pytest_evalmetrics.data import PairedMetric
+    from pytest_evalmetrics.data import PairedMetric, TaskRewards
     from pytest_evalmetrics.gates.comparison import Comparison
 
     Floats = NDArray[np.float64]
@@ -252,8 +252,8 @@ def relabel_whole(
     found[0] = seen
     for draw in range(1, draws):
         dealt = values[np.lexsort((rng.random(len(task)), task))]
-        before = reduce(TaskRewards(dealt[to_baseline], one.offsets))
-        after = reduce(TaskRewards(dealt[~to_baseline], other.offsets))
+        before = reduce(replace(one, values=dealt[to_baseline]))
+        after = reduce(replace(other, values=dealt[~to_baseline]))
         found[draw] = sign * (before - after)
     reached = _reached(found, seen, tie)
     return float((reached > 0).mean()), float(reached.mean())

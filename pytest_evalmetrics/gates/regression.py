@@ -313,7 +313,7 @@ def _worst(found: Comparison) -> list[dict[str, Any]]:
         worse = worse[damage[worse] >= least]
 
     def rewards_of(rewards: TaskRewards, task: int) -> list[float]:
-        values: list[float] = rewards.values[slice(*rewards.offsets[task : task + 2])].tolist()
+        values: list[float] = rewards.numbers[slice(*rewards.offsets[task : task + 2])].tolist()
         return values
 
     return [

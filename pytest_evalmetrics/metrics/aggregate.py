@@ -17,7 +17,7 @@ from pytest_evalmetrics.errors import MetricError, RegistryError, did_you_mean
 from pytest_evalmetrics.metrics.base_statistics import Counts, GroupEntries, pooled_statistics
 from pytest_evalmetrics.metrics.builtin_metrics import reported_usage
 from pytest_evalmetrics.metrics.intervals import estimate
-from pytest_evalmetrics.metrics.metric import call, is_number
+from pytest_evalmetrics.metrics.metric import UndefinedMetricError, call, is_number
 from pytest_evalmetrics.metrics.samples import SampleSource, with_missing_rewards
 from pytest_evalmetrics.results import AgentResult, Estimate
 from pytest_evalmetrics.spec.metric_names import range_of
@@ -73,7 +73,7 @@ def reduce_agent(
         written too. A metric, score, field or value that is not known is an error, and so is a
         metric that can't be computed: none is ever left out.
     """
-    counts = Counts.of(table, plan.spec.reward, expected)
+    counts = Counts.of(table, plan.spec.reward, expected, instead=plan.spec.row_columns)
     table = with_missing_rewards(table, plan.spec)
     reduction = _Reduction(plan, table, level)
     for at, text in enumerate(plan.spec.metrics):
@@ -138,7 +138,12 @@ class _Reduction:
                     for whole in metrics:
                         metric = whole.over(field, value)
                         sample = self.source.sample(metric)
-                        self.metrics[str(metric)] = metric.value(sample.rewards, sample.tasks)
+                        try:
+                            found = metric.value(sample.rewards, sample.tasks)
+                        except UndefinedMetricError as error:
+                            notes.append(f"breakdown: left out: {error.message}")
+                            continue
+                        self.metrics[str(metric)] = found
                         self.parts.append(metric)
 
     def add_parts(self) -> None:

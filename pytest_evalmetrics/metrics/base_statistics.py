@@ -153,12 +153,20 @@ class Counts(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(
-        cls, table: RolloutTable, reward: str, expected: int | NDArray[np.int64] | None = None
+        cls,
+        table: RolloutTable,
+        reward: str,
+        expected: int | NDArray[np.int64] | None = None,
+        *,
+        instead: Sequence[str] = (),
     ) -> Counts:
-        """Count the rollouts of one agent."""
+        """Count the rollouts of one agent; `instead` are the columns of one without rewards."""
         present = table.counts
         column = table.scores.get(reward)
-        absent = np.ones(len(table), dtype=bool) if column is None else np.isnan(column)
+        if column is None:
+            absent = table.lacking(instead) if instead else np.ones(len(table), dtype=bool)
+        else:
+            absent = np.isnan(column)
         without = np.bincount(table.task[absent], minlength=len(table.tasks))
         wanted = present if expected is None else np.broadcast_to(expected, present.shape)
         return cls(present, wanted, np.maximum(wanted - present, 0) + without)

@@ -9,7 +9,8 @@ import numpy as np
 from pytest_evalmetrics import register_metric
 from pytest_evalmetrics.ext import MetricOptions
 from pytest_evalmetrics.metrics.base_statistics import task_sums
-from pytest_evalmetrics.stats import max_at_k, pass_at_k, pass_hat_k
+from pytest_evalmetrics.stats import max_at_k, pass_at_k, pass_hat_k, pass_m_of_n
+from pytest_evalmetrics.sums import total
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -78,7 +79,7 @@ class Median(MeanReward):
     """The task in the middle: half of the tasks do better, half worse."""
 
     name: ClassVar[str] = "median"
-    is_median: ClassVar[bool] = True
+    quantile: ClassVar[float] = 0.5
     unbiased: ClassVar[bool] = False
 
     def combine(self, values: Floats) -> float:
@@ -94,6 +95,43 @@ class Median(MeanReward):
         low = order[np.searchsorted(reached, half, side="left")]
         high = order[np.searchsorted(reached, half, side="right")]
         return float((values[low] + values[high]) / 2)
+
+
+@register_metric("p{percent}")
+class Quantile:
+    """A percentile over all rollouts, linear between order statistics.
+
+    Notes
+    -----
+    Definition 7 of Hyndman and Fan 1996, the default of numpy and R.
+    """
+
+    def __init__(self, percent: int) -> None:
+        if percent > 99:  # noqa: PLR2004 - per cent
+            raise ValueError("percentiles go from p1 to p99")
+        self.name = f"p{percent}"
+        self.quantile = percent / 100
+
+    def weighted(self, rewards: TaskRewards, weights: Floats) -> float:
+        """Take the percentile of values that occur so many times each."""
+        order = rewards.once("order", lambda: np.argsort(rewards.values, kind="stable"))
+        ordered = rewards.once("ordered", lambda: rewards.values[order])
+        reached = np.cumsum(weights[order])
+        place = (reached[-1] - 1) * self.quantile
+        ends = np.searchsorted(reached, [np.floor(place), np.ceil(place)], side="right")
+        low, high = ordered[np.minimum(ends, len(ordered) - 1)].tolist()
+        return float(low + (high - low) * (place - np.floor(place)))
+
+
+@register_metric("sum")
+class Total:
+    """The sum over all rollouts."""
+
+    name: ClassVar[str] = "sum"
+
+    def weighted(self, rewards: TaskRewards, weights: Floats) -> float:
+        """Sum values that occur so many times each."""
+        return total(rewards.values * weights)
 
 
 @register_metric("worst_task")
@@ -197,6 +235,35 @@ class PassHatK(_OfK):
             return np.asarray(pass_hat_k(counts, passes(rewards, threshold), self.k))
         all_pass = passes(rewards, threshold, self.k) == np.minimum(counts, self.k)
         return np.where(counts > 0, all_pass, np.nan)
+
+
+@register_metric("pass_{m}_of_{n}")
+class Reliability:
+    """The chance that at least m of n rollouts of a task pass, averaged over tasks.
+
+    Notes
+    -----
+    The upper tail of the hypergeometric distribution: the mean over all sets of n of a task's
+    rollouts, as pass@k (m = 1) and pass^k (m = n) are. ``first_k`` looks at the first n alone.
+    """
+
+    bounded: ClassVar[bool] = True
+
+    def __init__(self, m: int, n: int, options: MetricOptions | None = None) -> None:
+        if m > n:
+            raise ValueError(f"of {n} rollouts no {m} can pass")
+        self.m, self.n = m, n
+        self.options = options or MetricOptions()
+        self.name = f"pass_{m}_of_{n}"
+        self.samples_needed = 1 if self.options.first_k else n
+
+    def task_values(self, rewards: TaskRewards) -> Floats:
+        """Estimate each task's chance, shape (tasks,); NaN where it has fewer, if unbiased."""
+        threshold, counts = self.options.pass_threshold, rewards.counts
+        if self.options.first_k:
+            enough = passes(rewards, threshold, self.n) >= self.m
+            return np.where(counts > 0, enough, np.nan)
+        return np.asarray(pass_m_of_n(counts, passes(rewards, threshold), self.m, self.n))
 
 
 @register_metric("max@{k}")

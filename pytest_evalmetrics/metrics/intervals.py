@@ -7,7 +7,8 @@ observations. Where no honest interval can be had there is none, with the reason
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
@@ -19,8 +20,8 @@ from pytest_evalmetrics.stats import (
     StatsError,
     TooManyUnitsError,
     cluster_codes,
-    median_interval,
     quantile7,
+    quantile_interval,
     ratio_mean,
     reducer_draws,
     seed_of,
@@ -29,7 +30,7 @@ from pytest_evalmetrics.stats import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -67,7 +68,7 @@ def estimate(
     a ratio pooled over tasks of unequal size         t, linearised by task
     either of them with clusters                      t with clustered SE, df = G - 1
     a rate without any spread                         Wilson with value * n successes
-    the median of independent tasks                   between two order statistics
+    a median or quantile of independent tasks         between two order statistics
     any other reduction of tasks                      percentile bootstrap over tasks,
                                                       or over clusters
     ================================================  ==================================
@@ -139,8 +140,8 @@ class _Observed(msgspec.Struct, frozen=True):
         if clusters is not None and len(np.unique(clusters)) < FEWEST:
             return None, "all tasks are in one cluster, which says nothing of the spread"
         is_mean = parts is not None and parts.combine is None
-        is_median = getattr(self.metric.target, "is_median", False) and clusters is None
-        if not (is_mean or is_median) and self.n > _MOST_TASKS:
+        quantile = self._ordered()
+        if not is_mean and quantile is None and self.n > _MOST_TASKS:
             return None, f"not computed for this metric over more than {_MOST_TASKS} tasks"
         if not self.metric.vectorised and len(self.rewards.values) > _MOST_SAMPLES:
             return None, (
@@ -149,8 +150,8 @@ class _Observed(msgspec.Struct, frozen=True):
             )
         if parts is not None and is_mean:
             return self._of_mean(parts)
-        if parts is not None and is_median:
-            return self._of_median(parts.values[self.held])
+        if quantile is not None:
+            return self._of_quantile(*quantile)
         return self._bootstrapped()
 
     def _of_mean(self, parts: TaskParts) -> Outcome:
@@ -173,18 +174,28 @@ class _Observed(msgspec.Struct, frozen=True):
         values = parts.values[self.held]
         return parts.additive and bool(((values == 0) | (values == 1)).all())
 
-    def _of_median(self, values: NDArray[np.float64]) -> Outcome:
-        low, high = median_interval(values, self.level)
+    def _ordered(self) -> tuple[NDArray[np.float64], float] | None:
+        """Return the independent values of a quantile, and which it is; else None."""
+        quantile = getattr(self.metric.target, "quantile", None)
+        if quantile is None or self.clusters is not None:
+            return None
+        if self.parts is not None:
+            return self.parts.values[self.held], quantile
+        return (self.rewards.values, quantile) if self.rewards.counts.max() == 1 else None
+
+    def _of_quantile(self, values: NDArray[np.float64], quantile: float) -> Outcome:
+        low, high = quantile_interval(values, quantile, self.level)
         if low < high:
             return Interval(low, high, self.level, "order statistics"), ""
         if (values == values[0]).all():
             return None, _NO_SPREAD
-        return None, f"{self.n} tasks are too few for an interval of their median"
+        name = "their median" if quantile == 0.5 else self.metric.name.metric  # noqa: PLR2004
+        return None, f"{self.n} tasks are too few for an interval of {name}"
 
-    def _bootstrapped(self) -> Outcome:
+    def _bootstrapped(self) -> Outcome:  # noqa: C901 - a form of the metric each
         metric, parts, clusters = self.metric, self.parts, self.clusters
         tasks = np.flatnonzero(self.held)
-        weighted = None
+        weighted: Callable[[NDArray[Any]], float] | None = None
         if parts is not None and parts.combine is not None:
             order = np.argsort(parts.values[tasks], kind="stable")  # sorted sorts faster
             clusters = None if clusters is None else clusters[order]
@@ -203,9 +214,13 @@ class _Observed(msgspec.Struct, frozen=True):
                     return metric.checked("combine_weighted", of_weights, values, times)
         else:
             sampled = self.rewards.take(tasks)
+            if metric.weighs:
+                weighted = partial(metric.weighed, sampled)
 
             def reducer(picked: NDArray[np.intp]) -> float:
-                return metric.value(sampled.take(picked))
+                if weighted is not None:
+                    return weighted(np.bincount(picked, minlength=len(tasks)))
+                return metric.anew(sampled.take(picked))
 
         groups = None if clusters is None else cluster_codes(clusters, len(tasks))
         rng = np.random.Generator(np.random.PCG64(seed_of(str(metric), [len(tasks)])))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from contextlib import suppress
 from functools import lru_cache
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -17,10 +18,11 @@ from pytest_evalmetrics.registry import Scope, is_ours, metrics, origin, same
 from pytest_evalmetrics.spec.metric_names import MetricName, parse
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from pytest_evalmetrics.data import RolloutTable
     from pytest_evalmetrics.spec import BenchmarkSpec
+    from pytest_evalmetrics.spec.metric_keys import MetricKeys
 
     LineOf = Callable[..., int]
 
@@ -28,8 +30,13 @@ if TYPE_CHECKING:
 class Names:
     """The metrics of one benchmark, by name."""
 
-    def __init__(self, options: MetricOptions | None = None) -> None:
+    def __init__(
+        self,
+        options: MetricOptions | None = None,
+        defined: Mapping[str, MetricKeys] = MappingProxyType({}),
+    ) -> None:
         self.options = options or MetricOptions()
+        self.defined = defined
         # name -> its canonical one, what computes it, and what that was made from
         self._targets: dict[str, tuple[str, Any, Any]] = {}
         self._bound: dict[str, BoundMetric] = {}
@@ -57,6 +64,9 @@ class Names:
         return self._bound[text]
 
     def _look_up(self, written: str) -> None:
+        if written in self.defined:
+            self._targets[written] = written, self._define(written), self.defined[written]
+            return
         entry = metrics.find(written)
         # one of ours serves all benchmarks, for it keeps nothing
         make = _make_ours if is_ours(entry.target) else _make
@@ -67,6 +77,25 @@ class Names:
             self._check_free(written, canonical, entry.target)
             self._targets[canonical] = canonical, target, entry.target
         self._targets[written] = canonical, target, entry.target
+
+    def _define(self, name: str) -> Any:
+        """Make a metric that the benchmark file defines."""
+        from pytest_evalmetrics.metrics import row_metrics  # noqa: PLC0415 - few files define any
+
+        keys, taken = self.defined[name], None
+        with suppress(RegistryError):
+            taken = metrics.find(name)
+        if taken is not None:
+            raise RegistryError(
+                f"{name!r} is the name of a metric already: {origin(taken.target)}",
+                hint="give the one that is defined here another name",
+            )
+        arguments = getattr(keys, "arguments", None)
+        if arguments is None:
+            return row_metrics.made(keys, self.options)
+        entry = metrics.find(keys.type)
+        arguments = (*entry.numbers.items(), *arguments.items())
+        return _make(entry.target, arguments, self.options, name)
 
     def _check_free(self, written: str, canonical: str, target: Any) -> None:
         bound = self._targets.get(canonical)
@@ -82,7 +111,7 @@ class Names:
 
 
 def _make(
-    target: Any, numbers: tuple[tuple[str, int], ...], options: MetricOptions, written: str
+    target: Any, numbers: tuple[tuple[str, Any], ...], options: MetricOptions, written: str
 ) -> Any:
     """Make what computes from a class or a family's factory, or take it as it is."""
     label = f"metric {written!r}"
@@ -97,7 +126,7 @@ def _make(
             if "options" in inspect.signature(target).parameters:
                 keywords["options"] = options
         target = call(label, "__init__", target, target, **keywords)
-    vectorised = offers(target, "task_parts", "task_values", "compute_array")
+    vectorised = offers(target, "task_parts", "task_values", "compute_array", "weighted")
     if vectorised and not hasattr(target, "compute"):
         return target
     function = getattr(target, "compute", None) or target
@@ -133,16 +162,17 @@ class Plan(msgspec.Struct, frozen=True):
     line_of: LineOf | None = None  # line of a key of the benchmark, for errors
 
     def columns(self, texts: Iterable[str], table: RolloutTable) -> tuple[str, ...]:
-        """List the scores of a table that metrics are computed from."""
+        """List the columns of a table that metrics are computed from."""
         wanted: set[str] = set()
         for text in texts:
             with suppress(EvalMetricsError):
                 metric = self.names.bind(text)
-                if metric.reads_columns:
+                if metric.reads_columns or metric.reads_rows:
                     wanted.update(getattr(metric.target, "columns", table.scores))
                 else:
                     wanted.add(metric.name.score or self.spec.reward)
-        return tuple(name for name in table.scores if name in wanted)
+        there = dict.fromkeys((*table.scores, *table.categories))
+        return tuple(name for name in there if name in wanted)
 
     def located(self, *path: str | int) -> _Located:
         """Let an error that points nowhere point at the line of the key at `path`."""
@@ -166,7 +196,8 @@ class _Located:
 def plan(spec: BenchmarkSpec, *, also: Iterable[str] = (), line_of: LineOf | None = None) -> Plan:
     """Look a benchmark's metrics up."""
     also = tuple(also)
-    names = Names(MetricOptions(spec.pass_threshold, spec.pass_estimator))
+    options = MetricOptions(spec.pass_threshold, spec.pass_estimator, spec.reward)
+    names = Names(options, spec.defined)
 
     def parsed(*texts: str) -> list[MetricName]:
         metric_names = []
@@ -175,15 +206,25 @@ def plan(spec: BenchmarkSpec, *, also: Iterable[str] = (), line_of: LineOf | Non
                 metric_names.append(parse(text))
         return metric_names
 
-    # a threshold on pass@1/accuracy or mean/wer may be on a hook's number: rows need no such score
-    scores = [spec.reward, *(name.score for name in parsed(*spec.metrics))]
-    asked = parsed(*spec.metrics, *(spec.key_metrics or ()), *spec.thresholds, *also)
-    fields = [*spec.breakdown, spec.cluster, *(name.field for name in asked)]
-    made = Plan(spec, names, also, _distinct(scores), _distinct(fields), line_of)
+    made = Plan(spec, names, also, (), (), line_of)
+    listed: list[BoundMetric] = []
     for at, text in enumerate(spec.metrics):
         with made.located("metrics", at):
-            names.bind(text)
-    return made
+            listed.append(names.bind(text))
+    over_rows = [metric.target for metric in listed if metric.reads_rows]
+    # a threshold on pass@1/accuracy or mean/wer may be on a hook's number: rows need no such score
+    scores: list[str | None] = [metric.name.score for metric in listed]
+    rewarded = any(not m.reads_rows and m.name.score is None for m in listed)
+    if rewarded or spec.needs_reward or not over_rows:
+        scores.insert(0, spec.reward)
+    asked = parsed(*spec.metrics, *(spec.key_metrics or ()), *spec.thresholds, *also)
+    fields = [*spec.breakdown, spec.cluster, *(name.field for name in asked)]
+    given = {name for scorer in spec.scorers for name in scorer.score_names}
+    for target in over_rows:
+        labels = getattr(target, "labels", target.columns)
+        fields += [name for name in labels if name not in given]
+        scores += [name for name in target.columns if name not in labels]
+    return structs.replace(made, scores=_distinct(scores), categories=_distinct(fields))
 
 
 def _distinct(names: Iterable[str | None]) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ import inspect
 import math
 import sysconfig
 import traceback
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from numbers import Real
 from pathlib import Path
@@ -17,12 +17,13 @@ import numpy as np
 from msgspec import structs
 
 import pytest_evalmetrics
+from pytest_evalmetrics.data import TaskRows
 from pytest_evalmetrics.errors import MetricError
 from pytest_evalmetrics.layout import many, of_many
 from pytest_evalmetrics.sums import total
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -52,10 +53,13 @@ class MetricOptions:
         A rollout passes where its reward is at least this.
     pass_estimator
         How pass@k, pass^k and max@k use the samples of a task.
+    reward
+        The name of the reward's column.
     """
 
     pass_threshold: float = 1.0
     pass_estimator: Literal["unbiased", "first_k"] = "unbiased"  # noqa: S105 - the "pass" of pass@k
+    reward: str = "reward"
 
     @property
     def first_k(self) -> bool:
@@ -86,7 +90,18 @@ class Metric(Protocol):
     ``compute_array(rewards) -> float``
         The metric over all rewards at once; a task may be empty.
 
-    A metric that reads other numbers of a row than its reward offers ``column(scores) -> array
+    A metric over rows names what it reads of a row in ``columns = ("gold", "pred")``, numbers and
+    labels. It gets one mapping per task in place of the list, column -> list, or in a vectorised
+    form a `TaskRows` in place of `TaskRewards`. It may also offer
+
+    ``weighted(rows, weights) -> float``
+        The metric where each row weighs so much, shape (rows,): by it tasks are resampled.
+    ``worth(rows) -> array``
+        What each row is worth to a reader, shape (rows,), to tell which tasks got worse.
+    ``undefined(rows) -> str``
+        Why the metric is not defined for these rows; empty where it is.
+
+    A metric that reads another number of a row than its reward offers ``column(scores) -> array
     | None``, shape (rows,), NaN where missing, and may name them in ``columns``. Further
     attributes that a metric may have:
 
@@ -242,9 +257,37 @@ class BoundMetric(msgspec.Struct, frozen=True, dict=True):
         return offers(self.target, "column")
 
     @property
+    def reads_rows(self) -> bool:
+        """Whether it reads several columns of a row at once."""
+        return offers(self.target, "columns") and not self.reads_columns
+
+    @property
     def vectorised(self) -> bool:
         """Whether it offers a form that takes arrays."""
-        return offers(self.target, "task_parts", "task_values", "compute_array")
+        return offers(self.target, "task_parts", "task_values", "compute_array", "weighted")
+
+    @property
+    def weighs(self) -> bool:
+        """Whether it can weigh samples anew."""
+        return offers(self.target, "weighted")
+
+    def rows(
+        self,
+        columns: Mapping[str, NDArray[Any]],
+        labels: tuple[str, ...],
+        coded: frozenset[str],
+        offsets: NDArray[np.int64],
+    ) -> TaskRows:
+        """Put the columns that it reads together."""
+        places = np.arange(offsets[-1], dtype=np.float64)
+        rows = TaskRows(places, offsets, columns, labels, coded, np.zeros(len(places)))
+        worth = getattr(self.target, "worth", _worth)
+        return replace(rows, worth=call(self.label, "worth", self.target, worth, rows))
+
+    def weighed(self, rewards: TaskRewards, times: NDArray[Any]) -> float:
+        """Compute it where each task occurs so many times, shape (tasks,)."""
+        weights = times[rewards.task].astype(np.float64, copy=False)
+        return self.checked("weighted", self.target.weighted, rewards, weights)
 
     def over(self, field: str, value: str) -> BoundMetric:
         """Return the same metric over the rollouts whose `field` has that `value`."""
@@ -312,13 +355,7 @@ class BoundMetric(msgspec.Struct, frozen=True, dict=True):
         anything but a finite number.
         """
         self._check_defined(rewards, tasks)
-        parts = self.parts(rewards)
-        if parts is not None:
-            value = self.checked("compute", parts.value)
-        elif offers(self.target, "compute_array"):
-            value = self.checked("compute", self.target.compute_array, rewards)
-        else:
-            value = self.of_lists([task for task in rewards.to_lists() if task])
+        value, parts = self._measured(rewards)
         if self.bounded and not -_SLACK <= value <= 1 + _SLACK:
             raise self._wrong(
                 f"says that it is a rate in [0, 1], and is {value:.12g}",
@@ -330,7 +367,21 @@ class BoundMetric(msgspec.Struct, frozen=True, dict=True):
         """Compute it; see `measure`."""
         return self.measure(rewards, tasks)[0]
 
-    def of_lists(self, nested: list[list[float]]) -> float:
+    def anew(self, rewards: TaskRewards) -> float:
+        """Compute it of tasks or rollouts that were drawn again."""
+        return self._measured(rewards)[0]
+
+    def _measured(self, rewards: TaskRewards) -> tuple[float, TaskParts | None]:
+        parts = self.parts(rewards)
+        if parts is not None:
+            return self.checked("compute", parts.value), parts
+        if self.weighs:
+            return self.weighed(rewards, np.ones(len(rewards))), None
+        if offers(self.target, "compute_array"):
+            return self.checked("compute", self.target.compute_array, rewards), None
+        return self.of_lists(rewards.take(np.flatnonzero(rewards.counts)).to_lists()), None
+
+    def of_lists(self, nested: list[Any]) -> float:
         """Compute it from nested rewards, which the metric may change."""
         return self.checked("compute", getattr(self.target, "compute", None) or self.target, nested)
 
@@ -338,6 +389,13 @@ class BoundMetric(msgspec.Struct, frozen=True, dict=True):
         if not len(rewards.values):
             raise MetricError(
                 f"{self.label} is undefined: there is no rollout with a number to compute it from",
+                hint="an undefined metric is an error, never 0",
+            )
+        undefined = getattr(self.target, "undefined", None)
+        why = undefined and call(self.label, "undefined", self.target, undefined, rewards)
+        if why:
+            raise UndefinedMetricError(
+                f"{self.label} is undefined: {why}",
                 hint="an undefined metric is an error, never 0",
             )
         needed = self.samples_needed
@@ -360,6 +418,20 @@ class BoundMetric(msgspec.Struct, frozen=True, dict=True):
             hint="record more rollouts, choose a smaller k, or set `pass_estimator: first_k`, "
             "which uses what there is",
         )
+
+
+class UndefinedMetricError(MetricError):
+    """The rows are outside the metric's domain."""
+
+
+def _worth(rows: TaskRows) -> Floats:
+    """Value rows of a metric that says nothing: labels that agree, else a number."""
+    codes = [rows[name] for name in rows.columns if name in rows.coded]
+    if len(codes) > 1:
+        same = np.logical_and.reduce([codes[0] == each for each in codes[1:]])
+        return np.asarray(same, dtype=np.float64)
+    numbers = [rows[name] for name in rows.columns if name not in rows.coded]
+    return numbers[-1] if numbers else np.zeros(len(rows.values))
 
 
 def call(

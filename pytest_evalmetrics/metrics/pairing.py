@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import replace
 from functools import cached_property
 from itertools import islice, product, repeat
@@ -15,7 +16,7 @@ import msgspec
 import numpy as np
 from msgspec import structs
 
-from pytest_evalmetrics.data import Category, Drift, PairedMetric, TaskRewards
+from pytest_evalmetrics.data import Category, Drift, PairedMetric, TaskRewards, TaskRows
 from pytest_evalmetrics.metrics.metric import offers
 from pytest_evalmetrics.metrics.samples import Sample, SampleSource, with_missing_rewards
 from pytest_evalmetrics.sums import mean_of
@@ -200,7 +201,7 @@ class Pairing(msgspec.Struct, frozen=True, dict=True):
         samples = self._samples(metric)
         lacking = [self._wanted(metric, i) - s.rewards.counts for i, s in enumerate(samples)]
         low, high = _reward_range(samples[0].rewards, samples[1].rewards)
-        options = getattr(metric.target, "options", None)
+        options = None if metric.reads_rows else getattr(metric.target, "options", None)
         if metric.bounded and options is not None:  # one that fails, one that passes
             threshold = options.pass_threshold
             low, high = min(low, math.nextafter(threshold, -math.inf)), max(high, threshold)
@@ -227,7 +228,9 @@ class Pairing(msgspec.Struct, frozen=True, dict=True):
         spec = self.plan.spec
         return (
             SampleSource(with_missing_rewards(self.current, spec), spec.reward, spec.cluster),
-            SampleSource(with_missing_rewards(self._described(), spec), spec.reward),
+            SampleSource(
+                with_missing_rewards(self._described(), spec), spec.reward, lacking=self._lacking
+            ),
         )
 
     @cached_property
@@ -255,8 +258,14 @@ class Pairing(msgspec.Struct, frozen=True, dict=True):
         return replace(self.baseline, categories=categories)
 
     def _samples(self, metric: BoundMetric) -> tuple[Sample, Sample]:
-        current, baseline = self._sources
-        return current.sample(metric), baseline.sample(metric)
+        now, then = (source.sample(metric) for source in self._sources)
+        if isinstance(now.rewards, TaskRows) and isinstance(then.rewards, TaskRows):
+            rows = now.rewards.beside(then.rewards)
+            now, then = (
+                structs.replace(sample, rewards=each)
+                for sample, each in zip((now, then), rows, strict=True)
+            )
+        return now, then
 
     def _wanted(self, metric: BoundMetric, side: int) -> NDArray[np.int64]:
         """Rollouts that each task of a sample should have a number for."""
@@ -322,11 +331,20 @@ def _padded(rewards: TaskRewards, lacking: NDArray[np.int64], value: float) -> T
     values = np.full(offsets[-1], value)
     shift = np.repeat(offsets[:-1] - rewards.offsets[:-1], rewards.counts)
     values[shift + np.arange(len(rewards.values))] = rewards.values
-    return TaskRewards(values, offsets)
+    return replace(rewards, values=values, offsets=offsets)
 
 
 def _reward_range(*sides: TaskRewards) -> tuple[float, float]:
-    """Return what any reward may be: [0, 1] where all lie in it, else what there is."""
+    """Return what any reward may be: [0, 1] where all lie in it, else what there is.
+
+    Of rows the places of the least and the most worth.
+    """
+    if isinstance(sides[0], TaskRows):
+        places = np.concatenate([side.values for side in sides])
+        worth = np.concatenate([side.numbers for side in sides])
+        return (
+            (float(places[worth.argmin()]), float(places[worth.argmax()])) if len(worth) else (0, 0)
+        )
     low = min((float(s.values.min()) for s in sides if len(s.values)), default=0.0)
     high = max((float(s.values.max()) for s in sides if len(s.values)), default=1.0)
     return (0.0, 1.0) if low >= 0 and high <= 1 else (low, high)
@@ -389,7 +407,7 @@ def _taken(rewards: TaskRewards, tasks: Places) -> TaskRewards:
     if not k or k * n != rollouts or (np.diff(rewards.offsets) != k).any():
         return rewards.take(tasks)
     values = rewards.values.reshape(n, k)[tasks].ravel()
-    return TaskRewards(values, np.arange(0, len(values) + 1, k))
+    return replace(rewards, values=values, offsets=np.arange(0, len(values) + 1, k))
 
 
 def _difference(baseline: Side, current: Side) -> Callable[[Places, Places], float]:
@@ -402,16 +420,19 @@ def _difference(baseline: Side, current: Side) -> Callable[[Places, Places], flo
             return baseline.reduced(values[tasks])
     else:
         one, other = baseline.rewards, current.rewards
-        rewards = TaskRewards(
-            np.concatenate((one.values, other.values)),
-            np.concatenate((one.offsets, other.offsets[1:] + one.offsets[-1])),
+        rewards = replace(
+            one,
+            values=np.concatenate((one.values, other.values)),
+            offsets=np.concatenate((one.offsets, other.offsets[1:] + one.offsets[-1])),
         )
         lists = None if metric.vectorised else rewards.to_lists()
 
         def over(tasks: Places) -> float:
+            if metric.weighs:
+                return metric.weighed(rewards, np.bincount(tasks, minlength=len(rewards)))
             if lists is None:
-                return metric.value(rewards.take(tasks))
-            return metric.of_lists([lists[i][:] for i in tasks.tolist()])
+                return metric.anew(rewards.take(tasks))
+            return metric.of_lists([deepcopy(lists[i]) for i in tasks.tolist()])
 
     return lambda first, second: over(first) - over(second)
 
@@ -435,7 +456,8 @@ def _paired(
         return parts.values
 
     # the metric declares that it is on [0, 1], or its rewards show it
-    on_unit = _reward_range(current.rewards, baseline.rewards) == (0.0, 1.0)
+    sides = current.rewards, baseline.rewards
+    on_unit = not metric.reads_rows and _reward_range(*sides) == (0.0, 1.0)
     return PairedMetric(
         name=str(metric),
         tasks=tasks,
@@ -446,7 +468,7 @@ def _paired(
         rewards_baseline=baseline.rewards,
         rewards_current=current.rewards,
         difference=None if mean else _difference(baseline, current),
-        reduce=None if mean else metric.value,
+        reduce=None if mean else metric.anew,
         task_values=None if combines else task_values,
         extreme=metric.extreme,
         excluded=excluded,

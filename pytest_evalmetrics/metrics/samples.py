@@ -8,19 +8,21 @@ from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
+from msgspec import structs
 
-from pytest_evalmetrics.data import TaskRewards
+from pytest_evalmetrics.data import MISSING, TaskRewards, in_order, is_numeric
 from pytest_evalmetrics.errors import DataError, MetricError, did_you_mean
 from pytest_evalmetrics.layout import many
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from numpy.typing import NDArray
 
-    from pytest_evalmetrics.data import Category, RolloutTable, TaskId
+    from pytest_evalmetrics.data import Category, RolloutTable, TaskId, TaskRows
     from pytest_evalmetrics.metrics.metric import BoundMetric
     from pytest_evalmetrics.spec import BenchmarkSpec
 
-_MISSING = "(missing)"
 _LISTED = 10
 
 
@@ -51,23 +53,72 @@ class SampleSource:
     independent.
     """
 
-    def __init__(self, table: RolloutTable, reward: str, cluster: str | None = None) -> None:
+    def __init__(
+        self,
+        table: RolloutTable,
+        reward: str,
+        cluster: str | None = None,
+        lacking: Collection[str] = (),
+    ) -> None:
         self.table = table
         self.reward = reward
         self.cluster = cluster
+        self.lacking = lacking  # categories of another run, which tell of its tasks alone
         self._by_label: dict[str, dict[str, NDArray[np.int64]]] = {}
+        self._by_metric: dict[str, TaskRows] = {}
         self._last: tuple[tuple[str | None, ...], Sample] | None = None
 
     def sample(self, metric: BoundMetric) -> Sample:
         """Collect what a metric reduces; an unknown score, field or value is an error."""
         name = metric.name
         column = self._column(metric)
-        own = name.metric if metric.reads_columns else None
+        own = name.metric if metric.reads_columns or metric.reads_rows else None
         key = (own, name.score, name.field, name.value)
         if self._last is None or self._last[0] != key:  # metrics of one column come in a row
             score = name.score or self.reward if own is None else ""
-            self._last = key, self._sample(column, score, name.field, name.value)
+            sample = self._sample(column, score, name.field, name.value)
+            if metric.reads_rows:
+                rows = self._rows(metric)
+                places = replace(rows, values=sample.rewards.values, offsets=sample.rewards.offsets)
+                sample = structs.replace(sample, rewards=places)
+            self._last = key, sample
         return self._last[1]
+
+    def _rows(self, metric: BoundMetric) -> TaskRows:
+        """Return all rows of the columns that a metric reads, whatever they lack."""
+        key = metric.name.metric
+        if key not in self._by_metric:
+            self._by_metric[key] = self._coded(metric)
+        return self._by_metric[key]
+
+    def _coded(self, metric: BoundMetric) -> TaskRows:
+        numbers: dict[str, NDArray[np.float64]] = {}
+        coded: dict[str, tuple[NDArray[np.int64], list[str]]] = {}
+        asked = getattr(metric.target, "labels", None)  # None: numbers are numbers
+        for name in metric.target.columns:
+            scores, category = self.table.scores.get(name), self.table.categories.get(name)
+            if category is not None and (name in self.lacking or not _is_held(category)):
+                category = None
+            as_label = scores is None if asked is None else name in asked
+            if as_label and category is not None:
+                coded[name] = category.codes.astype(np.int64), list(map(_spelt, category.labels))
+            elif as_label and scores is not None:
+                coded[name] = _labels_of(scores)
+            elif scores is not None:
+                numbers[name] = scores
+            else:
+                there = [*self.table.scores, *(self.table.categories if as_label else ())]
+                raise MetricError(
+                    f"{metric.label}: no rollout has {'a label' if as_label else 'a number'} "
+                    f"{name!r}: " + did_you_mean(name, there, what="columns there are")
+                )
+        labels = in_order({x for _, known in coded.values() for x in known} - {MISSING})
+        code = {label: at for at, label in enumerate(labels)} | {MISSING: -1}
+        columns = {
+            name: np.array([code[label] for label in known], dtype=np.int64)[codes]
+            for name, (codes, known) in coded.items()
+        }
+        return metric.rows({**numbers, **columns}, labels, frozenset(coded), self.table.offsets)
 
     def _sample(
         self, column: NDArray[np.float64], score: str, field: str | None, value: str | None
@@ -115,11 +166,17 @@ class SampleSource:
 
     def _column(self, metric: BoundMetric) -> NDArray[np.float64]:
         name = metric.name
+        if (metric.reads_columns or metric.reads_rows) and name.score is not None:
+            raise MetricError(
+                f"{metric.label}: {name.metric} is of no score: leave /{name.score} out"
+            )
+        if metric.reads_rows:
+            rows = self._rows(metric)
+            held = np.ones(len(self.table), dtype=bool)
+            for each, values in rows.columns.items():
+                held &= values >= 0 if each in rows.coded else ~np.isnan(values)
+            return np.where(held, np.arange(len(self.table), dtype=np.float64), np.nan)
         if metric.reads_columns:
-            if name.score is not None:
-                raise MetricError(
-                    f"{metric.label}: {name.metric} is of no score: leave /{name.score} out"
-                )
             column: NDArray[np.float64] | None = metric.target.column(self.table.scores)
             if column is None:
                 accepted = getattr(metric.target, "accepted", "")
@@ -138,10 +195,7 @@ class SampleSource:
 
     def _category(self, field: str, what: str) -> Category:
         category = self.table.categories.get(field)
-        held = category is not None and bool((category.codes >= 0).any())
-        if category is not None and _MISSING in category.labels:
-            held = held and not (category.codes == category.labels.index(_MISSING)).all()
-        if category is None or not held:
+        if category is None or not _is_held(category):
             raise MetricError(
                 f"{what} {field!r}: no rollout has that field",
                 hint="name a field of the rows, such as difficulty or metadata.difficulty",
@@ -164,3 +218,22 @@ class SampleSource:
                 hint="name a field that is the same in all rollouts of a task",
             )
         return clusters
+
+
+def _is_held(category: Category) -> bool:
+    """Whether any row has the field."""
+    missing = category.labels.index(MISSING) if MISSING in category.labels else -1
+    return bool(((category.codes >= 0) & (category.codes != missing)).any())
+
+
+def _labels_of(scores: NDArray[np.float64]) -> tuple[NDArray[np.int64], list[str]]:
+    """Turn numbers into labels, in JSON's spelling."""
+    absent = np.isnan(scores)
+    values, codes = np.unique(np.where(absent, 0.0, scores), return_inverse=True)
+    labels = [*(f"{value:.12g}" for value in values.tolist()), MISSING]
+    return np.where(absent, len(values), codes), labels
+
+
+def _spelt(label: str) -> str:
+    """Spell a number one way, whether a file says 1 or 1.0."""
+    return f"{float(label):.12g}" if is_numeric(label) else label

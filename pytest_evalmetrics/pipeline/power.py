@@ -143,7 +143,8 @@ def _metric_power(  # noqa: PLR0917 - what one line of the plan is made of
         rule = rule_of(benchmark, name, bounded=metric.bounded or _on_unit(rewards))
         drop, n = rule.max_drop, len(rewards)
         parts = metric.parts(rewards)
-        if parts is None or parts.combine is not None:
+        resampled = (parts is None or parts.combine is not None) and not metric.weighs
+        if resampled or metric.extreme:
             reason = "it is no mean over tasks"
         elif 0.5**n >= rule.alpha:
             reason = gates.too_few(n, "task", rule.alpha)
@@ -155,6 +156,10 @@ def _metric_power(  # noqa: PLR0917 - what one line of the plan is made of
                 source, reason = "baseline and rollouts", ""
         else:
             factor = stats.mde_from_se(1.0, n - 1, alpha=rule.alpha)
+            if parts is None:
+                mde = factor * _redrawn(metric, rewards, k)
+                needed = _rollouts(mde**2 * k, drop**2)
+                return Power("", name, n, k, mde, drop, needed, source)
             mde, needed = _visible(metric, rewards, k, factor, rule)
     except EvalMetricsError as error:
         reason = error.message
@@ -183,7 +188,7 @@ def _visible(
     """Return the drop that k rollouts of each task see, and how many see `max_drop`."""
     n, ends = len(rewards), (float(rewards.values.min()), float(rewards.values.max()))
     wanted = rule.max_drop / factor
-    two_valued = (
+    two_valued = not metric.reads_rows and (
         ends[0] < ends[1] and ((rewards.values == ends[0]) | (rewards.values == ends[1])).all()
     )
     if not two_valued:
@@ -275,8 +280,27 @@ class _Thinned:
         return high
 
 
+def _redrawn(metric: BoundMetric, rewards: TaskRewards, k: int) -> float:
+    """Return the standard error of the difference of two runs, by drawing rollouts anew."""
+    rng = np.random.Generator(np.random.PCG64(0))
+    counts = rewards.counts
+    starts, sizes = np.repeat(rewards.offsets[:-1], counts), np.repeat(counts, counts)
+    replicates = max(20, min(_REPLICATES, _DRAWN // max(len(rewards.values), 1)))
+    drawn = [
+        metric.anew(
+            replace(
+                rewards,
+                values=rewards.values[starts + (rng.random(len(sizes)) * sizes).astype(int)],
+            )
+        )
+        for _ in range(replicates)
+    ]
+    lost = max(k, 2) / (max(k, 2) - 1)  # the spread that few rollouts don't show
+    return math.sqrt(2 * lost) * float(np.std(drawn, ddof=1))
+
+
 def _on_unit(rewards: TaskRewards) -> bool:
-    values = rewards.values
+    values = rewards.numbers
     return bool(len(values)) and bool(values.min() >= 0) and bool(values.max() <= 1)
 
 
@@ -300,7 +324,7 @@ def _sampling_variance(metric: BoundMetric, rewards: TaskRewards, k: int) -> flo
     for _ in range(replicates):
         drawn = rng.random((len(held), k)) * counts[held][:, None]
         at = rewards.offsets[held][:, None] + drawn.astype(np.int64)
-        found = metric.parts(TaskRewards(rewards.values[at].ravel(), offsets))
+        found = metric.parts(replace(rewards, values=rewards.values[at].ravel(), offsets=offsets))
         if found is None:
             return None
         total += found.values

@@ -90,7 +90,7 @@ def _without(benchmark: Benchmark, paths: set[str]) -> Benchmark:
     bad = {text for path, text in _metric_texts(spec) if located(benchmark, path, "").path in paths}
     if not bad:
         return benchmark
-    listed = tuple("mean_reward" if text in bad else text for text in spec.metrics)
+    listed = spec.listing("mean_reward" if text in bad else text for text in spec.metrics)
     thresholds = {text: t for text, t in spec.thresholds.items() if text not in bad}
     known = replace(spec, metrics=listed, key_metrics=None, thresholds=thresholds, baseline=None)
     return replace(benchmark, spec=known)
@@ -162,8 +162,10 @@ def unknown_metrics(
     for path, text in _metric_texts(benchmark.spec):
         try:
             name = parse(text)
-            if not name.is_statistic and (imports or ":" not in name.metric):
-                registry.metrics.find(name.metric)
+            keys = benchmark.spec.defined.get(name.metric)
+            own = name.metric if keys is None else getattr(keys, "arguments", None) and keys.type
+            if own and not name.is_statistic and (imports or ":" not in own):
+                registry.metrics.find(own)
         except (MetricError, RegistryError) as error:
             if not hooked or path[0] == "metrics":
                 yield _problem(benchmark, path, error)
@@ -193,7 +195,8 @@ def metric_problems(
             try:
                 metric = plan.names.bind(text)
                 sample = source.sample(metric)
-                if registry.is_ours(metric.target) and len(sample.rewards.values):
+                scored = metric.reads_rows and bool(given)  # their labels are not known yet
+                if registry.is_ours(metric.target) and len(sample.rewards.values) and not scored:
                     metric.value(sample.rewards, sample.tasks)
             except EvalMetricsError as error:
                 if hooked and path[0] != "metrics":

@@ -113,7 +113,9 @@ def ruler_of(
     for text in spec.gated:
         with suppress(EvalMetricsError):  # of a hook
             bound = plan.names.bind(text)
-            if not is_ours(bound.target) and (source := source_hash(bound.target)):
+            if text in benchmark.spec.defined:
+                ruler[f"{_METRIC}{bound}"] = benchmark.spec.defined[text].written()
+            elif not is_ours(bound.target) and (source := source_hash(bound.target)):
                 ruler[f"{_METRIC}{bound}"] = {"source": source}
     if hook:
         ruler[_HOOK] = {"source": hook}

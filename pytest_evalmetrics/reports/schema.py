@@ -30,11 +30,14 @@ def report_schema() -> dict[str, Any]:
     del agent["properties"]["aggregate"]
     agent["required"].remove("aggregate")
     agent["properties"]["task_scores"] = {
-        "description": "task -> score -> each rollout's number, null where it is missing",
+        "description": "task -> column -> each rollout's number or label, null where it is missing",
         "type": "object",
         "additionalProperties": {
             "type": "object",
-            "additionalProperties": {"type": "array", "items": {"type": ["number", "null"]}},
+            "additionalProperties": {
+                "type": "array",
+                "items": {"type": ["number", "string", "null"]},
+            },
         },
     }
     agent["required"].append("task_scores")

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from pytest_evalmetrics.data import MISSING
 from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.rollouts.files import RolloutFile
 from pytest_evalmetrics.rollouts.loader import Chunk, NotFinite, Request
-from pytest_evalmetrics.rollouts.part import MISSING
 from pytest_evalmetrics.rollouts.recorded import load
 from pytest_evalmetrics.rollouts.source import open_source
 from pytest_evalmetrics.rollouts.table import TableBuilder

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from pytest_evalmetrics.data import MISSING
 from pytest_evalmetrics.data.content import NO_CONTENT, VERSIONS, join_versions
 from pytest_evalmetrics.errors import DataError
 
@@ -37,7 +38,6 @@ _GROUPS: Final = (  # of version 2, and of version 1
     ),
 )
 AGENT = "agent"  # where rows name none
-MISSING = "(missing)"  # the label of a row that has none
 NO_SAMPLE = -1  # a row without a sample index
 # A row in messages: which of the files, from 0, and its place in it; or what it is called.
 Where = tuple[int, int] | str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
@@ -77,8 +77,8 @@ def rename_hint(spec: ScorerSpec) -> str:
 class _OnUse:
     """Annotates a key whose type is loaded, and its validator made, when a file uses it."""
 
-    def __init__(self, module: str, name: str) -> None:
-        self._place = module, name
+    def __init__(self, module: str, name: str, *, but: Any = None) -> None:
+        self._place, self._names = (module, name), but
 
     @cached_property
     def _adapter(self) -> TypeAdapter[Any]:
@@ -87,9 +87,11 @@ class _OnUse:
 
     def __get_pydantic_core_schema__(self, _source: Any, _handler: Any) -> CoreSchema:
         # from JSON, as the rest of the file: there a list may become a tuple
-        return core_schema.no_info_plain_validator_function(
-            lambda value: self._adapter.validate_json(json.dumps(value))
-        )
+        return core_schema.no_info_plain_validator_function(self._validated)
+
+    def _validated(self, value: Any) -> Any:
+        short = self._names is not None and not _defines(value)
+        return (self._names if short else self._adapter).validate_json(json.dumps(value))
 
     def __get_pydantic_json_schema__(
         self, _schema: CoreSchema, handler: GetJsonSchemaHandler
@@ -97,9 +99,18 @@ class _OnUse:
         return handler(self._adapter.core_schema)
 
 
+def _defines(value: Any) -> bool:
+    """Check whether a list of metrics defines any; most hold names alone."""
+    return isinstance(value, dict) or (
+        isinstance(value, list) and any(isinstance(entry, dict) for entry in value)
+    )
+
+
 if TYPE_CHECKING:
+    from pytest_evalmetrics.spec.metric_keys import MetricKeys
     from pytest_evalmetrics.spec.model_keys import BudgetSpec, ModelSpec, TargetSpec
 
+    MetricsField = tuple[str, ...]
     ScorersField = tuple[ScorerSpec, ...]
     ModelField = ModelSpec | None
     TargetField = TargetSpec | None
@@ -108,6 +119,7 @@ if TYPE_CHECKING:
     ToolsField = Any
     ResponseFormatField = Any
 else:
+    MetricsField = Annotated[Any, _OnUse("metric_keys", "MetricsField", but=TypeAdapter(Names))]
     ScorersField = Annotated[Any, _OnUse("scorer_keys", "ScorersField")]
     ModelField = Annotated[Any, _OnUse("model_keys", "ModelField")]
     TargetField = Annotated[Any, _OnUse("model_keys", "OptionalTarget")]
@@ -236,7 +248,11 @@ class BenchmarkSpec:
 
     reward: Annotated[Name, doc("the score that the metrics reduce")] = "reward"
     metrics: Annotated[
-        Names, doc("names, name/score for another score, or package.module:attribute")
+        MetricsField,
+        doc(
+            "names, name/score for another score, package.module:attribute, or "
+            "name: {type: ..., ...}"
+        ),
     ] = ("mean_reward", "pass_rate")
     key_metrics: Annotated[Names | None, doc("the headline metrics: these are gated")] = None
     pass_threshold: Annotated[
@@ -274,6 +290,32 @@ class BenchmarkSpec:
     def runs(self) -> bool:
         """Whether evaluating it takes more than reading: rows are generated or scored."""
         return bool(self.scorers) or self.answers is not None
+
+    @property
+    def defined(self) -> Mapping[str, MetricKeys]:
+        """The metrics that the file defines, by name."""
+        return getattr(self.metrics, "defined", {})
+
+    def listing(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Return other listed metrics, with the same definitions."""
+        if not self.defined:
+            return tuple(names)
+        listed: Any = type(self.metrics)(names)
+        listed.defined = self.defined
+        return listed  # type: ignore[no-any-return]
+
+    @property
+    def needs_reward(self) -> bool:
+        """Whether a rollout needs a reward whatever the metrics read."""
+        broken = None if self.baseline is None else self.baseline.max_broken
+        own = any(keys.of_reward for keys in self.defined.values())
+        return own or broken is not None or bool(self.must_pass)
+
+    @property
+    def row_columns(self) -> tuple[str, ...]:
+        """The columns that the metrics which the file defines read."""
+        each = (name for keys in self.defined.values() for name in (*keys.labels, *keys.numbers))
+        return tuple(dict.fromkeys(each))
 
     @property
     def gated(self) -> tuple[str, ...]:

@@ -73,9 +73,10 @@ def parse(text: str) -> MetricName:
 # -- range, direction and rollouts needed, as far as a benchmark file tells ----------------
 
 
-_OF_K: Final = re.compile(r"(?:pass@|pass\^|max@)([0-9]{1,9})")
-_RATE: Final = re.compile(r"pass_rate|pass@[0-9]+|pass\^[0-9]+")
-_IN_RANGE: Final = re.compile(r"mean_reward|avg|median|worst_task|max@[0-9]+")  # of their score
+_OF_K: Final = re.compile(r"(?:pass@|pass\^|max@|pass_[0-9]+_of_)([0-9]{1,9})")
+_RATE: Final = re.compile(r"pass_rate|pass@[0-9]+|pass\^[0-9]+|pass_[0-9]+_of_[0-9]+")
+# of their score
+_IN_RANGE: Final = re.compile(r"mean_reward|avg|median|worst_task|max@[0-9]+|p[1-9][0-9]?")
 _PER_TASK: Final = re.compile(r"(?:time|tokens|cost)_per_task")
 
 
@@ -120,8 +121,15 @@ def _score_range(spec: BenchmarkSpec, score: str) -> Range:
     return _USED if score in GENERATED_SCORES else Range()
 
 
-def range_of(spec: BenchmarkSpec, name: MetricName) -> Range:
+def range_of(spec: BenchmarkSpec, name: MetricName) -> Range:  # noqa: PLR0911 - a table
     """Return the range of a metric, as far as the benchmark file tells."""
+    if name.metric in spec.defined:
+        keys = spec.defined[name.metric]
+        if keys.limits == (0.0, 1.0):
+            return _UNIT
+        known = math.isfinite(keys.limits[0])
+        ends = "from {:g} to {:g}".format(*keys.limits).removesuffix(" to inf")
+        return Range(*keys.limits, f"{keys.type}, which is {ends}" if known else "")
     if name.is_statistic and name.metric == "std":
         return Range(low=0.0, why="a standard deviation, from 0")
     if not name.is_statistic and _RATE.fullmatch(name.metric):
@@ -155,7 +163,9 @@ def has_no_interval(name: MetricName) -> bool:
     return name.is_statistic and name.metric != "mean"
 
 
-def direction_of(spec: BenchmarkSpec, text: str, *, of_reward: bool = True) -> Direction | None:
+def direction_of(  # noqa: PLR0911 - a table
+    spec: BenchmarkSpec, text: str, *, of_reward: bool = True
+) -> Direction | None:
     """Return which way is better for a metric; None if unknown.
 
     What scorers declare comes first, then the words of names. The reward is better when higher,
@@ -168,6 +178,8 @@ def direction_of(spec: BenchmarkSpec, text: str, *, of_reward: bool = True) -> D
     rate = not name.is_statistic and _RATE.fullmatch(name.metric)
     metric = name.metric.rpartition(":")[2]
     own = None if metric in STATISTICS else named_direction(metric)
+    if name.metric in spec.defined:
+        return spec.defined[name.metric].direction or own
     if name.is_statistic and metric == "std":
         return None
     if name.score is not None:

@@ -40,14 +40,15 @@ from pytest_evalmetrics.stats.proportions import (
     max_at_k,
     pass_at_k,
     pass_hat_k,
+    pass_m_of_n,
     wilson,
     zero_flip_bound,
 )
 from pytest_evalmetrics.stats.relabelling import relabel_test, two_valued
 from pytest_evalmetrics.stats.resampling import (
     TooManyUnitsError,
-    median_interval,
     quantile7,
+    quantile_interval,
     reducer_draws,
     seed_of,
 )
@@ -64,14 +65,15 @@ __all__ = [
     "max_at_k",
     "mde_from_se",
     "mean_se",
-    "median_interval",
     "normal_ppf",
     "normal_sf",
     "paired_differences",
     "paired_t",
     "pass_at_k",
     "pass_hat_k",
+    "pass_m_of_n",
     "quantile7",
+    "quantile_interval",
     "ratio_mean",
     "reducer_draws",
     "relabel_test",

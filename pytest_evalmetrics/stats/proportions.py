@@ -108,6 +108,28 @@ def pass_hat_k(n: ArrayLike, c: ArrayLike, k: int) -> Any:
     return _by_table(n, c, k, _pass_hat)
 
 
+def pass_m_of_n(n: ArrayLike, c: ArrayLike, m: int, k: int) -> Any:
+    """Return the chance that at least m of k rollouts pass, unbiased.
+
+    Arguments and result as of `pass_at_k`, which it is for m = 1; the upper tail of the
+    hypergeometric distribution, sum over j >= m of C(c, j) C(n - c, k - j) / C(n, k).
+    """
+    return _by_table(n, c, k, _at_least(integer(m, "m", 1)))
+
+
+@lru_cache(maxsize=64)
+def _at_least(m: int) -> Estimator:
+    def estimate(n: int, k: int, counts: NDArray[np.int64]) -> NDArray[np.float64]:
+        ways = math.comb(n, k)
+        tails = (
+            sum(math.comb(c, j) * math.comb(n - c, k - j) for j in range(m, k + 1))
+            for c in counts.tolist()
+        )
+        return np.array([tail / ways for tail in tails])
+
+    return estimate
+
+
 def max_at_k(rewards: ArrayLike, k: int) -> Any:
     """Return the expected best of k rewards drawn without replacement; pass@k for graded rewards.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from hashlib import blake2b
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ from pytest_evalmetrics.stats.basics import (
     Bounds,
     StatsError,
     binom_cdf,
+    binom_sf,
     fraction,
     vector,
 )
@@ -48,13 +50,15 @@ def quantile7(x: ArrayLike, q: float) -> float:
     return float(np.quantile(values, q)) if values.size else math.nan
 
 
-def median_interval(x: ArrayLike, level: float = 0.95) -> Bounds:
-    """Return the interval of a median between two order statistics, whatever the distribution.
+def quantile_interval(x: ArrayLike, q: float, level: float = 0.95) -> Bounds:
+    """Return the interval of a quantile between two order statistics, whatever the distribution.
 
     Parameters
     ----------
     x
         Independent values, shape (n,).
+    q
+        Which quantile, between 0 and 1.
     level
         Its confidence; covers at least so often.
 
@@ -62,24 +66,22 @@ def median_interval(x: ArrayLike, level: float = 0.95) -> Bounds:
     -------
     Bounds
         Where ties make it a point, it reaches to the next values on both sides. NaN where n is
-        too small for the level (below 6 for 95 %), or where all values are the same.
+        too small for the level (of the median below 6 for 95 %), or all values are the same.
 
     Notes
     -----
-    From the r-th smallest to the r-th largest value, with r the largest for which
-    P(B < r) <= (1 - level) / 2, B binomial (n, 1/2). David and Nagaraja 2003, Order Statistics,
-    section 7.1; `scipy.stats.quantile_test` gives the same.
+    From the r-th to the s-th smallest value, with r the largest for which P(B < r) is at most
+    (1 - level) / 2, s the smallest for which P(B >= s) is, and B binomial (n, q). David and
+    Nagaraja 2003, Order Statistics, section 7.1; `scipy.stats.quantile_test` gives the same.
     """
     values, tail = np.sort(vector(x)), (1 - fraction(level, "level")) / 2
-    n = values.size
-    rank, above = 0, n // 2 + 1  # P(B < rank) is at most the tail, P(B < above) is not
-    while above - rank > 1:
-        middle = (rank + above) // 2
-        holds = binom_cdf(middle - 1, n, 0.5) <= tail
-        rank, above = (middle, above) if holds else (rank, middle)
-    if rank == 0:
+    n, q = values.size, fraction(q, "q")
+    ranks = range(1, n + 1)
+    low_rank = bisect_right(ranks, tail, key=lambda r: binom_cdf(r - 1, n, q))
+    high_rank = 1 + bisect_left(ranks, -tail, key=lambda s: -binom_sf(s, n, q))
+    if low_rank == 0 or high_rank > n:
         return NO_BOUNDS
-    low, high = float(values[rank - 1]), float(values[n - rank])
+    low, high = float(values[low_rank - 1]), float(values[high_rank - 1])
     if low == high:
         low, high = (
             max(values[values < low].tolist(), default=low),

@@ -227,7 +227,7 @@ BROKEN: dict[str, tuple[Callable[[str], str], str]] = {
     ),
     "text": (
         edit(lambda doc: doc["agents"]["agent"]["tasks"]["0"].update(reward=["1"])),
-        "*math.json: this is no baseline: *`$.agents[[]...[]].tasks[[]...[]][[]...[]][[]0]`*",
+        "*math.json: 'reward' of agent holds labels and numbers*",
     ),
     "flat": (
         edit(lambda doc: doc["agents"]["agent"]["tasks"].update({"0": [1]})),

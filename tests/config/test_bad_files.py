@@ -159,7 +159,7 @@ BAD = {
     ),
     "lists of names": one(
         "metrics: {a: 1}\ntags: 3",
-        "line 4: benchmark.metrics: expected a list of names or a name, found a mapping",
+        "line 4: benchmark.metrics.a: expected a mapping with type, found 1",
         "line 5: benchmark.tags: expected a list of names or a name, found 3",
     ),
     "items of a list": one(

@@ -12,22 +12,24 @@ with 1 where a limit does not hold.
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import sys
 import time
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from pydantic import TypeAdapter
 
 from pytest_evalmetrics import register_metric
 from pytest_evalmetrics.data import Category, RolloutTable, pool
-from pytest_evalmetrics.metrics import plan, reduce_agent
+from pytest_evalmetrics.metrics import SampleSource, plan, reduce_agent
 from pytest_evalmetrics.pipeline.power import power_of_tables
 from pytest_evalmetrics.pipeline.regressions import Judging, Reference
 from pytest_evalmetrics.results import Verdict
@@ -110,13 +112,15 @@ def judged(
     clusters: NDArray[np.int64] | None = None,
 ) -> list[Check]:
     """Hold a run against its baseline, of one run or of several."""
-    made = plan(asked.spec)
-    run = table(after, clusters)
     several = [before] if isinstance(before, np.ndarray) else before
-    runs = tuple(table(each, clusters) for each in several)
+    return compared(asked, [table(each, clusters) for each in several], table(after, clusters))
+
+
+def compared(asked: Benchmark, before: Sequence[RolloutTable], run: RolloutTable) -> list[Check]:
+    """Hold a table against those of its baseline."""
+    made, runs = plan(asked.spec), tuple(before)
     judging = Judging(asked, made, Reference({"agent": pool(runs)}, runs={"agent": runs}))
-    expected = np.full(len(after), after.shape[1])
-    judging.add(reduce_agent(made, "agent", run), run, agent="", expected=expected)
+    judging.add(reduce_agent(made, "agent", run), run, agent="", expected=run.counts)
     return judging.checks()
 
 
@@ -365,7 +369,88 @@ def runs() -> Iterator[Cell]:
             yield Cell("runs", row, "5 points", found, 2_000, (least, 100.0))
 
 
-TABLES = (unequal, equal, metrics, clusters, power, family, runs)
+KEYS: dict[str, dict[str, str | int]] = {
+    "macro F1": {"type": "f1", "gold": "gold", "predicted": "answer", "average": "macro"},
+    "ndcg@5": {"type": "ndcg_at_k", "relevance": "gain", "score": "score", "k": 5},
+}
+
+
+def rows(rng: np.random.Generator, skill: Floats, k: int, metric: str, loss: float) -> RolloutTable:
+    """Rollouts of one run with k of each task: latencies, labels, or documents of queries."""
+    n = len(skill)
+    found = table(np.ones((n, k)))
+    if metric == "p95":
+        values = rng.gamma(2, 0.5 + skill[:, None], (n, k)) * (1 + loss)
+        return replace(found, scores={"reward": values.ravel()})
+    if metric == "ndcg@5":
+        gain = np.random.default_rng(n).integers(0, 3, (n, k)).astype(float)
+        gain[:, 0] = 2.0
+        score = gain * (0.5 + skill[:, None]) * (1 - loss) + rng.normal(0, 1, (n, k))
+        return replace(found, scores={"gain": gain.ravel(), "score": score.ravel()})
+    gold = np.repeat(np.random.default_rng(n).choice(4, n, p=[0.5, 0.25, 0.15, 0.1]), k)
+    right = rng.random((n, k)) < (0.4 + 0.6 * skill[:, None]) * (1 - loss)
+    answer = np.where(right.ravel(), gold, rng.integers(0, 4, n * k))
+    labels = tuple("abcd")
+    columns = {"gold": gold, "answer": answer}
+    categories = {c: Category(v.astype(np.int32), labels) for c, v in columns.items()}
+    return replace(found, scores={}, categories=categories)
+
+
+def of_rows(
+    rng: np.random.Generator, *, metric: str, n: int, k: int, memory: dict[float, float] | None
+) -> float:
+    """Whether a run over rows fails: unchanged, or after the drop that was stated before."""
+    if metric == "p95":
+        asked = benchmark("p95", baseline=BaselineSpec(direction="lower"))
+    else:
+        text = json.dumps({"name": "b", "rollouts": "r", "metrics": [{"it": KEYS[metric]}]})
+        spec = TypeAdapter(BenchmarkSpec).validate_json(text)
+        asked = Benchmark(replace(spec, baseline=BaselineSpec()), Path("b.bench.yaml"), {})
+    skill = rng.beta(0.8, 0.8, n)
+    before, after = (rows(rng, skill, k, metric, 0.0) for _ in range(2))
+    (check,) = compared(asked, [before], after)
+    if memory is None:
+        return check.verdict is Verdict.FAIL
+    stated = check.evidence["mde"]
+    if stated is None:
+        return math.nan
+    key = round(float(stated), 2 if metric == "p95" else 3)
+    if key not in memory:
+        memory[key] = _row_loss(asked, metric, k, key)
+    (check,) = compared(asked, [before], rows(rng, skill, k, metric, memory[key]))
+    return check.verdict is Verdict.FAIL
+
+
+def _row_loss(asked: Benchmark, metric: str, k: int, drop: float) -> float:
+    skill = np.random.default_rng(0).beta(0.8, 0.8, 20_000)
+    metric_of = plan(asked.spec).names.bind(asked.spec.metrics[0])
+
+    def value(loss: float) -> float:
+        run = rows(np.random.default_rng(1), skill, k, metric, loss)
+        return metric_of.value(SampleSource(run, "reward").sample(metric_of).rewards)
+
+    low, high, whole = 0.0, 1.0, value(0.0)
+    for _ in range(12):
+        middle = (low + high) / 2
+        low, high = (middle, high) if abs(value(middle) - whole) < drop else (low, middle)
+    return low
+
+
+def over_rows() -> Iterator[Cell]:
+    """Metrics over rows: no change, and a drop of the size that was said to be found in 80 %."""
+    sizes = {"p95": ((50, 1), (200, 1), (100, 4)), "macro F1": ((50, 1), (200, 1), (100, 4))}
+    for metric, cells in {**sizes, "ndcg@5": ((20, 10), (50, 10), (200, 10))}.items():
+        for n, k in cells:
+            row = f"{metric}, {n} tasks x {k}"
+            none = partial(of_rows, metric=metric, n=n, k=k, memory=None)
+            yield Cell("over_rows", row, "no change", none, 2_000, (0.0, MOST_FAILS))
+            memory: dict[float, float] = {}
+            drop = partial(of_rows, metric=metric, n=n, k=k, memory=memory)
+            limits = POWER[0] - POWER[1], POWER[0] + POWER[1]
+            yield Cell("over_rows", row, "stated drop", drop, 600, limits)
+
+
+TABLES = (unequal, equal, metrics, clusters, power, family, runs, over_rows)
 
 
 def collapses() -> Iterator[str]:

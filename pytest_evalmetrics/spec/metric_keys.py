@@ -1,0 +1,380 @@
+"""Metrics that a benchmark file defines under ``metrics:``, ``name: {type: ..., ...}``."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, Union
+
+from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, WithJsonSchema
+from pydantic_core import core_schema
+
+from pytest_evalmetrics.spec.field_types import (
+    STRICT,
+    Name,
+    doc,
+    expected,
+    is_number,
+    no_duplicates,
+    refuse,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pydantic import GetJsonSchemaHandler
+    from pydantic.json_schema import JsonSchemaValue
+    from pydantic_core import CoreSchema
+
+_INFINITE = float("inf")
+
+
+def _label(value: Any) -> Any:
+    """Write a label as the rows' labels are written: what is no text in JSON's spelling."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:.12g}" if is_number(value) else value
+
+
+Label = Annotated[Name, BeforeValidator(_label, json_schema_input_type=str | int | float | bool)]
+K = Annotated[int, Field(ge=1)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Definition:
+    """What all definitions share: the columns that are read, the range and the direction."""
+
+    __pydantic_config__ = STRICT
+    direction: ClassVar[Literal["higher", "lower"] | None] = "higher"
+    limits: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    reads: ClassVar[tuple[str, ...]]  # keys that name columns of labels
+    counts: ClassVar[tuple[str, ...]] = ()  # keys that name columns of numbers
+    of_reward: ClassVar[bool] = False  # whether it reads the benchmark's reward too
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The columns that hold labels."""
+        return tuple(c for key in self.reads if (c := getattr(self, key)) is not None)
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """The columns that hold numbers."""
+        return tuple(c for key in self.counts if (c := getattr(self, key)) is not None)
+
+    def written(self) -> dict[str, Any]:
+        """Return the keys as a baseline keeps them, to see when one changes."""
+        return {key: value for key, value in asdict(self).items() if value is not None}
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgreementKeys(_Definition):
+    """Agreement of a predicted label with the true one."""
+
+    type: Annotated[
+        Literal["accuracy", "precision", "recall", "f1", "balanced_accuracy", "mcc", "kappa"],
+        doc("what is computed"),
+    ]
+    gold: Annotated[Name, doc("the column of true labels")]
+    predicted: Annotated[Name, doc("the column of predicted labels")]
+    average: Annotated[
+        Literal["binary", "macro", "micro"] | None,
+        doc("of precision, recall and f1: binary (default), macro or micro"),
+    ] = None
+    positive: Annotated[
+        Label | None, doc("the label that counts, of binary; default 1 or true")
+    ] = None
+    weights: Annotated[
+        Literal["linear", "quadratic"] | None, doc("of kappa: what a distance of labels weighs")
+    ] = None
+    reads: ClassVar[tuple[str, ...]] = ("gold", "predicted")
+
+    def __post_init__(self) -> None:
+        averaged = self.type in ("precision", "recall", "f1")
+        if self.average is not None and not averaged:
+            raise refuse(f"average is for precision, recall and f1, and this is {self.type}")
+        if self.positive is not None and not (averaged and self.average in (None, "binary")):
+            raise refuse("positive is for binary precision, recall and f1")
+        if self.weights is not None and self.type != "kappa":
+            raise refuse(f"weights are for kappa, and this is {self.type}")
+        if self.type in ("mcc", "kappa"):
+            object.__setattr__(self, "limits", (-1.0, 1.0))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProbabilityKeys(_Definition):
+    """How well a score ranks or foretells an outcome."""
+
+    type: Annotated[Literal["auroc", "brier", "ece", "log_loss"], doc("what is computed")]
+    gold: Annotated[Name, doc("the column of the outcome")]
+    score: Annotated[Name, doc("the column of the positive outcome's score, or probability")]
+    positive: Annotated[Label | None, doc("the positive outcome; default 1 or true")] = None
+    bins: Annotated[K | None, doc("of ece; default 10, of equal width")] = None
+    reads: ClassVar[tuple[str, ...]] = ("gold",)
+    counts: ClassVar[tuple[str, ...]] = ("score",)
+
+    def __post_init__(self) -> None:
+        if self.bins is not None and self.type != "ece":
+            raise refuse(f"bins are for ece, and this is {self.type}")
+        if self.type != "auroc":
+            object.__setattr__(self, "direction", "lower")
+        if self.type == "log_loss":
+            object.__setattr__(self, "limits", (0.0, _INFINITE))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShareKeys(_Definition):
+    """The share of rollouts with a label."""
+
+    type: Annotated[Literal["share"], doc("what is computed")]
+    of: Annotated[Name, doc("the column of labels")]
+    label: Annotated[Label, doc("the label that is counted")]
+    direction: ClassVar[None] = None
+    reads: ClassVar[tuple[str, ...]] = ("of",)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WinRateKeys(_Definition):
+    """The share of comparisons won, a tie counting half."""
+
+    type: Annotated[Literal["win_rate"], doc("what is computed")]
+    winner: Annotated[Name | None, doc("the column that names the winner")] = None
+    of: Annotated[Label | None, doc("whose wins are counted, as winner names it")] = None
+    tie: Annotated[Label, doc("what winner says of a tie")] = "tie"
+    score: Annotated[Name | None, doc("in place of winner: the column of the run's score")] = None
+    reference: Annotated[Name | None, doc("the column of the score to beat")] = None
+    reads: ClassVar[tuple[str, ...]] = ("winner",)
+    counts: ClassVar[tuple[str, ...]] = ("score", "reference")
+
+    def __post_init__(self) -> None:
+        judged, scored = (self.winner, self.of), (self.score, self.reference)
+        complete = [None not in pair for pair in (judged, scored)]
+        empty = [pair == (None, None) for pair in (judged, scored)]
+        if not (complete[0] and empty[1]) and not (complete[1] and empty[0]):
+            raise refuse("a win rate needs winner and of, or score and reference")
+
+
+@dataclass(frozen=True, kw_only=True)
+class EloKeys(_Definition):
+    """The rating of a player, from pairwise comparisons."""
+
+    type: Annotated[Literal["elo"], doc("what is computed")]
+    a: Annotated[Name, doc("the column of the first player")]
+    b: Annotated[Name, doc("the column of the second player")]
+    winner: Annotated[Name, doc("the column that says who won: a player, a or b, or a tie")]
+    of: Annotated[Label, doc("the player that is rated")]
+    against: Annotated[Label | None, doc("the player rated 1000; default the mean of all")] = None
+    tie: Annotated[Label, doc("what winner says of a tie")] = "tie"
+    limits: ClassVar[tuple[float, float]] = (-_INFINITE, _INFINITE)
+    reads: ClassVar[tuple[str, ...]] = ("a", "b", "winner")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RetrievalKeys(_Definition):
+    """The quality of a ranking; a row is a retrieved document, a task a query."""
+
+    type: Annotated[
+        Literal["recall_at_k", "precision_at_k", "ndcg_at_k", "mrr"], doc("what is computed")
+    ]
+    relevance: Annotated[Name, doc("the column of a document's relevance, from 0")]
+    rank: Annotated[Name | None, doc("the column of its rank, the first is the best")] = None
+    score: Annotated[Name | None, doc("in place of rank: the column of its score")] = None
+    k: Annotated[K | None, doc("how many of the best count; default all")] = None
+    relevant: Annotated[
+        Name | None,
+        doc("of recall: the column of how many relevant documents a query has; default in rows"),
+    ] = None
+    counts: ClassVar[tuple[str, ...]] = ("relevance", "rank", "score", "relevant")
+    reads: ClassVar[tuple[str, ...]] = ()
+
+    def __post_init__(self) -> None:
+        if (self.rank is None) == (self.score is None):
+            raise refuse("a ranking is by rank or by score: name the column of one of them")
+        if self.k is None and self.type == "precision_at_k":
+            raise refuse("'k' is missing: how many of the best count")
+        if self.relevant is not None and self.type != "recall_at_k":
+            raise refuse(f"relevant is for recall_at_k, and this is {self.type}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class MajorityKeys(_Definition):
+    """The reward of the most frequent answer."""
+
+    type: Annotated[Literal["majority_vote"], doc("what is computed")]
+    answer: Annotated[Name, doc("the column of the answer")]
+    k: Annotated[K, doc("rollouts that vote: the first k")]
+    limits: ClassVar[tuple[float, float]] = (-_INFINITE, _INFINITE)
+    reads: ClassVar[tuple[str, ...]] = ("answer",)
+    of_reward: ClassVar[bool] = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class BestOfKeys(_Definition):
+    """The reward of the rollout that a verifier prefers."""
+
+    type: Annotated[Literal["best_of_n"], doc("what is computed")]
+    by: Annotated[Name, doc("the column of the verifier's score")]
+    n: Annotated[K, doc("rollouts that it chooses from")]
+    limits: ClassVar[tuple[float, float]] = (-_INFINITE, _INFINITE)
+    reads: ClassVar[tuple[str, ...]] = ()
+    counts: ClassVar[tuple[str, ...]] = ("by",)
+    of_reward: ClassVar[bool] = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class BudgetedPassKeys(_Definition):
+    """The share of tasks solved before a budget is spent."""
+
+    type: Annotated[Literal["pass_within"], doc("what is computed")]
+    of: Annotated[Name, doc("the column of what a rollout spends: tokens, dollars, seconds")]
+    budget: Annotated[float, Field(gt=0, description="what a task may spend")]
+    reads: ClassVar[tuple[str, ...]] = ()
+    counts: ClassVar[tuple[str, ...]] = ("of",)
+    of_reward: ClassVar[bool] = True
+
+
+@dataclass(frozen=True)
+class OwnKeys:
+    """A metric of a user's own, with the arguments of its class."""
+
+    type: str
+    arguments: Mapping[str, Any]
+    direction: ClassVar[None] = None
+    limits: ClassVar[tuple[float, float]] = (-_INFINITE, _INFINITE)
+    of_reward: ClassVar[bool] = False
+    labels: ClassVar[tuple[str, ...]] = ()
+    numbers: ClassVar[tuple[str, ...]] = ()
+
+    def written(self) -> dict[str, Any]:
+        """Return the keys as a baseline keeps them."""
+        return {"type": self.type, **self.arguments}
+
+
+MetricKeys = (
+    AgreementKeys
+    | ProbabilityKeys
+    | ShareKeys
+    | WinRateKeys
+    | EloKeys
+    | RetrievalKeys
+    | MajorityKeys
+    | BestOfKeys
+    | BudgetedPassKeys
+    | OwnKeys
+)
+_KEYS: Final[dict[str, Any]] = {
+    **dict.fromkeys(
+        ("accuracy", "precision", "recall", "f1", "balanced_accuracy", "mcc", "kappa"),
+        AgreementKeys,
+    ),
+    **dict.fromkeys(("auroc", "brier", "ece", "log_loss"), ProbabilityKeys),
+    "share": ShareKeys,
+    "win_rate": WinRateKeys,
+    "elo": EloKeys,
+    **dict.fromkeys(("recall_at_k", "precision_at_k", "ndcg_at_k", "mrr"), RetrievalKeys),
+    "majority_vote": MajorityKeys,
+    "best_of_n": BestOfKeys,
+    "pass_within": BudgetedPassKeys,
+}
+_OWN_SCHEMA: Final = {
+    "type": "object",
+    "properties": {
+        "type": {
+            "description": "a registered metric, or package.module:attribute",
+            "type": "string",
+            "minLength": 1,
+            "not": {"enum": list(_KEYS)},
+        },
+    },
+    "required": ["type"],
+    "additionalProperties": True,  # the arguments of its class
+}
+
+
+class MetricList(tuple[str, ...]):  # noqa: SLOT001 - it holds one thing more
+    """The names of listed metrics; `defined` holds those that the file defines."""
+
+    defined: Mapping[str, MetricKeys]
+
+
+@cache
+def _adapter(keys: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(keys)
+
+
+def _definition(value: Any) -> MetricKeys:
+    """Validate the keys of one metric by its type alone."""
+    if not isinstance(value, dict):
+        raise expected("a mapping with type")
+    kind = value.get("type")
+    if kind is None:
+        raise refuse(f"'type' is missing: {', '.join(_KEYS)}, or one of your own")
+    if not isinstance(kind, str) or not kind:
+        raise refuse("type has to be the name of a kind of metric")
+    if kind not in _KEYS:
+        return OwnKeys(kind, {key: each for key, each in value.items() if key != "type"})
+    keys: MetricKeys = _adapter(_KEYS[kind]).validate_json(json.dumps(value))
+    return keys
+
+
+class _Plain:
+    """Validates by a function, and has the JSON Schema of a type."""
+
+    def __init__(self, function: Callable[[Any], Any], described: Callable[[], Any]) -> None:
+        self._function, self._described = function, described
+
+    def __get_pydantic_core_schema__(self, _source: Any, _handler: Any) -> CoreSchema:
+        return core_schema.no_info_plain_validator_function(self._function)
+
+    def __get_pydantic_json_schema__(
+        self, _schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        return handler(TypeAdapter(self._described()).core_schema)
+
+
+_Keys = Annotated[
+    Any,
+    _Plain(
+        _definition,
+        lambda: Union[*dict.fromkeys(_KEYS.values()), Annotated[Any, WithJsonSchema(_OWN_SCHEMA)]],
+    ),
+]
+_Defined = Annotated[dict[Name, _Keys], Field(min_length=1, max_length=1)]
+
+
+def _entry(value: Any) -> Any:
+    if isinstance(value, dict):
+        return next(iter(_adapter(_Defined).validate_python(value).items()))
+    return _adapter(Name).validate_python(value), None
+
+
+def _entries(value: Any) -> Any:
+    if isinstance(value, dict):
+        return [name if keys is None else {name: keys} for name, keys in value.items()]
+    if not isinstance(value, str | list):
+        raise expected("a list of names and definitions")
+    return [value] if isinstance(value, str) else value
+
+
+def _listed(value: tuple[tuple[str, MetricKeys | None], ...]) -> MetricList:
+    metrics = MetricList(no_duplicates(tuple(name for name, _ in value)))
+    metrics.defined = {name: keys for name, keys in value if keys is not None}
+    for name in metrics.defined:
+        if re.search(r"[/\[\]]", name):
+            raise refuse(f"{name!r} can't be a metric's name: it holds one of / [ ]")
+    return metrics
+
+
+MetricsField = Annotated[
+    tuple[Annotated[Any, _Plain(_entry, lambda: Name | _Defined)], ...],
+    Field(min_length=1, strict=False),
+    BeforeValidator(
+        _entries,
+        json_schema_input_type=Name
+        | Annotated[list[Name | _Defined], Field(min_length=1)]
+        | Annotated[dict[Name, _Keys | None], Field(min_length=1)],
+    ),
+    AfterValidator(_listed),
+]

@@ -1,0 +1,83 @@
+"""Make the oracle numbers of row_metrics.json: run with scikit-learn installed, from anywhere."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import sklearn
+from sklearn import metrics as oracle
+
+LABELS = ["ant", "bee", "cat", "dog"]
+
+
+def agreement(rng: np.random.Generator) -> dict[str, Any]:
+    """Labels of four kinds, most of them right; every label is both true and predicted."""
+    n = int(rng.integers(20, 60))
+    gold = np.concatenate((np.arange(4), rng.integers(0, 4, n)))
+    predicted = np.where(rng.random(n + 4) < 0.6, gold, rng.integers(0, 4, n + 4))
+    predicted[:4] = np.arange(4)
+    both = gold, predicted
+    kinds: dict[str, Any] = {"accuracy": oracle.accuracy_score(*both)}
+    for average in ("macro", "micro"):
+        kinds |= {
+            f"precision {average}": oracle.precision_score(*both, average=average),
+            f"recall {average}": oracle.recall_score(*both, average=average),
+            f"f1 {average}": oracle.f1_score(*both, average=average),
+        }
+    binary = [side == 2 for side in both]
+    kinds |= {
+        "precision binary": oracle.precision_score(*binary),
+        "recall binary": oracle.recall_score(*binary),
+        "f1 binary": oracle.f1_score(*binary),
+        "balanced_accuracy": oracle.balanced_accuracy_score(*both),
+        "mcc": oracle.matthews_corrcoef(*both),
+        "kappa": oracle.cohen_kappa_score(*both),
+        "kappa linear": oracle.cohen_kappa_score(*both, weights="linear"),
+        "kappa quadratic": oracle.cohen_kappa_score(*both, weights="quadratic"),
+    }
+    names = [[LABELS[i] for i in side] for side in both]
+    return {"columns": {"gold": names[0], "predicted": names[1]}, "expected": kinds}
+
+
+def foretold(rng: np.random.Generator) -> dict[str, Any]:
+    """Outcomes and probabilities, some of them tied."""
+    n = int(rng.integers(20, 80))
+    score = np.round(rng.random(n) * 0.98 + 0.01, 2)
+    gold = (rng.random(n) < score).astype(int)
+    gold[:2] = 0, 1
+    kinds = {
+        "auroc": oracle.roc_auc_score(gold, score),
+        "brier": oracle.brier_score_loss(gold, score),
+        "log_loss": oracle.log_loss(gold, score),
+    }
+    return {"columns": {"gold": gold.tolist(), "p": score.tolist()}, "expected": kinds}
+
+
+def ranking(rng: np.random.Generator) -> dict[str, Any]:
+    """Five queries with ten documents each."""
+    relevance = rng.integers(0, 4, (5, 10))
+    relevance[:, 0] = 1
+    score = rng.random((5, 10))
+    kinds = {
+        "ndcg_at_k": oracle.ndcg_score(relevance, score),
+        "ndcg_at_k 3": oracle.ndcg_score(relevance, score, k=3),
+    }
+    columns = {"relevance": relevance.tolist(), "p": score.tolist()}
+    return {"columns": columns, "expected": kinds}
+
+
+def main() -> None:
+    """Write the file beside this one."""
+    rng = np.random.default_rng(21)
+    made = [make(rng) for make in (agreement, foretold, ranking) for _ in range(6)]
+    doc = {"made_with": f"scikit-learn {sklearn.__version__}", "cases": made}
+    lines = ",\n".join(json.dumps(case) for case in made)
+    text = f'{{"made_with": {json.dumps(doc["made_with"])}, "cases": [\n{lines}\n]}}\n'
+    Path(__file__).with_name("row_metrics.json").write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,393 @@
+"""Metrics over rows against scikit-learn's numbers, scipy, and plain loops over every choice."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats as oracle
+
+from pytest_evalmetrics.errors import MetricError, RegistryError
+from pytest_evalmetrics.metrics import reduce_agent
+
+CASES = json.loads(Path(__file__).with_name("row_metrics.json").read_text("utf-8"))["cases"]
+AGREE = {"gold": "gold", "predicted": "predicted"}
+FORETOLD = {"gold": "gold", "score": "p"}
+
+
+@pytest.fixture
+def measured(planned, table):
+    """Compute metrics that are defined by their keys, of columns with one list per task."""
+
+    def measure(columns, notes=None, also=(), **defined):
+        tasks = next(iter(columns.values()))
+        nested = {n: c if isinstance(c[0], list) else [[v] for v in c] for n, c in columns.items()}
+        sizes = nested[next(iter(nested))]
+        flat = {n: [v for task in column for v in task] for n, column in nested.items()}
+        text = {n for n, column in flat.items() if any(isinstance(v, str) for v in column)}
+        rows = table(
+            nested.get("reward", [[1.0] * len(task) for task in sizes]),
+            labels={n: ["(missing)" if v is None else v for v in flat[n]] for n in text},
+            **{n: flat[n] for n in flat.keys() - text - {"reward"}},
+        )
+        assert len(tasks) == len(rows.tasks)
+        listed = [*({name: keys} for name, keys in defined.items()), *also]
+        keys = {"breakdown": ["lang"]} if "lang" in columns else {}
+        return reduce_agent(planned(metrics=listed, **keys), "agent", rows, notes=notes)
+
+    return measure
+
+
+def _keys(kind):
+    """Return the keys of a metric from an oracle's name for it: ``f1 macro``."""
+    name, _, option = kind.partition(" ")
+    if name.endswith("_at_k"):
+        return {"type": name, "relevance": "relevance", "score": "p"} | (
+            {"k": int(option)} if option else {}
+        )
+    if name in ("auroc", "brier", "log_loss"):
+        return {"type": name, **FORETOLD}
+    more = {"weights": option} if name == "kappa" and option else {}
+    if option in ("macro", "micro", "binary"):
+        more = {"average": option} | ({"positive": "cat"} if option == "binary" else {})
+    return {"type": name, **AGREE, **more}
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: next(iter(case["expected"])))
+def test_against_scikit_learn(measured, case):
+    defined = {f"m{i}": _keys(kind) for i, kind in enumerate(case["expected"])}
+    found = measured(case["columns"], **defined).estimates
+    for name, (kind, value) in zip(defined, case["expected"].items(), strict=True):
+        assert found[name].value == pytest.approx(value, abs=1e-9, rel=0), kind
+        interval = found[name].interval
+        assert interval is None or interval.low <= value + 1e-9
+
+
+def test_the_committed_numbers_are_those_of_an_installed_scikit_learn():
+    pytest.importorskip("sklearn")
+    import row_metric_oracles  # noqa: PLC0415 - it imports scikit-learn
+
+    rng = np.random.default_rng(21)
+    assert row_metric_oracles.agreement(rng)["columns"] == CASES[0]["columns"]
+
+
+RNG = np.random.default_rng(3)
+
+
+def test_calibration_error_against_its_bins(measured):
+    score, gold = RNG.random(200).tolist(), RNG.integers(0, 2, 200).tolist()
+    error = 0.0
+    for low in range(5):
+        held = [i for i in range(200) if low / 5 < score[i] <= (low + 1) / 5]
+        error += abs(sum(score[i] - gold[i] for i in held)) / 200
+    keys = {"type": "ece", **FORETOLD, "bins": 5}
+    found = measured({"gold": gold, "p": score}, ece=keys).estimates["ece"]
+    assert found.value == pytest.approx(error, abs=1e-12)
+
+
+def test_rankings_against_loops(measured):
+    sizes = [4, 9, 1, 12]
+    relevance = [[int(x) for x in RNG.integers(0, 2, n)] for n in sizes]
+    for each in relevance:
+        each[-1] = 1
+    rank = [[float(x) for x in RNG.permutation(n) + 1] for n in sizes]
+    keys = {"relevance": "relevance", "rank": "rank"}
+    found = measured(
+        {"relevance": relevance, "rank": rank, "total": [[20.0] * n for n in sizes]},
+        recall={"type": "recall_at_k", "k": 3, **keys},
+        of_all={"type": "recall_at_k", "k": 3, "relevant": "total", **keys},
+        precision={"type": "precision_at_k", "k": 3, **keys},
+        mrr={"type": "mrr", **keys},
+    ).estimates
+    hits, firsts = [], []
+    for gains, places in zip(relevance, rank, strict=True):
+        best = [gain for _, gain in sorted(zip(places, gains, strict=True))]
+        hits.append(sum(best[:3]))
+        firsts.append(1 / (1 + best.index(1)))
+    totals = [sum(gains) for gains in relevance]
+    recalls = [h / t for h, t in zip(hits, totals, strict=True)]
+    assert found["recall"].value == pytest.approx(np.mean(recalls), abs=1e-12)
+    assert found["of_all"].value == pytest.approx(np.mean(hits) / 20, abs=1e-12)
+    assert found["precision"].value == pytest.approx(np.mean(hits) / 3, abs=1e-12)
+    assert found["mrr"].value == pytest.approx(np.mean(firsts), abs=1e-12)
+    assert found["mrr"].interval.method == "t"
+
+
+def test_choices_against_every_choice(measured):
+    tasks, n, k = 7, 6, 3
+    reward = RNG.integers(0, 3, (tasks, n)).astype(float).tolist()
+    answer = RNG.choice(["x", "y", "z"], (tasks, n)).tolist()
+    by = RNG.integers(0, 4, (tasks, n)).astype(float).tolist()
+    spent = RNG.integers(1, 9, (tasks, n)).astype(float).tolist()
+    found = measured(
+        {"reward": reward, "answer": answer, "by": by, "spent": spent},
+        maj={"type": "majority_vote", "answer": "answer", "k": 5},
+        best={"type": "best_of_n", "by": "by", "n": k},
+        within={"type": "pass_within", "of": "spent", "budget": 9},
+    ).estimates
+    votes, bests, solved = [], [], []
+    for rewards, answers, scores, costs in zip(reward, answer, by, spent, strict=True):
+        given = {
+            a: [r for r, b in zip(rewards[:5], answers, strict=False) if a == b] for a in "xyz"
+        }
+        most = max(map(len, given.values()))
+        votes.append(np.mean([np.mean(r) for r in given.values() if len(r) == most]))
+        tops = []
+        for chosen in itertools.combinations(range(n), k):
+            top = max(scores[i] for i in chosen)
+            # tied rollouts share the mean of all of their task
+            tops.append(np.mean([r for r, s in zip(rewards, scores, strict=True) if s == top]))
+        bests.append(np.mean(tops))
+        upto = np.cumsum(costs)
+        solved.append(any(r >= 1 and c <= 9 for r, c in zip(rewards, upto, strict=True)))
+    assert found["maj"].value == pytest.approx(np.mean(votes), abs=1e-12)
+    assert found["best"].value == pytest.approx(np.mean(bests), abs=1e-12)
+    assert found["within"].value == pytest.approx(np.mean(solved), abs=1e-12)
+
+
+def test_wins_ties_and_shares(measured):
+    found = measured(
+        {
+            "winner": [["us", "tie"], ["them", "us"], ["us", "us"]],
+            "ours": [[1.0, 2.0], [3.0, 3.0], [0.0, 9.0]],
+            "theirs": [[1.0, 1.0], [4.0, 3.0], [1.0, 1.0]],
+        },
+        named={"type": "win_rate", "winner": "winner", "of": "us"},
+        scored={"type": "win_rate", "score": "ours", "reference": "theirs"},
+        ties={"type": "share", "of": "winner", "label": "tie"},
+    ).estimates
+    assert found["named"].value == pytest.approx((0.75 + 0.5 + 1) / 3)
+    assert found["scored"].value == pytest.approx((0.75 + 0.25 + 0.5) / 3)
+    assert found["ties"].value == pytest.approx(1 / 6)
+
+
+def test_ratings_solve_the_equations_of_bradley_and_terry(measured):
+    players = ["p", "q", "r", "s"]
+    pairs = [RNG.choice(players, 2, replace=False).tolist() for _ in range(300)]
+    winner = [RNG.choice([*pair, "tie"], p=[0.5, 0.3, 0.2]) for pair in pairs]
+    columns = {"a": [p[0] for p in pairs], "b": [p[1] for p in pairs], "w": list(map(str, winner))}
+    keys = {"type": "elo", "a": "a", "b": "b", "winner": "w"}
+    found = measured(columns, **{p: {**keys, "of": p} for p in players}).estimates
+    rating = {p: found[p].value for p in players}
+    assert np.mean(list(rating.values())) == pytest.approx(1000, abs=1e-6)
+    for player in players:  # at the greatest likelihood expected wins are those that were seen
+        expected = seen = 0.0
+        for pair, won in zip(pairs, winner, strict=True):
+            if player in pair:
+                (other,) = set(pair) - {player}
+                expected += 1 / (1 + 10 ** ((rating[other] - rating[player]) / 400))
+                seen += 0.5 if won == "tie" else won == player
+        assert expected == pytest.approx(seen, abs=1e-9)
+
+
+def test_two_players_by_the_formula(measured):
+    columns = {"a": ["us"] * 4, "b": ["them"] * 4, "w": ["a", "a", "a", "b"]}
+    keys = {"type": "elo", "a": "a", "b": "b", "winner": "w", "of": "us", "against": "them"}
+    found = measured(columns, elo=keys).estimates["elo"]
+    assert found.value == pytest.approx(1000 + 400 * math.log10(3), abs=1e-9)
+
+
+@pytest.mark.parametrize("q", [1, 50, 95, 99])
+def test_percentiles_and_sums_against_numpy(measured, q):
+    x = RNG.exponential(1, 300)
+    found = measured({"x": x.tolist()}, also=[f"p{q}/x", "sum/x"]).estimates
+    assert found[f"p{q}/x"].value == pytest.approx(np.quantile(x, q / 100), rel=1e-12)
+    assert found["sum/x"].value == pytest.approx(x.sum(), rel=1e-12)
+    interval = found[f"p{q}/x"].interval
+    if q in (1, 99):
+        assert interval is None
+        assert "too few" in found[f"p{q}/x"].reason
+        return
+    assert interval.method == "order statistics"
+    theirs = oracle.quantile_test(x, p=q / 100).confidence_interval(0.95)
+    assert (interval.low, interval.high) == pytest.approx((theirs.low, theirs.high))
+
+
+@pytest.mark.parametrize(("m", "n"), [(1, 3), (2, 3), (3, 3), (4, 6)])
+def test_reliability_against_the_hypergeometric_distribution(measured, m, n):
+    reward = RNG.integers(0, 2, (9, 6)).astype(float)
+    found = measured({"reward": reward.tolist()}, also=[f"pass_{m}_of_{n}"]).estimates
+    expected = oracle.hypergeom.sf(m - 1, 6, reward.sum(axis=1), n).mean()
+    assert found[f"pass_{m}_of_{n}"].value == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("columns", "keys", "why"),
+    [
+        ({"gold": [1, 1], "p": [0.2, 0.9]}, {"type": "auroc", **FORETOLD}, "one outcome"),
+        ({"gold": [1, 0], "p": [0.2, 1.9]}, {"type": "brier", **FORETOLD}, "1.9, where a prob"),
+        ({"gold": [1, 0], "p": [0.0, 0.9]}, {"type": "log_loss", **FORETOLD}, "probability of"),
+        ({"gold": ["a", "b"], "predicted": ["a", "a"]}, {"type": "mcc", **AGREE}, "one label"),
+        ({"gold": ["a", "a"], "predicted": ["a", "a"]}, {"type": "kappa", **AGREE}, "one label"),
+        (
+            {"gold": ["a", "b"], "predicted": ["a", "a"]},
+            {"type": "precision", **AGREE, "average": "macro"},
+            "no label is predicted that is 'b'",
+        ),
+        (
+            {"gold": ["a", "b"], "predicted": ["a", "a"]},
+            {"type": "f1", **AGREE},
+            "say which label of gold is positive, with `positive:`: 'a', 'b'",
+        ),
+        (
+            {"relevance": [[0, 0], [1, 0]], "rank": [[1.0, 2.0], [2.0, 1.0]]},
+            {"type": "ndcg_at_k", "relevance": "relevance", "rank": "rank"},
+            "1 queries have no relevant document",
+        ),
+        (
+            {"a": ["x", "x"], "b": ["y", "y"], "w": ["a", "a"]},
+            {"type": "elo", "a": "a", "b": "b", "winner": "w", "of": "x"},
+            "never lost",
+        ),
+        (
+            {"a": ["x", "x"], "b": ["y", "y"], "w": ["a", "draw"]},
+            {"type": "elo", "a": "a", "b": "b", "winner": "w", "of": "x"},
+            "'draw', which is no player of its row, and no tie",
+        ),
+    ],
+)
+def test_what_is_undefined_is_an_error_with_its_reason(measured, columns, keys, why):
+    with pytest.raises(MetricError, match=f"(?s)metric 'it'.*{why}"):
+        measured(columns, it=keys)
+
+
+def test_a_part_of_a_breakdown_may_be_undefined(measured):
+    notes = []
+    columns = {"gold": [1, 0, 1, 1], "p": [0.9, 0.1, 0.8, 0.7], "lang": ["de", "de", "en", "en"]}
+    found = measured(columns, notes, auc={"type": "auroc", **FORETOLD})
+    assert found.aggregate["agent_metrics"]["auc[lang=de]"] == 1.0
+    assert "auc[lang=en]" not in found.aggregate["agent_metrics"]
+    assert [note for note in notes if "auc[lang=en]" in note and "one outcome" in note]
+
+
+def test_rows_that_lack_a_column_are_left_out_and_counted(measured):
+    columns = {"gold": ["a", "b", "b", "a"], "predicted": ["a", "b", None, "b"]}
+    found = measured(columns, acc={"type": "accuracy", **AGREE}).estimates["acc"]
+    assert (found.value, found.rollouts, found.missing) == (pytest.approx(2 / 3), 3, 1)
+
+
+def test_numbers_are_one_label_however_they_are_written(measured):
+    columns = {"gold": ["1", "2.0", "3"], "predicted": [1.0, 2.0, 2.0]}
+    found = measured(columns, acc={"type": "accuracy", **AGREE}).estimates["acc"]
+    assert found.value == pytest.approx(2 / 3)
+
+
+def test_the_name_of_another_metric_is_refused(measured):
+    with pytest.raises(RegistryError, match=r"'pass@3' is the name of a metric already"):
+        measured({"gold": ["a"], "predicted": ["a"]}, **{"pass@3": {"type": "accuracy", **AGREE}})
+
+
+# -- whole runs ----------------------------------------------------------------------------
+
+BENCH = """
+metrics:
+  - macro_f1: {type: f1, gold: label, predicted: answer, average: macro}
+  - p95/latency_s
+breakdown: [lang]
+baseline: true
+"""
+
+
+def _rows(wrong, slow=1.0, rng_seed=7):
+    rng = np.random.default_rng(rng_seed)
+    for task in range(120):
+        label = str(rng.choice(["cat", "dog", "eel"]))
+        answer = label if rng.random() > wrong else "cat"
+        latency = float(np.round(rng.exponential() * slow, 3))
+        yield {
+            "_ng_task_index": task, "_ng_rollout_index": 0, "label": label, "answer": answer,
+            "latency_s": latency, "lang": "de" if task % 2 else "en",
+        }  # fmt: skip
+
+
+def test_a_regression_against_a_committed_baseline(project):
+    project.rows("runs.jsonl", _rows(0.1))
+    project.bench(BENCH)
+    project.run("--snapshot-update").assert_outcomes(passed=1)
+    (path,) = project.path.glob("__baselines__/*/*.json")
+    text = path.read_text("utf-8")
+    assert '"0": {"answer": ["eel"], "label": ["eel"], "latency_s": ' in text
+    project.run().assert_outcomes(passed=1)
+    assert project.aggregate()[0]["agent_metrics"]["macro_f1[lang=de]"] < 1
+    project.rows("runs.jsonl", _rows(0.5, slow=3.0))
+    result = project.run()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "FAIL  *: macro_f1 fell from * to *: a loss of * (swapped sides, 120 tasks)*",
+            "FAIL  *: p95/latency_s rose from * to *: a loss of * (swapped sides, 120 tasks)*",
+        ]
+    )
+    project.run("--snapshot-update").assert_outcomes(passed=1)
+    project.run("--evalmetrics-plan").stdout.fnmatch_lines(["*macro_f1*120*1*"])
+
+
+def test_another_definition_and_an_old_baseline_are_not_compared(project):
+    project.rows("runs.jsonl", [row | {"reward": 1.0} for row in _rows(0.1)])
+    project.bench("metrics: [p50/latency_s]\nbaseline: true")
+    project.run("--snapshot-update").assert_outcomes(passed=1)
+    project.bench(BENCH.replace("p95/latency_s", "p50/latency_s"))
+    result = project.run()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["INCONCLUSIVE *macro_f1*"])
+
+
+def test_a_missing_label_is_missing(project):
+    rows = list(_rows(0.1))
+    del rows[3]["answer"]
+    project.rows("runs.jsonl", rows)
+    project.bench(BENCH.replace("baseline: true", "thresholds: {macro_f1: '>= 0.1'}"))
+    result = project.run()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["FAIL *: one rollout has not all of label, answer (task 3)*"])
+
+
+def test_your_own_metric_over_rows(project):
+    project.write(
+        "conftest.py",
+        "from pytest_evalmetrics import register_metric\n\n"
+        "@register_metric('agreeing')\n"
+        "class Agreeing:\n"
+        "    columns = ('label', 'answer', 'latency_s')\n\n"
+        "    def __init__(self, slack=0.0):\n"
+        "        self.slack = slack\n\n"
+        "    def compute(self, tasks):\n"
+        "        assert all(isinstance(x, float) for t in tasks for x in t['latency_s'])\n"
+        "        right = [t['label'] == t['answer'] for t in tasks]\n"
+        "        return sum(right) / len(right) + self.slack\n",
+    )
+    project.rows("runs.jsonl", [row | {"reward": 1.0} for row in _rows(0.2)])
+    project.bench(
+        "metrics:\n- agreeing\n- slack: {type: agreeing, slack: 1}\n"
+        "baseline: {metrics: {slack: {direction: higher}}}"
+    )
+    project.run("--snapshot-update").assert_outcomes(passed=1)
+    metrics = project.aggregate()[0]["agent_metrics"]
+    assert metrics["slack"] == metrics["agreeing"] + 1
+    project.rows("runs.jsonl", [row | {"reward": 1.0} for row in _rows(0.6)])
+    result = project.run()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["FAIL *: agreeing fell from * (*, 120 tasks)*"])
+
+
+def test_wrong_keys_are_told_with_their_lines(project):
+    project.rows("runs.jsonl", _rows(0.1))
+    project.bench(
+        "metrics:\n"
+        "  - macro: {type: f1, gold: label, predicted: answer, averag: macro}\n"
+        "  - kappa: {type: kappa, gold: label, predicted: answer, average: macro}\n"
+        "  - none: {gold: label}\n"
+        "  - gone: {type: accuracyy, gold: label}"
+    )
+    result = project.run()
+    result.stdout.fnmatch_lines(
+        [
+            "*math.bench.yaml:5: *metrics*macro*: unknown key 'averag': did you mean 'average'?*",
+            "*math.bench.yaml:6: *metrics*kappa*: average is for precision, recall and f1*",
+            "*math.bench.yaml:7: *metrics*none*: 'type' is missing: accuracy, *",
+        ]
+    )

@@ -291,33 +291,21 @@ def _by_task(column: Floats, offsets: NDArray[np.int64]) -> tuple[Floats, ...]:
 
 
 def _of_rows(block: Floats) -> tuple[Floats, ...]:
-    """Compute the same for each row of a block, shape (m, n), n > 0."""
-    absent = np.isnan(block)
-    if absent.any():
-        return _with_gaps(block, absent)
-    n = block.shape[1]
-    ordered = np.sort(block, axis=1)
-    with np.errstate(over="ignore", invalid="ignore"):
-        mean = row_totals(block) / n
-        squares = (mean[:, None] - block) ** 2
-        std = np.sqrt(row_totals(squares) / (n - 1)) if n > 1 else np.zeros(len(block))
-        median = (ordered[:, (n - 1) // 2] + ordered[:, n // 2]) / 2
-    return mean, ordered[:, -1], ordered[:, 0], median, std
-
-
-def _with_gaps(block: Floats, absent: NDArray[np.bool_]) -> tuple[Floats, ...]:
-    """Compute it where values are missing: each row has its own n, and NaN where n is 0."""
-    n = block.shape[1] - absent.sum(axis=1)
-    filled = np.where(absent, 0.0, block)
+    """Compute the same for each row of a block, shape (m, n), n > 0; NaN for one without values."""
+    absent, width = np.isnan(block), block.shape[1]
+    gaps = bool(absent.any())
+    n: Any = width - absent.sum(axis=1) if gaps else np.full(len(block), width)
+    filled = np.where(absent, 0.0, block) if gaps else block
     ordered = np.sort(block, axis=1)  # NaN last: what is at place -1 of an empty row
     rows = np.arange(len(block))
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         mean = row_totals(filled) / n
         squares = (mean[:, None] - filled) ** 2
-        squares[absent] = 0.0
+        if gaps:
+            squares[absent] = 0.0
         std = np.sqrt(row_totals(squares) / (n - 1))
-        if block.shape[1] == 1:
-            std[n == 1] = 0.0
         std[n == 0] = np.nan
+        if width == 1:
+            std[n == 1] = 0.0
         median = (ordered[rows, (n - 1) // 2] + ordered[rows, n // 2]) / 2
     return mean, ordered[rows, n - 1], ordered[:, 0], median, std

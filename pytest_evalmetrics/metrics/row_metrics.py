@@ -81,13 +81,10 @@ class Agreement(_OverRows):
 
     def undefined(self, rows: TaskRows) -> str:
         """Say which label has no share of right answers."""
-        keys, (right, gold, predicted) = self.keys, self._counts(rows, np.ones(len(rows.values)))
-        del right
+        keys, (_, gold, predicted) = self.keys, self._counts(rows, np.ones(len(rows.values)))
         if keys.type in ("mcc", "kappa"):
-            sides = [n for n, c in (("gold", gold), ("predicted", predicted)) if (c > 0).sum() < 2]  # noqa: PLR2004
-            if len(sides) == (1 if keys.type == "mcc" else 2) or len(sides) == 2:  # noqa: PLR2004
-                return f"all of {getattr(keys, sides[0])} are one label"
-            return ""
+            undefined = math.isnan(self.weighted(rows, np.ones(len(rows.values))))
+            return f"{keys.gold} or {keys.predicted} is one label alone" if undefined else ""
         divisors = {"precision": predicted, "recall": gold, "f1": gold + predicted}
         divisor = divisors.get(keys.type)
         if divisor is None or keys.average == "micro":
@@ -347,7 +344,8 @@ class Retrieval(_OverRows):
             return ""
         total = self._total(rows)
         none = np.flatnonzero((rows.counts > 0) & ~(total > 0))
-        return f"{len(none)} queries have no relevant document" if len(none) else ""
+        of = f"{len(none)} of {len(rows)} queries"
+        return f"{of} have no relevant document" if len(none) else ""
 
     def _total(self, rows: TaskRows) -> Floats:
         """Return how many relevant documents each query has."""

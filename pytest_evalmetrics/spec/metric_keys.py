@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -29,7 +30,13 @@ if TYPE_CHECKING:
     from pydantic.json_schema import JsonSchemaValue
     from pydantic_core import CoreSchema
 
-_INFINITE = float("inf")
+_UNLIMITED = (-math.inf, math.inf)
+_LIMITS = {  # of what is no rate
+    "mcc": (-1.0, 1.0),
+    "kappa": (-1.0, 1.0),
+    "log_loss": (0.0, math.inf),
+    **dict.fromkeys(("elo", "majority_vote", "best_of_n"), _UNLIMITED),
+}
 
 
 def _label(value: Any) -> Any:
@@ -48,11 +55,22 @@ class _Definition:
     """What all definitions share: the columns that are read, the range and the direction."""
 
     __pydantic_config__ = STRICT
-    direction: ClassVar[Literal["higher", "lower"] | None] = "higher"
-    limits: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    type: str
     reads: ClassVar[tuple[str, ...]]  # keys that name columns of labels
     counts: ClassVar[tuple[str, ...]] = ()  # keys that name columns of numbers
     of_reward: ClassVar[bool] = False  # whether it reads the benchmark's reward too
+
+    @property
+    def direction(self) -> Literal["higher", "lower"] | None:
+        """Which way is better; None if nothing says so."""
+        if self.type in ("brier", "ece", "log_loss"):
+            return "lower"
+        return None if self.type == "share" else "higher"
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """The range of the metric."""
+        return _LIMITS.get(self.type, (0.0, 1.0))
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -99,8 +117,6 @@ class AgreementKeys(_Definition):
             raise refuse("positive is for binary precision, recall and f1")
         if self.weights is not None and self.type != "kappa":
             raise refuse(f"weights are for kappa, and this is {self.type}")
-        if self.type in ("mcc", "kappa"):
-            object.__setattr__(self, "limits", (-1.0, 1.0))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,10 +134,6 @@ class ProbabilityKeys(_Definition):
     def __post_init__(self) -> None:
         if self.bins is not None and self.type != "ece":
             raise refuse(f"bins are for ece, and this is {self.type}")
-        if self.type != "auroc":
-            object.__setattr__(self, "direction", "lower")
-        if self.type == "log_loss":
-            object.__setattr__(self, "limits", (0.0, _INFINITE))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,7 +143,6 @@ class ShareKeys(_Definition):
     type: Annotated[Literal["share"], doc("what is computed")]
     of: Annotated[Name, doc("the column of labels")]
     label: Annotated[Label, doc("the label that is counted")]
-    direction: ClassVar[None] = None
     reads: ClassVar[tuple[str, ...]] = ("of",)
 
 
@@ -167,7 +178,6 @@ class EloKeys(_Definition):
     of: Annotated[Label, doc("the player that is rated")]
     against: Annotated[Label | None, doc("the player rated 1000; default the mean of all")] = None
     tie: Annotated[Label, doc("what winner says of a tie")] = "tie"
-    limits: ClassVar[tuple[float, float]] = (-_INFINITE, _INFINITE)
     reads: ClassVar[tuple[str, ...]] = ("a", "b", "winner")
 
 
@@ -205,7 +215,6 @@ class MajorityKeys(_Definition):
     type: Annotated[Literal["majority_vote"], doc("what is computed")]
     answer: Annotated[Name, doc("the column of the answer")]
     k: Annotated[K, doc("rollouts that vote: the first k")]
-    limits: ClassVar[tuple[float, float]] = (-_INFINITE, _INFINITE)
     reads: ClassVar[tuple[str, ...]] = ("answer",)
     of_reward: ClassVar[bool] = True
 
@@ -217,7 +226,6 @@ class BestOfKeys(_Definition):
     type: Annotated[Literal["best_of_n"], doc("what is computed")]
     by: Annotated[Name, doc("the column of the verifier's score")]
     n: Annotated[K, doc("rollouts that it chooses from")]
-    limits: ClassVar[tuple[float, float]] = (-_INFINITE, _INFINITE)
     reads: ClassVar[tuple[str, ...]] = ()
     counts: ClassVar[tuple[str, ...]] = ("by",)
     of_reward: ClassVar[bool] = True
@@ -242,7 +250,7 @@ class OwnKeys:
     type: str
     arguments: Mapping[str, Any]
     direction: ClassVar[None] = None
-    limits: ClassVar[tuple[float, float]] = (-_INFINITE, _INFINITE)
+    limits: ClassVar[tuple[float, float]] = _UNLIMITED
     of_reward: ClassVar[bool] = False
     labels: ClassVar[tuple[str, ...]] = ()
     numbers: ClassVar[tuple[str, ...]] = ()

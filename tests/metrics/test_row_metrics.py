@@ -236,7 +236,7 @@ def test_reliability_against_the_hypergeometric_distribution(measured, m, n):
         (
             {"relevance": [[0, 0], [1, 0]], "rank": [[1.0, 2.0], [2.0, 1.0]]},
             {"type": "ndcg_at_k", "relevance": "relevance", "rank": "rank"},
-            "1 queries have no relevant document",
+            "1 of 2 queries have no relevant document",
         ),
         (
             {"a": ["x", "x"], "b": ["y", "y"], "w": ["a", "a"]},

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 
 import pytest
 from hypothesis import given
@@ -143,3 +145,13 @@ def test_what_is_no_probability_is_refused():
     ):
         with pytest.raises(StatsError):
             call()
+
+
+def test_scipy_is_not_needed():
+    code = (
+        "import sys; sys.modules['scipy'] = sys.modules['statsmodels'] = None\n"
+        "from pytest_evalmetrics import stats\n"
+        "print(stats.paired_t([0.5, 0.25, 0.0], alternative='greater').p)"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert 0 < float(run.stdout) < 1

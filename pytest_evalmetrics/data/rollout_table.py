@@ -422,130 +422,62 @@ def pool(tables: Sequence[RolloutTable]) -> RolloutTable:
 
 @dataclass(frozen=True)
 class Drift:
-    """How the tasks of a run differ from those of its baseline.
+    """How the tasks of a run differ from those of its baseline."""
 
-    Attributes
-    ----------
-    expected
-        How many tasks the baseline has.
-    moved
-        Tasks of the same content under another id: the baseline's id and the run's.
-    edited
-        Ids whose content changed: they are other tasks now.
-    lost, new
-        Tasks of the baseline alone and of the run alone, without the edited ones.
-    blind
-        Whether ids are positions in a data set and nothing tells whether they moved.
-    unknown
-        Whether the run holds content and its baseline does not.
-    """
-
-    expected: int
-    moved: tuple[tuple[str, str], ...] = ()
-    edited: tuple[str, ...] = ()
-    lost: tuple[str, ...] = ()
-    new: tuple[str, ...] = ()
-    blind: bool = False
-    unknown: bool = False
+    expected: int  # tasks of the baseline
+    moved: tuple[tuple[str, str], ...] = ()  # same content: the baseline's id and the run's
+    edited: tuple[str, ...] = ()  # same id, other content: these are other tasks now
+    lost: tuple[str, ...] = ()  # of the baseline alone, without the edited ones
+    new: tuple[str, ...] = ()  # of the run alone, without the edited ones
+    blind: bool = False  # ids are positions, and nothing tells whether they moved
+    unknown: bool = False  # the run holds content and its baseline does not
 
 
 @dataclass(frozen=True)
 class PairedMetric:
     """One metric on both sides of a comparison, task by task.
 
-    Attributes
-    ----------
-    name
-        The metric.
-    tasks
-        The tasks that both sides have, and on which the metric has a value on both.
-    baseline, current
-        Each task's value, shape (tasks,); None for a metric that can't be split into tasks.
-    value_baseline, value_current
-        The metric over these tasks.
-    rewards_baseline, rewards_current
-        The rollouts behind it, aligned with `tasks`.
-    difference
-        Indices into the tasks of the baseline followed by those of the run, two arrays of shape
-        (m,), repeats allowed -> the metric over the first less the metric over the second. None
-        where the metric is the mean over tasks.
-    reduce
-        The metric over other rewards of such tasks; None where it is the mean over tasks.
-    task_values
-        Each task's value of other rewards; None for a metric that can't be split into tasks.
-    extreme
-        ``lowest`` or ``highest`` where the metric is that of one task alone; else empty.
-    excluded
-        Common tasks without a value on one side, such as too few rollouts for pass@k.
-    bounded
-        Whether the metric is a rate in [0, 1].
+    `difference` takes indices into the tasks of the baseline followed by those of the run, two
+    arrays of shape (m,), repeats allowed, and gives the metric over the first less the metric
+    over the second. It and `reduce` are None where the metric is the mean over tasks.
     """
 
     name: str
-    tasks: tuple[TaskId, ...]
-    baseline: NDArray[np.float64] | None
+    tasks: tuple[TaskId, ...]  # that both sides have, with a value on both
+    baseline: NDArray[np.float64] | None  # each task's value; None if it can't be split into tasks
     current: NDArray[np.float64] | None
     value_baseline: float
     value_current: float
-    rewards_baseline: TaskRewards
+    rewards_baseline: TaskRewards  # the rollouts behind it, aligned with `tasks`
     rewards_current: TaskRewards
     difference: Callable[[NDArray[np.int64], NDArray[np.int64]], float] | None = None
     reduce: Callable[[TaskRewards], float] | None = None
     task_values: Callable[[TaskRewards], NDArray[np.float64]] | None = None
-    extreme: Literal["", "lowest", "highest"] = ""
-    excluded: tuple[TaskId, ...] = ()
-    bounded: bool = False
+    extreme: Literal["", "lowest", "highest"] = ""  # where the metric is that of one task alone
+    excluded: tuple[TaskId, ...] = ()  # common tasks without a value on one side
+    bounded: bool = False  # a rate in [0, 1]
 
 
 @dataclass(frozen=True, slots=True)
 class FailedRow:
-    """Why a row lacks its scores.
+    """Why a row lacks its scores."""
 
-    Attributes
-    ----------
-    kind
-        A word to group by: ``http-500``, ``no-score``.
-    reason
-        What happened, without secrets.
-    where
-        ``file:line``.
-    hint
-        The way out.
-    scores
-        What it lacks.
-    """
-
-    kind: str
-    reason: str
-    where: str
+    kind: str  # to group by: ``http-500``, ``no-score``
+    reason: str  # without secrets
+    where: str  # ``file:line``
     hint: str | None
-    scores: tuple[str, ...]
+    scores: tuple[str, ...]  # that it lacks
 
 
 @dataclass(frozen=True)
 class RowScores:
-    """What scorers gave to each row.
-
-    Attributes
-    ----------
-    table
-        The rows, sorted as tables are.
-    names
-        Those of its scores that scorers gave.
-    failed
-        Row of the files, from 0 -> why it lacks scores, one per scorer.
-    requests
-        Gives what was asked for a row of the files, and answered, as a JSON array.
-    reasons
-        Gives why scores of a row of the files are what they are, as a JSON array.
-    answers
-        Gives what was generated for a row, as a JSON array of one object; None where nothing
-        was generated.
-    """
+    """What scorers gave to each row; a row is its number in the files, from 0."""
 
     table: RolloutTable
-    names: tuple[str, ...]
-    failed: Mapping[int, Sequence[FailedRow]]
+    names: tuple[str, ...]  # of its scores that scorers gave
+    failed: Mapping[int, Sequence[FailedRow]]  # one per scorer
+    # each gives a JSON array for a row: what was asked and answered, why the scores are what they
+    # are, and what was generated, where anything was
     requests: Callable[[int], bytes] = lambda _row: b"[]"
     reasons: Callable[[int], bytes] = lambda _row: b"[]"
     answers: Callable[[int], bytes] | None = None

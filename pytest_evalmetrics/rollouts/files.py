@@ -115,15 +115,13 @@ def _shown(path: Path, base: Path, *, absolute: bool) -> str:
 
 def _no_file(pattern: str, whole: Path) -> DataError:
     folder = whole.parent
-    if not folder.is_dir():
-        return DataError(
-            f"there is no file {pattern!r}: there is no folder {_absolute(folder)}",
-            hint="paths are relative to the folder of the benchmark file",
-        )
-    names = sorted(os.listdir(folder))  # noqa: PTH208 - names, not paths
+    if folder.is_dir():
+        names = sorted(os.listdir(folder))  # noqa: PTH208 - names, not paths
+        there = did_you_mean(whole.name, names, what=f"{_absolute(folder)} holds")
+    else:
+        there = f"there is no folder {_absolute(folder)}"
     return DataError(
-        f"there is no file {pattern!r}: "
-        + did_you_mean(whole.name, names, what=f"{_absolute(folder)} holds"),
+        f"there is no file {pattern!r}: {there}",
         hint="paths are relative to the folder of the benchmark file",
     )
 
@@ -134,9 +132,8 @@ def _no_match(pattern: str, anchor: Path, *, folders: list[str]) -> DataError:
             f"{pattern!r} matches only folders: {_listed(folders)}",
             hint=f"write a glob such as '{pattern.rstrip('/')}/*.jsonl'",
         )
-    if not anchor.is_dir():
-        there = f"there is no folder {_absolute(anchor)}"
-    else:
+    there = f"there is no folder {_absolute(anchor)}"
+    if anchor.is_dir():
         names = sorted(os.listdir(anchor))  # noqa: PTH208 - names, not paths
         there = f"searched {_absolute(anchor)}, which holds: {_listed(names)}"
     return DataError(

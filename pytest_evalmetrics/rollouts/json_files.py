@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 BLOCK = 1 << 22  # bytes; large enough that what is done once for each block does not count
 _BREAK = ord("\n")
 _BRACE = ord("{")
-_SMALL = 1 << 16  # bytes in which numpy finds them at once
-_MANY = 4096  # lines in a block from which numpy finds them faster
 _SOME = 32  # lines by which it is seen how long they are
 _SHORT = 512  # bytes of a line, on average, below which numpy is faster
 _DEPTH = np.zeros(256, np.int8)
@@ -153,22 +151,17 @@ def _is_blank(line: memoryview) -> bool:
 
 
 def _line_starts(buffer: bytearray, end: int) -> NDArray[np.int64]:
-    """Find where each line starts; the search for a byte is the fastest where lines are long."""
-    if end <= _SMALL:
-        breaks = (np.frombuffer(buffer, np.uint8, end) == _BREAK).nonzero()[0]
-        found = np.zeros(len(breaks) + 1, np.int64)
-        np.add(breaks, 1, out=found[1:])
-        return found[:-1] if found[-1] == end else found
+    """Find where each line starts; searching for a byte is the fastest where lines are long."""
     starts = [0]
-    while start := buffer.find(b"\n", starts[-1], end) + 1:
+    while len(starts) < _SOME and (start := buffer.find(b"\n", starts[-1], end) + 1):
         starts.append(start)
-        short = len(starts) == _SOME and start < _SOME * _SHORT
-        if short or len(starts) > _MANY:
-            rest = np.flatnonzero(np.frombuffer(buffer, np.uint8, end)[start:] == _BREAK)
-            found = np.concatenate((starts, rest + (start + 1)))
-            break
-    else:
-        found = np.array(starts)
+    if len(starts) == _SOME and starts[-1] > _SOME * _SHORT:
+        while start := buffer.find(b"\n", starts[-1], end) + 1:
+            starts.append(start)
+    elif len(starts) == _SOME:
+        rest = np.flatnonzero(np.frombuffer(buffer, np.uint8, end)[starts[-1] :] == _BREAK)
+        starts = np.concatenate((starts, rest + (starts[-1] + 1)))  # type: ignore[assignment]
+    found = np.array(starts)
     return found[:-1] if found[-1] == end else found
 
 

@@ -401,8 +401,7 @@ def _must_be_the_same(table: RolloutTable, path: Path, shown: str) -> None:
     builder = TableBuilder(request)
     for chunk in Parquet(request).read(source):
         builder.add(source, chunk)
-    other = builder.build()
-    wrong = _differences(table, other)
+    wrong = _differences(table, builder.build())
     if wrong:
         raise DataError(
             f"these rollouts can't be kept as Parquet columns: {_joined(wrong)} would not be read "
@@ -421,14 +420,17 @@ def _differences(one: RolloutTable, other: RolloutTable) -> list[str]:
     ]
     if list(one.scores) != list(other.scores):
         return [*wrong, "the list of scores"]
-    for name, column in one.scores.items():
-        same = np.array_equal(column, other.scores[name], equal_nan=True)
-        if not same or (name in one.integers) != (name in other.integers):
-            wrong.append(f"the score {name!r}")
-    for name, category in one.categories.items():
-        if not np.array_equal(_label_texts(category), _label_texts(other.categories[name])):
-            wrong.append(f"the label {name!r}")
-    return wrong
+    wrong += [
+        f"the score {name!r}"
+        for name, column in one.scores.items()
+        if not np.array_equal(column, other.scores[name], equal_nan=True)
+        or (name in one.integers) != (name in other.integers)
+    ]
+    return wrong + [
+        f"the label {name!r}"
+        for name, category in one.categories.items()
+        if not np.array_equal(_label_texts(category), _label_texts(other.categories[name]))
+    ]
 
 
 def _umask() -> int:

@@ -29,13 +29,8 @@ _MEMORY: Final = Path("/proc/meminfo")
 _ADDRESSES: Final = Path("/proc/self/statm")
 _GROUP: Final = Path("/sys/fs/cgroup")
 _GROUPS: Final = (  # of version 2, and of version 1
-    (_GROUP, "memory.max", "memory.current", "inactive_file"),
-    (
-        _GROUP / "memory",
-        "memory.limit_in_bytes",
-        "memory.usage_in_bytes",
-        "total_inactive_file",
-    ),
+    ("", "memory.max", "memory.current", "inactive_file"),
+    ("memory/", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
 )
 AGENT = "agent"  # where rows name none
 NO_SAMPLE = -1  # a row without a sample index
@@ -82,16 +77,16 @@ def available() -> int | None:
     return min([free, *(left for left in limits if left is not None)])
 
 
-def _left_in_group(folder: Path, limit: str, used: str, given_back: str) -> int | None:
+def _left_in_group(folder: str, limit: str, used: str, given_back: str) -> int | None:
+    def read(name: str) -> str:
+        return _GROUP.joinpath(folder + name).read_text(encoding="ascii")
+
     try:
-        most = int(folder.joinpath(limit).read_text(encoding="ascii"))
-        now = int(folder.joinpath(used).read_text(encoding="ascii"))
-        stat = folder.joinpath("memory.stat").read_text(encoding="ascii").split()
+        most, now, stat = int(read(limit)), int(read(used)), read("memory.stat").split()
     except (OSError, ValueError):  # no limit, or no such group
         return None
     counts = dict(zip(stat[::2], stat[1::2], strict=False))
-    files = int(counts.get(given_back, 0))  # when somebody needs the room
-    return max(0, most - now + files)
+    return max(0, most - now + int(counts.get(given_back, 0)))  # which files may give back
 
 
 def _left_of_addresses() -> int | None:

@@ -98,7 +98,8 @@ def test_the_machine_and_the_container_both_limit(
     tmp_path.joinpath(names[1]).write_text("1000000\n", encoding="ascii")
     tmp_path.joinpath("memory.stat").write_text(f"anon 5\n{names[2]} 300\n", encoding="ascii")
     monkeypatch.setattr(part_module, "_MEMORY", meminfo)
-    monkeypatch.setattr(part_module, "_GROUPS", [(tmp_path, *names)])
+    monkeypatch.setattr(part_module, "_GROUP", tmp_path)
+    monkeypatch.setattr(part_module, "_GROUPS", [("", *names)])
     assert available() == max(0, expected)
     meminfo.unlink()
     assert available() is None

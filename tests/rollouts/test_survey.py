@@ -66,7 +66,7 @@ def test_a_format_without_a_reward(folder: Folder) -> None:
     assert (found["name"], found["rollouts"]) == ("some-runs", "some runs/*.json")
     assert (found["reward"], found["metrics"]) == ("a: b", ["mean_reward"])
     assert found["expect"] == {"tasks": 2, "missing_reward": "error"}
-    assert "# or c" in text
+    assert "; or c" in text
 
 
 @pytest.mark.parametrize("samples", [[1, 1], [1, 2]])
@@ -119,3 +119,54 @@ def test_rows_without_anything_like_a_task(folder: Folder) -> None:
     folder.rows({"name": {"no": 1}, "reward": n % 2} for n in range(4))
     with pytest.raises(DataError, match="no task id"):
         survey("runs.jsonl", folder.path)
+
+
+@pytest.mark.parametrize(("name", "path"), [("a.jsonl", "*.jsonl"), ("deep/a.jsonl", "**/*.jsonl")])
+def test_a_folder_is_read_by_the_files_in_it(project: Project, name: str, path: str) -> None:
+    project.rollouts([[1, 0], [1, 1]], f"runs/{name}")
+    project.write("runs/notes.txt", "none of them")
+    run = project.run("--evalmetrics-inspect", "runs")
+    assert run.ret == 0
+    assert document(run.stdout.str())["rollouts"] == f"runs/{path}"
+
+
+def test_columns_of_csv_are_recognised_as_keys_are(folder: Folder) -> None:
+    folder.write(
+        "id,attempt,seed,score\n" + "".join(f"q{n},0,{n},{n % 2}\n" for n in range(12)), "a.csv"
+    )
+    benchmark = document(survey("a.csv", folder.path))
+    assert benchmark["rollouts"] == {"path": "a.csv", "fields": {"task": "id", "sample": "attempt"}}
+    assert (benchmark["reward"], benchmark["metrics"]) == ("score", ["pass@1"])
+
+
+def test_no_identifier_and_no_time_is_the_reward(folder: Folder) -> None:
+    folder.rows(
+        {
+            "task_id": n,
+            "doc": 40 + n,
+            "created_at": 1.7e9 + n,
+            "updated": 1.7e9,
+            "latency_ms": 3,
+            "margin": n / 2,
+            "quality": n % 2,
+            "correct": n % 2 == 1,
+        }
+        for n in range(20)
+    )
+    text = survey("runs.jsonl", folder.path)
+    assert document(text)["reward"] == "correct"
+    assert "  reward: correct  # by its name; or quality, margin\n" in text
+
+
+def test_a_reward_inside_of_an_object(folder: Folder) -> None:
+    folder.rows(
+        {"meta": {"question_id": f"q{n}"}, "run": {"sample": 0}, "eval": {"passed": n % 2 == 0}}
+        for n in range(4)
+    )
+    benchmark = document(survey("runs.jsonl", folder.path))
+    assert benchmark["rollouts"]["fields"] == {
+        "task": "meta.question_id",
+        "sample": "run.sample",
+        "reward": "eval.passed",
+    }
+    assert benchmark["metrics"] == ["pass@1"]

@@ -23,9 +23,11 @@ _SHORTEST_SECRET = 6
 _SHORTEST_PART = 8  # characters of a key that is shown in part
 _LAYERS = 3  # of escapes around each other: JSON in a URL in JSON
 _PUBLIC = re.compile(r"[A-Za-z]{2,8}[-_](?:[A-Za-z0-9]{2,8}[-_])?")  # sk-proj-
-_ESCAPE = re.compile(
-    r"\\u[0-9a-fA-F]{4}|\\[/\\]|%[0-9a-fA-F]{2}"
-    r"|&(?:\#[0-9]{1,7}|\#[xX][0-9a-fA-F]{1,6}|amp|lt|gt|quot|apos|sol|plus|equals|lowbar);"
+_NAMED = ("&amp;", "&lt;", "&gt;", "&quot;", "&apos;", "&sol;", "&plus;", "&equals;", "&lowbar;")
+_MARKS = ("\\u00", "\\/", "\\\\", "%", "&#", *_NAMED)
+_ESCAPE = re.compile(  # of ASCII, which keys are of
+    r"\\u00[2-7][0-9a-fA-F]|\\[/\\]|%[2-7][0-9a-fA-F]|&#0*[0-9]{2,3};|&#[xX]0*[2-7][0-9a-fA-F];|"
+    + "|".join(_NAMED)
 )
 
 
@@ -35,15 +37,18 @@ class _Needle(NamedTuple):
     text: str
     least: int
     any_case: bool
+    blocks: tuple[
+        tuple[int, str], ...
+    ]  # pieces of which each such run holds one, with their places
 
-    def blocks(self) -> Iterator[tuple[int, str]]:
-        """Yield pieces of which each such run holds at least one."""
-        size = (self.least + 1) // 2 if self.least < len(self.text) else len(self.text)
-        for at in range(0, len(self.text) - size + 1, size):
-            yield at, self.text[at : at + size]
+    @classmethod
+    def of(cls, text: str, least: int, *, any_case: bool = False) -> _Needle:
+        size = (least + 1) // 2 if least < len(text) else len(text)
+        places = range(0, len(text) - size + 1, size)
+        return cls(text, least, any_case, tuple((at, text[at : at + size]) for at in places))
 
     def spans(self, text: str) -> Iterator[tuple[int, int]]:
-        for at, block in self.blocks():
+        for at, block in self.blocks:
             start = text.find(block)
             while start >= 0:
                 first, last, needle = start, start + len(block), self.text
@@ -64,7 +69,7 @@ class Secret:
     where at least 8 characters of it are left, beyond a start such as ``sk-proj-`` that is public.
     """
 
-    __slots__ = ("_needles", "_value", "name", "variable")
+    __slots__ = ("_exact", "_folded", "_needles", "_value", "name", "variable")
 
     def __init__(self, name: str, variable: str, value: str) -> None:
         self.name = name
@@ -72,22 +77,23 @@ class Secret:
         self._value = value
         public = _PUBLIC.match(value)
         own = value[public.end() :] if public else value
-        folded = value.lower()
-        needles = [_Needle(folded, len(folded), any_case=len(value) >= _SHORTEST_SECRET)]
+        any_case = len(value) >= _SHORTEST_SECRET
+        text = value.lower() if any_case else value
+        needles = [_Needle.of(text, len(text), any_case=any_case)]  # also what is public of it
+        whole = {json.dumps(value)[1:-1], quote(value, safe=""), quote_plus(value)} - {value}
+        needles += [_Needle.of(form, len(form)) for form in whole]
         if len(own) >= _SHORTEST_PART:
-            needles.append(_Needle(own.lower(), _SHORTEST_PART, any_case=True))
+            needles.append(_Needle.of(own.lower(), _SHORTEST_PART, any_case=True))
         if len(value) >= _SHORTEST_PART:
-            least = _SHORTEST_PART * 4 // 3 + 2
             for before in range(3):  # what stands in front of it shifts its base64
                 written = base64.b64encode(b"\0" * before + value.encode()).decode()
                 kept = written[(before * 4 + 2) // 3 : (before + len(value)) * 4 // 3]
                 forms = {kept, kept.replace("+", "-").replace("/", "_")}
-                needles += [_Needle(form, min(least, len(form)), any_case=False) for form in forms]
-        if not needles[0].any_case:
-            needles[0] = needles[0]._replace(text=value)
-        whole = {json.dumps(value)[1:-1], quote(value, safe=""), quote_plus(value)} - {value}
-        needles += [_Needle(form, len(form), any_case=False) for form in whole]
+                needles += [_Needle.of(form, len(form) * 3 // 4) for form in forms]
         self._needles = tuple(needles)
+        pieces = [(needle.any_case, piece) for needle in needles for _, piece in needle.blocks]
+        self._exact = tuple({piece for any_case, piece in pieces if not any_case})
+        self._folded = tuple({piece for any_case, piece in pieces if any_case})
 
     def reveal(self) -> str:
         """Return the value, for the one place that sends it."""
@@ -111,6 +117,8 @@ class Secret:
             folded = plain.lower()
             if len(folded) != len(plain):  # a letter with two small ones
                 folded = plain
+            if not (_any_in(self._folded, folded) or _any_in(self._exact, plain)):
+                continue
             for needle in self._needles:
                 for start, end in needle.spans(folded if needle.any_case else plain):
                     found.append((place(start), place(end)))
@@ -137,11 +145,20 @@ class Secret:
         raise TypeError("a secret is not written to another process or a file")
 
 
+def _any_in(pieces: Sequence[str], text: str) -> bool:
+    for piece in pieces:  # noqa: SIM110 - of each answer, and a generator costs twice as much
+        if piece in text:
+            return True
+    return False
+
+
 def _layers(text: str) -> Iterator[tuple[str, Callable[[int], int]]]:
     """Yield a text, then the text behind its escapes with each character's place in the first."""
     place: Callable[[int], int] = _same
     yield text, place
     for _ in range(_LAYERS):
+        if not any(mark in text for mark in _MARKS):
+            return
         matches = list(_ESCAPE.finditer(text))
         if not matches:
             return

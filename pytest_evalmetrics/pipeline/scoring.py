@@ -125,6 +125,7 @@ class Scoring:
             spec.params.parallelism,
             spec.params.request_timeout,
             spec.params.max_retries,
+            spec.params.max_wait,
             runtime.replays,
             judging=spec.params if spec.model is None else None,
         )

@@ -237,6 +237,10 @@ class ParamsSpec:
     max_retries: Annotated[Retries, doc("attempts after the first, where a scorer says none")] = (
         None
     )
+    max_wait: Annotated[
+        Seconds,
+        doc("the longest wait that an endpoint may ask for (Retry-After), in seconds; default 60"),
+    ] = None
     inference: InferenceField = field(default_factory=dict)
     system_prompt: SystemPrompt = None
     reasoning: Annotated[ReasoningSpec | None, doc("of a reasoning model")] = None

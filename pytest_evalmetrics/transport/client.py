@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 _CANONICAL = json.JSONEncoder(separators=(",", ":"), sort_keys=True, default=repr)
-_REACHED_NOTHING = frozenset({"refused", "dns", "unreachable", "timeout"})
 
 
 class Meter(Protocol):
@@ -307,11 +306,6 @@ class Transport:
         message = f"POST {call.endpoint.shown}: {self.hide(failure.message)}{said}"
         if failure.fatal:
             return EndpointError(message, hint=failure.hint)
-        if failure.kind in _REACHED_NOTHING and self._exchange.is_gone(call.endpoint):
-            return EndpointError(
-                f"{message}; nothing has answered there for some time, at call after call",
-                hint=failure.hint or "is the server stuck? or does it need a longer time-out?",
-            )
         error = CallError(
             failure.kind,
             f"{message} ({attempts} attempts)" if attempts > 1 else message,

@@ -42,12 +42,14 @@ class Endpoint:
     parallelism: int = 16  # calls in flight; all endpoints of one host and port share the limit
     max_response_bytes: int = 16 * 2**20  # the largest answer, uncompressed
     price: Price | None = None  # of a model's tokens
+    longest_wait_s: float | None = None  # of a Retry-After; None for the policy's
 
     def __post_init__(self) -> None:
         try:
             parts = urlsplit(self.url)
             usable = parts.scheme in ("http", "https") and bool(parts.hostname)
-            _ = parts.port  # a property that raises
+            _ = parts.port, (parts.hostname or "").encode("idna")  # which raise
+            usable = usable and not set(parts.hostname or "") & set(" !%*,;<>\\^`{|}")
         except ValueError:
             usable = False
         if not usable:
@@ -179,6 +181,7 @@ class Terms:
     parallelism: int = 16  # calls in flight at once
     timeout_s: float | None = None  # of scorers that give none
     max_retries: int | None = None
+    max_wait_s: float | None = None  # the longest wait that an endpoint may ask for
     replays: bool = False  # nothing is called, so that secrets may be missing
     judging: ParamsSpec | None = None  # parameters of the judges' models
     # the secrets of the endpoints so far, in their order
@@ -208,4 +211,5 @@ class Terms:
             timeout_s=timeout_s or self.timeout_s or Endpoint.timeout_s,
             max_retries=Endpoint.max_retries if retries is None else retries,
             parallelism=self.parallelism,
+            longest_wait_s=self.max_wait_s,
         )

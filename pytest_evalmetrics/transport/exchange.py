@@ -7,6 +7,7 @@ import errno
 import io
 import math
 import os
+import re
 import socket
 import ssl
 from collections import deque
@@ -17,6 +18,7 @@ from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
+from pytest_evalmetrics.transport.usage import duration
 from pytest_evalmetrics.transport.wire import (
     Clock,
     HttpRequest,
@@ -25,6 +27,7 @@ from pytest_evalmetrics.transport.wire import (
     SendFailure,
     needs_extra,
     status_text,
+    text_of,
 )
 
 if TYPE_CHECKING:
@@ -35,6 +38,10 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.transport.endpoints import Call, Endpoint
 
 _T = TypeVar("_T")
+
+
+_NEVER_THERE = frozenset({"refused", "dns", "unreachable"})
+_LATER = "run again later: what was paid for is kept"
 
 
 def is_retried(status: int) -> bool:
@@ -50,6 +57,9 @@ class RetryPolicy:
     base_s: float = 1.0  # the longest wait after the first attempt; doubled after each further one
     cap_s: float = 15.0  # the longest wait of our own
     retry_after_cap_s: float = 60.0  # the longest wait that an endpoint can ask for
+    window_s: float = 50.0  # an endpoint that fails for so long is given up
+    failing: float = 0.9  # the share of attempts in that time
+    attempts: int = 16  # the least number of them
 
     def wait_s(self, failed: int, retry_after_s: float | None, random: float) -> float:
         """Return the seconds to wait after `failed` attempts.
@@ -60,11 +70,7 @@ class RetryPolicy:
         Source: M. Brooker, "Exponential Backoff and Jitter", AWS Architecture Blog, 2015.
         """
         longest = min(self.cap_s, self.base_s * 2.0 ** min(failed - 1, 30))
-        return self.asked_s(retry_after_s) + random * longest
-
-    def asked_s(self, retry_after_s: float | None) -> float:
-        """Return the granted part of a wait that the endpoint asked for."""
-        return min(retry_after_s or 0.0, self.retry_after_cap_s)
+        return (retry_after_s or 0.0) + random * longest
 
 
 def parse_retry_after(text: str | None, now: float) -> float | None:
@@ -101,10 +107,6 @@ async def with_retries(
         await clock.sleep(wait)
 
 
-_UNREACHABLE_CALLS = 8
-_UNREACHABLE_S = 30.0
-
-
 class AdaptiveLimit:
     """A limit of calls in flight: additive increase, multiplicative decrease.
 
@@ -117,7 +119,7 @@ class AdaptiveLimit:
     Congestion Avoidance in Computer Networks", 1989.
     """
 
-    def __init__(self, ceiling: int, clock: Clock) -> None:
+    def __init__(self, ceiling: int, clock: Clock, policy: RetryPolicy) -> None:
         self.ceiling = ceiling
         self.limit = float(ceiling)
         self.in_flight = 0
@@ -125,8 +127,10 @@ class AdaptiveLimit:
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._round = 0
         self._paused_until = 0.0
-        self._unreachable = 0
-        self._unreachable_since = 0.0
+        self._policy = policy
+        self._started = clock.monotonic()
+        self._attempts: deque[tuple[float, bool]] = deque()  # when, and whether it failed
+        self._failed = 0  # of these
 
     def allow(self, ceiling: int) -> None:
         """Raise the ceiling, for a benchmark that allows more than those before it."""
@@ -169,22 +173,27 @@ class AdaptiveLimit:
         if pause_s > 0:
             self._paused_until = max(self._paused_until, self._clock.monotonic() + pause_s)
 
-    def reached(self) -> None:
-        """Note that something answered."""
-        self._unreachable = 0
+    def count(self, *, failed: bool) -> None:
+        """Count an attempt."""
+        now = self._clock.monotonic()
+        self._attempts.append((now, failed))
+        self._failed += failed
+        while self._attempts[0][0] < now - self._policy.window_s:
+            self._failed -= self._attempts.popleft()[1]
 
-    def is_gone(self) -> bool:
-        """Count a call that reached nothing, with all its retries; return whether to give up.
+    @property
+    def is_failing(self) -> bool:
+        """Whether nearly all attempts have failed for some time.
 
         One server's restart must not stop a benchmark, and a server that is gone must not
-        cost every row its retries: so several calls, and some time, without any answer.
+        cost every row its retries.
         """
-        now = self._clock.monotonic()
-        if not self._unreachable:
-            self._unreachable_since = now
-        self._unreachable += 1
-        since = now - self._unreachable_since
-        return self._unreachable >= _UNREACHABLE_CALLS and since >= _UNREACHABLE_S
+        policy, made = self._policy, len(self._attempts)
+        return (
+            self._clock.monotonic() - self._started >= policy.window_s
+            and made >= max(4, min(policy.attempts, 2 * self.ceiling))
+            and self._failed >= policy.failing * made
+        )
 
     async def _wait(self) -> None:
         place = asyncio.get_running_loop().create_future()
@@ -209,14 +218,27 @@ class AdaptiveLimit:
 
 
 _FATAL = {
+    402: "the account has no credit: add some, and run again; what was paid for is kept",
     401: "the endpoint wants a key: name it with api_key_secret",
     403: "the endpoint wants a key that is allowed to do this: name it with api_key_secret",
     404: "nothing answers there: check the path of the URL, and the names in the request",
 }
 
 
+# what endpoints call a spent quota, in `code`, `type` or `status` of a 429's error object
+_SPENT = re.compile(
+    r'"(?:code|type|status|reason)"\s*:\s*"(?:insufficient_quota|billing_hard_limit_reached'
+    r'|billing_not_active|credit_balance_too_low|insufficient_(?:credits?|balance|funds))"',
+    re.IGNORECASE,
+)
+
+
 class RetryingSender:
-    """Sends calls with retries and limits, without a journal."""
+    """Sends calls with retries and limits, without a journal.
+
+    The first call to a URL goes alone: a wrong key or address costs one request, not as many as
+    are in flight.
+    """
 
     def __init__(
         self,
@@ -228,6 +250,8 @@ class RetryingSender:
         self._policy = policy or RetryPolicy()
         self._clock = clock or Clock()
         self._limits: dict[str, AdaptiveLimit] = {}  # by origin
+        # by URL and key: whether its first call has ended, and the failure that stops all
+        self._first: dict[object, asyncio.Future[SendFailure | None]] = {}
 
     @property
     def is_open(self) -> bool:
@@ -242,6 +266,33 @@ class RetryingSender:
     async def send(self, call: Call, payload: bytes | None) -> tuple[RawResponse, float, int]:
         """Send a call; return the response, its latency and the number of attempts."""
         endpoint = call.endpoint
+        of = endpoint.url, endpoint.secret
+        first = self._first.get(of)
+        if first is None:
+            first = self._first[of] = asyncio.get_running_loop().create_future()
+            ended = None
+            try:
+                answer = await self._send(endpoint, payload)
+                _refuse_page(answer[0], answer[2])
+            except SendFailure as failure:
+                if failure.kind in _NEVER_THERE:
+                    failure.fatal = True  # with all its retries
+                if failure.fatal:
+                    ended = failure
+                    del self._first[of]  # another benchmark may ask for something that is there
+                raise
+            else:
+                return answer
+            finally:
+                first.set_result(ended)
+        if not first.done() and (failed := await asyncio.shield(first)) is not None:
+            failed.attempts = 0  # nothing was sent for this one
+            raise failed
+        return await self._send(endpoint, payload)
+
+    async def _send(
+        self, endpoint: Endpoint, payload: bytes | None
+    ) -> tuple[RawResponse, float, int]:
         request = HttpRequest(endpoint.url, payload, endpoint.secret, endpoint.max_response_bytes)
         limit = self._limit(endpoint)
         (raw, latency), attempts = await with_retries(
@@ -251,14 +302,12 @@ class RetryingSender:
         )
         return raw, latency, attempts
 
-    def is_gone(self, endpoint: Endpoint) -> bool:
-        """Count a call that reached nothing; return whether the endpoint is given up."""
-        return self._limit(endpoint).is_gone()
-
     def _limit(self, endpoint: Endpoint) -> AdaptiveLimit:
         limit = self._limits.get(endpoint.origin)
         if limit is None:
-            limit = self._limits[endpoint.origin] = AdaptiveLimit(endpoint.parallelism, self._clock)
+            limit = self._limits[endpoint.origin] = AdaptiveLimit(
+                endpoint.parallelism, self._clock, self._policy
+            )
         limit.allow(endpoint.parallelism)
         return limit
 
@@ -272,21 +321,34 @@ class RetryingSender:
         try:
             async with asyncio.timeout(endpoint.timeout_s):
                 raw = await self._sender.send(request)
+            if not 200 <= raw.status < 300:  # noqa: PLR2004 - HTTP
+                raise self._refusal(raw, endpoint)
         except TimeoutError:
             limit.overloaded(sent_in)
-            raise SendFailure(
-                "timeout", f"no whole answer within {endpoint.timeout_s:g} s", retry=True
-            ) from None
+            what = f"no whole answer within {endpoint.timeout_s:g} s"
+            raise self._counted(limit, SendFailure("timeout", what, retry=True)) from None
+        except SendFailure as failure:
+            if failure.status in (429, 503):
+                limit.overloaded(sent_in, failure.retry_after_s or 0.0)
+            raise self._counted(limit, failure) from None
         finally:
             limit.release()
-        limit.reached()
-        if not 200 <= raw.status < 300:  # noqa: PLR2004 - HTTP
-            failure = self._refusal(raw, endpoint)
-            if raw.status in (429, 503):
-                limit.overloaded(sent_in, self._policy.asked_s(failure.retry_after_s))
-            raise failure
+        limit.count(failed=False)
         limit.succeeded()
         return raw, self._clock.monotonic() - started
+
+    def _counted(self, limit: AdaptiveLimit, failure: SendFailure) -> SendFailure:
+        """Count a failed attempt; where nearly all fail for some time, the endpoint is given up."""
+        limit.count(failed=failure.retry)
+        if failure.retry and limit.is_failing:
+            share = f"{100 * self._policy.failing:.0f} %"
+            failure.message += (
+                f"; over {share} of the attempts of the last {self._policy.window_s:.0f} s failed, "
+                "so that the endpoint is given up"
+            )
+            failure.hint = failure.hint or _LATER
+            failure.fatal, failure.retry = True, False
+        return failure
 
     def _refusal(self, raw: RawResponse, endpoint: Endpoint) -> SendFailure:
         """Make the failure of a status other than 2xx."""
@@ -300,7 +362,17 @@ class RetryingSender:
                 status=status,
                 hint="write the URL that answers itself",
             )
+        said = raw.body.decode("utf-8", errors="replace")
         hint, secret = _FATAL.get(status), endpoint.secret
+        asked = _asked_wait(raw, self._clock.wall())
+        longest = endpoint.longest_wait_s or self._policy.retry_after_cap_s
+        message = f"answered {status_text(status)}"
+        fatal = status in _FATAL
+        if status == 429 and _SPENT.search(said):  # noqa: PLR2004 - HTTP
+            fatal, hint = True, _FATAL[402]
+        elif is_retried(status) and asked is not None and asked > longest:
+            fatal, hint = True, f"{_LATER}; or wait longer with params: {{max_wait: {asked:.0f}}}"
+            message += f" and asked to wait {duration(asked)}, over the {longest:g} s of max_wait"
         if status in (401, 403) and secret is not None:
             hint = (
                 f"the key came from the environment variable {secret.variable} "
@@ -308,14 +380,32 @@ class RetryingSender:
             )
         return SendFailure(
             f"http-{status}",
-            f"answered {status_text(status)}",
-            retry=is_retried(status),
-            fatal=status in _FATAL,
+            message,
+            retry=is_retried(status) and not fatal,
+            fatal=fatal,
             status=status,
-            retry_after_s=parse_retry_after(raw.headers.get("Retry-After"), self._clock.wall()),
+            retry_after_s=asked,
             hint=hint,
-            said=raw.body.decode("utf-8", errors="replace"),
+            said=said,
         )
+
+
+def _refuse_page(raw: RawResponse, attempts: int) -> None:
+    """Refuse an HTML page, such as a login's, as the first answer of an endpoint."""
+    try:
+        text_of(raw)
+    except SendFailure as failure:
+        if failure.kind == "html":
+            failure.fatal, failure.attempts = True, attempts
+            raise
+
+
+def _asked_wait(raw: RawResponse, now: float) -> float | None:
+    """Read the seconds that an endpoint asks to wait, by its own clock where it tells the time."""
+    with suppress(ValueError):
+        if date := raw.headers.get("Date"):
+            now = parsedate_to_datetime(date).timestamp()
+    return parse_retry_after(raw.headers.get("Retry-After"), now)
 
 
 _JSON = "application/json"
@@ -375,7 +465,7 @@ class AiohttpSender:
         except (aiohttp.ClientError, OSError, ssl.SSLError) as error:
             if isinstance(error, TimeoutError):
                 raise TimeoutError from None
-            raise _failure(aiohttp, error, request.url) from None
+            raise _failure(aiohttp, error, request.url, self._proxies[origin]) from None
 
     async def close(self) -> None:
         """Close the connections."""
@@ -410,7 +500,7 @@ async def _read(response: aiohttp.ClientResponse, max_bytes: int) -> bytes:
     )
 
 
-def _failure(aiohttp: Any, error: Exception, url: str) -> SendFailure:  # noqa: PLR0911 - one for each kind
+def _failure(aiohttp: Any, error: Exception, url: str, proxy: str | None) -> SendFailure:  # noqa: PLR0911 - one for each kind
     """Word an error of aiohttp; its own words may name proxies and passwords."""
     parts = urlsplit(url)
     where = f"{parts.hostname}:{parts.port or parts.scheme}"
@@ -431,10 +521,12 @@ def _failure(aiohttp: Any, error: Exception, url: str) -> SendFailure:  # noqa: 
             fatal=True,
             hint="does this port speak TLS? If not, write http://",
         )
-    if isinstance(error, aiohttp.ClientProxyConnectionError):
-        return SendFailure("unreachable", f"the proxy for {where} can't be reached", retry=True)
-    if isinstance(error, aiohttp.ClientHttpProxyError):
-        return SendFailure("unreachable", f"the proxy answered {error.status}", retry=True)
+    if isinstance(error, aiohttp.ClientProxyConnectionError | aiohttp.ClientHttpProxyError):
+        answered = getattr(error, "status", None)
+        what = f"answered {status_text(answered)}" if answered else "can't be reached"
+        named = (proxy or "").rpartition("@")[2].rpartition("//")[2]
+        hint = f"the environment names it in HTTP(S)_PROXY; NO_PROXY={parts.hostname} goes past it"
+        return SendFailure("unreachable", f"the proxy {named} {what}", retry=True, hint=hint)
     number = getattr(getattr(error, "os_error", None), "errno", None)
     if isinstance(error, aiohttp.ClientConnectorDNSError):
         unknown = number in _NO_SUCH_NAME

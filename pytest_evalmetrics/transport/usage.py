@@ -179,9 +179,9 @@ class ProgressState:
         if self.rate is not None:
             parts.append(f"{self.rate:.3g} {self.unit}/s")
         if self.left_s is not None and self.done != self.total:
-            parts.append(f"{_duration(self.left_s)} left")
+            parts.append(f"{duration(self.left_s)} left")
         else:
-            parts.append(_duration(self.elapsed_s))
+            parts.append(duration(self.elapsed_s))
         if self.cost is not None:
             parts.append(f"cost {self.cost:.4g}")
         return f"{self.label}: {', '.join(parts)}" if self.label else ", ".join(parts)
@@ -292,7 +292,8 @@ class Progress:
             self.finish()
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
+    """Write seconds for people."""
     minutes, rest = divmod(round(seconds), 60)
     hours, over = divmod(minutes, 60)
     if hours:

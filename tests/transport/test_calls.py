@@ -36,6 +36,9 @@ def as_is(text: str) -> str:
         "",
         "http://h:99999/",
         "http://[::1/x",
+        "http://a..b/x",
+        "http://bad host/x",
+        f"http://{'a' * 70}.example/x",
     ],
 )
 def test_an_unusable_url_is_refused(url: str) -> None:

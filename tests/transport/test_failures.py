@@ -107,8 +107,7 @@ def refuse(body: Any) -> None:
         ([status(422, "no such evaluator")], None),
         ([status(500, "out of memory")], None),
         ([ok({"success": False})], refuse),
-        ([SendFailure("refused", "nothing listens", retry=True, hint="start it")], None),
-        ([SendFailure("dns", "no such host", retry=True)], None),
+        ([SendFailure("closed", "it hung up", retry=True, hint="start it")], None),
         ([TimeoutError()], None),
     ],
 )

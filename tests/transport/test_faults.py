@@ -93,7 +93,6 @@ ROW_ERRORS = [
     ("/status?code=422&said=bad+field", "http-422", "answered 422 .*, and said: bad field$"),
     ("/cut", "closed", r"closed the connection before the answer was whole \(4 attempts\)"),
     ("/close", "closed", "closed the connection"),
-    ("/html", "html", "an HTML page, not with JSON, and said: Bad gateway"),
     ("/html?code=502", "http-502", "answered 502 Bad Gateway, and said: Bad gateway"),
     ("/type?type=text/plain", "content-type", "text/plain, expected .*/json, and said: 0.5"),
     ("/type?type=text/event-stream&body=data:", "content-type", "text/event-stream"),
@@ -114,6 +113,11 @@ def test_an_answer_that_is_none(
         ask(path.replace('"', quote('"')), {})
     assert error.value.kind == kind
     assert str(error.value).startswith("POST http://127.0.0.1:")
+
+
+def test_a_page_stops_the_run_as_the_first_answer(ask: Callable[..., Answer]) -> None:
+    with pytest.raises(EndpointError, match="an HTML page, not with JSON, and said: Bad gateway"):
+        ask("/html", {})
 
 
 def test_no_content_type_is_no_fault(ask: Callable[..., Answer]) -> None:
@@ -174,10 +178,9 @@ def test_a_refused_connection(ask: Callable[..., Answer]) -> None:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     with pytest.raises(
-        CallError, match=rf"127\.0\.0\.1:{port} refused the connection \(4 attempts\)"
+        EndpointError, match=rf"127\.0\.0\.1:{port} refused the connection"
     ) as error:
         ask(f"http://127.0.0.1:{port}/x", {})
-    assert error.value.kind == "refused"
     assert "is the server running" in str(error.value)
 
 
@@ -244,9 +247,10 @@ def test_a_proxy_of_the_environment_is_for_others_only(
         for host in ("127.0.0.1", "localhost"):
             endpoint = Endpoint(f"http://{host}:{shared_server.port}/ok")
             assert client.run(client.call(Call(endpoint, {}))).status == 200
-        with pytest.raises(CallError, match=r"the proxy for api\.example:http can't") as error:
+        with pytest.raises(EndpointError, match=r"the proxy 127\.0\.0\.1:9 can't be") as error:
             client.run(client.call(Call(Endpoint("http://api.example/x"), {})))
     assert "hunter2" not in str(error.value)
+    assert "NO_PROXY=api.example goes past it" in str(error.value)
 
 
 def test_an_endpoint_that_bears_little_gets_little(server: Server) -> None:

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 from transport.fakes import FakeTime
 
-from pytest_evalmetrics.transport.exchange import AdaptiveLimit
+from pytest_evalmetrics.transport.exchange import AdaptiveLimit, RetryPolicy
 
 
 def make(ceiling: Any = 8) -> tuple[AdaptiveLimit, FakeTime]:
     time = FakeTime()
-    return AdaptiveLimit(ceiling, time.clock), time
+    return AdaptiveLimit(ceiling, time.clock, RetryPolicy()), time
 
 
 def test_it_starts_at_the_ceiling_and_is_halved_down_to_one() -> None:
@@ -120,24 +120,31 @@ def test_an_endpoint_that_asks_for_a_pause_gets_it_from_everybody() -> None:
 
 
 @pytest.mark.parametrize(
-    ("calls", "apart", "gone"),
-    [(7, 100.0, False), (100, 0.1, False), (8, 4.2, False), (8, 4.3, True)],
+    ("attempts", "apart", "good", "failing"),
+    [
+        (100, 0.1, 0, False),  # 10 s
+        (15, 10.0, 0, False),  # too few of them in 50 s
+        (20, 3.0, 0, True),
+        (100, 1.0, 20, False),  # one in five is answered
+        (100, 1.0, 4, True),
+    ],
 )
-def test_it_is_gone_after_eight_calls_and_thirty_seconds_without_any_answer(
-    calls: Any, apart: Any, gone: Any
+def test_it_fails_where_nearly_all_attempts_of_some_time_do(
+    attempts: int, apart: float, good: int, failing: bool
 ) -> None:
     limit, time = make()
-    verdicts = []
-    for _ in range(calls):
-        verdicts.append(limit.is_gone())
+    for n in range(attempts):
+        limit.count(failed=not good or n % (attempts // good) > 0)
         time.now += apart
-    assert verdicts[-1] is gone
-    assert not any(verdicts[:-1])
+    assert limit.is_failing is failing
 
 
-def test_any_answer_shows_that_it_is_there() -> None:
+def test_it_fails_no_more_once_most_are_answered() -> None:
     limit, time = make()
-    for _ in range(100):
-        assert not limit.is_gone()
-        time.now += 5.0
-        limit.reached()
+    for _ in range(60):
+        limit.count(failed=True)
+        time.now += 1.0
+    assert limit.is_failing
+    for _ in range(10):
+        limit.count(failed=False)
+    assert not limit.is_failing

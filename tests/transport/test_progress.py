@@ -6,7 +6,7 @@ import pytest
 from transport.fakes import FakeTime
 
 from pytest_evalmetrics.transport import Progress
-from pytest_evalmetrics.transport.usage import _duration
+from pytest_evalmetrics.transport.usage import duration
 
 
 @pytest.fixture
@@ -127,8 +127,8 @@ def test_it_ticks_while_nothing_happens(time: FakeTime) -> None:
     assert lines[:3] == [f"b: 0/1 (0%) row, {n} s" for n in (5, 10, 15)]
 
 
-def test_durations() -> None:
-    assert [_duration(s) for s in (0.4, 59.4, 61, 3599, 3600, 7265)] == [
+def testdurations() -> None:
+    assert [duration(s) for s in (0.4, 59.4, 61, 3599, 3600, 7265)] == [
         "0 s",
         "59 s",
         "1 min 01 s",

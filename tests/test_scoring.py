@@ -885,7 +885,10 @@ class Position:
 
 
 @pytest.mark.parametrize("module", ["aiohttp", "jinja2", "jsonpath"])
-def test_without_the_extra_it_is_told_what_to_install(scored: Scored, module: str) -> None:
+def test_without_the_extra_it_is_told_what_to_install(
+    scored: Scored, module: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EVALMETRICS_TESTS_SPAWN", "1")  # nothing may be imported already
     scored.project.write("conftest.py", f"import sys\nsys.modules[{module!r}] = None\n")
     scored.rows({"score": 1})
     scored.bench()

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter
 
-from pytest_evalmetrics.scorers import BoundScorer, Calls, Row, Terms, make_scorers
-from pytest_evalmetrics.spec import BenchmarkSpec
+from pytest_evalmetrics.ext import BenchmarkSpec, Row
+from pytest_evalmetrics.scorers import BoundScorer, Calls, Terms, make_scorers
 from pytest_evalmetrics.spec.model_keys import ModelSpec
 from pytest_evalmetrics.transport import Journal, JournalMode, Occurrences, Transport
 

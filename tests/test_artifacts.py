@@ -52,17 +52,6 @@ def test_the_same_bytes_with_xdist_and_in_any_order(many):
     ]
 
 
-@pytest.mark.parametrize(
-    ("value", "prefix"),
-    [("out/", "out/"), ("results/run1", "results/run1_"), ("there", "there/")],
-)
-def test_output(many, value, prefix):
-    (many.path / "there").mkdir()
-    many.run("--evalmetrics-output", value)
-    assert len(_bytes(many, prefix)) == 3
-    assert not (many.path / "evalmetrics").exists()
-
-
 def test_output_by_setting_is_relative_to_the_root(many):
     many.write("pytest.ini", "[pytest]\nevalmetrics_output = art/\n")
     many.write("sub/x.bench.yaml", "benchmark: {name: x, rollouts: ../runs.jsonl}")
@@ -98,17 +87,6 @@ def test_nothing_half_written_is_left_behind(many):
     assert [p.name for p in many.path.glob(".x.json*")] == []
 
 
-def test_what_was_not_evaluated_is_told(many):
-    result = many.run("-x")
-    report = many.report()
-    assert report["verdict"] == "FAIL"
-    evaluated = {e["id"] for e in report["benchmarks"]}
-    assert evaluated | set(report["not_evaluated"]) == {
-        f"{f}.bench.yaml::b{i}" for f in "az" for i in range(10)
-    }
-    result.stdout.fnmatch_lines(["INCONCLUSIVE  z.bench.yaml::b0  was not evaluated"])
-
-
 def test_a_worker_that_dies_leaves_a_true_report(many):
     many.write(
         "conftest.py",
@@ -123,12 +101,6 @@ def pytest_evalmetrics_compute_metrics(benchmark, tasks):
     result = many.run("-n", "2", "a.bench.yaml")
     assert result.ret == 1
     assert "a.bench.yaml::b3" in many.report()["not_evaluated"]
-
-
-def test_deselected_and_skipped_benchmarks_are_not_called_lost(many):
-    many.write("s.bench.yaml", "benchmark: {name: s, rollouts: runs.jsonl, skip: true}")
-    many.run("-k", "b0 or s", "a.bench.yaml", "s.bench.yaml")
-    assert many.report()["not_evaluated"] == []
 
 
 @pytest.fixture
@@ -199,12 +171,6 @@ def test_what_was_skipped_is_told_with_its_reason(skipping):
     quiet.stdout.fnmatch_lines(["2 benchmarks: 2 PASS, 6 skipped"])
 
 
-def test_a_run_that_skips_everything_leaves_no_report(many):
-    many.write("s.bench.yaml", "benchmark: {name: s, rollouts: runs.jsonl, skip: true}")
-    many.run("s.bench.yaml").assert_outcomes(skipped=1)
-    assert not (many.path / "evalmetrics").exists()
-
-
 def test_the_report_holds_what_its_schema_says(many):
     many.run()
     schema = json.loads(text("report"))
@@ -215,15 +181,6 @@ def test_the_report_holds_what_its_schema_says(many):
     mean = agent["estimates"]["mean/reward"]
     assert (mean["tasks"], mean["rollouts"]) == (3, 6)
     assert mean["interval"]["low"] < mean["value"] < mean["interval"]["high"]
-
-
-def test_the_schema_is_printed(project):
-    result = project.run("--evalmetrics-schema")
-    assert result.ret == 0
-    assert "benchmarks" in json.loads(result.stdout.str())["properties"]
-    assert (
-        json.loads(project.run("--evalmetrics-schema", "report").stdout.str())["type"] == "object"
-    )
 
 
 def test_the_first_that_pass_are_shown_in_detail_and_all_that_do_not(project):

@@ -4,55 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-GATED = "metrics: [pass@1]\nnum_samples: {k}\nexpect: {{tasks: {n}}}\nbaseline: true"
-
-
-@pytest.fixture
-def recorded(project):
-    """Record a baseline of so many tasks and rollouts, all of which pass."""
-
-    def record(n, k, text=GATED):
-        project.rollouts([[1.0] * k] * n)
-        project.bench(text.format(n=n, k=k))
-        assert project.run("--snapshot-update").ret == 0
-        return project
-
-    return record
-
-
-def test_a_blind_gate_says_so_also_under_q(recorded):
-    project = recorded(3, 1)
-    said = "note: blind: math pass@1: 3 tasks: no drop of any size can reach p < 0.01; 7 are needed"
-    for quiet in ([], ["-q"]):
-        result = project.run(*quiet)
-        result.assert_outcomes(passed=1)
-        result.stdout.fnmatch_lines([said])
-    result = project.run("--evalmetrics-plan")
-    result.stdout.fnmatch_lines(["*math*3 tasks: no drop of any size can reach p < 0.01; 7 are*"])
-
-
-@pytest.mark.parametrize(("n", "k", "verdict"), [(3, 1, "INCONCLUSIVE"), (1, 8, "FAIL")])
-def test_a_total_collapse_of_few_tasks_is_red(recorded, n, k, verdict):
-    project = recorded(n, k)
-    project.rollouts([[0.0] * k] * n)
-    result = project.run()
-    result.assert_outcomes(failed=1)
-    assert project.checks()["pass@1"]["verdict"] == verdict
-
-
-def test_the_worst_task_is_named(recorded):
-    text = GATED.replace("[pass@1]", "[worst_task]") + '\nthresholds: {{worst_task: ">= 0.5"}}'
-    project = recorded(20, 8, text)
-    project.rollouts([[1.0] * 8 if task != 4 else [0.0] * 8 for task in range(20)])
-    result = project.run()
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(
-        [
-            "FAIL * worst_task is 0, below 0.5 (of 4)",
-            "FAIL * worst_task fell from 1 to 0*worse by their rollouts: 4*",
-        ]
-    )
-
 
 def many(project, benchmarks, rewards):
     text = "benchmarks:\n"

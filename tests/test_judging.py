@@ -5,10 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-import jsonschema
 import pytest
-
-from pytest_evalmetrics import schemas
 
 if TYPE_CHECKING:
     from conftest import Project
@@ -91,14 +88,6 @@ def test_what_a_judge_took_is_told_the_same_by_every_run(judged: Judged) -> None
     assert judged.server.posts == 10
 
 
-def test_a_judge_that_refuses_stops_the_benchmark(judged: Judged) -> None:
-    judged.bench(query="status=401")
-    result = judged.run()
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["*INCONCLUSIVE*401*this judge answers nobody*"])
-    assert judged.server.posts <= 4
-
-
 def test_unusable_answers_are_failed_rows_and_cost_no_more_than_they_may(judged: Judged) -> None:
     judged.rows("data.jsonl", [1, 9, 3, 4])
     judged.bench(text="params: {max_retries: 1}")
@@ -108,79 +97,3 @@ def test_unusable_answers_are_failed_rows_and_cost_no_more_than_they_may(judged:
     assert judged.server.posts == 5
     judged.run()
     assert judged.server.posts == 6  # only what was refused is asked again
-
-
-def test_several_judges_and_how_far_they_agree(judged: Judged) -> None:
-    url = judged.server.url()
-    judged.project.write(
-        "a.bench.yaml",
-        f"""\
-benchmark:
-  name: panel
-  dataset: data.jsonl
-  scorers:
-    - type: llm-judge
-      judges: [{{url: "{url}", name: a}}, {{url: "{url}", name: b}}]
-      combine: majority
-      prompt_template: "[[say: {{{{ say }}}}]]"
-      scores:
-        - name: quality
-          parser: {{json_path: quality}}
-          rubric:
-            - {{label: good, value: 1}}
-            - {{label: fair, value: 0.5}}
-            - {{label: bad, value: 0}}
-  metrics: [mean_reward, mean/quality@b]
-  expect: {{tasks: 4}}
-""",
-    )
-    judged.rows("data.jsonl", ["good", "bad", "good", "fair"])
-    judged.run().assert_outcomes(passed=1)
-    (agent,) = judged.entry()["agents"]
-    scores = {score["name"]: score for score in agent["scores"]}
-    assert list(scores) == ["quality", "quality@a", "quality@b"]
-    assert agent["estimates"]["mean_reward"]["value"] == 0.625  # of quality: nobody named it
-    assert scores["quality"]["agreement"] == {
-        "alpha": 1.0,
-        "level": "nominal",
-        "judges": 2,
-        "rows": 4,
-        "reason": "",
-    }
-    assert scores["quality"]["mode_category"] == "good"
-    assert [c["count"] for c in scores["quality"]["rubric_distribution"]] == [2, 1, 1]
-    assert len(judged.entry()["judges"]) == 2
-
-
-def test_a_judge_is_checked_against_people_and_gated(judged: Judged) -> None:
-    judged.project.rows(
-        "labels.jsonl",
-        [
-            {"n": n, "say": json.dumps({"quality": quality}), "human": human}
-            for n, (quality, human) in enumerate([(1, 1), (2, 2), (5, 5), (5, 1)])
-        ],
-    )
-    judged.bench(
-        "judge_check: {rows: labels.jsonl, label: human}",
-        'thresholds: {judge_accuracy/quality: ">= 0.7", judge_kappa/quality: ">= 0.7", '
-        "judge_quadratic_kappa/quality: {min: 0.1}}",
-    )
-    result = judged.run()
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(
-        [
-            "FAIL  a.bench.yaml:*: judge_kappa/quality is 0.6364, below 0.7",
-            "note: judge check: quality is what people say in 3 of 4 *(kappa 0.6364)",
-        ]
-    )
-    checks = judged.project.checks()
-    assert checks["judge_accuracy/quality"]["verdict"] == "PASS"
-    assert checks["judge_accuracy/quality"]["estimate"]["interval"]["method"] == "wilson"
-    (found,) = judged.entry()["judge_checks"]
-    assert found["first"] == [{"row": "labels.jsonl:4", "judge": 5.0, "label": 1.0}]
-    # what was labelled and is also scored is paid for once
-    assert judged.server.posts == 4 + 4
-    jsonschema.validate(judged.project.report(), json.loads(schemas.text("report")))
-    before = judged.artifacts()
-    judged.run("--evalmetrics-replay")
-    assert judged.artifacts() == before

@@ -29,15 +29,6 @@ def row_scores(project: Project) -> list[Any]:
     return [json.loads(line) for line in text.splitlines()]
 
 
-def test_the_only_score_is_the_reward_and_is_gated(project: Project) -> None:
-    project.rows("data.jsonl", [agent_row(RIGHT), agent_row({"name": "book", "args": {}})])
-    bench(project, "type: tool_call_accuracy", 'thresholds: {mean_reward: ">= 0.6"}')
-    result = project.run()
-    result.assert_outcomes(failed=1)
-    (agent,) = project.report()["benchmarks"][0]["agents"]
-    assert agent["estimates"]["mean_reward"]["value"] == 0.5
-
-
 def test_several_scorers_of_one_type_score_under_names_of_their_own(project: Project) -> None:
     calls = [{"function": {"name": "book", "arguments": "{}"}}]
     said = {"content": "Paris", "tool_calls": calls}
@@ -112,17 +103,6 @@ def test_rows_of_one_id_are_not_taken_for_attempts_unasked(
     project.run().stdout.fnmatch_lines([said])
 
 
-def test_recorded_rollouts_are_scored(project: Project) -> None:
-    project.rollouts([[None, None], [None, None]], **agent_row(RIGHT))
-    bench(
-        project,
-        "type: tool_call_accuracy",
-        "num_samples: 2\nmetrics: [mean_reward, pass^2]\nthresholds: {pass^2: '>= 1'}",
-        "rollouts: runs.jsonl",
-    )
-    project.run().assert_outcomes(passed=1)
-
-
 def test_a_malformed_row_fails_with_its_place_and_the_others_are_scored(project: Project) -> None:
     project.rows("data.jsonl", [agent_row(RIGHT), agent_row("book"), agent_row(RIGHT)])
     bench(project, "type: tool_call_accuracy", "metrics: mean_reward")
@@ -132,32 +112,6 @@ def test_a_malformed_row_fails_with_its_place_and_the_others_are_scored(project:
         ["*1 of 3 row*tool_call_accuracy (bad-call)*data.jsonl:2: user_input[[]1].tool_calls*"]
     )
     assert [bool(row["errors"]) for row in row_scores(project)] == [False, True, False]
-
-
-def test_functions_score_in_their_short_form(project: Project) -> None:
-    project.write("pytest.ini", "[pytest]\npythonpath = .\n")
-    project.write(
-        "mine.py",
-        "import asyncio\n"
-        "def length(item, *, most=3):\n"
-        "    return min(len(item['response']), most)\n"
-        "async def parts(item, *, sample):\n"
-        "    await asyncio.sleep(0)\n"
-        "    return {'vowels': sum(c in 'aeiou' for c in item['response']), 'n': len(sample)}\n",
-    )
-    project.rows("data.jsonl", [{"response": "abc"}, {"response": "abide"}])
-    bench(
-        project,
-        "python: mine:length\n{python: 'mine:parts', scores: [vowels, n]}\n"
-        "{type: python, function: 'mine:length', scores: short, most: 1}",
-        "reward: length\nmetrics: [mean_reward, mean/vowels]\n"
-        "thresholds: {mean_reward: '>= 3', mean/vowels: '>= 2'}",
-    )
-    project.run().assert_outcomes(passed=1)
-    assert [row["scores"] for row in row_scores(project)] == [
-        {"length": 3, "vowels": 1, "n": 0, "short": 1},
-        {"length": 3, "vowels": 3, "n": 0, "short": 1},
-    ]
 
 
 @pytest.mark.parametrize(
@@ -178,19 +132,6 @@ def test_a_function_that_is_none_is_told_with_its_line(
     result = project.run()
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines([said])
-
-
-def test_bleu_and_rouge_by_a_real_run(project: Project) -> None:
-    project.rows("data.jsonl", [{"reference": "the cat sat on the mat", "response": "the cat sat"}])
-    bench(
-        project,
-        "type: bleu\ntype: rouge",
-        "reward: rouge_L_score\nmetrics: [mean_reward, mean/sentence]\n"
-        "thresholds: {mean_reward: '>= 0.6', mean/sentence: '>= 30'}",
-    )
-    project.run("-W", "error").assert_outcomes(passed=1)
-    (row,) = row_scores(project)
-    assert row["scores"]["rouge_L_score"] == pytest.approx(2 / 3)
 
 
 def test_what_another_tool_recorded_is_scored_and_its_failures_are_not(project: Project) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 
@@ -42,14 +40,6 @@ def test_a_regression_says_which_metric_by_how_much_how_sure_and_which_tasks(rec
     )
 
 
-def test_the_same_run_again_is_green_and_an_update_writes_the_same_bytes(recorded):
-    (path,) = recorded.path.glob("__baselines__/*/*.json")
-    before = path.read_bytes()
-    recorded.run().assert_outcomes(passed=1)
-    recorded.run("--snapshot-update").assert_outcomes(passed=1)
-    assert path.read_bytes() == before
-
-
 def test_an_improvement_is_told_and_passes(recorded):
     recorded.rollouts([[1.0] * 4 if t < 60 else task for t, task in enumerate(BEFORE)])
     result = recorded.run()
@@ -57,105 +47,7 @@ def test_an_improvement_is_told_and_passes(recorded):
     result.stdout.fnmatch_lines(["*better than the baseline: pass@1 went from * to *"])
 
 
-def test_a_likely_loss_warns_in_the_warnings_summary(project):
-    # six of 40 tasks fall by a quarter: sign flip, mid-p = 2^-7 = 0.0078 < 0.05, above alpha
-    before = [[1.0, 1.0, 1.0, 1.0]] * 40
-    project.rollouts(before)
-    project.bench(
-        "metrics: [mean_reward]\nnum_samples: 4\nexpect: {tasks: 40}\nbaseline: {alpha: 0.001}"
-    )
-    project.run("--snapshot-update")
-    project.rollouts([[1.0, 1.0, 1.0, 0.0] if t < 6 else task for t, task in enumerate(before)])
-    result = project.run()
-    result.assert_outcomes(passed=1, warnings=1)
-    result.stdout.fnmatch_lines(["*RegressionWarning: math: mean_reward fell from 1 to 0.9625*"])
-    check = project.checks()["mean_reward"]
-    assert check["verdict"] == "WARN"
-    assert check["evidence"]["p"] == pytest.approx(2**-7)
-
-
-def test_the_plan_evaluates_nothing(recorded):
-    (recorded.path / "evalmetrics" / "report.json").unlink()
-    result = recorded.run("--evalmetrics-plan")
-    assert result.ret == 0
-    result.stdout.fnmatch_lines(
-        ["*what the gates can see*", "math.bench.yaml::math * pass@1 * 120 * 4 *baseline"]
-    )
-    assert not (recorded.path / "evalmetrics" / "report.json").exists()
-    assert recorded.run("--evalmetrics-plan", "-n", "2").ret == pytest.ExitCode.USAGE_ERROR
-
-
-def test_inconclusive_is_told_apart_in_text_junit_and_report(recorded):
-    recorded.rollouts([[None, *task[1:]] if t < 40 else task for t, task in enumerate(BEFORE)])
-    recorded.bench(
-        "metrics: [pass@1]\nexpect: {tasks: 120, max_missing: 20%}\nnum_samples: 4\nbaseline: true"
-    )
-    result = recorded.run("--junitxml=junit.xml")
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["INCONCLUSIVE  math.bench.yaml:*: pass@1 can't be compared: *"])
-    assert recorded.checks()["pass@1"]["verdict"] == "INCONCLUSIVE"
-    assert "INCONCLUSIVE: pass@1 can't be compared" in (recorded.path / "junit.xml").read_text()
-
-
 # -- gates that say when they can't fail, and which way is better -----------------------------
-
-TOXIC = [[t % 4 / 10 + s / 100 for s in range(4)] for t in range(60)]
-
-
-def _rows(project, factor=1.0):
-    project.rows(
-        "runs.jsonl",
-        [
-            {"_ng_task_index": t, "_ng_rollout_index": s, "reward": 1.0, "toxicity": factor * x}
-            for t, task in enumerate(TOXIC)
-            for s, x in enumerate(task)
-        ],
-    )
-
-
-def test_more_of_what_is_bad_fails_and_every_report_says_which_way_is_better(project):
-    _rows(project)
-    project.bench("metrics: [mean_reward, mean/toxicity]\nbaseline: true\nexpect: {tasks: 60}")
-    assert project.run("--snapshot-update").ret == 0
-    _rows(project, 2.0)
-    result = project.run()
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(
-        [
-            "PASS * mean_reward * higher is better *",
-            "FAIL * mean/toxicity * lower is better *",
-            "FAIL  math.bench.yaml:*: mean/toxicity rose from *: a loss of *",
-        ]
-    )
-    found = json.loads((project.path / "evalmetrics/report.json").read_text("utf-8"))
-    (entry,) = found["benchmarks"]
-    directions = {c["name"]: c["evidence"]["direction"] for c in entry["checks"] if c["evidence"]}
-    assert directions == {"mean_reward": "higher", "mean/toxicity": "lower"}
-    summary = (project.path / "evalmetrics/summary.md").read_text("utf-8")
-    (line,) = [s for s in summary.splitlines() if "| mean/toxicity |" in s]
-    assert "lower is better" in line
-    assert "lower is better" in (project.path / "evalmetrics/report.html").read_text("utf-8")
-    _rows(project, 0.5)
-    assert project.run().ret == 0
-
-
-@pytest.mark.parametrize("asked", ["max_drop: 5", "rule: absolute, max_drop: 1", "require_mde: 5"])
-def test_a_drop_that_rewards_from_0_to_1_cannot_show_is_not_judged(recorded, asked):
-    recorded.rollouts([[1.0] * 4] * 120)
-    recorded.bench(f"metrics: [mean_reward]\nbaseline: {{{asked}}}\nexpect: {{tasks: 120}}")
-    assert recorded.run("--snapshot-update").ret == 0
-    recorded.rollouts([[0.0] * 4] * 120)
-    result = recorded.run()
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(
-        [
-            (
-                "INCONCLUSIVE  math.bench.yaml:5: * can never fail: all rewards of mean_reward lie "
-                "in [[]0, 1]; did you mean *%[?]"
-            ),
-            "  -> choose a * below 1",
-        ]
-    )
 
 
 def test_a_drop_that_larger_rewards_can_show_is_judged(recorded):

@@ -13,7 +13,6 @@ import urllib.request
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import jsonschema
 import pytest
 
 if TYPE_CHECKING:
@@ -115,63 +114,6 @@ def scored(project: Project, endpoint: Endpoint) -> Scored:
     return Scored(project, endpoint)
 
 
-def test_a_data_set_is_scored_and_gated(scored: Scored) -> None:
-    scored.rows(*({"id": f"q{n}", "score": n / 4, "level": "ab"[n % 2]} for n in range(5)))
-    scored.bench('metrics: mean_reward\nbreakdown: level\nthresholds: {mean_reward: ">= 0.5"}')
-    result = scored.run()
-    result.assert_outcomes(passed=1)
-    (entry,) = scored.project.report()["benchmarks"]
-    (agent,) = entry["agents"]
-    assert agent["estimates"]["mean_reward"]["value"] == 0.5
-    metrics = scored.project.aggregate()[0]["agent_metrics"]
-    assert metrics["mean_reward[level=a]"] == pytest.approx((0 + 0.5 + 1) / 3)
-    assert list(agent["key_metrics"]) == ["mean/accuracy", "mean_reward"]  # none of the data set's
-    (summary,) = agent["scores"]
-    assert (summary["name"], summary["count"], summary["mean"]) == ("accuracy", 5, 0.5)
-    rows = scored.row_scores()
-    assert [row["task"] for row in rows] == [f"q{n}" for n in range(5)]
-    assert [row["scores"]["accuracy"] for row in rows] == [0, 0.25, 0.5, 0.75, 1]
-    assert scored.endpoint.posts == 5
-
-
-def test_the_report_follows_its_schema(scored: Scored) -> None:
-    scored.rows({"score": 1}, {"score": None})
-    scored.bench()
-    scored.run()
-    schema = json.loads(
-        scored.project.pytester.runpytest_subprocess(
-            "--evalmetrics-schema=report", "-q"
-        ).stdout.str()
-    )
-    jsonschema.validate(scored.project.report(), schema)
-
-
-def test_recorded_rollouts_keep_their_numbers_and_get_scores(scored: Scored) -> None:
-    scored.project.rows(
-        "runs.jsonl",
-        [
-            {"_ng_task_index": t, "_ng_rollout_index": s, "reward": 0.5, "score": (t + s) % 2}
-            for t in (2, 0, 1)  # not in the order of the table
-            for s in (1, 0)
-        ],
-    )
-    scored.bench(
-        "reward: accuracy\nmetrics: [mean_reward, mean_reward/reward]\nnum_samples: 2",
-        source="rollouts: runs.jsonl",
-    )
-    scored.run().assert_outcomes(passed=1)
-    estimates = scored.project.report()["benchmarks"][0]["agents"][0]["estimates"]
-    assert estimates["mean_reward"]["value"] == 0.5
-    assert estimates["mean_reward/reward"]["value"] == 0.5
-    rows = scored.row_scores()
-    assert [(r["index"], r["task"], r["sample"]) for r in rows[:3]] == [
-        (0, 2, 1),
-        (1, 2, 0),
-        (2, 0, 1),
-    ]
-    assert all(r["scores"]["accuracy"] == (r["task"] + r["sample"]) % 2 for r in rows)
-
-
 def test_failed_rows_are_told_in_groups_and_the_rest_goes_on(scored: Scored) -> None:
     modes = ["nan", "html", "500", "close", None, "html", None]
     scored.rows(*({"score": 1, "mode": mode} for mode in modes), {"other": 1})
@@ -202,14 +144,6 @@ def test_failed_rows_are_told_in_groups_and_the_rest_goes_on(scored: Scored) -> 
     assert (error["kind"], error["row"]) == ("http-500", "data.jsonl:3")
 
 
-def test_expect_decides_over_failed_rows(scored: Scored) -> None:
-    scored.rows({"score": 0.5}, {"score": 0.5, "mode": "html"})
-    scored.bench("params: {max_retries: 0}\nexpect: {max_missing: 50%}\nmetrics: mean_reward")
-    result = scored.run()
-    result.assert_outcomes(passed=1)
-    result.stdout.fnmatch_lines(["note: *1 of 2 rows has no accuracy (html), at data.jsonl:2*"])
-
-
 @pytest.mark.parametrize(
     ("value", "kind"),
     [(7, "out-of-range"), ("x", "no-number"), ("NaN", "no-number"), (None, "no-score")],
@@ -230,16 +164,6 @@ def test_what_is_no_score_is_the_rows_error(scored: Scored, value: Any, kind: st
     first, second, third = scored.row_scores()
     assert first["errors"][0]["kind"] == kind
     assert (second["scores"]["s"], third["scores"]["s"]) == (0.25, 1.0)
-
-
-def test_an_endpoint_that_refuses_stops_the_benchmark_at_once(scored: Scored) -> None:
-    scored.rows(*({"score": n} for n in range(100)))
-    scored.bench("params: {parallelism: 4}", path="/gone")
-    result = scored.run()
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["*INCONCLUSIVE*404 Not Found*no evaluator of that name*"])
-    assert scored.endpoint.posts <= 8
-    assert not scored.project.report()["benchmarks"][0]["agents"]
 
 
 def test_a_key_is_sent_and_shown_nowhere(scored: Scored, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -482,62 +406,6 @@ def test_a_journal_that_cant_be_written_costs_only_what_it_saves(scored: Scored)
 
 
 # -- what else a benchmark may say ------------------------------------------------------------
-
-
-def test_a_limit_is_told_and_records_no_baseline(scored: Scored) -> None:
-    scored.rows(*({"score": 1} for _ in range(6)))
-    scored.bench("params: {limit_samples: 2}\nmetrics: mean_reward\nbaseline: true")
-    result = scored.run("--snapshot-update")
-    assert scored.endpoint.posts == 2
-    result.stdout.fnmatch_lines(
-        ["*incomplete on purpose: params.limit_samples takes the first 2 of 6*"]
-    )
-    assert not list(scored.path.rglob("__baselines__"))
-    assert len(scored.row_scores()) == 2
-
-
-def test_a_scored_benchmark_has_a_baseline_like_any_other(scored: Scored) -> None:
-    scored.rows(*({"id": n, "score": 1.0} for n in range(30)))
-    scored.bench("metrics: mean_reward\nbaseline: true")
-    scored.run("--snapshot-update").assert_outcomes(passed=1)
-    scored.run().assert_outcomes(passed=1)
-    scored.rows(*({"id": n, "score": 0.0 if n < 15 else 1.0} for n in range(30)))
-    result = scored.run()
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["*FAIL*mean_reward*"])
-
-
-def test_a_scorer_of_the_users_own(scored: Scored) -> None:
-    scored.project.write(
-        "conftest.py",
-        """
-from pytest_evalmetrics import RowError, register_scorer
-
-@register_scorer("length")
-class Length:
-    scores = ("length", "is_short")
-    def __init__(self, *, short=3):
-        self.short = short
-    def score(self, row):
-        if not row.item["text"]:
-            raise RowError("no-text", "there is no text")
-        n = len(row.item["text"])
-        return {"length": n, "is_short": n <= self.short}
-""",
-    )
-    scored.rows({"text": "ab"}, {"text": "abcdef"}, {"text": ""}, {"words": 1})
-    scored.bench(
-        "reward: is_short\nmetrics: [mean_reward, mean_reward/length]\nexpect: {max_missing: 50%}",
-        scorer="    - {type: length, short: 2}\n",
-    )
-    result = scored.run()
-    result.assert_outcomes(passed=1)
-    estimates = scored.project.report()["benchmarks"][0]["agents"][0]["estimates"]
-    assert estimates["mean_reward"]["value"] == 0.5
-    assert estimates["mean_reward/length"]["value"] == 4
-    kinds = [[e["kind"] for e in row["errors"]] for row in scored.row_scores()]
-    assert kinds == [[], [], ["no-text"], ["raised-KeyError"]]
-    assert not list(scored.path.rglob("journal.sqlite3"))  # nothing was called
 
 
 @pytest.mark.parametrize(
@@ -845,43 +713,6 @@ def test_a_live_line_on_a_terminal(scored: Scored, flag: str, without: str) -> N
     assert ("8/8 (100%) rows" in text) == (flag != "-q")
     if flag == "-v":
         assert re.search(r"\x1b\[2K\x1b\[1A\x1b\[\d+G", text)
-
-
-def test_an_asking_scorer_of_the_users_own_beside_another(scored: Scored) -> None:
-    scored.project.write(
-        "conftest.py",
-        """
-from pytest_evalmetrics import register_scorer
-
-@register_scorer("twice")
-class Twice:
-    scores = ("twice",)
-    def __init__(self, terms, *, url):
-        self.endpoint = terms.endpoint(url)
-    async def score(self, row, calls):
-        first = await calls.post(self.endpoint, {"score": row.item["score"]}, kind="twice/1")
-        again = {"score": first["result"]["score"]}
-        second = await calls.post(self.endpoint, again, kind="twice/1")
-        return first["result"]["score"] + second["result"]["score"]
-
-@register_scorer("position")
-class Position:
-    scores = ("position",)
-    def score(self, row):
-        return row.index
-""",
-    )
-    scored.rows(*({"score": n} for n in (3, 1, 2)))
-    scored.bench(
-        "reward: twice\nmetrics: mean_reward\nparams: {parallelism: 2}",
-        scorer=f"    - {{type: twice, url: '{scored.endpoint.url('/score')}'}}\n"
-        "    - {type: position}\n",
-    )
-    scored.run().assert_outcomes(passed=1)
-    expected = [{"twice": 6.0, "position": 0.0}, {"twice": 2.0, "position": 1.0}]
-    assert [row["scores"] for row in scored.row_scores()[:2]] == expected
-    scored.run().assert_outcomes(passed=1)
-    assert scored.endpoint.posts == 6
 
 
 @pytest.mark.parametrize("module", ["aiohttp", "jinja2", "jsonpath"])

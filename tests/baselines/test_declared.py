@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_evalmetrics.baselines.declared import FOLDER, Declared, file_name, folder_of
-from pytest_evalmetrics.spec import BaselineSpec, BenchmarkSpec, RolloutsSpec
+from pytest_evalmetrics.ext import BenchmarkSpec
+from pytest_evalmetrics.spec import BaselineSpec, RolloutsSpec
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -22,9 +22,9 @@ from pytest_evalmetrics.baselines import (
     tables,
     values,
 )
-from pytest_evalmetrics.data import RolloutTable
 from pytest_evalmetrics.errors import BaselineError
-from pytest_evalmetrics.results import AgentResult, Estimate, Interval
+from pytest_evalmetrics.ext import AgentResult, Estimate, RolloutTable
+from pytest_evalmetrics.results import Interval
 
 if TYPE_CHECKING:
     from collections.abc import Callable

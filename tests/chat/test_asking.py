@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from judge_process import TERMS, row, run
 
-from pytest_evalmetrics.chat import ask, chat_model, json_in, side_by_side
 from pytest_evalmetrics.errors import RowError
+from pytest_evalmetrics.ext import CallError, ask, chat_model, json_in, side_by_side
 from pytest_evalmetrics.scorers import Calls
 from pytest_evalmetrics.transport import (
-    CallError,
     Clock,
     EndpointError,
     Journal,
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 
     from judge_process import JudgeProcess
 
-    from pytest_evalmetrics.chat import ChatModel, Reply
+    from pytest_evalmetrics.ext import ChatModel, Reply
 
 SCHEMA = {
     "type": "object",

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pytest_evalmetrics.chat import chat_model
+from pytest_evalmetrics.ext import chat_model
 from pytest_evalmetrics.scorers import Terms
 from pytest_evalmetrics.spec import ParamsSpec, ReasoningSpec
 from pytest_evalmetrics.spec.model_keys import ModelSpec, PriceSpec

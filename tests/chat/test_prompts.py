@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from pytest_evalmetrics.chat import compile_prompt
 from pytest_evalmetrics.errors import RowError
+from pytest_evalmetrics.ext import compile_prompt
 
 USER = {"role": "user", "content": "hi"}
 

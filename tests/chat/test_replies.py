@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_evalmetrics.chat import Reply, json_in, read_reply
+from pytest_evalmetrics.chat import read_reply
 from pytest_evalmetrics.errors import RowError
+from pytest_evalmetrics.ext import Reply, json_in
 
 
 def body(content: Any = None, finish: str = "stop", **message: Any) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from pytest_evalmetrics.config import load_benchmarks
 from pytest_evalmetrics.config.benchmark_schema import schema_of_file
 from pytest_evalmetrics.config.yaml_reader import parse_yaml, plain
 from pytest_evalmetrics.errors import ConfigError
-from pytest_evalmetrics.spec import BenchmarkSpec
+from pytest_evalmetrics.ext import BenchmarkSpec
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,15 +8,8 @@ from jsonschema import Draft202012Validator
 from pytest_evalmetrics.config import load_benchmarks
 from pytest_evalmetrics.config.benchmark_schema import schema_of_file
 from pytest_evalmetrics.config.yaml_reader import parse_yaml, plain
-from pytest_evalmetrics.spec import (
-    BenchmarkSpec,
-    Count,
-    ExpectSpec,
-    FieldMap,
-    RolloutsSpec,
-    Threshold,
-    XFail,
-)
+from pytest_evalmetrics.ext import BenchmarkSpec, FieldMap
+from pytest_evalmetrics.spec import Count, ExpectSpec, RolloutsSpec, Threshold, XFail
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,7 +10,7 @@ from pytest_evalmetrics.errors import MetricError
 from pytest_evalmetrics.spec.metric_names import STATISTICS, MetricName, parse
 
 if TYPE_CHECKING:
-    from pytest_evalmetrics.metrics.metric import Metric
+    from pytest_evalmetrics.ext import Metric
 
 
 @pytest.mark.parametrize(

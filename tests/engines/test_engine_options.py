@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_evalmetrics.errors import ConfigError, DataError, Problem, RowError
-from pytest_evalmetrics.transport import CallError
+from pytest_evalmetrics.ext import CallError
 
 if TYPE_CHECKING:
     from conftest import Project

@@ -11,9 +11,9 @@ from rollouts.same import all_bits
 
 from pytest_evalmetrics.engines import ray_reading
 from pytest_evalmetrics.errors import DataError
+from pytest_evalmetrics.ext import FieldMap, Source
 from pytest_evalmetrics.rollouts import load, load_dataset
-from pytest_evalmetrics.rollouts.source import Source
-from pytest_evalmetrics.spec import DatasetSpec, FieldMap, RolloutsSpec
+from pytest_evalmetrics.spec import DatasetSpec, RolloutsSpec
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -149,7 +149,7 @@ def test_a_node_that_is_gone_in_the_middle_costs_nothing(
 
 def test_a_node_that_does_not_see_the_files_is_said(tmp_path: Path) -> None:
     from pytest_evalmetrics.engines.ray_reading import read_piece  # noqa: PLC0415 - on a node
-    from pytest_evalmetrics.rollouts import Request  # noqa: PLC0415 - the same
+    from pytest_evalmetrics.ext import Request  # noqa: PLC0415 - the same
 
     source = Source(tmp_path / "a.jsonl", "runs/a.jsonl", 10, b"{")
     found = read_piece(source, None, Request(FieldMap()))

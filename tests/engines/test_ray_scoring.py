@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_evalmetrics.errors import RowError
-from pytest_evalmetrics.registry import register_scorer
+from pytest_evalmetrics.ext import register_scorer
 from pytest_evalmetrics.transport import JournalMode
 
 if TYPE_CHECKING:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pytest_evalmetrics.data import PairedMetric, TaskRewards
+from pytest_evalmetrics.data import PairedMetric
+from pytest_evalmetrics.ext import TaskRewards
 from pytest_evalmetrics.gates import Gated, Rule, check_regression
 from pytest_evalmetrics.gates.comparison import Comparison, compare
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from pytest_evalmetrics.results import Check
+    from pytest_evalmetrics.ext import Check
 
     Rewards = Sequence[Sequence[float]]
 

@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as oracle
 
+from pytest_evalmetrics.ext import Estimate, Verdict
 from pytest_evalmetrics.gates import check_value
 from pytest_evalmetrics.gates.comparison import Comparison
 from pytest_evalmetrics.gates.decisions import decide
-from pytest_evalmetrics.results import Estimate, Interval, Verdict
+from pytest_evalmetrics.results import Interval
 
 PASS, WARN, FAIL, INCONCLUSIVE = (
     Verdict.PASS,

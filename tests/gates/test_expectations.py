@@ -11,17 +11,17 @@ import numpy as np
 import pytest
 from pydantic import TypeAdapter
 
-from pytest_evalmetrics.data import RolloutTable
+from pytest_evalmetrics.ext import BenchmarkSpec, Estimate, RolloutTable, Verdict
 from pytest_evalmetrics.gates import Completeness, check_completeness, check_thresholds
 from pytest_evalmetrics.gates.expectations import distinct
-from pytest_evalmetrics.results import Estimate, Interval, Verdict
-from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec
+from pytest_evalmetrics.results import Interval
+from pytest_evalmetrics.spec import Benchmark
 from pytest_evalmetrics.spec.gate_keys import Threshold
 
 if TYPE_CHECKING:
     from conftest import Project
 
-    from pytest_evalmetrics.results import Check
+    from pytest_evalmetrics.ext import Check
 
 
 PASS, FAIL = Verdict.PASS, Verdict.FAIL

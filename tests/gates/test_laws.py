@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats as oracle
 
+from pytest_evalmetrics.ext import Verdict
 from pytest_evalmetrics.gates import Gated, check_regression
-from pytest_evalmetrics.results import Verdict
 
 PASS, WARN, FAIL, INCONCLUSIVE = (
     Verdict.PASS,

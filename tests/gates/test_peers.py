@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from gates.making import checked, flips, make_pair, rule
 
-from pytest_evalmetrics.results import Verdict
+from pytest_evalmetrics.ext import Verdict
 
 
 def test_all_tasks_falling_alike_is_a_regression():

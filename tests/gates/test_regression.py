@@ -9,8 +9,8 @@ import pytest
 from gates.making import checked, flips, make_combined, make_pair, rule, run
 from statsmodels.stats.multitest import multipletests
 
+from pytest_evalmetrics.ext import Verdict
 from pytest_evalmetrics.gates import Gated, accepted, check_regression
-from pytest_evalmetrics.results import Verdict
 
 PASS, WARN, FAIL, INCONCLUSIVE = (
     Verdict.PASS,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from generation.running import online, rows, run
 
-from pytest_evalmetrics.results import Verdict
+from pytest_evalmetrics.ext import Verdict
 from pytest_evalmetrics.transport import JournalMode
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from generation.conftest import Model
 
-    from pytest_evalmetrics.data import RolloutTable
+    from pytest_evalmetrics.ext import RolloutTable
 
 
 def kinds(evaluated: Any) -> dict[str, int]:

@@ -9,7 +9,7 @@ import pytest
 from generation.running import online, rows, run
 
 from pytest_evalmetrics.baselines import render, stamped
-from pytest_evalmetrics.results import Check, Verdict
+from pytest_evalmetrics.ext import Check, Verdict
 
 if TYPE_CHECKING:
     from pathlib import Path

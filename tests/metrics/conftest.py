@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from pydantic import TypeAdapter
 
-from pytest_evalmetrics.data import Category, RolloutTable
+from pytest_evalmetrics.data import Category
+from pytest_evalmetrics.ext import BenchmarkSpec, RolloutTable
 from pytest_evalmetrics.metrics import plan
-from pytest_evalmetrics.spec import BenchmarkSpec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from pytest_evalmetrics.data import TaskId
+    from pytest_evalmetrics.ext import TaskId
 
 SPEC = TypeAdapter(BenchmarkSpec)
 

@@ -13,8 +13,8 @@ from pydantic import TypeAdapter
 
 from pytest_evalmetrics.data import Category
 from pytest_evalmetrics.errors import MetricError, RegistryError
+from pytest_evalmetrics.ext import BenchmarkSpec
 from pytest_evalmetrics.metrics import plan, reduce_agent
-from pytest_evalmetrics.spec import BenchmarkSpec
 from pytest_evalmetrics.spec.metric_names import STATISTICS
 
 FOUR = [[1, 1, 0], [1, 0, 0], [0, 0, 0], [1, 1, 1]]

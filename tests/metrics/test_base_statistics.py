@@ -16,7 +16,7 @@ from pytest_evalmetrics.metrics.base_statistics import Counts, GroupEntries, poo
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pytest_evalmetrics.data import RolloutTable
+    from pytest_evalmetrics.ext import RolloutTable
 
 
 def statistics_of_tasks(made: RolloutTable) -> list[dict[str, Any]]:

@@ -11,16 +11,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_evalmetrics.data import TaskRewards
 from pytest_evalmetrics.errors import MetricError
-from pytest_evalmetrics.metrics import MetricOptions, Names, reduce_agent
+from pytest_evalmetrics.ext import MetricOptions, TaskRewards
+from pytest_evalmetrics.metrics import Names, reduce_agent
 from pytest_evalmetrics.metrics.builtin_metrics import ACCEPTED, Median, TokensPerTask, WorstTask
 from pytest_evalmetrics.registry import metrics
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pytest_evalmetrics.data import RolloutTable
+    from pytest_evalmetrics.ext import RolloutTable
     from pytest_evalmetrics.metrics import BoundMetric, Plan
 
 

@@ -14,9 +14,8 @@ from pytest_evalmetrics.metrics import reduce_agent
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pytest_evalmetrics.data import RolloutTable
+    from pytest_evalmetrics.ext import AgentResult, RolloutTable
     from pytest_evalmetrics.metrics import Plan
-    from pytest_evalmetrics.results import AgentResult
 
 
 def reduced(

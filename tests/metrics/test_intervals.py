@@ -11,15 +11,15 @@ from scipy import stats as scipy_stats
 from statsmodels.regression.linear_model import OLS
 from statsmodels.stats.proportion import proportion_confint
 
-from pytest_evalmetrics.data import TaskRewards
 from pytest_evalmetrics.errors import MetricError
-from pytest_evalmetrics.metrics import BoundMetric, MetricOptions, Names
+from pytest_evalmetrics.ext import MetricOptions, TaskRewards
+from pytest_evalmetrics.metrics import BoundMetric, Names
 from pytest_evalmetrics.metrics.intervals import estimate
 from pytest_evalmetrics.spec.metric_names import MetricName
 from pytest_evalmetrics.stats import quantile_interval
 
 if TYPE_CHECKING:
-    from pytest_evalmetrics.results import Estimate
+    from pytest_evalmetrics.ext import Estimate
 
 
 def of(name: Any, rewards: list[list[float]], **keywords: Any) -> Estimate:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from pytest_evalmetrics.data import TaskRewards
 from pytest_evalmetrics.errors import MetricError, RegistryError
-from pytest_evalmetrics.metrics import MetricOptions, Names, plan
+from pytest_evalmetrics.ext import MetricOptions, TaskRewards
+from pytest_evalmetrics.metrics import Names, plan
 from pytest_evalmetrics.spec.metric_names import STATISTICS
 
 if TYPE_CHECKING:

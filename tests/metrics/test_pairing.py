@@ -16,7 +16,7 @@ from pytest_evalmetrics.spec.metric_names import parse
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pytest_evalmetrics.data import RolloutTable
+    from pytest_evalmetrics.ext import RolloutTable
     from pytest_evalmetrics.metrics import Plan
 
 

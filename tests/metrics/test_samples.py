@@ -9,7 +9,7 @@ from pytest_evalmetrics.errors import DataError, MetricError
 from pytest_evalmetrics.metrics import Names, SampleSource
 
 if TYPE_CHECKING:
-    from pytest_evalmetrics.data import RolloutTable
+    from pytest_evalmetrics.ext import RolloutTable
     from pytest_evalmetrics.metrics.samples import Sample
 
 

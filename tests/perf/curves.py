@@ -114,9 +114,10 @@ def case_reduce(tasks: str, metrics: str) -> Callable[[], object]:
     """Reduce a table of so many tasks by so many metrics, and write its aggregate."""
     from reducing import table  # noqa: PLC0415
 
+    from pytest_evalmetrics.ext import BenchmarkSpec  # noqa: PLC0415
     from pytest_evalmetrics.metrics import plan, reduce_agent  # noqa: PLC0415
     from pytest_evalmetrics.reports.payload import write_aggregates  # noqa: PLC0415
-    from pytest_evalmetrics.spec import BenchmarkSpec, RolloutsSpec  # noqa: PLC0415
+    from pytest_evalmetrics.spec import RolloutsSpec  # noqa: PLC0415
 
     made = table(int(tasks), SAMPLES, FIELDS)
     names = ["mean_reward", *(f"pass@{k}" for k in range(1, SAMPLES + 1)), "pass_rate"]

@@ -22,7 +22,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pytest_evalmetrics.data import RolloutTable
+    from pytest_evalmetrics.ext import RolloutTable
 
 TASKS, MIB = 1_000_000, 1024.0  # ru_maxrss counts KiB on Linux
 SECONDS, PEAK = 3.0, 300.0
@@ -57,7 +57,7 @@ CASES: dict[str, tuple[str, Callable[..., Any], bool]] = {
 
 def table(column: np.ndarray, ids: tuple[int | str, ...]) -> RolloutTable:
     """One rollout of each task."""
-    from pytest_evalmetrics.data import RolloutTable  # noqa: PLC0415 - a case's own process
+    from pytest_evalmetrics.ext import RolloutTable  # noqa: PLC0415 - a case's own process
 
     n = len(column)
     return RolloutTable(
@@ -73,9 +73,13 @@ def table(column: np.ndarray, ids: tuple[int | str, ...]) -> RolloutTable:
 def one(name: str) -> None:
     """Print the seconds, the peak, and the peak before the gate, in MiB."""
     from pytest_evalmetrics import metrics  # noqa: PLC0415 - a case's own process
+    from pytest_evalmetrics.ext import (  # noqa: PLC0415
+        AgentResult,
+        BenchmarkSpec,
+        Estimate,
+    )
     from pytest_evalmetrics.pipeline.regressions import Judging, Reference  # noqa: PLC0415
-    from pytest_evalmetrics.results import AgentResult, Estimate  # noqa: PLC0415
-    from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec  # noqa: PLC0415
+    from pytest_evalmetrics.spec import Benchmark  # noqa: PLC0415
     from pytest_evalmetrics.spec.gate_keys import BaselineSpec  # noqa: PLC0415
     from pytest_evalmetrics.spec.sources import RolloutsSpec  # noqa: PLC0415
 

@@ -132,7 +132,7 @@ def make_map(folder: Path) -> None:
         cwd=ROOT, env=env, check=False,
     )  # fmt: skip
     reached: dict[str, dict[int, set[str]]] = {}
-    for path in folder.glob("coverage*"):
+    for path in folder.glob("coverage.*"):
         data = coverage.CoverageData(str(path))
         data.read()
         for file in data.measured_files():

@@ -20,7 +20,8 @@ from collections import deque
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_evalmetrics.scorers import Row, Terms, make_scorers
+from pytest_evalmetrics.ext import Row
+from pytest_evalmetrics.scorers import Terms, make_scorers
 from pytest_evalmetrics.scorers.text_scorers import ExactMatchSpec
 from pytest_evalmetrics.scorers.tool_call_scorers import ToolCallAccuracySpec, ToolCallingSpec
 

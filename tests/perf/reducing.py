@@ -22,10 +22,9 @@ import numpy as np
 import pandas as pd
 from pydantic import TypeAdapter
 
-from pytest_evalmetrics.data import RolloutTable, TaskRewards
+from pytest_evalmetrics.ext import BenchmarkSpec, RolloutTable, TaskRewards
 from pytest_evalmetrics.metrics import Names, plan, reduce_agent
 from pytest_evalmetrics.metrics.base_statistics import Counts, GroupEntries, pooled_statistics
-from pytest_evalmetrics.spec import BenchmarkSpec
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,14 +10,15 @@ import numpy as np
 from pydantic import TypeAdapter
 
 from pytest_evalmetrics import metrics
-from pytest_evalmetrics.data import Category, RolloutTable
+from pytest_evalmetrics.data import Category
+from pytest_evalmetrics.ext import BenchmarkSpec, RolloutTable
 from pytest_evalmetrics.pipeline.regressions import Judging, Reference
-from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec
+from pytest_evalmetrics.spec import Benchmark
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from pytest_evalmetrics.results import Check
+    from pytest_evalmetrics.ext import Check
 
 SPEC = TypeAdapter(BenchmarkSpec)
 

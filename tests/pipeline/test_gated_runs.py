@@ -9,8 +9,8 @@ import pytest
 
 from pytest_evalmetrics.baselines import render, stamped
 from pytest_evalmetrics.config import load_benchmarks
+from pytest_evalmetrics.ext import Verdict
 from pytest_evalmetrics.pipeline import evaluate
-from pytest_evalmetrics.results import Verdict
 
 if TYPE_CHECKING:
     from pathlib import Path

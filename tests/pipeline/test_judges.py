@@ -12,9 +12,9 @@ from judge_process import TERMS
 from pytest_evalmetrics import scorers
 from pytest_evalmetrics.config import load_benchmarks
 from pytest_evalmetrics.errors import DataError
+from pytest_evalmetrics.ext import Verdict
 from pytest_evalmetrics.pipeline.judge_checks import Judges
 from pytest_evalmetrics.pipeline.scored_rows import with_reward
-from pytest_evalmetrics.results import Verdict
 from pytest_evalmetrics.scorers import About, summarise_all
 from pytest_evalmetrics.transport import Transport
 

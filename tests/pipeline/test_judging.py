@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from pipeline.cases import judged, make_benchmark, make_table, repeated
 
+from pytest_evalmetrics.ext import Verdict
 from pytest_evalmetrics.pipeline.regressions import rule_of
-from pytest_evalmetrics.results import Verdict
 
 PASS, WARN, FAIL, INCONCLUSIVE = (
     Verdict.PASS,

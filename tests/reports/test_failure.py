@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from pytest_evalmetrics.ext import BenchmarkResult, Check, Verdict
 from pytest_evalmetrics.reports import FailureText, failure_text
-from pytest_evalmetrics.results import BenchmarkResult, Check, Verdict
 
 
 def result(*checks):

@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_evalmetrics.errors import DataError
+from pytest_evalmetrics.ext import FieldMap
 from pytest_evalmetrics.rollouts import load
 from pytest_evalmetrics.rollouts.recorded import records
-from pytest_evalmetrics.spec import FieldMap, RolloutsSpec
+from pytest_evalmetrics.spec import RolloutsSpec
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from pytest_evalmetrics.data import RolloutTable
+    from pytest_evalmetrics.ext import RolloutTable
 
 
 class Folder:

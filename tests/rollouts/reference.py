@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pytest_evalmetrics.data import RolloutTable
-    from pytest_evalmetrics.spec import FieldMap
+    from pytest_evalmetrics.ext import FieldMap, RolloutTable
 
 
 @dataclass

@@ -10,7 +10,7 @@ import numpy as np
 from pytest_evalmetrics.data import Category
 
 if TYPE_CHECKING:
-    from pytest_evalmetrics.data import RolloutTable
+    from pytest_evalmetrics.ext import RolloutTable
 
 
 def bits(value: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pytest_evalmetrics.rollouts.json_files import JsonLines
 
 if TYPE_CHECKING:
-    from pytest_evalmetrics.rollouts import Request
+    from pytest_evalmetrics.ext import Request
 
 BLOCKS = "rollouts.small:Blocks"  # for `format:`
 

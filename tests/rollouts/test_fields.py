@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from rollouts.conftest import Folder
 from rollouts.reference import first, places, plain, read
 
-from pytest_evalmetrics.spec import FieldMap
+from pytest_evalmetrics.ext import FieldMap
 
 if TYPE_CHECKING:
-    from pytest_evalmetrics.data import RolloutTable
+    from pytest_evalmetrics.ext import RolloutTable
 
 
 def columns(table: RolloutTable) -> dict[str, list[float | None]]:

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from rollouts.reference import plain, read
 
+from pytest_evalmetrics.ext import FieldMap
 from pytest_evalmetrics.rollouts import load
-from pytest_evalmetrics.spec import FieldMap, RolloutsSpec
+from pytest_evalmetrics.spec import RolloutsSpec
 
 GYM = Path(__file__).parents[3] / "shared" / "acceptance" / "gym"
 FILES = sorted(GYM.glob("*/*rollouts.jsonl"))

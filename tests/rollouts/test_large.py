@@ -16,17 +16,18 @@ import pytest
 from rollouts.same import all_bits
 
 from pytest_evalmetrics.errors import DataError
-from pytest_evalmetrics.rollouts import Request, large, load
+from pytest_evalmetrics.ext import FieldMap, Request
+from pytest_evalmetrics.rollouts import large, load
 from pytest_evalmetrics.rollouts.files import LARGE, find_files, is_large
 from pytest_evalmetrics.rollouts.large import process_count, read_large, usable_cores
 from pytest_evalmetrics.rollouts.table import TableBuilder
-from pytest_evalmetrics.spec import FieldMap, RolloutsSpec
+from pytest_evalmetrics.spec import RolloutsSpec
 
 if TYPE_CHECKING:
     from conftest import Project
     from rollouts.conftest import Folder
 
-    from pytest_evalmetrics.data import RolloutTable
+    from pytest_evalmetrics.ext import RolloutTable
 
 LINUX = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
 

@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 from pytest_evalmetrics.errors import DataError
-from pytest_evalmetrics.rollouts import Chunk, Request, recorded
+from pytest_evalmetrics.ext import Chunk, FieldMap, Request, Source
 from pytest_evalmetrics.rollouts import part as part_module
+from pytest_evalmetrics.rollouts import recorded
 from pytest_evalmetrics.rollouts.part import Part, Room, available
-from pytest_evalmetrics.rollouts.source import Source
-from pytest_evalmetrics.spec import FieldMap
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from conftest import Project
     from rollouts.conftest import Folder
 
-    from pytest_evalmetrics.data import RolloutTable
+    from pytest_evalmetrics.ext import RolloutTable
 
 pq = pytest.importorskip("pyarrow.parquet")
 

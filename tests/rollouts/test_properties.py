@@ -12,15 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rollouts.reference import plain, read
 
-from pytest_evalmetrics.rollouts import Request, load
+from pytest_evalmetrics.ext import FieldMap, Request, open_source
+from pytest_evalmetrics.rollouts import load
 from pytest_evalmetrics.rollouts.files import find_files
 from pytest_evalmetrics.rollouts.json_files import JsonArray, JsonLines
-from pytest_evalmetrics.rollouts.source import open_source
 from pytest_evalmetrics.rollouts.table import TableBuilder
-from pytest_evalmetrics.spec import FieldMap, RolloutsSpec
+from pytest_evalmetrics.spec import RolloutsSpec
 
 if TYPE_CHECKING:
-    from pytest_evalmetrics.data import RolloutTable
+    from pytest_evalmetrics.ext import RolloutTable
 
 text = st.text(max_size=8) | st.sampled_from(
     [

@@ -12,11 +12,10 @@ import pytest
 from rollouts.same import all_bits
 
 from pytest_evalmetrics.errors import DataError
-from pytest_evalmetrics.rollouts import Request, remote
-from pytest_evalmetrics.rollouts.files import LARGE, RolloutFile, find_files, is_large
+from pytest_evalmetrics.ext import FieldMap, Request, RolloutFile, Source
+from pytest_evalmetrics.rollouts import remote
+from pytest_evalmetrics.rollouts.files import LARGE, find_files, is_large
 from pytest_evalmetrics.rollouts.large import cut, read_large
-from pytest_evalmetrics.rollouts.source import Source
-from pytest_evalmetrics.spec import FieldMap
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
     from rollouts.conftest import Folder
 
-    from pytest_evalmetrics.data import RolloutTable
+    from pytest_evalmetrics.ext import RolloutTable
 
 pytest.importorskip("fsspec")
 pytest.importorskip("aiohttp")

@@ -15,9 +15,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from pytest_evalmetrics.errors import DataError
+from pytest_evalmetrics.ext import FieldMap
 from pytest_evalmetrics.rollouts import load, load_dataset
 from pytest_evalmetrics.rollouts.recorded import records
-from pytest_evalmetrics.spec import FieldMap, RolloutsSpec
+from pytest_evalmetrics.spec import RolloutsSpec
 
 if TYPE_CHECKING:
     from pathlib import Path

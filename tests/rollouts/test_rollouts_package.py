@@ -11,7 +11,8 @@ import pytest
 from perf.reading import write
 
 from pytest_evalmetrics import rollouts
-from pytest_evalmetrics.rollouts import Chunk, Request, Source, loaders, register_loader
+from pytest_evalmetrics.ext import Chunk, Request, Source
+from pytest_evalmetrics.rollouts import loaders, register_loader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,7 +14,7 @@ from rollouts.reference import plain
 if TYPE_CHECKING:
     from rollouts.conftest import Folder
 
-    from pytest_evalmetrics.data import RolloutTable
+    from pytest_evalmetrics.ext import RolloutTable
 
 
 def row(task: Any = 0, sample: Any = 0, **more: Any) -> dict[str, Any]:

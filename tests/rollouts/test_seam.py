@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from pytest_evalmetrics.errors import DataError
-from pytest_evalmetrics.rollouts import Chunk, Failure, NotFinite, Request, Source
+from pytest_evalmetrics.ext import Chunk, Failure, FieldMap, NotFinite, Request, Source
 from pytest_evalmetrics.rollouts.table import TableBuilder
-from pytest_evalmetrics.spec import FieldMap
 
 SOURCE = Source(Path("a"), "a", 1, b"{")
 

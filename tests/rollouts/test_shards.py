@@ -15,20 +15,17 @@ from rollouts.same import all_bits
 from rollouts.test_properties import rows_of, written
 
 from pytest_evalmetrics.errors import DataError
-from pytest_evalmetrics.rollouts import Request
+from pytest_evalmetrics.ext import FieldMap, Request, open_source
 from pytest_evalmetrics.rollouts.files import find_files
 from pytest_evalmetrics.rollouts.json_files import JsonArray, JsonLines
 from pytest_evalmetrics.rollouts.large import ShardReader, shards_of, splits
-from pytest_evalmetrics.rollouts.source import open_source
 from pytest_evalmetrics.rollouts.table import TableBuilder
-from pytest_evalmetrics.spec import FieldMap
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from pytest_evalmetrics.data import RolloutTable
+    from pytest_evalmetrics.ext import RolloutTable, Source
     from pytest_evalmetrics.rollouts.part import Part
-    from pytest_evalmetrics.rollouts.source import Source
 
 REQUESTS = (
     Request(FieldMap(), (), ("agent_ref.name",)),

@@ -14,8 +14,8 @@ import pytest
 from rollouts.small import BLOCKS
 
 from pytest_evalmetrics.errors import DataError
+from pytest_evalmetrics.ext import RolloutFile
 from pytest_evalmetrics.rollouts import source as module
-from pytest_evalmetrics.rollouts.files import RolloutFile
 from pytest_evalmetrics.rollouts.table import TableBuilder
 
 if sys.version_info >= (3, 14):

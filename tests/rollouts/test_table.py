@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from rollouts.reference import plain
 
 from pytest_evalmetrics.errors import DataError
-from pytest_evalmetrics.rollouts import Chunk, Request, Source
+from pytest_evalmetrics.ext import Chunk, FieldMap, Request, Source
 from pytest_evalmetrics.rollouts.table import TableBuilder
-from pytest_evalmetrics.spec import FieldMap
 
 SOURCE = Source(Path("a"), "a", 1, b"{")
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from pytest_evalmetrics.ext import FieldMap, Request
 from pytest_evalmetrics.rollouts.foreign import (
     agree,
     distinct,
@@ -19,8 +20,6 @@ from pytest_evalmetrics.rollouts.foreign import (
     total,
     usage,
 )
-from pytest_evalmetrics.rollouts.loader import Request
-from pytest_evalmetrics.spec import FieldMap
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from pytest_evalmetrics.errors import DataError
-from pytest_evalmetrics.rollouts import Chunk
+from pytest_evalmetrics.ext import Chunk
 from pytest_evalmetrics.rollouts.recorded import records
 from pytest_evalmetrics.spec import RolloutsSpec
 from pytest_evalmetrics.spec.metric_names import MARK
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from rollouts.conftest import Folder
 
-    from pytest_evalmetrics.rollouts import Request, Source
+    from pytest_evalmetrics.ext import Request, Source
 
 
 def failures(rows: list[tuple[str, dict[str, Any]]]) -> list[Any]:

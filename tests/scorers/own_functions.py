@@ -8,7 +8,7 @@ import threading
 from typing import Any
 
 from pytest_evalmetrics.errors import RowError
-from pytest_evalmetrics.scorers import Explained
+from pytest_evalmetrics.ext import Explained
 
 ITEM = {"output": "abc"}
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_evalmetrics.errors import RowError
-from pytest_evalmetrics.scorers import Calls, Row, Terms
+from pytest_evalmetrics.ext import CallError, Row
+from pytest_evalmetrics.scorers import Calls, Terms
 from pytest_evalmetrics.transport import (
-    CallError,
     Journal,
     Occurrences,
     RawResponse,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from scorers import own_functions
@@ -13,8 +13,11 @@ from scorers.own_functions import ITEM, later
 
 from pytest_evalmetrics import register_scorer
 from pytest_evalmetrics.errors import DataError, RegistryError, RowError
-from pytest_evalmetrics.scorers import Row, Terms, make_scorers
+from pytest_evalmetrics.scorers import Terms, make_scorers
 from pytest_evalmetrics.spec.scorer_keys import CustomScorerSpec, PythonScorerSpec
+
+if TYPE_CHECKING:
+    from pytest_evalmetrics.ext import Row
 
 HERE = "scorers.own_functions"
 

@@ -9,9 +9,9 @@ import pytest
 from judge_process import TERMS, judged, row, scorer_of
 
 from pytest_evalmetrics.errors import RowError
-from pytest_evalmetrics.scorers import Row, Terms
+from pytest_evalmetrics.ext import CallError, Row
+from pytest_evalmetrics.scorers import Terms
 from pytest_evalmetrics.spec import ParamsSpec, ReasoningSpec
-from pytest_evalmetrics.transport import CallError
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_evalmetrics.chat import Reply, read_reply
+from pytest_evalmetrics.chat import read_reply
 from pytest_evalmetrics.errors import RowError
+from pytest_evalmetrics.ext import Reply
 from pytest_evalmetrics.scorers.llm_judge import (
     JsonParserSpec,
     JudgeScoreSpec,

@@ -9,7 +9,7 @@ import pytest
 from judge_process import TERMS, judged, row
 
 from pytest_evalmetrics.errors import RowError
-from pytest_evalmetrics.scorers import Row
+from pytest_evalmetrics.ext import CallError, Row
 from pytest_evalmetrics.scorers.llm_judge import (
     JudgeScoreSpec,
     LlmJudge,
@@ -18,7 +18,6 @@ from pytest_evalmetrics.scorers.llm_judge import (
     RubricSpec,
 )
 from pytest_evalmetrics.spec.model_keys import ModelSpec
-from pytest_evalmetrics.transport import CallError
 
 if TYPE_CHECKING:
     from judge_process import JudgeProcess

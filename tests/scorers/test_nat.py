@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from pytest_evalmetrics.errors import RowError
-from pytest_evalmetrics.scorers import Row, Terms
+from pytest_evalmetrics.ext import Row
+from pytest_evalmetrics.scorers import Terms
 from pytest_evalmetrics.scorers.remote_scorers import NatScorer, NatScorerSpec
 
 SPEC = NatScorerSpec(

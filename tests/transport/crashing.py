@@ -11,10 +11,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pytest_evalmetrics.ext import CallError, Endpoint
 from pytest_evalmetrics.transport import (
     Call,
-    CallError,
-    Endpoint,
     Journal,
     JournalMode,
     Occurrences,

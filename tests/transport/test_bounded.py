@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_evalmetrics.transport import CallError, EndpointError, run_bounded
+from pytest_evalmetrics.ext import CallError
+from pytest_evalmetrics.transport import EndpointError, run_bounded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

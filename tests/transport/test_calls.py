@@ -9,14 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_evalmetrics.transport import (
-    Call,
-    CallError,
-    Endpoint,
-    EndpointError,
-    Occurrences,
-    Secret,
-)
+from pytest_evalmetrics.ext import CallError, Endpoint
+from pytest_evalmetrics.transport import Call, EndpointError, Occurrences, Secret
 from pytest_evalmetrics.transport.endpoints import journal_key
 
 URL = "http://localhost:8000/evaluate"

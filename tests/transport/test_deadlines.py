@@ -9,15 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from transport.fakes import answers_in
 
-from pytest_evalmetrics.transport import (
-    Call,
-    CallError,
-    Endpoint,
-    Journal,
-    RetryPolicy,
-    Transport,
-    run_bounded,
-)
+from pytest_evalmetrics.ext import CallError, Endpoint
+from pytest_evalmetrics.transport import Call, Journal, RetryPolicy, Transport, run_bounded
 from tests.transport.fakes import ok
 
 if TYPE_CHECKING:

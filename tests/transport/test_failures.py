@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from transport.fakes import FakeSender, FakeTime, answers_in, ok, status
 
+from pytest_evalmetrics.ext import CallError, Endpoint
 from pytest_evalmetrics.transport import (
     Call,
-    CallError,
-    Endpoint,
     EndpointError,
     Journal,
     JournalError,

@@ -12,10 +12,9 @@ from urllib.parse import quote
 
 import pytest
 
+from pytest_evalmetrics.ext import CallError, Endpoint
 from pytest_evalmetrics.transport import (
     Call,
-    CallError,
-    Endpoint,
     EndpointError,
     RetryPolicy,
     Secret,

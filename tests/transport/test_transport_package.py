@@ -7,7 +7,8 @@ import pytest
 
 from pytest_evalmetrics import transport
 from pytest_evalmetrics.errors import EvalMetricsError
-from pytest_evalmetrics.transport import Call, Endpoint, MissingExtraError, Transport
+from pytest_evalmetrics.ext import Endpoint
+from pytest_evalmetrics.transport import Call, MissingExtraError, Transport
 
 
 def test_everything_named_is_there() -> None:

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_evalmetrics.data import FailedRow, RolloutTable, RowScores, SourceFile
+from pytest_evalmetrics.data import FailedRow, RowScores, SourceFile
+from pytest_evalmetrics.ext import RolloutTable
 from pytest_evalmetrics.reports.html.page import as_data
 from pytest_evalmetrics.reports.html.picture import RowPlaces, first, histogram, picture_of
 

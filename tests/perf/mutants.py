@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 ROOMS = ("gates", "baselines", "metrics", "rollouts")
 TESTS = [*(f"tests/{room}" for room in ROOMS), "tests/golden"]
-NEAR, FAR = 60, 40  # tests of the mutant's own room, and of others, that are run
+NEAR, FAR = 80, 80  # tests of the mutant's own room, and of others, that are run
 CONFIG = "[run]\nsource = pytest_evalmetrics\ndata_file = {folder}/coverage\nparallel = true\n"
 OTHER = {
     ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">", ast.Eq: "!=", ast.NotEq: "==",
@@ -105,7 +105,9 @@ def mutants(file: Path) -> Iterator[Mutant]:
             if name in ("annotation", "returns", "decorator_list"):
                 continue
             for part in child if isinstance(child, list) else [child]:
-                if not isinstance(part, ast.AST) or isinstance(part, ast.Raise | ast.JoinedStr):
+                if not isinstance(part, ast.AST) or isinstance(
+                    part, ast.Raise | ast.JoinedStr | ast.arguments
+                ):
                     continue
                 if inside:
                     yield from of(part)
@@ -132,7 +134,7 @@ def make_map(folder: Path) -> None:
         cwd=ROOT, env=env, check=False,
     )  # fmt: skip
     reached: dict[str, dict[int, set[str]]] = {}
-    for path in folder.glob("coverage.*"):
+    for path in (folder / "coverage", *folder.glob("coverage.*")):  # combined, or left
         data = coverage.CoverageData(str(path))
         data.read()
         for file in data.measured_files():
@@ -182,6 +184,7 @@ def try_mutants(folder: Path, rooms: list[str], count: int, seed: int) -> None:
             source = mutant.file.read_text(encoding="utf-8")
             shown = str(mutant.file.relative_to(copy))
             reaching = table.get(shown, {}).get(str(mutant.line), [])
+            random.Random(seed).shuffle(reaching)  # noqa: S311
             near = [t for t in reaching if t.startswith(f"tests/{room}/")]
             far = [t for t in reaching if t not in near]
             mutant.file.write_text(mutant.text(source), encoding="utf-8")

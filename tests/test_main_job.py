@@ -52,6 +52,7 @@ def test_infinite_rewards_are_missing_not_a_crash(project):
         ("raise ValueError('no')", "*broken*ValueError: no*"),
         ("return 'high'", "*broken*'high'*"),
         ("return float('nan')", "*broken*nan*"),
+        ("return 'x' * 90", f"*broken*'{'x' * 79}... (str)*"),
     ],
 )
 def test_a_metric_that_fails_is_named_and_never_left_out(project, body, told):

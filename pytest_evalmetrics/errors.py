@@ -5,6 +5,7 @@
     EvalMetricsError
     ├── ConfigError      a benchmark file can't be used; lists every problem at once
     ├── DataError        rollouts can't be read, or hold what is no number
+    │   └── ShapeError       rows: or map: of a benchmark file do not fit the rollouts
     ├── RegistryError    a name that is unknown, or that stands for two things
     ├── MetricError      a metric raised, or returned no finite number
     ├── BaselineError    a baseline is missing, unreadable, or must not be written
@@ -46,6 +47,7 @@ __all__ = [
     "RegistryError",
     "RegressionWarning",
     "RowError",
+    "ShapeError",
     "did_you_mean",
     "raised_words",
 ]
@@ -145,6 +147,24 @@ class ConfigError(EvalMetricsError):
 
 class DataError(EvalMetricsError):
     """Rollouts can't be read, or hold what is no number."""
+
+
+class ShapeError(DataError):
+    """What a benchmark file says of the shape of its rollouts does not fit them.
+
+    Parameters
+    ----------
+    message
+        What was found and what was expected.
+    key
+        The key that says it, as a path below ``rollouts``.
+    hint
+        The way out.
+    """
+
+    def __init__(self, message: str, *, key: tuple[str, ...], hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.key = key
 
 
 class RegistryError(EvalMetricsError):

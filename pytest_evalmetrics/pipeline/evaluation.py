@@ -11,7 +11,13 @@ import msgspec
 import numpy as np
 
 from pytest_evalmetrics import baselines, gates, metrics, rollouts
-from pytest_evalmetrics.errors import BaselineError, ConfigError, DataError, EvalMetricsError
+from pytest_evalmetrics.errors import (
+    BaselineError,
+    ConfigError,
+    DataError,
+    EvalMetricsError,
+    ShapeError,
+)
 from pytest_evalmetrics.gc_pause import collector_paused
 from pytest_evalmetrics.pipeline.regressions import (
     Judging,
@@ -140,7 +146,12 @@ class Evaluation:
         self._prepare()
         spec = self.benchmark.spec
         plan = metrics.plan(spec, also=spec.gated, line_of=self.benchmark.line_of)
-        table = self._load(plan)
+        try:
+            table = self._load(plan)
+        except ShapeError as error:
+            source = "rollouts" if spec.dataset is None else "dataset"
+            error.line = self.benchmark.line_of(source, *error.key)
+            raise
         spec = self.benchmark.spec
         self._sources = tuple(
             {"path": s.path, "rows": s.rows, "size": s.size} for s in table.sources

@@ -16,6 +16,7 @@ from pytest_evalmetrics.errors import (
     Problem,
     RegistryError,
     RowError,
+    ShapeError,
     did_you_mean,
 )
 from pytest_evalmetrics.layout import of_many
@@ -81,7 +82,8 @@ def all_problems(benchmark: Benchmark, *, hooked: bool, replays: bool) -> Iterat
         yield from _count_problems(benchmark, table, ())
     except EvalMetricsError as error:
         source = "rollouts" if spec.dataset is None else "dataset"
-        yield _problem(benchmark, (source,), error)
+        key = error.key if isinstance(error, ShapeError) else ()
+        yield _problem(benchmark, (source, *key), error)
 
 
 def _without(benchmark: Benchmark, paths: set[str]) -> Benchmark:

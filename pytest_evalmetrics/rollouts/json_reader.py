@@ -46,7 +46,7 @@ _SMALL: Final = 1 << 18  # bytes of a file of which every row is checked for dup
 _CHECKED: Final = 3  # rows of each block that are, in larger files
 
 
-class _DuplicateKeyError(ValueError):
+class DuplicateKeyError(ValueError):
     """An object holds one key twice."""
 
 
@@ -54,11 +54,11 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     value = dict(pairs)
     if len(value) < len(pairs):
         keys = [key for key, _ in pairs]
-        raise _DuplicateKeyError(next(key for key in keys if keys.count(key) > 1))
+        raise DuplicateKeyError(next(key for key in keys if keys.count(key) > 1))
     return value
 
 
-_decode = json.JSONDecoder(
+decode = json.JSONDecoder(
     parse_int=lambda digits: int(digits[:_DIGITS]), object_pairs_hook=_unique
 ).decode
 _decode_lines = msgspec.json.Decoder().decode_lines
@@ -68,12 +68,12 @@ def parse(row: SourceRow, source: Source) -> dict[str, Any]:
     """Read a row as the standard library does: NaN, Infinity and half surrogates allowed."""
     text = str(row.text, "utf-8")
     try:
-        value = _decode(text)
+        value = decode(text)
     except json.JSONDecodeError as error:
         raise _broken(text, error, row, source) from error
     except RecursionError as error:
         raise source.error("this row is nested too deeply to be read", row) from error
-    except _DuplicateKeyError as error:
+    except DuplicateKeyError as error:
         raise source.error(
             f"the key {str(error)!r} stands twice in one object of this row",
             row,

@@ -23,16 +23,17 @@ from pytest_evalmetrics.rollouts.loader import (
 from pytest_evalmetrics.rollouts.part import Room
 from pytest_evalmetrics.rollouts.source import Source, open_source
 from pytest_evalmetrics.rollouts.table import TableBuilder
-from pytest_evalmetrics.spec import DatasetSpec
+from pytest_evalmetrics.spec import DatasetSpec, RolloutsSpec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
-    from typing import TypeAlias
+    from typing import TypeAlias, TypeGuard
 
     from pytest_evalmetrics.data import RolloutTable
     from pytest_evalmetrics.rollouts.loader import LoaderFactory
-    from pytest_evalmetrics.spec import RolloutsSpec
+    from pytest_evalmetrics.spec import FieldMap
+    from pytest_evalmetrics.spec.sources import FilesSpec
 
     Reader: TypeAlias = Callable[[Sequence[RolloutFile], str | None, Request], RolloutTable | None]
 
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 TASK_KEYS = ("id", "task_id", "_ng_task_index")  # of a data set
 
 
-def rollout_files(spec: RolloutsSpec, base: Path, *, fetch: bool = True) -> list[RolloutFile]:
+def rollout_files(spec: FilesSpec, base: Path, *, fetch: bool = True) -> list[RolloutFile]:
     """Find the files that are read, in their order; a folder may be a file to its format."""
     if isinstance(spec, DatasetSpec) and spec.rows:
         data = json.dumps(spec.rows).encode()
@@ -67,7 +68,7 @@ def find_loader(name: str | None, source: Source) -> LoaderFactory:
     return recognise(source).load()
 
 
-def records(spec: RolloutsSpec, base: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+def records(spec: FilesSpec, base: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """Go through the rows of all files, in the order in which `load` reads them.
 
     Parameters
@@ -90,6 +91,9 @@ def records(spec: RolloutsSpec, base: Path) -> Iterator[tuple[str, dict[str, Any
     RegistryError
         If there is no such format.
     """
+    if _is_shaped(spec):
+        yield from _shaped_records(spec, absolute(base))
+        return
     used: dict[LoaderFactory, Loader] = {}
     for file in rollout_files(spec, absolute(base)):
         source = open_source(file)
@@ -108,6 +112,17 @@ def records(spec: RolloutsSpec, base: Path) -> Iterator[tuple[str, dict[str, Any
         source.must_be_unchanged()
 
 
+def _shaped_records(spec: RolloutsSpec, base: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    from pytest_evalmetrics.rollouts.shape import Shape  # noqa: PLC0415 - rarely
+
+    shape = Shape(spec, base)
+    for file in rollout_files(spec, base):
+        source = shape.open(open_source(file))
+        for place, item in shape.rows(source):
+            yield source.at(place), item
+        source.must_be_unchanged()
+
+
 def _loaded_records(loader: Loader, source: Source) -> Iterator[tuple[str, dict[str, Any]]]:
     for chunk in loader.read(source):
         if len(chunk.records) != len(chunk.places):
@@ -121,17 +136,18 @@ def _loaded_records(loader: Loader, source: Source) -> Iterator[tuple[str, dict[
             yield name, dict(record)
 
 
-def task_key(spec: RolloutsSpec, base: Path) -> str | None:
+def task_key(spec: FilesSpec, base: Path) -> str | None:
     """Find the key that holds the task's id in a data set; None for its rows' positions."""
-    if spec.fields.task is not None:
-        return spec.fields.task
+    fields = _fields(spec)
+    if fields.task is not None:
+        return fields.task
     for _, first in records(spec, base):
         return next((key for key in TASK_KEYS if key in first), None)
     return None
 
 
 def load(
-    spec: RolloutsSpec,
+    spec: FilesSpec,
     base: Path,
     *,
     scores: Sequence[str],
@@ -167,11 +183,11 @@ def load(
     RegistryError
         If there is no such format.
     """
-    return _load(spec, base, Request(spec.fields, tuple(scores), tuple(categories)), reader)
+    return _load(spec, base, Request(_fields(spec), tuple(scores), tuple(categories)), reader)
 
 
 def load_dataset(
-    spec: RolloutsSpec,
+    spec: FilesSpec,
     base: Path,
     *,
     scores: Sequence[str] = (),
@@ -184,30 +200,50 @@ def load_dataset(
     position. Parameters and errors as of `load`.
     """
     key = task_key(spec, base)
-    fields = spec.fields if key is None else replace(spec.fields, task=key)
+    fields = _fields(spec) if key is None else replace(_fields(spec), task=key)
     by_position = key is None
     request = Request(fields, tuple(scores), tuple(categories), by_position)
     return _load(spec, base, request, reader)
 
 
-def _load(spec: RolloutsSpec, base: Path, request: Request, reader: Reader | None) -> RolloutTable:
+def _is_shaped(spec: FilesSpec) -> TypeGuard[RolloutsSpec]:
+    return isinstance(spec, RolloutsSpec) and spec.shaped
+
+
+def _fields(spec: FilesSpec) -> FieldMap:
+    if not _is_shaped(spec):
+        return spec.fields
+    from pytest_evalmetrics.rollouts.shape import shaped_fields  # noqa: PLC0415 - rarely
+
+    return shaped_fields(spec)
+
+
+def _load(spec: FilesSpec, base: Path, request: Request, reader: Reader | None) -> RolloutTable:
     base = absolute(base)
     with collector_paused():
-        if reader is not None and not (isinstance(spec, DatasetSpec) and spec.rows):
+        written = isinstance(spec, DatasetSpec) and spec.rows
+        if reader is not None and not written and not _is_shaped(spec):
             table = reader(rollout_files(spec, base, fetch=False), spec.format, request)
             if table is not None:
                 return table
         files = rollout_files(spec, base)
-        if is_large(files):
+        if is_large(files) and not _is_shaped(spec):
             from pytest_evalmetrics.rollouts.large import read_large  # noqa: PLC0415 - rarely
 
             table = read_large(files, spec.format, request)
             if table is not None:
                 return table
-        return _read_in_order(files, spec, request)
+        return _read_in_order(files, spec, request, base)
 
 
-def _read_in_order(files: list[RolloutFile], spec: RolloutsSpec, request: Request) -> RolloutTable:
+def _read_in_order(
+    files: list[RolloutFile], spec: FilesSpec, request: Request, base: Path
+) -> RolloutTable:
+    shape = None
+    if _is_shaped(spec):
+        from pytest_evalmetrics.rollouts.shape import Shape  # noqa: PLC0415 - rarely
+
+        shape = Shape(spec, base, request)
     table = TableBuilder(request)
     room = Room()
     used: dict[LoaderFactory, Loader] = {}
@@ -220,12 +256,17 @@ def _read_in_order(files: list[RolloutFile], spec: RolloutsSpec, request: Reques
 
     for file in files:
         source = open_source(file)
-        kind = find_loader(spec.format, source)
-        if kind not in used:
-            used[kind] = kind(request)  # what it learns from one file helps with the next
+        loader: Loader
+        if shape is not None:
+            source, loader = shape.open(source), shape
+        else:
+            kind = find_loader(spec.format, source)
+            if kind not in used:
+                used[kind] = kind(request)  # what it learns from one file helps with the next
+            loader = used[kind]
         rows = 0
         with _in_words(source):
-            for chunk in used[kind].read(source):
+            for chunk in loader.read(source):
                 table.add(source, chunk)
                 rows += len(chunk.places)
                 room.check(table.part, share)
@@ -233,7 +274,10 @@ def _read_in_order(files: list[RolloutFile], spec: RolloutsSpec, request: Reques
             raise source.error("the file holds no row", hint="did the run that writes it fail?")
         source.must_be_unchanged()
         before += source.size
-    return table.build()
+    built = table.build()
+    if shape is not None:
+        built = replace(built, notes=(*built.notes, *shape.finish()))
+    return built
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
 
@@ -41,8 +41,77 @@ class FieldMap:
     )
 
 
+def _plain_values(value: Any) -> Any:
+    values = value if isinstance(value, list) else [value]
+    if not values or any(isinstance(each, dict | list) for each in values):
+        raise expected("a text, a number, true, false or null, or a list of these")
+    return tuple(values)
+
+
+def _points(value: Any) -> Any:
+    if value is not None and not isinstance(value, bool) and not is_number(value):
+        raise expected("a number, or null for missing")
+    return None if value is None else float(value)
+
+
+_Value = str | float | bool | None
+Accepted = Annotated[
+    tuple[Any, ...],
+    Field(strict=False),
+    BeforeValidator(_plain_values, json_schema_input_type=_Value | list[_Value]),
+]
+Points = Annotated[float | None, BeforeValidator(_points, json_schema_input_type=float | None)]
+
+
 @dataclass(frozen=True, kw_only=True)
-class RolloutsSpec:
+class PivotSpec:
+    """Lines of one name and one value each, put together to rows."""
+
+    __pydantic_config__ = STRICT
+
+    by: Annotated[Names, doc("what the lines of one row have in common: paths")]
+    name: Annotated[Name, doc("where a line has the name of its value")]
+    value: Annotated[Name, doc("where a line has its value")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShapeSpec:
+    """How the rows are found in files that are not one row per line."""
+
+    __pydantic_config__ = STRICT
+
+    rows: Annotated[
+        Name | None,
+        doc("where a file keeps its rows, a dotted path; * is each value of a list or an object"),
+    ] = None
+    keyed: Annotated[
+        Name | None, doc("rows are an object's values: the field that takes their keys")
+    ] = None
+    lists: Annotated[
+        dict[Name, Points] | None,
+        doc("lists of task ids -> the reward of each of them, null for missing"),
+    ] = None
+    where: Annotated[
+        dict[Name, Accepted], doc("rows to read: path -> the value, or the values, that it has")
+    ] = field(default_factory=dict)
+    pivot: Annotated[PivotSpec | None, doc("put several lines together to one row")] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class JoinSpec(ShapeSpec):
+    """The files with the other half of each row."""
+
+    __pydantic_config__ = STRICT
+
+    path: Annotated[Names, doc("a path, a glob, or a list of them, relative to this file")]
+    on: Annotated[Names, doc("what rows that belong together have in common: paths in both")]
+    unmatched: Annotated[
+        Literal["error", "keep", "drop"], doc("what to do with rows without the other half")
+    ] = "error"
+
+
+@dataclass(frozen=True, kw_only=True)
+class FilesSpec:
     """The files with recorded rollouts, and their format."""
 
     __pydantic_config__ = STRICT
@@ -56,10 +125,31 @@ class RolloutsSpec:
     )
 
 
+@dataclass(frozen=True, kw_only=True)
+class RolloutsSpec(ShapeSpec, FilesSpec):
+    """The files with recorded rollouts, their format, and their shape."""
+
+    __pydantic_config__ = STRICT
+
+    map: Annotated[
+        dict[Name, dict[str, Points]],
+        doc("texts and codes to numbers: reward, or a score's name -> value -> number"),
+    ] = field(default_factory=dict)
+    join: Annotated[JoinSpec | None, doc("files with further fields of the same rows")] = None
+
+    @property
+    def shaped(self) -> bool:
+        """Whether rows are made of what files hold, rather than read as they are."""
+        return any((self.rows, self.keyed, self.lists, self.where, self.pivot, self.map, self.join))
+
+
 def _in_long_form(value: Any) -> Any:
     if not isinstance(value, str | list | dict):
         raise expected("a path, a list of paths, or a mapping with path")
-    return value if isinstance(value, dict) else {"path": value}
+    value = value if isinstance(value, dict) else {"path": value}
+    if value.get("keyed") is not None and value.get("lists") is not None:
+        raise refuse("keyed: and lists: are two ways to read an object: choose one")
+    return value
 
 
 _PathText = Annotated[str, Field(min_length=1)]
@@ -101,7 +191,7 @@ RunsField = Annotated[
 
 
 @dataclass(frozen=True, kw_only=True)
-class DatasetSpec(RolloutsSpec):
+class DatasetSpec(FilesSpec):
     """The rows to answer or score, or the files with them and their format; and a selection."""
 
     __pydantic_config__ = ConfigDict(

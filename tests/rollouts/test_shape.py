@@ -1,0 +1,265 @@
+"""`rows:`, `keyed:`, `lists:`, `where:`, `pivot:`, `join:` and `map:`: rows of any layout."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_evalmetrics.config import load_benchmarks
+from pytest_evalmetrics.errors import ConfigError, DataError
+from pytest_evalmetrics.rollouts import load, records
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from conftest import Project
+
+    from pytest_evalmetrics.data import RolloutTable
+    from pytest_evalmetrics.spec import RolloutsSpec
+
+
+def spec_of(folder: Path, rollouts: str) -> RolloutsSpec:
+    file = folder / "x.bench.yaml"
+    file.write_text(f"benchmark:\n  name: x\n  rollouts: {rollouts}\n")
+    (benchmark,) = load_benchmarks(file, shown="x.bench.yaml")
+    assert benchmark.spec.rollouts is not None
+    return benchmark.spec.rollouts
+
+
+def read(folder: Path, rollouts: str, **files: Any) -> RolloutTable:
+    for name, content in files.items():
+        stem, _, suffix = name.rpartition("_")
+        text = content if isinstance(content, str) else json.dumps(content)
+        (folder / f"{stem}.{suffix}").write_text(text)
+    return load(spec_of(folder, rollouts), folder, scores=["reward"])
+
+
+def rewards(table: RolloutTable) -> dict[Any, list[float | None]]:
+    found: dict[Any, list[float | None]] = {}
+    for task, value in zip(table.task.tolist(), table.scores["reward"].tolist(), strict=True):
+        found.setdefault(table.tasks[task], []).append(None if math.isnan(value) else value)
+    return found
+
+
+NESTED = {
+    "info": {"model": "m"},
+    "runs": [{"t": "a", "r": 1}, {"t": "a", "r": 0}, {"t": "b", "r": None}],
+}
+STATS = [
+    {"id": "a", "stats": [{"n": {"x": "em"}, "mean": 1.0}, {"n": {"x": "f1"}, "mean": 0.5}]},
+    {"id": "b", "stats": [{"n": {"x": "em"}, "mean": 0.0}]},
+]
+REPORT = {
+    "total": 4,
+    "submitted_ids": ["a", "b", "c"],
+    "resolved_ids": ["a"],
+    "failed_ids": ["b"],
+    "error_ids": ["c"],
+    "containers": ["x"],
+}
+LINES = "".join(
+    json.dumps(row) + "\n"
+    for row in [
+        {"spec": {"model": "m"}},
+        {"id": "a", "type": "match", "data": {"verdict": "pass"}},
+        {"id": "a", "type": "sampling", "data": {}},
+        {"id": "b", "type": "match", "data": {"verdict": "tie"}},
+    ]
+)
+
+
+@pytest.mark.parametrize(
+    ("rollouts", "content", "expected"),
+    [
+        ("{rows: runs, fields: {task: t, reward: r}}", NESTED, {"a": [1, 0], "b": [None]}),
+        (
+            "{rows: deep.runs, fields: {task: t, reward: r}}",
+            {"deep": NESTED},
+            {"a": [1, 0], "b": [None]},
+        ),
+        ("{keyed: t, fields: {reward: value}}", {"a": 1, "b": 0}, {"a": [1], "b": [0]}),
+        (
+            "{rows: eval, keyed: t, fields: {reward: s}, map: {reward: {ok: 1, bad: 0}}}",
+            {"eval": {"a": [{"s": "ok"}, {"s": "bad"}], "b": [{"s": "bad"}]}},
+            {"a": [1, 0], "b": [0]},
+        ),
+        (
+            "{lists: {resolved_ids: 1, failed_ids: 0, error_ids: null}}",
+            REPORT,
+            {"a": [1], "b": [0], "c": [None]},
+        ),
+        (
+            (
+                "{rows: '*.stats', pivot: {by: _parent.id, name: n.x, value: mean}, "
+                "fields: {reward: em}}"
+            ),
+            STATS,
+            {"a": [1], "b": [0]},
+        ),
+        (
+            (
+                "{where: {type: match}, fields: {task: id, reward: data.verdict}, "
+                "map: {reward: {pass: 1, fail: 0, tie: 0.5}}}"
+            ),
+            LINES,
+            {"a": [1], "b": [0.5]},
+        ),
+        (
+            '{fields: {task: id, reward: p}, map: {reward: {"1": 0, "2": 1, "1.5": 0.5}}}',
+            [{"id": "a", "p": 1.0}, {"id": "b", "p": 2}, {"id": "c", "p": 1.5}],
+            {"a": [0], "b": [1], "c": [0.5]},
+        ),
+        (
+            '{fields: {task: id, reward: p}, map: {reward: {"true": 1, "null": 0}}}',
+            [{"id": "a", "p": True}, {"id": "b", "p": None}],
+            {"a": [1], "b": [0]},
+        ),
+        (
+            "{where: {split: [test, dev]}, fields: {task: id, reward: p}}",
+            [{"id": n, "split": s, "p": 1} for n, s in (("a", "dev"), ("b", "no"), ("c", "test"))],
+            {"a": [1], "c": [1]},
+        ),
+    ],
+)
+def test_layouts(tmp_path: Path, rollouts: str, content: Any, expected: Any) -> None:
+    table = read(tmp_path, rollouts.replace("{", "{path: r.json, ", 1), r_json=content)
+    assert rewards(table) == expected
+
+
+def test_cells_of_csv(tmp_path: Path) -> None:
+    table = read(
+        tmp_path,
+        "{path: r.csv, where: {lang: [en]}, fields: {task: id, reward: v}, "
+        "map: {reward: {pass: 1, fail: 0}}}",
+        r_csv="id,lang,v\n007,en,pass\n008,en,fail\n9,de,pass\n10a,en,\n",
+    )
+    assert rewards(table) == {"007": [1], "008": [0], "10a": [None]}
+
+
+def test_enclosing_objects_and_scores_with_a_map_of_their_own(tmp_path: Path) -> None:
+    table = read(
+        tmp_path,
+        "{path: r.json, rows: runs, map: {reward: {y: 1}, lost: {y: 0}}, "
+        "fields: {task: t, reward: v, agent: _parent.info.model, scores: {lost: v}}}",
+        r_json={"info": {"model": "m", "l": [1]}, "runs": [{"t": "a", "v": "y"}]},
+    )
+    assert table.agents == ("m",)
+    assert (table.scores["reward"].tolist(), table.scores["lost"].tolist()) == ([1], [0])
+
+
+def test_rows_left_out_are_counted(tmp_path: Path) -> None:
+    table = read(
+        tmp_path,
+        "{path: r.json, where: {k: x}, fields: {task: t}}",
+        r_json=[{"t": 1, "k": "x", "reward": 1}, {"t": 2, "k": "y", "reward": 0}],
+    )
+    assert table.notes == ("r.json: where: leaves out 1 of 2 rows, whose k is not x",)
+
+
+ANSWERS = '{"id": "a", "answer": "x"}\n{"id": "b", "answer": "y"}\n'
+JOIN = "{path: r.jsonl, fields: {task: id, reward: ok}, join: {path: g.jsonl, on: id%s}}"
+
+
+def test_join(tmp_path: Path) -> None:
+    grades = '{"id": "b", "ok": 0}\n{"id": "a", "ok": 1}\n'
+    table = read(tmp_path, JOIN % "", r_jsonl=ANSWERS, g_jsonl=grades)
+    assert rewards(table) == {"a": [1], "b": [0]}
+    rows = list(records(spec_of(tmp_path, JOIN % ""), tmp_path))
+    assert rows[1] == ("r.jsonl:2", {"id": "b", "answer": "y", "ok": 0})
+
+
+def test_join_of_rows_without_a_partner(tmp_path: Path) -> None:
+    grades = '{"id": "a", "ok": 1}\n{"id": "c", "ok": 1}\n'
+    with pytest.raises(DataError, match=r"1 row without the other half, the first at r.jsonl:2"):
+        read(tmp_path, JOIN % "", r_jsonl=ANSWERS, g_jsonl=grades)
+    kept = read(tmp_path, JOIN % ", unmatched: keep")
+    assert rewards(kept) == {"a": [1], "b": [None]}
+    assert [note for note in kept.notes if note.startswith("join:")] == [
+        "join: 1 row without the other half, the first at r.jsonl:2",
+        "join: 1 row without the other half, the first at g.jsonl:2",
+    ]
+    assert rewards(read(tmp_path, JOIN % ", unmatched: drop")) == {"a": [1]}
+    with pytest.raises(DataError, match=r"the first at g\.jsonl:2"):
+        read(tmp_path, JOIN % "", r_jsonl=ANSWERS.splitlines()[0], g_jsonl=grades)
+
+
+@pytest.mark.parametrize(
+    ("rollouts", "content", "words"),
+    [
+        ("{rows: run, fields: {task: t}}", NESTED, "did you mean 'runs'"),
+        ("{rows: info, fields: {task: t}}", NESTED, "no row has 't'"),
+        ("{rows: info.model, fields: {task: t}}", NESTED, "row 1 is 'm'; expected an object"),
+        ("{rows: runs, fields: {task: tt}}", NESTED, "did you mean 't'"),
+        ("{rows: stats, fields: {task: t}}", STATS, r"write \* for each value"),
+        ("{keyed: t, rows: runs}", NESTED, "keyed: is for an object"),
+        ("{keyed: t}", {"a": {"t": "b"}}, "a field 't' of its own, 'b'"),
+        ("{lists: {resolved_id: 1}}", REPORT, "did you mean 'resolved_ids'"),
+        ("{lists: {resolved_ids: 1, failed_ids: 0}}", REPORT, "submitted_ids has 1 id of no list"),
+        ("{lists: {resolved_ids: 1, submitted_ids: 0}}", REPORT, "'a' is in resolved_ids and in"),
+        ("{where: {kind: match}, fields: {task: id}}", LINES, "no row has 'kind'"),
+        ("{where: {type: mach}, fields: {task: id}}", LINES, "there is 'null', 'match'"),
+        (
+            (
+                "{where: {type: match}, fields: {task: id, reward: data.verdict}, "
+                "map: {reward: {pass: 1, fail: 0}}}"
+            ),
+            LINES,
+            "r.json:4: map: reward doesn't say which number 'tie' is; it has: fail, pass",
+        ),
+        (
+            "{rows: runs, fields: {task: t, reward: rr}, map: {reward: {pass: 1}}}",
+            NESTED,
+            "no row has a value at 'rr'",
+        ),
+        (
+            "{rows: '*.stats', pivot: {by: _parent.id, name: n.y, value: mean}}",
+            STATS,
+            r"no row has 'n.y'; did you mean 'n.x'",
+        ),
+        (
+            "{rows: '*.stats', pivot: {by: _parent.id, name: n.x, value: men}}",
+            STATS,
+            "did you mean 'mean'",
+        ),
+        (
+            "{pivot: {by: t, name: n, value: v}}",
+            [{"t": 1, "n": "a", "v": 1}, {"t": 1, "n": "a", "v": 0}],
+            "'a' was there before for the same t, at r.json, row 1",
+        ),
+        ("{rows: runs, fields: {task: t, reward: r}}", '{"runs": [', "this is no JSON"),
+        ("{keyed: t, fields: {reward: value}}", '{"a": 1,\n"a": 0}', "'a' stands twice"),
+        ("{format: harbor, rows: runs}", NESTED, "have a shape of their own"),
+    ],
+)
+def test_misread_layouts_fail(tmp_path: Path, rollouts: str, content: Any, words: str) -> None:
+    with pytest.raises(DataError, match=words):
+        read(tmp_path, rollouts.replace("{", "{path: r.json, ", 1), r_json=content)
+
+
+def test_two_ways_to_read_an_object_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="choose one"):
+        spec_of(tmp_path, "{path: r.json, keyed: t, lists: {a: 1}}")
+    with pytest.raises(ConfigError, match="a number, or null for missing"):
+        spec_of(tmp_path, "{path: r.json, map: {reward: {a: yes}}}")
+
+
+def test_a_run_names_the_line_of_the_key(project: Project) -> None:
+    project.write("r.json", json.dumps({"runs": [{"t": "a", "v": "pass"}, {"t": "b", "v": "?"}]}))
+    bench = (
+        "benchmark:\n  name: x\n  rollouts:\n    path: r.json\n    rows: runs\n"
+        "    fields: {task: t, reward: v}\n    map:\n      reward: {pass: 1, fail: 0%s}\n"
+        "  thresholds: {mean_reward: '>= 0.5'}\n"
+    )
+    project.write("x.bench.yaml", bench % "")
+    result = project.run()
+    result.assert_outcomes(failed=1)
+    text = result.stdout.str()
+    assert "x.bench.yaml:8" in text
+    assert "r.json, row 2: map: reward doesn't say which number '?' is" in text
+    project.write("x.bench.yaml", bench % ', "?": 0')
+    again = project.run()
+    again.assert_outcomes(passed=1)
+    assert "mean_reward 0.5000" in again.stdout.str()

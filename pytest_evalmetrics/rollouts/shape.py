@@ -308,11 +308,29 @@ def _inner(
             if path[:end] in value:
                 around = {name: each for name, each in value.items() if name != path[:end]}
                 parent = {**_scalars(around), **({PARENT: parent} if parent else {})}
-                yield from _inner(value[path[:end]], path[end + 1 :], parent, source, key)
+                inner, rest = value[path[:end]], path[end + 1 :]
+                if not rest:
+                    inner = _as_objects(inner, value.get("columns"), source, key)
+                yield from _inner(inner, rest, parent, source, key)
                 return
         raise _no_rows(source, did_you_mean(path, value, what="there is"), key, path)
     what = "a list: write * for each value of it" if isinstance(value, list) else _text(value)
     raise _no_rows(source, f"it would be in {short(what)}", key, path)
+
+
+def _as_objects(rows: Any, columns: Any, source: Source, key: tuple[str, ...]) -> Any:
+    """Name the cells of a table's rows by its columns, which stand beside them."""
+    lists = isinstance(rows, list) and rows and all(isinstance(row, list) for row in rows)
+    if not lists or not isinstance(columns, list) or len(set(map(str, columns))) < len(columns):
+        return rows
+    for number, row in enumerate(rows, 1):
+        if len(row) != len(columns):
+            raise ShapeError(
+                f"{source.shown}: row {number} has {many(len(row), 'cell')}, and the table "
+                f"{many(len(columns), 'column')}",
+                key=(*key, "rows"),
+            )
+    return [dict(zip(map(str, columns), row, strict=True)) for row in rows]
 
 
 def _no_rows(source: Source, why: str, key: tuple[str, ...], path: str = "") -> ShapeError:
@@ -338,6 +356,8 @@ def _listed(
         return
     if spec.keyed is None:
         listed = value if isinstance(value, list) else [value]
+        if not listed and "*" in (spec.rows or ""):
+            listed = [{}]  # what encloses it is a task all the same
         for number, each in enumerate(listed, 1):
             if not isinstance(each, dict):
                 raise ShapeError(
@@ -354,7 +374,7 @@ def _listed(
             key=(*key, "keyed"),
         )
     for name, under in value.items():
-        for each in under if isinstance(under, list) else [under]:
+        for each in (under or [{}]) if isinstance(under, list) else [under]:
             row = dict(each) if isinstance(each, dict) else {"value": each}
             if _text(row.setdefault(spec.keyed, name)) != name:
                 raise ShapeError(
@@ -436,7 +456,9 @@ def _pivoted(rows: list[Row], pivot: PivotSpec, source: Source, key: tuple[str, 
     groups: dict[tuple[str, ...], Row] = {}
     places: dict[tuple[tuple[str, ...], str], int] = {}
     for row in rows:
-        found = {path: lookup(row.value, path) for path in (*pivot.by, pivot.name)}
+        empty = row.value.keys() <= {PARENT}
+        paths = pivot.by if empty else (*pivot.by, pivot.name)
+        found = {path: lookup(row.value, path) for path in paths}
         for path, value in found.items():
             if value is None or isinstance(value, dict | list):
                 which = (*key, "pivot", "name" if path == pivot.name else "by")
@@ -447,8 +469,11 @@ def _pivoted(rows: list[Row], pivot: PivotSpec, source: Source, key: tuple[str, 
                     "text or a number",
                     key=which,
                 )
-        name = _text(found.pop(pivot.name))
+        name = "" if empty else _text(found.pop(pivot.name))
         group = tuple(map(_text, found.values()))
+        if empty:
+            groups.setdefault(group, Row(row.place, {**found, LINE: row.value}))
+            continue
         first = places.setdefault((group, name), row.place)
         if first != row.place:
             raise ShapeError(

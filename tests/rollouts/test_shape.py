@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 import math
+import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from rollouts.layouts import LAYOUTS
 
 from pytest_evalmetrics.config import load_benchmarks
 from pytest_evalmetrics.errors import ConfigError, DataError
 from pytest_evalmetrics.rollouts import load, records
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from conftest import Project
 
     from pytest_evalmetrics.data import RolloutTable
@@ -263,3 +264,42 @@ def test_a_run_names_the_line_of_the_key(project: Project) -> None:
     again = project.run()
     again.assert_outcomes(passed=1)
     assert "mean_reward 0.5000" in again.stdout.str()
+
+
+_FORMATS = (Path(__file__).parents[2] / "docs" / "formats.md").read_text(encoding="utf-8")
+RECIPES = {
+    match[2]: match[1]
+    for match in re.finditer(r"```yaml\n(benchmark:\n  name: (\S+)\n.*?)```", _FORMATS, re.DOTALL)
+}
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_recipes_of_the_documentation(tmp_path: Path, name: str) -> None:
+    layout, recipe = LAYOUTS[name], RECIPES[name]
+    assert len(recipe.splitlines()) <= 8
+    (tmp_path / layout.file).write_text(layout.content)
+    (tmp_path / "x.bench.yaml").write_text(recipe)
+    (benchmark,) = load_benchmarks(tmp_path / "x.bench.yaml", shown="x.bench.yaml")
+    table = load(benchmark.spec.rows, tmp_path, scores=["reward"])
+    assert rewards(table) == layout.rewards
+    (tmp_path / layout.file).write_text(layout.content.replace(layout.key, "renamed"))
+    with pytest.raises(DataError):
+        load(benchmark.spec.rows, tmp_path, scores=["reward"])
+
+
+def test_recipes_cover_the_layouts() -> None:
+    assert set(RECIPES) == set(LAYOUTS)
+
+
+def test_the_published_win_rate_of_alpaca_eval() -> None:
+    values = [value for (value,) in LAYOUTS["alpaca-eval"].rewards.values() if value is not None]
+    assert sum(values) / len(values) * 100 == pytest.approx(95.27950310559004)
+
+
+def test_tables_with_rows_of_another_length_fail(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="row 2 has 1 cell, and the table 2 columns"):
+        read(
+            tmp_path,
+            "{path: r.json, rows: data, fields: {task: a, reward: b}}",
+            r_json={"columns": ["a", "b"], "data": [["x", 1], ["y"]]},
+        )

@@ -82,6 +82,7 @@ LINES = "".join(
             {"a": [1, 0], "b": [None]},
         ),
         ("{keyed: t, fields: {reward: value}}", {"a": 1, "b": 0}, {"a": [1], "b": [0]}),
+        ("{keyed: t, fields: {reward: r}}", {"a": [{"r": 1}], "b": []}, {"a": [1], "b": [None]}),
         (
             "{rows: eval, keyed: t, fields: {reward: s}, map: {reward: {ok: 1, bad: 0}}}",
             {"eval": {"a": [{"s": "ok"}, {"s": "bad"}], "b": [{"s": "bad"}]}},
@@ -138,6 +139,8 @@ def test_cells_of_csv(tmp_path: Path) -> None:
         r_csv="id,lang,v\n007,en,pass\n008,en,fail\n9,de,pass\n10a,en,\n",
     )
     assert rewards(table) == {"007": [1], "008": [0], "10a": [None]}
+    with pytest.raises(DataError, match=r"r\.csv:3: map: reward doesn't say"):
+        read(tmp_path, "{path: r.csv, fields: {task: id, reward: v}, map: {reward: {pass: 1}}}")
 
 
 def test_enclosing_objects_and_scores_with_a_map_of_their_own(tmp_path: Path) -> None:

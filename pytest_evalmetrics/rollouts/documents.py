@@ -1,0 +1,133 @@
+"""Files as whole documents: rows of tables, JSON Lines, or one JSON value, with their places."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from pytest_evalmetrics.rollouts.formats import recognise
+from pytest_evalmetrics.rollouts.json_files import JsonLines
+from pytest_evalmetrics.rollouts.json_reader import DuplicateKeyError, decode, parse, short
+from pytest_evalmetrics.rollouts.loader import Request, RowLoader
+from pytest_evalmetrics.rollouts.source import Source, SourceRow
+from pytest_evalmetrics.spec import FieldMap
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pytest_evalmetrics.errors import DataError
+
+TABLES: Final = ("csv", "parquet", "arrow")
+_PLAIN: Final = Request(FieldMap())
+_is_number = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?").fullmatch
+_CELLS: Final[dict[str, Any]] = {"": None, "true": True, "false": False}
+
+
+class PlacedRow(NamedTuple):
+    """A row and its place in its file, for messages."""
+
+    place: int
+    value: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class ShapedSource(Source):
+    """A file whose places count its rows, unless each row is a line."""
+
+    by_line: bool = False
+
+    @property
+    def unit(self) -> Any:
+        """What places count."""
+        return "line" if self.by_line else "row"
+
+    def error(
+        self,
+        message: str,
+        row: SourceRow | None = None,
+        *,
+        line: int | None = None,
+        hint: str | None = None,
+    ) -> DataError:
+        """Name the row where a line would mean nothing."""
+        if row is None or self.by_line:
+            return super().error(message, row, line=line, hint=hint)
+        return super().error(f"row {row.place}: {message}", hint=hint)
+
+
+def with_places(source: Source, *, of_rows: bool) -> ShapedSource:
+    """Count places in rows where they are made of what the file holds, else in lines."""
+    is_text = source.head[:1] not in (b"{", b"[")
+    by_line = not of_rows and not source.is_array and (is_text or _is_lines(source))
+    known = {name: getattr(source, name) for name in Source.__dataclass_fields__}
+    return ShapedSource(**known, by_line=by_line)
+
+
+def _is_lines(source: Source) -> bool:
+    """Check for JSON Lines: the first line is a value of its own, and not the whole file."""
+    with source.open() as stream:
+        lines = (line for line in stream if line.strip())
+        try:
+            json.loads(next(lines, b""))
+        except ValueError:
+            return False
+        return next(lines, None) is not None
+
+
+def documents(source: Source) -> Iterator[PlacedRow | list[Any]]:
+    """Go through what a file holds: rows or lines, or one document that may be a list."""
+    kind = recognise(source)
+    if kind.name in TABLES:
+        loader = kind.load()(_PLAIN)
+        if not isinstance(loader, RowLoader):
+            raise source.error(f"the rows of the format {kind.name} can't be had one by one")
+        for place, cells in loader.rows(source):
+            if kind.name == "csv":
+                cells = {name: _cell(cell) for name, cell in cells.items()}  # noqa: PLW2901
+            yield PlacedRow(place, cells)
+        return
+    source.must_be_text()
+    if not source.is_array and _is_lines(source):
+        for line in JsonLines(_PLAIN).texts(source):
+            yield PlacedRow(line.place, parse(line, source))
+        return
+    document = _whole(source)
+    if isinstance(document, dict):
+        yield PlacedRow(1, document)
+    elif isinstance(document, list):
+        yield document
+    else:
+        raise source.error(f"this is no JSON object or array: found {short(json.dumps(document))}")
+
+
+def _whole(source: Source) -> Any:
+    with source.open() as stream:
+        text = stream.read()
+    try:
+        return decode(text.decode())
+    except UnicodeDecodeError as error:
+        raise source.error("this is not UTF-8 text", hint="save the file as UTF-8") from error
+    except json.JSONDecodeError as error:
+        raise source.error(
+            f"this is no JSON: {error.msg} at column {error.colno}",
+            line=error.lineno,
+            hint="was the run that writes it interrupted?",
+        ) from error
+    except DuplicateKeyError as error:
+        raise source.error(
+            f"the key {str(error)!r} stands twice in one object",
+            hint="only one of the values can be meant: write the key once",
+        ) from error
+    except (RecursionError, ValueError) as error:
+        raise source.error(f"this can't be read: {error}") from error
+
+
+def _cell(cell: str) -> Any:
+    """Read a cell of CSV, which knows no types; ids such as 007 stay text."""
+    text = cell.strip()
+    match = _is_number(text)
+    if match is None:
+        return _CELLS.get(text.lower(), cell)
+    return float(text) if match[2] or match[3] else int(text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.transport.wire import Clock, Sender
 
 _T = TypeVar("_T")
+_AGAIN_S = 0.05  # between two looks for the answer to a call that another process makes
 _CANONICAL = json.JSONEncoder(separators=(",", ":"), sort_keys=True, default=repr)
 
 
@@ -167,7 +169,9 @@ class Transport:
             payload = call.payload
             if self._journal is not None:
                 key = journal_key(call, occurrence, self.hide)
-                kept = self._kept(self._journal, call, key, check)
+                kept = await self._claimed(
+                    key, lambda journal: self._kept(journal, call, key, check)
+                )
                 if kept is not None:
                     self.usage.answered(call.label, kept, price)
                     return kept
@@ -182,13 +186,18 @@ class Transport:
             attempts = max(attempts, failure.attempts)
             meter.paid(attempts, None, price)
             self.usage.failed(call.label, attempts)
+            self._give_up(key)
             raise self._error(failure, call, attempts, key) from None
         except CallError as error:
             self.usage.failed(call.label, attempts)
             error = error.completed(self.hide, attempts)
+            self._give_up(key)
             if text is not None:  # else nothing was sent
                 self._keep_failure(key, error, text)
             raise error from None
+        except BaseException:
+            self._give_up(key)
+            raise
         answer = Answer(raw.status, body, latency, attempts, from_journal=False)
         self._keep(key, answer, text)
         self.usage.answered(call.label, answer, price)
@@ -210,13 +219,10 @@ class Transport:
                 text = self.hide(_CANONICAL.encode([*name, work.given]))
                 name_bytes = text.encode("utf-8", "backslashreplace")
                 key = blake2b(name_bytes, digest_size=20).digest()
-            entry = self._journal.get(key) if key else None
-            if entry is not None:
-                with suppress(ValueError):  # of an imported journal: then it is called anew
-                    body = json.loads(entry.text)
-                    kept = Answer(entry.status, body, entry.latency_s, entry.attempts, True)
-                    self.usage.answered(work.label, kept)
-                    return kept
+            kept = await self._claimed(key, lambda journal: _kept_work(journal, key))
+            if kept is not None:
+                self.usage.answered(work.label, kept)
+                return kept
             if self._journal.mode is JournalMode.REPLAY:
                 failure = self._journal.failure(key) if key else None
                 if failure is not None:
@@ -227,20 +233,42 @@ class Transport:
                     hint="give the target a version, and run once without replay",
                 )
         meter = meter or _UNMETERED
-        meter.admit()
         started = perf_counter()
         try:
+            meter.admit()
             text = await make()
         except CallError as error:
+            self._give_up(key)
             self.usage.failed(work.label, 1)
             self._keep_failure(key, error)
             meter.paid(1, None, None)
+            raise
+        except BaseException:
+            self._give_up(key)
             raise
         answer = Answer(200, json.loads(text), perf_counter() - started, 1, from_journal=False)
         meter.paid(1, tokens_of(answer.body), None)
         self._keep(key, answer, text)
         self.usage.answered(work.label, answer)
         return answer
+
+    async def _claimed(self, key: bytes, look: Callable[[Journal], Answer | None]) -> Answer | None:
+        """Look a call up, once no other process makes it; without an answer it is this one's."""
+        journal = self._journal
+        if journal is None or not key:
+            return None
+        while True:
+            mine = journal.claim(key)
+            kept = look(journal)
+            if kept is not None:
+                journal.release(key)
+            if kept is not None or mine:
+                return kept
+            await asyncio.sleep(_AGAIN_S)
+
+    def _give_up(self, key: bytes) -> None:
+        if self._journal is not None and key:
+            self._journal.release(key)
 
     def _kept(
         self, journal: Journal, call: Call, key: bytes, check: Callable[[Any], None]
@@ -277,6 +305,7 @@ class Transport:
             return
         if self._holds_secret(text):
             self._key_repeated = True
+            self._journal.release(key)
             return
         self._journal.put(
             key,
@@ -315,3 +344,12 @@ class Transport:
         )
         self._keep_failure(key, error)
         return error
+
+
+def _kept_work(journal: Journal, key: bytes) -> Answer | None:
+    entry = journal.get(key)
+    if entry is not None:
+        with suppress(ValueError):  # of an imported journal: then it is called anew
+            body = json.loads(entry.text)
+            return Answer(entry.status, body, entry.latency_s, entry.attempts, from_journal=True)
+    return None

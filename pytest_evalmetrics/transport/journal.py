@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
+import sys
 import threading
 import time
+from contextlib import contextmanager, suppress
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeVar
 
-from pytest_evalmetrics.transport.journal_store import Entry, JournalStore, KeptFailure
+from pytest_evalmetrics.transport.journal_store import (
+    Entry,
+    JournalStore,
+    KeptFailure,
+    set_aside,
+)
 from pytest_evalmetrics.transport.wire import JournalError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from pytest_evalmetrics.transport.wire import CallError
@@ -24,6 +32,7 @@ _UNCHECKED = 0.001  # of the bound: what is written before the size is checked a
 _OVERHEAD = 200  # bytes of an answer beside its text, about
 _HELD_FAILURES = 256  # most failures that wait
 _HELD_BYTES = 32 * 2**20  # most bytes of answers that wait because the disk refuses them
+_AGAIN_S = 0.05  # between two looks at what another process does
 _FRESH_S = 3600.0  # a use is noted if the last one is older: the order need not be finer
 
 
@@ -65,6 +74,7 @@ class Journal:
         self._reader: JournalStore | None = None
         self._writer: _Writer | None = None
         self._unusable = mode is JournalMode.OFF
+        self._claims = _Claims(path.with_name(f"{path.name}.lock"))
 
     def get(self, key: bytes) -> Entry | None:
         """Look an answer up; in refresh mode and without a journal there is none."""
@@ -78,6 +88,19 @@ class Journal:
             if now - entry.used > _FRESH_S:
                 self._writer.use(key, now)
         return entry
+
+    def claim(self, key: bytes) -> bool:
+        """Take a call; False while another process makes it.
+
+        A claim ends when its answer is on disk, with `release`, or with the process.
+        """
+        if self._unusable or self.mode is not JournalMode.NORMAL or self._opened() is None:
+            return True
+        return self._claims.take(key)
+
+    def release(self, key: bytes) -> None:
+        """Give a call up that has no answer to keep."""
+        self._claims.give(key)
 
     def put(self, key: bytes, *, status: int, text: str, latency_s: float, attempts: int) -> None:
         """Keep an answer; it is on disk some milliseconds later, or after `flush`."""
@@ -108,6 +131,7 @@ class Journal:
                 part.close()
         self._reader = self._writer = None
         self._unusable = True
+        self._claims.close()
 
     def _opened(self) -> JournalStore | None:
         """Open the file at the first use; None where it can't be used."""
@@ -125,14 +149,32 @@ class Journal:
             return self._open_store(self.path, readonly=True)
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            store = self._open_store(self.path)
+            store = self._checked_store()
         except (sqlite3.Error, OSError) as error:
             if not self.path.is_file():
                 raise
             reader = self._open_store(self.path, readonly=True)  # it may be read all the same
             self._warn(f"can't be written: {error}", "what it has is used, but nothing is added")
             return reader
-        self._writer = _Writer(store, self._max_bytes, self._wall(), self._warn)
+        self._writer = _Writer(store, self._max_bytes, self._wall(), self._warn, self._claims.give)
+        return self._open_store(self.path)
+
+    def _checked_store(self) -> JournalStore:
+        """Open the file; a damaged one is set aside, and what can be read of it is kept."""
+        try:
+            return self._open_store(self.path, check=True)
+        except sqlite3.DatabaseError as error:
+            if isinstance(error, sqlite3.OperationalError) or not self.path.is_file():
+                raise
+        with self._claims.alone():  # another process may have found the same
+            try:
+                return self._open_store(self.path, check=True)
+            except sqlite3.DatabaseError as error:
+                damaged, count = set_aside(self.path)
+                self._warn(
+                    f"was damaged ({error})",
+                    f"{count} answers of it are used on, and the damaged file is {damaged.name}",
+                )
         return self._open_store(self.path)
 
     def _tried(self, what: str, do: Callable[[], _T]) -> _T | None:
@@ -159,17 +201,111 @@ class Journal:
             self.warnings.append(f"the journal {self.path} {what}; {then}")
 
 
+class _Claims:
+    """Calls that this process makes, as locks on single bytes of a file.
+
+    The system gives a lock up when its process ends, however it ends. Two calls that share a byte,
+    of 2**55, only wait for each other.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file: int | None = None
+        self._held: set[bytes] = set()
+
+    def take(self, key: bytes) -> bool:
+        if key in self._held:
+            return True
+        file = self._opened()
+        taken = file is None or _lock_byte(file, _byte_of(key))
+        if taken:
+            self._held.add(key)
+        return taken
+
+    def give(self, key: bytes) -> None:
+        if key in self._held:
+            self._held.discard(key)
+            if self._file is not None:
+                _unlock_byte(self._file, _byte_of(key))
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Wait until no other process is in here."""
+        file = self._opened()
+        while file is not None and not _lock_byte(file, 0):
+            time.sleep(_AGAIN_S)
+        try:
+            yield
+        finally:
+            if file is not None:
+                _unlock_byte(file, 0)
+
+    def close(self) -> None:
+        """Give up what is left."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+        self._held.clear()
+
+    def _opened(self) -> int | None:
+        if self._file is None:
+            with suppress(OSError):  # a folder that can't be written to: nothing is claimed
+                self._file = os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600)
+        return self._file
+
+
+def _byte_of(key: bytes) -> int:
+    return 1 + int.from_bytes(key[:7]) // (1 if sys.platform != "win32" else 2**26)
+
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _lock_byte(file: int, at: int) -> bool:
+        os.lseek(file, at, os.SEEK_SET)
+        try:
+            msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        return True
+
+    def _unlock_byte(file: int, at: int) -> None:
+        os.lseek(file, at, os.SEEK_SET)
+        msvcrt.locking(file, msvcrt.LK_UNLCK, 1)
+else:
+    import fcntl
+
+    def _lock_byte(file: int, at: int) -> bool:
+        try:
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, at)
+        except BlockingIOError:
+            return False
+        except OSError:  # a file system without locks: nothing is claimed
+            return True
+        return True
+
+    def _unlock_byte(file: int, at: int) -> None:
+        with suppress(OSError):
+            fcntl.lockf(file, fcntl.LOCK_UN, 1, at)
+
+
 class _Writer:
     """Answers that wait to be written, and the thread that writes them."""
 
     def __init__(
-        self, store: JournalStore, max_bytes: int, started: float, warn: Callable[[str, str], None]
+        self,
+        store: JournalStore,
+        max_bytes: int,
+        started: float,
+        warn: Callable[[str, str], None],
+        written: Callable[[bytes], None],
     ) -> None:
         self.waiting: dict[bytes, Entry] = {}
         self._store = store
         self._max_bytes = max_bytes
         self._started = started
         self._warn = warn
+        self._written = written
         self._lock = threading.Lock()  # of the answers that wait
         self._writing = threading.Lock()  # of the store
         self._waiting_bytes = 0
@@ -220,6 +356,7 @@ class _Writer:
                 return  # they wait on: the next answer tries again
             with self._lock:
                 for key, entry in entries:
+                    self._written(key)
                     if self.waiting.get(key) is entry:
                         self._forget(key)
                 for key in used:

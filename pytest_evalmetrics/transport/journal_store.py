@@ -14,6 +14,7 @@ from dataclasses import asdict, astuple, dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from pytest_evalmetrics.transport.salvage import rows_in
 from pytest_evalmetrics.transport.wire import CallError, JournalError
 
 if TYPE_CHECKING:
@@ -70,20 +71,26 @@ def _cut(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
-_APPLICATION, _VERSION = 0x65764A31, 1  # "evJ1": other programs' files are not taken for ours
+_APPLICATION = 0x65764A31  # "evJ1": other programs' files are not taken for ours
+_VERSION = 2
 _BUSY_S = 30.0  # how long another process may hold the file
 _LOW_WATER = 0.9
-_AT_ONCE = 32 * 7  # SQLite takes 999 values to a statement
+_AT_ONCE = 32 * 8  # SQLite takes 999 values to a statement
+_CHECKED = 2**28  # bytes of a file that is checked for damage when it is opened
 
+# crc: of the body, so that a damaged byte never becomes another answer
 _SCHEMA = (
     """CREATE TABLE IF NOT EXISTS answers (
     key BLOB PRIMARY KEY, status INTEGER NOT NULL, body TEXT NOT NULL, latency REAL NOT NULL,
-    attempts INTEGER NOT NULL, created REAL NOT NULL, used REAL NOT NULL)""",
+    attempts INTEGER NOT NULL, created REAL NOT NULL, used REAL NOT NULL, crc INTEGER)""",
     "CREATE INDEX IF NOT EXISTS by_use ON answers (used)",
     f"PRAGMA application_id = {_APPLICATION}",
     f"PRAGMA user_version = {_VERSION}",
 )
-_ANSWERS = "SELECT key, status, body, latency, attempts, created, used FROM answers"
+_ANSWERS = "SELECT key, status, body, latency, attempts, created, used{} FROM answers"
+_MIGRATIONS = {  # from a version to the next one
+    1: ("ALTER TABLE answers ADD COLUMN crc INTEGER", "UPDATE answers SET crc = crc32(body)"),
+}
 _FAILURES = "SELECT key, kind, message, hint, status, attempts, body, created FROM failures"
 # made with the first failure: most journals never have one
 _FAILURES_SCHEMA = """CREATE TABLE IF NOT EXISTS failures (
@@ -94,7 +101,9 @@ _FAILURES_SCHEMA = """CREATE TABLE IF NOT EXISTS failures (
 class JournalStore:
     """One connection to the file; used by one thread at a time."""
 
-    def __init__(self, path: Path, *, readonly: bool = False) -> None:
+    def __init__(self, path: Path, *, readonly: bool = False, check: bool = False) -> None:
+        if not readonly:
+            _make_private(path)
         self._db = _open_readonly(path) if readonly else _connect(path)
         try:
             self._db.execute("BEGIN")  # one view of the file: another process may be making it
@@ -105,19 +114,20 @@ class JournalStore:
             ).fetchone()
             self._has_failures = bool(failures)
             self._db.execute("COMMIT")
-            if (application, version) != (_APPLICATION, _VERSION) and (tables or readonly):
-                raise sqlite3.DatabaseError(  # noqa: TRY301 - closed like every other failure
-                    "it is no journal"
-                    if application != _APPLICATION
-                    else f"it is of version {version}, this is version {_VERSION}"
-                )
+            if tables or readonly:
+                _accept(path, application, version)
+            if check and tables and path.stat().st_size <= _CHECKED:
+                (found,) = self._db.execute("PRAGMA quick_check(1)").fetchone()
+                if found != "ok":
+                    raise sqlite3.DatabaseError(f"it is malformed: {found}")  # noqa: TRY301 - closed
             if not readonly:
-                self._prepare(new=not tables)
+                self._prepare(new=not tables, version=version)
+            self._has_crc = not readonly or version > 1
         except BaseException:
             self._db.close()
             raise
 
-    def _prepare(self, *, new: bool) -> None:
+    def _prepare(self, *, new: bool, version: int) -> None:
         if new:
             self._db.execute("PRAGMA auto_vacuum = INCREMENTAL")
         # A reader never waits for a writer; where the file system can't, SQLite stays as it is.
@@ -129,11 +139,33 @@ class JournalStore:
             with self._writing():
                 for statement in _SCHEMA:
                     self._db.execute(statement)
+        elif version < _VERSION:
+            self._migrate()
+
+    def _migrate(self) -> None:
+        self._db.create_function("crc32", 1, _crc, deterministic=True)
+        with self._writing():
+            (version,) = self._db.execute("PRAGMA user_version").fetchone()  # another may be faster
+            for old in range(version, _VERSION):
+                for statement in _MIGRATIONS[old]:
+                    self._db.execute(statement)
+            self._db.execute(f"PRAGMA user_version = {_VERSION}")
+
+    @property
+    def _answers(self) -> str:
+        return _ANSWERS.format(", crc" if self._has_crc else "")
 
     def get(self, key: bytes) -> Entry | None:
-        """Look an answer up."""
-        row = self._db.execute(_ANSWERS + " WHERE key = ?", (key,)).fetchone()
-        return Entry(*row[1:]) if row else None
+        """Look an answer up; one whose bytes are damaged is none."""
+        try:
+            row = self._db.execute(self._answers + " WHERE key = ?", (key,)).fetchone()
+        except sqlite3.OperationalError as error:
+            if "decode" not in str(error):
+                raise
+            return None
+        if row is None or (self._has_crc and row[7] is not None and row[7] != _crc(row[2])):
+            return None
+        return Entry(*row[1:7])
 
     def failure(self, key: bytes) -> KeptFailure | None:
         """Look up the failure of a call that has no answer."""
@@ -144,8 +176,9 @@ class JournalStore:
 
     def all(self) -> Iterator[tuple[bytes, Entry | KeptFailure]]:
         """Yield every answer in the order of the keys, then every failure."""
-        for key, *entry in self._db.execute(_ANSWERS + " ORDER BY key"):
-            yield key, Entry(*entry)
+        for key, *entry in self._db.execute(self._answers + " ORDER BY key"):
+            if not self._has_crc or entry[6] in (None, _crc(entry[1])):
+                yield key, Entry(*entry[:6])
         if self._has_failures:
             for key, *failure in self._db.execute(_FAILURES + " ORDER BY key"):
                 yield key, KeptFailure(*failure)
@@ -157,16 +190,12 @@ class JournalStore:
         failed: Collection[tuple[bytes, KeptFailure]] = (),
     ) -> None:
         """Write answers, failures and times of use in one transaction."""
-        values = [
-            value
-            for key, e in entries
-            for value in (key, e.status, e.text, e.latency_s, e.attempts, e.created, e.used)
-        ]
+        values = [value for key, e in entries for value in (key, *astuple(e), _crc(e.text))]
         with self._writing():
             # several to a statement: between statements the thread that calls has to wait
             for start in range(0, len(values), _AT_ONCE):
                 some = values[start : start + _AT_ONCE]
-                rows = ", ".join(["(?, ?, ?, ?, ?, ?, ?)"] * (len(some) // 7))
+                rows = ", ".join(["(?, ?, ?, ?, ?, ?, ?, ?)"] * (len(some) // 8))
                 self._db.execute(f"INSERT OR REPLACE INTO answers VALUES {rows}", some)  # noqa: S608 - question marks alone
             if used:
                 self._db.executemany("UPDATE answers SET used = ? WHERE key = ?", used)
@@ -184,14 +213,27 @@ class JournalStore:
                 if isinstance(entry, KeptFailure):
                     failed.append((key, entry))
                 else:
-                    yield key, *astuple(entry)
+                    yield key, *astuple(entry), _crc(entry.text)
 
         with self._writing():
             count = self._db.executemany(
-                "INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?)", answers()
+                "INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?, ?)", answers()
             ).rowcount
             self._write_failures("IGNORE", failed)
             return count
+
+    def salvage(self, damaged: Path) -> int:
+        """Take the answers of a damaged file, of several versions the newest; return how many."""
+        with self._writing():
+            self._db.executemany(
+                "INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE "
+                "SET status = excluded.status, body = excluded.body, latency = excluded.latency, "
+                "attempts = excluded.attempts, created = excluded.created, used = excluded.used, "
+                "crc = excluded.crc WHERE excluded.created > created",
+                ((*row[:7], _crc(row[2])) for row in rows_in(damaged)),
+            )
+            (count,) = self._db.execute("SELECT count(*) FROM answers").fetchone()
+        return int(count)
 
     def _write_failures(self, conflict: str, failed: Collection[tuple[bytes, KeptFailure]]) -> None:
         if failed:
@@ -264,6 +306,56 @@ class JournalStore:
             if self._db.in_transaction:  # a full disk has rolled back already
                 self._db.execute("ROLLBACK")
             raise
+
+
+def set_aside(path: Path) -> tuple[Path, int]:
+    """Move a damaged journal away, and make a new one of its answers.
+
+    Return where the damaged file is now, and how many answers there were. A file that has none,
+    and is no journal by its first bytes, is somebody else's: it stays, and is a `JournalError`.
+    """
+    if not path.read_bytes()[:16].startswith(b"SQLite format 3") and not any(rows_in(path)):
+        raise _no_journal(path)
+    number = 1
+    while (damaged := path.with_name(f"{path.name}.damaged-{number}")).exists():
+        number += 1
+    path.replace(damaged)
+    for end in ("-wal", "-shm"):
+        with suppress(OSError):
+            path.with_name(path.name + end).replace(damaged.with_name(damaged.name + end))
+    with closing(JournalStore(path)) as store:
+        return damaged, store.salvage(damaged)
+
+
+def _accept(path: Path, application: int, version: int) -> None:
+    """Refuse other programs' files, and journals of a later version."""
+    if application != _APPLICATION:
+        raise _no_journal(path)
+    if version > _VERSION:
+        raise JournalError(
+            f"the journal {path} is of version {version}, and this pytest-evalmetrics knows "
+            f"{_VERSION}: nothing was called, because its answers would be paid for again",
+            hint="update pytest-evalmetrics, or name another journal with --evalmetrics-journal",
+        )
+
+
+def _no_journal(path: Path) -> JournalError:
+    return JournalError(
+        f"{path} is no journal: nothing was called, because no answer could be kept",
+        hint="name another file with --evalmetrics-journal, or move this one away",
+    )
+
+
+def _crc(text: str) -> int:
+    return zlib.crc32(text.encode())
+
+
+def _make_private(path: Path) -> None:
+    """Let the owner alone read answers; SQLite gives the files beside it the same mode."""
+    with suppress(OSError):
+        os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
+        if path.stat().st_mode & 0o077:
+            path.chmod(0o600)
 
 
 def _connect(path: Path | str, *, uri: bool = False) -> sqlite3.Connection:

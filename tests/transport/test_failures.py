@@ -206,7 +206,7 @@ def test_a_journal_without_failures_is_as_it_always_was(path: Path, run: Run) ->
     with closing(sqlite3.connect(path)) as db:
         tables = db.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
         assert tables == [("answers",)]
-        assert db.execute("PRAGMA user_version").fetchone() == (1,)
+        assert db.execute("PRAGMA user_version").fetchone() == (2,)
     assert run.replay(body={"b": 2})[1] == "not-in-journal"
 
 

@@ -6,11 +6,14 @@ import os
 import sys
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import IO, TYPE_CHECKING, Any
+from uuid import uuid4
 
 import pytest
 
 from pytest_evalmetrics import settings
+from pytest_evalmetrics.errors import EvalMetricsError
 from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.transport import (
     Journal,
@@ -219,6 +222,49 @@ class ItemRuntime:
         return None if self._transport is None else self._transport.usage.cost_now()
 
 
+def _shared(config: pytest.Config, url: str) -> int:
+    """Add the answers of a shared journal; return the number of new ones."""
+    with _elsewhere(url) as (system, path, copy):
+        if not system.exists(path):
+            return 0
+        system.get_file(path, str(copy))
+        return import_journal(journal_path(config), copy)
+
+
+def _share(config: pytest.Config, url: str) -> int:
+    """Write the journal where jobs share it, with what others have added meanwhile."""
+    _shared(config, url)
+    if not journal_path(config).is_file():
+        return 0
+    with _elsewhere(url) as (system, path, copy):
+        count = export_journal(journal_path(config), copy)
+        folder = path.rpartition("/")[0]
+        if folder:
+            system.makedirs(folder, exist_ok=True)
+        partial = f"{path}.{uuid4().hex}"
+        system.put_file(str(copy), partial)
+        system.mv(partial, path)  # another job never reads half of it
+    return count
+
+
+@contextmanager
+def _elsewhere(url: str) -> Iterator[tuple[Any, str, Path]]:
+    """Give a file system, the path in it that a URL names, and a place for a copy of the file."""
+    from pytest_evalmetrics.rollouts.remote import system_of  # noqa: PLC0415 - it is asked for
+
+    try:
+        with TemporaryDirectory() as folder:
+            system, path = system_of(url)
+            yield system, path, Path(folder, "journal.jsonl" + ".gz" * path.endswith(".gz"))
+    except EvalMetricsError:
+        raise
+    except Exception as error:  # noqa: BLE001 - the libraries behind fsspec share no class
+        raise JournalError(
+            f"the shared journal {url} can't be read or written: {error}",
+            hint="is the URL right, and may this job read and write there?",
+        ) from None
+
+
 def prepare_asked(config: pytest.Config) -> list[str]:
     """Empty the journal and import into it, where options ask for that; say what was done."""
     told = []
@@ -230,15 +276,20 @@ def prepare_asked(config: pytest.Config) -> list[str]:
         if source is not None:
             count = import_journal(journal_path(config), config.invocation_params.dir / source)
             told.append(f"journal: {many(count, 'new answer')} imported from {source}")
-    except JournalError as error:
+        if url := settings.journal_url(config):
+            told.append(f"journal: {many(_shared(config, url), 'new answer')} from {url}")
+    except EvalMetricsError as error:
         raise pytest.UsageError(str(error)) from None
     return told
 
 
 def export_asked(config: pytest.Config) -> list[str]:
     """Export the journal where an option asks for that; say what was done."""
+    told = []
+    if url := settings.journal_url(config):
+        told.append(f"journal: {many(_share(config, url), 'answer')} shared at {url}")
     target = config.getoption("evalmetrics_journal_export")
-    if target is None:
-        return []
-    count = export_journal(journal_path(config), config.invocation_params.dir / target)
-    return [f"journal: {many(count, 'answer')} exported to {target}"]
+    if target is not None:
+        count = export_journal(journal_path(config), config.invocation_params.dir / target)
+        told.append(f"journal: {many(count, 'answer')} exported to {target}")
+    return told

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_evalmetrics.selection import Selection, is_benchmark, refuse_unknown_reporters
-from pytest_evalmetrics.settings import PRINTING, evaluates_nothing
+from pytest_evalmetrics.settings import PRINTING, evaluates_nothing, journal_url
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -48,7 +48,8 @@ class EvaluationSession:
         if getattr(self._config.option, "numprocesses", None):  # nothing is collected here
             refuse_unknown_reporters(self._config)
         options = ("evalmetrics_journal_clear", "evalmetrics_journal_import")
-        if self._is_worker or not any(map(self._config.getoption, options)):
+        asked = any(map(self._config.getoption, options)) or journal_url(self._config)
+        if self._is_worker or not asked:
             return
         from pytest_evalmetrics.run_transport import prepare_asked  # noqa: PLC0415 - it is asked for
 
@@ -157,7 +158,8 @@ class EvaluationSession:
             return
         if self._interrupted and self._selection.lost:
             self._lines += [(line, "yellow") for line in self._way_on(calls=calls)]
-        if self._config.getoption("evalmetrics_journal_export") is not None:
+        to_export = self._config.getoption("evalmetrics_journal_export") is not None
+        if to_export or journal_url(self._config):
             from pytest_evalmetrics.errors import EvalMetricsError  # noqa: PLC0415 - the same
             from pytest_evalmetrics.run_transport import export_asked  # noqa: PLC0415 - it is asked for
 

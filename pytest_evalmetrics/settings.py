@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 PRINTING = (
     "evalmetrics_check",
@@ -98,6 +96,11 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "--evalmetrics-no-journal": {
         "action": "store_true",
         "help": "scorers' calls: neither read nor write the journal",
+    },
+    "--evalmetrics-journal": {
+        "metavar": "PATH",
+        "help": "the journal's file, a folder for it, or the URL of an exported journal "
+        "(.jsonl.gz) that is read before the run and written after it, for jobs of CI to share",
     },
     "--evalmetrics-journal-import": {
         "metavar": "FILE",
@@ -240,8 +243,18 @@ def journal_mode(config: pytest.Config) -> str:
 
 
 def journal_path(config: pytest.Config) -> Path | None:
-    """Return the journal of the settings; None for the one in pytest's cache."""
-    return _from_root(config, "evalmetrics_journal_path")
+    """Return the journal that is asked for; None for the one in pytest's cache."""
+    asked = config.getoption("evalmetrics_journal")
+    if not asked or "://" in asked:
+        return _from_root(config, "evalmetrics_journal_path")
+    path = Path(config.invocation_params.dir, asked)
+    return path / "journal.sqlite3" if asked.endswith(("/", os.sep)) or path.is_dir() else path
+
+
+def journal_url(config: pytest.Config) -> str | None:
+    """Return where an exported journal lies that jobs share; None for none."""
+    asked = config.getoption("evalmetrics_journal")
+    return asked if asked and "://" in asked else None
 
 
 def history_path(config: pytest.Config) -> Path | None:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import urllib.request
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -713,6 +716,38 @@ def test_a_live_line_on_a_terminal(scored: Scored, flag: str, without: str) -> N
     assert ("8/8 (100%) rows" in text) == (flag != "-q")
     if flag == "-v":
         assert re.search(r"\x1b\[2K\x1b\[1A\x1b\[\d+G", text)
+
+
+@pytest.mark.parametrize("kind", ["file", "folder", "URL"])
+def test_a_journal_is_shared_by_jobs(scored: Scored, tmp_path: Path, kind: str) -> None:
+    (tmp_path / "shared").mkdir()
+    place = {
+        "file": str(tmp_path / "shared/calls.sqlite3"),
+        "folder": f"{tmp_path / 'shared'}/",
+        "URL": f"file://{tmp_path.as_posix()}/bucket/journal.jsonl.gz",
+    }[kind]
+    scored.rows(*({"score": n / 4} for n in range(4)))
+    scored.bench("metrics: mean_reward")
+    scored.run("--evalmetrics-journal", place).assert_outcomes(passed=1)
+    assert scored.endpoint.posts == 4
+    shutil.rmtree(scored.path / ".pytest_cache", ignore_errors=True)  # another machine
+    result = scored.run("--evalmetrics-journal", place)
+    result.stdout.fnmatch_lines(["calls: 4 answered (4 by the journal), 0 requests sent"])
+    assert scored.endpoint.posts == 4
+
+
+def test_a_later_version_of_the_journal_stops_before_anything_is_paid(scored: Scored) -> None:
+    scored.rows({"score": 1})
+    scored.bench("metrics: mean_reward")
+    scored.run().assert_outcomes(passed=1)
+    path = scored.path / ".pytest_cache/d/evalmetrics/journal.sqlite3"
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("PRAGMA user_version = 99")
+    scored.rows({"score": 0.5})
+    result = scored.run()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["INCONCLUSIVE*is of version 99*nothing was called*"])
+    assert scored.endpoint.posts == 1
 
 
 @pytest.mark.parametrize("module", ["aiohttp", "jinja2", "jsonpath"])

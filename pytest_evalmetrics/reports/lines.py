@@ -165,7 +165,11 @@ def calls_line(usage: Iterable[Mapping[str, Any]]) -> list[str]:
         parts.append(many(total("total_tokens"), "token"))
     costs = [u["cost_now"] for u in found]
     if all(cost is not None for cost in costs):
-        parts.append(f"cost {sum(costs):.4g}")
+        paid = sum(costs)
+        parts.append(f"cost {paid:.4g}")
+        whole = [u["cost"] for u in found]
+        if total("from_journal") and all(cost is not None for cost in whole):
+            parts[-1] += f", saved {sum(whole) - paid:.4g}"
     return [f"calls: {', '.join(parts)}"]
 
 

@@ -32,6 +32,7 @@ _UNCHECKED = 0.001  # of the bound: what is written before the size is checked a
 _OVERHEAD = 200  # bytes of an answer beside its text, about
 _HELD_FAILURES = 256  # most failures that wait
 _HELD_BYTES = 32 * 2**20  # most bytes of answers that wait because the disk refuses them
+_PAGE = 512  # bytes, the smallest
 _AGAIN_S = 0.05  # between two looks at what another process does
 _FRESH_S = 3600.0  # a use is noted if the last one is older: the order need not be finer
 
@@ -153,7 +154,10 @@ class Journal:
         except (sqlite3.Error, OSError) as error:
             if not self.path.is_file():
                 raise
-            reader = self._open_store(self.path, readonly=True)  # it may be read all the same
+            try:
+                reader = self._open_store(self.path, readonly=True)  # it may be read all the same
+            except JournalError:  # it was never made, on a full disk say
+                raise error from None
             self._warn(f"can't be written: {error}", "what it has is used, but nothing is added")
             return reader
         self._writer = _Writer(store, self._max_bytes, self._wall(), self._warn, self._claims.give)
@@ -164,7 +168,8 @@ class Journal:
         try:
             return self._open_store(self.path, check=True)
         except sqlite3.DatabaseError as error:
-            if isinstance(error, sqlite3.OperationalError) or not self.path.is_file():
+            # a page at least: what is shorter was never written, on a full disk say
+            if isinstance(error, sqlite3.OperationalError) or self.path.stat().st_size < _PAGE:
                 raise
         with self._claims.alone():  # another process may have found the same
             try:

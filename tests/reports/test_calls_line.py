@@ -19,6 +19,13 @@ def test_all_benchmarks_are_summed_up() -> None:
     ]
 
 
+def test_what_the_journal_saved_is_told() -> None:
+    usage = Usage(calls=4, from_journal=3, requests=1, cost=1.0, cost_now=0.25)
+    assert calls_line([usage.as_dict()]) == [
+        "calls: 4 answered (3 by the journal), 1 request sent, cost 0.25, saved 0.75"
+    ]
+
+
 def test_a_cost_that_is_not_wholly_known_is_not_told() -> None:
     known, unknown = Usage(calls=1, cost_now=1.0), Usage(calls=1)
     assert "cost" not in calls_line([known.as_dict(), unknown.as_dict()])[0]

@@ -23,7 +23,6 @@ from pytest_evalmetrics.rollouts.loader import (
 from pytest_evalmetrics.rollouts.part import Room
 from pytest_evalmetrics.rollouts.source import Source, open_source
 from pytest_evalmetrics.rollouts.table import TableBuilder
-from pytest_evalmetrics.spec import DatasetSpec, RolloutsSpec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.data import RolloutTable
     from pytest_evalmetrics.rollouts.loader import LoaderFactory
-    from pytest_evalmetrics.spec import FieldMap
+    from pytest_evalmetrics.spec import FieldMap, RolloutsSpec
     from pytest_evalmetrics.spec.sources import FilesSpec
 
     Reader: TypeAlias = Callable[[Sequence[RolloutFile], str | None, Request], RolloutTable | None]
@@ -43,8 +42,8 @@ TASK_KEYS = ("id", "task_id", "_ng_task_index")  # of a data set
 
 def rollout_files(spec: FilesSpec, base: Path, *, fetch: bool = True) -> list[RolloutFile]:
     """Find the files that are read, in their order; a folder may be a file to its format."""
-    if isinstance(spec, DatasetSpec) and spec.rows:
-        data = json.dumps(spec.rows).encode()
+    if spec.inline:
+        data = json.dumps(spec.inline).encode()
         return [RolloutFile(base / "dataset", "dataset", data=data)]
 
     def takes(folder: Path) -> bool:
@@ -207,7 +206,7 @@ def load_dataset(
 
 
 def _is_shaped(spec: FilesSpec) -> TypeGuard[RolloutsSpec]:
-    return isinstance(spec, RolloutsSpec) and spec.shaped
+    return spec.shaped
 
 
 def _fields(spec: FilesSpec) -> FieldMap:
@@ -221,13 +220,12 @@ def _fields(spec: FilesSpec) -> FieldMap:
 def _load(spec: FilesSpec, base: Path, request: Request, reader: Reader | None) -> RolloutTable:
     base = absolute(base)
     with collector_paused():
-        written = isinstance(spec, DatasetSpec) and spec.rows
-        if reader is not None and not written and not _is_shaped(spec):
+        if reader is not None and not spec.inline and not spec.shaped:
             table = reader(rollout_files(spec, base, fetch=False), spec.format, request)
             if table is not None:
                 return table
         files = rollout_files(spec, base)
-        if is_large(files) and not _is_shaped(spec):
+        if is_large(files) and not spec.shaped:
             from pytest_evalmetrics.rollouts.large import read_large  # noqa: PLC0415 - rarely
 
             table = read_large(files, spec.format, request)

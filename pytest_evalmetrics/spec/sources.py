@@ -124,6 +124,16 @@ class FilesSpec:
         default_factory=FieldMap
     )
 
+    @property
+    def shaped(self) -> bool:
+        """Whether rows are made of what files hold, rather than read as they are."""
+        return False
+
+    @property
+    def inline(self) -> tuple[dict[str, Any], ...]:
+        """Rows that the benchmark file itself holds."""
+        return ()
+
 
 @dataclass(frozen=True, kw_only=True)
 class RolloutsSpec(ShapeSpec, FilesSpec):
@@ -211,6 +221,11 @@ class DatasetSpec(FilesSpec):
     ] = None
     shuffle: Annotated[bool | int, doc("choose them at random: true, or the seed")] = False
     seed: Annotated[int | None, Field(ge=0, description="of shuffle; default 0")] = None
+
+    @property
+    def inline(self) -> tuple[dict[str, Any], ...]:
+        """Rows that the benchmark file itself holds."""
+        return self.rows
 
     def __post_init__(self) -> None:
         """Require one source of rows."""

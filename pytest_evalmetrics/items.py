@@ -122,7 +122,8 @@ class BenchmarkItem(pytest.Item):
     ) -> Any:
         """Show our own errors without a traceback."""
         if isinstance(excinfo.value, EvalMetricsError):
-            return FailureText(visible_lines(str(excinfo.value)))
+            text = visible_lines(str(excinfo.value))
+            return FailureText(text, self.config.option.tbstyle)
         return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[PathLike[str], int, str]:

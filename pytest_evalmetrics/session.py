@@ -124,7 +124,7 @@ class EvaluationSession:
         evaluated = [payload["entry"]["id"] for payload in payloads]
         self._selection.ended(report, evaluated, fails=results.fails(report.nodeid))
         if report.failed and isinstance(report.longrepr, str):  # came through xdist
-            _show(report, report.longrepr)
+            _show(report, report.longrepr, self._config)
 
     def _all_results(self) -> RunResults:
         if self._results is None:
@@ -204,6 +204,21 @@ class EvaluationSession:
                 "and are not asked for again"
             )
 
+    @pytest.hookimpl(specname="pytest_terminal_summary", wrapper=True, tryfirst=True)
+    def pytest_fold_failures(self, terminalreporter: pytest.TerminalReporter) -> Generator[None]:
+        """Show the first failure of each main cause where many benchmarks fail; -v shows all."""
+        failed = terminalreporter.stats.get("failed", [])
+        hidden: set[str] = set()
+        if self._results is not None and self._config.option.verbose <= 0:
+            from pytest_evalmetrics.reports.triage import folded  # noqa: PLC0415 - it is loaded
+
+            hidden = folded({"benchmarks": list(self._results.entries.values())})
+        if hidden:
+            terminalreporter.stats["failed"] = [r for r in failed if r.nodeid not in hidden]
+        yield
+        if hidden:
+            terminalreporter.stats["failed"] = failed
+
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print the section."""
         if self._folder is not None and self._selection.unused_are_ours:
@@ -254,18 +269,19 @@ def _attach(
         return
     shown = call.excinfo and getattr(call.excinfo.value, "shown", None)
     if report.failed and shown:
-        _show(report, shown)
+        _show(report, shown, item.config)
     if report.passed and report.when == "call":
         from pytest_evalmetrics.baselines.declared import Declared, name_of_test  # noqa: PLC0415
 
         Declared.of(item.config).ended(item.path, name_of_test(item))
 
 
-def _show(report: pytest.TestReport, text: str) -> None:
+def _show(report: pytest.TestReport, text: str, config: pytest.Config) -> None:
     """Show a failure as our text alone."""
     from pytest_evalmetrics.reports import FailureText  # noqa: PLC0415 - it is loaded
 
-    report.longrepr = FailureText(text)  # type: ignore[assignment]
+    style = config.option.tbstyle
+    report.longrepr = FailureText(text, style)  # type: ignore[assignment]
 
 
 def _passes_wrongly(report: pytest.TestReport) -> bool:

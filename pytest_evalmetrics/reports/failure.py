@@ -224,6 +224,9 @@ def _folded(notes: Sequence[str]) -> list[str]:
     return shown
 
 
+_LONG = ("verdict ", "changed:", "note:")  # what --tb=short leaves to the artifacts
+
+
 @dataclass(frozen=True, slots=True)
 class _Crash:
     """What pytest's short summary and JUnit read of a failure."""
@@ -232,12 +235,16 @@ class _Crash:
     path: str = ""
     lineno: int = 0
 
+    def __str__(self) -> str:  # --tb=line
+        return self.message
+
 
 @dataclass(frozen=True, slots=True)
 class FailureText:
     """A failure as pytest shows it: the text, and its first reason as the summary."""
 
     text: str
+    style: str = "long"  # of --tb
 
     @property
     def reprcrash(self) -> _Crash:
@@ -252,9 +259,17 @@ class FailureText:
 
     def toterminal(self, tw: Any) -> None:
         """Write the text, verdicts in colour."""
-        for line in self.text.splitlines():
+        for line in self._lines():
             red = line.startswith(("FAIL", "INCONCLUSIVE"))
             tw.line(line, red=red, yellow=line.startswith("WARN"), green=line.startswith("PASS"))
+
+    def _lines(self) -> list[str]:
+        if self.style == "line":  # pytest writes the crash line
+            return []
+        if self.style != "short":
+            return self.text.splitlines()
+        parts = [p for p in self.text.split("\n\n") if not p.startswith(_LONG)]
+        return [line for p in parts for line in p.splitlines() if not line.startswith("    ")]
 
     def __str__(self) -> str:
         return self.text

@@ -52,9 +52,10 @@ def false_alarms(benchmarks: Sequence[Mapping[str, Any]]) -> str:
         return ""
     count = f"{len(levels)} benchmarks are" if len(levels) > 1 else "1 benchmark is"
     red = -math.expm1(sum(math.log1p(-level) for level in levels))
+    share = "100" if red > 0.99 else f"{100 * red:.2g}"  # noqa: PLR2004 - not 1e+02
     return (
         f"{count} tested: without any change up to {sum(levels):.2g} are expected to fail by "
-        f"chance, and at most {100 * red:.2g} % of such runs are red"
+        f"chance, and at most {share} % of such runs are red"
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from pytest_evalmetrics.layout import many, visible
@@ -15,6 +16,7 @@ from pytest_evalmetrics.reports.lines import (
     recorded_lines,
     table,
 )
+from pytest_evalmetrics.reports.triage import FOLDED, failing, triage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -29,6 +31,7 @@ _AGENTS_SHOWN = 3
 _OTHERS_SHOWN = 10
 _BLIND_SHOWN = 5
 _MANY = 5  # benchmarks of which a false alarm is likely enough to be told
+_WIDTH = 156
 _PASSING_SHOWN = 30  # lines of passing benchmarks; -v shows all
 
 
@@ -51,28 +54,24 @@ def section(
     list of (line, colour or None)
     """
     entries = report["benchmarks"]
+    red = failing(report)
     lines: list[tuple[str, str | None]] = []
-    if verbosity >= 0:
-        shown, hidden = _shown(entries, everything=verbosity > 0)
-        for entry in shown:
-            colour = "yellow" if entry["xfail"] else _COLOURS[entry["verdict"]]
-            lines.append((_line(entry), colour))
-            if verbosity > 0:
-                lines += [(f"    {text}", None) for text in _details(entry)]
-            else:
-                lines += [(f"    {text}", None) for text in _task_lists(entry)]
-            lines += [(f"    changed: {text}", None) for text in entry.get("changes", ())]
-            lines += [(f"    {text}", None) for text in recorded_lines(entry["recorded"])]
-            lines += [(f"    {text}", None) for text in judge_lines(entry.get("judges", ()))]
-        if hidden:
-            lines.append((f"... and {hidden} more that pass (-v shows them)", "green"))
-        lines += _others(report, everything=verbosity > 0)
-        if verbosity == 0:
-            lines += [(f"note: {note}", None) for note in _common_notes(entries)]
-    else:
+    if verbosity <= 0:
+        for head, *rest in triage(report):
+            lines.append((head, "red"))
+            lines += [(f"    {_cut(text)}", None) for text in rest if text]
+    if verbosity < 0:
         lines.append((_count(entries, report), _COLOURS[report["verdict"]]))
         counted = recorded_count([entry["recorded"] for entry in entries])
         lines += [(counted, None)] if counted else []
+    elif verbosity == 0 and len(red) > FOLDED:
+        lines += _folded(entries, red, written)
+    else:
+        lines += _each(entries, everything=verbosity > 0)
+    if verbosity >= 0:
+        lines += _others(report, everything=verbosity > 0)
+    if verbosity == 0:
+        lines += [(f"note: {note}", None) for note in _common_notes(entries)]
     lines += [(f"note: {note}", None) for note in _blind_gates(entries)]
     chance = false_alarms(entries)
     if chance and verbosity >= 0 and len(entries) >= _MANY:
@@ -80,6 +79,52 @@ def section(
     if written:
         lines.append(("artifacts: " + ", ".join(written), None))
     return [(visible(line), colour) for line, colour in lines]
+
+
+def _each(
+    entries: Sequence[dict[str, Any]], *, everything: bool
+) -> Iterator[tuple[str, str | None]]:
+    """Write each benchmark's line, and what belongs to it."""
+    shown, hidden = _shown(entries, everything=everything)
+    for entry in shown:
+        yield _line(entry), "yellow" if entry["xfail"] else _COLOURS[entry["verdict"]]
+        details = _details(entry) if everything else _task_lists(entry)
+        details += [f"changed: {text}" for text in entry.get("changes", ())]
+        details += recorded_lines(entry["recorded"])
+        details += judge_lines(entry.get("judges", ()))
+        yield from ((f"    {text}", None) for text in details)
+    if hidden:
+        yield f"... and {hidden} more that pass (-v shows them)", "green"
+
+
+def _folded(
+    entries: Sequence[dict[str, Any]], red: Sequence[dict[str, Any]], written: Sequence[str]
+) -> Iterator[tuple[str, str | None]]:
+    """Write the benchmarks with the strongest evidence, and count the others."""
+    for entry in red[:FOLDED]:
+        yield _line(entry), _COLOURS[entry["verdict"]]
+    yield f"... and {len(red) - FOLDED} more that fail: {_where(written)}", "red"
+    ids = {entry["id"] for entry in red}
+    others = Counter(
+        "known failures" if e["xfail"] else e["verdict"] for e in entries if e["id"] not in ids
+    )
+    if others:
+        counts = ", ".join(f"{count} {what}" for what, count in others.items())
+        yield f"... and {counts} (-v shows them)", None
+    if counted := recorded_count([entry["recorded"] for entry in entries]):
+        yield counted, None
+
+
+def _where(written: Sequence[str]) -> str:
+    """Name the file that has what the terminal folds."""
+    named = [path for path in written if path.endswith(("summary.md", "report.html"))]
+    return f"{named[0]}, or -v shows them" if named else "-v shows them"
+
+
+def _cut(text: str) -> str:
+    """Shorten a line to two lines of a narrow terminal; all of it is in the report."""
+    line = " ".join(text.split())
+    return line if len(line) <= _WIDTH else f"{line[: _WIDTH - 3]}..."
 
 
 def _shown(

@@ -7,6 +7,7 @@ import os
 import re
 from functools import partial
 from hashlib import blake2b
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from pytest_evalmetrics.errors import ArtifactError
 from pytest_evalmetrics.layout import many, visible
 from pytest_evalmetrics.reports.failure import better_way, comparison_details
 from pytest_evalmetrics.reports.lines import false_alarms, lost_ones, number, sparkline, trends
+from pytest_evalmetrics.reports.triage import strength, triage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -56,6 +58,10 @@ def summary(report: Mapping[str, Any]) -> str:
     chance = false_alarms(benchmarks)
     if chance:
         lines += [f"{chance}.", ""]
+    groups = triage(report)
+    for head, *rest in groups:
+        lines += [f"- **{_plain(head)}**", *(f"  - {_plain(text)}" for text in rest if text)]
+    lines += [""] if groups else []
     told = list(_telling(benchmarks))
     if told:
         lines += [
@@ -105,6 +111,8 @@ def _telling(benchmarks: Sequence[Mapping[str, Any]]) -> Iterator[_Told]:
 def _shown(told: Sequence[_Told]) -> list[str]:
     """Put what failed first, and leave out what passes beyond a page."""
     telling = [each for each in told if each[1]["verdict"] != "PASS"]
+    if len(telling) > _TELLING_SHOWN:
+        telling.sort(key=lambda each: strength(each[1]))
     passing = [each for each in told if each[1]["verdict"] == "PASS"]
     return [*_first(telling, _TELLING_SHOWN, ""), *_first(passing, _PASSING_SHOWN, " that pass")]
 
@@ -268,14 +276,24 @@ def github_annotations(report: Mapping[str, Any], place: Callable[[str], str] = 
             title = f"{entry['name']}: {check['verdict']}"
             file = place(entry["file"])
             agent = f"{check['agent']}: " if check["agent"] else ""
-            found.append(
+            line = (
                 f"::{level} file={_property(file)},line={check['line'] or entry['line']},"
                 f"title={_property(title)}::{_message(agent + check['reason'])}"
             )
-    for item, told in lost_ones(report)[:_SHOWN]:
+            found.append((strength(check), line))
+    lost = lost_ones(report)
+    found.sort(key=itemgetter(0))
+    lines = [line for _, line in found]
+    for item, told in lost[:_SHOWN]:
         file = place(item.partition("::")[0])
-        found.append(f"::error file={_property(file)}::{_message(item)} {told}")
-    return sorted(found, key=lambda line: not line.startswith("::error"))
+        lines.append(f"::error file={_property(file)}::{_message(item)} {told}")
+    capped = []
+    for level in ("error", "warning"):
+        mine = [line for line in lines if line.startswith(f"::{level}")]
+        capped += mine[:_SHOWN]
+        if len(mine) > _SHOWN:
+            capped.append(f"::notice::{many(len(mine) - _SHOWN, f'more {level}')} in the summary")
+    return capped
 
 
 def in_repository(file: str, *, root: Path | None, repository: str | None) -> str:

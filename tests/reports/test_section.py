@@ -56,10 +56,10 @@ def test_quiet_is_one_line_and_the_artifacts():
     assert len(found) == 2
 
 
-def test_many_passing_benchmarks_are_folded_and_failing_ones_never():
-    entries = [entry(f"p{i:03}") for i in range(50)] + [entry(f"q{i}", "FAIL") for i in range(40)]
+def test_many_passing_benchmarks_are_folded_and_a_few_failing_ones_never():
+    entries = [entry(f"p{i:03}") for i in range(50)] + [entry(f"q{i}", "FAIL") for i in range(4)]
     shown = [line for line, _ in lines(entries)]
-    assert sum(line.startswith("FAIL") for line in shown) == 40
+    assert sum(line.startswith("FAIL") for line in shown) == 4
     assert "... and 20 more that pass (-v shows them)" in shown
     assert sum(line.startswith("PASS") for line in lines_of(entries, 1)) == 50
 

@@ -1,0 +1,88 @@
+"""Many failures at once: what the terminal, the summary and the annotations show of them."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from conftest import Project
+
+WIDTH = 80
+AGENTS = {"mid": 0.0, "big": 1.0}
+
+
+def many(project: Project, count: int, failing: int) -> None:
+    """Write benchmarks in one file, some of which fall to zero for one of two agents."""
+    for name, reward in (("good", 1.0), ("bad", 0.0)):
+        rows = [
+            {"_ng_task_index": t, "reward": r, "agent_ref": {"name": agent}}
+            for agent, better in AGENTS.items()
+            for t in range(8)
+            for r in [max(reward, better)]
+        ]
+        project.write(f"{name}.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    entries = [
+        {
+            "name": f"topic-{i:03}",
+            "rollouts": "bad.jsonl" if i < failing else "good.jsonl",
+            "metrics": ["mean_reward"],
+            "thresholds": {"mean_reward": ">= 0.9"},
+            "baseline": {"rollouts": "good.jsonl"},
+        }
+        for i in range(count)
+    ]
+    project.write("all.bench.yaml", json.dumps({"benchmarks": entries}, indent=1))
+
+
+@pytest.fixture
+def github(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    monkeypatch.setenv("COLUMNS", str(WIDTH))
+
+
+@pytest.mark.usefixtures("github")
+@pytest.mark.parametrize("workers", [(), ("-n", "2")])
+def test_many_failures_are_grouped_by_cause_and_folded(project: Project, workers) -> None:
+    many(project, count=60, failing=50)
+    result = project.run(*workers)
+    assert result.parseoutcomes() == {"failed": 50, "passed": 10}
+    lines = result.stdout.lines
+    assert sum(math.ceil(max(len(line), 1) / WIDTH) for line in lines) < 150
+    result.stdout.fnmatch_lines(
+        [
+            "FAIL 50 of 50 failing benchmarks: mid, mean_reward",
+            "    first topic-000: mean_reward fell from 1 to 0*",
+            "    pytest all.bench.yaml::topic-000",
+            "FAIL          all.bench.yaml::topic-000 *",
+            "... and 40 more that fail: evalmetrics/summary.md, or -v shows them",
+            "... and 10 PASS (-v shows them)",
+        ]
+    )
+    errors = [line for line in lines if line.startswith("::error")]
+    assert len(errors) == 10
+    assert all("fell from 1 to 0" in line for line in errors)  # the strongest evidence
+    assert "::notice::90 more errors in the summary" in lines
+    text = (project.path / "evalmetrics" / "summary.md").read_text()
+    assert "- **FAIL 50 of 50 failing benchmarks: mid, mean\\_reward**\n" in text
+    verbose = project.run("-v", *workers)
+    assert sum(line.startswith("FAILED ") for line in verbose.stdout.lines) >= 50
+
+
+def test_a_few_failures_are_each_shown(project: Project) -> None:
+    many(project, count=10, failing=10)
+    result = project.run()
+    assert sum(line.startswith("FAILED ") for line in result.stdout.lines) == 10
+
+
+def test_fewer_lines_with_a_shorter_traceback_style(project: Project) -> None:
+    many(project, count=1, failing=1)
+    long, short, line = (project.run(f"--tb={style}").stdout for style in ("long", "short", "line"))
+    short.fnmatch_lines(["FAIL  all.bench.yaml:*: mid: mean_reward is 0, below 0.9"])
+    short.no_fnmatch_line("verdict  *")
+    line.fnmatch_lines(["mid: mean_reward is 0, below 0.9"])
+    line.no_fnmatch_line("FAIL  all.bench.yaml*")
+    assert len(line.lines) < len(short.lines) < len(long.lines)

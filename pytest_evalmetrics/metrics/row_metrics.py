@@ -63,7 +63,7 @@ def _positive(rows: TaskRows, column: str, label: str | None) -> int:
     return _code(rows, known[0]) if known else -2
 
 
-class Agreement(_OverRows):
+class LabelAgreement(_OverRows):
     """accuracy, precision, recall, F1, balanced accuracy, MCC and Cohen's kappa.
 
     Notes
@@ -463,7 +463,7 @@ class PassWithin(_OfRewards):
 
 
 _MADE: dict[type, Callable[[Any, MetricOptions], Any]] = {
-    metric_keys.AgreementKeys: Agreement,
+    metric_keys.AgreementKeys: LabelAgreement,
     metric_keys.ProbabilityKeys: Foretold,
     metric_keys.ShareKeys: Share,
     metric_keys.WinRateKeys: WinRate,

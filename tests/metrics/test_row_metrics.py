@@ -126,7 +126,7 @@ def test_choices_against_every_choice(measured):
     found = measured(
         {"reward": reward, "answer": answer, "by": by, "spent": spent},
         maj={"type": "majority_vote", "answer": "answer", "k": 5},
-        best={"type": "best_of_n", "by": "by", "n": k},
+        chosen={"type": "best_of_n", "by": "by", "n": k},
         within={"type": "pass_within", "of": "spent", "budget": 9},
     ).estimates
     votes, bests, solved = [], [], []
@@ -145,7 +145,7 @@ def test_choices_against_every_choice(measured):
         upto = np.cumsum(costs)
         solved.append(any(r >= 1 and c <= 9 for r, c in zip(rewards, upto, strict=True)))
     assert found["maj"].value == pytest.approx(np.mean(votes), abs=1e-12)
-    assert found["best"].value == pytest.approx(np.mean(bests), abs=1e-12)
+    assert found["chosen"].value == pytest.approx(np.mean(bests), abs=1e-12)
     assert found["within"].value == pytest.approx(np.mean(solved), abs=1e-12)
 
 

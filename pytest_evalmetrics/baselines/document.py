@@ -197,6 +197,11 @@ def _number(value: float) -> float | None:
     return int(value) if value == int(value) and abs(value) < _WHOLE else value
 
 
+def _as_written(value: Any) -> Any:
+    """Write a whole number as such, which a reader of JSON may have made a float."""
+    return _number(value) if isinstance(value, float) else value
+
+
 def text_of(path: Path, shown: str) -> str | None:
     """Read a baseline's file, called `shown` in messages; None where there is none."""
     try:
@@ -282,18 +287,22 @@ def why_not_added(old: BaselineDocument, new: BaselineDocument) -> str:
 def add_run(old: BaselineDocument, new: BaselineDocument, *, keep: int) -> BaselineDocument:
     """Add a run to those of a baseline, of which the newest `keep` stay."""
 
-    def apart(numbers: Sequence[Any]) -> Sequence[Any]:
-        return numbers if numbers and isinstance(numbers[0], list) else [numbers]
+    def apart(numbers: Sequence[Any]) -> list[Any]:
+        if numbers and isinstance(numbers[0], list):
+            return [[_as_written(x) for x in run] for run in numbers]
+        return [[_as_written(x) for x in numbers]]
 
     def metric(known: MetricDocument | None, now: MetricDocument, before: int) -> MetricDocument:
         earlier = [None] * before if known is None else known.get("runs", [known.get("value")])
         runs = [*earlier, now["value"]][-keep:]
         numbers = [value for value in runs if value is not None]
-        return {
-            **now,
-            "value": math.fsum(numbers) / len(numbers) if numbers else None,
-            "runs": runs,
-        }
+        # the interval is that of one run
+        mean = float(f"{math.fsum(numbers) / len(numbers):.15g}") if numbers else None
+        return (
+            {"value": mean, "tasks": now["tasks"], "runs": runs}
+            if "tasks" in now
+            else {"value": mean, "runs": runs}
+        )
 
     agents: dict[str, AgentDocument] = {}
     for name, agent in new["agents"].items():

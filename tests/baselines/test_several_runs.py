@@ -61,6 +61,8 @@ def test_runs_are_kept_side_by_side(quick: Quick) -> None:
     assert metric["value"] == pytest.approx(np.mean(metric["runs"]))
     every = np.array([row["reward"] for row in agent["tasks"].values()])
     assert metric["runs"] == pytest.approx(every.mean(axis=(0, 2)).tolist())
+    assert "interval" not in metric
+    assert all(type(x) is int for run in agent["tasks"]["0"]["reward"] for x in run)
     assert len(doc["provenance"]["runs"]) == 3
     (path,) = (quick.path / "__baselines__").rglob("*.json")
     assert sum('"reward": [[' in line for line in path.read_text().splitlines()) == 300

@@ -123,7 +123,7 @@ class BenchmarkItem(pytest.Item):
         """Show our own errors without a traceback."""
         if isinstance(excinfo.value, EvalMetricsError):
             text = visible_lines(str(excinfo.value))
-            return FailureText(text, self.config.option.tbstyle)
+            return FailureText(text, self.config.getoption("tbstyle", "auto"))
         return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[PathLike[str], int, str]:

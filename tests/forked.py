@@ -131,6 +131,7 @@ def measure(folder: str, test: str) -> None:
 
 def prepare() -> None:
     """Import what runs need, and what plugins would be imported with asserts rewritten."""
+    import gc  # noqa: PLC0415
     import importlib  # noqa: PLC0415
     from importlib.metadata import entry_points  # noqa: PLC0415
 
@@ -139,6 +140,7 @@ def prepare() -> None:
     AssertionRewritingHook._warn_already_imported = lambda *_: None  # type: ignore[method-assign]
     names = [point.value for point in entry_points(group="pytest11")]
     names += ["aiohttp", "jinja2", "jsonpath", "xml.etree.ElementTree", "unittest.mock", "doctest"]
+    names.append("hypothesis.internal.observability")  # its plugin imports it at the end of a run
     package = os.path.join(os.path.dirname(__file__), "..", "pytest_evalmetrics")  # noqa: PTH118, PTH120
     for folder, _, found in os.walk(package):
         inner = os.path.relpath(folder, os.path.dirname(package)).replace(os.sep, ".")  # noqa: PTH120
@@ -146,7 +148,10 @@ def prepare() -> None:
     for name in names:
         with contextlib.suppress(ImportError):
             importlib.import_module(name.removesuffix(".__init__"))
+    sys.modules["pytest_evalmetrics.config.benchmark_files"].adapter()
     del sys.modules["pytest_evalmetrics.expressions"]  # some tests lack what it needs
+    gc.collect()
+    gc.freeze()  # else each child copies all pages to count what refers to what
 
 
 if __name__ == "__main__":

@@ -199,14 +199,15 @@ _STAND_INS: dict[str, Any] = {
 
 
 @cache
-def _adapter() -> TypeAdapter[BenchmarkSpec]:
+def adapter() -> TypeAdapter[BenchmarkSpec]:
+    """Build what validates a benchmark, once."""
     return TypeAdapter(BenchmarkSpec)
 
 
 def _try(values: dict[str, Any]) -> tuple[BenchmarkSpec | None, list[Any]]:
     try:
         # in JSON a list may become a tuple, and a mapping a dataclass, where all else is strict
-        return _adapter().validate_json(json.dumps(values)), []
+        return adapter().validate_json(json.dumps(values)), []
     except ValidationError as error:
         return None, error.errors(include_url=False)
 

@@ -206,7 +206,7 @@ pass_estimator, breakdown, cluster, description
     def _label(self, name: str | None) -> str:
         return self._item.nodeid if name is None else f"{self._item.nodeid}::{name}"
 
-    def _claim(self, name: str | None) -> None:
+    def _claim(self, name: Any) -> None:
         """Give a name to one check alone."""
         if name is not None and (not isinstance(name, str) or not name.strip() or "::" in name):
             raise CheckError(f"{name!r} can't name a check: expected text without '::'")

@@ -214,6 +214,7 @@ def _decided(own: GateRule, found: Comparison, rule: Rule, p: float) -> Decision
         *((found.low, found.high), p, found.damage),
         *(rule.max_drop, rule.alpha, rule.warn_alpha),
     )
+    given: Any
     try:
         given = own.decide(change)
     except Exception as error:

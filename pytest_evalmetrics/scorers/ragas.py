@@ -186,7 +186,8 @@ def _llm(base: Any, judge: Judge) -> Any:
             schema = _strict(response_model.model_json_schema())
             return await judge.ask(context.calls, prompt, read, schema)
         except EvalMetricsError as error:
-            context.error = context.error or error
+            if context.error is None:  # another call of the row may have failed meanwhile
+                context.error = error
             raise
 
     def generate(*_: Any) -> Any:

@@ -143,7 +143,8 @@ def test_rows_that_lack_a_name_are_refused_where_expect_allows_none(
     result = paid.run()
     result.stdout.fnmatch_lines(["*1 of 5 rows has no 'reference'*rows.jsonl:5*"])
     assert judge_server.posts == 0
-    write(paid, f"{ONLINE}  expect: {{max_missing: 20%}}\n")
+    online = ONLINE.replace("{{ question }}", "[[say: {}]]{{ question }}")
+    write(paid, f"{online}  expect: {{max_missing: 20%}}\n")
     assert paid.run("--evalmetrics-check").ret == 0
     paid.run()
     assert judge_server.posts > 0

@@ -104,6 +104,7 @@ def _evaluated(
             item_id=label,
             hooks=_hooks(item, spec),
             updates=accepts if store is None else store.updates,
+            first_run=config.getoption("evalmetrics_first_run"),
             runtime=runtime,
             history=history,
             engine=_engine(config),

@@ -40,6 +40,11 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         "help": "with --snapshot-update: add this run to the runs of the baseline, whose scatter "
         "shows the noise between runs, in place of recording it alone",
     },
+    "--evalmetrics-first-run": {
+        "action": "store_true",
+        "help": "warn, rather than fail, where the report that `baseline: {report: FILE}` names is "
+        "not there yet: for CI's first run on the main branch",
+    },
     "--evalmetrics-schema": {
         "nargs": "?",
         "const": "benchmark",

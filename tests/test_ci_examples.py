@@ -1,22 +1,32 @@
-"""The workflow files of examples/ci, executed step by step.
+"""The workflows of examples/ci, with the action and the component that they use, step by step.
 
-What a runner does for a step that ``uses:`` an action is done here by hand; the step that installs
-needs a network, and is run where EVALMETRICS_CI_INSTALL says so.
+A runner's part is done here: it evaluates expressions, keeps artifacts as the artifact service
+does, and answers for the API. The steps themselves are executed; those that install need a package
+index, and are run where EVALMETRICS_CI_INSTALL says so.
 """
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import shutil
 import subprocess
 import sys
+import threading
+from collections import defaultdict
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from types import SimpleNamespace
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 import yaml
 
 ROOT = Path(__file__).parents[1]
 CI = ROOT / "examples" / "ci"
+REPOSITORY = "me/it"
+LIMIT = 65_536
 
 
 @pytest.fixture
@@ -31,9 +41,25 @@ def checkout(tmp_path):
     return folder
 
 
-def step(command, folder, **environment):
+def spoil(folder):
+    """Let the regressed forest take the forest's place, as a bad change would."""
+    runs = folder / "benchmarks" / "runs"
+    shutil.copy(runs / "regressed_forest.jsonl", runs / "forest.jsonl")
+
+
+def against_main(folder):
+    """Compare with main's last report, and commit no baseline."""
+    bench = folder / "benchmarks"
+    shutil.rmtree(bench / "__baselines__")
+    (bench / "digits.bench.yaml").write_text(
+        "benchmark:\n  name: forest\n  rollouts: runs/forest.jsonl\n  num_samples: 4\n"
+        "  metrics: [pass@1]\n  baseline: {report: ../main/report.json}\n"
+    )
+
+
+def execute(command, folder, environment):
     if "pip install" in command and not os.environ.get("EVALMETRICS_CI_INSTALL"):
-        return 0
+        command = re.sub(r"^.*pip install.*$", "true", command, flags=re.MULTILINE)
     outside = ("GITHUB_", "GITLAB_", "CI", "PYTEST_")
     kept = {k: v for k, v in os.environ.items() if not k.startswith(outside)}
     kept["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{kept['PATH']}"
@@ -51,72 +77,390 @@ def step(command, folder, **environment):
     return done.returncode
 
 
-def spoil(folder):
-    """Let the regressed forest take the forest's place, as a bad change would."""
-    runs = folder / "benchmarks" / "runs"
-    shutil.copy(runs / "regressed_forest.jsonl", runs / "forest.jsonl")
+class Service:
+    """The API of GitHub and of GitLab, as far as the steps ask it; and the artifacts."""
+
+    def __init__(self):
+        self.artifacts = {}  # by run: by name: a folder
+        self.runs, self.pulls, self.comments = [], [], []
+        self.asked = []
+        service = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def answer(self):
+                size = int(self.headers.get("Content-Length", 0))
+                body = json.loads(self.rfile.read(size)) if size else None
+                url = urlsplit(self.path)
+                query = {name: values[0] for name, values in parse_qs(url.query).items()}
+                service.asked.append((self.command, url.path))
+                found = service.answer(self.command, url.path, query, body, self.headers)
+                data = found if isinstance(found, bytes) else json.dumps(found).encode()
+                self.send_response(404 if found is None else 200)
+                self.send_header("Content-Length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
+
+            do_GET = do_POST = do_PATCH = answer  # noqa: N815 - what http.server calls
+
+            def log_message(self, *_):
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def answer(self, method, path, query, body, headers):
+        if "/jobs/artifacts/" in path:  # GitLab's
+            assert headers["JOB-TOKEN"] == "secret"
+            assert query == {"job": "benchmarks"}
+            held = self.artifacts.get("main", {}).get("benchmarks")
+            file = path.rpartition("/raw/")[2]
+            return None if held is None else (held / file).read_bytes()
+        assert headers["Authorization"] == "Bearer secret"
+        path = path.removeprefix(f"/repos/{REPOSITORY}/")
+        if path == "actions/workflows/benchmarks.yml/runs":
+            wanted = ("branch", "event", "status")
+            runs = [run for run in self.runs if all(run[k] == query[k] for k in wanted)]
+            return {"workflow_runs": runs[: int(query["per_page"])]}
+        if path == "pulls":
+            return [pull for pull in self.pulls if pull["from"] == query["head"]]
+        if path == "issues/7/comments" and method == "GET":
+            first = (int(query["page"]) - 1) * int(query["per_page"])
+            return self.comments[first : first + int(query["per_page"])]
+        if path == "issues/7/comments":
+            self.comments.append({"id": 1000, "user": {"type": "Bot"}, **body})
+            return {"html_url": "made"}
+        (comment,) = [c for c in self.comments if path == f"issues/comments/{c['id']}"]
+        assert method == "PATCH"
+        comment.update(body)
+        return {"html_url": "renewed"}
 
 
-def on_github(folder, event, **environment):
-    """Run the job as GitHub would; give the code that it ends with."""
-    document = yaml.safe_load((CI / "github-actions.yml").read_text(encoding="utf-8"))
-    code = 0
-    for each in document["jobs"]["benchmarks"]["steps"]:
-        condition = each.get("if", "")
-        if "pull_request" in condition and event != "pull_request":
-            continue
-        if code and condition != "always()":
-            continue
-        if "run" in each:
-            found = step(each["run"], folder, GITHUB_ACTIONS="true", **environment)
-            code = code or (0 if each.get("continue-on-error") else found)
-        elif each["uses"].startswith("actions/upload-artifact@"):
-            for path in each["with"]["path"].split():
-                assert (folder / path).exists(), path
-    return code
+@pytest.fixture
+def service():
+    found = Service()
+    yield found
+    found.server.shutdown()
+    found.server.server_close()
+
+
+def common(paths, folder):
+    """The least folder that holds all that is uploaded: where an artifact's files begin."""
+    found = [folder / path for path in paths]
+    return Path(os.path.commonpath([p if p.is_dir() else p.parent for p in found]))
+
+
+class Github:
+    """A runner that executes one job's steps."""
+
+    def __init__(self, service, folder, tmp_path, event, run=1, **github):
+        self.service, self.folder, self.run_id = service, folder, run
+        self.temp = tmp_path / f"temp{run}"
+        self.temp.mkdir()
+        self.page = self.temp / "step-summary.md"
+        payload = {"repository": {"default_branch": "main"}, **github.pop("payload", {})}
+        (self.temp / "event.json").write_text(json.dumps(payload))
+        self.github = {
+            "event_name": event,
+            "ref_name": "main" if event == "push" else "7/merge",
+            "run_id": run,
+            "run_attempt": 1,
+            "token": "secret",
+            "event": payload,
+        } | github
+        self.environment = {
+            "GITHUB_ACTIONS": "true",
+            "GITHUB_API_URL": service.url,
+            "GITHUB_REPOSITORY": REPOSITORY,
+            "GITHUB_WORKFLOW_REF": f"{REPOSITORY}/.github/workflows/benchmarks.yml@refs/heads/x",
+            "GITHUB_EVENT_PATH": str(self.temp / "event.json"),
+            "GITHUB_STEP_SUMMARY": str(self.page),
+        }
+
+    def value(self, expression, scope):
+        """Evaluate an expression: its operators, two functions, and contexts."""
+
+        def context(match):
+            found = scope
+            for part in match[0].split("."):
+                found = found.get(part, "") if isinstance(found, dict) else ""
+            return repr(found)
+
+        text = re.sub(r"\b(inputs|github|steps|runner)(\.[\w-]+)+", context, expression)
+        text = text.replace("&&", " and ").replace("||", " or ")
+        return eval(text, {"format": str.format, "always": lambda: True})  # noqa: S307
+
+    def filled(self, text, scope):
+        if not isinstance(text, str):
+            return text
+        replaced = re.sub(
+            r"\$\{\{(.*?)\}\}", lambda m: str(self.value(m[1].strip(), scope) or ""), text
+        )
+        return re.sub(r"\{0\}", "{}", replaced)
+
+    def workflow(self, file, **matrix):
+        """Execute the only job of a workflow; give the code that it ends with."""
+        (job,) = yaml.safe_load((CI / file).read_text(encoding="utf-8"))["jobs"].values()
+        (step,) = [s for s in job["steps"] if "pytest-evalmetrics" in s.get("uses", "")]
+        return self.action(**{**step["with"], **matrix})
+
+    def action(self, **given):
+        action = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
+        assert given.keys() <= action["inputs"].keys()
+        scope = {"github": self.github, "runner": {"temp": str(self.temp)}, "steps": {}}
+        scope["inputs"] = {
+            name: given.get(name, self.filled(spec["default"], scope))
+            for name, spec in action["inputs"].items()
+        }
+        code = 0
+        for step in action["runs"]["steps"]:
+            condition = step.get("if", "True")
+            if code and "always()" not in condition:
+                continue
+            if not self.value(condition, scope):
+                continue
+            if "run" in step:
+                output = self.temp / "output"
+                output.write_text("")
+                environment = {k: self.filled(v, scope) for k, v in step["env"].items()}
+                environment |= self.environment | {"GITHUB_OUTPUT": str(output)}
+                found = execute(step["run"], self.folder, environment)
+                lines = dict(line.split("=", 1) for line in output.read_text().splitlines())
+                scope["steps"][step.get("id", "")] = {"outputs": lines}
+            else:
+                options = {k: self.filled(v, scope) for k, v in step["with"].items()}
+                found = getattr(self, re.findall(r"/(\w+)-?.*@", step["uses"])[0])(**options)
+            code = code or (0 if step.get("continue-on-error") else found or 0)
+        return code
+
+    def cache(self, path, key, **_):
+        self.__dict__.setdefault("cached", []).append((path, key))
+
+    def upload(self, name, path, **_):
+        paths = path.split()
+        root = common(paths, self.folder)
+        kept = self.temp / "kept" / name
+        for each in paths:
+            source = self.folder / each
+            if not source.exists():
+                return
+            target = kept / source.relative_to(root)
+            shutil.copytree(source, target, dirs_exist_ok=True)
+        self.service.artifacts.setdefault(self.run_id, {})[name] = kept
+
+    def download(self, path, name=None, pattern=None, **options):
+        held = self.service.artifacts.get(int(options["run-id"]), {})
+        if name is not None:
+            if name not in held:
+                return 1
+            shutil.copytree(held[name], self.folder / path, dirs_exist_ok=True)
+            return 0
+        assert pattern == "evalmetrics*"
+        for each, kept in held.items():
+            shutil.copytree(kept, Path(path) / each)
+        return 0 if held else 1
 
 
 @pytest.mark.parametrize("event", ["push", "pull_request"])
-def test_the_github_workflow_is_green(checkout, tmp_path, event):
-    page = tmp_path / "step-summary.md"
-    assert on_github(checkout, event, GITHUB_STEP_SUMMARY=str(page)) == 0
-    assert "Benchmarks: PASS" in page.read_text(encoding="utf-8")
+def test_the_action_is_green(checkout, tmp_path, service, event):
+    runner = Github(service, checkout, tmp_path, event)
+    assert runner.workflow("github-actions.yml") == 0
+    assert "Benchmarks: PASS" in runner.page.read_text(encoding="utf-8")
+    assert len(runner.cached) == len(set(runner.cached)) + 1 == 2  # restored, and saved
 
 
-def test_the_github_workflow_is_red_and_keeps_its_reports(checkout, tmp_path):
+def test_the_action_is_red_and_keeps_its_reports_and_the_journal(checkout, tmp_path, service):
     spoil(checkout)
-    page = tmp_path / "step-summary.md"
-    assert on_github(checkout, "pull_request", GITHUB_STEP_SUMMARY=str(page)) == 1
-    assert "pass@1 fell from 0.96" in page.read_text(encoding="utf-8")
+    runner = Github(service, checkout, tmp_path, "pull_request")
+    assert runner.workflow("github-actions.yml") == 1
+    assert "pass@1 fell from 0.96" in runner.page.read_text(encoding="utf-8")
+    assert len(runner.cached) == 2
+    kept = service.artifacts[1]["evalmetrics"]
+    assert {"report.json", "report.html", "junit.xml"} <= {file.name for file in kept.iterdir()}
 
 
-def test_the_journal_is_kept_of_a_job_that_is_red_or_cancelled():
-    document = yaml.safe_load((CI / "github-actions.yml").read_text(encoding="utf-8"))
-    steps = document["jobs"]["benchmarks"]["steps"]
-    names = [each["name"] for each in steps]
-    caching = {each["uses"]: each for each in steps if "cache" in each.get("uses", "")}
-    restored, saved = caching["actions/cache/restore@v4"], caching["actions/cache/save@v4"]
-    assert saved["if"] == "always()"  # which `actions/cache` is not
-    assert names.index(restored["name"]) < names.index("Gate") < names.index(saved["name"])
-    for key in ("path", "key"):
-        assert restored["with"][key] == saved["with"][key]
+def test_main_begins_without_a_baseline_and_is_compared_with_from_then_on(
+    checkout, tmp_path, service
+):
+    against_main(checkout)
+    # a fork's branch may be called main too, and is no baseline
+    fork = {"id": 9, "branch": "main", "event": "pull_request", "status": "success"}
+    service.runs = [fork]
+    early = Github(service, checkout, tmp_path, "pull_request", run=1)
+    assert early.workflow("github-actions.yml") == 1
+    assert "--evalmetrics-first-run" in early.page.read_text(encoding="utf-8")
+
+    first = Github(service, checkout, tmp_path, "push", run=2)
+    assert first.workflow("github-actions.yml") == 0
+    assert "this is the first run" in first.page.read_text(encoding="utf-8")
+    service.runs = [fork, {"id": 2, "branch": "main", "event": "push", "status": "success"}]
+
+    spoil(checkout)
+    change = Github(service, checkout, tmp_path, "pull_request", run=3)
+    assert change.workflow("github-actions.yml") == 1
+    assert "pass@1 fell from 0.96" in change.page.read_text(encoding="utf-8")
 
 
-def on_gitlab(folder):
-    document = yaml.safe_load((CI / "gitlab-ci.yml").read_text(encoding="utf-8"))
-    job = document["benchmarks"]
-    code = 0
-    for command in job["before_script"] + job["script"]:
-        code = code or step(command, folder, GITLAB_CI="true")
+def commented(service, tmp_path, run, sha="abc", **options):
+    payload = {
+        "workflow_run": {
+            "id": run,
+            "name": "benchmarks",
+            "event": "pull_request",
+            "head_sha": sha,
+            "head_branch": "better",
+            "head_repository": {"owner": {"login": "fork"}},
+            "html_url": "https://example.org/runs/3",
+        }
+    }
+    folder = tmp_path / f"empty{run}"
+    folder.mkdir()
+    runner = Github(service, folder, tmp_path, "workflow_run", run=run + 100, payload=payload)
+    return runner.workflow("github-comment.yml", install="", **options)
+
+
+def test_a_pull_request_of_a_fork_has_one_comment_that_is_renewed(checkout, tmp_path, service):
+    service.pulls = [{"number": 7, "from": "fork:better", "head": {"sha": "abc"}}]
+    others = [{"id": i, "user": {"type": "User"}, "body": "hello"} for i in range(120)]
+    forged = {
+        "id": 500,
+        "user": {"type": "User"},
+        "body": "<!-- pytest-evalmetrics: benchmarks -->",
+    }
+    service.comments = [forged, *others]
+    spoil(checkout)
+    for run, names in ((1, ["a", "b"]), (2, ["a"])):  # a matrix of two jobs, then one of them
+        for name in names:
+            runner = Github(service, checkout, tmp_path / name, "pull_request", run=run)
+            assert runner.workflow("github-actions.yml", name=name) == 1
+        assert commented(service, tmp_path, run) == 0
+        assert forged["body"].endswith("-->")
+        *_, ours = service.comments
+        assert len(service.comments) == 122
+        assert ours["body"].count("pass@1 fell from 0.96") == len(names)
+    assert "https://example.org/runs/3" in ours["body"]
+    assert commented(service, tmp_path, 3) == 0  # a run that did not even begin
+    assert "The run left no report" in ours["body"]
+
+
+@pytest.fixture(autouse=True)
+def folders(tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+
+
+def test_no_comment_on_what_is_not_the_newest_commit(tmp_path, service):
+    service.pulls = [{"number": 7, "from": "fork:better", "head": {"sha": "newer"}}]
+    assert commented(service, tmp_path, 1) == 0
+    assert service.comments == []
+
+
+def test_a_token_that_may_not_is_said_with_the_way_out(checkout, tmp_path, service, capsys):
+    service.answer = lambda *_: None
+    runner = Github(service, checkout, tmp_path, "pull_request")
+    assert runner.workflow("github-actions.yml") == 1
+    assert "GitHub answered 404" in capsys.readouterr().out
+
+
+ATTACK = '@octocat <img src=x onerror=alert(1)> [a](javascript:b) `x` $y$ | "'
+
+
+def places(value, path=()):
+    if isinstance(value, dict | list):
+        entries = value.items() if isinstance(value, dict) else enumerate(value)
+        for key, inner in entries:
+            yield from places(inner, (*path, key))
+    else:
+        yield path
+
+
+def written(reports):
+    from pytest_evalmetrics.reports.pull_request import comment_of  # noqa: PLC0415 - installed above
+
+    return comment_of(reports, marker="<!-- m -->", run_url="https://example.org/r")
+
+
+def test_nothing_that_a_report_holds_becomes_markup(checkout, tmp_path, service):
+    spoil(checkout)
+    runner = Github(service, checkout, tmp_path, "pull_request")
+    runner.workflow("github-actions.yml")
+    text = (checkout / "evalmetrics" / "report.json").read_text()
+    kinds = defaultdict(set)
+    for path in places(json.loads(text)):
+        kinds[tuple(part for part in path if isinstance(part, str))].add(path)
+    for same in kinds.values():
+        report = json.loads(text)
+        path = min(same, key=str)
+        holder = report
+        for part in path[:-1]:
+            holder = holder[part]
+        holder[path[-1]] = ATTACK
+        body = written({ATTACK: report, "b": report})
+        # within HTML, Markdown is none
+        markdown = "\n".join(x for x in body.splitlines() if not x.startswith("<summary>"))
+        assert not re.search(r"(?<!\\)<img", body), path
+        assert not re.search(r"(?<![\w\\])@octocat", body), path
+        assert not re.search(r"(?<!\\)\]\\?\(javascript", markdown), path
+
+
+@pytest.mark.parametrize("broken", [None, [], {}, {"verdict": "FAIL"}, "text"])
+def test_a_report_that_is_none_is_said(broken):
+    assert "left no report that can be read" in written({"evalmetrics": broken})
+
+
+def test_a_comment_has_at_most_what_github_takes(checkout, tmp_path, service):
+    spoil(checkout)
+    runner = Github(service, checkout, tmp_path, "pull_request")
+    runner.workflow("github-actions.yml")
+    report = json.loads((checkout / "evalmetrics" / "report.json").read_text())
+    report["benchmarks"] *= 300
+    body = written({"evalmetrics": report})
+    assert LIMIT * 0.9 < len(body.encode("utf-16-le")) / 2 <= LIMIT
+    assert body.count("<details>") == body.count("</details>") > 1
+    assert "The rest is on the summary page" in body
+    several = written({f"evalmetrics-{i}": report for i in range(9)})
+    assert len(several.encode("utf-16-le")) / 2 <= LIMIT
+    assert several.count("## ❌ Benchmarks: FAIL (evalmetrics-") == 9
+
+
+# -- GitLab ----------------------------------------------------------------------------------
+
+
+def on_gitlab(folder, service, branch):
+    """Include the component as GitLab does, and run its job."""
+    included = yaml.safe_load((CI / "gitlab-ci.yml").read_text(encoding="utf-8"))["include"][0]
+    head, body = (ROOT / "templates" / "benchmarks.yml").read_text(encoding="utf-8").split("---\n")
+    defaults = yaml.safe_load(head)["spec"]["inputs"]
+    assert included["inputs"].keys() <= defaults.keys()
+    values = {name: spec.get("default") for name, spec in defaults.items()} | included["inputs"]
+    text = re.sub(r"\$\[\[ inputs\.(\w+) \]\]", lambda m: values[m[1]], body)
+    job = yaml.safe_load(text)["benchmarks"]
+    environment = {
+        "GITLAB_CI": "true",
+        "CI_API_V4_URL": f"{service.url}/api/v4",
+        "CI_PROJECT_ID": "5",
+        "CI_DEFAULT_BRANCH": "main",
+        "CI_COMMIT_BRANCH": branch,
+        "CI_JOB_TOKEN": "secret",
+    }
+    code = execute("\n".join([*job["before_script"], *job["script"]]), folder, environment)
     for path in (*job["artifacts"]["paths"], *job["artifacts"]["reports"].values()):
         assert (folder / path).exists(), path
-    return code
+    return SimpleNamespace(code=code, text=(folder / "evalmetrics" / "summary.md").read_text())
 
 
-def test_the_gitlab_job_is_green(checkout):
-    assert on_gitlab(checkout) == 0
-
-
-def test_the_gitlab_job_is_red_and_keeps_its_reports(checkout):
+@pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl, which the image has")
+def test_the_gitlab_component_compares_with_the_default_branch(checkout, service):
+    assert on_gitlab(checkout, service, "").code == 0
+    against_main(checkout)
+    assert on_gitlab(checkout, service, "").code == 1  # a merge request before any pipeline
+    first = on_gitlab(checkout, service, "main")
+    assert first.code == 0
+    assert "this is the first run" in first.text
+    kept = checkout.parent / "artifacts"
+    shutil.copytree(checkout / "evalmetrics", kept / "evalmetrics")
+    service.artifacts["main"] = {"benchmarks": kept}
     spoil(checkout)
-    assert on_gitlab(checkout) == 1
+    change = on_gitlab(checkout, service, "")
+    assert change.code == 1
+    assert "pass@1 fell from 0.96" in change.text

@@ -530,7 +530,8 @@ def _read(path: Path, shown: str) -> _Report:
         return _decoded(os.fspath(path), stat.st_mtime_ns, stat.st_size)
     except FileNotFoundError:
         what = "there is no such report to compare with"
-        raise BaselineError(what, file=shown, hint=hint) from None
+        first = "; on a first run, pass --evalmetrics-first-run"
+        raise BaselineError(what, file=shown, hint=hint + first) from None
     except OSError as error:
         what = f"this report can't be read: {error.strerror or error}"
         raise BaselineError(what, file=shown, hint=hint) from None

@@ -91,6 +91,7 @@ class Evaluation:
     kept_rows: Callable[[], bytes | None] = lambda: None
     renamed_from: Callable[[], str] = lambda: ""  # guesses it where there is no baseline
     updates: bool = False  # this run records a new baseline: the old one is shown, not asserted
+    first_run: bool = False  # a report to compare with that is not there yet is no fault
     runtime: Runtime | None = None  # of the run, for a scored benchmark
     table: RolloutTable | None = None  # the rollouts, where they come from no file
     history: Path | None = None  # of earlier runs, where the run keeps one
@@ -230,6 +231,13 @@ class Evaluation:
 
     def _reference(self, plan: metrics.Plan) -> Reference | None:
         """Find what to compare with; an error in it leaves the rest to be judged."""
+        report = settings_of(self.benchmark).report
+        if self.first_run and report and not (self.benchmark.file.parent / report).exists():
+            reason = f"there is no {report} to compare with: this is the first run"
+            line = self.benchmark.line_of("baseline", "report")
+            check = Check("baseline", "baseline", Verdict.WARN, reason=reason, line=line)
+            self._checks.append(check)
+            return None
         try:
             reference = reference_of(
                 self.benchmark,

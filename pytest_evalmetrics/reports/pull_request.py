@@ -1,0 +1,237 @@
+"""What the GitHub action asks of GitHub: main's last run, and a comment on a pull request.
+
+``python -m pytest_evalmetrics.reports.pull_request last-run`` and ``... comment FOLDER``. Neither
+believes anything that a pull request's own run may have written, but as a report to be shown.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import sys
+import urllib.error
+import urllib.parse
+import urllib.request
+from itertools import count, groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from pytest_evalmetrics.reports.summary import summary
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+__all__ = ["comment_of"]
+
+MOST: Final = 65_536  # characters of a comment, as GitHub counts them: in UTF-16
+_ROOM: Final = 400  # for what says that it was cut
+_ROWS: Final = 42  # of a table, with its head
+_PAGE: Final = 100
+_SECONDS: Final = 30
+_API: Final = "https://api.github.com"
+
+
+def comment_of(reports: Mapping[str, Any], *, marker: str, run_url: str, page_url: str = "") -> str:
+    """Write one comment about all reports of a workflow's run.
+
+    Parameters
+    ----------
+    reports
+        What each job's ``report.json`` holds, by the artifact's name; None for one that is none.
+    marker
+        The HTML comment by which a later run finds this one.
+    run_url, page_url
+        The workflow's run, and where report.html is published; empty where it is not.
+
+    Returns
+    -------
+    str
+        Markdown of at most 65,536 characters: failures come first, and what had to be left out
+        is said.
+    """
+    parts = [marker]
+    for name, report in sorted(reports.items()):
+        try:
+            text = summary(report)
+        except Exception:  # noqa: BLE001 - a pull request may have written anything
+            text = "## ❔ Benchmarks\n\nThe run left no report that can be read.\n"
+        text = _with_fewer_rows(text)
+        title, _, rest = text.partition("\n")
+        parts.append(f"{title} ({_name(name)})\n{rest}" if len(reports) > 1 else text)
+    if not reports:
+        parts.append("## ❔ Benchmarks\n\nThe run left no report.\n")
+    links = [f"[run and artifacts]({run_url})", *([f"[report]({page_url})"] if page_url else [])]
+    end = "\n" + " · ".join(links)
+    most = (MOST - _ROOM - _length(end)) // max(1, len(reports)) - _length(marker)
+    return "\n".join([marker, *(_cut(part, most) for part in parts[1:])]) + end
+
+
+def _name(text: str) -> str:
+    """Show an artifact's name, which may say anything, as letters alone."""
+    return re.sub(r"[^\w .-]", "", text)[:100]
+
+
+def _length(text: str) -> int:
+    return len(text.encode("utf-16-le", "replace")) // 2
+
+
+def _with_fewer_rows(text: str) -> str:
+    """Shorten the tables, so that the details of the first failures fit too."""
+    kept: list[str] = []
+    for is_row, group in groupby(text.splitlines(), lambda line: line.startswith("|")):
+        lines = list(group)
+        more = len(lines) - _ROWS
+        if is_row and more > 0:
+            lines = [*lines[:_ROWS], f"| | and {more} more rows |"]
+        kept += lines
+    return "\n".join(kept) + "\n"
+
+
+def _cut(text: str, most: int) -> str:
+    """Leave out the last lines of a text that is too long, and close what they would close."""
+    if _length(text) <= most:
+        return text
+    kept: list[str] = []
+    room = most
+    for line in text.splitlines():
+        room -= _length(line) + 1
+        if room < 0:
+            break
+        kept.append(line)
+    while kept and (kept[-1].startswith("<summary") or kept[-1] in ("", "<details>")):
+        kept.pop()  # a section that only begins
+    if kept.count("<details>") > kept.count("</details>"):
+        kept += ["", "</details>"]
+    return "\n".join([*kept, "", "The rest is on the summary page of the run.", ""])
+
+
+# -- GitHub ----------------------------------------------------------------------------------
+
+
+class _GitHub:
+    """The API of one repository."""
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self._base = f"{environ.get('GITHUB_API_URL', _API)}/repos/{environ['GITHUB_REPOSITORY']}"
+        self._token = environ["GITHUB_TOKEN"]
+
+    def ask(self, path: str, *, method: str = "GET", body: Any = None, **query: Any) -> Any:
+        """Send one request; a fault ends the program with GitHub's words."""
+        url = f"{self._base}/{path}" + (f"?{urllib.parse.urlencode(query)}" if query else "")
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(url, data, method=method)  # noqa: S310 - GitHub's own URL
+        request.add_header("Authorization", f"Bearer {self._token}")
+        request.add_header("Accept", "application/vnd.github+json")
+        try:
+            with urllib.request.urlopen(request, timeout=_SECONDS) as answer:  # noqa: S310
+                return json.load(answer)
+        except urllib.error.HTTPError as error:
+            said = error.read(500).decode(errors="replace")
+            sys.exit(f"{method} {path}: GitHub answered {error.code}: {said}{_way_out(error.code)}")
+        except (OSError, ValueError) as error:
+            sys.exit(f"{method} {path}: GitHub did not answer: {error}")
+
+    def pages(self, path: str, **query: Any) -> Iterator[dict[str, Any]]:
+        """Go through all entries of a list."""
+        for page in count(1):
+            entries = self.ask(path, per_page=_PAGE, page=page, **query)
+            yield from entries
+            if len(entries) < _PAGE:
+                return
+
+
+def _way_out(status: int) -> str:
+    if status in (401, 403):
+        return "\n  -> give the job the permissions that docs/guides/github-actions.md lists"
+    return ""
+
+
+def _last_run(environ: Mapping[str, str], branch: str) -> str:
+    """Find the last successful run of this workflow for a push to the branch.
+
+    Runs of pull requests don't count: a fork's branch may have the same name.
+    """
+    file = environ["GITHUB_WORKFLOW_REF"].partition("@")[0].rpartition("/")[2]
+    runs = _GitHub(environ).ask(
+        f"actions/workflows/{urllib.parse.quote(file)}/runs",
+        branch=branch,
+        event="push",
+        status="success",
+        per_page=1,
+    )["workflow_runs"]
+    return str(runs[0]["id"]) if runs else ""
+
+
+def _pull_of(github: _GitHub, run: Mapping[str, Any]) -> int | None:
+    """Find the open pull request whose newest commit a run has judged.
+
+    By GitHub's own record of the run: what the run itself says could name any pull request.
+    """
+    if run["event"] != "pull_request":
+        return None
+    head = run.get("head_repository") or {}
+    owner = (head.get("owner") or {}).get("login")
+    for pull in github.pages("pulls", state="open", head=f"{owner}:{run['head_branch']}"):
+        if pull["head"]["sha"] == run["head_sha"]:
+            return int(pull["number"])
+    return None
+
+
+def _comment(environ: Mapping[str, str], folder: Path, page_url: str) -> str:
+    """Write the comment, or renew the one that is there; tell what was done."""
+    event = json.loads(Path(environ["GITHUB_EVENT_PATH"]).read_text(encoding="utf-8"))
+    run = event.get("workflow_run")
+    if run is None:
+        sys.exit("a comment is written by a workflow that runs `on: workflow_run`; see the guide")
+    github = _GitHub(environ)
+    number = _pull_of(github, run)
+    if number is None:
+        return "no comment: the run is of no pull request, or no longer of its newest commit"
+    marker = f"<!-- pytest-evalmetrics: {_name(str(run.get('name')))} -->"
+    text = comment_of(_reports(folder), marker=marker, run_url=run["html_url"], page_url=page_url)
+    for old in github.pages(f"issues/{number}/comments"):
+        # anybody may write a comment that begins so; only an app's is ours to edit
+        if old["user"]["type"] == "Bot" and (old["body"] or "").startswith(marker):
+            path = f"issues/comments/{old['id']}"
+            return f"updated {github.ask(path, method='PATCH', body={'body': text})['html_url']}"
+    made = github.ask(f"issues/{number}/comments", method="POST", body={"body": text})
+    return f"wrote {made['html_url']}"
+
+
+def _reports(folder: Path) -> dict[str, Any]:
+    """Read the report of each artifact; None for what is none.
+
+    Several artifacts lie in a folder each, one alone in `folder` itself. An artifact's files lie
+    below the least folder that holds all that was uploaded.
+    """
+    found: dict[str, Any] = {}
+    for file in sorted(folder.rglob("report.json")):
+        where = file.parent.relative_to(folder).parts
+        try:
+            report = json.loads(file.read_bytes())
+        except (OSError, ValueError, RecursionError):
+            report = None
+        found.setdefault(where[0] if where else "evalmetrics", report)
+    return found
+
+
+def main(argv: Sequence[str], environ: Mapping[str, str]) -> None:
+    """Run a command of the action."""
+    parser = argparse.ArgumentParser(prog="python -m pytest_evalmetrics.reports.pull_request")
+    commands = parser.add_subparsers(dest="command", required=True)
+    last = commands.add_parser("last-run", help="print the id of main's last successful run")
+    last.add_argument("--branch", default="main")
+    comment = commands.add_parser("comment", help="comment on the pull request of a run")
+    comment.add_argument("folder", type=Path, help="where the run's artifacts lie")
+    comment.add_argument("--page", default="", help="where report.html is published")
+    given = parser.parse_args(argv)
+    if given.command == "last-run":
+        sys.stdout.write(f"{_last_run(environ, given.branch)}\n")
+    else:
+        sys.stdout.write(f"{_comment(environ, given.folder, given.page)}\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:], os.environ)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_evalmetrics.baselines.declared import Declared, folder_of
-from pytest_evalmetrics.config import columns_of, load_benchmarks
+from pytest_evalmetrics.config import column_of, load_benchmarks
 from pytest_evalmetrics.errors import ConfigError, EvalMetricsError, GateFailed
 from pytest_evalmetrics.item_run import failure_of, keeps_baseline, names_for, run_benchmark
 from pytest_evalmetrics.layout import many, of_many, visible, visible_lines
@@ -158,9 +158,8 @@ def check_lines(session: pytest.Session) -> tuple[list[str], bool]:
             files.setdefault(file, []).extend(problems)
     lines = []
     for file, of_file in sorted(files.items(), key=lambda item: item[0].nodeid):
-        columns = columns_of(file.path) if of_file else {}
         for p in sorted(dict.fromkeys(of_file), key=lambda problem: problem.line):
-            column = columns.get((p.line, p.path)) or columns.get((p.line, "")) or 1
+            column = column_of(file.path, p)
             path = f"{p.path}: " if p.path else ""
             lines.append(visible(f"{file.nodeid}:{p.line}:{column}: {path}{p.message}"))
     where = f"{many(len(files), 'benchmark file')}, {many(len(benchmarks), 'benchmark')}"

@@ -66,7 +66,7 @@ def explained(name: str) -> str:
         try:
             found = _find(kind, known, name)
         except RegistryError as error:
-            if known.offers(name):
+            if ":" in name or name in known.names():
                 broken.append(str(error))
             continue
         if found is not None:

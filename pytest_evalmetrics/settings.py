@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-PRINTING = (
-    "evalmetrics_check",
-    "evalmetrics_plan",
-    "evalmetrics_delete_unused",
-)  # in place of a run
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# in place of a run
+PRINTING = ("evalmetrics_check", "evalmetrics_plan", "evalmetrics_delete_unused")
 COLLECTED = pytest.StashKey["list[pytest.Item]"]()  # before any selection
 _CHOICES = {
     "evalmetrics_journal": ("normal", "replay", "refresh", "off"),
@@ -24,173 +24,125 @@ _JOURNAL_OPTIONS = {
     "evalmetrics_refresh": "refresh",
     "evalmetrics_no_journal": "off",
 }
-_OPTIONS: dict[str, dict[str, Any]] = {
-    "--evalmetrics-output": {
-        "metavar": "PREFIX",
-        "help": "where the artifacts go: a folder (ends with / or exists), or a prefix such as "
-        "results/run1, which gives results/run1_aggregate_metrics.json; default evalmetrics/",
-    },
-    "--evalmetrics-accept-tasks": {
-        "action": "store_true",
-        "help": "let --snapshot-update record a baseline that lacks tasks of the old one, or "
-        "holds other content under their ids",
-    },
-    "--evalmetrics-add-run": {
-        "action": "store_true",
-        "help": "with --snapshot-update: add this run to the runs of the baseline, whose scatter "
-        "shows the noise between runs, in place of recording it alone",
-    },
-    "--evalmetrics-first-run": {
-        "action": "store_true",
-        "help": "warn, rather than fail, where the report that `baseline: {report: FILE}` names is "
-        "not there yet: for CI's first run on the main branch",
-    },
-    "--evalmetrics-schema": {
-        "nargs": "?",
-        "const": "benchmark",
-        "choices": ["benchmark", "report"],
-        "help": "print the JSON Schema of benchmark files (or of report.json) and exit",
-    },
-    "--evalmetrics-plan": {
-        "action": "store_true",
-        "help": "evaluate nothing: print the smallest drop that each gated metric can see, and "
-        "how many rollouts a task would see max_drop",
-    },
-    "--evalmetrics-check": {
-        "action": "store_true",
-        "help": "evaluate nothing and call nothing: print everything that is wrong with the "
-        "benchmark files, their templates, rows and secrets, as a linter does; exit status 1 "
-        "where anything is",
-    },
-    "--evalmetrics-delete-unused": {
-        "nargs": "?",
-        "const": "delete",
-        "choices": ["list", "delete"],
-        "help": "evaluate nothing: list the baselines below the root folder that no benchmark "
-        "and no test has any more, and delete them; =list only lists them",
-    },
-    "--evalmetrics-list": {
-        "action": "store_true",
-        "help": "print what there is: metrics, scorers, loaders and reporters, each with a "
-        "line and who provides it, and exit",
-    },
-    "--evalmetrics-explain": {
-        "metavar": "NAME",
-        "help": "print what a metric, scorer, loader or reporter does, its keys, and where it "
-        "is written, and exit",
-    },
-    "--evalmetrics-reporters": {
-        "metavar": "NAMES",
-        "help": "write these files alone, separated by commas, such as report.json,summary.md; "
-        "default all (see --evalmetrics-list)",
-    },
-    "--evalmetrics-history": {
-        "metavar": "FILE",
-        "help": "append one line per benchmark to this file (.jsonl): its key metrics, "
-        "verdict, commit and branch; reports show the trend",
-    },
-    "--evalmetrics-replay": {
-        "action": "store_true",
-        "help": "scorers' calls: answer from the journal alone; a call that it has no answer "
-        "to is a failed row. Nothing is sent, and no key is needed",
-    },
-    "--evalmetrics-refresh": {
-        "action": "store_true",
-        "help": "scorers' calls: send every call anew, and replace what the journal has",
-    },
-    "--evalmetrics-no-journal": {
-        "action": "store_true",
-        "help": "scorers' calls: neither read nor write the journal",
-    },
-    "--evalmetrics-journal": {
-        "metavar": "PATH",
-        "help": "the journal's file, a folder for it, or the URL of an exported journal "
-        "(.jsonl.gz) that is read before the run and written after it, for jobs of CI to share",
-    },
-    "--evalmetrics-journal-import": {
-        "metavar": "FILE",
-        "help": "add the answers of an exported journal (.jsonl, .jsonl.gz) before the run",
-    },
-    "--evalmetrics-journal-export": {
-        "metavar": "FILE",
-        "help": "write the whole journal to one file after the run, for CI to cache or commit "
-        "(.jsonl, or .jsonl.gz)",
-    },
-    "--evalmetrics-journal-clear": {
-        "action": "store_true",
-        "help": "empty the journal before the run (so does pytest's own --cache-clear)",
-    },
-    "--evalmetrics-engine": {
-        "choices": ["local", "ray"],
-        "help": "where rollouts are read and rows are scored: local (default), or on a Ray cluster",
-    },
-    "--evalmetrics-ray-address": {
-        "metavar": "ADDRESS",
-        "help": "the Ray cluster; default what Ray finds: RAY_ADDRESS, one that runs on this "
-        "machine, else one that is started for this run",
-    },
-    "--evalmetrics-inspect": {
-        "metavar": "PATH",
-        "help": "tell what recorded rollouts hold (a path, a folder or a glob), print a "
-        "benchmark file to start from, and exit",
-    },
-    "--evalmetrics-to-parquet": {
-        "metavar": "FILE",
-        "help": "with --evalmetrics-inspect: write the numbers of these rollouts into a "
-        "Parquet file instead, which is several times as fast to read, and exit",
-    },
-    "--evalmetrics-label": {
-        "metavar": "FIELD",
-        "action": "append",
-        "default": [],
-        "help": "with --evalmetrics-to-parquet: keep this field as well, for breakdown: and "
-        "cluster: (may be given several times)",
-    },
-}
-_SETTINGS: dict[str, dict[str, Any]] = {
-    "evalmetrics_files": {
-        "type": "args",
-        "default": ["*.bench.yaml", "*.bench.yml"],
-        "help": "names of the files that hold benchmarks (default: *.bench.yaml *.bench.yml)",
-    },
-    "evalmetrics_output": {
-        "default": "evalmetrics/",
-        "help": "default of --evalmetrics-output, relative to the root folder",
-    },
-    "evalmetrics_reporters": {
-        "type": "args",
-        "default": [],
-        "help": "default of --evalmetrics-reporters, separated by spaces",
-    },
-    "evalmetrics_history": {
-        "default": "",
-        "help": "default of --evalmetrics-history, relative to the root folder",
-    },
-    "evalmetrics_engine": {"default": "local", "help": "default of --evalmetrics-engine"},
-    "evalmetrics_family": {
-        "default": "benchmark",
-        "help": "over what a chance of alpha for a false alarm holds: benchmark (default), or "
-        "run, for all gated benchmarks of a run together",
-    },
-    "evalmetrics_journal": {
-        "default": "normal",
-        "help": "how scorers' calls use the journal: normal, or replay, refresh or off as the "
-        "options --evalmetrics-replay, -refresh and -no-journal do, which win",
-    },
-    "evalmetrics_journal_path": {
-        "default": "",
-        "help": "the journal's file, relative to the root folder; default in pytest's cache",
-    },
-}
+# Each option and what it takes: nothing, a value, one of some words, a word or none, many values.
+_OPTIONS = """
+--evalmetrics-output PREFIX
+    where the artifacts go: a folder (ends with / or exists), or a prefix such as
+    results/run1, which gives results/run1_aggregate_metrics.json; default evalmetrics/
+--evalmetrics-accept-tasks
+    let --snapshot-update record a baseline that lacks tasks of the old one, or holds other
+    content under their ids
+--evalmetrics-add-run
+    with --snapshot-update: add this run to the runs of the baseline, whose scatter shows the
+    noise between runs, in place of recording it alone
+--evalmetrics-first-run
+    warn, rather than fail, where the report that `baseline: {report: FILE}` names is not there
+    yet: for CI's first run on the main branch
+--evalmetrics-schema [benchmark|report]
+    print the JSON Schema of benchmark files (or of report.json) and exit
+--evalmetrics-plan
+    evaluate nothing: print the smallest drop that each gated metric can see, and how many
+    rollouts a task would see max_drop
+--evalmetrics-check
+    evaluate nothing and call nothing: print everything that is wrong with the benchmark
+    files, their templates, rows and secrets, as a linter does; exit status 1 where anything
+    is
+--evalmetrics-delete-unused [delete|list]
+    evaluate nothing: list the baselines below the root folder that no benchmark and no test
+    has any more, and delete them; =list only lists them
+--evalmetrics-list
+    print what there is: metrics, scorers, loaders and reporters, each with a line and who
+    provides it, and exit
+--evalmetrics-explain NAME
+    print what a metric, scorer, loader or reporter does, its keys, and where it is written,
+    and exit
+--evalmetrics-reporters NAMES
+    write these files alone, separated by commas, such as report.json,summary.md; default all
+    (see --evalmetrics-list)
+--evalmetrics-history FILE
+    append one line per benchmark to this file (.jsonl): its key metrics, verdict, commit and
+    branch; reports show the trend
+--evalmetrics-replay
+    scorers' calls: answer from the journal alone; a call that it has no answer to is a failed
+    row. Nothing is sent, and no key is needed
+--evalmetrics-refresh
+    scorers' calls: send every call anew, and replace what the journal has
+--evalmetrics-no-journal
+    scorers' calls: neither read nor write the journal
+--evalmetrics-journal PATH
+    the journal's file, a folder for it, or the URL of an exported journal (.jsonl.gz) that is
+    read before the run and written after it, for jobs of CI to share
+--evalmetrics-journal-import FILE
+    add the answers of an exported journal (.jsonl, .jsonl.gz) before the run
+--evalmetrics-journal-export FILE
+    write the whole journal to one file after the run, for CI to cache or commit (.jsonl, or
+    .jsonl.gz)
+--evalmetrics-journal-clear
+    empty the journal before the run (so does pytest's own --cache-clear)
+--evalmetrics-engine local|ray
+    where rollouts are read and rows are scored: local (default), or on a Ray cluster
+--evalmetrics-ray-address ADDRESS
+    the Ray cluster; default what Ray finds: RAY_ADDRESS, one that runs on this machine, else
+    one that is started for this run
+--evalmetrics-inspect PATH
+    tell what recorded rollouts hold (a path, a folder or a glob), print a benchmark file to
+    start from, and exit
+--evalmetrics-to-parquet FILE
+    with --evalmetrics-inspect: write the numbers of these rollouts into a Parquet file
+    instead, which is several times as fast to read, and exit
+--evalmetrics-label FIELD...
+    with --evalmetrics-to-parquet: keep this field as well, for breakdown: and cluster: (may
+    be given several times)
+"""
+# Each setting of pytest's configuration file and its default.
+_SETTINGS = """
+evalmetrics_files = [*.bench.yaml *.bench.yml]
+    names of the files that hold benchmarks (default: *.bench.yaml *.bench.yml)
+evalmetrics_output = evalmetrics/
+    default of --evalmetrics-output, relative to the root folder
+evalmetrics_reporters = []
+    default of --evalmetrics-reporters, separated by spaces
+evalmetrics_history =
+    default of --evalmetrics-history, relative to the root folder
+evalmetrics_engine = local
+    default of --evalmetrics-engine
+evalmetrics_family = benchmark
+    over what a chance of alpha for a false alarm holds: benchmark (default), or run, for all
+    gated benchmarks of a run together
+evalmetrics_journal = normal
+    how scorers' calls use the journal: normal, or replay, refresh or off as the options
+    --evalmetrics-replay, -refresh and -no-journal do, which win
+evalmetrics_journal_path =
+    the journal's file, relative to the root folder; default in pytest's cache
+"""
 
 
 def declare(parser: pytest.Parser) -> None:
     """Declare the options and the settings."""
     group = parser.getgroup("evalmetrics", "benchmark regression gating (pytest-evalmetrics)")
-    for name, option in _OPTIONS.items():
-        group.addoption(name, **option)
-    for name, setting in _SETTINGS.items():
-        parser.addini(name, **setting)
+    for head, words in _entries(_OPTIONS):
+        name, _, takes = head.partition(" ")
+        option: dict[str, Any] = {"metavar": takes} if takes else {"action": "store_true"}
+        if "|" in takes:
+            option = {"choices": takes.strip("[]").split("|")}
+            if takes.startswith("["):
+                option |= {"nargs": "?", "const": option["choices"][0]}
+        elif takes.endswith("..."):
+            option = {"metavar": takes[:-3], "action": "append", "default": []}
+        group.addoption(name, help=words, **option)
+    for head, words in _entries(_SETTINGS):
+        name, _, default = head.partition(" =")
+        default = default.strip()
+        if default.startswith("["):
+            parser.addini(name, type="args", default=default[1:-1].split(), help=words)
+        else:
+            parser.addini(name, default=default, help=words)
+
+
+def _entries(table: str) -> Iterator[tuple[str, str]]:
+    for entry in table.strip().replace("\n    ", "\t").splitlines():
+        head, *words = entry.split("\t")
+        yield head, " ".join(words)
 
 
 def validate(config: pytest.Config) -> None:

@@ -43,14 +43,20 @@ def load_benchmarks(
         for node in _benchmarks_of(source.root, problems):
             spec = _validated(node, problems)
             if scorers_known:
-                problems += _unknown_scorers(node)
-                problems += _unknown_rules(node)
+                problems += _unknown_names(node)
             if spec is not None:
                 benchmarks.append(Benchmark(spec, path, lines_of(node), path=node.path))
     if problems:
         in_order = sorted(dict.fromkeys(problems), key=lambda problem: problem.line)
         raise ConfigError(shown, tuple(in_order))
     return tuple(benchmarks)
+
+
+def _words() -> Any:
+    """Import the wording of errors, which most runs don't need."""
+    from pytest_evalmetrics.config import problems  # noqa: PLC0415
+
+    return problems
 
 
 # -- the outermost keys --------------------------------------------------------------------
@@ -64,7 +70,7 @@ def _benchmarks_of(root: YamlNode, problems: list[Problem]) -> list[YamlNode]:
     _check_outer_keys(root, problems)
     defaults = _defaults_of(root, problems)
     nodes: list[YamlNode] = [root.value[_ONE]] if _ONE in root.value else []
-    many: YamlNode | None = root.value.get(_MANY)
+    many = root.get(_MANY)
     if many is not None and not many.broken:
         if isinstance(many.value, list) and many.value:
             nodes += many.value
@@ -76,7 +82,7 @@ def _benchmarks_of(root: YamlNode, problems: list[Problem]) -> list[YamlNode]:
             if not node.broken:
                 problems.append(_mismatch(node, "a mapping"))
             continue
-        name = node.value.get("name")
+        name = node.get("name")
         if name is not None and isinstance(name.value, str):
             other = first.setdefault(name.value, name)
             if other is not name:
@@ -88,103 +94,86 @@ def _benchmarks_of(root: YamlNode, problems: list[Problem]) -> list[YamlNode]:
 
 
 def _check_outer_keys(root: YamlNode, problems: list[Problem]) -> None:
-    misplaced = False
+    one, many = root.get(_ONE), root.get(_MANY)
+    hinted = False
     for key, node in root.value.items():
         if key in (_ONE, _MANY, _DEFAULTS):
             continue
         if key in {field.name for field in fields(BenchmarkSpec)}:
-            misplaced = True
             message = f"{key!r} belongs under benchmark: and is indented there"
         else:
-            from pytest_evalmetrics.config.problems import unknown_key  # noqa: PLC0415 - errors
-
-            message = unknown_key(key, (_ONE, _MANY, _DEFAULTS))
-            misplaced |= f"did you mean '{_ONE}" in message
+            message = _words().unknown_key(key, (_ONE, _MANY, _DEFAULTS))
+        hinted |= "under benchmark:" in message or f"did you mean '{_ONE}" in message
         problems.append(Problem(node.line, "", message))
-    if _ONE in root.value and _MANY in root.value:
-        first, second = sorted((root.value[_ONE].line, root.value[_MANY].line))
+    if one and many:
+        first, second = sorted((one.line, many.line))
         message = "a file holds benchmark: or benchmarks:, not both (lines "
         problems.append(Problem(second, "", f"{message}{first} and {second})"))
-    elif not misplaced and _ONE not in root.value and _MANY not in root.value:
+    elif not (hinted or one or many):
         problems.append(Problem(root.line, "", "expected benchmark: or benchmarks:"))
 
 
 def _defaults_of(root: YamlNode, problems: list[Problem]) -> YamlNode | None:
-    node: YamlNode | None = root.value.get(_DEFAULTS)
+    node = root.get(_DEFAULTS)
     if node is None or node.broken:
         return None
     if not isinstance(node.value, dict):
         problems.append(_mismatch(node, "a mapping"))
         return None
-    if "name" in node.value:
+    if name := node.get("name"):
         message = "a name belongs to one benchmark, not to all of them"
-        path = show_path((_DEFAULTS, "name"))
-        problems.append(Problem(node.value["name"].line, path, message))
-    rest = {key: child for key, child in node.value.items() if key != "name"}
-    defaults = node._replace(value=rest)
+        problems.append(Problem(name.line, show_path((_DEFAULTS, "name")), message))
+    defaults = node._replace(value={k: child for k, child in node.value.items() if k != "name"})
     # checked by themselves, because each benchmark may replace what is wrong
     _, errors = _try(plain(defaults))
-    problems += _problems_of(errors, defaults, complete=False)
+    if errors:
+        problems += _words().problems_of(errors, defaults, complete=False)
     return defaults
 
 
 def _mismatch(node: YamlNode, expected: str) -> Problem:
-    from pytest_evalmetrics.config.problems import mismatch  # noqa: PLC0415 - errors only
-
-    return Problem(node.line, show_path(node.path), mismatch(expected, node.value))
+    return Problem(node.line, show_path(node.path), _words().mismatch(expected, node.value))
 
 
-def _problems_of(errors: list[Any], top: YamlNode, *, complete: bool = True) -> list[Problem]:
-    if not errors:
-        return []
-    from pytest_evalmetrics.config.problems import problems_of  # noqa: PLC0415 - errors only
+def _unknown_names(top: YamlNode) -> Iterator[Problem]:
+    """Look up the types of scorers and the gate rules, whatever else is wrong with them.
 
-    return problems_of(errors, top, complete=complete)
+    What ``package.module:name`` means is imported when it is used: collecting runs no such code.
+    """
 
+    def named(node: YamlNode | None) -> Iterator[tuple[YamlNode, str]]:
+        name = None if node is None else node.value
+        if node is not None and isinstance(name, str) and name and ":" not in name:
+            yield node, name
 
-def _unknown_scorers(top: YamlNode) -> Iterator[Problem]:
-    """Look up the ``type`` of each scorer, whatever else is wrong with it."""
-    entries = top.value.get("scorers")
-    for scorer in entries.value if entries is not None and isinstance(entries.value, list) else ():
-        kind = scorer.value.get("type") if isinstance(scorer.value, dict) else None
-        # package.module:name is imported when its scorer is made: collecting runs no such code
-        if kind is None or not isinstance(kind.value, str) or not kind.value or ":" in kind.value:
-            continue
-        from pytest_evalmetrics.registry import scorers  # noqa: PLC0415 - few benchmarks have any
-        from pytest_evalmetrics.spec.scorer_keys import ALIASES  # noqa: PLC0415 - the same
+    nothing = YamlNode({}, top.line, top.path)
+    scorers = top.get("scorers") or nothing
+    for scorer in scorers.value if isinstance(scorers.value, list) else ():
+        for node, kind in named(scorer.get("type")):
+            from pytest_evalmetrics import registry  # noqa: PLC0415 - few benchmarks have any
+            from pytest_evalmetrics.spec.scorer_keys import ALIASES  # noqa: PLC0415 - the same
 
-        try:
-            scorers.find(ALIASES.get(kind.value, kind.value))
-        except RegistryError as error:
-            message = f"{error.message}; {error.hint}" if error.hint else error.message
-            yield Problem(kind.line, show_path(kind.path), message)
+            try:
+                registry.scorers.find(ALIASES.get(kind, kind))
+            except RegistryError as error:
+                message = f"{error.message}; {error.hint}" if error.hint else error.message
+                yield Problem(node.line, show_path(node.path), message)
+    baseline = top.get("baseline") or nothing
+    own = baseline.get("metrics") or nothing
+    for settings in (baseline, *(child for _, child in own.children)):
+        rule = settings.get("rule")
+        for node, name in named(rule and (rule.get("name") or rule)):
+            if name in RULES:
+                continue
+            from pytest_evalmetrics.registry import gate_rules  # noqa: PLC0415 - few files have any
 
-
-def _unknown_rules(top: YamlNode) -> Iterator[Problem]:
-    """Look up each gate rule that is not built in."""
-
-    def inside(node: YamlNode | None, key: str) -> YamlNode | None:
-        return node.value.get(key) if node is not None and isinstance(node.value, dict) else None
-
-    baseline = inside(top, "baseline")
-    metrics = inside(baseline, "metrics")
-    own = metrics.value.values() if metrics is not None and isinstance(metrics.value, dict) else ()
-    for node in (inside(each, "rule") for each in (baseline, *own)):
-        rule = inside(node, "name") or node
-        if rule is None or not isinstance(rule.value, str) or not rule.value:
-            continue
-        if rule.value in RULES or ":" in rule.value:
-            continue
-        from pytest_evalmetrics.registry import gate_rules  # noqa: PLC0415 - few files have any
-
-        if rule.value not in gate_rules.names():
-            meant = did_you_mean(rule.value, (*RULES, *gate_rules.names()), what="rules there are")
-            yield Problem(
-                rule.line,
-                show_path(rule.path),
-                f"there is no gate rule {rule.value!r}: {meant}; one of your own is "
-                "package.module:attribute, or registered with @register_gate_rule",
-            )
+            names = (*RULES, *gate_rules.names())
+            if name not in names:
+                message = f"there is no gate rule {name!r}: "
+                message += did_you_mean(name, names, what="rules there are")
+                message += "; one of your own is package.module:attribute, or registered with "
+                message += "@register_gate_rule"
+                yield Problem(node.line, show_path(node.path), message)
 
 
 # -- one benchmark -------------------------------------------------------------------------
@@ -216,10 +205,10 @@ def _validated(node: YamlNode, problems: list[Problem]) -> BenchmarkSpec | None:
     """Validate one benchmark, and add what is wrong with it to `problems`."""
     values = plain(node)
     spec, errors = _try(values)
-    problems += _problems_of(errors, node)
     wrong: set[Any] = set()
     checked = spec
     if spec is None:
+        problems += _words().problems_of(errors, node)
         # what can be checked without the invalid keys is checked now, not at the next attempt
         wrong = {error["loc"][0] for error in errors if error["loc"]}
         rest = {key: value for key, value in values.items() if key not in wrong}
@@ -231,9 +220,8 @@ def _validated(node: YamlNode, problems: list[Problem]) -> BenchmarkSpec | None:
         for path, message in contradictions(checked, named=named):
             at = node
             for part in path:
-                inside: Any = at.value
-                there = isinstance(inside, list) or (isinstance(inside, dict) and part in inside)
-                if not there:  # a short form, or left out
+                inside = dict(at.children)
+                if part not in inside:  # a short form, or left out
                     break
                 at = inside[part]
             problems.append(Problem(at.line, show_path(at.path), message))
@@ -260,18 +248,16 @@ def benchmark_in_python(
 def _node(value: Any, line: int, path: NodePath, problems: list[Problem]) -> YamlNode:
     if hasattr(value, "tolist"):  # NumPy's
         value = value.tolist()
-    if value is None or isinstance(value, bool | int | float | str):
-        return YamlNode(value, line, path)
     if isinstance(value, os.PathLike):
-        return YamlNode(os.fspath(value), line, path)
+        value = os.fspath(value)
     if isinstance(value, dict) and all(isinstance(key, str) for key in value):
-        return YamlNode(
-            {k: _node(v, line, (*path, k), problems) for k, v in value.items()}, line, path
-        )
-    if isinstance(value, list | tuple):
-        items = [_node(v, line, (*path, i), problems) for i, v in enumerate(value)]
-        return YamlNode(items, line, path)
-    what = "a dict whose keys are not all text" if isinstance(value, dict) else type(value).__name__
-    message = f"found {what}; expected text, a number, a list or a dict"
-    problems.append(Problem(line, show_path(path), message))
-    return YamlNode(None, line, path, broken=True)
+        value = {k: _node(v, line, (*path, k), problems) for k, v in value.items()}
+    elif isinstance(value, list | tuple):
+        value = [_node(v, line, (*path, i), problems) for i, v in enumerate(value)]
+    elif value is not None and not isinstance(value, bool | int | float | str):
+        no_text = "a dict whose keys are not all text"
+        what = no_text if isinstance(value, dict) else type(value).__name__
+        message = f"found {what}; expected text, a number, a list or a dict"
+        problems.append(Problem(line, show_path(path), message))
+        return YamlNode(None, line, path, broken=True)
+    return YamlNode(value, line, path)

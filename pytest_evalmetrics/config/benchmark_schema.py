@@ -96,36 +96,34 @@ def schema_of_file() -> dict[str, Any]:
 
 def _add_partial(name: str, defs: Mapping[str, Any], partials: dict[str, Any]) -> str:
     """Copy a definition without its required keys; return its name, or the same if unchanged."""
+
+    def optional(node: Any) -> Any:
+        if not isinstance(node, dict):
+            return node
+        copy = {key: value for key, value in node.items() if key != "required"}
+        if "$ref" in node:
+            copy["$ref"] = _REF + _add_partial(node["$ref"].removeprefix(_REF), defs, partials)
+        if "properties" in node:
+            copy["properties"] = {k: optional(value) for k, value in node["properties"].items()}
+        if "additionalProperties" in node:
+            copy["additionalProperties"] = optional(node["additionalProperties"])
+        # a list's items are replaced, never merged: they stay
+        for key in ("anyOf", "oneOf", "allOf"):
+            forms = [made for form in node.get(key, ()) if (made := optional(form))]
+            if forms:
+                copy[key] = forms
+            else:  # it was about required keys only
+                copy.pop(key, None)
+        return copy
+
     new = "Partial" + name
     if new not in partials:
         partials[new] = {}  # stops at definitions that contain themselves
-        partials[new] = _optional(defs[name], defs, partials)
+        partials[new] = optional(defs[name])
     if partials[new] == defs[name]:
         del partials[new]
         return name
     return new
-
-
-def _optional(node: Any, defs: Mapping[str, Any], partials: dict[str, Any]) -> Any:
-    """Copy a schema without required keys; a list's items are replaced, never merged: they stay."""
-    if not isinstance(node, dict):
-        return deepcopy(node)
-    copy = {key: deepcopy(value) for key, value in node.items() if key != "required"}
-    if "$ref" in node:
-        copy["$ref"] = _REF + _add_partial(node["$ref"].removeprefix(_REF), defs, partials)
-    if "properties" in node:
-        copy["properties"] = {
-            key: _optional(value, defs, partials) for key, value in node["properties"].items()
-        }
-    if "additionalProperties" in node:
-        copy["additionalProperties"] = _optional(node["additionalProperties"], defs, partials)
-    for key in ("anyOf", "oneOf", "allOf"):
-        if key in node:
-            options = [_optional(option, defs, partials) for option in node[key]]
-            copy[key] = [option for option in options if option]
-            if not copy[key]:  # it was about required keys only
-                del copy[key]
-    return copy
 
 
 # -- the keys of a scorer, in words --------------------------------------------------------
@@ -141,11 +139,26 @@ _JSON_TYPES = {
 }
 
 
+def alternatives(schema: Any, defs: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield every form that `schema` allows, following references."""
+    if not isinstance(schema, dict):
+        return
+    if "$ref" in schema:
+        yield from alternatives(defs[schema["$ref"].removeprefix(_REF)], defs)
+        return
+    forms = [form for key in ("anyOf", "oneOf", "allOf") for form in schema.get(key, ())]
+    if "properties" in schema or not forms:
+        yield schema
+    else:
+        for form in forms:
+            yield from alternatives(form, defs)
+
+
 def keys_of_scorer(kind: str) -> list[str] | None:
     """Describe each key of a type of scorer, a line each; None if it is not built in."""
     whole = schema_of_benchmark()
     defs = whole["$defs"]
-    for definition in _options(whole["properties"]["scorers"]["items"], defs):
+    for definition in alternatives(whole["properties"]["scorers"]["items"], defs):
         allowed = definition.get("properties", {}).get("type", {})
         if kind in (allowed.get("const"), *allowed.get("enum", ())):
             return list(_keys(definition, defs, 0))
@@ -170,21 +183,9 @@ def _keys(definition: Mapping[str, Any], defs: Mapping[str, Any], depth: int) ->
             yield from _keys(below, defs, depth + 1)
 
 
-def _options(schema: Mapping[str, Any], defs: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    if "$ref" in schema:
-        yield from _options(defs[schema["$ref"].removeprefix(_REF)], defs)
-        return
-    alternatives = [option for key in ("anyOf", "oneOf") for option in schema.get(key, ())]
-    if "properties" in schema or not alternatives:
-        yield schema
-        return
-    for option in alternatives:
-        yield from _options(option, defs)
-
-
 def _type(schema: Mapping[str, Any], defs: Mapping[str, Any]) -> str:
     names: list[str] = []
-    for option in _options(schema, defs):
+    for option in alternatives(schema, defs):
         if "const" in option:
             names.append(str(option["const"]))
         elif "enum" in option:
@@ -200,7 +201,7 @@ def _type(schema: Mapping[str, Any], defs: Mapping[str, Any]) -> str:
 
 def _mappings(schema: Mapping[str, Any], defs: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     """Yield the mappings with own keys that a value may be, or that a list of it may hold."""
-    for option in _options(schema, defs):
+    for option in alternatives(schema, defs):
         if option.get("properties"):
             yield option
         elif option.get("type") == "array" and isinstance(option.get("items"), dict):

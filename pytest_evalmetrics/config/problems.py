@@ -5,14 +5,20 @@ from __future__ import annotations
 import json
 import math
 import re
-from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pytest_evalmetrics.config.yaml_reader import NodePath, YamlNode, read_scalar, show_path
+from pytest_evalmetrics.config.benchmark_schema import alternatives, schema_of_benchmark
+from pytest_evalmetrics.config.yaml_reader import (
+    NodePath,
+    YamlNode,
+    read_scalar,
+    shorten,
+    show_path,
+)
 from pytest_evalmetrics.errors import Problem, did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 DEFAULTS = "defaults"
 _UNKNOWN = ("unexpected_keyword_argument", "extra_forbidden")
@@ -47,7 +53,15 @@ def problems_of(
     errors: Iterable[Mapping[str, Any]], top: YamlNode, *, complete: bool = True
 ) -> list[Problem]:
     """Say what is wrong with the benchmark `top`."""
-    faults = _meant_branches([_located(error, top) for error in errors if not _is_echo(error)])
+    faults = _meant_branches(
+        [
+            _located(error, top)
+            for error in errors
+            # a list is called too short where its items were refused
+            if not (error["type"] == "too_short" and isinstance(error["input"], list))
+            or len(error["input"]) < error["ctx"]["min_length"]
+        ]
+    )
     groups: dict[object, list[_Fault]] = {}  # what is expected at one place is said at once
     for number, fault in enumerate(faults):
         about_the_whole = fault.kind == "spec" and isinstance(fault.node.value, dict)
@@ -59,15 +73,6 @@ def problems_of(
             continue
         groups.setdefault(number if fault.expected is None else fault.at, []).append(fault)
     return list(dict.fromkeys(_problem(group) for group in groups.values()))
-
-
-def _is_echo(error: Mapping[str, Any]) -> bool:
-    """Detect a list that is called too short only because its items were refused."""
-    return (
-        error["type"] == "too_short"
-        and isinstance(error["input"], list)
-        and len(error["input"]) >= error["ctx"]["min_length"]
-    )
 
 
 def _located(error: Mapping[str, Any], top: YamlNode) -> _Fault:
@@ -82,14 +87,9 @@ def _located(error: Mapping[str, Any], top: YamlNode) -> _Fault:
     at: NodePath = ()
     branches: list[tuple[NodePath, str | int]] = []
     for part in place:
-        value = trail[-1].value
-        inside = (
-            part in value
-            if isinstance(value, dict)
-            else (isinstance(value, list) and isinstance(part, int) and part < len(value))
-        )
-        if inside:
-            trail.append(value[part])
+        inside = dict(trail[-1].children)
+        if part in inside:
+            trail.append(inside[part])
             at = (*at, part)
         else:
             branches.append((at, part))
@@ -118,11 +118,7 @@ def _meant_branches(faults: list[_Fault], level: int = 0) -> list[_Fault]:
 
 
 def _holds_broken(node: YamlNode) -> bool:
-    value = node.value
-    inside = value.values() if isinstance(value, dict) else value
-    return node.broken or (
-        isinstance(value, dict | list) and any(_holds_broken(child) for child in inside)
-    )
+    return node.broken or any(_holds_broken(child) for _, child in node.children)
 
 
 def _problem(group: list[_Fault]) -> Problem:
@@ -151,8 +147,7 @@ def _problem(group: list[_Fault]) -> Problem:
 
 def unknown_key(key: str, keys: Iterable[str]) -> str:
     """Say that there is no such key, and which there are."""
-    shown = key if len(key) <= _LONG else key[: _LONG - 1] + "…"
-    keys = tuple(keys)
+    shown, keys = shorten(key), tuple(keys)
     meant = _KEYS_OF_JOBS.get(key) if "scorers" in keys else None
     return f"unknown key {shown!r}: {meant or did_you_mean(key, keys, what='keys here')}"
 
@@ -168,51 +163,28 @@ _KEYS_OF_JOBS = {  # of NeMo Evaluator -> the same here
 # -- the keys that a mapping may have, from the JSON Schema ----------------------------------
 
 
-@cache
-def _schema() -> dict[str, Any]:
-    from pytest_evalmetrics.config.benchmark_schema import schema_of_benchmark  # noqa: PLC0415
-
-    return schema_of_benchmark()
-
-
 def _keys_at(trail: Sequence[YamlNode], at: NodePath) -> set[str]:
-    defs = _schema().get("$defs", {})
-    here = list(_options(_schema(), defs))
+    schema = schema_of_benchmark()
+    defs = schema.get("$defs", {})
+    here = list(alternatives(schema, defs))
     for node, part in zip(trail[1:], at, strict=True):
         below: list[dict[str, Any]] = []
         for option in here:
-            if isinstance(part, int):
-                schema = option.get("items")
-            else:
-                properties = option.get("properties", {})
-                schema = properties.get(part, option.get("additionalProperties"))
-            below += _options(schema, defs)
+            rest = option.get("items" if isinstance(part, int) else "additionalProperties")
+            below += alternatives(option.get("properties", {}).get(part, rest), defs)
         here = [option for option in below if _fits(option, node)] or below
     return {key for option in here for key in option.get("properties", {})}
-
-
-def _options(schema: Any, defs: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield every form that `schema` allows, following references and alternatives."""
-    if not isinstance(schema, dict):
-        return
-    if "$ref" in schema:
-        yield from _options(defs[schema["$ref"].rpartition("/")[2]], defs)
-    alternatives = [o for key in ("anyOf", "oneOf", "allOf") for o in schema.get(key, ())]
-    for option in alternatives:
-        yield from _options(option, defs)
-    if "properties" in schema or not (alternatives or "$ref" in schema):
-        yield schema
 
 
 def _fits(option: dict[str, Any], node: YamlNode) -> bool:
     """Tell alternatives apart by keys that allow certain values only: ``type``."""
     if not isinstance(node.value, dict):
         return True
-    for key, schema in option.get("properties", {}).items():
-        allowed = [schema["const"]] if "const" in schema else schema.get("enum")
-        if allowed and key in node.value and node.value[key].value not in allowed:
-            return False
-    return True
+    allowed = {
+        key: [schema["const"]] if "const" in schema else schema.get("enum")
+        for key, schema in option.get("properties", {}).items()
+    }
+    return all(child.value in allowed[key] for key, child in node.value.items() if allowed.get(key))
 
 
 # -- expected and found, in words ----------------------------------------------------------
@@ -264,13 +236,14 @@ def describe(value: Any) -> str:
     if value is None:
         return "nothing"
     if isinstance(value, str):
-        return f"the text {_shorten(json.dumps(value, ensure_ascii=False))}"
+        text = json.dumps(value, ensure_ascii=False)
+        return f"the text {text if len(text) <= _LONG else text[: _LONG - 2] + '…' + text[-1]}"
     if isinstance(value, dict | list):
         what = "mapping" if isinstance(value, dict) else "list"
         return f"a {what}" if value else f"an empty {what}"
     if isinstance(value, float) and not math.isfinite(value):
         return re.sub("(inf|nan)", r".\1", str(value))
-    return str(value).lower() if isinstance(value, bool) else _shorten(str(value))
+    return str(value).lower() if isinstance(value, bool) else shorten(str(value))
 
 
 def _slip(expected: str, value: Any) -> str | None:
@@ -297,9 +270,3 @@ def _slip_in_text(expected: str, word: str) -> str | None:
     if isinstance(read, int | float) and not isinstance(read, bool):
         return f"found {describe(word)}; remove the quotes"
     return None
-
-
-def _shorten(text: str) -> str:
-    if len(text) <= _LONG:
-        return text
-    return text[: _LONG - 2] + ("…" + text[-1] if text[0] == '"' else "…")

@@ -6,11 +6,11 @@ several documents. Unquoted scalars follow YAML 1.2's core schema, not PyYAML's 
 
 from __future__ import annotations
 
+import linecache
 import math
 import os
 import re
 import sys
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import yaml
@@ -34,6 +34,19 @@ class YamlNode(NamedTuple):
     line: int  # from 1: the line of its key, if it has one
     path: NodePath  # the keys and positions that lead to it from the top of the file
     broken: bool = False  # unreadable, and reported already
+    size: int = 1  # how many values it holds, those of aliases too
+    depth: int = 0  # how many levels are below it
+
+    def get(self, key: str) -> YamlNode | None:
+        """Return what a mapping has under `key`; None for anything else."""
+        return self.value.get(key) if isinstance(self.value, dict) else None
+
+    @property
+    def children(self) -> list[tuple[str | int, YamlNode]]:
+        """The keys or positions, and the values, of a mapping or list."""
+        if isinstance(self.value, dict):
+            return list(self.value.items())
+        return list(enumerate(self.value)) if isinstance(self.value, list) else []
 
 
 class ParsedYaml(NamedTuple):
@@ -45,24 +58,15 @@ class ParsedYaml(NamedTuple):
 
 def plain(node: YamlNode) -> Any:
     """Return the value without places."""
-    value = node.value
-    if isinstance(value, dict):
-        return {key: plain(child) for key, child in value.items()}
-    if isinstance(value, list):
-        return [plain(child) for child in value]
-    return value
+    if isinstance(node.value, dict):
+        return {key: plain(child) for key, child in node.value.items()}
+    return [plain(child) for child in node.value] if isinstance(node.value, list) else node.value
 
 
 def lines_of(node: YamlNode, at: NodePath = ()) -> dict[NodePath, int]:
     """Return the line of everything in `node` by its path within it; ``()`` is itself."""
-    value = node.value
-    children: Any = ()
-    if isinstance(value, dict):
-        children = value.items()
-    elif isinstance(value, list):
-        children = enumerate(value)
     lines = {at: node.line}
-    for key, child in children:
+    for key, child in node.children:
         lines |= lines_of(child, (*at, key))
     return lines
 
@@ -77,6 +81,10 @@ def overlay(below: YamlNode, own: YamlNode) -> YamlNode:
     return own._replace(value=value)
 
 
+_LONG = 60
+_PLAIN_KEY = re.compile(r"[^\s.\[\]'\"]+")
+
+
 def show_path(path: NodePath) -> str:
     """Write a path as messages show it: ``benchmarks[2].thresholds.pass@1.min``."""
     shown = ""
@@ -86,43 +94,22 @@ def show_path(path: NodePath) -> str:
         elif len(part) <= _LONG and _PLAIN_KEY.fullmatch(part):
             shown += f".{part}" if shown else part
         else:
-            shown += f"[{_shorten(part)!r}]"
+            shown += f"[{shorten(part)!r}]"
     return shown
 
 
-def columns_of(path: Path) -> dict[tuple[int, str], int]:
-    """Return the column of each key and item of a file, from 1, by its line and its shown path.
-
-    Without a path it is the first one of that line.
-    """
-    columns: dict[tuple[int, str], int] = {}
-    nodes: list[tuple[NodePath, Any]] = []
-    with suppress(OSError, UnicodeDecodeError, yaml.YAMLError):
-        text = path.read_text(encoding="utf-8-sig")
-        nodes.append(((), yaml.compose(text, Loader=yaml.SafeLoader)))
-    seen = set[int]()
-    while nodes:
-        at, node = nodes.pop()
-        children: Any = ()
-        if id(node) not in seen and isinstance(node, MappingNode):
-            children = [(key.value, key, value) for key, value in node.value]
-        elif id(node) not in seen and isinstance(node, SequenceNode):
-            children = [(index, item, item) for index, item in enumerate(node.value)]
-        seen.add(id(node))
-        for part, place, value in children:
-            if isinstance(part, int | str):
-                line, column = place.start_mark.line + 1, place.start_mark.column + 1
-                columns.setdefault((line, show_path((*at, part))), column)
-                columns[line, ""] = min(column, columns.get((line, ""), column))
-                nodes.append(((*at, part), value))
-    return columns
+def column_of(file: Path, problem: Problem) -> int:
+    """Return the column, from 1, of a problem's key, or else of the first key of its line."""
+    line = linecache.getline(str(file), problem.line)
+    for key in reversed(_PLAIN_KEY.findall(problem.path)):
+        written = re.search(rf"(?<![^\s{{\[,\"']){re.escape(key)}\b", line)
+        if written and not key.isdigit():
+            return written.start() + 1
+    return len(line) - len(line.lstrip(" -")) + 1 if line.strip(" -\n") else 1
 
 
-_LONG = 60
-_PLAIN_KEY = re.compile(r"[^\s.\[\]'\"]+")
-
-
-def _shorten(text: str) -> str:
+def shorten(text: str) -> str:
+    """Cut a text for a message."""
     return text if len(text) <= _LONG else text[: _LONG - 1] + "…"
 
 
@@ -241,122 +228,109 @@ class _Reader:
 
     def __init__(self) -> None:
         self.problems: list[Problem] = []
-        self._seen: dict[int, NodePath] = {}
-        self._open: set[int] = set()
+        self._read: dict[int, YamlNode | None] = {}  # what an alias stands for; None: half read
         self._repeated = 0
-        self._too_deep = False
 
     def read(self, node: Any, line: int, path: NodePath) -> YamlNode:
         """Convert `node` and its children.
 
         What an alias repeats keeps the path at which it is written: one problem, one message.
         """
-        key = id(node)
-        again = key in self._seen
-        if again:
-            size = len(node.value) // 100 if isinstance(node, ScalarNode) else 0
-            self._repeated += 1 + size
-            if self._repeated > _MAX_REPEATED:
-                if self._repeated - size - 1 <= _MAX_REPEATED:
-                    self._add(line, path, "aliases repeat far too much of this file")
-                return YamlNode(None, line, path, broken=True)
-            if key in self._open:
+        if id(node) in self._read:
+            target = self._read[id(node)]
+            if target is None:
                 return self._broken(line, path, "this alias stands for what it is a part of")
-        written_at = self._seen.setdefault(key, path)
+            self._repeated += target.size
+            if self._repeated > _MAX_REPEATED:
+                return self._broken(line, path, "aliases repeat far too much of this file")
+            return target._replace(line=line, path=path)
+        self._read[id(node)] = None
         if isinstance(node, ScalarNode):
-            return self._scalar(node, line, path, again=again)
-        if len(self._open) > _MAX_DEPTH:
-            reported, self._too_deep = self._too_deep, True  # each alias of an alias would say it
-            message = f"aliases nest more than {_MAX_DEPTH} levels deep"
-            return self._broken(line, path, message, again=reported)
-        if node.tag != _CORE + ("map" if isinstance(node, MappingNode) else "seq"):
-            return self._broken(line, path, _bad_tag(node.tag), again=again)
-        self._open.add(key)
-        value: Any
-        if isinstance(node, MappingNode):
-            value, broken = self._mapping(node, written_at, again=again)
+            made = self._scalar(node, line, path)
+        elif node.tag != _CORE + ("map" if isinstance(node, MappingNode) else "seq"):
+            made = self._broken(line, path, _bad_tag(node.tag))
+        elif isinstance(node, MappingNode):
+            made = self._mapping(node, line, path)
         else:
-            broken = False
-            value = [
-                self.read(item, item.start_mark.line + 1, (*written_at, index))
+            items = [
+                self.read(item, item.start_mark.line + 1, (*path, index))
                 for index, item in enumerate(node.value)
             ]
-        self._open.discard(key)
-        return YamlNode(value, line, path, broken)
+            made = YamlNode(items, line, path)
+        if below := [child for _, child in made.children]:
+            size, depth = 1 + sum(c.size for c in below), 1 + max(c.depth for c in below)
+            made = made._replace(size=size, depth=depth)
+        if made.depth >= _MAX_DEPTH:
+            message = f"aliases nest more than {_MAX_DEPTH} levels deep"
+            made = self._broken(line, path, message)
+        self._read[id(node)] = made
+        return made
 
-    def _scalar(self, node: Any, line: int, path: NodePath, *, again: bool) -> YamlNode:
+    def _scalar(self, node: Any, line: int, path: NodePath) -> YamlNode:
         text, tag = node.value, node.tag
         if tag == _PLAIN or tag in _KINDS:
             try:
                 value = read_scalar(text)
             except ValueError as error:
-                return self._broken(line, path, str(error), again=again)
+                return self._broken(line, path, str(error))
             if tag != _PLAIN and not isinstance(value, _KINDS[tag]):
-                message = f"'{_shorten(text)}' is no !!{tag.removeprefix(_CORE)}"
-                return self._broken(line, path, message, again=again)
+                message = f"'{shorten(text)}' is no !!{tag.removeprefix(_CORE)}"
+                return self._broken(line, path, message)
             return YamlNode(value, line, path)
         if tag not in (_QUOTED, _CORE + "str"):
-            return self._broken(line, path, _bad_tag(tag), again=again)
+            return self._broken(line, path, _bad_tag(tag))
         if not text.isascii() and _SURROGATE.search(text):  # libyaml refuses it itself
             return self._broken(line, path, "half a character: a \\u escape of a surrogate")
-        return YamlNode(text, line, path)
+        return YamlNode(text, line, path, size=1 + len(text) // 100)
 
-    def _mapping(
-        self, node: Any, path: NodePath, *, again: bool
-    ) -> tuple[dict[str, YamlNode], bool]:
+    def _mapping(self, node: Any, line: int, path: NodePath) -> YamlNode:
         own: dict[str, YamlNode] = {}
-        below: list[dict[str, YamlNode]] = []
+        merged: list[YamlNode] = []
         broken = False
         for key_node, value_node in node.value:
-            line = key_node.start_mark.line + 1
+            at = key_node.start_mark.line + 1
             if key_node.tag == _PLAIN and key_node.value == "<<":
-                below += self._merged(value_node, line, path)
+                several = isinstance(value_node, SequenceNode)
+                for item in value_node.value if several else [value_node]:
+                    if isinstance(item, MappingNode):
+                        merged.append(self.read(item, at, path))
+                    else:
+                        wanted = "a mapping, or a list of them: write <<: *name"
+                        self._add(at, path, f"'<<' merges {wanted}")
                 continue
-            key = self._key(key_node, line, path, again=again)
+            key = self._key(key_node, at, path)
             if key is None:
                 broken |= not isinstance(key_node, ScalarNode)
             elif key in own:
-                if not again:
-                    first = own[key].line
-                    where = f"lines {first} and {line}" if first != line else f"on line {line}"
-                    message = f"the key '{_shorten(key)}' is written twice: {where}"
-                    self._add(line, path, message)
+                first = own[key].line
+                where = f"lines {first} and {at}" if first != at else f"on line {at}"
+                self._add(at, path, f"the key '{shorten(key)}' is written twice: {where}")
             else:
-                own[key] = self.read(value_node, line, (*path, key))
-        for mapping in below:
-            own = {**mapping, **own}
-        return own, broken
+                own[key] = self.read(value_node, at, (*path, key))
+        for mapping in merged:  # the first of a list wins
+            own = {**(mapping.value or {}), **own}
+        return YamlNode(own, line, path, broken)
 
-    def _merged(self, node: Any, line: int, path: NodePath) -> list[dict[str, YamlNode]]:
-        """Read the value of ``<<``: one mapping, or a list in which the first one wins."""
-        mappings = []
-        for item in node.value if isinstance(node, SequenceNode) else [node]:
-            if isinstance(item, MappingNode):
-                mappings.append(self.read(item, line, path).value or {})
-            else:
-                self._add(line, path, "'<<' merges a mapping, or a list of them: write <<: *name")
-        return mappings
-
-    def _key(self, node: Any, line: int, path: NodePath, *, again: bool) -> str | None:
+    def _key(self, node: Any, line: int, path: NodePath) -> str | None:
         if not isinstance(node, ScalarNode):
             what = "a mapping" if isinstance(node, MappingNode) else "a list"
             message = f"a key has to be text, found {what}; text that holds {{{{ }}}} needs quotes"
         else:
-            read = self._scalar(node, line, path, again=again)
-            if read.broken:
+            key = self._scalar(node, line, path)
+            if key.broken:
                 return None
-            if isinstance(read.value, str):
-                return read.value
-            shown = _shorten(node.value)
+            if isinstance(key.value, str):
+                return key.value
+            shown = shorten(node.value)
             message = f'the key {shown} is no text: write "{shown}"'
             if not node.value:
                 message = "there is no key before this ':'"
-        if not again:
-            self._add(line, path, message)
+        self._add(line, path, message)
         return None
 
-    def _broken(self, line: int, path: NodePath, message: str, *, again: bool = False) -> YamlNode:
-        if not again:  # what an alias repeats is reported where it is written
+    def _broken(self, line: int, path: NodePath, message: str) -> YamlNode:
+        # that aliases are too many or too deep is said once
+        if not message.startswith("aliases") or all(p.message != message for p in self.problems):
             self._add(line, path, message)
         return YamlNode(None, line, path, broken=True)
 
@@ -366,7 +340,7 @@ class _Reader:
 
 def _bad_tag(tag: str) -> str:
     name = "!!" + tag.removeprefix(_CORE) if tag.startswith(_CORE) else tag
-    return f"the tag {_shorten(name)} means nothing here: write a plain value"
+    return f"the tag {shorten(name)} means nothing here: write a plain value"
 
 
 # -- unquoted scalars: YAML 1.2, section 10.3.2 ----------------------------------------------

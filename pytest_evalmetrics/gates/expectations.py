@@ -83,7 +83,7 @@ class _Inventory(msgspec.Struct, frozen=True, dict=True):
         if isinstance(spec.expect.rollouts, Count):
             return spec.expect.rollouts
         n = spec.num_samples or self.most
-        return Count(n, n)
+        return Count(min=n, max=n)
 
     @cached_property
     def expected(self) -> NDArray[np.int64]:

@@ -7,6 +7,7 @@ other holds everywhere. The deepest wins, and anybody's wins over a built-in one
 from __future__ import annotations
 
 import importlib
+import importlib.metadata
 import inspect
 import os
 import re
@@ -173,10 +174,6 @@ class Registry:
         """Return every name that is valid here, families as patterns."""
         return sorted({*(entry.name for entry in self._here()), *self._entry_points})
 
-    def offers(self, name: str) -> bool:
-        """Check whether a name means an entry point or a reference: loading it may still fail."""
-        return name in self._entry_points or bool(_REFERENCE.fullmatch(name))
-
     def is_builtin(self, name: str) -> bool:
         """Check whether a name is built in, and replaced by nobody."""
         entry = self._registered(name)
@@ -184,9 +181,9 @@ class Registry:
 
     def source(self, name: str) -> str:
         """Return the provider of a name: built in, a distribution, a file or a module."""
+        entry = self._registered(name)
         if self.is_builtin(name):
             return "built-in"
-        entry = self._registered(name)
         if entry is not None and entry.folder:
             return entry.shown(Scope.active.root if Scope.active else None)
         if name in self._entry_points:
@@ -271,20 +268,18 @@ class Registry:
         for entry in list(self._entries):
             if entry.level != new.level or entry.folder != new.folder or not entry.overlaps(new):
                 continue
-            again = entry.name == new.name and (
-                # the file was imported once more, perhaps under another module name
-                bool(new.file and entry.file == new.file and entry.module is not new.module)
-                or same(entry.target, new.target)
-            )
-            if not again and not same(entry.target, new.target):
+            twin = same(entry.target, new.target)
+            # the file was imported once more, perhaps under another module name
+            again = new.file and entry.file == new.file and entry.module is not new.module
+            if entry.name == new.name and (twin or again):
+                self._entries.remove(entry)
+            elif not twin:
                 named = "" if entry.name == new.name else f" as {entry.name!r}"
                 raise RegistryError(
                     f"the {self.kind} {new.name!r} is registered twice: by "
                     f"{entry.origin}{named} and by {new.origin}",
                     hint="give one of them another name",
                 )
-            if again:
-                self._entries.remove(entry)
         self._entries.append(new)
 
     @cached_property
@@ -310,9 +305,7 @@ class Registry:
 
 @lru_cache(maxsize=1)  # it reads the metadata of every package
 def _all_entry_points(_path: tuple[str, ...]) -> Any:
-    from importlib.metadata import entry_points  # noqa: PLC0415 - only where names are looked up
-
-    return entry_points()
+    return importlib.metadata.entry_points()
 
 
 def _package_of(point: EntryPoint) -> str:
@@ -335,17 +328,17 @@ def _imported(kind: str, reference: str) -> Any:
     module_name, _, path = reference.partition(":")
     try:
         target: Any = importlib.import_module(module_name)
-    except ModuleNotFoundError as error:
-        missing = error.name or module_name
-        if module_name == missing or module_name.startswith(missing + "."):
-            raise RegistryError(
-                f"the {kind} {reference!r} can't be imported: there is no module {missing!r}",
-                hint="install it, or let pytest find it: `pythonpath = .` in the "
-                "configuration file of pytest",
-            ) from error
-        raise _broken(kind, reference, error) from error
     except Exception as error:
-        raise _broken(kind, reference, error) from error
+        missing = error.name if isinstance(error, ModuleNotFoundError) else None
+        if missing and f"{module_name}.".startswith(f"{missing}."):
+            why = f"there is no module {missing!r}"
+            hint = "install it, or let pytest find it: `pythonpath = .` in the configuration file "
+            hint += "of pytest"
+        else:
+            why, hint = f"{type(error).__name__}: {error}", ""
+        raise RegistryError(
+            f"the {kind} {reference!r} can't be imported: {why}", hint=hint
+        ) from error
     for part in path.split("."):
         if not hasattr(target, part):
             public = [n for n in dir(target) if not n.startswith("_")]
@@ -355,12 +348,6 @@ def _imported(kind: str, reference: str) -> Any:
             )
         target = getattr(target, part)
     return target
-
-
-def _broken(kind: str, reference: str, error: Exception) -> RegistryError:
-    return RegistryError(
-        f"the {kind} {reference!r} can't be imported: {type(error).__name__}: {error}"
-    )
 
 
 _PLACE = re.compile(r"\{(\w+)\}")

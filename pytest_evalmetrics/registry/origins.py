@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def origin(target: Any) -> str:
     """Return where a thing is defined: ``pkg.module.Class (file:line)``."""
-    thing = target if inspect.isclass(target) or inspect.isroutine(target) else type(target)
+    thing = _defined(target)
     name = f"{thing.__module__}.{thing.__qualname__}"
     codes = _codes(thing)
     try:
@@ -25,6 +25,11 @@ def origin(target: Any) -> str:
     except (OSError, TypeError):
         pass
     return f"{name} ({codes[0].co_filename}:{codes[0].co_firstlineno})" if codes else name
+
+
+def _defined(target: Any) -> Any:
+    """Return a class or function itself, and of an instance its class."""
+    return target if inspect.isclass(target) or inspect.isroutine(target) else type(target)
 
 
 def same(one: Any, other: Any) -> bool:
@@ -53,8 +58,7 @@ def _codes(target: Any) -> list[CodeType]:
 
 def module_of(target: Any) -> str:
     """Return the module in which a thing is defined."""
-    thing = target if inspect.isclass(target) or inspect.isroutine(target) else type(target)
-    return str(thing.__module__)
+    return str(_defined(target).__module__)
 
 
 def is_ours(target: Any) -> bool:
@@ -68,8 +72,7 @@ def source_hash(target: Any) -> str:
     Comments, formatting and docstrings don't count; imports count by name. The result has twelve
     hexadecimal digits; it is empty without a source, as for C code.
     """
-    thing = target if inspect.isclass(target) or inspect.isroutine(target) else type(target)
-    thing = inspect.unwrap(thing)
+    thing = inspect.unwrap(_defined(target))
     try:
         file = inspect.getsourcefile(thing)
         stamp = Path(file).stat().st_mtime_ns if file else 0

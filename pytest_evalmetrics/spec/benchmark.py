@@ -6,22 +6,22 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
 
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, TypeAdapter, WithJsonSchema
-from pydantic_core import core_schema
+from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, WithJsonSchema
 
 from pytest_evalmetrics.spec.field_types import (
     FREE_NAMES,
-    STRICT,
+    Checked,
     Fields,
     Name,
     Names,
     doc,
     expected,
+    keys,
     no_duplicates,
     one_or_many,
     refuse,
@@ -40,11 +40,6 @@ from pytest_evalmetrics.spec.sources import (
     RolloutsField,
     RolloutsSpec,
 )
-
-if TYPE_CHECKING:
-    from pydantic import GetJsonSchemaHandler
-    from pydantic.json_schema import JsonSchemaValue
-    from pydantic_core import CoreSchema
 
 __all__ = ["Benchmark", "BenchmarkSpec", "ScorerSpec", "XFail", "rename_hint"]
 
@@ -74,38 +69,29 @@ def rename_hint(spec: ScorerSpec) -> str:
     return "give this one's another name in its class"
 
 
-class _OnUse:
-    """Annotates a key whose type is loaded, and its validator made, when a file uses it."""
+def _on_use(module: str, name: str) -> Any:
+    """Annotate a key whose type is loaded, and its validator made, when a file uses it."""
 
-    def __init__(self, module: str, name: str, *, but: Any = None) -> None:
-        self._place, self._names = (module, name), but
+    def described() -> Any:
+        return getattr(import_module(f"pytest_evalmetrics.spec.{module}"), name)
 
-    @cached_property
-    def _adapter(self) -> TypeAdapter[Any]:
-        module, name = self._place
-        return TypeAdapter(getattr(import_module(f"pytest_evalmetrics.spec.{module}"), name))
+    @cache
+    def adapter() -> TypeAdapter[Any]:
+        return TypeAdapter(described())
 
-    def __get_pydantic_core_schema__(self, _source: Any, _handler: Any) -> CoreSchema:
-        # from JSON, as the rest of the file: there a list may become a tuple
-        return core_schema.no_info_plain_validator_function(self._validated)
+    # from JSON, as the rest of the file: there a list may become a tuple
+    def validated(value: Any) -> Any:
+        defines = isinstance(value, dict) or (
+            isinstance(value, list) and any(isinstance(entry, dict) for entry in value)
+        )
+        if name == "MetricsField" and not defines:  # as most
+            return _NAMES.validate_json(json.dumps(value))
+        return adapter().validate_json(json.dumps(value))
 
-    def _validated(self, value: Any) -> Any:
-        short = self._names is not None and not _defines(value)
-        return (self._names if short else self._adapter).validate_json(json.dumps(value))
-
-    def __get_pydantic_json_schema__(
-        self, _schema: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> JsonSchemaValue:
-        return handler(self._adapter.core_schema)
+    return Annotated[Any, Checked(validated, described)]
 
 
-def _defines(value: Any) -> bool:
-    """Check whether a list of metrics defines any; most hold names alone."""
-    return isinstance(value, dict) or (
-        isinstance(value, list) and any(isinstance(entry, dict) for entry in value)
-    )
-
-
+_NAMES = TypeAdapter(Names)
 if TYPE_CHECKING:
     from pytest_evalmetrics.spec.metric_keys import MetricKeys
     from pytest_evalmetrics.spec.model_keys import BudgetSpec, ModelSpec, TargetSpec
@@ -119,21 +105,19 @@ if TYPE_CHECKING:
     ToolsField = Any
     ResponseFormatField = Any
 else:
-    MetricsField = Annotated[Any, _OnUse("metric_keys", "MetricsField", but=TypeAdapter(Names))]
-    ScorersField = Annotated[Any, _OnUse("scorer_keys", "ScorersField")]
-    ModelField = Annotated[Any, _OnUse("model_keys", "ModelField")]
-    TargetField = Annotated[Any, _OnUse("model_keys", "OptionalTarget")]
-    BudgetField = Annotated[Any, _OnUse("model_keys", "BudgetField")]
-    PromptField = Annotated[Any, _OnUse("model_keys", "OptionalPrompt")]
-    ToolsField = Annotated[Any, _OnUse("model_keys", "OptionalTools")]
-    ResponseFormatField = Annotated[Any, _OnUse("model_keys", "OptionalResponseFormat")]
+    MetricsField = _on_use("metric_keys", "MetricsField")
+    ScorersField = _on_use("scorer_keys", "ScorersField")
+    ModelField = _on_use("model_keys", "ModelField")
+    TargetField = _on_use("model_keys", "OptionalTarget")
+    BudgetField = _on_use("model_keys", "BudgetField")
+    PromptField = _on_use("model_keys", "OptionalPrompt")
+    ToolsField = _on_use("model_keys", "OptionalTools")
+    ResponseFormatField = _on_use("model_keys", "OptionalResponseFormat")
 
 
-@dataclass(frozen=True, kw_only=True)
+@keys
 class XFail:
     """A benchmark that is known to fail its gate."""
-
-    __pydantic_config__ = STRICT
 
     reason: Annotated[str, doc("why it is known to fail")] = ""
     strict: Annotated[
@@ -203,15 +187,9 @@ Tags = Annotated[
 ]
 
 
-@dataclass(frozen=True, kw_only=True)
+@keys(json_schema_extra={"oneOf": [{"required": ["rollouts"]}, {"required": ["dataset"]}]})
 class BenchmarkSpec:
     """One named benchmark; one pytest item."""
-
-    __pydantic_config__ = ConfigDict(
-        extra="forbid",
-        strict=True,
-        json_schema_extra={"oneOf": [{"required": ["rollouts"]}, {"required": ["dataset"]}]},
-    )
 
     name: Annotated[Name, AfterValidator(_benchmark_name), doc("becomes the pytest item's name")]
     description: Annotated[str, doc("for people")] = ""

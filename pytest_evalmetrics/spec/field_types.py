@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, dataclass_transform
 from urllib.parse import urlsplit
 
 from pydantic import (
@@ -14,17 +15,47 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    TypeAdapter,
     ValidationError,
     WithJsonSchema,
 )
-from pydantic_core import InitErrorDetails, PydanticCustomError
+from pydantic_core import InitErrorDetails, PydanticCustomError, core_schema
+
+if TYPE_CHECKING:
+    from pydantic import GetJsonSchemaHandler
+    from pydantic.json_schema import JsonSchemaValue
+    from pydantic_core import CoreSchema
 
 STRICT: Final = ConfigDict(extra="forbid", strict=True)
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(field,))
+def keys(cls: Any = None, /, **config: Any) -> Any:
+    """Make a class the keys of a mapping: a frozen dataclass that pydantic validates strictly."""
+    if cls is None:
+        return partial(keys, **config)
+    cls.__pydantic_config__ = {**STRICT, **config}
+    return dataclass(frozen=True, kw_only=True)(cls)
 
 
 def doc(text: str) -> Any:
     """Describe a key, for the JSON Schema and the reference."""
     return Field(description=text)
+
+
+class Checked:
+    """Validates by a function, and has the JSON Schema of a type; both are made when needed."""
+
+    def __init__(self, function: Callable[[Any], Any], described: Callable[[], Any]) -> None:
+        self._function, self._described = function, described
+
+    def __get_pydantic_core_schema__(self, _source: Any, _handler: Any) -> CoreSchema:
+        return core_schema.no_info_plain_validator_function(self._function)
+
+    def __get_pydantic_json_schema__(
+        self, _schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        return handler(TypeAdapter(self._described()).core_schema)
 
 
 def refuse(message: str) -> PydanticCustomError:
@@ -52,32 +83,29 @@ def percent(value: Any) -> Any:
     return value if match is None else float(match[1]) / 100
 
 
-def _share(value: Any) -> Any:
-    share = percent(value)
-    if not is_number(share) or not 0 <= share <= 1:
-        raise expected("a share from 0 to 1, such as 0.02 or 2%")
-    return share
+def numeric(
+    what: str, fits: Callable[[float], bool], written: Any, *, optional: bool = False
+) -> BeforeValidator:
+    """Read a number, or a percentage as its share; `written` is the type for the JSON Schema."""
+
+    def read(value: Any) -> Any:
+        number = percent(value)
+        if not (optional and value is None) and not (is_number(number) and fits(number)):
+            raise expected(what)
+        return number
+
+    schema = written | PercentText
+    return BeforeValidator(read, json_schema_input_type=schema | None if optional else schema)
 
 
+_UNIT = Annotated[float, Field(ge=0, le=1)]
 Share = Annotated[
-    float,
-    BeforeValidator(
-        _share, json_schema_input_type=Annotated[float, Field(ge=0, le=1)] | PercentText
-    ),
+    float, numeric("a share from 0 to 1, such as 0.02 or 2%", lambda x: 0 <= x <= 1, _UNIT)
 ]
-
-
-def _bound(value: Any) -> Any:
-    bound = percent(value)
-    if not is_number(bound):
-        raise expected("a number, or a percentage such as 70%")
-    return bound
-
-
 Bound = Annotated[
     float,
     Field(allow_inf_nan=False),
-    BeforeValidator(_bound, json_schema_input_type=float | PercentText),
+    numeric("a number, or a percentage such as 70%", lambda _: True, float),
 ]
 
 
@@ -116,11 +144,9 @@ Fields = Annotated[
 ]
 
 
-@dataclass(frozen=True)
+@keys
 class Count:
     """A number of tasks or rollouts: exact, or a minimum."""
-
-    __pydantic_config__ = STRICT
 
     min: Annotated[int, Field(ge=0)]
     max: Annotated[int, Field(ge=0)] | None = None
@@ -196,11 +222,9 @@ def _url(value: str) -> str:
 Url = Annotated[Name, FromEnvironment, AfterValidator(_url), doc("where to POST")]
 
 
-@dataclass(frozen=True, kw_only=True)
+@keys
 class SecretRef:
     """A secret's name as the NeMo Evaluator writes it: ``{root: my-key}``."""
-
-    __pydantic_config__ = STRICT
 
     root: Annotated[Name, doc("the key's name in the environment")]
 

@@ -4,41 +4,34 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from datetime import date
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
 from pytest_evalmetrics.spec.field_types import (
     COUNT_SCHEMA,
-    STRICT,
     Bound,
     Count,
     CountField,
     Name,
-    PercentText,
     Share,
     count,
     doc,
     expected,
     is_number,
+    keys,
     no_duplicates,
-    percent,
+    numeric,
     refuse,
 )
 from pytest_evalmetrics.spec.sources import RunsField
 
 
-@dataclass(frozen=True, kw_only=True)
+@keys(json_schema_extra={"anyOf": [{"required": ["min"]}, {"required": ["max"]}]})
 class Threshold:
     """An absolute gate on one metric."""
-
-    __pydantic_config__ = ConfigDict(
-        extra="forbid",
-        strict=True,
-        json_schema_extra={"anyOf": [{"required": ["min"]}, {"required": ["max"]}]},
-    )
 
     min: Annotated[Bound | None, doc("the metric must be at least this")] = None
     max: Annotated[Bound | None, doc("the metric must be at most this")] = None
@@ -130,11 +123,9 @@ Tasks = Annotated[
 ]
 
 
-@dataclass(frozen=True, kw_only=True)
+@keys
 class QuarantineSpec:
     """A task that is measured and not gated, until a day."""
-
-    __pydantic_config__ = STRICT
 
     task: Annotated[TaskPattern, doc("a task's id, or a glob")]
     reason: Annotated[Name, doc("why it is not gated")]
@@ -157,11 +148,9 @@ def _missing_reward(value: Any) -> Any:
     raise expected("error, exclude or a finite number such as 0.0")
 
 
-@dataclass(frozen=True, kw_only=True)
+@keys
 class ExpectSpec:
     """What must be there before a number is trusted."""
-
-    __pydantic_config__ = STRICT
 
     tasks: Annotated[CountField | None, doc("tasks: 164, or '>= 100'")] = None
     rollouts: Annotated[
@@ -191,11 +180,9 @@ _WITHOUT_TASKS = ("exact", "absolute", "relative", "noninferior")
 RuleName = Literal["exact", "absolute", "relative", "statistical", "practical", "noninferior"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@keys
 class OwnRule:
     """A gate rule that is not built in; its options are checked when it is made."""
-
-    __pydantic_config__ = STRICT
 
     name: Annotated[Name, doc("the name of a gate rule of your own, or package.module:name")]
     options: dict[str, Any] = field(default_factory=dict)
@@ -246,36 +233,30 @@ RuleField = Annotated[
 ]
 
 
-def _level(value: Any) -> Any:
-    if value is not None and (not is_number(value) or not 0 < value < 1):
-        raise expected("a level between 0 and 1, such as 0.01")
-    return value
-
-
-_LevelNumber = Annotated[float, Field(gt=0, lt=1)]
-Level = Annotated[float | None, BeforeValidator(_level, json_schema_input_type=_LevelNumber | None)]
-
-
-def _drop(value: Any) -> Any:
-    drop = percent(value)
-    if drop is not None and (not is_number(drop) or drop < 0):
-        raise expected("a number from 0, or a share such as 10% with the rule relative")
-    return drop
-
-
-_DropNumber = Annotated[float, Field(ge=0)]
+Level = Annotated[
+    float | None,
+    numeric(
+        "a level between 0 and 1, such as 0.01",
+        lambda level: 0 < level < 1,
+        Annotated[float, Field(gt=0, lt=1)],
+        optional=True,
+    ),
+]
 Drop = Annotated[
     float | None,
     Field(allow_inf_nan=False),
-    BeforeValidator(_drop, json_schema_input_type=_DropNumber | PercentText | None),
+    numeric(
+        "a number from 0, or a share such as 10% with the rule relative",
+        lambda drop: drop >= 0,
+        Annotated[float, Field(ge=0)],
+        optional=True,
+    ),
 ]
 
 
-@dataclass(frozen=True, kw_only=True)
+@keys
 class GateSpec:
     """The comparison of a metric with its baseline; None is the default."""
-
-    __pydantic_config__ = STRICT
 
     rule: Annotated[
         RuleField, doc("how a drop is judged, by one of these or a rule of your own")
@@ -309,11 +290,9 @@ def _against(value: Any) -> Any:
     return value
 
 
-@dataclass(frozen=True, kw_only=True)
+@keys
 class BaselineSpec(GateSpec):
     """The other side of the comparison, and the settings of all metrics."""
-
-    __pydantic_config__ = STRICT
 
     rollouts: Annotated[
         RunsField | None,

@@ -8,27 +8,20 @@ import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, Union
+from typing import Annotated, Any, ClassVar, Final, Literal, Union, get_args, get_type_hints
 
 from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, WithJsonSchema
-from pydantic_core import core_schema
 
 from pytest_evalmetrics.spec.field_types import (
-    STRICT,
+    Checked,
     Name,
     doc,
     expected,
     is_number,
+    keys,
     no_duplicates,
     refuse,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from pydantic import GetJsonSchemaHandler
-    from pydantic.json_schema import JsonSchemaValue
-    from pydantic_core import CoreSchema
 
 _UNLIMITED = (-math.inf, math.inf)
 _LIMITS = {  # of what is no rate
@@ -50,13 +43,12 @@ Label = Annotated[Name, BeforeValidator(_label, json_schema_input_type=str | int
 K = Annotated[int, Field(ge=1)]
 
 
-@dataclass(frozen=True, kw_only=True)
+@keys
 class _Definition:
     """What all definitions share: the columns that are read, the range and the direction."""
 
-    __pydantic_config__ = STRICT
     type: str
-    reads: ClassVar[tuple[str, ...]]  # keys that name columns of labels
+    reads: ClassVar[tuple[str, ...]] = ()  # keys that name columns of labels
     counts: ClassVar[tuple[str, ...]] = ()  # keys that name columns of numbers
     of_reward: ClassVar[bool] = False  # whether it reads the benchmark's reward too
 
@@ -87,7 +79,7 @@ class _Definition:
         return {key: value for key, value in asdict(self).items() if value is not None}
 
 
-@dataclass(frozen=True, kw_only=True)
+@keys
 class AgreementKeys(_Definition):
     """Agreement of a predicted label with the true one."""
 
@@ -119,7 +111,7 @@ class AgreementKeys(_Definition):
             raise refuse(f"weights are for kappa, and this is {self.type}")
 
 
-@dataclass(frozen=True, kw_only=True)
+@keys
 class ProbabilityKeys(_Definition):
     """How well a score ranks or foretells an outcome."""
 
@@ -136,7 +128,7 @@ class ProbabilityKeys(_Definition):
             raise refuse(f"bins are for ece, and this is {self.type}")
 
 
-@dataclass(frozen=True, kw_only=True)
+@keys
 class ShareKeys(_Definition):
     """The share of rollouts with a label."""
 
@@ -146,7 +138,7 @@ class ShareKeys(_Definition):
     reads: ClassVar[tuple[str, ...]] = ("of",)
 
 
-@dataclass(frozen=True, kw_only=True)
+@keys
 class WinRateKeys(_Definition):
     """The share of comparisons won, a tie counting half."""
 
@@ -167,7 +159,7 @@ class WinRateKeys(_Definition):
             raise refuse("a win rate needs winner and of, or score and reference")
 
 
-@dataclass(frozen=True, kw_only=True)
+@keys
 class EloKeys(_Definition):
     """The rating of a player, from pairwise comparisons."""
 
@@ -181,7 +173,7 @@ class EloKeys(_Definition):
     reads: ClassVar[tuple[str, ...]] = ("a", "b", "winner")
 
 
-@dataclass(frozen=True, kw_only=True)
+@keys
 class RetrievalKeys(_Definition):
     """The quality of a ranking; a row is a retrieved document, a task a query."""
 
@@ -197,7 +189,6 @@ class RetrievalKeys(_Definition):
         doc("of recall: the column of how many relevant documents a query has; default in rows"),
     ] = None
     counts: ClassVar[tuple[str, ...]] = ("relevance", "rank", "score", "relevant")
-    reads: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
         if (self.rank is None) == (self.score is None):
@@ -208,7 +199,7 @@ class RetrievalKeys(_Definition):
             raise refuse(f"relevant is for recall_at_k, and this is {self.type}")
 
 
-@dataclass(frozen=True, kw_only=True)
+@keys
 class MajorityKeys(_Definition):
     """The reward of the most frequent answer."""
 
@@ -219,26 +210,24 @@ class MajorityKeys(_Definition):
     of_reward: ClassVar[bool] = True
 
 
-@dataclass(frozen=True, kw_only=True)
+@keys
 class BestOfKeys(_Definition):
     """The reward of the rollout that a verifier prefers."""
 
     type: Annotated[Literal["best_of_n"], doc("what is computed")]
     by: Annotated[Name, doc("the column of the verifier's score")]
     n: Annotated[K, doc("rollouts that it chooses from")]
-    reads: ClassVar[tuple[str, ...]] = ()
     counts: ClassVar[tuple[str, ...]] = ("by",)
     of_reward: ClassVar[bool] = True
 
 
-@dataclass(frozen=True, kw_only=True)
+@keys
 class BudgetedPassKeys(_Definition):
     """The share of tasks solved before a budget is spent."""
 
     type: Annotated[Literal["pass_within"], doc("what is computed")]
     of: Annotated[Name, doc("the column of what a rollout spends: tokens, dollars, seconds")]
     budget: Annotated[float, Field(gt=0, description="what a task may spend")]
-    reads: ClassVar[tuple[str, ...]] = ()
     counts: ClassVar[tuple[str, ...]] = ("of",)
     of_reward: ClassVar[bool] = True
 
@@ -260,31 +249,13 @@ class OwnKeys:
         return {"type": self.type, **self.arguments}
 
 
-MetricKeys = (
-    AgreementKeys
-    | ProbabilityKeys
-    | ShareKeys
-    | WinRateKeys
-    | EloKeys
-    | RetrievalKeys
-    | MajorityKeys
-    | BestOfKeys
-    | BudgetedPassKeys
-    | OwnKeys
-)
+_RankingKeys = WinRateKeys | EloKeys | RetrievalKeys
+_RewardKeys = MajorityKeys | BestOfKeys | BudgetedPassKeys
+MetricKeys = AgreementKeys | ProbabilityKeys | ShareKeys | _RankingKeys | _RewardKeys | OwnKeys
 _KEYS: Final[dict[str, Any]] = {
-    **dict.fromkeys(
-        ("accuracy", "precision", "recall", "f1", "balanced_accuracy", "mcc", "kappa"),
-        AgreementKeys,
-    ),
-    **dict.fromkeys(("auroc", "brier", "ece", "log_loss"), ProbabilityKeys),
-    "share": ShareKeys,
-    "win_rate": WinRateKeys,
-    "elo": EloKeys,
-    **dict.fromkeys(("recall_at_k", "precision_at_k", "ndcg_at_k", "mrr"), RetrievalKeys),
-    "majority_vote": MajorityKeys,
-    "best_of_n": BestOfKeys,
-    "pass_within": BudgetedPassKeys,
+    kind: spec
+    for spec in get_args(MetricKeys)[:-1]
+    for kind in get_args(get_type_hints(spec)["type"])
 }
 _OWN_SCHEMA: Final = {
     "type": "object",
@@ -327,24 +298,9 @@ def _definition(value: Any) -> MetricKeys:
     return keys
 
 
-class _Plain:
-    """Validates by a function, and has the JSON Schema of a type."""
-
-    def __init__(self, function: Callable[[Any], Any], described: Callable[[], Any]) -> None:
-        self._function, self._described = function, described
-
-    def __get_pydantic_core_schema__(self, _source: Any, _handler: Any) -> CoreSchema:
-        return core_schema.no_info_plain_validator_function(self._function)
-
-    def __get_pydantic_json_schema__(
-        self, _schema: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> JsonSchemaValue:
-        return handler(TypeAdapter(self._described()).core_schema)
-
-
 _Keys = Annotated[
     Any,
-    _Plain(
+    Checked(
         _definition,
         lambda: Union[*dict.fromkeys(_KEYS.values()), Annotated[Any, WithJsonSchema(_OWN_SCHEMA)]],
     ),
@@ -376,7 +332,7 @@ def _listed(value: tuple[tuple[str, MetricKeys | None], ...]) -> MetricList:
 
 
 MetricsField = Annotated[
-    tuple[Annotated[Any, _Plain(_entry, lambda: Name | _Defined)], ...],
+    tuple[Annotated[Any, Checked(_entry, lambda: Name | _Defined)], ...],
     Field(min_length=1, strict=False),
     BeforeValidator(
         _entries,

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from pytest_evalmetrics.spec.field_types import (
-    STRICT,
     Name,
     Names,
     Retries,
@@ -17,17 +16,16 @@ from pytest_evalmetrics.spec.field_types import (
     doc,
     expected,
     is_number,
+    keys,
     refuse,
 )
 
 # -- rollouts and dataset: files -----------------------------------------------------------
 
 
-@dataclass(frozen=True, kw_only=True)
+@keys
 class FieldMap:
     """Dotted paths within a row, such as ``result.metrics.f1``; default where NeMo Gym writes."""
-
-    __pydantic_config__ = STRICT
 
     task: Annotated[Name | None, doc("the task's id")] = None
     sample: Annotated[Name | None, doc("the attempt's number")] = None
@@ -63,22 +61,18 @@ Accepted = Annotated[
 Points = Annotated[float | None, BeforeValidator(_points, json_schema_input_type=float | None)]
 
 
-@dataclass(frozen=True, kw_only=True)
+@keys
 class PivotSpec:
     """Lines of one name and one value each, put together to rows."""
-
-    __pydantic_config__ = STRICT
 
     by: Annotated[Names, doc("what the lines of one row have in common: paths")]
     name: Annotated[Name, doc("where a line has the name of its value")]
     value: Annotated[Name, doc("where a line has its value")]
 
 
-@dataclass(frozen=True, kw_only=True)
+@keys
 class ShapeSpec:
     """How the rows are found in files that are not one row per line."""
-
-    __pydantic_config__ = STRICT
 
     rows: Annotated[
         Name | None,
@@ -97,11 +91,9 @@ class ShapeSpec:
     pivot: Annotated[PivotSpec | None, doc("put several lines together to one row")] = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@keys
 class JoinSpec(ShapeSpec):
     """The files with the other half of each row."""
-
-    __pydantic_config__ = STRICT
 
     path: Annotated[Names, doc("a path, a glob, or a list of them, relative to this file")]
     on: Annotated[Names, doc("what rows that belong together have in common: paths in both")]
@@ -110,11 +102,9 @@ class JoinSpec(ShapeSpec):
     ] = "error"
 
 
-@dataclass(frozen=True, kw_only=True)
+@keys
 class FilesSpec:
     """The files with recorded rollouts, and their format."""
-
-    __pydantic_config__ = STRICT
 
     path: Annotated[Names, doc("a path, a glob, or a list of them, relative to this file")]
     format: Annotated[Name | None, doc("the loader's name; recognised by content if left out")] = (
@@ -135,11 +125,9 @@ class FilesSpec:
         return ()
 
 
-@dataclass(frozen=True, kw_only=True)
+@keys
 class RolloutsSpec(ShapeSpec, FilesSpec):
     """The files with recorded rollouts, their format, and their shape."""
-
-    __pydantic_config__ = STRICT
 
     map: Annotated[
         dict[Name, dict[str, Points]],
@@ -170,11 +158,9 @@ RolloutsField = Annotated[
 ]
 
 
-@dataclass(frozen=True, kw_only=True)
+@keys
 class RunsSpec(RolloutsSpec):
     """The files of an earlier run, or of several: a list of each one's."""
-
-    __pydantic_config__ = STRICT
 
     runs: Annotated[
         tuple[Names, ...], Field(strict=False, description="the files of each of several runs")
@@ -200,15 +186,9 @@ RunsField = Annotated[
 ]
 
 
-@dataclass(frozen=True, kw_only=True)
+@keys(json_schema_extra={"oneOf": [{"required": ["path"]}, {"required": ["rows"]}]})
 class DatasetSpec(FilesSpec):
     """The rows to answer or score, or the files with them and their format; and a selection."""
-
-    __pydantic_config__ = ConfigDict(
-        extra="forbid",
-        strict=True,
-        json_schema_extra={"oneOf": [{"required": ["path"]}, {"required": ["rows"]}]},
-    )
 
     path: Annotated[Names, doc("a path, a glob, or a list of them, relative to this file")] = ()
     rows: Annotated[
@@ -310,11 +290,9 @@ InferenceField = Annotated[
 SystemPrompt = Annotated[str | None, doc("the first message, of the role system")]
 
 
-@dataclass(frozen=True, kw_only=True)
+@keys
 class ReasoningSpec:
     """The reasoning of a model before its answer."""
-
-    __pydantic_config__ = STRICT
 
     end_token: Annotated[
         Name | None, doc("what ends the reasoning, such as </think>: the answer is what follows")
@@ -322,14 +300,12 @@ class ReasoningSpec:
     effort: Annotated[Name | None, doc("sent as reasoning_effort")] = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@keys
 class ParamsSpec:
     """Limits and defaults of generation and scoring.
 
     Defaults of models are for ``model:``, or without one for the judges; a model's own keys win.
     """
-
-    __pydantic_config__ = STRICT
 
     parallelism: Annotated[int, Field(ge=1, le=4096, description="calls in flight at once")] = 16
     limit_samples: Annotated[

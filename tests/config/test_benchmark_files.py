@@ -85,7 +85,10 @@ GOOD: dict[str, tuple[str, tuple[BenchmarkSpec, ...]]] = {
                 breakdown=("difficulty",),
                 cluster="topic",
                 expect=ExpectSpec(
-                    tasks=Count(164, 164), rollouts="any", max_missing=0.02, missing_reward="error"
+                    tasks=Count(min=164, max=164),
+                    rollouts="any",
+                    max_missing=0.02,
+                    missing_reward="error",
                 ),
                 thresholds={
                     "pass@1": Threshold(min=0.7),
@@ -120,7 +123,7 @@ benchmarks:
             BenchmarkSpec(
                 name="counts",
                 rollouts=R,
-                expect=ExpectSpec(tasks=Count(100), rollouts=Count(2), missing_reward=0),
+                expect=ExpectSpec(tasks=Count(min=100), rollouts=Count(min=2), missing_reward=0),
             ),
         ),
     ),
@@ -177,7 +180,11 @@ benchmark:
     ),
     "as many samples as expected": (
         "benchmark: {name: a, rollouts: r, num_samples: 4, expect: {rollouts: '>= 4'}}",
-        (BenchmarkSpec(name="a", rollouts=R, num_samples=4, expect=ExpectSpec(rollouts=Count(4))),),
+        (
+            BenchmarkSpec(
+                name="a", rollouts=R, num_samples=4, expect=ExpectSpec(rollouts=Count(min=4))
+            ),
+        ),
     ),
     "defaults": (
         """\
@@ -208,7 +215,7 @@ benchmarks:
                 num_samples=4,
                 metrics=("pass@1", "pass@2"),
                 xfail=XFail(reason="known"),
-                expect=ExpectSpec(tasks=Count(3, 3), max_missing=0.01),
+                expect=ExpectSpec(tasks=Count(min=3, max=3), max_missing=0.01),
                 thresholds={"a": Threshold(min=0.5, bound="lower"), "b": Threshold(min=1)},
             ),
             BenchmarkSpec(
@@ -217,7 +224,7 @@ benchmarks:
                     path=("own",), format="jsonl", fields=FieldMap(task="t", sample="s")
                 ),
                 metrics=("pass@1",),
-                expect=ExpectSpec(tasks=Count(4, 4), max_missing=0.01),
+                expect=ExpectSpec(tasks=Count(min=4, max=4), max_missing=0.01),
                 thresholds={
                     "a": Threshold(min=0.6, bound="lower"),
                     "b": Threshold(max=2),
@@ -230,7 +237,7 @@ benchmarks:
                 num_samples=4,
                 metrics=("pass@1", "pass@2"),
                 xfail=XFail(strict=True),
-                expect=ExpectSpec(tasks=Count(3, 3), max_missing=0.01),
+                expect=ExpectSpec(tasks=Count(min=3, max=3), max_missing=0.01),
                 thresholds={"a": Threshold(min=0.5, bound="lower"), "b": Threshold(min=1)},
             ),
         ),

@@ -17,12 +17,12 @@ from pytest_evalmetrics.spec import Count
 from pytest_evalmetrics.spec.metric_names import parse, range_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from numpy.typing import NDArray
 
     from pytest_evalmetrics.data import RolloutTable
-    from pytest_evalmetrics.results import AgentResult, Estimate
+    from pytest_evalmetrics.results import AgentResult, Estimate, Interval
     from pytest_evalmetrics.spec import Benchmark, ExpectSpec, Threshold
 
 _DEFAULT_MAX_MISSING = 0.05  # with more than this share left out it is another benchmark
@@ -228,7 +228,8 @@ class _Inventory(msgspec.Struct, frozen=True, dict=True):
             which = listed([self.table.tasks[i] for i in tasks])
             what = f"no finite {self.benchmark.spec.reward}"
             if not self._scored:
-                what = f"not all of {', '.join(self.benchmark.spec.row_columns)}"
+                columns = ", ".join(self.benchmark.spec.row_columns)
+                what = f"not all of {columns}" if ", " in columns else f"no {columns}"
             parts.append(f"{has} {what} (task {which})")
         return " and ".join(parts)
 
@@ -303,12 +304,17 @@ def _without(found: Estimate) -> str:
     return f"{of_many(found.missing, total, 'rollout', 'has')} {what}"
 
 
-def check_thresholds(benchmark: Benchmark, agent: str, result: AgentResult) -> Iterator[Check]:
-    """Compare an agent's metrics with the thresholds of the benchmark file."""
+def check_thresholds(
+    benchmark: Benchmark,
+    agent: str,
+    result: AgentResult,
+    intervals: Mapping[str, Interval | None],
+) -> Iterator[Check]:
+    """Compare an agent's metrics, or ends of `intervals`, with the file's thresholds."""
     for name, threshold in benchmark.spec.thresholds.items():
-        yield check_threshold(
-            result.estimates[name], threshold, agent, benchmark.line_of("thresholds", name)
-        )
+        estimate, line = result.estimates[name], benchmark.line_of("thresholds", name)
+        interval = intervals.get(name, estimate.interval)
+        yield check_threshold(estimate, threshold, agent, line, interval)
 
 
 def blind_thresholds(benchmark: Benchmark) -> Iterator[str]:
@@ -327,22 +333,26 @@ def blind_thresholds(benchmark: Benchmark) -> Iterator[str]:
             yield f"the threshold {threshold} of line {line} can't fail: {text} is {known.why}"
 
 
-def check_threshold(estimate: Estimate, threshold: Threshold, agent: str, line: int) -> Check:
-    """Compare one estimate with a threshold; what is undefined can't be judged."""
+def check_threshold(
+    estimate: Estimate, threshold: Threshold, agent: str, line: int, interval: Interval | None
+) -> Check:
+    """Compare an estimate, or an end of `interval`, with a threshold.
+
+    What is undefined can't be judged.
+    """
     value, subject, bound = estimate.value, estimate.name, str(threshold)
     verdict, hint = Verdict.INCONCLUSIVE, ""
     if threshold.bound != "point" and not math.isnan(value):
-        bound = f"{threshold.bound} end {bound}"
+        bound = threshold.described
     if math.isnan(value):
         reason = f"{subject} is undefined: {estimate.reason}"
-    elif threshold.bound != "point" and estimate.interval is None:
+    elif threshold.bound != "point" and interval is None:
         reason = f"{subject} has no interval: {estimate.reason}"
         hint = "drop `bound:`, or gate a metric that has an interval"
     else:
-        if estimate.interval is not None and threshold.bound != "point":
-            lower = threshold.bound == "lower"
-            value = estimate.interval.low if lower else estimate.interval.high
-            subject = f"the {threshold.bound} end of {subject}"
+        if interval is not None and threshold.bound != "point":
+            value = interval.low if threshold.bound == "lower" else interval.high
+            subject = f"the {threshold.end} of {subject}"
         reason = _broken(subject, value, threshold)
         verdict = Verdict.FAIL if reason else Verdict.PASS
         if reason and estimate.of_tasks:

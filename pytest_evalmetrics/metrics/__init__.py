@@ -1,6 +1,6 @@
 """Metrics: one agent's rollouts -> estimates, and NeMo Gym's aggregate entry."""
 
-from pytest_evalmetrics.metrics.aggregate import reduce_agent
+from pytest_evalmetrics.metrics.aggregate import reduce_agent, threshold_intervals
 from pytest_evalmetrics.metrics.lookup import Names, Plan, plan
 from pytest_evalmetrics.metrics.metric import BoundMetric, MetricOptions
 from pytest_evalmetrics.metrics.pairing import Compared, Pairing, align
@@ -17,4 +17,5 @@ __all__ = [
     "align",
     "plan",
     "reduce_agent",
+    "threshold_intervals",
 ]

@@ -7,19 +7,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from itertools import pairwise
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pytest_evalmetrics.errors import MetricError, RegistryError, did_you_mean
+from pytest_evalmetrics.errors import EvalMetricsError, MetricError, RegistryError, did_you_mean
 from pytest_evalmetrics.metrics.base_statistics import Counts, GroupEntries, pooled_statistics
 from pytest_evalmetrics.metrics.builtin_metrics import reported_usage
 from pytest_evalmetrics.metrics.intervals import estimate
 from pytest_evalmetrics.metrics.metric import UndefinedMetricError, call, is_number
 from pytest_evalmetrics.metrics.samples import SampleSource, with_missing_rewards
-from pytest_evalmetrics.results import AgentResult, Estimate
+from pytest_evalmetrics.results import AgentResult, Estimate, Interval
 from pytest_evalmetrics.spec.metric_names import range_of
 
 if TYPE_CHECKING:
@@ -105,6 +106,18 @@ def reduce_agent(
     )
 
 
+def threshold_intervals(plan: Plan, table: RolloutTable) -> dict[str, Interval | None]:
+    """Compute, by metric, the intervals that thresholds with a confidence of their own compare."""
+    asked = {n: t.level for n, t in plan.spec.thresholds.items() if t.confidence is not None}
+    reduction = _Reduction(plan, with_missing_rewards(table, plan.spec), 0.95) if asked else None
+    intervals: dict[str, Interval | None] = dict.fromkeys(asked)
+    for name, level in asked.items():
+        with suppress(EvalMetricsError):  # a hook's number
+            if reduction is not None:
+                intervals[name] = reduction.measured(reduction.bind(name), level).interval
+    return intervals
+
+
 class _Reduction:
     """The numbers of one agent that have been computed so far."""
 
@@ -131,7 +144,7 @@ class _Reduction:
                     none = f"none of its {count} rollouts has a reward"
                     only = "its only rollout has no reward" if count == 1 else none
                     notes.append(f"breakdown: {field} = {value} is left out, because {only}")
-                metrics = [m for m in map(self._bind, self.spec.metrics) if m.name.field is None]
+                metrics = [m for m in map(self.bind, self.spec.metrics) if m.name.field is None]
                 for value in self.source.rows_by_label(field):
                     if value in unscored:
                         continue
@@ -155,7 +168,7 @@ class _Reduction:
             sample = self.source.sample(metric)
             parts = metric.measure(sample.rewards, sample.tasks)[1]
             if parts is not None and parts.combine is None:
-                self.estimates[name] = self._measured(metric)
+                self.estimates[name] = self.measured(metric)
                 continue
             self.estimates[name] = Estimate(  # a bootstrap for each would take its time
                 name=name,
@@ -170,7 +183,7 @@ class _Reduction:
     def add_usage(self) -> None:
         """Compute time, tokens and cost of a task where the rollouts report them."""
         for name in reported_usage(self.table.scores):
-            metric = self._bind(name)
+            metric = self.bind(name)
             if name not in self.metrics and metric.target.column(self.table.scores) is not None:
                 self.metrics[name] = metric.value(self.source.sample(metric).rewards)
 
@@ -224,23 +237,23 @@ class _Reduction:
                 f"{text!r} is computed by a hook and is no number: it is only reported"
             )
         try:
-            metric = self._bind(text)
+            metric = self.bind(text)
         except RegistryError as error:
             if self.hooked:
                 error.hint = (
                     f"{did_you_mean(text, self.hooked, what='hooks compute')}; {error.hint}"
                 )
             raise
-        return self.estimates.get(str(metric)) or self._measured(metric)
+        return self.estimates.get(str(metric)) or self.measured(metric)
 
-    def _measured(self, metric: BoundMetric) -> Estimate:
+    def measured(self, metric: BoundMetric, level: float | None = None) -> Estimate:
         sample = self.source.sample(metric)
         return estimate(
             metric,
             sample.rewards,
             tasks=sample.tasks,
             clusters=sample.clusters,
-            level=self.level,
+            level=level or self.level,
             value=self.metrics.get(str(metric)),
             score=sample.score,
             missing=sample.missing,
@@ -256,7 +269,7 @@ class _Reduction:
         on_unit = sample.score and len(values) and values.min() >= 0 and values.max() <= 1
         return (0.0, 1.0) if on_unit else None
 
-    def _bind(self, text: str) -> BoundMetric:
+    def bind(self, text: str) -> BoundMetric:
         if text in self.statistics:  # whatever brackets and slashes its score's name may hold
             return self.names.statistic(*text.split("/", 1))
         return self.names.bind(text)

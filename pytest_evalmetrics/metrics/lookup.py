@@ -214,8 +214,11 @@ def plan(spec: BenchmarkSpec, *, also: Iterable[str] = (), line_of: LineOf | Non
     over_rows = [metric.target for metric in listed if metric.reads_rows]
     # a threshold on pass@1/accuracy or mean/wer may be on a hook's number: rows need no such score
     scores: list[str | None] = [metric.name.score for metric in listed]
-    rewarded = any(not m.reads_rows and m.name.score is None for m in listed)
-    if rewarded or spec.needs_reward or not over_rows:
+    gated = [*listed]
+    for text in (*(spec.key_metrics or ()), *spec.thresholds, *also):
+        with suppress(EvalMetricsError):  # a hook's
+            gated.append(names.bind(text))
+    if spec.needs_reward or any(not m.reads_rows and m.name.score is None for m in gated):
         scores.insert(0, spec.reward)
     asked = parsed(*spec.metrics, *(spec.key_metrics or ()), *spec.thresholds, *also)
     fields = [*spec.breakdown, spec.cluster, *(name.field for name in asked)]

@@ -124,7 +124,7 @@ class Evaluation:
         """
         self._gates = {  # as a baseline keeps them; scoring takes the thresholds of judges out
             "metrics": list(self.benchmark.spec.gated),
-            "thresholds": {n: t.told for n, t in self.benchmark.spec.thresholds.items()},
+            "thresholds": {n: t.described for n, t in self.benchmark.spec.thresholds.items()},
         }
         try:
             self._evaluate()
@@ -346,7 +346,8 @@ class Evaluation:
         numbers = gates.check_numbers(self.benchmark, shown, result)
         self._checks.extend(map(self._with_cause, numbers))
         self._notes.extend(gates.few_numbers(self.benchmark, shown, result))
-        self._checks.extend(gates.check_thresholds(self.benchmark, shown, result))
+        intervals = metrics.threshold_intervals(plan, table)
+        self._checks.extend(gates.check_thresholds(self.benchmark, shown, result, intervals))
         if self._judging is not None:
             self._judging.add(result, table, agent=shown, expected=completeness.expected)
         self._tables[agent], self._expected[agent] = table, completeness.expected

@@ -170,8 +170,9 @@ class Judges:
         for name, threshold in self._gates.items():
             metric, _, score = name.partition("/")
             line = self._asking.line_of("thresholds", name)
-            estimate = _estimate(name, metric, by_score[score])
-            gated.append(gates.check_threshold(estimate, threshold, "", line))
+            estimate = _estimate(name, metric, by_score[score], threshold.level)
+            check = gates.check_threshold(estimate, threshold, "", line, estimate.interval)
+            gated.append(check)
         uses = tuple(
             JudgeUse(
                 scorer.type,
@@ -186,12 +187,12 @@ class Judges:
         return Judged(uses, checks, tuple(gated))
 
 
-def _estimate(name: str, metric: str, check: JudgeCheck) -> Estimate:
+def _estimate(name: str, metric: str, check: JudgeCheck, level: float) -> Estimate:
     value = getattr(check, metric.removeprefix("judge_"))
     if value is None:
         return Estimate(name, math.nan, check.rows, check.rows, None, check.reason)
     interval, reason = None, "none is computed for kappa"
     if metric == "judge_accuracy":
-        low, high = stats.wilson(round(value * check.rows), check.rows)
-        interval, reason = Interval(low, high, 0.95, "wilson"), ""
+        low, high = stats.wilson(round(value * check.rows), check.rows, level)
+        interval, reason = Interval(low, high, level, "wilson"), ""
     return Estimate(name, value, check.rows, check.rows, interval, reason)

@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
 
 from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, WithJsonSchema
 
+from pytest_evalmetrics.errors import MetricError
 from pytest_evalmetrics.spec.field_types import (
     FREE_NAMES,
     Checked,
@@ -33,6 +35,7 @@ from pytest_evalmetrics.spec.gate_keys import (
     Tasks,
     ThresholdField,
 )
+from pytest_evalmetrics.spec.metric_names import parse
 from pytest_evalmetrics.spec.sources import (
     DatasetField,
     DatasetSpec,
@@ -287,13 +290,16 @@ class BenchmarkSpec:
         """Whether a rollout needs a reward whatever the metrics read."""
         broken = None if self.baseline is None else self.baseline.max_broken
         own = any(keys.of_reward for keys in self.defined.values())
-        return own or broken is not None or bool(self.must_pass)
+        return own or broken is not None or bool(self.must_pass or self.quarantine)
 
-    @property
+    @cached_property
     def row_columns(self) -> tuple[str, ...]:
-        """The columns that the metrics which the file defines read."""
-        each = (name for keys in self.defined.values() for name in (*keys.labels, *keys.numbers))
-        return tuple(dict.fromkeys(each))
+        """The columns that its metrics read, other than the reward."""
+        names = [n for keys in self.defined.values() for n in (*keys.labels, *keys.numbers)]
+        for text in self.metrics:
+            with suppress(MetricError):  # raised where it is looked up
+                names += [score] if (score := parse(text).score) is not None else []
+        return tuple(dict.fromkeys(names))
 
     @property
     def gated(self) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import field, fields
+from dataclasses import field, fields, replace
 from datetime import date
 from typing import Annotated, Any, Literal, get_args
 
@@ -28,22 +28,50 @@ from pytest_evalmetrics.spec.field_types import (
 )
 from pytest_evalmetrics.spec.sources import RunsField
 
+_NEAR: Any = {"required": ["value", "rtol"]}
+Confidence = Annotated[
+    float,
+    numeric(
+        "a confidence above 50 % and below 100 %, such as 95%",
+        lambda level: 0.5 < level < 1,  # noqa: PLR2004 - at half, an end of an interval is its middle
+        Annotated[float, Field(gt=0.5, lt=1)],
+    ),
+]
 
-@keys(json_schema_extra={"anyOf": [{"required": ["min"]}, {"required": ["max"]}]})
+
+@keys(json_schema_extra={"anyOf": [{"required": ["min"]}, {"required": ["max"]}, _NEAR]})
 class Threshold:
     """An absolute gate on one metric."""
 
     min: Annotated[Bound | None, doc("the metric must be at least this")] = None
     max: Annotated[Bound | None, doc("the metric must be at most this")] = None
+    value: Annotated[Bound | None, doc("the metric must be near this: as near as rtol")] = None
+    rtol: Annotated[Share | None, doc("the share of value that it may be off: 5%")] = None
     bound: Annotated[
         Literal["point", "lower", "upper"],
         doc("what is compared: the value, or an end of its interval"),
     ] = "point"
+    confidence: Annotated[
+        Confidence | None,
+        doc("of that end alone, one-sided; default that of the 95 % interval: 97.5%"),
+    ] = None
 
     @property
-    def told(self) -> str:
+    def level(self) -> float:
+        """The level of the two-sided interval whose end is compared."""
+        return 0.95 if self.confidence is None else 2 * self.confidence - 1
+
+    @property
+    def end(self) -> str:
+        """Name the end of the interval that is compared: ``lower end``, ``lower 95 % bound``."""
+        if self.confidence is None:
+            return f"{self.bound} end"
+        return f"{self.bound} {100 * self.confidence:.6g} % bound"
+
+    @property
+    def described(self) -> str:
         """The bounds, with the end of the interval that is compared."""
-        return str(self) if self.bound == "point" else f"{self.bound} end {self}"
+        return str(self) if self.bound == "point" else f"{self.end} {self}"
 
     def __str__(self) -> str:
         parts = []
@@ -71,11 +99,20 @@ def _threshold(value: Any) -> Any:
     return value
 
 
-def _has_a_side(value: Threshold) -> Threshold:
+def _with_sides(value: Threshold) -> Threshold:
+    if (value.value is None) != (value.rtol is None):
+        raise refuse("value and rtol belong together, such as {value: 0.72, rtol: 5%}")
+    if value.value is not None and value.rtol is not None:
+        if value.min is not None or value.max is not None:
+            raise refuse("expected min and max, or value and rtol, not both")
+        off = abs(value.value) * value.rtol
+        value = replace(value, min=value.value - off, max=value.value + off, value=None, rtol=None)
     if value.min is None and value.max is None:
         raise refuse("expected min, max or both")
     if value.min is not None and value.max is not None and value.min > value.max:
         raise refuse(f"min {value.min:.12g} is above max {value.max:.12g}: nothing can pass")
+    if value.confidence is not None and value.bound == "point":
+        raise refuse("a confidence is that of an interval's end: add bound: lower, or upper")
     return value
 
 
@@ -85,7 +122,7 @@ ThresholdField = Annotated[
         _threshold,
         json_schema_input_type=Annotated[str, Field(pattern=f"^{_COMPARISON}$")] | Threshold,
     ),
-    AfterValidator(_has_a_side),
+    AfterValidator(_with_sides),
 ]
 
 

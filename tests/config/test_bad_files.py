@@ -61,9 +61,10 @@ BAD = {
         "keys here: reason, strict",
         "line 5: benchmark.expect: unknown key 'max-missing': did you mean 'max_missing'? "
         "keys here: max_missing, missing_reward, rollouts, tasks",
-        "line 7: benchmark.thresholds.a: unknown key 'quux': keys here: bound, max, min",
+        "line 7: benchmark.thresholds.a: unknown key 'quux': "
+        "keys here: bound, confidence, max, min, rtol, value",
         "line 9: benchmark.thresholds.b: unknown key 'minimum': did you mean 'min'? "
-        "keys here: bound, max, min",
+        "keys here: bound, confidence, max, min, rtol, value",
     ),
     "unknown key of a path's mapping": Bad(
         "benchmark:\n  name: a\n  rollouts:\n    path: r\n    fields: {taks: x}\n",

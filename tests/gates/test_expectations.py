@@ -294,7 +294,7 @@ def check_one(threshold: Threshold, value: float, interval: Interval | None = No
         spec=SimpleNamespace(thresholds={"pass@1": threshold}), line_of=lambda *path: len(path)
     )
     result = SimpleNamespace(estimates={"pass@1": estimate})
-    (found,) = check_thresholds(benchmark, "new", result)
+    (found,) = check_thresholds(benchmark, "new", result, {})
     assert (found.gate, found.name, found.agent, found.line) == ("threshold", "pass@1", "new", 2)
     assert found.estimate is estimate
     return found

@@ -1,0 +1,95 @@
+"""Thresholds with a tolerance or a confidence of their own, and benchmarks without a reward."""
+
+from __future__ import annotations
+
+import pytest
+from scipy.stats import binomtest, t
+
+from pytest_evalmetrics.config import load_benchmarks
+from pytest_evalmetrics.errors import ConfigError
+
+FILE = """
+defaults: {rollouts: runs.jsonl, expect: {tasks: 40}, metrics: [pass@1, mean/latency_s]}
+benchmarks:
+- name: near
+  thresholds: {pass@1: {value: 0.85, rtol: 3%}, mean/latency_s: {value: 22, rtol: 5%}}
+- name: ends
+  thresholds:
+    pass@1: {min: 0.7, bound: lower, confidence: 95%}
+    mean/latency_s: {max: 22, bound: upper, confidence: 0.9}
+- name: default end
+  thresholds: {pass@1: {min: 0.7, bound: lower}}
+- {name: without a reward, metrics: [p50/latency_s], thresholds: {p50/latency_s: "<= 20"}}
+"""
+
+
+def test_a_tolerance_and_an_end_of_a_level_of_its_own(project):
+    seconds = [float(i) for i in range(40)]
+    rows = [
+        {"_ng_task_index": i, "reward": float(i < 34), "latency_s": seconds[i]} for i in range(40)
+    ]
+    project.rows("runs.jsonl", rows)
+    project.write("a.bench.yaml", FILE)
+    project.run()
+    checks = {
+        (entry["name"], check["name"]): check
+        for entry in project.report()["benchmarks"]
+        for check in entry["checks"]
+    }
+    assert checks["near", "pass@1"]["bound"] == ">= 0.8245 and <= 0.8755"
+    assert checks["near", "pass@1"]["verdict"] == "PASS"
+    assert checks["near", "mean/latency_s"]["reason"] == "mean/latency_s is 19.5, below 20.9"
+    wilson = binomtest(34, 40)
+    for name, level in (("ends", 0.90), ("default end", 0.95)):
+        low = wilson.proportion_ci(level, method="wilson").low
+        assert checks[name, "pass@1"]["value"] == pytest.approx(low, abs=1e-12)
+    assert checks["ends", "pass@1"]["verdict"] == "PASS"
+    assert checks["default end", "pass@1"]["verdict"] == "PASS"
+    # Student's t over 40 tasks, one-sided at 90 %
+    high = 19.5 + t.ppf(0.9, 39) * (sum((s - 19.5) ** 2 for s in seconds) / 39 / 40) ** 0.5
+    assert checks["ends", "mean/latency_s"]["value"] == pytest.approx(high, abs=1e-9)
+    assert checks["ends", "mean/latency_s"]["bound"] == "upper 90 % bound <= 22"
+    assert checks["without a reward", "p50/latency_s"]["verdict"] == "PASS"
+
+
+def test_a_quantile_alone_wants_no_reward_and_its_own_column_in_each_row(project):
+    rows = [{"_ng_task_index": i // 2, "x": i / 80, "wide": 1.0} for i in range(80)]
+    project.rows("runs.jsonl", rows)
+    project.rows("holes.jsonl", [{**row, "x": None} if row["x"] > 0.9 else row for row in rows])
+    text = (
+        "defaults: {rollouts: runs.jsonl, expect: {tasks: 40}, metrics: [p95/x]}\n"
+        "benchmarks:\n- {name: whole, baseline: {direction: lower}}\n"
+        "- {name: holes, rollouts: holes.jsonl, thresholds: {p95/x: '<= 1'}}\n"
+    )
+    project.write("a.bench.yaml", f"{text}- {{name: with, thresholds: {{pass@1: '>= 0'}}}}\n")
+    result = project.run("--snapshot-update")
+    result.stdout.fnmatch_lines(
+        ["*7 rollouts have no x (task 36, 37, 38, 39)*", "*the score 'reward' is in no row*"]
+    )
+    project.write("a.bench.yaml", text)
+    project.rows("runs.jsonl", [{**row, "x": row["x"] + 1} for row in rows])
+    result = project.run()
+    verdicts = {e["name"]: e["verdict"] for e in project.report()["benchmarks"]}
+    assert verdicts == {"whole": "FAIL", "holes": "FAIL"}
+    result.stdout.fnmatch_lines(["*p95/x rose from*"])
+
+
+@pytest.mark.parametrize(
+    ("threshold", "message"),
+    [
+        ("{value: 1}", "value and rtol belong together, such as {value: 0.72, rtol: 5%}"),
+        ("{rtol: 5%}", "value and rtol belong together, such as {value: 0.72, rtol: 5%}"),
+        ("{value: 1, rtol: 1%, min: 0}", "expected min and max, or value and rtol, not both"),
+        ("{min: 1, confidence: 95%}", "a confidence is that of an interval's end: add bound: "),
+        ("{min: 1, bound: lower, confidence: 0.5}", "expected a confidence above 50 % and below"),
+        ("{value: 1, rtol: 500%}", "expected a share from 0 to 1, such as 0.02 or 2%"),
+    ],
+)
+def test_thresholds_that_mean_nothing(tmp_path, threshold, message):
+    path = tmp_path / "a.bench.yaml"
+    path.write_text(f"benchmark:\n  name: a\n  rollouts: r\n  thresholds:\n    x: {threshold}\n")
+    with pytest.raises(ConfigError) as raised:
+        load_benchmarks(path, shown="a")
+    (problem,) = raised.value.problems
+    assert problem.line == 5
+    assert message in problem.message

@@ -110,6 +110,12 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
         except RegistryError as error:
             raise pytest.UsageError(str(error)) from None
         return 0
+    compared = config.getoption("evalmetrics_compare")
+    if compared is not None:
+        from pytest_evalmetrics.compare import main  # noqa: PLC0415 - only where asked for
+
+        with let_register(config):
+            return main(["compare", *compared])
     inspected = config.getoption("evalmetrics_inspect")
     if inspected is not None:
         _print_survey(inspected, config)

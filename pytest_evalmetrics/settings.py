@@ -87,6 +87,9 @@ _OPTIONS = """
 --evalmetrics-inspect PATH
     tell what recorded rollouts hold (a path, a folder or a glob), print a benchmark file to
     start from, and exit
+--evalmetrics-compare RUN+
+    compare recorded runs (files, folders or report.json files) with the first of them, and exit;
+    `evalmetrics compare` has more options
 --evalmetrics-to-parquet FILE
     with --evalmetrics-inspect: write the numbers of these rollouts into a Parquet file
     instead, which is several times as fast to read, and exit
@@ -127,6 +130,8 @@ def declare(parser: pytest.Parser) -> None:
             option = {"choices": takes.strip("[]").split("|")}
             if takes.startswith("["):
                 option |= {"nargs": "?", "const": option["choices"][0]}
+        elif takes.endswith("+"):
+            option = {"metavar": takes[:-1], "nargs": "+"}
         elif takes.endswith("..."):
             option = {"metavar": takes[:-3], "action": "append", "default": []}
         group.addoption(name, help=words, **option)

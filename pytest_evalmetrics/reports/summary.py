@@ -60,7 +60,7 @@ def summary(report: Mapping[str, Any]) -> str:
         lines += [f"{chance}.", ""]
     groups = triage(report)
     for head, *rest in groups:
-        lines += [f"- **{_plain(head)}**", *(f"  - {_plain(text)}" for text in rest if text)]
+        lines += [f"- **{plain(head)}**", *(f"  - {plain(text)}" for text in rest if text)]
     lines += [""] if groups else []
     told = list(_telling(benchmarks))
     if told:
@@ -77,11 +77,11 @@ def summary(report: Mapping[str, Any]) -> str:
         lines += [f"{many(len(details) - _DETAILS_SHOWN, 'more reason', 'is')} in report.json.", ""]
     lines += _trends(report)
     not_evaluated = f"- {_SIGNS['INCONCLUSIVE']} "
-    lines += [f"{not_evaluated}{_plain(item)} {why}" for item, why in lost[:_TELLING_SHOWN]]
+    lines += [f"{not_evaluated}{plain(item)} {why}" for item, why in lost[:_TELLING_SHOWN]]
     if len(lost) > _TELLING_SHOWN:
         lines.append(f"{not_evaluated}and {len(lost) - _TELLING_SHOWN} more were not evaluated")
     lines += [
-        f"- {_plain(s['id'])} was skipped: {_plain(s['reason'])}" for s in skipped[:_SKIPPED_SHOWN]
+        f"- {plain(s['id'])} was skipped: {plain(s['reason'])}" for s in skipped[:_SKIPPED_SHOWN]
     ]
     if len(skipped) > _SKIPPED_SHOWN:
         lines.append(f"- and {len(skipped) - _SKIPPED_SHOWN} more were skipped")
@@ -130,13 +130,13 @@ def _row(entry: Mapping[str, Any], check: Mapping[str, Any]) -> str:
     evidence = check["evidence"]
     cells = (
         _SIGNS[check["verdict"]],
-        _plain(_named(entry, check["agent"])),
-        _plain(check["name"]),
+        plain(_named(entry, check["agent"])),
+        plain(check["name"]),
         number(estimate["value"] if estimate else check["value"]),
         _interval(estimate),
         number(evidence.get("baseline")),
         _change(evidence),
-        _plain(", ".join(filter(None, (check["bound"], better_way(evidence))))),
+        plain(", ".join(filter(None, (check["bound"], better_way(evidence))))),
     )
     return f"| {' | '.join(cells)} |"
 
@@ -157,9 +157,9 @@ def _details(entry: Mapping[str, Any]) -> Iterator[list[str]]:
             "<details>",
             f"<summary>{_SIGNS[check['verdict']]} {named}: {_html(check['reason'])}</summary>",
             "",
-            *(f"- {_plain(line)}" for line in comparison_details(check["evidence"])),
-            *([f"- {_plain(check['hint'])}"] if check["hint"] else []),
-            f"- {_plain(entry['file'])}, line {check['line'] or entry['line']}",
+            *(f"- {plain(line)}" for line in comparison_details(check["evidence"])),
+            *([f"- {plain(check['hint'])}"] if check["hint"] else []),
+            f"- {plain(entry['file'])}, line {check['line'] or entry['line']}",
             "",
             "</details>",
             "",
@@ -169,7 +169,7 @@ def _details(entry: Mapping[str, Any]) -> Iterator[list[str]]:
 def _changes(benchmarks: Sequence[Mapping[str, Any]]) -> list[str]:
     """List what differs from the baselines beside the numbers."""
     found = [
-        f"- {_plain(entry['name'])}: {_plain(text)}"
+        f"- {plain(entry['name'])}: {plain(text)}"
         for entry in benchmarks
         for text in entry.get("changes", ())
     ]
@@ -184,7 +184,7 @@ def _changes(benchmarks: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def _trends(report: Mapping[str, Any]) -> list[str]:
     rows = [
-        f"| {_plain(entry['name'] + (f' / {agent}' if agent else ''))} | {_plain(name)} "
+        f"| {plain(entry['name'] + (f' / {agent}' if agent else ''))} | {plain(name)} "
         f"| {sparkline(values)} | {', '.join(map(number, values[-_LAST_VALUES:]))} |"
         for entry, agent, name, values in trends(report)
     ]
@@ -216,7 +216,7 @@ def _change(evidence: Mapping[str, Any]) -> str:
     return ("+" if change > 0 else "") + number(change) + sure
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """Escape what Markdown would interpret."""
     return _inert(_SPECIAL.sub(r"\\\1", _one_line(text)))
 

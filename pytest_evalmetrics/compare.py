@@ -1,0 +1,555 @@
+"""``evalmetrics compare A B``: runs against the first of them, without a benchmark file."""
+
+from __future__ import annotations
+
+import argparse
+import html
+import json
+import shutil
+import sys
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from pathlib import Path
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any, Final
+
+from pytest_evalmetrics.errors import EvalMetricsError
+from pytest_evalmetrics.layout import visible
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from pytest_evalmetrics.data import RolloutTable
+    from pytest_evalmetrics.results import BenchmarkResult, Check
+
+__all__ = ["Difference", "compare", "main"]
+
+_ALONE: Final = "run"  # what a run is called that no report names
+_WIDE: Final = 200  # columns where there is no terminal
+_ANSWERS: Final = (
+    "answer",
+    "output_text",
+    "response",
+    "output",
+    "completion",
+    "prediction",
+    "pred",
+)
+_WORST: Final = 5  # tasks that a line names
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One metric of one run, held against the first run."""
+
+    run: str
+    benchmark: str  # of a report; empty for files
+    agent: str  # where a run has several
+    metric: str
+    verdict: str  # PASS, WARN, FAIL, or INCONCLUSIVE
+    reason: str = ""
+    baseline: float | None = None
+    value: float | None = None
+    change: float | None = None  # value - baseline
+    low: float | None = None  # of the change: its 95 % interval
+    high: float | None = None
+    p: float | None = None  # that it is no worse, adjusted for the other metrics
+    tasks: int = 0  # compared
+    worse: int = 0
+    better: int = 0
+    churn: float | None = None  # the share of rollouts whose answer is another one
+    margin: float | None = None  # that equivalence was tested with
+    p_equivalent: float | None = None  # of two one-sided tests (Schuirmann 1987)
+    detectable: float | None = None  # the least loss seen with 80 % power
+    worst: tuple[str, ...] = ()  # the tasks that lost most
+
+    @property
+    def equivalent(self) -> bool | None:
+        """Whether the runs differ by less than the margin, at p < 0.05; None where not asked."""
+        return None if self.p_equivalent is None else self.p_equivalent < 0.05  # noqa: PLR2004
+
+    @property
+    def fails(self) -> bool:
+        """Whether it is a regression, or can't be judged."""
+        return self.verdict in ("FAIL", "INCONCLUSIVE")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What is compared, and how: the keys of a benchmark file, for all runs."""
+
+    metrics: tuple[str, ...] = ("mean_reward",)
+    fields: Mapping[str, str] | None = None  # of rows: task, sample, agent, reward
+    pass_threshold: float | None = None
+    max_drop: float | None = None
+    alpha: float | None = None
+    margin: float | None = None
+    answer: str | None = None  # the field whose change is churn; default a usual one
+
+    def values(self, rollouts: Any, baseline: Mapping[str, Any]) -> dict[str, Any]:
+        """Write the benchmark that compares two runs."""
+        rule = {"max_drop": self.max_drop, "alpha": self.alpha}
+        values = {
+            "name": _ALONE,
+            "rollouts": rollouts,
+            "metrics": list(self.metrics),
+            "baseline": {**baseline, **{k: v for k, v in rule.items() if v is not None}},
+        }
+        if self.pass_threshold is not None:
+            values["pass_threshold"] = self.pass_threshold
+        return values
+
+    def source(self, path: Path) -> dict[str, Any]:
+        """Write where a run's rollouts lie."""
+        return {"path": str(path), **({"fields": dict(self.fields)} if self.fields else {})}
+
+
+def compare(paths: Sequence[str], settings: Settings | None = None) -> list[Difference]:
+    """Hold runs against the first one, through the gate that benchmarks go through.
+
+    Parameters
+    ----------
+    paths
+        Two or more runs: files or globs of rollouts, folders of them, ``report.json`` files or
+        folders that hold one. All are rollouts, or all are reports.
+    settings
+        Which metrics, and how strictly.
+
+    Returns
+    -------
+    list of Difference
+        For each further run, benchmark and agent the metrics in their order. The level of a false
+        alarm is shared by all of these runs.
+
+    Raises
+    ------
+    EvalMetricsError
+        A run can't be read.
+    """
+    settings = settings or Settings()
+    first, *others = paths
+    reports = [_report_of(path) for path in paths]
+    names = _short_names(others)
+    if all(reports):
+        found = [
+            difference
+            for name, report in zip(names, reports[1:], strict=True)
+            for difference in _of_reports(name, reports[0], report, settings, len(others))
+        ]
+    elif any(reports):
+        raise EvalMetricsError(
+            "some of these runs are reports, and some are rollouts",
+            hint="compare files of rollouts with each other, or reports with each other",
+        )
+    else:
+        found = [
+            difference
+            for name, path in zip(names, others, strict=True)
+            for difference in _of_rollouts(name, first, path, settings, len(others))
+        ]
+    return found
+
+
+def _report_of(path: str) -> Path | None:
+    found = Path(path)
+    if found.is_dir():
+        found /= "report.json"
+    return found.resolve() if found.name.endswith("report.json") and found.is_file() else None
+
+
+def _short_names(paths: Sequence[str]) -> list[str]:
+    """Name runs by the least of their paths' ends that tells them apart."""
+    for parts in range(1, 9):
+        names = ["/".join(Path(path).parts[-parts:]) for path in paths]
+        if len(set(names)) == len(names):
+            return names
+    return list(paths)
+
+
+def _rollouts_at(path: str) -> Path:
+    """Find a run's rollouts; of a folder all files that could be some."""
+    found = Path(path)
+    if found.is_dir() and any(found.glob("*.json*")):
+        found /= "*.json*"
+    elif not found.exists() and not any(sign in path for sign in "*?[") and "://" not in path:
+        raise EvalMetricsError(f"there is no file or folder {path}", hint="name a recorded run")
+    return found if "://" in path else found.absolute()
+
+
+# -- through the gate ------------------------------------------------------------------------
+
+
+def _evaluated(values: Mapping[str, Any], table: RolloutTable | None, runs: int) -> BenchmarkResult:
+    from pydantic import ValidationError  # noqa: PLC0415 - only where something is compared
+
+    from pytest_evalmetrics.config.benchmark_files import adapter  # noqa: PLC0415 - the same
+    from pytest_evalmetrics.pipeline import evaluate  # noqa: PLC0415 - the same
+    from pytest_evalmetrics.spec import Benchmark  # noqa: PLC0415 - the same
+
+    try:
+        spec = adapter().validate_json(json.dumps(values))
+    except ValidationError as error:
+        ((first, *_), count) = error.errors(), error.error_count()
+        more = f" (and {count - 1} more)" if count > 1 else ""
+        where = ".".join(map(str, first["loc"]))
+        raise EvalMetricsError(f"{where}: {first['msg']}{more}") from None
+    benchmark = Benchmark(spec, Path.cwd() / "compare", {})
+    done = evaluate(benchmark, item_id="compare", table=table, benchmarks=runs, detailed=False)
+    return done.result
+
+
+def _of_rollouts(
+    name: str, first: str, path: str, settings: Settings, runs: int
+) -> Iterator[Difference]:
+    before, after = _rollouts_at(first), _rollouts_at(path)
+    baseline = {"rollouts": settings.source(before)}
+    result = _evaluated(settings.values(settings.source(after), baseline), None, runs)
+    churn = _churn(before, after, settings)
+    for difference in _differences(result, name, "", settings):
+        yield replace(difference, churn=churn.get(difference.agent, churn.get("")))
+
+
+def _of_reports(
+    name: str, first: Path | None, path: Path | None, settings: Settings, runs: int
+) -> Iterator[Difference]:
+    from pytest_evalmetrics import baselines  # noqa: PLC0415 - only where reports are compared
+
+    before, after = _benchmarks(first), _benchmarks(path)
+    for benchmark in before:
+        if benchmark not in after:
+            reason = f"{name} has no benchmark {benchmark}, which the first run has"
+            yield Difference(name, benchmark, "", "", "INCONCLUSIVE", reason)
+            continue
+        try:
+            document = baselines.from_report(
+                Path(str(path)), benchmark, file=Path(after[benchmark]), shown=name
+            )
+            tables = baselines.tables(document, file=name)
+        except EvalMetricsError as error:
+            yield Difference(name, benchmark, "", "", "INCONCLUSIVE", error.message)
+            continue
+        for agent, (table,) in tables.items():
+            values = settings.values("(a report)", {"report": str(first)})
+            values["name"] = benchmark
+            result = _evaluated(values, table, runs)
+            for found in _differences(result, name, benchmark, settings):
+                if found.metric != "agent":  # the others are compared by themselves
+                    yield replace(found, agent=agent if len(tables) > 1 else "")
+
+
+def _benchmarks(report: Path | None) -> dict[str, str]:
+    """List the benchmarks of a report, with their files."""
+    try:
+        entries = json.loads(Path(str(report)).read_bytes())["benchmarks"]
+        return {entry["name"]: entry["file"] for entry in entries}
+    except (OSError, ValueError, TypeError, KeyError):
+        hint = "name a report.json that a run of this plugin wrote"
+        raise EvalMetricsError("this is no report of a run", file=str(report), hint=hint) from None
+
+
+def _differences(
+    result: BenchmarkResult, name: str, benchmark: str, settings: Settings
+) -> Iterator[Difference]:
+    for check in result.checks:
+        if check.gate == "baseline":
+            yield _difference(check, name, benchmark, settings)
+        elif check.verdict.fails and check.gate == "data":
+            way = f"{check.hint}; here --task, --sample, --agent and --reward name the fields"
+            raise EvalMetricsError(check.reason, hint=way)
+        elif check.verdict.fails:
+            yield Difference(name, benchmark, check.agent, check.name, "INCONCLUSIVE", check.reason)
+
+
+def _difference(check: Check, name: str, benchmark: str, settings: Settings) -> Difference:
+    from pytest_evalmetrics.results import Verdict  # noqa: PLC0415 - as above
+
+    found = check.evidence
+    lower = found.get("direction") == "lower"
+    drop, low, high = (found.get(key) for key in ("drop", "drop_low", "drop_high"))
+    if not lower:  # a drop is a loss, whichever way is better
+        drop, low, high = (None if x is None else -x for x in (drop, high, low))
+    return Difference(
+        run=name,
+        benchmark=benchmark,
+        agent=check.agent,
+        metric=check.name,
+        verdict=str(check.verdict),
+        reason=check.reason if check.verdict is not Verdict.PASS else "",
+        baseline=found.get("baseline"),
+        value=found.get("current", check.value),
+        change=drop,
+        low=low,
+        high=high,
+        p=found.get("p_adjusted"),
+        tasks=found.get("tasks", 0),
+        worse=found.get("worse", 0),
+        better=found.get("better", 0),
+        margin=settings.margin,
+        p_equivalent=_equivalence(found, settings.margin),
+        detectable=found.get("mde"),
+        worst=tuple(str(t["task"]) for t in found.get("worst_tasks", ())[:_WORST]),
+    )
+
+
+def _equivalence(found: Mapping[str, Any], margin: float | None) -> float | None:
+    """Test twice, one-sided, that the change lies within the margin (Schuirmann 1987)."""
+    from pytest_evalmetrics.stats import t_sf  # noqa: PLC0415 - only where something is compared
+
+    drop, se, units = found.get("drop"), found.get("se"), found.get("units") or 0
+    if margin is None or drop is None or se is None or units < 2:  # noqa: PLR2004 - no spread
+        return None
+    if se == 0:
+        return float(abs(drop) >= margin)
+    return max(t_sf((margin - drop) / se, units - 1), t_sf((margin + drop) / se, units - 1))
+
+
+# -- how many answers are others -------------------------------------------------------------
+
+
+def _churn(before: Path, after: Path, settings: Settings) -> dict[str, float]:
+    """Share of the rollouts on both sides whose answer differs, by agent and of all (``""``)."""
+    from pytest_evalmetrics import rollouts  # noqa: PLC0415 - only where something is compared
+    from pytest_evalmetrics.config.benchmark_files import adapter  # noqa: PLC0415 - the same
+
+    field = settings.answer or _answer_field(before)
+    if field is None:
+        return {}
+    tables = []
+    for path in (before, after):
+        values = settings.values(settings.source(path), {})
+        spec = adapter().validate_json(json.dumps(values)).rows
+        try:
+            tables.append(rollouts.load(spec, Path.cwd(), scores=(), categories=(field,)))
+        except EvalMetricsError:
+            if settings.answer is not None:
+                raise
+            return {}  # a guess that does not hold
+    one, other = (dict(table.by_agent()) for table in tables)
+    if len(one) == len(other) == 1:
+        pairs = {"": (next(iter(one.values())), next(iter(other.values())))}
+    else:
+        pairs = {agent: (one[agent], other[agent]) for agent in one.keys() & other.keys()}
+    shares = {agent: _share_changed(sides, field) for agent, sides in pairs.items()}
+    return {agent: share for agent, share in shares.items() if share is not None}
+
+
+def _answer_field(path: Path) -> str | None:
+    """Guess which field holds the answer: the first usual name that holds text."""
+    from pytest_evalmetrics.rollouts.documents import documents  # noqa: PLC0415 - as above
+    from pytest_evalmetrics.rollouts.files import find_files  # noqa: PLC0415 - as above
+    from pytest_evalmetrics.rollouts.source import open_source  # noqa: PLC0415 - as above
+
+    try:
+        file = next(iter(find_files((str(path),), Path.cwd())))
+        row = getattr(next(iter(documents(open_source(file))), None), "value", {})
+    except EvalMetricsError:
+        return None
+    return next((name for name in _ANSWERS if isinstance(row.get(name), str)), None)
+
+
+def _share_changed(sides: tuple[RolloutTable, RolloutTable], field: str) -> float | None:
+    def answers(table: RolloutTable) -> dict[tuple[Any, int], str]:
+        column = table.categories[field]
+        keys = zip(table.task.tolist(), table.sample.tolist(), strict=True)
+        texts = (column.labels[code] for code in column.codes.tolist())
+        return {(table.tasks[t], s): text for (t, s), text in zip(keys, texts, strict=True)}
+
+    before, after = map(answers, sides)
+    both = before.keys() & after.keys()
+    return sum(before[key] != after[key] for key in both) / len(both) if both else None
+
+
+# -- what is printed -------------------------------------------------------------------------
+
+_HEADER: Final = (
+    *("verdict", "run", "benchmark", "agent", "metric", "first", "now", "change"),
+    *("95% interval", "p", "tasks", "worse", "better", "churn", "same"),
+)
+
+
+def _cells(d: Difference) -> tuple[str, ...]:
+    from pytest_evalmetrics.reports.lines import number  # noqa: PLC0415 - as above
+
+    def signed(value: float | None) -> str:
+        return "" if value is None else ("+" if value > 0 else "") + number(value)
+
+    same = {None: "", True: f"within {d.margin}", False: "not shown"}[d.equivalent]
+    return (
+        d.verdict,
+        d.run,
+        d.benchmark,
+        d.agent,
+        d.metric,
+        number(d.baseline),
+        number(d.value),
+        signed(d.change),
+        f"[{signed(d.low)}, {signed(d.high)}]" if d.low is not None else "",
+        "" if d.p is None else f"{d.p:.2g}",
+        str(d.tasks or ""),
+        str(d.worse) if d.tasks else "",
+        str(d.better) if d.tasks else "",
+        "" if d.churn is None else f"{d.churn:.1%}",
+        same,
+    )
+
+
+def _told(differences: Iterable[Difference]) -> Iterator[str]:
+    """Say what the numbers do not."""
+    for d in differences:
+        parts = (d.run, d.benchmark, d.agent, "" if d.reason.startswith(d.metric) else d.metric)
+        named = " ".join(filter(None, parts))
+        if d.reason:
+            yield f"{named}: {d.reason}"
+        if d.fails and d.worst:
+            yield f"  worse: task {', '.join(d.worst)}" + (
+                ", ..." if d.worse > len(d.worst) else ""
+            )
+        if not d.reason and d.detectable:
+            yield f"{named}: a loss of {d.detectable:.3g} would be seen with 80 % power"
+
+
+_WRAP: Final = partial(
+    wrap, subsequent_indent="    ", break_on_hyphens=False, break_long_words=False
+)
+
+
+def text(differences: Sequence[Difference], first: str, width: int) -> str:
+    """Lay out as a table, or where that is too wide as a block for each difference."""
+    from pytest_evalmetrics.reports.lines import table  # noqa: PLC0415 - as above
+
+    lines = table(_HEADER, [_cells(d) for d in differences])
+    if max(map(len, lines)) > max(width, 40):
+        lines = []
+        for d in differences:
+            cells = dict(zip(_HEADER, map(visible, _cells(d)), strict=True))
+            head = [cells.pop(key) for key in ("verdict", "run", "benchmark", "agent", "metric")]
+            lines += ["  ".join(filter(None, head))]
+            lines += [f"  {key:13} {cell}" for key, cell in cells.items() if cell]
+    told = [part for line in _told(differences) for part in _WRAP(visible(line), max(width, 40))]
+    title = f"against {visible(first)}"
+    return "\n".join([title, "", *lines, *([""] if told else []), *told]) + "\n"
+
+
+def markdown(differences: Sequence[Difference]) -> str:
+    """Write a table, for a comment or a page."""
+    from pytest_evalmetrics.reports.summary import plain  # noqa: PLC0415 - as above
+
+    rows = [_cells(d) for d in differences]
+    used = [n for n in range(len(_HEADER)) if any(row[n] for row in rows)]
+    lines = [[_HEADER[n] for n in used], ["---"] * len(used)]
+    lines += [[plain(row[n]) for n in used] for row in rows]
+    told = [f"- {plain(line.strip())}" for line in _told(differences)]
+    return "\n".join([*(f"| {' | '.join(line)} |" for line in lines), "", *told]).rstrip() + "\n"
+
+
+_PAGE: Final = """<!doctype html>
+<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>Runs compared</title>
+<style>
+:root {{ color-scheme: light dark; font: 15px/1.5 system-ui, sans-serif; }}
+body {{ margin: 2rem auto; max-width: 75rem; padding: 0 1rem; }}
+div {{ overflow-x: auto; }}
+table {{ border-collapse: collapse; font-variant-numeric: tabular-nums; }}
+th, td {{ border-bottom: 1px solid #8886; padding: .35rem .7rem; text-align: left; }}
+td {{ white-space: nowrap; }}
+tr.fails td:first-child {{ font-weight: 700; color: light-dark(#b00020, #ff8a80); }}
+</style>
+<h1>Runs compared</h1>
+<p>{title}</p>
+<div role="region" tabindex="0" aria-label="Differences"><table>
+<thead><tr>{head}</tr></thead>
+<tbody>
+{rows}
+</tbody></table></div>
+<ul>
+{told}
+</ul>
+</html>
+"""
+
+
+def page(differences: Sequence[Difference], first: str) -> str:
+    """Write a page of its own; all that comes from files is shown as text."""
+    cells = [_cells(d) for d in differences]
+    used = [n for n in range(len(_HEADER)) if any(row[n] for row in cells)]
+    rows = [
+        ('<tr class="fails">' if d.fails else "<tr>")
+        + "".join(f"<td>{html.escape(visible(row[n]))}</td>" for n in used)
+        + "</tr>"
+        for d, row in zip(differences, cells, strict=True)
+    ]
+    return _PAGE.format(
+        title=f"Each against {html.escape(visible(first))}.",
+        head="".join(f'<th scope="col">{_HEADER[n]}</th>' for n in used),
+        rows="\n".join(rows),
+        told="\n".join(f"<li>{html.escape(visible(line))}</li>" for line in _told(differences)),
+    )
+
+
+def written(differences: Sequence[Difference], style: str, first: str) -> str:
+    """Write the differences as text, markdown, json or html."""
+    if style == "markdown":
+        return markdown(differences)
+    if style == "html":
+        return page(differences, first)
+    if style == "json":
+        entries = [{**asdict(d), "equivalent": d.equivalent} for d in differences]
+        return json.dumps({"first": first, "differences": entries}, indent=2) + "\n"
+    return text(differences, first, shutil.get_terminal_size((_WIDE, 24)).columns)
+
+
+# -- the command -----------------------------------------------------------------------------
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command ``evalmetrics``.
+
+    Returns
+    -------
+    int
+        0 where nothing got worse, 1 on a regression or what can't be judged, 2 where a run can't be
+        read.
+    """
+    parser = argparse.ArgumentParser("evalmetrics", description="Gates for benchmark results.")
+    commands = parser.add_subparsers(dest="command", required=True)
+    asked = commands.add_parser(
+        "compare",
+        help="compare recorded runs with the first of them",
+        description="Compare recorded runs with the first of them: files of rollouts, folders, or "
+        "report.json files. Exit status: 0 nothing got worse, 1 a regression or no verdict, 2 a "
+        "run can't be read.",
+    )
+    asked.add_argument("runs", nargs="+", metavar="RUN", help="the first one is the baseline")
+    asked.add_argument("--metric", action="append", help="default mean_reward; may be repeated")
+    for name in ("task", "sample", "agent", "reward"):
+        asked.add_argument(f"--{name}", metavar="FIELD", help=f"the field that holds the {name}")
+    asked.add_argument("--answer", metavar="FIELD", help="the field whose changes churn counts")
+    asked.add_argument("--pass-threshold", type=float, help="a reward from which a rollout passes")
+    asked.add_argument("--max-drop", type=float, help="a loss up to which nothing is a regression")
+    asked.add_argument("--alpha", type=float, help="the level of a false alarm; default 0.01")
+    asked.add_argument("--margin", type=float, help="test too that the runs differ by less")
+    asked.add_argument("--format", choices=("text", "markdown", "json", "html"), default="text")
+    given = parser.parse_args(argv)
+    if len(given.runs) < 2:  # noqa: PLR2004 - one run has nothing to be compared with
+        asked.error("name two runs or more")
+    named = {name: getattr(given, name) for name in ("task", "sample", "agent", "reward")}
+    settings = Settings(
+        metrics=tuple(given.metric or ("mean_reward",)),
+        fields={name: field for name, field in named.items() if field is not None} or None,
+        pass_threshold=given.pass_threshold,
+        max_drop=given.max_drop,
+        alpha=given.alpha,
+        margin=given.margin,
+        answer=given.answer,
+    )
+    try:
+        differences = compare(given.runs, settings)
+    except EvalMetricsError as error:
+        sys.stderr.write(f"evalmetrics compare: {visible(str(error))}\n")
+        return 2
+    sys.stdout.write(written(differences, given.format, given.runs[0]))
+    return int(any(d.fails for d in differences))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,192 @@
+"""Runs compared without a benchmark file: against scipy and statsmodels, and what is printed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from scipy import stats as oracle
+from statsmodels.stats.weightstats import ttost_paired
+
+from pytest_evalmetrics.compare import Settings, compare, main
+
+RNG = np.random.default_rng(7)
+BEFORE = (RNG.random((60, 4)) < 0.7).astype(float)
+AFTER = np.where(RNG.random((60, 4)) < 0.25, 0.0, BEFORE)
+NEARLY = np.where(RNG.random((60, 4)) < 0.03, 1 - BEFORE, BEFORE)
+
+
+@pytest.fixture(autouse=True)
+def runs(tmp_path, monkeypatch):
+    """Write three runs: the first one, a worse one, and one that is nearly the same."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    for name, rewards in (("before", BEFORE), ("after", AFTER), ("nearly", NEARLY)):
+        save(tmp_path / f"{name}.jsonl", rewards)
+    return tmp_path
+
+
+def save(path, rewards, **more):
+    path.parent.mkdir(exist_ok=True)
+    rows = [
+        {"id": f"t{t}", "try": s, "ok": reward, "answer": f"{t} {reward}", **more}
+        for t, task in enumerate(rewards.tolist())
+        for s, reward in enumerate(task)
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+FIELDS = {"task": "id", "sample": "try", "reward": "ok"}
+ASKED = ["--task", "id", "--sample", "try", "--reward", "ok"]
+
+
+def test_the_numbers_are_those_of_a_paired_t_test():
+    (found,) = compare(["before.jsonl", "after.jsonl"], Settings(fields=FIELDS, margin=0.05))
+    one, other = BEFORE.mean(axis=1), AFTER.mean(axis=1)
+    theirs = oracle.ttest_rel(other, one)
+    interval = theirs.confidence_interval(0.95)
+    assert found.change == pytest.approx((other - one).mean())
+    assert (found.low, found.high) == pytest.approx((interval.low, interval.high))
+    assert found.p < 1e-6
+    assert (found.worse, found.better) == (int((other < one).sum()), int((other > one).sum()))
+    assert (found.verdict, found.tasks, found.equivalent) == ("FAIL", 60, False)
+    assert found.churn == pytest.approx((BEFORE != AFTER).mean())
+    assert found.worst[0] == f"t{(one - other).argmax()}"
+
+
+@pytest.mark.parametrize("margin", [0.01, 0.02, 0.05, 0.2])
+def test_equivalence_is_that_of_statsmodels(margin):
+    (found,) = compare(["before.jsonl", "nearly.jsonl"], Settings(fields=FIELDS, margin=margin))
+    p, *_ = ttost_paired(NEARLY.mean(axis=1), BEFORE.mean(axis=1), -margin, margin)
+    assert found.p_equivalent == pytest.approx(p)
+    assert found.equivalent == (p < 0.05)
+    assert found.verdict == "PASS"
+
+
+def test_several_candidates_share_the_level_of_a_false_alarm(runs):
+    rewards = BEFORE.copy()
+    rewards[[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]] = rewards[[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]] * 0.6
+    save(runs / "less.jsonl", rewards)
+    settings = Settings(fields=FIELDS, max_drop=0.001)
+    (alone,) = compare(["before.jsonl", "less.jsonl"], settings)
+    assert alone.verdict == "FAIL"
+    many = ["before.jsonl", "less.jsonl", *["nearly.jsonl"] * 40]
+    level = 0.01 / 41
+    assert level < alone.p < 0.01
+    assert compare(many, settings)[0].verdict != "FAIL"
+
+
+@pytest.mark.parametrize(("columns", "most"), [("60", 60), ("200", 200)])
+def test_what_is_printed_fits_the_terminal(capsys, monkeypatch, columns, most):
+    monkeypatch.setenv("COLUMNS", columns)
+    names = ["before.jsonl", "after.jsonl", "nearly.jsonl"]
+    assert main(["compare", *names, *ASKED, "--margin", "0.05"]) == 1
+    text = capsys.readouterr().out
+    assert max(map(len, text.splitlines())) <= most
+    for part in ("against before.jsonl", "FAIL", "PASS", "within 0.05", "worse: task t"):
+        assert part in text
+    assert "mean_reward fell from" in text
+
+
+@pytest.mark.parametrize("style", ["markdown", "html", "json"])
+def test_formats(runs, capsys, style):
+    (runs / "a|b<i>").mkdir()
+    save(runs / "a|b<i>" / "x.jsonl", NEARLY)
+    names = ["before.jsonl", "a|b<i>", "after.jsonl"]
+    assert main(["compare", *names, *ASKED, "--format", style]) == 1
+    text = capsys.readouterr().out
+    if style == "json":
+        first, second = json.loads(text)["differences"]
+        assert (first["run"], second["verdict"]) == ("a|b<i>", "FAIL")
+        assert second["change"] == pytest.approx((AFTER - BEFORE).mean())
+    elif style == "html":
+        assert "a|b&lt;i&gt;" in text
+        assert text.count("<tr") == 3
+        assert text.count('<tr class="fails">') == 1
+    else:
+        head, line, *rows = text.split("\n\n")[0].splitlines()
+        assert head.count("|") == line.count("|") == rows[1].count("|")
+        assert "a\\|b\\<i\\>" in rows[0]
+
+
+def report(pytester, name, rewards, agents=("a",)):
+    rows = [
+        {"task": t, "sample": s, "agent": agent, "reward": reward}
+        for agent in agents
+        for t, task in enumerate(rewards[agent].tolist())
+        for s, reward in enumerate(task)
+    ]
+    pytester.path.joinpath("runs.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
+    pytester.path.joinpath("math.bench.yaml").write_text(
+        "benchmark:\n  name: math\n"
+        "  rollouts: {path: runs.jsonl, fields: {task: task, sample: sample, agent: agent}}\n"
+        "  thresholds: {mean_reward: '>= 0'}\n"
+    )
+    result = pytester.runpytest_subprocess("--evalmetrics-output", f"{name}/", "-q")
+    assert result.ret == 0, result.stdout.str()
+
+
+def test_reports_are_compared_by_benchmark_and_agent(pytester, capsys):
+    report(pytester, "main", {"a": BEFORE, "b": BEFORE}, ("a", "b"))
+    report(pytester, "branch", {"a": AFTER, "b": NEARLY}, ("a", "b"))
+    found = {d.agent: d for d in compare(["main", "branch/report.json"])}
+    assert {agent: d.verdict for agent, d in found.items()} == {"a": "FAIL", "b": "PASS"}
+    assert found["a"].change == pytest.approx((AFTER - BEFORE).mean())
+    assert found["a"].benchmark == "math"
+    path = pytester.path / "branch" / "report.json"
+    renamed = path.read_text().replace('"math"', '"maths"')
+    path.write_text(renamed)
+    path.with_name("run.json").unlink()
+    assert main(["compare", "main", "branch"]) == 1
+    assert "has no benchmark math" in capsys.readouterr().out
+
+
+def test_what_is_not_the_same_tasks_is_not_judged(runs, capsys):
+    save(runs / "fewer.jsonl", BEFORE[:50])
+    assert main(["compare", "before.jsonl", "fewer.jsonl", *ASKED]) == 1
+    text = capsys.readouterr().out
+    assert "INCONCLUSIVE" in text
+    assert "50 of the baseline's 60 tasks are compared" in text
+
+
+@pytest.mark.parametrize(
+    ("names", "more", "expected"),
+    [
+        (["before.jsonl", "gone.jsonl"], ASKED, "there is no file or folder gone.jsonl"),
+        (["before.jsonl", "main"], ASKED, "some are rollouts"),
+        (["before.jsonl", "after.jsonl"], [*ASKED, "--metric", "pas@1"], "did you mean"),
+        (["before.jsonl", "after.jsonl"], [], "--task, --sample, --agent and --reward name"),
+        (["main", "main"], [], "this is no report of a run"),
+        (["empty.jsonl", "after.jsonl"], ASKED, "empty"),
+    ],
+)
+def test_what_cannot_be_compared_is_said_in_a_line(runs, capsys, names, more, expected):
+    (runs / "main").mkdir()
+    (runs / "main" / "report.json").write_text("{}")
+    (runs / "empty.jsonl").write_text("")
+    assert main(["compare", *names, *more]) in (1, 2)
+    out, err = capsys.readouterr()
+    assert expected in out + err
+    assert "Traceback" not in out + err
+
+
+def test_the_commands(runs, pytester):
+    names = ["before.jsonl", "after.jsonl"]
+    command = [sys.executable, "-m", "pytest_evalmetrics.compare", "compare", *names, *ASKED]
+    done = subprocess.run(command, cwd=runs, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, "")
+    for name, rewards in (("a", BEFORE), ("b", NEARLY)):
+        rows = [
+            {"_ng_task_index": t, "_ng_rollout_index": s, "reward": reward}
+            for t, task in enumerate(rewards.tolist())
+            for s, reward in enumerate(task)
+        ]
+        pytester.path.joinpath(name).mkdir()
+        text = "".join(json.dumps(row) + "\n" for row in rows)
+        pytester.path.joinpath(name, "x.jsonl").write_text(text)
+    result = pytester.runpytest_subprocess("--evalmetrics-compare", "a", "b")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["against a", "PASS *b *mean_reward*"])

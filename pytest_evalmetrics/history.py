@@ -32,6 +32,7 @@ __all__ = [
     "origin_of",
     "read_history",
     "run_of",
+    "usable_runs",
 ]
 
 _SECONDS = 5.0
@@ -127,12 +128,27 @@ class Run(TypedDict):
     usable: bool  # whether a later run may be held against it: every gate held, and over all rows
     starts: bool  # A change was accepted with ``--snapshot-update``: what is older counts no more
     agents: dict[str, dict[str, Point]]  # by agent and name: the key metrics
+    reason: NotRequired[str]  # why the change was accepted
+    # the run as a baseline, with the numbers of each task, where the benchmark asks for it
+    baseline: NotRequired[Any]
 
 
-def run_of(entry: Mapping[str, Any], origin: Origin, time: str, *, starts: bool) -> Run:
+class _WrittenRun(Run):
+    baseline: NotRequired[msgspec.Raw]  # decoded when it is compared with
+
+
+def run_of(
+    entry: Mapping[str, Any],
+    origin: Origin,
+    time: str,
+    *,
+    starts: bool,
+    reason: str = "",
+    baseline: Mapping[str, Any] | None = None,
+) -> Run:
     """Make the line of one benchmark."""
     usable = entry["verdict"] not in _FAILING and not entry["xfail"] and not entry["partial"]
-    return {
+    run: Run = {
         "schema_version": SCHEMA_VERSION,
         "benchmark": entry["id"],
         "time": time,
@@ -144,6 +160,20 @@ def run_of(entry: Mapping[str, Any], origin: Origin, time: str, *, starts: bool)
         "starts": starts and usable,
         "agents": {agent["agent"]: dict(_points(entry, agent)) for agent in entry["agents"]},
     }
+    if reason and run["starts"]:
+        run["reason"] = reason
+    if baseline is not None:
+        run["baseline"] = baseline
+    return run
+
+
+def usable_runs(runs: Sequence[Run]) -> list[Run]:
+    """Choose the runs that count: passed, complete, and none before the last accepted change."""
+    usable: list[Run] = []
+    for run in runs:
+        if run["usable"]:
+            usable = [run] if run["starts"] else [*usable, run]
+    return usable
 
 
 def _points(entry: Mapping[str, Any], agent: Mapping[str, Any]) -> Any:
@@ -198,7 +228,7 @@ def read_history(path: Path, shown: str) -> History:
 
 @lru_cache(maxsize=2)  # the benchmarks of a run mostly share one
 def _read(path: str, shown: str, _changed: int, _size: int) -> History:
-    decoder = msgspec.json.Decoder(Run)
+    decoder = msgspec.json.Decoder(_WrittenRun)
     runs: dict[str, list[Run]] = {}
     broken = []
     for number, line in enumerate(Path(path).read_bytes().split(b"\n"), 1):
@@ -302,12 +332,8 @@ class Anchors:
 
     @property
     def usable(self) -> list[Run]:
-        """The runs that count: passed, complete, and no older than the last accepted change."""
-        found: list[Run] = []
-        for run in self.runs:
-            if run["usable"]:
-                found = [run] if run["starts"] else [*found, run]
-        return found
+        """The runs that count."""
+        return usable_runs(self.runs)
 
     @property
     def agents(self) -> tuple[str, ...]:

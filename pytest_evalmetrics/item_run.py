@@ -18,7 +18,7 @@ from pytest_evalmetrics.pipeline.evaluation import Evaluation, Hooks
 from pytest_evalmetrics.reports import failure_text, payload_of
 from pytest_evalmetrics.results import Verdict
 from pytest_evalmetrics.session import PAYLOADS, shared_folder
-from pytest_evalmetrics.settings import engine_name, history_path
+from pytest_evalmetrics.settings import accepted_reason, engine_name, history_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -94,7 +94,7 @@ def _evaluated(
     # whether this run accepts what a benchmark's history would refuse, and says so in it
     accepts = (
         spec.baseline is not None
-        and spec.baseline.against != "snapshot"
+        and spec.baseline.of_history
         and bool(config.getoption("update_snapshots", default=False))
         and history is not None
     )
@@ -114,11 +114,13 @@ def _evaluated(
             evaluation.snapshot, evaluation.kept_rows = store.read, store.read_rows
             evaluation.renamed_from = store.renamed_from
         evaluated = evaluation.run()
-    result = evaluated.result
+    result, document = evaluated.result, evaluated.baseline
+    if document is not None and (reason := accepted_reason(config)):
+        document = {**document, "provenance": {"reason": reason, **document["provenance"]}}
     if names.notes:
         result = replace(result, notes=(*result.notes, *names.notes))
     if store is not None:
-        result = store.settle(result, evaluated.baseline, evaluated.kept_rows)
+        result = store.settle(result, document, evaluated.kept_rows)
     elif accepts and result.passed:
         note = "accepted: from this run on its history counts anew"
         result = replace(result, notes=(*result.notes, note))
@@ -132,6 +134,8 @@ def _evaluated(
         evaluated.pictures,
         shared_folder(config),
     )
+    if document is not None and spec.baseline is not None and spec.baseline.history_runs:
+        payload["baseline"] = dict(document)
     if runtime is not None:
         payload["usage"], payload["warnings"] = runtime.usage(), runtime.warnings()
     item.stash.setdefault(PAYLOADS, []).append(payload)

@@ -19,7 +19,7 @@ from pytest_evalmetrics.reports import (
 )
 from pytest_evalmetrics.results import Check, Verdict, worst
 from pytest_evalmetrics.selection import let_register
-from pytest_evalmetrics.settings import history_path, reporter_names
+from pytest_evalmetrics.settings import accepted_reason, history_path, reporter_names
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -46,6 +46,7 @@ class RunResults:
         self.unkept: ArtifactError | None = None  # there was no room for these: no artifacts
         self.usage: list[dict[str, Any]] = []  # of calls
         self.warnings: dict[str, None] = {}
+        self.baselines: dict[str, dict[str, Any] | None] = {}  # for the history, by benchmark
         self._workers: dict[str, str] = {}  # benchmark -> the one that evaluated it
         self._evaluated: dict[str, set[str]] = {}  # item -> benchmarks
 
@@ -60,6 +61,7 @@ class RunResults:
             counts = worst([before, Verdict(entry["verdict"])]) is not before
         if counts:
             self.entries[name] = entry
+            self.baselines[name] = payload.get("baseline")
             if self.unkept is None:
                 try:
                     self.artifacts.add(name, payload)
@@ -165,7 +167,17 @@ def _history(
     origin = origin_of(os.environ, config.rootpath)
     starts = bool(config.getoption("update_snapshots", default=False))
     entries = sorted(results.entries.values(), key=lambda entry: str(entry["id"]))
-    runs = [run_of(entry, origin, time, starts=starts) for entry in entries]
+    runs = [
+        run_of(
+            entry,
+            origin,
+            time,
+            starts=starts,
+            reason=accepted_reason(config),
+            baseline=results.baselines[entry["id"]],
+        )
+        for entry in entries
+    ]
     try:
         before = read_history(path, shown)
         if runs:
@@ -174,8 +186,10 @@ def _history(
         errors.append(error)
         return {}
     results.warnings.update(dict.fromkeys(before.notes()))
+    last = {run["benchmark"]: [*before.runs.get(run["benchmark"], ()), run] for run in runs}
     return {
-        run["benchmark"]: [*before.runs.get(run["benchmark"], ()), run][-_LAST:] for run in runs
+        name: [{k: v for k, v in run.items() if k != "baseline"} for run in several[-_LAST:]]
+        for name, several in last.items()
     }
 
 

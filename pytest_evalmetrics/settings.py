@@ -35,6 +35,9 @@ _OPTIONS = """
 --evalmetrics-add-run
     with --snapshot-update: add this run to the runs of the baseline, whose scatter shows the
     noise between runs, in place of recording it alone
+--evalmetrics-reason TEXT
+    with --snapshot-update: why the change is accepted; the baseline and the history keep it, and
+    the trend shows it
 --evalmetrics-first-run
     warn, rather than fail, where the report that `baseline: {report: FILE}` names is not there
     yet: for CI's first run on the main branch
@@ -156,6 +159,8 @@ def validate(config: pytest.Config) -> None:
     if len(asked) > 1:
         named = " and ".join(f"--{option.replace('_', '-')}" for option in asked)
         raise pytest.UsageError(f"{named} contradict each other: give one of them")
+    if accepted_reason(config) and not config.getoption("update_snapshots", default=False):
+        raise pytest.UsageError("--evalmetrics-reason needs --snapshot-update: it says why of it")
     for setting, choices in _CHOICES.items():
         value = config.getini(setting)
         if value not in choices:
@@ -233,6 +238,11 @@ def reporter_names(config: pytest.Config) -> list[str] | None:
     if asked is not None:
         return [name.strip() for name in asked.split(",") if name.strip()]
     return list(config.getini("evalmetrics_reporters")) or None
+
+
+def accepted_reason(config: pytest.Config) -> str:
+    """Return why this run's changes are accepted, in one line; empty where nothing says so."""
+    return " ".join(str(config.getoption("evalmetrics_reason") or "").split())
 
 
 def _from_root(config: pytest.Config, setting: str) -> Path | None:

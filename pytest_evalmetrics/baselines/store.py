@@ -159,8 +159,10 @@ class Store:
                 )
             found = add_run(old, found, keep=self.keeps_runs)
         new = stamped(found)
-        if old is not None and _but_when(old) == _but_when(new):
-            new["provenance"]["recorded"] = old["provenance"].get("recorded")
+        unchanged = old is not None and _but_when(old) == _but_when(new)
+        if unchanged and old is not None and "reason" not in new["provenance"]:
+            since = {key: old["provenance"].get(key) for key in _WHEN if key in old["provenance"]}
+            new["provenance"] = {**since, **_but_when(new)["provenance"]}
         text = render(new)
         failure = self._keep_rows(old, new, rows) or self._assert(text, holds=text == before)
         if failure is not None:
@@ -295,8 +297,11 @@ def _changes(old: BaselineDocument | None, new: BaselineDocument) -> dict[str, l
     return changes
 
 
+_WHEN = ("recorded", "reason")
+
+
 def _but_when(doc: BaselineDocument) -> dict[str, Any]:
-    provenance = {k: v for k, v in doc["provenance"].items() if k != "recorded"}
+    provenance = {k: v for k, v in doc["provenance"].items() if k not in _WHEN}
     return {**doc, "provenance": provenance}
 
 

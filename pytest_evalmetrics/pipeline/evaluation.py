@@ -257,14 +257,18 @@ class Evaluation:
         if reference is None:
             old = self.renamed_from()
             guess = f": was it renamed from {old}?" if old else ""
-            way = f"; or name it {old} as before, whose baseline is unused" if old else ""
+            hint = "record one with `pytest --snapshot-update` and commit it"
+            hint += f"; or name it {old} as before, whose baseline is unused" if old else ""
+            if compares_with_history(self.benchmark):
+                guess = ": the history holds no run of this benchmark that counts, with its tasks"
+                hint = "start with it: `pytest --snapshot-update --evalmetrics-history FILE`"
             self._checks.append(
                 Check(
                     "baseline",
                     "baseline",
                     Verdict.INCONCLUSIVE,
                     reason=f"there is no baseline yet to compare with{guess}",
-                    hint=f"record one with `pytest --snapshot-update` and commit it{way}",
+                    hint=hint,
                     line=self.benchmark.line_of("baseline"),
                 )
             )

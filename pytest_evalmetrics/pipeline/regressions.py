@@ -6,7 +6,7 @@ import inspect
 import math
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import partial, reduce
 from itertools import chain
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 _ALPHA, _WARN_ALPHA, _MAX_DROP = 0.01, 0.05, 0.01
 _RECORD = "record a new baseline with --snapshot-update"
+_HISTORY = "the history"
+_ACCEPT = "accept it with `pytest --snapshot-update --evalmetrics-history FILE`"
 _OTHER_RUN = "compare with a run that holds it"
 _NAMED = 10  # rollouts that a message names
 
@@ -54,7 +56,7 @@ def settings_of(benchmark: Benchmark) -> BaselineSpec:
 
 def compares_with_history(benchmark: Benchmark) -> bool:
     """Check whether a benchmark is held against its history."""
-    return settings_of(benchmark).against != "snapshot"
+    return settings_of(benchmark).of_history
 
 
 def rule_of(benchmark: Benchmark, name: str, *, bounded: bool) -> gates.Rule:
@@ -186,33 +188,58 @@ def reference_of(
 
 def _recorded(document: baselines.BaselineDocument, file: str, *, renew: str) -> Reference:
     runs = baselines.tables(document, file=file)
-    when = document["provenance"].get("recorded")
+    when, why = (document["provenance"].get(key) for key in ("recorded", "reason"))
     return Reference(
         {agent: pool(several) for agent, several in runs.items()},
         {agent: baselines.values(document, agent) for agent in runs},
         runs,
         renew=renew,
         provenance=document["provenance"],
-        origin=f"{file}, recorded {when}" if when else file,
+        origin=file + (f", recorded {when}" if when else "") + (f": {why}" if why else ""),
     )
 
 
-def _history(benchmark: Benchmark, label: str, history: Path | None) -> Reference:
-    from pytest_evalmetrics.history import Anchors, read_history  # noqa: PLC0415 - if there is one
+def _history(benchmark: Benchmark, label: str, history: Path | None) -> Reference | None:
+    from pytest_evalmetrics.history import (  # noqa: PLC0415 - if there is one
+        Anchors,
+        read_history,
+        usable_runs,
+    )
 
     spec = settings_of(benchmark)
-    file = history if spec.history is None else benchmark.file.parent / spec.history
+    named = spec.history if isinstance(spec.history, str) else None
+    file = history if named is None else benchmark.file.parent / named
     if file is None:
+        key = "history" if spec.history_runs else "against"
         raise BaselineError(
-            f"against: {spec.against} needs a history, and none is named",
-            line=benchmark.line_of("baseline", "against"),
+            f"{key}: {getattr(spec, key)} needs a history, and none is named",
+            line=benchmark.line_of("baseline", key),
             hint="name it: --evalmetrics-history FILE, the setting evalmetrics_history, or "
             "baseline: {history: FILE}",
         )
-    shown = spec.history or file.name
+    shown = named or file.name
     read = read_history(file, shown)
-    anchors = Anchors(spec.against, read.runs.get(label, ()), shown, spec.min_coverage)
-    return Reference({}, where="the history", notes=tuple(read.notes()), anchors=anchors)
+    runs, notes = read.runs.get(label, ()), read.notes()
+    if spec.history_runs is None:
+        anchors = Anchors(spec.against, runs, shown, spec.min_coverage)
+        return Reference({}, where=_HISTORY, notes=tuple(notes), anchors=anchors)
+    kept = [run for run in usable_runs(runs) if "baseline" in run][-spec.history_runs :]
+    if not kept:
+        return None
+    documents = [baselines.parse(bytes(r["baseline"]).decode(), file=shown) for r in kept]
+    other = [why for d in documents if (why := baselines.why_not_added(d, documents[-1]))]
+    if other:
+        ran = "run is" if len(other) == 1 else "runs are"
+        notes.append(f"history: {len(other)} of {len(kept)} {ran} not compared with: {other[-1]}")
+    alike = [d for d in documents if not baselines.why_not_added(d, documents[-1])]
+    merged = reduce(partial(baselines.add_run, keep=spec.history_runs), alike)
+    last = "the last run" if len(alike) == 1 else f"the last {len(alike)} runs"
+    return structs.replace(
+        _recorded(merged, shown, renew=_ACCEPT),
+        where=_HISTORY,
+        notes=tuple(notes),
+        origin=f"{shown}, {last}",
+    )
 
 
 # -- the comparison --------------------------------------------------------------------------
@@ -243,6 +270,8 @@ class Judging:
     def __post_init__(self) -> None:
         self._settings = settings_of(self.benchmark)
         self._accept = "" if self._settings.committed else "compare with a newer run"
+        if self._settings.of_history:
+            self._accept = f"{_ACCEPT}: from that run on the history counts anew"
 
     def add(
         self, result: AgentResult, table: RolloutTable, *, agent: str, expected: NDArray[np.int64]
@@ -272,6 +301,8 @@ class Judging:
             min_coverage=self._settings.min_coverage,
             accept="record it with --snapshot-update --evalmetrics-accept-tasks"
             if self._settings.committed
+            else self._accept
+            if self._settings.of_history
             else "compare with a run of the same tasks",
         )
         self._pending += [] if tasks is None else [tasks]
@@ -345,8 +376,7 @@ class Judging:
                 rule,
                 agent=agent,
                 line=self.benchmark.line_of("baseline", "metrics", text),
-                accept="accept it with `pytest --snapshot-update --evalmetrics-history FILE`: from "
-                "that run on the history counts anew",
+                accept=self._accept,
                 against=anchor.told,
             )
             evidence = {"against": anchors.against, "anchor": anchor.told, "runs": anchor.runs}

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import IO, TYPE_CHECKING, Any, Final, TypedDict
+from typing import IO, TYPE_CHECKING, Any, Final, NotRequired, TypedDict
 
 import msgspec
 import numpy as np
@@ -257,6 +257,7 @@ class Payload(TypedDict):
     # what its calls took in this run; for the terminal, because it is another at each run
     usage: dict[str, Any]
     warnings: list[str]  # what the user should know of this run and not of the benchmark
+    baseline: NotRequired[dict[str, Any]]  # the run as the history keeps it, where asked to
 
 
 @collector_paused()

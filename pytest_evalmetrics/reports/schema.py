@@ -124,7 +124,9 @@ def _run() -> dict[str, Any]:
             },
         },
     }
-    return {"type": "object", "properties": properties, "required": list(properties)}
+    required = list(properties)
+    properties["reason"] = text
+    return {"type": "object", "properties": properties, "required": required}
 
 
 if __name__ == "__main__":

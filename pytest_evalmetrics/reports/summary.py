@@ -182,6 +182,17 @@ def _changes(benchmarks: Sequence[Mapping[str, Any]]) -> list[str]:
     ]
 
 
+def _accepted(report: Mapping[str, Any]) -> list[str]:
+    """Tell why changes within the trend were accepted."""
+    lines = [
+        f"- {plain(entry['name'])}, {run['time'][:10]}: {plain(run['reason'])}"
+        for entry in report["benchmarks"]
+        for run in report.get("history", {}).get(entry["id"], ())
+        if run.get("reason")
+    ]
+    return ["", "Accepted changes:", "", *lines[-_TRENDS_SHOWN:]] if lines else []
+
+
 def _trends(report: Mapping[str, Any]) -> list[str]:
     rows = [
         f"| {plain(entry['name'] + (f' / {agent}' if agent else ''))} | {plain(name)} "
@@ -198,6 +209,7 @@ def _trends(report: Mapping[str, Any]) -> list[str]:
         "|---|---|---|---|",
         *rows[:_TRENDS_SHOWN],
         *([f"| and {more} more | | | |"] if more > 0 else []),
+        *_accepted(report),
         "",
     ]
 

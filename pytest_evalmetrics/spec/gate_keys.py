@@ -327,6 +327,14 @@ def _against(value: Any) -> Any:
     return value
 
 
+def _history(value: Any) -> Any:
+    if value is None or (isinstance(value, str) and value):
+        return value
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 50:  # noqa: PLR2004
+        raise expected("a number of runs from 1 to 50, or the history's file")
+    return value
+
+
 @keys
 class BaselineSpec(GateSpec):
     """The other side of the comparison, and the settings of all metrics."""
@@ -345,10 +353,11 @@ class BaselineSpec(GateSpec):
         ),
     ] = "snapshot"
     history: Annotated[
-        Name | None,
+        Name | int | None,
+        BeforeValidator(_history),
         doc(
-            "the history that best and median-of-last-5 are taken from; default "
-            "that of --evalmetrics-history"
+            "compare task by task with the last runs of the history, so many of them; or the "
+            "history's file, default that of --evalmetrics-history"
         ),
     ] = None
     min_coverage: Annotated[
@@ -359,7 +368,9 @@ class BaselineSpec(GateSpec):
         doc("tasks that may go from all of their rollouts passing to none"),
     ] = None
     runs: Annotated[
-        int, Field(ge=2, le=50), doc("how many runs it keeps that --evalmetrics-add-run adds")
+        int,
+        Field(ge=2, le=50),
+        doc("how many runs it keeps that --evalmetrics-add-run adds, or takes from its history"),
     ] = 10
     rescore: Annotated[
         bool | Name,
@@ -375,7 +386,19 @@ class BaselineSpec(GateSpec):
     @property
     def committed(self) -> bool:
         """Whether it is the snapshot beside the benchmark file."""
-        return self.rollouts is None and self.report is None and self.against == "snapshot"
+        return self.rollouts is None and self.report is None and not self.of_history
+
+    @property
+    def of_history(self) -> bool:
+        """Whether it is taken from the history."""
+        return self.against != "snapshot" or self.history is not None
+
+    @property
+    def history_runs(self) -> int | None:
+        """How many runs of the history it is made of, task by task; None for none."""
+        if self.against != "snapshot" or self.history is None:
+            return None
+        return self.history if isinstance(self.history, int) else self.runs
 
 
 def _baseline(value: Any) -> Any:
@@ -387,12 +410,13 @@ def _baseline(value: Any) -> Any:
 
 
 def _check_history(spec: BaselineSpec) -> None:
+    if spec.of_history and (spec.rollouts is not None or spec.report is not None):
+        key = "history:" if spec.against == "snapshot" else f"against: {spec.against}"
+        raise refuse(f"{key} takes the history: drop rollouts, or report")
     if spec.against == "snapshot":
-        if spec.history is not None:
-            raise refuse("a history is for `against: best` or `against: median-of-last-5`")
         return
-    if spec.rollouts is not None or spec.report is not None:
-        raise refuse(f"against: {spec.against} takes the history: drop rollouts, or report")
+    if isinstance(spec.history, int):
+        raise refuse(f"against: {spec.against} takes the history's file here, or nothing")
     if spec.max_broken is not None:
         raise refuse("max_broken needs the baseline's tasks, and a history has none")
     for name, own in (("", spec), *spec.metrics.items()):

@@ -256,7 +256,9 @@ def test_an_agent_that_is_gone_is_missed(quick: Quick) -> None:
         ("{against: best, rule: exact, require_mde: 0.1}", "require_mde needs a test task by task"),
         ("{against: worst}", "expected snapshot, best, or median-of-last-5"),
         ("{against: median-of-last-0, rule: exact}", "expected snapshot, best, or median"),
-        ("{history: h.jsonl}", "a history is for `against: best`"),
+        ("{history: 0}", "expected a number of runs from 1 to 50, or the history's file"),
+        ("{history: 5, report: r.json}", "history: takes the history: drop rollouts, or report"),
+        ("{against: best, rule: exact, history: 5}", "takes the history's file here, or nothing"),
         ("{against: best, rule: exact, report: r.json}", "takes the history: drop rollouts"),
     ],
 )

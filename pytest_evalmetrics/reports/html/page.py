@@ -161,7 +161,10 @@ def history_of(entry: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) -> d
     if not lines:
         return {}
     return {
-        "runs": [{key: run.get(key) for key in ("time", "commit", "verdict")} for run in runs],
+        "runs": [
+            {key: run[key] for key in ("time", "commit", "verdict", "reason") if key in run}
+            for run in runs
+        ],
         "lines": lines[:_METRICS],
     }
 

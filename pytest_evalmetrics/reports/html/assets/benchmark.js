@@ -105,7 +105,7 @@ function historyPart(about) {
     h("div", { class: "grid" }, lines.map((line) => h("div", { class: "card" }, h("h3", {}, h("code", {}, name(line))), lineChart(line)))),
     h("details", {}, h("summary", {}, `The last ${plural(runs.length, "run")}`), scrolling("The last runs", h("table", { class: "small" },
       h("caption", { class: "hidden-text" }, "The last runs"), cells(["Time", "Commit", "Verdict", ...lines.map(name)]),
-      h("tbody", {}, runs.map((r, i) => h("tr", {}, h("th", { scope: "row" }, r.time), h("td", { class: "n" }, h("code", {}, r.commit ? r.commit.slice(0, 10) : "–")), h("td", { class: "n" }, badge(r.verdict)), lines.map((line) => h("td", { class: "n" }, num(line.values[i]))))))))));
+      h("tbody", {}, runs.map((r, i) => h("tr", {}, h("th", { scope: "row" }, r.time, r.reason ? h("span", { class: "block muted" }, `accepted: ${r.reason}`) : null), h("td", { class: "n" }, h("code", {}, r.commit ? r.commit.slice(0, 10) : "–")), h("td", { class: "n" }, badge(r.verdict)), lines.map((line) => h("td", { class: "n" }, num(line.values[i]))))))))));
 }
 
 function originPart(item, about) {

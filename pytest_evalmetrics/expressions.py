@@ -222,16 +222,13 @@ class _Text:
     def __init__(self, source: str, body: bool) -> None:
         self._source = source
         self._keys: _Path = ()  # of one that is a lone path: {{ item.answer }}
-        self._pieces: tuple[str | _Path, ...] = ()  # of one that is words and paths alone
         environment = _environment()
         try:
             parsed = environment.parse(source)
             _refuse_private(parsed)
             expression = _lone_expression(parsed)
             self._is_lone = expression is not None
-            if expression is None:
-                self._pieces = _words_and_paths(parsed)
-            else:
+            if expression is not None:
                 if body and isinstance(expression, nodes.Filter) and expression.name == "tojson":
                     expression = expression.node or expression
                 self._keys = _path_of(expression)
@@ -247,9 +244,6 @@ class _Text:
                 value = _at(self._keys, context)
                 if type(value) in _PLAIN:
                     return value
-            text = _joined(self._pieces, context) if self._pieces else None
-            if text is not None:
-                return text
             # shared: else the row and Jinja's own names would be copied for each text of the body
             scope = self._template.new_context({**_globals(), **context}, shared=True)
             text = "".join(self._template.root_render_func(scope))
@@ -304,30 +298,10 @@ def _path_of(expression: nodes.Expr) -> _Path:
     return (expression.name, *reversed(names))
 
 
-def _words_and_paths(parsed: nodes.Template) -> tuple[str | _Path, ...]:
-    """Return the pieces of a text that needs no Jinja; none where there is more to it."""
-    pieces: list[str | _Path] = []
-    for output in parsed.body:
-        if not isinstance(output, nodes.Output):
-            return ()
-        pieces += [
-            n.data if isinstance(n, nodes.TemplateData) else _path_of(n) for n in output.nodes
-        ]
-    return tuple(pieces) if () not in pieces else ()
-
-
 def _at(keys: _Path, context: Any) -> Any:
     for key in keys:
         context = context.get(key, _NOTHING) if type(context) is dict else _NOTHING
     return context
-
-
-def _joined(pieces: tuple[str | _Path, ...], context: Mapping[str, Any]) -> str | None:
-    """Write the pieces; None where a value is neither text nor a whole number."""
-    values = [piece if isinstance(piece, str) else _at(piece, context) for piece in pieces]
-    if not all(type(value) is str or type(value) is int for value in values):
-        return None
-    return "".join(map(str, values))
 
 
 def _refuse_private(parsed: nodes.Template) -> None:

@@ -53,99 +53,49 @@ def shown_live(
 ) -> Iterator[Progress]:
     """Show the progress of one benchmark; nothing under -q, and nothing in xdist's workers."""
     reporter = config.pluginmanager.get_plugin("terminalreporter")
-    if reporter is None or config.option.verbose < 0 or hasattr(config, "workerinput"):
+    out = None
+    if reporter is not None and config.option.verbose >= 0 and not hasattr(config, "workerinput"):
+        out = _terminal(config)
+    if out is None:
         yield Progress(label, total, cost=cost)
         return
-    with _terminal(config) as out:
-        if out is None:
-            yield Progress(label, total, cost=cost)
-        elif out.isatty():
-            with _below(out, _column(reporter)), _bar(out, total) as show:
-                yield Progress(label, total, on_change=show, cost=cost)
-        else:
-            yield Progress(label, total, emit=_Lines(out, reporter), cost=cost)
+    # where pytest's cursor is: it goes on there afterwards
+    column = int(getattr(getattr(reporter, "_tw", None), "width_of_current_line", 0))
+
+    def write(text: str) -> None:
+        with suppress(OSError):
+            out.write(text)
+            out.flush()
+
+    with out:
+        if not out.isatty():  # whole lines, for logs
+            starts = iter("\n" if column else "")
+            line = lambda text: write(f"{next(starts, '')}{text}\n")  # noqa: E731 - one use
+            yield Progress(label, total, emit=line, cost=cost)
+            return
+
+        def show(state: ProgressState) -> None:  # one line, written over and over
+            with suppress(OSError):
+                width = os.get_terminal_size(out.fileno()).columns or 80  # 0: nobody knows
+                write(_ERASE + state.text[: width - 1])
+
+        write("\n")
+        try:
+            yield Progress(label, total, on_change=show, cost=cost)
+        finally:
+            write(f"{_ERASE}\x1b[1A\x1b[{column + 1}G")
 
 
-@contextmanager
-def _terminal(config: pytest.Config) -> Iterator[IO[str] | None]:
+def _terminal(config: pytest.Config) -> IO[str] | None:
     """Open what pytest's output goes to, which capture has put something else in place of."""
     capture = config.pluginmanager.get_plugin("capturemanager")
-    out = None
     uncaptured = capture.global_and_fixture_disabled() if capture is not None else nullcontext()
     with uncaptured, suppress(OSError, ValueError, AttributeError):
         sys.stdout.flush()
         # a copy of the descriptor: it stays the terminal when capture goes on
         copy = os.dup(sys.stdout.fileno())
-        out = os.fdopen(copy, "w", encoding=sys.stdout.encoding, errors="replace")
-    try:
-        yield out
-    finally:
-        if out is not None:
-            with suppress(OSError):
-                out.close()
-
-
-def _column(reporter: Any) -> int:
-    """Tell where pytest's cursor is: it goes on there when the bar is gone."""
-    return int(getattr(getattr(reporter, "_tw", None), "width_of_current_line", 0))
-
-
-@contextmanager
-def _below(out: IO[str], column: int) -> Iterator[None]:
-    """Work on the line below the cursor, and bring the cursor back."""
-    out.write("\n")
-    out.flush()
-    try:
-        yield
-    finally:
-        out.write(f"{_ERASE}\x1b[1A\x1b[{column + 1}G")
-        out.flush()
-
-
-@contextmanager
-def _bar(out: IO[str], total: int) -> Iterator[Callable[[ProgressState], None]]:
-    try:
-        from rich.console import Console  # noqa: PLC0415 - optional, 40 ms
-        from rich.progress import BarColumn, TextColumn  # noqa: PLC0415 - the same
-        from rich.progress import Progress as Bar  # noqa: PLC0415 - the same
-    except ImportError:
-        yield _Line(out)
-        return
-    columns = (BarColumn(bar_width=20), TextColumn("{task.description}", markup=False))
-    with Bar(*columns, console=Console(file=out), transient=True, auto_refresh=False) as bar:
-        task = bar.add_task("", total=total)
-
-        def show(state: ProgressState) -> None:
-            bar.update(task, completed=state.done, description=state.text, refresh=True)
-
-        yield show
-
-
-class _Line:
-    """One line that is written over and over."""
-
-    def __init__(self, out: IO[str]) -> None:
-        self._out = out
-
-    def __call__(self, state: ProgressState) -> None:
-        with suppress(OSError):
-            width = os.get_terminal_size(self._out.fileno()).columns or 80  # 0: nobody knows
-            self._out.write(_ERASE + state.text[: width - 1])
-            self._out.flush()
-
-
-class _Lines:
-    """Whole lines, for logs."""
-
-    def __init__(self, out: IO[str], reporter: Any) -> None:
-        self._out = out
-        self._starts = "\n" if _column(reporter) else ""
-
-    def __call__(self, text: str) -> None:
-        with suppress(OSError):
-            self._out.write(f"{self._starts}{text}\n")
-            self._out.flush()
-        self._starts = ""
+        return os.fdopen(copy, "w", encoding=sys.stdout.encoding, errors="replace")
+    return None
 
 
 _TRANSPORT = pytest.StashKey[Transport]()
@@ -158,11 +108,10 @@ def journal_mode(config: pytest.Config) -> JournalMode:
 
 def journal_path(config: pytest.Config) -> Path:
     """Find the journal: in pytest's cache folder, the same for all workers and runs."""
-    said = settings.journal_path(config)
-    if said is not None:
+    if (path := settings.journal_path(config)) is not None:
         with suppress(OSError):  # the journal says what is wrong, and the run goes on
-            said.parent.mkdir(parents=True, exist_ok=True)
-        return said
+            path.parent.mkdir(parents=True, exist_ok=True)
+        return path
     cache = getattr(config, "cache", None)
     if cache is not None:
         with suppress(OSError):  # the journal says what is wrong, and the run goes on
@@ -267,29 +216,29 @@ def _elsewhere(url: str) -> Iterator[tuple[Any, str, Path]]:
 
 def prepare_asked(config: pytest.Config) -> list[str]:
     """Empty the journal and import into it, where options ask for that; say what was done."""
-    told = []
+    lines = []
     try:
         if config.getoption("evalmetrics_journal_clear"):
             count = clear_journal(journal_path(config))
-            told.append(f"journal: emptied, {many(count, 'answer')} dropped")
+            lines.append(f"journal: emptied, {many(count, 'answer')} dropped")
         source = config.getoption("evalmetrics_journal_import")
         if source is not None:
             count = import_journal(journal_path(config), config.invocation_params.dir / source)
-            told.append(f"journal: {many(count, 'new answer')} imported from {source}")
+            lines.append(f"journal: {many(count, 'new answer')} imported from {source}")
         if url := settings.journal_url(config):
-            told.append(f"journal: {many(_shared(config, url), 'new answer')} from {url}")
+            lines.append(f"journal: {many(_shared(config, url), 'new answer')} from {url}")
     except EvalMetricsError as error:
         raise pytest.UsageError(str(error)) from None
-    return told
+    return lines
 
 
 def export_asked(config: pytest.Config) -> list[str]:
     """Export the journal where an option asks for that; say what was done."""
-    told = []
+    lines = []
     if url := settings.journal_url(config):
-        told.append(f"journal: {many(_share(config, url), 'answer')} shared at {url}")
+        lines.append(f"journal: {many(_share(config, url), 'answer')} shared at {url}")
     target = config.getoption("evalmetrics_journal_export")
     if target is not None:
         count = export_journal(journal_path(config), config.invocation_params.dir / target)
-        told.append(f"journal: {many(count, 'answer')} exported to {target}")
-    return told
+        lines.append(f"journal: {many(count, 'answer')} exported to {target}")
+    return lines

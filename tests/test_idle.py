@@ -37,7 +37,6 @@ NOT_FOR_READING = (
     "jsonpath",
     "pyarrow",
     "ray",
-    "rich",
     "sqlite3",
     "pytest_evalmetrics.chat",
     "pytest_evalmetrics.engines",

@@ -14,7 +14,7 @@ from pytest_evalmetrics.layout import many, of_many
 from pytest_evalmetrics.pipeline.scored_rows import RowTexts, Stage, reading_order
 from pytest_evalmetrics.results import Check, Verdict
 from pytest_evalmetrics.spec.metric_names import GENERATED_SCORES, MARK
-from pytest_evalmetrics.transport import CallError, Progress
+from pytest_evalmetrics.transport import CallError, Meter, Progress
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -90,7 +90,7 @@ class Budget:
         return ""
 
 
-class Spender:
+class Spender(Meter):
     """The `transport.Meter` of one rollout: what has begun is finished, whatever it takes."""
 
     __slots__ = ("_budget", "_has_begun", "_has_paid")

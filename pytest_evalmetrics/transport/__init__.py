@@ -1,34 +1,17 @@
 """Calls of endpoints: one client, retries, limits, secrets, the journal of paid calls.
 
 It knows nothing of rows, scores and benchmarks. aiohttp is imported with the first request.
-
-::
-
-    with Transport(Journal(path)) as transport:
-        endpoint = Endpoint(url, find_secret("my-key"), parallelism=64)
-        occurrences = Occurrences()
-
-        def calls():
-            for index, row in enumerate(rows):
-                call = Call(endpoint, {"item": row}, kind="remote/1")
-                yield call, occurrences.next(call.payload)
-
-        async def ask(item):
-            call, occurrence = item
-            return await transport.call(call, occurrence=occurrence)
-
-        transport.run(run_bounded(ask, calls(), endpoint.parallelism, on_done))
 """
 
 from __future__ import annotations
 
-from pytest_evalmetrics.transport.client import Meter, Transport, Work
+from pytest_evalmetrics.transport.client import Meter, Transport
 from pytest_evalmetrics.transport.endpoints import (
     Call,
     Endpoint,
     Occurrences,
     Terms,
-    journal_key,
+    Work,
     written_body,
 )
 from pytest_evalmetrics.transport.exchange import RetryPolicy
@@ -101,7 +84,6 @@ __all__ = [
     "export_journal",
     "find_secret",
     "import_journal",
-    "journal_key",
     "needs_extra",
     "redact",
     "run_bounded",

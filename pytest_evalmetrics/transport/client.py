@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from contextlib import suppress
-from dataclasses import dataclass, field
-from hashlib import blake2b
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from pytest_evalmetrics.transport.endpoints import journal_key
-from pytest_evalmetrics.transport.exchange import RetryingSender
+from pytest_evalmetrics.transport.exchange import RetryingSender, Sent
 from pytest_evalmetrics.transport.journal import JournalMode
 from pytest_evalmetrics.transport.loop import LoopThread
 from pytest_evalmetrics.transport.secrets import redact
@@ -23,13 +19,12 @@ from pytest_evalmetrics.transport.wire import (
     SendFailure,
     own_words,
     parse_json,
-    text_of,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine, Hashable, Iterable, Mapping
+    from collections.abc import Awaitable, Callable, Coroutine, Hashable, Iterable
 
-    from pytest_evalmetrics.transport.endpoints import Call
+    from pytest_evalmetrics.transport.endpoints import Call, Work
     from pytest_evalmetrics.transport.exchange import RetryPolicy
     from pytest_evalmetrics.transport.journal import Journal
     from pytest_evalmetrics.transport.secrets import Secret
@@ -38,43 +33,16 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 _AGAIN_S = 0.05  # between two looks for the answer to a call that another process makes
-_CANONICAL = json.JSONEncoder(separators=(",", ":"), sort_keys=True, default=repr)
 
 
-class Meter(Protocol):
-    """Checks each call before it is paid for, and counts it afterwards."""
+class Meter:
+    """Checks each call before it is paid for, and counts it afterwards; this one does neither."""
 
     def admit(self) -> None:
         """Let a call be sent."""
-        ...
 
     def paid(self, requests: int, tokens: Tokens | None, price: Price | None) -> None:
         """Count a call that was sent, with or without success."""
-        ...
-
-
-class _Unmetered:
-    def admit(self) -> None:
-        pass
-
-    def paid(self, requests: int, tokens: Tokens | None, price: Price | None) -> None:
-        pass
-
-
-_UNMETERED: Meter = _Unmetered()
-
-
-@dataclass(frozen=True)
-class Work:
-    """One call of a function of the user's."""
-
-    name: str  # the function: ``package.module:function``
-    given: Mapping[str, Any] = field(default_factory=dict)  # its arguments
-    # the function's version; None where it has none: then its answers are not kept, because a
-    # change of the function could not be noticed
-    version: str | None = None
-    sample: int = 0  # the attempt's number
-    label: str = ""  # its usage is counted under it
 
 
 class Transport:
@@ -96,8 +64,7 @@ class Transport:
         self.usage = UsageTally()
         self.memory: dict[Hashable, Any] = {}
         self._key_repeated = False
-        off = journal is None or journal.mode is JournalMode.OFF
-        self._journal = None if off else journal
+        self._journal = None if journal is None or journal.mode is JournalMode.OFF else journal
         self._secrets: dict[Secret, None] = {}  # a set that keeps its order
         self._exchange = RetryingSender(sender, policy, clock)
         self._loop = LoopThread()
@@ -159,49 +126,11 @@ class Transport:
 
         `check` raises a `CallError` where an answer can't be used.
         """
-        price = call.endpoint.price
-        meter = meter or _UNMETERED
-        check = check or (lambda _body: None)
         if call.endpoint.secret is not None:
             self._secrets[call.endpoint.secret] = None
-        key, text, attempts = b"", None, 0  # by then nothing was sent
-        try:
-            payload = call.payload
-            if self._journal is not None:
-                key = journal_key(call, occurrence, self.hide)
-                kept = await self._claimed(
-                    key, lambda journal: self._kept(journal, call, key, check)
-                )
-                if kept is not None:
-                    self.usage.answered(call.label, kept, price)
-                    return kept
-            meter.admit()
-            raw, latency, attempts = await self._exchange.send(call, payload)
-            text = text_of(raw)
-            body = parse_json(text)
-            meter.paid(attempts, tokens_of(body), price)
-            meter = _UNMETERED  # it is counted
-            check(body)
-        except SendFailure as failure:
-            attempts = max(attempts, failure.attempts)
-            meter.paid(attempts, None, price)
-            self.usage.failed(call.label, attempts)
-            self._give_up(key)
-            raise self._error(failure, call, attempts, key) from None
-        except CallError as error:
-            self.usage.failed(call.label, attempts)
-            error = error.completed(self.hide, attempts)
-            self._give_up(key)
-            if text is not None:  # else nothing was sent
-                self._keep_failure(key, error, text)
-            raise error from None
-        except BaseException:
-            self._give_up(key)
-            raise
-        answer = Answer(raw.status, body, latency, attempts, from_journal=False)
-        self._keep(key, answer, text)
-        self.usage.answered(call.label, answer, price)
-        return answer
+        return await self._answered(
+            call, occurrence, lambda: self._exchange.send(call), check, meter or Meter()
+        )
 
     async def perform(
         self,
@@ -212,92 +141,86 @@ class Transport:
         meter: Meter | None = None,
     ) -> Answer:
         """Call a function in this process in place of a request, or look its answer up."""
-        key = b""
-        if self._journal is not None:
-            if work.version is not None:
-                name = ["evalmetrics-work/1", work.name, work.version, work.sample, occurrence]
-                text = self.hide(_CANONICAL.encode([*name, work.given]))
-                name_bytes = text.encode("utf-8", "backslashreplace")
-                key = blake2b(name_bytes, digest_size=20).digest()
-            kept = await self._claimed(key, lambda journal: _kept_work(journal, key))
-            if kept is not None:
-                self.usage.answered(work.label, kept)
-                return kept
-            if self._journal.mode is JournalMode.REPLAY:
-                failure = self._journal.failure(key) if key else None
-                if failure is not None:
-                    raise failure.error()
-                raise CallError(
-                    "not-in-journal",
-                    f"the journal has no answer of {work.name} to this row",
-                    hint="give the target a version, and run once without replay",
-                )
-        meter = meter or _UNMETERED
-        started = perf_counter()
+
+        async def send() -> Sent:
+            started = perf_counter()
+            try:
+                return Sent(200, await make(), perf_counter() - started, 1)
+            except CallError as error:
+                error.attempts = 1
+                raise
+
+        return await self._answered(work, occurrence, send, None, meter or Meter())
+
+    async def _answered(
+        self,
+        asked: Call | Work,
+        occurrence: int,
+        send: Callable[[], Awaitable[Sent]],
+        check: Callable[[Any], None] | None,
+        meter: Meter,
+    ) -> Answer:
+        key, text, attempts, sending = b"", None, 0, False
         try:
+            key = asked.key(occurrence, self.hide)
+            kept = await self._kept(key, asked, check)
+            if kept is not None:
+                self.usage.answered(asked.label, kept, asked.price)
+                return kept
             meter.admit()
-            text = await make()
-        except CallError as error:
-            self._give_up(key)
-            self.usage.failed(work.label, 1)
-            self._keep_failure(key, error)
-            meter.paid(1, None, None)
-            raise
+            sending = True
+            sent = await send()
+            text, attempts = sent.text, sent.attempts
+            body = parse_json(text)
+            meter.paid(attempts, tokens_of(body), asked.price)
+            meter = Meter()  # it is counted
+            if check is not None:
+                check(body)
+        except (SendFailure, CallError) as error:
+            if sending:
+                attempts = attempts or error.attempts
+                meter.paid(attempts, None, asked.price)
+            self.usage.failed(asked.label, attempts)
+            self._release(key)
+            raise self._failed(error, asked, attempts, key, text) from None
         except BaseException:
-            self._give_up(key)
+            self._release(key)
             raise
-        answer = Answer(200, json.loads(text), perf_counter() - started, 1, from_journal=False)
-        meter.paid(1, tokens_of(answer.body), None)
+        answer = Answer(sent.status, body, sent.latency_s, attempts, from_journal=False)
         self._keep(key, answer, text)
-        self.usage.answered(work.label, answer)
+        self.usage.answered(asked.label, answer, asked.price)
         return answer
 
-    async def _claimed(self, key: bytes, look: Callable[[Journal], Answer | None]) -> Answer | None:
+    async def _kept(
+        self, key: bytes, asked: Call | Work, check: Callable[[Any], None] | None
+    ) -> Answer | None:
         """Look a call up, once no other process makes it; without an answer it is this one's."""
         journal = self._journal
-        if journal is None or not key:
+        if journal is None:
             return None
-        while True:
+
+        while key:
             mine = journal.claim(key)
-            kept = look(journal)
-            if kept is not None:
-                journal.release(key)
-            if kept is not None or mine:
-                return kept
+            if (kept := journal.get(key)) is not None:
+                try:
+                    body = _checked(kept.text, check)
+                except (SendFailure, CallError):  # by now it counts as a failure: asked again
+                    if journal.replays:
+                        raise
+                else:
+                    journal.release(key)
+                    latency, attempts = kept.latency_s, kept.attempts
+                    return Answer(kept.status, body, latency, attempts, from_journal=True)
+            if mine:
+                break
             await asyncio.sleep(_AGAIN_S)
-
-    def _give_up(self, key: bytes) -> None:
-        if self._journal is not None and key:
-            self._journal.release(key)
-
-    def _kept(
-        self, journal: Journal, call: Call, key: bytes, check: Callable[[Any], None]
-    ) -> Answer | None:
-        """Look a call up in the journal; None where it is to be made."""
-        replays = journal.mode is JournalMode.REPLAY
-        entry = journal.get(key)
-        if entry is None:
-            if not replays:
-                return None
-            failure = journal.failure(key)
-            if failure is None:
-                raise CallError(
-                    "not-in-journal",
-                    f"the journal has no answer to this call of {call.endpoint.shown}",
-                    hint="run once without replay, so that it is called and kept",
-                )
-            if failure.body is not None:
+        if journal.replays:
+            failure = journal.failure(key) if key else None
+            if failure is not None and failure.body is not None:
                 with suppress(SendFailure, CallError):
-                    check(parse_json(failure.body))  # the caller sees the refused answer
-            raise failure.error()
-        try:
-            body = parse_json(entry.text)
-            check(body)
-        except (SendFailure, CallError):
-            if replays:
-                raise
-            return None  # by now it counts as a failure, and those are asked again
-        return Answer(entry.status, body, entry.latency_s, entry.attempts, from_journal=True)
+                    _checked(failure.body, check)  # the caller sees the refused answer
+            raise asked.lacking() if failure is None else failure.error()
+        return None
 
     def _keep(self, key: bytes, answer: Answer, text: str) -> None:
         """Put an answer into the journal, unless it holds a secret or has no key."""
@@ -305,7 +228,7 @@ class Transport:
             return
         if self._holds_secret(text):
             self._key_repeated = True
-            self._journal.release(key)
+            self._release(key)
             return
         self._journal.put(
             key,
@@ -315,41 +238,44 @@ class Transport:
             attempts=answer.attempts,
         )
 
-    def _keep_failure(self, key: bytes, error: CallError, text: str | None = None) -> None:
-        """Put a failure into the journal, and the refused body if it holds no secret."""
-        if self._journal is None or not key or self._journal.mode is JournalMode.REPLAY:
-            return
-        if text is not None and self._holds_secret(text):
-            text = None
-        self._journal.put_failure(key, error.completed(self.hide), text)
+    def _release(self, key: bytes) -> None:
+        if self._journal is not None and key:
+            self._journal.release(key)
 
     def _holds_secret(self, text: str) -> bool:
         return any(secret.is_in(text) for secret in self._secrets)
 
-    def _error(
-        self, failure: SendFailure, call: Call, attempts: int, key: bytes
+    def _failed(
+        self,
+        failure: SendFailure | CallError,
+        asked: Call | Work,
+        attempts: int,
+        key: bytes,
+        text: str | None,
     ) -> CallError | EndpointError:
-        """Make the user's error of a failed attempt, and keep it for a replay."""
-        words = own_words(failure.said, self.hide)
-        said = f", and said: {words}" if words else ""
-        message = f"POST {call.endpoint.shown}: {self.hide(failure.message)}{said}"
-        if failure.fatal:
-            return EndpointError(message, hint=failure.hint)
-        error = CallError(
-            failure.kind,
-            f"{message} ({attempts} attempts)" if attempts > 1 else message,
-            status=failure.status,
-            attempts=attempts,
-            hint=failure.hint,
-        )
-        self._keep_failure(key, error)
+        """Make the user's error of a failed call, and keep it for a replay if one was sent."""
+        journal = self._journal
+        if isinstance(failure, CallError):
+            error = failure.completed(self.hide, attempts)
+        else:
+            words = own_words(failure.said, self.hide)
+            said = f", and said: {words}" if words else ""
+            message = f"{asked.shown}: {self.hide(failure.message)}{said}"
+            if failure.fatal:
+                return EndpointError(message, hint=failure.hint)
+            message += f" ({attempts} attempts)" if attempts > 1 else ""
+            error = CallError(
+                failure.kind, message, status=failure.status, attempts=attempts, hint=failure.hint
+            )
+            text = None
+        if attempts and journal is not None and key and not journal.replays:
+            refused = None if text is None or self._holds_secret(text) else text
+            journal.put_failure(key, error.completed(self.hide), refused)
         return error
 
 
-def _kept_work(journal: Journal, key: bytes) -> Answer | None:
-    entry = journal.get(key)
-    if entry is not None:
-        with suppress(ValueError):  # of an imported journal: then it is called anew
-            body = json.loads(entry.text)
-            return Answer(entry.status, body, entry.latency_s, entry.attempts, from_journal=True)
-    return None
+def _checked(text: str, check: Callable[[Any], None] | None) -> Any:
+    body = parse_json(text)
+    if check is not None:
+        check(body)
+    return body

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from hashlib import blake2b
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlsplit
 
 from pytest_evalmetrics.transport.secrets import Secret, find_secret
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 # because a model reads it: the order of a schema's properties is part of what it is asked.
 _BODY = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
 _CANONICAL = json.JSONEncoder(allow_nan=False, separators=(",", ":"), sort_keys=True)
+_WORK = json.JSONEncoder(separators=(",", ":"), sort_keys=True, default=repr)
 
 
 @dataclass(frozen=True)
@@ -109,32 +110,79 @@ class Call:
             return None
         return written_body(self.body) if self.written is None else self.written
 
+    @property
+    def price(self) -> Price | None:
+        """The price of its tokens."""
+        return self.endpoint.price
+
+    @property
+    def shown(self) -> str:
+        """What messages call it."""
+        return f"POST {self.endpoint.shown}"
+
+    def key(self, occurrence: int, hide: Callable[[str], str]) -> bytes:
+        """Name it for the journal: by its question, never by the asker."""
+        start = _start_of_key(self.kind, self.endpoint.url)
+        versions = _CANONICAL.encode(dict(self.versions)) if self.versions else "{}"
+        head = f"{start},{versions},{self.sample},{occurrence}]"
+        identity = self.payload if self.identity is None else self.identity
+        body = (identity or b"").decode("ascii")
+        return blake2b(hide(f"{head}\n{body}").encode("ascii"), digest_size=20).digest()
+
+    def lacking(self) -> CallError:
+        """Make the error of a replay that has no answer."""
+        return CallError(
+            "not-in-journal",
+            f"the journal has no answer to this call of {self.endpoint.shown}",
+            hint="run once without replay, so that it is called and kept",
+        )
+
+
+@dataclass(frozen=True)
+class Work:
+    """One call of a function of the user's."""
+
+    shown: str  # the function: ``package.module:function``
+    given: Mapping[str, Any] = field(default_factory=dict)  # its arguments
+    # the function's version; None where it has none: then its answers are not kept, because a
+    # change of the function could not be noticed
+    version: str | None = None
+    sample: int = 0  # the attempt's number
+    label: str = ""  # its usage is counted under it
+    price: ClassVar[None] = None
+
+    def key(self, occurrence: int, hide: Callable[[str], str]) -> bytes:
+        """Name it for the journal; empty where it is not kept."""
+        if self.version is None:
+            return b""
+        name = ["evalmetrics-work/1", self.shown, self.version, self.sample, occurrence]
+        text = hide(_WORK.encode([*name, self.given]))
+        return blake2b(text.encode("utf-8", "backslashreplace"), digest_size=20).digest()
+
+    def lacking(self) -> CallError:
+        """Make the error of a replay that has no answer."""
+        return CallError(
+            "not-in-journal",
+            f"the journal has no answer of {self.shown} to this row",
+            hint="give the target a version, and run once without replay",
+        )
+
+
+@lru_cache(maxsize=64)  # it is the same for every row
+def _start_of_key(kind: str, url: str) -> str:
+    return _CANONICAL.encode(["evalmetrics-journal/1", kind, "POST", url])[:-1]
+
 
 def written_body(body: Any) -> bytes:
     """Write a body as it is sent."""
     try:
         return _BODY.encode(body).encode("ascii")
     except (TypeError, ValueError, RecursionError) as error:
-        place, found = _culprit(body) or ("", str(error))
+        place, fault = _culprit(body) or ("", str(error))
         raise CallError(
             "bad-request",
-            f"the request can't be written as JSON: body{place} is {found}",
+            f"the request can't be written as JSON: body{place} is {fault}",
         ) from None
-
-
-def journal_key(call: Call, occurrence: int, hide: Callable[[str], str]) -> bytes:
-    """Name a call for the journal: by its question, never by the asker."""
-    start = _start_of_key(call.kind, call.endpoint.url)
-    versions = _CANONICAL.encode(dict(call.versions)) if call.versions else "{}"
-    head = f"{start},{versions},{call.sample},{occurrence}]"
-    identity = call.payload if call.identity is None else call.identity
-    body = (identity or b"").decode("ascii")
-    return blake2b(hide(f"{head}\n{body}").encode("ascii"), digest_size=20).digest()
-
-
-@lru_cache(maxsize=64)  # it is the same for every row
-def _start_of_key(kind: str, url: str) -> str:
-    return _CANONICAL.encode(["evalmetrics-journal/1", kind, "POST", url])[:-1]
 
 
 class Occurrences:

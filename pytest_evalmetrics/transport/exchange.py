@@ -233,6 +233,16 @@ _SPENT = re.compile(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What came of a call that was sent."""
+
+    status: int
+    text: str  # the body
+    latency_s: float  # of the attempt that succeeded
+    attempts: int
+
+
 class RetryingSender:
     """Sends calls with retries and limits, without a journal.
 
@@ -263,26 +273,24 @@ class RetryingSender:
         if self._sender is not None:
             await self._sender.close()
 
-    async def send(self, call: Call, payload: bytes | None) -> tuple[RawResponse, float, int]:
-        """Send a call; return the response, its latency and the number of attempts."""
-        endpoint = call.endpoint
+    async def send(self, call: Call) -> Sent:
+        """Send a call."""
+        endpoint, payload = call.endpoint, call.payload
         of = endpoint.url, endpoint.secret
         first = self._first.get(of)
         if first is None:
             first = self._first[of] = asyncio.get_running_loop().create_future()
             ended = None
             try:
-                answer = await self._send(endpoint, payload)
-                _refuse_page(answer[0], answer[2])
+                return await self._send(endpoint, payload)
             except SendFailure as failure:
-                if failure.kind in _NEVER_THERE:
-                    failure.fatal = True  # with all its retries
+                # never there, with all its retries; or a page, such as a login's
+                if failure.kind in _NEVER_THERE or failure.kind == "html":
+                    failure.fatal = True
                 if failure.fatal:
                     ended = failure
                     del self._first[of]  # another benchmark may ask for something that is there
                 raise
-            else:
-                return answer
             finally:
                 first.set_result(ended)
         if not first.done() and (failed := await asyncio.shield(first)) is not None:
@@ -290,9 +298,7 @@ class RetryingSender:
             raise failed
         return await self._send(endpoint, payload)
 
-    async def _send(
-        self, endpoint: Endpoint, payload: bytes | None
-    ) -> tuple[RawResponse, float, int]:
+    async def _send(self, endpoint: Endpoint, payload: bytes | None) -> Sent:
         request = HttpRequest(endpoint.url, payload, endpoint.secret, endpoint.max_response_bytes)
         limit = self._limit(endpoint)
         (raw, latency), attempts = await with_retries(
@@ -300,7 +306,11 @@ class RetryingSender:
             replace(self._policy, max_retries=endpoint.max_retries),
             self._clock,
         )
-        return raw, latency, attempts
+        try:
+            return Sent(raw.status, text_of(raw), latency, attempts)
+        except SendFailure as failure:
+            failure.attempts = attempts
+            raise
 
     def _limit(self, endpoint: Endpoint) -> AdaptiveLimit:
         limit = self._limits.get(endpoint.origin)
@@ -388,16 +398,6 @@ class RetryingSender:
             hint=hint,
             said=said,
         )
-
-
-def _refuse_page(raw: RawResponse, attempts: int) -> None:
-    """Refuse an HTML page, such as a login's, as the first answer of an endpoint."""
-    try:
-        text_of(raw)
-    except SendFailure as failure:
-        if failure.kind == "html":
-            failure.fatal, failure.attempts = True, attempts
-            raise
 
 
 def _asked_wait(raw: RawResponse, now: float) -> float | None:

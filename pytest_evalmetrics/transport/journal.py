@@ -77,6 +77,11 @@ class Journal:
         self._unusable = mode is JournalMode.OFF
         self._claims = _Claims(path.with_name(f"{path.name}.lock"))
 
+    @property
+    def replays(self) -> bool:
+        """Whether nothing is called: answers are the journal's alone."""
+        return self.mode is JournalMode.REPLAY
+
     def get(self, key: bytes) -> Entry | None:
         """Look an answer up; in refresh mode and without a journal there is none."""
         if self._unusable or self.mode is JournalMode.REFRESH:

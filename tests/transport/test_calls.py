@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from pytest_evalmetrics.ext import CallError, Endpoint
 from pytest_evalmetrics.transport import Call, EndpointError, Occurrences, Secret
-from pytest_evalmetrics.transport.endpoints import journal_key
 
 URL = "http://localhost:8000/evaluate"
 
@@ -104,7 +103,7 @@ CALL = Call(
 
 def test_the_key_is_the_same_for_ever() -> None:
     """A committed journal must be found by later versions: a change here makes it worthless."""
-    assert journal_key(CALL, 0, as_is).hex() == "ee57f934e83f6e068ddf2ddaa608dc791e1c601e"
+    assert CALL.key(0, as_is).hex() == "ee57f934e83f6e068ddf2ddaa608dc791e1c601e"
 
 
 @pytest.mark.parametrize(
@@ -123,13 +122,13 @@ def test_the_key_is_the_same_for_ever() -> None:
     ],
 )
 def test_whatever_an_answer_depends_on_changes_the_key(other: Any) -> None:
-    assert journal_key(other, 0, as_is) != journal_key(CALL, 0, as_is)
+    assert other.key(0, as_is) != CALL.key(0, as_is)
 
 
 def test_each_occurrence_has_its_own_key() -> None:
-    assert len({journal_key(CALL, n, as_is) for n in range(50)}) == 50
+    assert len({CALL.key(n, as_is) for n in range(50)}) == 50
     # sample 1 of the first is not the second of sample 0
-    assert journal_key(replace(CALL, sample=1), 0, as_is) != journal_key(CALL, 1, as_is)
+    assert replace(CALL, sample=1).key(0, as_is) != CALL.key(1, as_is)
 
 
 @pytest.mark.parametrize(
@@ -147,7 +146,7 @@ def test_each_occurrence_has_its_own_key() -> None:
     ],
 )
 def test_who_asks_and_how_does_not(same: Any) -> None:
-    assert journal_key(same, 0, as_is) == journal_key(CALL, 0, as_is)
+    assert same.key(0, as_is) == CALL.key(0, as_is)
 
 
 def test_a_new_key_to_the_door_finds_the_old_answers() -> None:
@@ -155,7 +154,7 @@ def test_a_new_key_to_the_door_finds_the_old_answers() -> None:
     for value in ("sk-old-key", "sk-new-key"):
         secret = Secret("k", "K", value)
         call = Call(Endpoint(f"{URL}?key={value}"), {"token": value})
-        keys.append(journal_key(call, 0, secret.hide_in))
+        keys.append(call.key(0, secret.hide_in))
     assert keys[0] == keys[1]
 
 

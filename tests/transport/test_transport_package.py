@@ -29,7 +29,7 @@ def test_importing_it_brings_no_client_and_nothing_of_the_upper_floors() -> None
         "print(sorted(sys.modules))"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    for name in ("aiohttp", "pytest", "numpy", "rich", "spec", "data", "anyio", "httpx"):
+    for name in ("aiohttp", "pytest", "numpy", "spec", "data", "anyio", "httpx"):
         assert f"'{name}'" not in run.stdout
         assert f"pytest_evalmetrics.{name}'" not in run.stdout
 

@@ -43,6 +43,18 @@ def test_the_committed_baseline_of_digits_is_what_an_update_writes(project):
     assert baseline.read_bytes() == before
 
 
+def test_ocr(project):
+    target = project.path / "examples" / "ocr"
+    shutil.copytree(EXAMPLES / "ocr", target)
+    (baseline,) = target.glob("__baselines__/*/*.json")
+    before = baseline.read_bytes()
+    result = project.run("examples/ocr", "--snapshot-update")
+    assert baseline.read_bytes() == before
+    result = project.run("examples/ocr")
+    result.assert_outcomes(passed=2, xfailed=1)
+    result.stdout.fnmatch_lines(["FAIL * examples/ocr/ocr.bench.yaml::int7 (xfail) *0.6267*"])
+
+
 def test_agent_tools(project):
     shutil.copytree(EXAMPLES / "agent_tools", project.path / "examples" / "agent_tools")
     result = project.run("examples/agent_tools")

@@ -18,9 +18,10 @@ from pytest_evalmetrics.selection import let_register
 from pytest_evalmetrics.settings import journal_mode
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from os import PathLike
 
+    from pytest_evalmetrics.results import Power
     from pytest_evalmetrics.spec import Benchmark
 
 __all__ = ["BenchmarkFile", "BenchmarkItem"]
@@ -137,12 +138,42 @@ def plan_lines(items: Sequence[pytest.Item]) -> list[str]:
     from pytest_evalmetrics.pipeline.power import power_of  # noqa: PLC0415 - only where asked for
     from pytest_evalmetrics.reports import power_table  # noqa: PLC0415 - the same
 
-    planned = []
+    planned: list[tuple[str, list[Power]]] = []
+    calls: list[str] = []
     for item in items:
         if isinstance(item, BenchmarkItem):
             with names_for(item):
-                planned.append((item.nodeid, list(power_of(item.benchmark, Store(item).read))))
-    return power_table(planned) if planned else []
+                read = Store(item).read
+                planned.append((item.nodeid, list(power_of(item.benchmark, read))))
+                if item.benchmark.spec.runs:
+                    calls += _calls_planned(item, read())
+    return [*power_table(planned), *calls] if planned else []
+
+
+def _calls_planned(item: BenchmarkItem, snapshot: tuple[str, str] | None) -> Iterator[str]:
+    """Forecast the calls of a scored benchmark, from the journal's figures and the baseline's."""
+    from pytest_evalmetrics import baselines, metrics  # noqa: PLC0415 - loaded by now
+    from pytest_evalmetrics.pipeline.scoring import Scoring  # noqa: PLC0415 - asked for
+    from pytest_evalmetrics.run_transport import PlanRuntime  # noqa: PLC0415 - the same
+
+    runtime = PlanRuntime(item.config)
+    try:
+        scoring = Scoring(item.benchmark, runtime, item.nodeid)
+        if not scoring.asks:
+            return
+        benchmark, recorded = scoring.benchmark, {}
+        plan = metrics.plan(benchmark.spec, also=benchmark.spec.gated, line_of=benchmark.line_of)
+        if snapshot is not None:
+            document = baselines.parse(snapshot[0], file=snapshot[1])
+            recorded = baselines.values(document, next(iter(document["agents"])))
+        rest, answered = scoring.forecast(plan, recorded)
+    except EvalMetricsError as error:
+        yield f"calls of {item.nodeid}: {visible(error.message)}"
+        return
+    finally:
+        runtime.transport().close()
+    note = f"; {answered} answered by the journal" if answered else ""
+    yield f"calls of {item.nodeid}: {rest.text}{note}"
 
 
 def check_lines(session: pytest.Session) -> tuple[list[str], bool]:

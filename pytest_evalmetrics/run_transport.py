@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,6 +17,7 @@ from pytest_evalmetrics import settings
 from pytest_evalmetrics.errors import EvalMetricsError
 from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.transport import (
+    Budget,
     Journal,
     JournalError,
     JournalMode,
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ItemRuntime",
+    "PlanRuntime",
     "close_transport",
     "export_asked",
     "journal_path",
@@ -50,6 +53,7 @@ def shown_live(
     label: str,
     total: int,
     cost: Callable[[], float | None] | None = None,
+    budget: Budget | None = None,
 ) -> Iterator[Progress]:
     """Show the progress of one benchmark; nothing under -q, and nothing in xdist's workers."""
     reporter = config.pluginmanager.get_plugin("terminalreporter")
@@ -57,7 +61,7 @@ def shown_live(
     if reporter is not None and config.option.verbose >= 0 and not hasattr(config, "workerinput"):
         out = _terminal(config)
     if out is None:
-        yield Progress(label, total, cost=cost)
+        yield Progress(label, total, cost=cost, budget=budget)
         return
     # where pytest's cursor is: it goes on there afterwards
     column = int(getattr(getattr(reporter, "_tw", None), "width_of_current_line", 0))
@@ -71,7 +75,7 @@ def shown_live(
         if not out.isatty():  # whole lines, for logs
             starts = iter("\n" if column else "")
             line = lambda text: write(f"{next(starts, '')}{text}\n")  # noqa: E731 - one use
-            yield Progress(label, total, emit=line, cost=cost)
+            yield Progress(label, total, emit=line, cost=cost, budget=budget)
             return
 
         def show(state: ProgressState) -> None:  # one line, written over and over
@@ -81,7 +85,7 @@ def shown_live(
 
         write("\n")
         try:
-            yield Progress(label, total, on_change=show, cost=cost)
+            yield Progress(label, total, on_change=show, cost=cost, budget=budget)
         finally:
             write(f"{_ERASE}\x1b[1A\x1b[{column + 1}G")
 
@@ -99,6 +103,7 @@ def _terminal(config: pytest.Config) -> IO[str] | None:
 
 
 _TRANSPORT = pytest.StashKey[Transport]()
+_BUDGET = pytest.StashKey[Budget]()
 
 
 def journal_mode(config: pytest.Config) -> JournalMode:
@@ -130,8 +135,22 @@ def transport_of(config: pytest.Config) -> Transport:
     return config.stash[_TRANSPORT]
 
 
+def budget_of(config: pytest.Config) -> Budget | None:
+    """Return the run's budget, whose file xdist's workers share; None without one."""
+    limits = settings.budget(config)
+    if limits and _BUDGET not in config.stash:
+        path, started = getattr(config, "workerinput", {}).get(
+            settings.SHARED_BUDGET, (None, time.time())
+        )
+        config.stash[_BUDGET] = Budget(limits, path and Path(path), started)
+    return config.stash.get(_BUDGET, None)
+
+
 def close_transport(config: pytest.Config) -> None:
     """Close the connections and the journal, if they were ever opened."""
+    if _BUDGET in config.stash:
+        config.stash[_BUDGET].close()
+        del config.stash[_BUDGET]
     transport = config.stash.get(_TRANSPORT, None)
     if transport is not None:
         del config.stash[_TRANSPORT]
@@ -146,6 +165,7 @@ class ItemRuntime:
         self._label = label
         self._transport: Transport | None = None
         self.replays = journal_mode(item.config) is JournalMode.REPLAY
+        self.budget = budget_of(item.config)
 
     def transport(self) -> Transport:
         """Give the run's one way to endpoints."""
@@ -154,7 +174,7 @@ class ItemRuntime:
 
     def progress(self, total: int) -> AbstractContextManager[Progress]:
         """Show how far the benchmark is."""
-        return shown_live(self._item.config, self._item.name, total, self._cost)
+        return shown_live(self._item.config, self._item.name, total, self._cost, self.budget)
 
     def usage(self) -> dict[str, Any]:
         """Tell what the benchmark's calls took in this run."""
@@ -169,6 +189,26 @@ class ItemRuntime:
 
     def _cost(self) -> float | None:
         return None if self._transport is None else self._transport.usage.cost_now()
+
+
+class PlanRuntime:
+    """A run that calls nothing, and counts what it would call."""
+
+    replays, budget = True, None
+
+    def __init__(self, config: pytest.Config) -> None:
+        path = journal_path(config)
+        if journal_mode(config) not in (JournalMode.NORMAL, JournalMode.REPLAY):
+            path = path / "none"  # its answers will not be used
+        self._transport = Transport(Journal(path, JournalMode.PLAN))
+
+    def transport(self) -> Transport:
+        """Return the transport, which only looks into the journal."""
+        return self._transport
+
+    def progress(self, total: int) -> AbstractContextManager[Progress]:
+        """Show nothing."""
+        return nullcontext(Progress(total=total))
 
 
 def _shared(config: pytest.Config, url: str) -> int:

@@ -6,13 +6,14 @@ Loaded at every start of pytest: nothing heavy is imported before there is a res
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_evalmetrics.selection import Selection, is_benchmark, refuse_unknown_reporters
-from pytest_evalmetrics.settings import PRINTING, evaluates_nothing, journal_url
+from pytest_evalmetrics.settings import PRINTING, SHARED_BUDGET, evaluates_nothing, journal_url
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -42,6 +43,7 @@ class EvaluationSession:
         self._interrupted = False
         self._lines: list[tuple[str, str | None]] = []
         self._is_worker = hasattr(config, "workerinput")
+        self._started = time.time()
 
     def pytest_sessionstart(self) -> None:
         """Empty the journal, or import into it, before anything is called."""
@@ -137,7 +139,11 @@ class EvaluationSession:
     def pytest_configure_node(self, node: Any) -> None:
         """Share a folder with a worker on this machine, for what is large."""
         if node.gateway.spec.popen:
-            node.workerinput[_WORKERS_FOLDER] = str(_own_folder(self._config))
+            folder = _own_folder(self._config)
+            node.workerinput[_WORKERS_FOLDER] = str(folder)
+            node.workerinput[SHARED_BUDGET] = str(folder / "budget.sqlite3"), self._started
+        elif self._config.getoption("evalmetrics_budget"):
+            raise pytest.UsageError("--evalmetrics-budget: workers elsewhere can't share a budget")
 
     def pytest_keyboard_interrupt(self) -> None:
         """Remember that the run was interrupted."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 # in place of a run
 PRINTING = ("evalmetrics_check", "evalmetrics_plan", "evalmetrics_delete_unused")
 COLLECTED = pytest.StashKey["list[pytest.Item]"]()  # before any selection
+SHARED_BUDGET = "evalmetrics_budget"  # of xdist's workers: its file, and when the run began
 _CHOICES = {
     "evalmetrics_journal": ("normal", "replay", "refresh", "off"),
     "evalmetrics_family": ("benchmark", "run"),
@@ -44,8 +46,8 @@ _OPTIONS = """
 --evalmetrics-schema [benchmark|report]
     print the JSON Schema of benchmark files (or of report.json) and exit
 --evalmetrics-plan
-    evaluate nothing: print the smallest drop that each gated metric can see, and how many
-    rollouts a task would see max_drop
+    evaluate nothing: print the smallest drop that each gated metric can see, how many
+    rollouts a task would see max_drop, and what the calls will take
 --evalmetrics-check
     evaluate nothing and call nothing: print everything that is wrong with the benchmark
     files, their templates, rows and secrets, as a linter does; exit status 1 where anything
@@ -82,6 +84,10 @@ _OPTIONS = """
     .jsonl.gz)
 --evalmetrics-journal-clear
     empty the journal before the run (so does pytest's own --cache-clear)
+--evalmetrics-budget LIMITS
+    what the calls of all benchmarks of this run may use, separated by commas: 5usd (in the
+    currency of price), 2e6tokens, 1000calls, 30min. Then no further rollout begins, and
+    benchmarks that lack some are INCONCLUSIVE; run again to go on
 --evalmetrics-engine local|ray
     where rollouts are read and rows are scored: local (default), or on a Ray cluster
 --evalmetrics-ray-address ADDRESS
@@ -165,6 +171,7 @@ def validate(config: pytest.Config) -> None:
         value = config.getini(setting)
         if value not in choices:
             raise pytest.UsageError(f"{setting} = {value}: expected one of {', '.join(choices)}")
+    budget(config)
     _validate_engine(config)
 
 
@@ -199,6 +206,30 @@ def _validate_engine(config: pytest.Config) -> None:
             "  name one that runs, with --evalmetrics-ray-address or RAY_ADDRESS; or leave -n "
             "out: each benchmark uses the whole cluster"
         )
+
+
+def budget(config: pytest.Config) -> dict[str, tuple[float, str]]:
+    """Return the limits of the run's calls, each with its words: see `transport.Budget`."""
+    limits: dict[str, tuple[float, str]] = {}
+    asked = config.getoption("evalmetrics_budget") or ""
+    for part in filter(None, asked.split(",")):
+        match = re.fullmatch(r"(\d+(?:\.\d+)?(?:e-?\d+)?) ?([a-z]+)", part.strip().lower())
+        number, unit = (float(match[1]), match[2]) if match else (0.0, "")
+        name = {
+            **dict.fromkeys(("call", "calls"), "requests"),
+            **dict.fromkeys(("token", "tokens"), "tokens"),
+            **dict.fromkeys(("min", "minute", "minutes"), "seconds"),
+        }.get(unit, "cost" if len(unit) == 3 else "")  # noqa: PLR2004 - usd
+        if not number or not name or name in limits:
+            raise pytest.UsageError(
+                f"--evalmetrics-budget {asked}: {part!r} is no limit, or a second one of its kind; "
+                "expected such as 5usd,2e6tokens,1000calls,30min"
+            )
+        if name != "cost":
+            unit = {"requests": "call", "tokens": "token", "seconds": "minute"}[name]
+            unit += "s" * (number != 1)
+        limits[name] = number * (60 if name == "seconds" else 1), f"{number:.12g} {unit}"
+    return limits
 
 
 def journal_mode(config: pytest.Config) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -14,10 +13,10 @@ from pytest_evalmetrics.layout import many, of_many
 from pytest_evalmetrics.pipeline.scored_rows import RowTexts, Stage, reading_order
 from pytest_evalmetrics.results import Check, Verdict
 from pytest_evalmetrics.spec.metric_names import GENERATED_SCORES, MARK
-from pytest_evalmetrics.transport import CallError, Meter, Progress
+from pytest_evalmetrics.transport import Budget, CallError, Forecast, Meter, Progress
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from pytest_evalmetrics.data import RolloutTable
     from pytest_evalmetrics.engines.local import Attempted
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.scorers import Row, Terms
     from pytest_evalmetrics.spec import Benchmark
     from pytest_evalmetrics.spec.model_keys import BudgetSpec
-    from pytest_evalmetrics.transport import Price, Tokens
+    from pytest_evalmetrics.transport import Price, Tokens, Usage
 
 _USED_UP = "budget"  # the kind of a call that was not made for it
 _GO_ON = "run again, and what was paid for comes from the journal; or raise the budget"
@@ -33,35 +32,49 @@ _GO_ON = "run again, and what was paid for comes from the journal; or raise the 
 _NEVER_IGNORED = frozenset({_USED_UP, "not-in-journal", "bad-request"})
 
 
-class Budget:
-    """Counts what is paid for, and lets no rollout begin once it is used up."""
+def budget_of(spec: BudgetSpec) -> Budget:
+    """Make the budget that a benchmark file gives a benchmark."""
+    limits = {
+        "requests": (spec.requests, many(spec.requests or 0, "request")),
+        "tokens": (spec.tokens, many(spec.tokens or 0, "token")),
+        "cost": (spec.cost, f"a cost of {spec.cost or 0:g}"),
+        "seconds": (spec.seconds, f"{spec.seconds or 0:g} seconds"),
+    }
+    return Budget({k: (limit, words) for k, (limit, words) in limits.items() if limit is not None})
 
-    def __init__(self, spec: BudgetSpec, now: Callable[[], float] = time.monotonic) -> None:
-        self._spec = spec
-        self._now = now
-        self._started: float | None = None
-        self.requests = self.tokens = self.begun = 0
-        self.cost = 0.0
-        self.reached = ""  # what is used up, in words; empty while nothing is
+
+class CallLimits:
+    """The budgets of one benchmark: its own, and the run's. Without any, all calls are made."""
+
+    def __init__(self, own: Budget | None, run: Budget | None) -> None:
+        self._budgets = {"the": own, "the run's": run}
+        self.budgets = tuple(budget for budget in (own, run) if budget is not None)
+        self.reached = ""  # the budget that is used up; empty while no call was refused
+
+    def meter(self) -> Meter:
+        """Return the meter of one rollout."""
+        return Spender(self) if self.budgets else Meter()
 
     def admit(self) -> None:
         """Let a rollout begin."""
-        now = self._now()
-        if self._started is None:
-            self._started = now
-        if not self.reached:
-            self.reached = self._used_up(now - self._started)
+        for which, budget in self._budgets.items():
+            if not self.reached and budget is not None and (words := budget.used_up()):
+                self.reached = f"{which} budget of {words}"
         if self.reached:
-            message = f"not asked: the budget of {self.reached} was used up"
+            message = f"not asked: {self.reached} was used up"
             raise CallError(_USED_UP, message, hint=_GO_ON)
-        self.begun += 1
+        for budget in self.budgets:
+            budget.begun += 1
 
-    def check(self, benchmark: Benchmark, board: Board) -> list[Check]:
-        """Report that it was used up: nothing is judged then."""
-        if not self.reached:
-            return []
+    def check(self, benchmark: Benchmark, board: Board, usage: Usage) -> list[Check]:
+        """Report the one that was used up: nothing is judged then."""
         total = len(board.rows)
         left = sum(any(f.kind == _USED_UP for f in failed) for failed in board.failed.values())
+        hint = _GO_ON
+        if 0 < left < total:
+            calls = usage.calls / (total - left) * left
+            rest = Forecast.of(usage, calls, benchmark.spec.params.parallelism)
+            hint += f"; the rest takes about {rest.text}"
         return [
             Check(
                 "expect",
@@ -69,51 +82,36 @@ class Budget:
                 Verdict.INCONCLUSIVE,
                 value=total - left,
                 bound=f"== {total}",
-                reason=f"the budget of {self.reached} was used up, and "
+                reason=f"{self.reached} was used up, and "
                 f"{of_many(left, total, 'rollout', 'was')} not asked for",
-                hint=_GO_ON,
+                hint=hint,
                 line=benchmark.line_of("budget"),
             )
         ]
 
-    def _used_up(self, seconds: float) -> str:
-        spec = self._spec
-        # each rollout that has begun sends one request at least
-        if spec.requests is not None and self.requests + self.begun >= spec.requests:
-            return many(spec.requests, "request")
-        if spec.tokens is not None and self.tokens >= spec.tokens:
-            return many(spec.tokens, "token")
-        if spec.cost is not None and self.cost >= spec.cost:
-            return f"a cost of {spec.cost:g}"
-        if spec.seconds is not None and seconds >= spec.seconds:
-            return f"{spec.seconds:g} seconds"
-        return ""
-
 
 class Spender(Meter):
-    """The `transport.Meter` of one rollout: what has begun is finished, whatever it takes."""
+    """The meter of one rollout: what has begun is finished, whatever it takes."""
 
-    __slots__ = ("_budget", "_has_begun", "_has_paid")
+    __slots__ = ("_has_begun", "_has_paid", "_limits")
 
-    def __init__(self, budget: Budget) -> None:
-        self._budget = budget
+    def __init__(self, limits: CallLimits) -> None:
+        self._limits = limits
         self._has_begun = self._has_paid = False
 
     def admit(self) -> None:
         """Let a call be sent."""
         if not self._has_begun:
-            self._budget.admit()
+            self._limits.admit()
             self._has_begun = True
 
     def paid(self, requests: int, tokens: Tokens | None, price: Price | None) -> None:
         """Count a call that was sent."""
-        budget = self._budget
-        budget.begun -= self._has_begun and not self._has_paid
+        for budget in self._limits.budgets:
+            budget.begun -= self._has_begun and not self._has_paid
+            cost = 0.0 if tokens is None or price is None else price.of(tokens)
+            budget.add(requests, 0 if tokens is None else tokens.total, cost)
         self._has_paid = True
-        budget.requests += requests
-        if tokens is not None:
-            budget.tokens += tokens.total
-            budget.cost += price.of(tokens) if price is not None else 0.0
 
 
 @dataclass

@@ -130,6 +130,11 @@ class Evaluation:
             self._evaluate()
         except EvalMetricsError as error:
             self._fail(error)
+        if self._scored is not None and self._scored.checks:  # a part of the rollouts fails nothing
+            self._checks = [
+                replace(c, verdict=Verdict.INCONCLUSIVE) if c.verdict is Verdict.FAIL else c
+                for c in self._checks
+            ]
         result = self._result()
         pictured = self.detailed or result.verdict is not Verdict.PASS
         return Evaluated(

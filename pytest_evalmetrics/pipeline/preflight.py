@@ -132,7 +132,7 @@ def _placeholder(benchmark: Benchmark, path: Path, value: str) -> Iterator[Probl
 class _NoCalls:
     """A run that calls nothing."""
 
-    replays = True
+    replays, budget = True, None
 
     def transport(self) -> Any:
         raise AssertionError("a check calls nothing")

@@ -12,9 +12,9 @@ from pytest_evalmetrics import scorers
 from pytest_evalmetrics.data import RolloutTable, RowScores
 from pytest_evalmetrics.data.content import SIZE, content_hash
 from pytest_evalmetrics.engines.local import Workload, score_here, score_without_calls
-from pytest_evalmetrics.errors import ConfigError, RowError
+from pytest_evalmetrics.errors import ConfigError, DataError, RowError
 from pytest_evalmetrics.gc_pause import collector_eased
-from pytest_evalmetrics.pipeline.attempts import Attempts, Budget, Spender, recorded_row
+from pytest_evalmetrics.pipeline.attempts import Attempts, CallLimits, budget_of, recorded_row
 from pytest_evalmetrics.pipeline.judge_checks import Judges
 from pytest_evalmetrics.pipeline.preflight import metric_problems, template_problems
 from pytest_evalmetrics.pipeline.scored_rows import (
@@ -29,7 +29,7 @@ from pytest_evalmetrics.reports import failed_row_notes
 from pytest_evalmetrics.rollouts.foreign import lookup
 from pytest_evalmetrics.rollouts.recorded import TASK_KEYS
 from pytest_evalmetrics.spec.metric_names import COUNTED_SCORES
-from pytest_evalmetrics.transport import redact
+from pytest_evalmetrics.transport import Forecast, Usage, redact
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.results import Check, ScorerFailures
     from pytest_evalmetrics.scorers import BoundScorer, Row
     from pytest_evalmetrics.spec import Benchmark
-    from pytest_evalmetrics.transport import Occurrences, Progress, Transport
+    from pytest_evalmetrics.transport import Budget, Occurrences, Progress, Transport
 
     Jobs = Iterator[tuple[Row, BoundScorer | None]]
 
@@ -53,6 +53,11 @@ class Runtime(Protocol):
     """What a scored benchmark needs of the run that it is a part of."""
 
     replays: bool  # answers come from the journal alone
+
+    @property
+    def budget(self) -> Budget | None:
+        """The budget of the whole run."""
+        ...
 
     def transport(self) -> Transport:
         """Return the run's one way to endpoints."""
@@ -118,7 +123,7 @@ class Scoring:
         self, benchmark: Benchmark, runtime: Runtime, label: str, engine: Engine | None = None
     ) -> None:
         spec = benchmark.spec
-        self._runtime = runtime
+        self._runtime, self.benchmark = runtime, benchmark
         self._label = label  # under which its calls are counted
         self._engine = engine
         self._terms = scorers.Terms(
@@ -136,10 +141,26 @@ class Scoring:
         given = tuple(name for scorer in self.made for name in scorer.scores)
         self._names = (*given, *measured)
         self._content = _Content(benchmark)
-        self._budget = None if spec.budget is None else Budget(spec.budget)
+        own = None if spec.budget is None else budget_of(spec.budget)
+        self._limits = CallLimits(own, runtime.budget)
+        self._refuse_unpriced()
         self._judges = Judges(benchmark, self.made)
         # its reward settled, and without the thresholds on judges
         self.benchmark = with_reward(self._judges.benchmark, given, measured)
+
+    def _refuse_unpriced(self) -> None:
+        """Refuse models without a price where the run's budget is one of money."""
+        budget, model = self._runtime.budget, self.benchmark.spec.model
+        if budget is None or "cost" not in budget.limits:
+            return
+        models: list[tuple[str, object]] = [] if model is None else [(model.name, model.price)]
+        models += [(j.model.name, j.model.price) for scorer in self.made for j in scorer.judges]
+        for name, price in models:
+            if price is None:
+                raise DataError(
+                    f"the run's budget is {budget.limits['cost'][1]}, and {name} has no price",
+                    hint="write price: {input: ..., output: ...} under it, per million tokens",
+                )
 
     def hide(self, text: str) -> str:
         """Take the secrets of its scorers out of a text."""
@@ -185,6 +206,37 @@ class Scoring:
         board.flush()
         return self._scored(board, chosen, plan)
 
+    def forecast(self, plan: Plan, recorded: Mapping[str, float]) -> tuple[Forecast, int]:
+        """Count the calls that are still to be made, and those that the journal answers.
+
+        The run has to be one that calls nothing. `recorded` holds the baseline's metrics, for a
+        model of which the journal has no answer.
+        """
+        self.made = tuple(scorer for scorer in self.made if scorer.calls)
+        chosen = self._choose(plan)
+        board = Board(chosen.table, self._names)
+        with self._runtime.progress(len(board.rows)) as board.progress:
+            self._score(board, chosen)
+        usage = self._transport().usage.by_label().get(self._label, Usage())
+        calls, rows, unanswered = float(usage.failed), len(board.rows), 0
+        if self._attempts is not None:
+            lacking = self._attempts.failing.scores
+            failed = board.failed.values()
+            unanswered = sum(any(one.scores == lacking for one in of_row) for of_row in failed)
+            if unanswered < rows:  # the scorers' calls for an answer, as for those that there are
+                each = (usage.calls + usage.failed - rows) / (rows - unanswered)
+            else:
+                each = sum(max(1, len(scorer.judges)) for scorer in self.made)
+            calls += each * unanswered
+        parallelism = self.benchmark.spec.params.parallelism
+        if usage.calls or not recorded:
+            return Forecast.of(usage, calls, parallelism), usage.calls
+        tokens, cost, seconds = (
+            mean * unanswered if (mean := recorded.get(f"mean/{name}")) is not None else None
+            for name in ("total_tokens", "cost", "latency_s")
+        )
+        return Forecast(calls, tokens, cost, seconds and seconds / parallelism), 0
+
     def kept(self, table: RolloutTable) -> KeptRows:
         """Keep the rows that were scored, for a baseline."""
         return KeptRows.of(self._as_scored(), table)
@@ -229,7 +281,6 @@ class Scoring:
             await do(self._work(jobs, board, self._attempts))
 
     def _work(self, jobs: Jobs, board: Board, attempts: Attempts | None) -> Workload:
-        budget = self._budget
         return Workload(
             jobs,
             self.made,
@@ -239,7 +290,7 @@ class Scoring:
             self._transport(),
             self._label,
             board,
-            None if budget is None else lambda: Spender(budget),
+            self._limits.meter if self._limits.budgets else None,
         )
 
     def _transport(self) -> Transport:
@@ -248,8 +299,8 @@ class Scoring:
         return transport
 
     def _calls(self, row: Row, occurrences: Occurrences) -> scorers.Calls:
-        spender = None if self._budget is None else Spender(self._budget)
-        return scorers.Calls(self._transport(), row.sample, occurrences, self._label, spender)
+        meter = self._limits.meter()
+        return scorers.Calls(self._transport(), row.sample, occurrences, self._label, meter)
 
     # -- the rows ----------------------------------------------------------------------------
 
@@ -308,7 +359,10 @@ class Scoring:
             if ignored and spec.expect.rollouts is None:  # nothing else says how many
                 expect = replace(spec.expect, rollouts="any")
                 self.benchmark = replace(self.benchmark, spec=replace(spec, expect=expect))
-        checks = () if self._budget is None else self._budget.check(self.benchmark, board)
+        checks = []
+        if self._limits.reached:
+            usage = self._transport().usage.by_label().get(self._label, Usage())
+            checks = self._limits.check(self.benchmark, board, usage)
         judged = self._judges.judged(self._transport, self._calls)
         table = self._content.onto(table)
         return Scored(rows, failures, tuple(notes), chosen.partial, table, judged, tuple(checks))

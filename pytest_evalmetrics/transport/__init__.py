@@ -26,6 +26,8 @@ from pytest_evalmetrics.transport.journal_store import (
 from pytest_evalmetrics.transport.loop import run_bounded, was_cancelled
 from pytest_evalmetrics.transport.secrets import Secret, find_secret, redact
 from pytest_evalmetrics.transport.usage import (
+    Budget,
+    Forecast,
     Price,
     Progress,
     ProgressState,
@@ -51,12 +53,14 @@ from pytest_evalmetrics.transport.wire import (
 
 __all__ = [
     "Answer",
+    "Budget",
     "Call",
     "CallError",
     "Clock",
     "Endpoint",
     "EndpointError",
     "Entry",
+    "Forecast",
     "HttpRequest",
     "Journal",
     "JournalError",

@@ -46,6 +46,8 @@ class JournalMode(StrEnum):
     """Answer from the journal alone; nothing is called or written."""
     REFRESH = "refresh"
     """Call always, and replace the journal's answers."""
+    PLAN = "plan"
+    """Answer from the journal alone, if there is one; failures count as calls to make."""
     OFF = "off"
     """No journal."""
 
@@ -74,13 +76,15 @@ class Journal:
         self._open_store = open_store
         self._reader: JournalStore | None = None
         self._writer: _Writer | None = None
-        self._unusable = mode is JournalMode.OFF
+        self._unusable = mode is JournalMode.OFF or (
+            mode is JournalMode.PLAN and not path.is_file()
+        )
         self._claims = _Claims(path.with_name(f"{path.name}.lock"))
 
     @property
     def replays(self) -> bool:
         """Whether nothing is called: answers are the journal's alone."""
-        return self.mode is JournalMode.REPLAY
+        return self.mode in (JournalMode.REPLAY, JournalMode.PLAN)
 
     def get(self, key: bytes) -> Entry | None:
         """Look an answer up; in refresh mode and without a journal there is none."""
@@ -146,7 +150,7 @@ class Journal:
         return None if self._unusable else self._reader
 
     def _open(self) -> JournalStore:
-        if self.mode is JournalMode.REPLAY:
+        if self.replays:
             if not self.path.is_file():
                 raise JournalError(
                     f"there is no journal to replay at {self.path}",

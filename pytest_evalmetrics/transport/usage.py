@@ -1,18 +1,21 @@
-"""Usage of calls (tokens, seconds and money) and the progress of a run."""
+"""Usage of calls (tokens, seconds and money), its limits, and the progress of a run."""
 
 from __future__ import annotations
 
 import asyncio
 import math
+import sqlite3
+import time
 from collections import deque
 from contextlib import asynccontextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass
 from typing import TYPE_CHECKING, Any
 
 from pytest_evalmetrics.transport.wire import Clock
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
+    from pathlib import Path
 
     from pytest_evalmetrics.transport.wire import Answer
 
@@ -145,6 +148,123 @@ class UsageTally:
         return self._sums[label]
 
 
+class Budget:
+    """Counts what calls use against limits; with a file, what all processes of a run use.
+
+    Parameters
+    ----------
+    limits
+        Of ``requests``, ``tokens``, ``cost`` and ``seconds``: the limit, and its words.
+    path
+        A SQLite file that the run's processes share.
+    started
+        When the seconds began, since 1970; by default with the first call.
+    """
+
+    def __init__(
+        self,
+        limits: Mapping[str, tuple[float, str]],
+        path: Path | None = None,
+        started: float | None = None,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self.limits = limits
+        self.begun = 0  # rollouts that have sent nothing yet
+        self._spent = dict.fromkeys(("requests", "tokens", "cost"), 0.0)
+        self._started, self._now = started, now
+        self._db: sqlite3.Connection | None = None
+        if path is not None:
+            path.parent.mkdir(mode=0o700, exist_ok=True)
+            self._db = sqlite3.connect(
+                path, timeout=30, isolation_level=None, check_same_thread=False
+            )
+            self._db.execute("PRAGMA synchronous = OFF")
+            self._db.execute(
+                "CREATE TABLE IF NOT EXISTS spent (run PRIMARY KEY, requests, tokens, cost)"
+            )
+            self._db.execute("INSERT OR IGNORE INTO spent VALUES (1, 0, 0, 0)")
+
+    def spent(self) -> dict[str, float]:
+        """Return what is used so far, by the names of the limits."""
+        if self._started is None:
+            self._started = self._now()
+        if self._db is not None:
+            row = self._db.execute("SELECT requests, tokens, cost FROM spent").fetchone()
+            self._spent = dict(zip(self._spent, row, strict=True))
+        return {**self._spent, "seconds": self._now() - self._started}
+
+    def used_up(self) -> str:
+        """Return the limit that is reached, in words; empty while none is."""
+        spent = self.spent()
+        spent["requests"] += self.begun  # each sends one request at least
+        reached = (words for name, (limit, words) in self.limits.items() if spent[name] >= limit)
+        return next(reached, "")
+
+    def add(self, requests: int, tokens: int, cost: float) -> None:
+        """Count a call that was sent."""
+        if self._db is not None:
+            self._db.execute(
+                "UPDATE spent SET requests = requests + ?, tokens = tokens + ?, cost = cost + ?",
+                (requests, tokens, cost),
+            )
+            return
+        for name, value in zip(self._spent, (requests, tokens, cost), strict=True):
+            self._spent[name] += value
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._db is not None:
+            self._db.close()
+
+    @property
+    def text(self) -> str:
+        """What is used, for the progress: ``1.2 of 5 usd spent``."""
+        spent = self.spent()
+        spent["seconds"] /= 60  # the run's are written in minutes
+        used = (f"{spent[name]:.4g} of {words}" for name, (_, words) in self.limits.items())
+        return f"{', '.join(used)} spent"
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """What calls that are still to be made will take; None for what is not known."""
+
+    calls: float
+    tokens: float | None = None
+    cost: float | None = None
+    seconds: float | None = None
+
+    @classmethod
+    def of(cls, usage: Usage, calls: float, parallelism: int) -> Forecast:
+        """Expect of each call what those so far took on average, whenever they were paid for."""
+        counted = usage.calls - usage.without_tokens
+        cost = None if usage.cost is None or not usage.calls else usage.cost / usage.calls * calls
+        return cls(
+            calls,
+            usage.total_tokens / counted * calls if counted else None,
+            cost,
+            usage.latency_s / usage.calls * calls / parallelism if usage.calls else None,
+        )
+
+    def __add__(self, other: Forecast) -> Forecast:
+        """Expect both."""
+        pairs = zip(astuple(self), astuple(other), strict=True)
+        return Forecast(*(None if a is None or b is None else a + b for a, b in pairs))  # type: ignore[arg-type] # calls are known
+
+    @property
+    def text(self) -> str:
+        """In words: ``120 calls, about 34000 tokens, a cost of 0.12, 3 min 20 s``."""
+        calls = round(self.calls)
+        parts = [f"{calls} call{'s' * (calls != 1)}"]
+        if self.calls and self.tokens is not None:
+            parts.append(f"about {self.tokens:.3g} tokens")
+        if self.calls and self.cost is not None:
+            parts.append(f"a cost of about {self.cost:.3g}")
+        if self.calls and self.seconds is not None:
+            parts.append(f"about {duration(self.seconds)}")
+        return ", ".join(parts)
+
+
 _WINDOW_S = 30.0  # the rate is that of the last half minute
 _SAMPLES = 60
 
@@ -164,6 +284,7 @@ class ProgressState:
     left_s: float | None  # seconds that are left at this rate; None where that is unknown
     cost: float | None  # so far; None where it is not known
     unit: str = "rows"
+    spent: str = ""  # of the run's budget
 
     @property
     def text(self) -> str:
@@ -182,8 +303,8 @@ class ProgressState:
             parts.append(f"{duration(self.left_s)} left")
         else:
             parts.append(duration(self.elapsed_s))
-        if self.cost is not None:
-            parts.append(f"cost {self.cost:.4g}")
+        if self.spent or self.cost is not None:
+            parts.append(self.spent or f"cost {self.cost:.4g}")
         return f"{self.label}: {', '.join(parts)}" if self.label else ", ".join(parts)
 
 
@@ -198,12 +319,14 @@ class Progress:
         emit: Callable[[str], None] | None = None,
         on_change: Callable[[ProgressState], None] | None = None,
         cost: Callable[[], float | None] | None = None,
+        budget: Budget | None = None,
         clock: Clock | None = None,
     ) -> None:
         self.label = label
         self.total = total
         self.unit = "rows"
         self._emit, self._on_change, self._cost = emit, on_change, cost
+        self._budget = budget
         self._now = (clock or Clock()).monotonic
         self._start = self._emitted = self._now()
         self._shown = float("-inf")
@@ -270,6 +393,7 @@ class Progress:
             left_s=left,
             cost=self._cost() if self._cost is not None else None,
             unit=self.unit,
+            spent=self._budget.text if self._budget is not None else "",
         )
 
     @asynccontextmanager

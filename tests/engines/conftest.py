@@ -166,7 +166,7 @@ class Runtime:
     """A run of one benchmark, with a journal of its own or a given one."""
 
     def __init__(self, journal: Path | None, mode: JournalMode) -> None:
-        self.replays = mode is JournalMode.REPLAY
+        self.replays, self.budget = mode is JournalMode.REPLAY, None
         self._transport = Transport(None if journal is None else Journal(journal, mode))
 
     def transport(self) -> Transport:

@@ -22,7 +22,7 @@ class Run:
     """What a benchmark needs of its run."""
 
     def __init__(self, folder: Path, mode: JournalMode = JournalMode.NORMAL) -> None:
-        self.replays = mode is JournalMode.REPLAY
+        self.replays, self.budget = mode is JournalMode.REPLAY, None
         self._transport = Transport(Journal(folder / "journal.sqlite3", mode))
 
     def transport(self) -> Transport:

@@ -1,0 +1,84 @@
+"""The budget of a whole run, and the forecast of its calls."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from generation.running import online
+
+if TYPE_CHECKING:
+    from conftest import Project
+    from generation.conftest import Model
+
+
+@pytest.fixture
+def asking(project: Project, model: Model) -> Project:
+    """Two benchmarks of ten questions each: 11 or 12 tokens an answer, at 1 and 2 a million."""
+    for added, name in enumerate("ab"):
+        rows = ({"id": i, "question": f"{i} + {added}", "answer": "1"} for i in range(10))
+        project.rows(f"{name}.jsonl", rows)
+        text = online(model.url, "  thresholds: {mean_reward: '>= 0'}\n")
+        text = text.replace("name: a\n", f"name: {name}\n").replace("data.jsonl", f"{name}.jsonl")
+        project.write(f"{name}.bench.yaml", text)
+    return project
+
+
+def checks(project: Project) -> dict[str, Any]:
+    entries = project.report()["benchmarks"]
+    found = {e["name"]: [c for c in e["checks"] if c["name"] == "budget"] for e in entries}
+    return {name: of[0] for name, of in found.items() if of}
+
+
+def test_a_run_stops_at_its_budget_and_the_next_goes_on(asking: Project, model: Model) -> None:
+    plan = asking.run("--evalmetrics-plan").stdout
+    plan.fnmatch_lines(["calls of a.bench.yaml::a: 10 calls", "calls of b.bench.yaml::b: 10 calls"])
+    asking.run("--evalmetrics-budget", "14calls,1h").stderr.fnmatch_lines(["*'1h' is no limit*"])
+    assert model.posts == 0
+    asking.run("--evalmetrics-budget", "14calls").assert_outcomes(passed=1, failed=1)
+    assert model.posts == 14
+    budget = checks(asking)["b"]
+    assert [e["verdict"] for e in asking.report()["benchmarks"]] == ["PASS", "INCONCLUSIVE"]
+    assert budget["reason"] == (
+        "the run's budget of 14 calls was used up, and 6 of 10 rollouts were not asked for"
+    )
+    rest = "6 calls, about 66 tokens, a cost of about 7.2e-05, about 0 s"
+    assert f"the rest takes about {rest}" in budget["hint"]
+    asking.run("--evalmetrics-plan").stdout.fnmatch_lines(
+        [
+            "calls of a.bench.yaml::a: 0 calls; 10 answered by the journal",
+            f"calls of b.bench.yaml::b: {rest}; 4 answered by the journal",
+        ]
+    )
+    asking.run("--evalmetrics-budget", "14calls").assert_outcomes(passed=2)
+    assert model.posts == 20
+
+
+@pytest.mark.parametrize(("limit", "words"), [("40tokens", "40 tokens"), ("5e-5eur", "5e-05 eur")])
+def test_workers_share_a_budget(asking: Project, model: Model, limit: str, words: str) -> None:
+    for bench in asking.path.glob("*.bench.yaml"):
+        bench.write_text(bench.read_text() + "  params: {parallelism: 1}\n")
+    asking.run("-n", "2", "--evalmetrics-budget", limit)
+    assert model.posts in (4, 5, 6)  # those in flight are finished
+    found = checks(asking)
+    assert set(found) == {"a", "b"}
+    assert f"the run's budget of {words} was used up" in found["a"]["reason"]
+
+
+def test_money_needs_a_price_and_minutes_pass(asking: Project, model: Model) -> None:
+    bench = asking.path / "a.bench.yaml"
+    bench.write_text(bench.read_text().replace(", price: {input: 1, output: 2}", ""))
+    asking.run("--evalmetrics-budget", "5usd,30min").assert_outcomes(passed=1, failed=1)
+    assert model.posts == 10
+    (first, _) = asking.report()["benchmarks"]
+    assert first["checks"][0]["reason"] == "the run's budget is 5 usd, and m has no price"
+    asking.run("--evalmetrics-refresh", "--evalmetrics-budget", "0.00001min", "-k", "b.bench")
+    assert "budget of 1e-05 minutes was used up" in checks(asking)["b"]["reason"]
+
+
+def test_a_baseline_tells_what_calls_take(asking: Project) -> None:
+    bench = asking.path / "a.bench.yaml"
+    bench.write_text(bench.read_text() + "  baseline: true\n")
+    asking.run("--snapshot-update", "-k", "a.bench")
+    plan = asking.run("--evalmetrics-plan", "--evalmetrics-refresh", "-k", "a.bench").stdout
+    plan.fnmatch_lines(["calls of a.bench.yaml::a: 10 calls, about 110 tokens, a cost of *"])

@@ -101,21 +101,16 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
     validate(config)
     asked = config.getoption("evalmetrics_explain")
     if config.getoption("evalmetrics_list") or asked is not None:
-        from pytest_evalmetrics.errors import RegistryError  # noqa: PLC0415 - asked for
-        from pytest_evalmetrics.listing import explained, listed  # noqa: PLC0415 - the same
-
-        try:
-            with let_register(config):
-                print(listed() if asked is None else explained(asked))  # noqa: T201 - the same
-        except RegistryError as error:
-            raise pytest.UsageError(str(error)) from None
-        return 0
+        return _print_listing(asked, config)
     compared = config.getoption("evalmetrics_compare")
     if compared is not None:
         from pytest_evalmetrics.compare import main  # noqa: PLC0415 - only where asked for
 
         with let_register(config):
             return main(["compare", *compared])
+    begun = config.getoption("evalmetrics_init")
+    if begun is not None:
+        _begin(begun, config)
     inspected = config.getoption("evalmetrics_inspect")
     if inspected is not None:
         _print_survey(inspected, config)
@@ -131,6 +126,34 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
 
     print(text(which), end="")  # noqa: T201 - printing is what the option is for
     return 0
+
+
+def _print_listing(asked: str | None, config: pytest.Config) -> int:
+    from pytest_evalmetrics.errors import RegistryError  # noqa: PLC0415 - asked for
+    from pytest_evalmetrics.listing import explained, listed  # noqa: PLC0415 - the same
+
+    try:
+        with let_register(config):
+            print(listed() if asked is None else explained(asked))  # noqa: T201 - the same
+    except RegistryError as error:
+        raise pytest.UsageError(str(error)) from None
+    return 0
+
+
+def _begin(pattern: str, config: pytest.Config) -> None:
+    """Write a benchmark file, and let this run collect it alone and record its baseline."""
+    from pytest_evalmetrics.errors import EvalMetricsError  # noqa: PLC0415 - only where asked for
+    from pytest_evalmetrics.layout import visible_lines  # noqa: PLC0415 - the same
+    from pytest_evalmetrics.rollouts.survey import write_benchmark  # noqa: PLC0415 - the same
+
+    try:
+        path, told = write_benchmark(pattern, config.invocation_params.dir)
+    except EvalMetricsError as error:
+        raise pytest.UsageError(visible_lines(str(error))) from None
+    text = path.read_text(encoding="utf-8")
+    print(f"{told}\n{path.name}:\n{text}\nFrom now on: pytest {path.name}")  # noqa: T201 - asked for
+    config.args[:] = [str(path)]
+    config.option.update_snapshots = True
 
 
 def _print_survey(pattern: str, config: pytest.Config) -> None:

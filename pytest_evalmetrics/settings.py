@@ -96,6 +96,9 @@ _OPTIONS = """
 --evalmetrics-inspect PATH
     tell what recorded rollouts hold (a path, a folder or a glob), print a benchmark file to
     start from, and exit
+--evalmetrics-init PATH
+    write a benchmark file for recorded rollouts, which it guesses how to read, then run it and
+    record its baseline
 --evalmetrics-compare RUN+
     compare recorded runs (files, folders or report.json files) with the first of them, and exit;
     `evalmetrics compare` has more options

@@ -9,50 +9,30 @@ import re
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from pytest_evalmetrics.errors import DataError
+from pytest_evalmetrics.errors import DataError, EvalMetricsError
 from pytest_evalmetrics.layout import many, visible
 from pytest_evalmetrics.rollouts.files import RolloutFile
 from pytest_evalmetrics.rollouts.foreign import usage
 from pytest_evalmetrics.rollouts.formats import recognise
 from pytest_evalmetrics.rollouts.harbor import is_trials_folder
-from pytest_evalmetrics.rollouts.recorded import load, records
+from pytest_evalmetrics.rollouts.propose import REWARDS, TIMES, Proposal, names_no_reward, propose
+from pytest_evalmetrics.rollouts.recorded import load
 from pytest_evalmetrics.rollouts.source import open_source
-from pytest_evalmetrics.spec import FieldMap, RolloutsSpec
+from pytest_evalmetrics.spec import RolloutsSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from typing import Any
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from pytest_evalmetrics.data import RolloutTable
 
-# as evaluation tools and data sets name them, the most telling first
-_TASK: Final = (
-    "task_id",
-    "task",
-    "task_index",
-    "problem_id",
-    "question_id",
-    "instance_id",
-    "example_id",
-    "doc_id",
-    "item_id",
-    "id",
-)
-_SAMPLE: Final = ("sample", "sample_index", "sample_id", "attempt", "trial", "epoch", "repeat")
-_REWARDS: Final = (
-    *("reward", "score", "resolved", "correct", "is_correct", "passed", "pass", "success"),
-    *("solved", "accuracy", "acc", "exact_match", "grade", "rating", "f1", "win"),
-)
 _FILES: Final = ("jsonl", "jsonl.gz", "jsonl.zst", "json", "parquet", "csv", "eval")  # of a folder
-_DEPTH: Final = 3  # of the keys that are looked at
 _LISTED: Final = 10  # names on a line
-_TIMES: Final = 9e8  # seconds since 1970 are larger
 _USAGE: Final = frozenset(
     usage(
         latency_s=0,
@@ -62,79 +42,75 @@ _USAGE: Final = frozenset(
         cost_usd=0,
     )
 ) | {"total_tokens"}
-_names_no_reward = re.compile(
-    r"(^|[_.\s-])(id|ids|index|idx|seed|epoch|attempt|trial|repeat|sample|step|line|row|rank|number|"
-    r"num|count|tokens|length|size|bytes|turns|time|times|timestamp|date|created|started|ended|at|"
-    r"duration|latency|seconds|secs|ms|s|cost|usd|price|version|year)$",
-    re.IGNORECASE,
-).search
+_SHORT: Final = 60  # characters that go on the line of the path
+_is_word = re.compile(
+    r"(?!(yes|no|true|false|on|off|y|n|null)$)[A-Za-z][\w -]*", re.IGNORECASE
+).fullmatch
 _is_plain = re.compile(r"[A-Za-z_.][\w./-]*").fullmatch
-
-
-def guessed_fields(spec: RolloutsSpec, base: Path) -> FieldMap | None:
-    """Guess by the first row; None where no key looks like a task's id."""
-    for _, first in records(spec, base):
-        row = dict(_flattened(first))
-        task = _first_of(_TASK, row, lambda value: type(value) in (int, str))
-        if task is None:
-            return None
-        numbers = [key for key in row if _is_number(row[key]) and not _names_no_reward(key)]
-        nested = not any("." not in key for key in numbers)  # numbers at the top are found anyway
-        return FieldMap(
-            task=task,
-            sample=_first_of(_SAMPLE, row, lambda value: str(value).isdecimal()),
-            reward=_first_of(_REWARDS, row, _is_number) if nested else None,
-        )
-    return None
-
-
-def _flattened(
-    row: Mapping[str, Any], above: str = "", depth: int = 1
-) -> Iterator[tuple[str, Any]]:
-    """Go through the values of a row by their paths, those at the top first."""
-    inner = []
-    for key, value in row.items():
-        if isinstance(value, dict):
-            inner.append((f"{above}{key}.", value))
-        elif "." not in key:
-            yield above + key, value
-    for path, value in inner if depth < _DEPTH else ():
-        yield from _flattened(value, path, depth + 1)
-
-
-def _first_of(
-    names: tuple[str, ...], row: Mapping[str, Any], fits: Callable[[Any], bool]
-) -> str | None:
-    """Find the path that ends in the most telling name."""
-    paths = [path for path, value in row.items() if fits(value)]
-    last = {path: path.rpartition(".")[2] for path in paths}
-    return next((path for name in names for path in paths if last[path] == name), None)
-
-
-def _is_number(value: Any) -> bool:
-    if isinstance(value, str):  # a cell of a CSV file
-        return bool(re.fullmatch(r"\s*(-?\d+(\.\d*)?|true|false)\s*", value, re.IGNORECASE))
-    return isinstance(value, int | float)
 
 
 def survey(pattern: str, base: Path) -> str:
     """Read rollouts, and tell what was recognised, found and missing."""
+    told, file = _surveyed(pattern, base)
+    lines = [*told, "", f"# a benchmark file to start from, such as {file.name}", *file.lines]
+    # names and ids may hold anything, and no line of it is more than a line
+    return "\n".join(map(visible, lines)) + "\n"
+
+
+def write_benchmark(pattern: str, base: Path) -> tuple[Path, str]:
+    """Write a benchmark file for rollouts, beside which nothing else is known of them.
+
+    Returns
+    -------
+    path, text
+        The file, and what was found.
+
+    Raises
+    ------
+    DataError
+        There is such a file already, or the rollouts can't be read.
+    """
+    told, file = _surveyed(pattern, base)
+    path = base / file.name
+    file.lines[-1] = "  baseline: true"
+    text = "\n".join(map(visible, ("# written by pytest --evalmetrics-init", *file.lines))) + "\n"
+    try:
+        with path.open("x", encoding="utf-8") as stream:
+            stream.write(text)
+    except FileExistsError:
+        hint = "change it by hand, or rename it and start anew"
+        raise DataError(
+            "there is such a benchmark file already", file=file.name, hint=hint
+        ) from None
+    except OSError as error:
+        raise DataError(f"it can't be written: {error.strerror}", file=file.name) from None
+    return path, "\n".join(map(visible, told)) + "\n"
+
+
+class BenchmarkText(NamedTuple):
+    """A benchmark file to be."""
+
+    name: str
+    lines: list[str]
+
+
+def _surveyed(pattern: str, base: Path) -> tuple[list[str], BenchmarkText]:
     if (base / pattern).is_dir():
         pattern = _files_in(pattern, base)
-    spec, table = _read_guessing(pattern, base)
+    proposal, table = _read_guessing(pattern, base)
     rewards = _rewards(table)
     reward = next(iter(rewards), None)
-    lines = [
+    if proposal.spec.fields.reward or proposal.spec.map or proposal.spec.lists:
+        rewards, reward = ["reward", *(name for name in rewards if name != "reward")], "reward"
+    told = [
         *_source_lines(table, base),
         *_attempt_lines(table),
         *_score_lines(table, reward),
         *table.notes,
-        "",
-        f"# a benchmark file to start from, such as {_name(pattern)}.bench.yaml",
-        *_benchmark(table, _place(pattern, spec.fields), pattern, rewards),
     ]
-    # names and ids may hold anything, and no line of it is more than a line
-    return "\n".join(map(visible, lines)) + "\n"
+    lines = [*(f"# {why}" for why in proposal.reasons)]
+    lines += _benchmark(table, _place(pattern, proposal.spec), pattern, rewards)
+    return told, BenchmarkText(f"{_name(pattern)}.bench.yaml", lines)
 
 
 def _files_in(folder: str, base: Path) -> str:
@@ -148,27 +124,53 @@ def _files_in(folder: str, base: Path) -> str:
     return f"{folder.rstrip('/')}/{'' if flat else '**/'}*.{end}"
 
 
-def _read_guessing(pattern: str, base: Path) -> tuple[RolloutsSpec, RolloutTable]:
+def _read_guessing(pattern: str, base: Path) -> tuple[Proposal, RolloutTable]:
     """Read the rollouts; where their rows don't say which task they are of, by a guess."""
     spec = RolloutsSpec(path=(pattern,))
     try:
-        return spec, load(spec, base, scores=())
-    except DataError:
-        with suppress(DataError):
-            fields = guessed_fields(spec, base)
-            if fields is not None:
-                spec = replace(spec, fields=fields)
-                return spec, load(spec, base, scores=())
-        raise
+        return Proposal(spec), load(spec, base, scores=())
+    except DataError as error:
+        proposal = None
+        with suppress(EvalMetricsError):
+            proposal = propose(pattern, base)
+        if proposal is None:
+            raise
+        fields = proposal.spec.fields
+        for each in (fields, replace(fields, content=None)):
+            with suppress(EvalMetricsError):
+                found = replace(proposal, spec=replace(proposal.spec, fields=each))
+                return found, load(found.spec, base, scores=())
+        raise error  # noqa: TRY201 - what the plain way said
 
 
-def _place(pattern: str, fields: FieldMap) -> str:
+def _place(pattern: str, spec: RolloutsSpec) -> list[str]:
     """Write where the rollouts are, as a benchmark file says it."""
-    if fields.task is None:
-        return _text(pattern)
-    named = {"task": fields.task, "sample": fields.sample, "reward": fields.reward}
-    keys = ", ".join(f"{what}: {_text(key)}" for what, key in named.items() if key is not None)
-    return f"{{path: {_text(pattern)}, fields: {{{keys}}}}}"
+    fields = spec.fields
+    named = {name: getattr(fields, name) for name in ("task", "sample", "agent", "reward")}
+    keys = [f"{name}: {_text(path)}" for name, path in named.items() if path is not None]
+    if fields.content:
+        keys.append(f"content: [{', '.join(map(_text, fields.content))}]")
+    shape = [f"{name}: {_text(v)}" for name in ("rows", "keyed") if (v := getattr(spec, name))]
+    if spec.lists:
+        shape.append(f"lists: {_flow(spec.lists)}")
+    if spec.pivot:
+        by, pivot = _text(spec.pivot.by[0]), spec.pivot
+        inner = f"by: {by}, name: {_text(pivot.name)}, value: {_text(pivot.value)}"
+        shape.append(f"pivot: {{{inner}}}")
+    if keys:
+        shape.append(f"fields: {{{', '.join(keys)}}}")
+    shape += [f"map: {{{_text(name)}: {_flow(words)}}}" for name, words in spec.map.items()]
+    if not shape:
+        return [f"rollouts: {_text(pattern)}"]
+    if len(shape) == 1 and len(shape[0]) < _SHORT:
+        return [f"rollouts: {{path: {_text(pattern)}, {shape[0]}}}"]
+    return ["rollouts:", f"  path: {_text(pattern)}", *(f"  {line}" for line in shape)]
+
+
+def _flow(values: Mapping[str, float | None]) -> str:
+    entries = ("null" if value is None else f"{value:g}" for value in values.values())
+    names = (name if _is_word(name) else json.dumps(name) for name in values)
+    return f"{{{', '.join(f'{n}: {v}' for n, v in zip(names, entries, strict=True))}}}"
 
 
 def _source_lines(table: RolloutTable, base: Path) -> Iterator[str]:
@@ -215,12 +217,12 @@ def _rewards(table: RolloutTable) -> list[str]:
 
     def likelihood(name: str) -> tuple[int, bool]:
         last = re.split(r"[./]", name.lower())[-1]
-        place = _REWARDS.index(last) if last in _REWARDS else len(_REWARDS)
+        place = REWARDS.index(last) if last in REWARDS else len(REWARDS)
         return place, not _is_share(table.scores[name])
 
     def may_be(name: str) -> bool:
         values = table.scores[name][np.isfinite(table.scores[name])]
-        if name in _USAGE or _names_no_reward(name) or (values > _TIMES).any():
+        if name in _USAGE or names_no_reward(name) or (values > TIMES).any():
             return False
         different = len(values) > _LISTED and len(np.unique(values)) == len(values)
         return not (different and name in table.integers)  # as identifiers are
@@ -234,14 +236,14 @@ def _is_share(column: NDArray[np.float64]) -> bool:
 
 
 def _benchmark(
-    table: RolloutTable, place: str, pattern: str, rewards: Sequence[str]
+    table: RolloutTable, place: Sequence[str], pattern: str, rewards: Sequence[str]
 ) -> Iterator[str]:
     reward = next(iter(rewards), None)
     yield "benchmark:"
     yield f"  name: {_name(pattern)}"
-    yield f"  rollouts: {place}"
+    yield from (f"  {line}" for line in place)
     if reward is not None and reward != "reward":
-        why = "by its name" if reward.lower() in _REWARDS else "by its values"
+        why = "by its name" if reward.lower() in REWARDS else "by its values"
         others = f"; or {', '.join(rewards[1:])}" if rewards[1:] else ""
         yield f"  reward: {_text(reward)}  # {why}{others}"
     column = table.scores[reward] if reward is not None else np.empty(0)

@@ -1,0 +1,366 @@
+"""How to read a file that nobody has described: its shape, and what its fields are."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+
+from pytest_evalmetrics.errors import EvalMetricsError
+from pytest_evalmetrics.layout import many
+from pytest_evalmetrics.rollouts.documents import PlacedRow, documents
+from pytest_evalmetrics.rollouts.files import find_files
+from pytest_evalmetrics.rollouts.recorded import records
+from pytest_evalmetrics.rollouts.source import open_source
+from pytest_evalmetrics.spec import FieldMap, RolloutsSpec
+from pytest_evalmetrics.spec.sources import PivotSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+# as evaluation tools and data sets name them, the most telling first
+_TASK: Final = (
+    *("task_id", "task", "task_index", "problem_id", "question_id", "instance_id", "example_id"),
+    *("doc_id", "item_id", "case_id", "test_id", "sample_id", "qid", "uid", "id", "index", "idx"),
+)
+_QUESTION: Final = (
+    *("question", "prompt", "problem", "instruction", "query", "input", "inputs", "case", "name"),
+)
+_SAMPLE: Final = (
+    *("sample", "sample_index", "sample_id", "attempt", "trial", "epoch", "repeat", "repetition"),
+    *("rollout", "rollout_index", "run", "seed", "try"),
+)
+_AGENT: Final = ("model", "agent", "model_name", "agent_name", "model_id", "system", "engine")
+REWARDS: Final = (
+    *("reward", "score", "resolved", "correct", "is_correct", "passed", "pass", "success"),
+    *("solved", "accuracy", "acc", "exact_match", "grade", "rating", "f1", "win"),
+    *("verdict", "result", "outcome", "status", "judgement", "judgment", "label", "value"),
+)
+_WORDS: Final[dict[str, float | None]] = {
+    **dict.fromkeys(("pass", "passed", "correct", "true", "yes", "success", "succeeded"), 1.0),
+    **dict.fromkeys(("resolved", "solved", "right", "win", "won", "ok", "good", "c"), 1.0),
+    **dict.fromkeys(("fail", "failed", "failure", "incorrect", "wrong", "false", "no"), 0.0),
+    **dict.fromkeys(("unresolved", "unsolved", "loss", "lose", "lost", "bad", "i"), 0.0),
+    **dict.fromkeys(("tie", "draw", "partial", "partially correct", "p"), 0.5),
+    **dict.fromkeys(("error", "errored", "timeout", "skipped", "invalid", "n/a", "na", ""), None),
+}
+_ROWS: Final = 1000  # that are looked at
+_DEPTH: Final = 3  # of the keys that are looked at
+_LONG: Final = 5  # least entries of an object of bare numbers that is taken for tasks
+_FEW: Final = 20  # different values of an agent, or of a metric's name
+TIMES: Final = 9e8  # seconds since 1970 are larger
+names_no_reward: Final = re.compile(
+    r"(^|[_.\s-])(id|ids|index|idx|seed|epoch|attempt|trial|repeat|sample|step|line|row|rank|number|"
+    r"num|count|tokens|length|size|bytes|turns|time|times|timestamp|date|created|started|ended|at|"
+    r"duration|latency|seconds|secs|ms|s|cost|usd|price|version|year)$",
+    re.IGNORECASE,
+).search
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """How rollouts may be read, and why."""
+
+    spec: RolloutsSpec
+    reasons: tuple[str, ...] = ()  # one line each, with a second choice where there is one
+
+
+@dataclass
+class _Columns:
+    """The values of rows by their paths; None where a row has none."""
+
+    rows: int
+    values: dict[str, list[Any]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, rows: Sequence[Mapping[str, Any]]) -> _Columns:
+        found = cls(len(rows))
+        for number, row in enumerate(rows):
+            for path, value in _flattened(row):
+                found.values.setdefault(path, [None] * len(rows))[number] = value
+        return found
+
+    def kept(self, fits: Callable[[Any], bool]) -> dict[str, list[Any]]:
+        """Keep the columns whose values all fit, where they have one."""
+        return {
+            path: column
+            for path, column in self.values.items()
+            if (given := [v for v in column if v is not None]) and all(map(fits, given))
+        }
+
+
+def _flattened(
+    row: Mapping[str, Any], above: str = "", depth: int = 1
+) -> Iterator[tuple[str, Any]]:
+    """Go through the values of a row by their paths, those at the top first."""
+    inner = []
+    for key, value in row.items():
+        if isinstance(value, dict):
+            inner.append((f"{above}{key}.", value))
+        elif "." not in key:
+            yield above + key, value
+    for path, value in inner if depth < _DEPTH else ():
+        yield from _flattened(value, path, depth + 1)
+
+
+def propose(pattern: str, base: Path) -> Proposal | None:
+    """Propose how to read files whose format is not known; None where nothing looks like a row.
+
+    The first file is read: where its rows are, then which field of them is the task, the sample,
+    the agent, the reward and the question, by their names and by what their values are like.
+    """
+    best: tuple[tuple[bool, bool, int], Proposal] | None = None
+    for shape, reasons in _shapes_of(pattern, base):
+        spec = RolloutsSpec(path=(pattern,), **shape)
+        try:
+            rows = [row for _, row in islice(records(spec, base), _ROWS)]
+        except EvalMetricsError:
+            continue
+        if not rows:
+            continue
+        proposal, worth = _roles(replace(spec), _Columns.of(rows), reasons)
+        if best is None or worth > best[0]:
+            best = worth, proposal
+    return None if best is None else best[1]
+
+
+# -- where the rows are ----------------------------------------------------------------------
+
+
+def _shapes_of(pattern: str, base: Path) -> list[tuple[dict[str, Any], list[str]]]:
+    """List the shapes that the first file may have, each with its reason."""
+    file = next(iter(find_files((pattern,), base)))
+    first = next(iter(documents(open_source(file))), None)
+    plain: list[tuple[dict[str, Any], list[str]]] = [({}, [])]
+    if isinstance(first, PlacedRow):
+        return [*plain, *_shapes(first.value)]
+    nested = _lists_inside(first, "", "*") if isinstance(first, list) else ()
+    return [*plain, *nested]
+
+
+def _shapes(value: Mapping[str, Any], path: str = "", depth: int = 1) -> Iterator[Any]:
+    lists = _rewards_of_lists(value) if not path else {}
+    if lists:
+        yield {"lists": lists}, [f"lists of ids: {', '.join(lists)}, by their names"]
+    what = _keyed(list(value.values()))
+    if what:
+        where = f"in {path!r}" if path else "at the top"
+        at = {"rows": path} if path else {}
+        yield {**at, "keyed": "id"}, [f"rows: the {len(value)} {what} {where}, by their keys"]
+    for key, each in value.items():
+        if "." in key:
+            continue
+        below = f"{path}.{key}" if path else key
+        if _is_objects(each):
+            yield {"rows": below}, [f"rows: the {many(len(each), 'object')} of the list {below!r}"]
+            yield from _lists_inside(each, f"{below}.", "*")
+        elif isinstance(each, list) and each and isinstance(value.get("columns"), list):
+            yield {"rows": below}, [f"rows: the {many(len(each), 'line')} of the table {below!r}"]
+        elif isinstance(each, dict) and depth < _DEPTH:
+            yield from _shapes(each, below, depth + 1)
+
+
+def _keyed(inner: Sequence[Any]) -> str:
+    """Say what the values of an object are, if its keys may be ids; else nothing."""
+    if len(inner) > 1 and all(isinstance(each, dict) for each in inner):
+        return "objects" if set.intersection(*(set(each) for each in inner)) else ""
+    if len(inner) > 1 and all(_is_objects(each) for each in inner):
+        return "lists"
+    return "numbers" if len(inner) >= _LONG and all(map(_is_number, inner)) else ""
+
+
+def _lists_inside(rows: Sequence[Any], above: str, star: str) -> Iterator[Any]:
+    """Find lists of objects in the objects of a list: the attempts at each task, say."""
+    first = rows[0] if rows and isinstance(rows[0], dict) else {}
+    for key in first:
+        if "." not in key and all(_is_objects(row.get(key)) for row in rows[:_ROWS]):
+            path = f"{above}{star}.{key}"
+            yield {"rows": path}, [f"rows: the objects of the lists at {path!r}"]
+
+
+def _is_objects(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(x, dict) for x in value)
+
+
+def _rewards_of_lists(value: Mapping[str, Any]) -> dict[str, float | None]:
+    """Give the tasks of ``resolved_ids`` and the like their rewards."""
+    found: dict[str, float | None] = {}
+    for name, ids in value.items():
+        word = name.removesuffix("_ids").replace("_", " ").lower()
+        if isinstance(ids, list) and all(type(each) in (int, str) for each in ids):
+            if word in _WORDS:
+                found[name] = _WORDS[word]
+            elif word in ("incomplete", "missing"):
+                found[name] = None
+            elif word.startswith("empty"):
+                found[name] = 0.0
+    return found if {0.0, 1.0} <= set(found.values()) else {}
+
+
+# -- what the fields are ---------------------------------------------------------------------
+
+
+def _roles(
+    spec: RolloutsSpec, columns: _Columns, reasons: Sequence[str]
+) -> tuple[Proposal, tuple[bool, bool, int]]:
+    """Choose the fields of rows, and say how good that is: a reward, a task, how many rows."""
+    told = list(reasons)
+    pivot = None if spec.lists else _pivot(columns)
+    if pivot is not None:
+        names = Counter(columns.values[pivot.name]).most_common()
+        told.append(f"each line is one score: {pivot.name!r} has {len(names)} names")
+        first = str(names[0][0])
+        told.append(f"reward: {first}" + (f"; or {names[1][0]}" if names[1:] else ""))
+        fields = FieldMap(task=pivot.by[0], reward=first)
+        found = replace(spec, pivot=pivot, fields=fields)
+        return Proposal(found, tuple(told)), (True, True, columns.rows)
+    if spec.lists:
+        return Proposal(spec, tuple(told)), (True, True, columns.rows)
+    task = spec.keyed or _task(columns, told)
+    sample = None if task is None else _sample(columns, task, told)
+    agent = _named(columns.kept(lambda v: isinstance(v, str)), _AGENT)
+    if agent is not None and len(set(columns.values[agent])) > _FEW:
+        agent = None
+    reward, words = _reward(columns, {task, sample, agent}, told)
+    question = _named(columns.values, tuple(q for q in _QUESTION if q not in ("name", "case")))
+    at_top = reward is not None and "." not in reward and not words
+    fields = FieldMap(
+        task=None if spec.keyed is not None else task,
+        sample=sample,
+        agent=agent,
+        reward=None if at_top and spec.keyed is None else reward,
+        content=(question,) if question not in (None, task) else None,
+    )
+    if agent is not None:
+        told.append(f"agent: {agent}, by its name")
+    found = replace(spec, fields=fields, map={"reward": words} if words else {})
+    return Proposal(found, tuple(told)), (reward is not None, task is not None, columns.rows)
+
+
+def _named(paths: Mapping[str, Any], names: Sequence[str]) -> str | None:
+    """Find the path that ends in the most telling name."""
+    last = {path: path.rpartition(".")[2].lower() for path in paths}
+    return next((path for name in names for path in paths if last[path] == name), None)
+
+
+def _evenly(column: Sequence[Any]) -> bool:
+    """Whether each value stands there several times, and equally often."""
+    counts = set(Counter(map(str, column)).values())
+    return len(counts) == 1 and counts.pop() > 1
+
+
+def _task(columns: _Columns, told: list[str]) -> str | None:
+    def may_be(value: Any) -> bool:
+        return type(value) in (int, str)
+
+    whole = {
+        path: column
+        for path, column in columns.kept(may_be).items()
+        if None not in column and (len(set(map(str, column))) > 1 or columns.rows == 1)
+    }
+    ids = [path for name in _TASK for path in whole if path.rpartition(".")[2].lower() == name]
+    ids += [p for p in whole if p not in ids and re.search(r"(_id|Id|ID)$", p)]
+    texts = [path for name in _QUESTION for path in whole if path.rpartition(".")[2] == name]
+    found = [*ids, *texts]
+    if not found:  # the first text of its own, or that comes back
+        others = [path for path, column in whole.items() if isinstance(column[0], str)]
+        each = {path: len(set(whole[path])) == columns.rows for path in others}
+        found = [path for path in others if each[path] or _evenly(whole[path])]
+    if not found:
+        return None
+    # an id of its own for each row says less than a question that comes back
+    generic = found[0].rpartition(".")[2].lower() in ("id", "uid", "index", "idx")
+    if generic and len(set(whole[found[0]])) == columns.rows:
+        again = [path for path in found[1:] if _evenly(whole[path])]
+        found = [*again[:1], *(path for path in found if path not in again[:1])]
+    task, *others = found
+    different = len(set(map(str, whole[task])))
+    why = f"{many(different, 'value')} in {many(columns.rows, 'row')}"
+    told.append(f"task: {task}, {why}" + (f"; or {others[0]}" if others else ""))
+    return task
+
+
+def _sample(columns: _Columns, task: str, told: list[str]) -> str | None:
+    if task not in columns.values:
+        return None
+    tasks = list(map(str, columns.values[task]))
+
+    def numbers(column: Sequence[Any]) -> bool:
+        texts = list(map(str, column))
+        pairs = set(zip(tasks, texts, strict=True))
+        return all(text.isdecimal() for text in texts) and len(pairs) == columns.rows
+
+    fitting = [p for p, column in columns.values.items() if p != task and numbers(column)]
+    found = _named(dict.fromkeys(fitting), _SAMPLE)
+    if found is None and len(set(tasks)) < columns.rows:
+        most = max(Counter(tasks).values())
+        ranges = ({str(n) for n in range(most)}, {str(n) for n in range(1, most + 1)})
+        found = next((p for p in fitting if set(map(str, columns.values[p])) in ranges), None)
+    if found is not None:
+        told.append(f"sample: {found}, which tells the rows of a task apart")
+    return found
+
+
+def _is_number(value: Any) -> bool:
+    if isinstance(value, str):  # a cell of a CSV file
+        return bool(re.fullmatch(r"\s*(-?\d+(\.\d*)?|true|false)\s*", value, re.IGNORECASE))
+    return isinstance(value, int | float)
+
+
+def _reward(
+    columns: _Columns, taken: set[str | None], told: list[str]
+) -> tuple[str | None, dict[str, float | None]]:
+    """Find the reward, and what its words mean where it is no number."""
+    numbers = {p: c for p, c in columns.kept(_is_number).items() if _may_be_reward(p, c)}
+    words = {
+        path: column
+        for path, column in columns.kept(lambda v: _word(v) in _WORDS).items()
+        if path not in numbers and {0.0, 1.0} & {_WORDS[_word(v)] for v in column if v is not None}
+    }
+    found = [path for path in (*numbers, *words) if path not in taken]
+    names = {path: path.rpartition(".")[2].lower() for path in found}
+    found.sort(key=lambda p: REWARDS.index(names[p]) if names[p] in REWARDS else len(REWARDS))
+    if not found:
+        return None, {}
+    reward, *others = found
+    why = "by its name" if names[reward] in REWARDS else "by its values"
+    told.append(f"reward: {reward}, {why}" + (f"; or {', '.join(others[:2])}" if others else ""))
+    if reward in numbers:
+        return reward, {}
+    there = dict.fromkeys(str(v) for v in words[reward] if v is not None)
+    return reward, {text: _WORDS[_word(text)] for text in there}
+
+
+def _word(value: Any) -> str:
+    return value.strip().lower() if isinstance(value, str) else "no word"
+
+
+def _may_be_reward(path: str, column: Sequence[Any]) -> bool:
+    given = [value for value in column if value is not None]
+    if names_no_reward(path) or any(isinstance(v, int | float) and v > TIMES for v in given):
+        return False
+    different = len(given) > _FEW and len(set(given)) == len(given)
+    return not (different and all(type(value) is int for value in given))  # as identifiers are
+
+
+def _pivot(columns: _Columns) -> PivotSpec | None:
+    """See whether each row is one score of a task, with its name."""
+    texts = columns.kept(lambda v: isinstance(v, str))
+    name = _named(texts, ("metric", "metric_name", "scorer", "evaluator", "score_name", "name"))
+    value = _named(columns.kept(_is_number), ("value", "score"))
+    if name is None or value is None or None in texts[name]:
+        return None
+    names = texts[name]
+    if not 1 < len(set(names)) <= _FEW or not _evenly(names):
+        return None
+    whole = columns.kept(lambda v: type(v) in (int, str))
+    for by, column in whole.items():
+        ids = list(map(str, column))
+        whole_lines = len(set(ids)) * len(set(names)) == columns.rows
+        once = len(set(zip(ids, names, strict=True))) == columns.rows
+        if by not in (name, value) and whole_lines and once and len(set(ids)) > 1:
+            return PivotSpec(by=(by,), name=name, value=value)
+    return None

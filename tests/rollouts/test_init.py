@@ -1,0 +1,198 @@
+"""A file that nobody has described is gated in two commands."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+if TYPE_CHECKING:
+    from conftest import Project
+
+N = 12
+PASSES = [n % 3 > 0 for n in range(N)]  # two of three
+
+
+def lines(*rows: Any) -> str:
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+# a name, what it holds, and what is proposed: the shape, and the metric with its value
+ODD: dict[str, tuple[str, dict[str, Any], str, float]] = {
+    "wrapped.json": (
+        json.dumps(
+            {
+                "run": {"id": "r1", "date": "2026-01-01"},
+                "results": [
+                    {"question_id": f"q{n}", "prompt": "?", "verdict": "PASS" if p else "FAIL"}
+                    for n, p in enumerate(PASSES)
+                ],
+            }
+        ),
+        {
+            "rows": "results",
+            "fields": {"task": "question_id", "reward": "verdict", "content": ["prompt"]},
+            "map": {"reward": {"FAIL": 0, "PASS": 1}},
+        },
+        "pass@1",
+        2 / 3,
+    ),
+    "trials.json": (
+        json.dumps(
+            {
+                "tasks": [
+                    {
+                        "task_id": f"t{n}",
+                        "trials": [{"trial": k, "reward": {"value": k / 2}} for k in range(3)],
+                    }
+                    for n in range(N)
+                ]
+            }
+        ),
+        {
+            "rows": "tasks.*.trials",
+            "fields": {"task": "_parent.task_id", "sample": "trial", "reward": "reward.value"},
+        },
+        "mean_reward",
+        0.5,
+    ),
+    "keyed.json": (
+        json.dumps({f"case-{n}": {"ok": p, "answer": "x"} for n, p in enumerate(PASSES)}),
+        {"keyed": "id", "fields": {"reward": "ok"}},
+        "pass@1",
+        2 / 3,
+    ),
+    "numbers.json": (
+        json.dumps({f"item{n}": n / 11 for n in range(N)}),
+        {"keyed": "id", "fields": {"reward": "value"}},
+        "mean_reward",
+        0.5,
+    ),
+    "lists.json": (
+        json.dumps({"total": 3, "resolved_ids": ["a", "b"], "unresolved_ids": ["c"]}),
+        {"lists": {"resolved_ids": 1, "unresolved_ids": 0}},
+        "pass@1",
+        2 / 3,
+    ),
+    "long.jsonl": (
+        lines(
+            *(
+                {"trace_id": f"tr{n}", "name": name, "value": n / 11, "created_at": "2026-01-01"}
+                for n in range(N)
+                for name in ("correctness", "fluency")
+            )
+        ),
+        {
+            "pivot": {"by": "trace_id", "name": "name", "value": "value"},
+            "fields": {"task": "trace_id", "reward": "correctness"},
+        },
+        "mean_reward",
+        0.5,
+    ),
+    "own_ids.jsonl": (
+        lines(
+            *(
+                {"id": f"{n}-{k}", "input": f"q {n}", "model": "m", "score": k / 4, "ts": 1.7e9 + n}
+                for n in range(N)
+                for k in range(5)
+            )
+        ),
+        {"fields": {"task": "input", "agent": "model"}},
+        "mean_reward",
+        0.5,
+    ),
+    "table.json": (
+        json.dumps(
+            {
+                "columns": ["inputs", "outputs", "exact_match/score"],
+                "data": [[f"q{n}", "a", int(p)] for n, p in enumerate(PASSES)],
+            }
+        ),
+        {"rows": "data", "fields": {"task": "inputs"}},
+        "pass@1",
+        2 / 3,
+    ),
+    "deep.jsonl": (
+        lines(
+            *(
+                {"meta": {"example": {"id": n}}, "grading": {"correct": "yes" if p else "no"}}
+                for n, p in enumerate(PASSES)
+            )
+        ),
+        {
+            "fields": {"task": "meta.example.id", "reward": "grading.correct"},
+            "map": {"reward": {"no": 0, "yes": 1}},
+        },
+        "pass@1",
+        2 / 3,
+    ),
+    "deutsch.csv": (
+        "Frage;Modell;richtig\n"
+        + "".join(f"Frage {n};m1;{str(p).lower()}\n" for n, p in enumerate(PASSES)),
+        {"fields": {"task": "Frage"}},
+        "pass@1",
+        2 / 3,
+    ),
+    "braces.json": (
+        json.dumps([{"test": {"name": f"n{n}"}, "scores": {"Facts": n / 11}} for n in range(N)]),
+        {"fields": {"task": "test.name", "reward": "scores.Facts"}},
+        "mean_reward",
+        0.5,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_an_odd_file_is_gated_in_two_commands(project: Project, name: str) -> None:
+    text, shape, metric, value = ODD[name]
+    project.write(name, text)
+    begun = project.run("--evalmetrics-init", name)
+    assert begun.ret == 0, begun.stdout.str()
+    (file,) = project.path.glob("*.bench.yaml")
+    benchmark = yaml.safe_load(file.read_text())["benchmark"]
+    found = benchmark["rollouts"]
+    assert found == {"path": name, **shape}
+    assert "# reward: " in file.read_text() or "lists" in shape
+    assert project.run().ret == 0
+    (agent,) = project.report()["benchmarks"][0]["agents"]
+    assert agent["estimates"][metric]["value"] == pytest.approx(value)
+
+
+def test_another_number_fails_after_that(project: Project) -> None:
+    text, *_ = ODD["keyed.json"]
+    project.write("keyed.json", text)
+    project.run("--evalmetrics-init", "keyed.json")
+    project.write("keyed.json", text.replace("true", "false"))
+    result = project.run()
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["FAIL  keyed.bench.yaml:*: pass@1 fell from 0.6667 to 0*"])
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("runs.jsonl", None, "there is no file 'runs.jsonl'"),
+        ("empty.jsonl", "", "empty.jsonl: the file is empty"),
+        ("half.json", '{"results": [{"id": 1', "half.json"),
+        ("texts.json", '["a", "b"]', "texts.json"),
+        ("nan.jsonl", '{"id": NaN}\n', "nan.jsonl"),
+    ],
+)
+def test_what_cannot_be_read_is_said(project: Project, name: str, text: str, expected: str) -> None:
+    if text is not None:
+        project.write(name, text)
+    result = project.run("--evalmetrics-init", name)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert expected in result.stderr.str()
+    assert not list(project.path.glob("*.bench.yaml"))
+
+
+def test_no_file_is_written_over(project: Project) -> None:
+    project.write("keyed.json", ODD["keyed.json"][0])
+    project.write("keyed.bench.yaml", "mine")
+    result = project.run("--evalmetrics-init", "keyed.json")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*keyed.bench.yaml: there is such a benchmark file already*"])
+    assert (project.path / "keyed.bench.yaml").read_text() == "mine"

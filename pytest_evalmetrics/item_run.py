@@ -44,6 +44,13 @@ def keeps_baseline(spec: BenchmarkSpec) -> bool:
     return spec.baseline is not None and spec.baseline.committed
 
 
+def as_asked(config: pytest.Config, benchmark: Benchmark) -> Benchmark:
+    """Take all tasks of a benchmark where the run asks for them."""
+    if benchmark.spec.sample is None or not config.getoption("evalmetrics_all_tasks"):
+        return benchmark
+    return replace(benchmark, spec=replace(benchmark.spec, sample=None))
+
+
 def run_benchmark(
     item: pytest.Item,
     benchmark: Benchmark,
@@ -59,6 +66,7 @@ def run_benchmark(
     A test may evaluate several, and gives each a `label` that is unique in the run; an item of a
     benchmark file has one, named as itself. The rest: see `Evaluation`.
     """
+    benchmark = as_asked(item.config, benchmark)
     in_test = label is not None
     label = label or item.nodeid
     try:

@@ -7,9 +7,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_evalmetrics.baselines.declared import Declared, folder_of
-from pytest_evalmetrics.config import column_of, load_benchmarks
+from pytest_evalmetrics.config import columns_of, load_benchmarks
 from pytest_evalmetrics.errors import ConfigError, EvalMetricsError, GateFailed
-from pytest_evalmetrics.item_run import failure_of, keeps_baseline, names_for, run_benchmark
+from pytest_evalmetrics.item_run import (
+    as_asked,
+    failure_of,
+    keeps_baseline,
+    names_for,
+    run_benchmark,
+)
 from pytest_evalmetrics.layout import many, of_many, visible, visible_lines
 from pytest_evalmetrics.pipeline.preflight import all_problems, unknown_metrics
 from pytest_evalmetrics.reports import FailureText
@@ -143,14 +149,16 @@ def plan_lines(items: Sequence[pytest.Item]) -> list[str]:
     for item in items:
         if isinstance(item, BenchmarkItem):
             with names_for(item):
-                read = Store(item).read
-                planned.append((item.nodeid, list(power_of(item.benchmark, read))))
-                if item.benchmark.spec.runs:
-                    calls += _calls_planned(item, read())
+                benchmark, read = as_asked(item.config, item.benchmark), Store(item).read
+                planned.append((item.nodeid, list(power_of(benchmark, read))))
+                if benchmark.spec.runs:
+                    calls += _calls_planned(item, benchmark, read())
     return [*power_table(planned), *calls] if planned else []
 
 
-def _calls_planned(item: BenchmarkItem, snapshot: tuple[str, str] | None) -> Iterator[str]:
+def _calls_planned(
+    item: BenchmarkItem, benchmark: Benchmark, snapshot: tuple[str, str] | None
+) -> Iterator[str]:
     """Forecast the calls of a scored benchmark, from the journal's figures and the baseline's."""
     from pytest_evalmetrics import baselines, metrics  # noqa: PLC0415 - loaded by now
     from pytest_evalmetrics.pipeline.scoring import Scoring  # noqa: PLC0415 - asked for
@@ -158,7 +166,7 @@ def _calls_planned(item: BenchmarkItem, snapshot: tuple[str, str] | None) -> Ite
 
     runtime = PlanRuntime(item.config)
     try:
-        scoring = Scoring(item.benchmark, runtime, item.nodeid)
+        scoring = Scoring(benchmark, runtime, item.nodeid)
         if not scoring.asks:
             return
         benchmark, recorded = scoring.benchmark, {}
@@ -189,8 +197,9 @@ def check_lines(session: pytest.Session) -> tuple[list[str], bool]:
             files.setdefault(file, []).extend(problems)
     lines = []
     for file, of_file in sorted(files.items(), key=lambda item: item[0].nodeid):
+        columns = columns_of(file.path) if of_file else {}
         for p in sorted(dict.fromkeys(of_file), key=lambda problem: problem.line):
-            column = column_of(file.path, p)
+            column = columns.get((p.line, p.path)) or columns.get((p.line, "")) or 1
             path = f"{p.path}: " if p.path else ""
             lines.append(visible(f"{file.nodeid}:{p.line}:{column}: {path}{p.message}"))
     where = f"{many(len(files), 'benchmark file')}, {many(len(benchmarks), 'benchmark')}"

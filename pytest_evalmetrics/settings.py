@@ -37,6 +37,8 @@ _OPTIONS = """
 --evalmetrics-add-run
     with --snapshot-update: add this run to the runs of the baseline, whose scatter shows the
     noise between runs, in place of recording it alone
+--evalmetrics-all-tasks
+    evaluate all tasks, whatever `sample:` says: for nightly runs
 --evalmetrics-reason TEXT
     with --snapshot-update: why the change is accepted; the baseline and the history keep it, and
     the trend shows it

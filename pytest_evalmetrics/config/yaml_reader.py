@@ -6,7 +6,6 @@ several documents. Unquoted scalars follow YAML 1.2's core schema, not PyYAML's 
 
 from __future__ import annotations
 
-import linecache
 import math
 import os
 import re
@@ -36,6 +35,7 @@ class YamlNode(NamedTuple):
     broken: bool = False  # unreadable, and reported already
     size: int = 1  # how many values it holds, those of aliases too
     depth: int = 0  # how many levels are below it
+    column: int = 1  # from 1: of its key, if it has one
 
     def get(self, key: str) -> YamlNode | None:
         """Return what a mapping has under `key`; None for anything else."""
@@ -98,14 +98,20 @@ def show_path(path: NodePath) -> str:
     return shown
 
 
-def column_of(file: Path, problem: Problem) -> int:
-    """Return the column, from 1, of a problem's key, or else of the first key of its line."""
-    line = linecache.getline(str(file), problem.line)
-    for key in reversed(_PLAIN_KEY.findall(problem.path)):
-        written = re.search(rf"(?<![^\s{{\[,\"']){re.escape(key)}\b", line)
-        if written and not key.isdigit():
-            return written.start() + 1
-    return len(line) - len(line.lstrip(" -")) + 1 if line.strip(" -\n") else 1
+def columns_of(file: Path) -> dict[tuple[int, str], int]:
+    """Return the column of each key and item of a file, from 1, by its line and its shown path.
+
+    Without a path it is the first one of that line.
+    """
+    root = read_yaml(file).root
+    nodes = [] if root is None else [root]
+    columns: dict[tuple[int, str], int] = {}
+    while nodes:
+        node = nodes.pop()
+        for at in ((node.line, show_path(node.path)), (node.line, "")):
+            columns[at] = min(columns.get(at, node.column), node.column)
+        nodes += [child for _, child in node.children]
+    return columns
 
 
 def shorten(text: str) -> str:
@@ -252,10 +258,11 @@ class _Reader:
         elif isinstance(node, MappingNode):
             made = self._mapping(node, line, path)
         else:
-            items = [
-                self.read(item, item.start_mark.line + 1, (*path, index))
-                for index, item in enumerate(node.value)
-            ]
+            items = []
+            for index, item in enumerate(node.value):
+                mark = item.start_mark
+                read = self.read(item, mark.line + 1, (*path, index))
+                items.append(read._replace(column=mark.column + 1))
             made = YamlNode(items, line, path)
         if below := [child for _, child in made.children]:
             size, depth = 1 + sum(c.size for c in below), 1 + max(c.depth for c in below)
@@ -306,7 +313,8 @@ class _Reader:
                 where = f"lines {first} and {at}" if first != at else f"on line {at}"
                 self._add(at, path, f"the key '{shorten(key)}' is written twice: {where}")
             else:
-                own[key] = self.read(value_node, at, (*path, key))
+                read = self.read(value_node, at, (*path, key))
+                own[key] = read._replace(column=key_node.start_mark.column + 1)
         for mapping in merged:  # the first of a list wins
             own = {**(mapping.value or {}), **own}
         return YamlNode(own, line, path, broken)

@@ -222,6 +222,7 @@ def plan(spec: BenchmarkSpec, *, also: Iterable[str] = (), line_of: LineOf | Non
         scores.insert(0, spec.reward)
     asked = parsed(*spec.metrics, *(spec.key_metrics or ()), *spec.thresholds, *also)
     fields = [*spec.breakdown, spec.cluster, *(name.field for name in asked)]
+    fields += [] if spec.sample is None else [spec.sample.by]
     given = {name for scorer in spec.scorers for name in scorer.score_names}
     for target in over_rows:
         labels = getattr(target, "labels", target.columns)

@@ -19,6 +19,7 @@ from pytest_evalmetrics.errors import (
     ShapeError,
 )
 from pytest_evalmetrics.gc_pause import collector_paused
+from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.pipeline.regressions import (
     Judging,
     Reference,
@@ -29,8 +30,10 @@ from pytest_evalmetrics.pipeline.regressions import (
     unpassable,
 )
 from pytest_evalmetrics.pipeline.ruler import changes_of, ruler_changes, ruler_of, under_test_of
+from pytest_evalmetrics.pipeline.task_sample import draw
 from pytest_evalmetrics.reports import failed_row_cause, picture_of
 from pytest_evalmetrics.results import AgentResult, BenchmarkResult, Check, Verdict
+from pytest_evalmetrics.spec import Count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -115,6 +118,7 @@ class Evaluation:
     _kept: KeptRows | None = field(default=None, init=False)
     _single: gates.SingleTasks | None = field(default=None, init=False)
     _judging: Judging | None = field(default=None, init=False)
+    _whole: RolloutTable | None = field(default=None, init=False)  # that a sample was drawn from
 
     def run(self) -> Evaluated:
         """Evaluate it.
@@ -158,13 +162,15 @@ class Evaluation:
             source = "rollouts" if spec.dataset is None else "dataset"
             error.line = self.benchmark.line_of(source, *error.key)
             raise
+        table = self._sampled(table)
         spec = self.benchmark.spec
         self._sources = tuple(
             {"path": s.path, "rows": s.rows, "size": s.size} for s in table.sources
         )
         self._notes.extend(table.notes)
         if spec.must_pass or spec.quarantine:
-            self._single = gates.SingleTasks.of(self.benchmark, table.tasks, self.today())
+            tasks = (self._whole or table).tasks
+            self._single = gates.SingleTasks.of(self.benchmark, tasks, self.today())
             self._checks.extend(self._single.unknown)
         reference = None
         if spec.baseline is not None:
@@ -223,6 +229,27 @@ class Evaluation:
         self._notes.extend((*scored.notes, *scored.judged.notes))
         self._checks.extend((*scored.judged.gates, *scored.checks))
         return scored.table
+
+    def _sampled(self, table: RolloutTable) -> RolloutTable:
+        """Draw the tasks that ``sample:`` asks for, unless rows were drawn before scoring."""
+        spec = self.benchmark.spec
+        if spec.sample is None:
+            return table
+        self._whole = table if self._scored is None else self._scored.whole or table
+        if self._scored is None:
+            table, note = draw(table, spec.sample)
+            self._notes.append(note)
+        total, expected = len(self._whole.tasks), spec.expect.tasks
+        if expected is not None and not expected.allows(total):
+            raise DataError(
+                f"there are {many(total, 'task')} to sample from, expected {expected}",
+                line=self.benchmark.line_of("expect", "tasks"),
+                hint="complete the rows; or, if the change is intended, say so in expect: tasks",
+            )
+        drawn = min(spec.sample.tasks, total)
+        expect = replace(spec.expect, tasks=Count(min=drawn, max=drawn))
+        self.benchmark = replace(self.benchmark, spec=replace(spec, expect=expect))
+        return table
 
     def _fingerprint(self, plan: metrics.Plan, table: RolloutTable) -> None:
         scoring, spec = self._scoring, self.benchmark.spec
@@ -283,6 +310,8 @@ class Evaluation:
 
     def _start_judging(self, plan: metrics.Plan, reference: Reference) -> Judging:
         judging = Judging(self.benchmark, plan, reference, self.benchmarks)
+        if self._whole is not None and not self.updates:  # which must not drop tasks
+            judging.whole = dict(self._whole.by_agent())
         if self._single is not None:
             judging.quarantined = frozenset(map(str, self._single.quarantined))
         recorded = reference.provenance

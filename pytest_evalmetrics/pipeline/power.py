@@ -15,6 +15,7 @@ from pytest_evalmetrics.data import TaskRewards
 from pytest_evalmetrics.errors import DataError, EvalMetricsError
 from pytest_evalmetrics.pipeline.regressions import compares_with_history, reference_of, rule_of
 from pytest_evalmetrics.pipeline.scored_rows import with_reward
+from pytest_evalmetrics.pipeline.task_sample import draw
 from pytest_evalmetrics.results import Power
 
 if TYPE_CHECKING:
@@ -73,6 +74,12 @@ def power_of(
     except EvalMetricsError as error:
         yield _assumed(benchmark, error)
         return
+    if benchmark.spec.sample is not None:
+        sample = benchmark.spec.sample
+        tables, runs = (
+            {agent: draw(table, sample)[0] for agent, table in several.items()}
+            for several in (tables, runs)
+        )
     yield from power_of_tables(benchmark, tables, plan=plan, source=source, runs=runs)
 
 

@@ -19,6 +19,7 @@ from pytest_evalmetrics import baselines, gates, metrics, rollouts
 from pytest_evalmetrics.data import pool
 from pytest_evalmetrics.errors import BaselineError, EvalMetricsError, RegistryError
 from pytest_evalmetrics.layout import many
+from pytest_evalmetrics.pipeline.task_sample import without_the_rest
 from pytest_evalmetrics.results import Check, Verdict
 from pytest_evalmetrics.spec import BaselineSpec
 from pytest_evalmetrics.spec.metric_names import direction_of, is_spent
@@ -262,6 +263,8 @@ class Judging:
     # the same where both sides are measured by today's ruler; a hook's numbers are not
     settled: tuple[RulerChange, ...] = ()
     quarantined: frozenset[str] = frozenset()  # ids of tasks, left out of the reference too
+    # of each agent all rows, where its tasks are a sample of theirs
+    whole: Mapping[str, RolloutTable] = field(default_factory=dict)
     pairings: dict[str, metrics.Pairing] = field(default_factory=dict, init=False)  # by agent
     changes: list[str] = field(default_factory=list, init=False)  # beside the numbers
     notes: list[str] = field(default_factory=list, init=False)  # of how tasks were paired
@@ -291,7 +294,8 @@ class Judging:
             hint = f"name the agent as before, or {reference.renew}"
             self._pending.append(self._inconclusive("agent", agent, reason, hint))
             return
-        baseline, drift = metrics.align(table, self._gated_tasks(reference.tables[counterpart]))
+        recorded = reference.tables[counterpart]
+        baseline, drift = metrics.align(table, self._gated_tasks(recorded, table, result.agent))
         tasks = gates.check_task_list(
             drift,
             table,
@@ -312,14 +316,17 @@ class Judging:
         several = reference.runs.get(counterpart, ())
         runs = [pairing]
         if len(several) > 1:
-            aligned = (metrics.align(table, self._gated_tasks(run))[0] for run in several)
+            gated = (self._gated_tasks(run, table, result.agent) for run in several)
+            aligned = (metrics.align(table, run)[0] for run in gated)
             runs = [structs.replace(pairing, baseline=run) for run in aligned]
         then, now = (int(side.counts.max(initial=0)) for side in (runs[-1].baseline, table))
         if then and now and then != now:
             of = f" of {agent}" if agent else ""
             self.changes.append(f"rollouts of each task{of} were {then}, and are {now} now")
         self._single_tasks(pairing, agent)
-        values = reference.values.get(counterpart, {})
+        # a hook's number of all tasks says nothing of a sample
+        alike = not self.whole or len(baseline.tasks) == len(recorded.tasks)
+        values = reference.values.get(counterpart, {}) if alike else {}
         for name, text in self._gated_texts(result).items():
             value = values.get(name)
             self._pending.append(
@@ -457,11 +464,15 @@ class Judging:
             runs=_runs_of(metric, runs, compared.pair) if len(runs) > 1 else None,
         )
 
-    def _gated_tasks(self, table: RolloutTable) -> RolloutTable:
-        if not self.quarantined:
-            return table
-        left = [str(task) not in self.quarantined for task in table.tasks]
-        return table.where(np.array(left, dtype=bool)[table.task])
+    def _gated_tasks(self, recorded: RolloutTable, table: RolloutTable, agent: str) -> RolloutTable:
+        """Leave out of a recorded run what is in quarantine, and what no sample took."""
+        if self.quarantined:
+            left = [str(task) not in self.quarantined for task in recorded.tasks]
+            recorded = recorded.where(np.array(left, dtype=bool)[recorded.task])
+        whole = self.whole.get(agent, next(iter(self.whole.values()), None))
+        if whole is None:
+            return recorded
+        return without_the_rest(metrics.align(whole, recorded)[0], whole, table)
 
     def _single_tasks(self, pairing: metrics.Pairing, agent: str) -> None:
         """Report the tasks that went from all to none, and hold them against ``max_broken``."""

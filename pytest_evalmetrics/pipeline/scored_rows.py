@@ -25,6 +25,7 @@ from pytest_evalmetrics.errors import (
     did_you_mean,
 )
 from pytest_evalmetrics.layout import compact, many, of_many
+from pytest_evalmetrics.pipeline.task_sample import draw
 from pytest_evalmetrics.reports import failed_row_notes
 from pytest_evalmetrics.results import RowFailure, ScorerFailures
 from pytest_evalmetrics.rollouts.recorded import records
@@ -87,12 +88,20 @@ class Chosen:
     samples: int  # rollouts of each row
     notes: tuple[str, ...]
     partial: bool  # ``params.limit_samples`` leaves some out
+    whole: RolloutTable | None = None  # all rows, where ``sample:`` draws from them
 
 
 def choose(
-    benchmark: Benchmark, plan: Plan, given: Sequence[str], reader: Reader | None = None
+    benchmark: Benchmark,
+    plan: Plan,
+    given: Sequence[str],
+    reader: Reader | None = None,
+    described: Callable[[RolloutTable], RolloutTable] = lambda table: table,
 ) -> Chosen:
-    """Read the numbers of the rows, and choose those that are evaluated."""
+    """Read the numbers of the rows, and choose those that are evaluated.
+
+    `described` gives a table the content of its tasks, which a sample is drawn by.
+    """
     spec = benchmark.spec
     table = _table(benchmark, plan, given, reader)
     answered = spec.answers is not None
@@ -107,18 +116,27 @@ def choose(
     limit = spec.params.limit_samples
     partial = limit is not None and limit < size
     taken = rank < (limit if limit is not None and partial else size)
+    notes, whole = [], None
+    if spec.sample is not None:
+        whole = described(table).where(rank < size)
+        drawn, note = draw(whole, spec.sample)
+        notes.append(note)
+        tasks = set(drawn.tasks)
+        taken &= np.array([task in tasks for task in table.tasks], dtype=bool)[table.task]
     if not taken.all():
         table = table.where(taken)
     if not taken.all() or answered:
-        whole = tuple(replace(source, row_is_line=False) for source in table.sources)
-        table = replace(table, sources=whole)
+        sources = tuple(replace(source, row_is_line=False) for source in table.sources)
+        table = replace(table, sources=sources)
     rows = np.sort(order[taken])
     numbered = np.searchsorted(rows, order[taken]).astype(np.int64)
     samples = (spec.num_samples or 1) if answered else 1
-    note = "incomplete on purpose: params.limit_samples takes the first "
-    note += f"{of_many(limit or 0, size, 'row')}, and no baseline is recorded"
-    notes = (note,) if partial else ()
-    return Chosen(_repeated(table, numbered, samples), rows, samples, notes, partial)
+    if partial:
+        note = "incomplete on purpose: params.limit_samples takes the first "
+        note += f"{of_many(limit or 0, size, 'row')}, and no baseline is recorded"
+        notes.append(note)
+    table = _repeated(table, numbered, samples)
+    return Chosen(table, rows, samples, tuple(notes), partial, whole)
 
 
 def rows_of(

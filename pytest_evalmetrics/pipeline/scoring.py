@@ -21,13 +21,14 @@ from pytest_evalmetrics.pipeline.scored_rows import (
     Board,
     KeptRows,
     choose,
+    reading_order,
     rescored,
     rows_of,
     with_reward,
 )
 from pytest_evalmetrics.reports import failed_row_notes
 from pytest_evalmetrics.rollouts.foreign import lookup
-from pytest_evalmetrics.rollouts.recorded import TASK_KEYS
+from pytest_evalmetrics.rollouts.recorded import TASK_KEYS, records
 from pytest_evalmetrics.spec.metric_names import COUNTED_SCORES
 from pytest_evalmetrics.transport import Forecast, Usage, redact
 
@@ -79,6 +80,7 @@ class Scored:
     table: RolloutTable  # what metrics reduce: that of `rows`, without what is to be ignored
     judged: Judged
     checks: tuple[Check, ...]  # a budget that was used up
+    whole: RolloutTable | None  # all rows, where a sample was drawn
 
 
 # a row that already holds an answer changes with each run; these are what was asked
@@ -181,8 +183,21 @@ class Scoring:
     def _choose(self, plan: Plan) -> Chosen:
         self._judges.read_labels()
         reader = None if self._engine is None else self._engine.read
-        self.chosen = choose(self.benchmark, plan, self._names, reader)
+        self.chosen = choose(self.benchmark, plan, self._names, reader, self._described)
         return self.chosen
+
+    def _described(self, table: RolloutTable) -> RolloutTable:
+        """Give a data set's table the content of its tasks."""
+        spec, content = self.benchmark.spec, _Content(self.benchmark)
+        if spec.dataset is None:
+            return table
+        of_row = np.empty(len(table), np.int64)
+        of_row[reading_order(table)] = table.task
+        for at, (_, row) in zip(
+            of_row.tolist(), records(spec.rows, self.benchmark.file.parent), strict=True
+        ):
+            content.add(table.tasks[at], row)
+        return content.onto(table)
 
     def _problems(self, chosen: Chosen, plan: Plan, *, hooked: bool) -> list[Problem]:
         rewarding = [i for i, s in enumerate(self.made) if self.benchmark.spec.reward in s.scores]
@@ -365,4 +380,13 @@ class Scoring:
             checks = self._limits.check(self.benchmark, board, usage)
         judged = self._judges.judged(self._transport, self._calls)
         table = self._content.onto(table)
-        return Scored(rows, failures, tuple(notes), chosen.partial, table, judged, tuple(checks))
+        return Scored(
+            rows,
+            failures,
+            tuple(notes),
+            chosen.partial,
+            table,
+            judged,
+            tuple(checks),
+            chosen.whole,
+        )

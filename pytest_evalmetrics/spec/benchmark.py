@@ -42,6 +42,7 @@ from pytest_evalmetrics.spec.sources import (
     ParamsSpec,
     RolloutsField,
     RolloutsSpec,
+    SampleSpec,
 )
 
 __all__ = ["Benchmark", "BenchmarkSpec", "ScorerSpec", "XFail", "rename_hint"]
@@ -225,6 +226,10 @@ class BenchmarkSpec:
     params: Annotated[ParamsSpec, doc("on what terms rows are scored")] = field(
         default_factory=ParamsSpec
     )
+    sample: Annotated[
+        SampleSpec | None,
+        doc("a subset of the tasks, the same in every run; --evalmetrics-all-tasks takes all"),
+    ] = None
     num_samples: Annotated[Annotated[int, Field(ge=1)] | None, doc("rollouts of each task")] = None
 
     reward: Annotated[Name, doc("the score that the metrics reduce")] = "reward"

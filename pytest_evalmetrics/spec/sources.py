@@ -237,6 +237,17 @@ DatasetField = Annotated[
 ]
 
 
+@keys
+class SampleSpec:
+    """A subset of the tasks."""
+
+    tasks: Annotated[int, Field(ge=1, description="how many tasks to take")]
+    by: Annotated[
+        Name | None, doc("a field of the rows: each of its values keeps its share of the tasks")
+    ] = None
+    seed: Annotated[int, Field(ge=0, description="another seed takes others")] = 0
+
+
 # -- params, and what they share with model -----------------------------------------------
 
 

@@ -97,3 +97,28 @@ def test_unusable_answers_are_failed_rows_and_cost_no_more_than_they_may(judged:
     assert judged.server.posts == 5
     judged.run()
     assert judged.server.posts == 6  # only what was refused is asked again
+
+
+def test_a_judge_is_asked_again_and_agrees_with_itself_or_not(judged: Judged) -> None:
+    judged.bench()
+    judged.run().assert_outcomes(passed=1)
+    judged.bench("judge_repeats: 3", "thresholds: {mean/quality@2: '>= 1'}")
+    judged.run().assert_outcomes(passed=1)
+    assert judged.server.posts == 4 * 3  # the first answers are those of the journal
+    entry = judged.entry()
+    scores = {score["name"]: score for score in entry["agents"][0]["scores"]}
+    assert list(scores) == ["quality", "quality@1", "quality@2", "quality@3"]
+    agreement = scores["quality"]["agreement"]
+    assert (agreement["alpha"], agreement["judges"], agreement["rows"]) == (1.0, 3, 4)
+    assert entry["agents"][0]["key_metrics"]["mean_reward"] == 2.5
+    bytes_of_calls = judged.artifacts()
+    judged.run("--evalmetrics-replay").assert_outcomes(passed=1)
+    assert judged.artifacts()[1] == bytes_of_calls[1]
+    judged.bench("judge_repeats: 3", "params: {parallelism: 1}", query="drifts=yes")
+    judged.run().assert_outcomes(passed=1)
+    entry = judged.entry()
+    assert entry["agents"][0]["scores"][0]["agreement"]["alpha"] < 0.5
+    assert any("quality: the judge agrees with itself" in note for note in entry["notes"])
+    two = "[{url: 'http://a', name: a}, {url: 'http://b', name: b}]"
+    judged.bench(f"judge_repeats: 3\njudges: {two}")
+    judged.run().stdout.fnmatch_lines(["*judges are several models, judge_repeats asks one*"])

@@ -44,20 +44,6 @@ class Ticket:
 class Calls:
     """Sends the requests of one scorer for one row."""
 
-    __slots__ = (
-        "_exchanges",
-        "_first",
-        "_label",
-        "_meter",
-        "_occurrences",
-        "_own",
-        "_sample",
-        "_taken",
-        "_transport",
-        "from_journal",
-        "latency_s",
-    )
-
     def __init__(
         self,
         transport: Transport,
@@ -72,6 +58,8 @@ class Calls:
         self._own: Occurrences | None = None
         self._exchanges: dict[float, Exchange] = {}
         self._taken = 0
+        self._repeat = 0  # of a question that is asked several times
+        self._repeated: list[Calls] = []
         self.from_journal = False  # the last answer came from the journal
         self.latency_s = 0.0  # seconds that it took when it was paid for
 
@@ -83,7 +71,8 @@ class Calls:
     @property
     def exchanges(self) -> list[Exchange]:
         """The requests so far and their answers, in an order that does not depend on speed."""
-        return [self._exchanges[place] for place in sorted(self._exchanges)]
+        own = [self._exchanges[place] for place in sorted(self._exchanges)]
+        return own + [exchange for calls in self._repeated for exchange in calls.exchanges]
 
     def ticket(
         self, endpoint: Endpoint, body: Any, *, kind: str, versions: Mapping[str, str] | None = None
@@ -98,6 +87,8 @@ class Calls:
         if self._first is not None:  # the later calls of a row are identified by its first one
             payload, count = self._first
             depends_on["after"] = f"{blake2b(payload, digest_size=20).hexdigest()}/{count}"
+        if self._repeat:
+            depends_on["repeat"] = str(self._repeat)
         identity = b"" if body is None else written_body(body)
         place, self._taken = self._taken, self._taken + 1
         return Ticket(place, identity, self._count(identity, kind, endpoint.url), depends_on)
@@ -211,6 +202,19 @@ class Calls:
         after._first, after._own = self._first, self._own
         return after
 
+    def repeated(self, times: int) -> list[Calls]:
+        """Return the calls of so many repetitions, of which these are the first.
+
+        Each repetition has answers of its own; the first has those of a row that is not repeated.
+        """
+        for number in range(1, times):
+            calls = self.following()
+            if self._first is None:  # nothing was generated that these depend on
+                calls._own = None  # noqa: SLF001 - one of us
+            calls._repeat = number  # noqa: SLF001 - the same
+            self._repeated.append(calls)
+        return [self, *self._repeated]
+
     def _record(self, place: float, request: str, answer: str | None) -> None:
         hide = self._transport.hide  # which knows the endpoint's key by now
         self._exchanges[place] = {
@@ -222,8 +226,8 @@ class Calls:
         if self._first is not None:
             if self._own is None:
                 self._own = type(self._occurrences)()
-            return self._own.next(payload, kind, url)
-        count = self._occurrences.next(payload, kind, self._sample, url)
+            return self._own.next(payload, kind, url, self._repeat)
+        count = self._occurrences.next(payload, kind, self._sample, url, self._repeat)
         self._first = payload, count
         return count
 

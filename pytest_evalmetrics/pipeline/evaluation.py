@@ -429,8 +429,16 @@ class Evaluation:
             return result
         from pytest_evalmetrics.scorers import summarise_all  # noqa: PLC0415 - loaded by now
 
-        names = self._scored.rows.names
-        return replace(result, scores=summarise_all(names, table.scores, self._scoring.about))
+        names, about = self._scored.rows.names, self._scoring.about
+        scores = summarise_all(names, table.scores, about)
+        for score in scores:
+            if (known := score.agreement) and about[score.name].judges[0] == f"{score.name}@1":
+                alpha = known.reason if known.alpha is None else f"alpha {known.alpha:.3g}"
+                self._notes.append(
+                    f"{score.name}: the judge agrees with itself by Krippendorff's {alpha}, over "
+                    f"{known.judges} answers to each of {known.rows} rows"
+                )
+        return replace(result, scores=scores)
 
     # -- what it leaves ----------------------------------------------------------------------
 

@@ -66,6 +66,8 @@ class _LabelledRows:
                 line=line,
             )
         about = scorer.about.get(self.score)
+        if about is not None and about.judges:  # the labels are those of each single one
+            about = scorer.about.get(about.judges[0])
         meaning = dict(about.labels) if about is not None else {}
         self._rows: list[Row] = []
         labels = []

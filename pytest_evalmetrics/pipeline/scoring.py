@@ -241,7 +241,9 @@ class Scoring:
             if unanswered < rows:  # the scorers' calls for an answer, as for those that there are
                 each = (usage.calls + usage.failed - rows) / (rows - unanswered)
             else:
-                each = sum(max(1, len(scorer.judges)) for scorer in self.made)
+                each = sum(
+                    max(1, len(one.judges)) * getattr(one.target, "repeats", 1) for one in self.made
+                )
             calls += each * unanswered
         parallelism = self.benchmark.spec.params.parallelism
         if usage.calls or not recorded:

@@ -185,6 +185,10 @@ def _make(spec: ScorerSpec, terms: Terms) -> BoundScorer:
     target = registered = scorers.find(spec.type).target
     if not isinstance(spec, CustomScorerSpec):
         target = registered(spec, terms)
+        if getattr(spec, "judge_repeats", 1) > 1:
+            from pytest_evalmetrics.scorers.judge import RepeatedJudge  # noqa: PLC0415 - asked for
+
+            target = RepeatedJudge(target, spec)
     elif _scores_rows(registered):
         target = function_scorer(registered, spec.options, name=spec.type)
     elif inspect.isclass(registered) or inspect.isroutine(registered):

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
+from statistics import fmean
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-from pytest_evalmetrics.chat import ask, chat_model, json_in
+from pydantic import Field
+
+from pytest_evalmetrics.chat import ask, chat_model, json_in, side_by_side
 from pytest_evalmetrics.errors import RowError
+from pytest_evalmetrics.layout import spaced
+from pytest_evalmetrics.scorers.interface import Explained
 from pytest_evalmetrics.scorers.row_reading import shown
+from pytest_evalmetrics.scorers.score_summary import About
 from pytest_evalmetrics.spec.field_types import STRICT, Name, doc, refuse
 from pytest_evalmetrics.spec.model_keys import ModelSpec
 from pytest_evalmetrics.spec.scorer_keys import NamedScores
@@ -17,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence
 
     from pytest_evalmetrics.chat import Calls, ChatModel, Message, Reply
-    from pytest_evalmetrics.scorers.interface import Terms
+    from pytest_evalmetrics.scorers.interface import Row, Terms
 
 _T = TypeVar("_T")
 _WORDS = {"true": True, "false": False} | {str(number): number for number in range(-9, 101)}
@@ -46,15 +53,46 @@ class JudgeCheckSpec:
 
 
 JudgeCheck = Annotated[JudgeCheckSpec | None, doc("compare the judge with people's labels")]
+JudgeRepeats = Annotated[
+    int, Field(ge=1, le=100, description="how often each row is judged; the scores are the mean")
+]
+
+
+def repeat_columns(names: Sequence[str], repeats: int) -> dict[str, tuple[str, ...]]:
+    """Name the scores of each single judgement, by score; empty where there is only one."""
+    numbers = range(1, repeats + 1) if repeats > 1 else ()
+    return {name: tuple(f"{name}@{number}" for number in numbers) for name in names}
+
+
+class Repeatable(NamedScores):
+    """A scorer that may judge each row several times."""
+
+    judge_repeats: int
+
+    @property
+    def columns(self) -> dict[str, tuple[str, ...]]:
+        """Score -> the columns of the single judgements; empty where there is one alone."""
+        return repeat_columns(super().score_names, self.judge_repeats)
+
+    @property
+    def score_names(self) -> tuple[str, ...]:
+        """Each score, followed by those of the single judgements."""
+        return tuple(name for score, each in self.columns.items() for name in (score, *each))
+
+    @property
+    def judges_own(self) -> tuple[str, ...]:
+        """Scores of the single judgements: no reward unless named as one."""
+        return tuple(name for each in self.columns.values() for name in each)
 
 
 @dataclass(frozen=True, kw_only=True)
-class JudgeKeys(NamedScores):
+class JudgeKeys(Repeatable):
     """The judge of a scorer with a fixed prompt."""
 
     judge_model: Annotated[ModelSpec | None, doc("the model that judges")] = None
     judge: Annotated[JudgeModelSpec | None, doc("{model: ...}, in place of judge_model")] = None
     judge_check: JudgeCheck = None
+    judge_repeats: JudgeRepeats = 1
 
     def __post_init__(self) -> None:
         """Require one judge, written in one way."""
@@ -112,6 +150,40 @@ def judge_of(spec: ModelSpec, terms: Terms, kind: str, version: str = "") -> Jud
     """Make the judge of a scorer."""
     versions = {"prompts": version} if version else {}
     return Judge(chat_model(spec, terms, terms.judging), kind, versions)
+
+
+def majority(values: Sequence[float]) -> float:
+    """Return the value that most judges give."""
+    counted = Counter(values).most_common(2)
+    if len(counted) > 1 and counted[0][1] == counted[1][1]:
+        raise RowError("no-majority", f"no majority: the judges say {spaced(list(values))}")
+    return counted[0][0]
+
+
+class RepeatedJudge:
+    """Asks a judge about each row several times, which also shows its agreement with itself."""
+
+    def __init__(self, target: Any, spec: Any) -> None:
+        self.scores: tuple[str, ...] = spec.score_names
+        self.judges, self.notes = target.judges, getattr(target, "notes", ())
+        self.repeats: int = spec.judge_repeats
+        self.about: Mapping[str, About] = getattr(target, "about", {}) or {
+            name: About((), columns) for name, columns in spec.columns.items()
+        }
+        self._target, self._columns = target, spec.columns
+        self._combine = majority if getattr(spec, "combine", "mean") == "majority" else fmean
+
+    async def score(self, row: Row, calls: Calls) -> Explained:
+        """Score one row."""
+        each = calls.repeated(self.repeats)
+        answers = await side_by_side([self._target.score(row, one) for one in each])
+        calls.from_journal = all(one.from_journal for one in each)
+        scores: dict[str, float] = {}
+        for name, columns in self._columns.items():
+            values = [a.scores[name] if isinstance(a.scores, dict) else a.scores for a in answers]
+            scores |= {name: self._combine(values), **dict(zip(columns, values, strict=True))}
+        reasons = (f"{number}: {a.reason}" for number, a in enumerate(answers, 1) if a.reason)
+        return Explained(scores, "; ".join(reasons))
 
 
 def fields_of(reply: Reply, schema: Mapping[str, Any], count: int | None = None) -> dict[str, Any]:

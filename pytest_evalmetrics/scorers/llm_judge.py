@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
@@ -22,9 +21,17 @@ from pytest_evalmetrics.ext import (
     needs_extra,
     side_by_side,
 )
-from pytest_evalmetrics.layout import compact, spaced, untrusted
+from pytest_evalmetrics.layout import compact, untrusted
 from pytest_evalmetrics.scorers.interface import builtin
-from pytest_evalmetrics.scorers.judge import JudgeCheck, choice, closed, judge_of
+from pytest_evalmetrics.scorers.judge import (
+    JudgeCheck,
+    JudgeRepeats,
+    choice,
+    closed,
+    judge_of,
+    majority,
+    repeat_columns,
+)
 from pytest_evalmetrics.scorers.row_reading import as_number, shown, within
 from pytest_evalmetrics.scorers.score_summary import About
 from pytest_evalmetrics.spec.field_types import STRICT, Name, doc, json_path, refuse
@@ -170,9 +177,7 @@ class LlmJudgeSpec:
         tuple[ModelSpec, ...] | None,
         Field(min_length=2, strict=False, description="several models, each of which judges"),
     ] = None
-    combine: Annotated[Literal["mean", "majority"], doc("what several judges' scores come to")] = (
-        "mean"
-    )
+    combine: Annotated[Literal["mean", "majority"], doc("what several judgements come to")] = "mean"
     prompt_template: Annotated[
         PromptField | None,
         doc("what a judge is asked: a text, a list of messages, {messages: ...}"),
@@ -187,9 +192,12 @@ class LlmJudgeSpec:
         doc("whether the form of the answer is asked for; or {schema: ...} of it"),
     ] = True
     judge_check: JudgeCheck = None
+    judge_repeats: JudgeRepeats = 1
 
     def __post_init__(self) -> None:
         """Require judges, written in one way."""
+        if self.judges and self.judge_repeats > 1:
+            raise refuse("judges are several models, judge_repeats asks one model: write one")
         keys = [key for key in ("model", "judge_model", "judges") if getattr(self, key) is not None]
         if len(keys) != 1:
             raise refuse(
@@ -210,7 +218,9 @@ class LlmJudgeSpec:
 
     @property
     def columns(self) -> dict[str, tuple[str, ...]]:
-        """Score -> the columns of the several judges; empty for one judge."""
+        """Score -> the columns of the several judges, or judgements; empty for one."""
+        if self.judges is None:
+            return repeat_columns([score.name for score in self.scores], self.judge_repeats)
         names: list[str] = []
         for model in self.judges or ():
             short = name = re.sub(r"[^\w.-]+", "_", model.name)
@@ -225,7 +235,7 @@ class LlmJudgeSpec:
 
     @property
     def judges_own(self) -> tuple[str, ...]:
-        """Scores of each single judge: no reward unless named as one."""
+        """Scores of each single judge or judgement: no reward unless named as one."""
         return tuple(name for each in self.columns.values() for name in each)
 
     @property
@@ -256,8 +266,8 @@ class LlmJudge:
             for model in spec.models
         )
         self._spec = spec
-        self._columns = spec.columns
-        self._combine = fmean if spec.combine == "mean" else _majority
+        self._columns = spec.columns if spec.judges else {one.name: () for one in spec.scores}
+        self._combine = fmean if spec.combine == "mean" else majority
         self._readers = {score.name: reader_of(score) for score in spec.scores}
         self._in_templates = _in_templates(spec.scores)
         self._schema: Mapping[str, Any] | None = None
@@ -306,13 +316,6 @@ def _bare(prompt: Any) -> tuple[str, ...]:
         return ()
     note = f"the prompt of llm-judge has {', '.join(bare)} as written in the row, where a text can "
     return (f"{note}talk to the judge: write {{{{ {bare[0]} | untrusted }}}}",)
-
-
-def _majority(values: Sequence[float]) -> float:
-    counted = Counter(values).most_common(2)
-    if len(counted) > 1 and counted[0][1] == counted[1][1]:
-        raise RowError("no-majority", f"no majority: the judges say {spaced(list(values))}")
-    return counted[0][0]
 
 
 def _reason(reply: Reply) -> str:

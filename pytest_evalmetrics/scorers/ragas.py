@@ -22,11 +22,10 @@ from pytest_evalmetrics.ext import (
     needs_extra,
 )
 from pytest_evalmetrics.scorers.interface import builtin
-from pytest_evalmetrics.scorers.judge import JudgeCheck, judge_of
+from pytest_evalmetrics.scorers.judge import JudgeCheck, JudgeRepeats, Repeatable, judge_of
 from pytest_evalmetrics.scorers.row_reading import column_of, response_in
 from pytest_evalmetrics.spec.field_types import Name, doc
 from pytest_evalmetrics.spec.model_keys import ModelSpec
-from pytest_evalmetrics.spec.scorer_keys import NamedScores
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,7 +38,7 @@ _WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 @dataclass(frozen=True, kw_only=True)
-class RagasSpec(NamedScores):
+class RagasSpec(Repeatable):
     """A metric of ``ragas.metrics.collections``."""
 
     more_is_better = False
@@ -52,6 +51,7 @@ class RagasSpec(NamedScores):
         ModelSpec | None, doc("the model that judges, where the metric needs one")
     ] = None
     judge_check: JudgeCheck = None
+    judge_repeats: JudgeRepeats = 1
 
     @property
     def own_names(self) -> tuple[str, ...]:

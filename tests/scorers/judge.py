@@ -4,7 +4,7 @@
 
 It speaks OpenAI's chat completions. What it answers stands in what it is asked: `[[refused]]`
 is cut out of the text and looked up, see `ANSWERS`. How it answers stands in the URL: `takes`
-(json_schema, json_object, none), `bad` (first, always), `status`, `latency`, `usage=no`.
+(json_schema, json_object, none), `bad` (first, always), `status`, `latency`, `usage=no`, `drifts`.
 """
 
 from __future__ import annotations
@@ -132,6 +132,8 @@ class Handler(BaseHTTPRequestHandler):
             content = "I would rather not say."
         else:
             found = answer(text)
+            if "drifts" in query:
+                found |= {"quality": 1 + posts % 5}
             content = found if isinstance(found, str) else json.dumps(found)
         if "thinking" in first:
             content = f'<think>{{"rating": 9}}, or not?</think>\n{content}'

@@ -69,7 +69,8 @@ def explained(name: str) -> str:
             if ":" in name or name in known.names():
                 broken.append(str(error))
             continue
-        if found is not None:
+        # a reference names a thing of any kind: what it offers says which it is
+        if found is not None and (not found.reference or _kind_of(found.target) == kind):
             parts.append("\n".join(_explain(kind, known, name, found)))
     if parts:
         return "\n\n".join(parts)
@@ -81,6 +82,27 @@ def explained(name: str) -> str:
     raise pytest.UsageError(
         f"there is nothing named {name!r}{meant}\n  pytest --evalmetrics-list prints what there is"
     )
+
+
+# what each kind of class offers, and the parameters of its functions
+_OFFERS = {
+    "scorers": (("score", "scores"), ("row", "item", "sample")),
+    "loaders": (("read", "rows", "texts"), ("source",)),
+    "reporters": ((), ("report", "prefix")),
+    "gate rules": (("decide",), ("comparison", "gated", "rule")),
+}
+
+
+def _kind_of(target: Any) -> str:
+    try:
+        parameters = set(inspect.signature(target).parameters)
+    except (TypeError, ValueError):
+        parameters = set()
+    for kind, (attributes, names) in _OFFERS.items():
+        function = not inspect.isclass(target) and parameters & set(names)
+        if function or any(hasattr(target, attribute) for attribute in attributes):
+            return kind
+    return "metrics"
 
 
 def _find(kind: str, known: Registry, name: str) -> Found | None:

@@ -147,6 +147,19 @@ def test_one_of_another_s_is_explained(own: Project, name: str, told: list[str])
     result.stdout.fnmatch_lines(told)
 
 
+def test_a_reference_is_explained_as_the_one_kind_that_it_is(own: Project) -> None:
+    own.write(
+        "mine.py",
+        "class Strict:\n    scores = ('ok',)\n    def score(self, row): ...\n"
+        "class Median:\n    def compute(self, task_rewards): ...\n"
+        "def note(report, prefix): ...\n",
+    )
+    for name, kind in (("Strict", "scorer"), ("Median", "metric"), ("note", "reporter")):
+        text = own.run("--evalmetrics-explain", f"mine:{name}").stdout.str()
+        assert text.count(f"mine:{name}: ") == 1
+        assert f"mine:{name}: {kind}" in text
+
+
 def test_a_name_of_one_s_own_is_no_family(own: Project) -> None:
     more = '\n\n@register_metric("pass@k")\ndef plain(tasks):\n    "All of them."\n    return 1.0\n'
     own.write("conftest.py", CONFTEST + more)

@@ -11,6 +11,7 @@ from pytest_evalmetrics.gates.expectations import (
     check_thresholds,
     few_numbers,
     missing_policy,
+    unreached_threshold,
 )
 from pytest_evalmetrics.gates.regression import Gated, accepted, check_regression
 from pytest_evalmetrics.gates.run_noise import Runs
@@ -47,4 +48,5 @@ __all__ = [
     "task_list_notes",
     "thinned_drop",
     "too_few",
+    "unreached_threshold",
 ]

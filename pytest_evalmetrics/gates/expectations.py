@@ -14,7 +14,7 @@ from pytest_evalmetrics.gates.task_gates import listed
 from pytest_evalmetrics.layout import many, of_many
 from pytest_evalmetrics.results import Check, Verdict
 from pytest_evalmetrics.spec import Count
-from pytest_evalmetrics.spec.metric_names import parse, range_of
+from pytest_evalmetrics.spec.metric_names import is_rate, parse, range_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -292,6 +292,21 @@ def few_numbers(benchmark: Benchmark, agent: str, result: AgentResult) -> list[s
         for name in listed
         if name not in spec.thresholds and _lacks(found := result.estimates[name], spec.reward)
     ]
+
+
+def unreached_threshold(benchmark: Benchmark, agent: str, table: RolloutTable) -> list[str]:
+    """Tell of rewards none of which passes, though some are above 0: their scale is another."""
+    spec, rewards = benchmark.spec, table.scores.get(benchmark.spec.reward)
+    asked = () if spec.metrics == type(spec).metrics else spec.metrics  # not the default ones
+    listed = dict.fromkeys((*asked, *(spec.key_metrics or ()), *spec.thresholds))
+    rates = [name for name in listed if is_rate(name)]
+    best = 0.0 if rewards is None or not rates else np.fmax.reduce(rewards, initial=0.0)
+    if not 0 < best < spec.pass_threshold:
+        return []
+    of = f"{agent}: " if agent else ""
+    note = f"{of}no {spec.reward} reaches pass_threshold {spec.pass_threshold:.12g} (the largest "
+    note += f"is {best:.4g}), so that {', '.join(rates)} can't be above 0: set pass_threshold, "
+    return [f"{note}line {benchmark.line_of('pass_threshold')}, to what passes"]
 
 
 def _lacks(found: Estimate, reward: str) -> bool:

@@ -384,6 +384,7 @@ class Evaluation:
         numbers = gates.check_numbers(self.benchmark, shown, result)
         self._checks.extend(map(self._with_cause, numbers))
         self._notes.extend(gates.few_numbers(self.benchmark, shown, result))
+        self._notes.extend(gates.unreached_threshold(self.benchmark, shown, table))
         intervals = metrics.threshold_intervals(plan, table)
         self._checks.extend(gates.check_thresholds(self.benchmark, shown, result, intervals))
         if self._judging is not None:

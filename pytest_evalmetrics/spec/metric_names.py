@@ -158,6 +158,11 @@ def rollouts_needed(spec: BenchmarkSpec, name: MetricName) -> tuple[int, int, st
     return (k, most, why) if most is not None and k > most else None
 
 
+def is_rate(text: str) -> bool:
+    """Whether a metric counts passing rollouts of the reward."""
+    return _RATE.fullmatch(text.partition("[")[0]) is not None
+
+
 def has_no_interval(name: MetricName) -> bool:
     """Whether a metric never has a confidence interval."""
     return name.is_statistic and name.metric != "mean"

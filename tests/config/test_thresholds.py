@@ -93,3 +93,27 @@ def test_thresholds_that_mean_nothing(tmp_path, threshold, message):
     (problem,) = raised.value.problems
     assert problem.line == 5
     assert message in problem.message
+
+
+def test_rewards_that_never_reach_the_pass_threshold_are_told(project):
+    rows = [{"_ng_task_index": i, "reward": 0.6 + i / 50, "x": 0.0} for i in range(10)]
+    project.rows("runs.jsonl", rows)
+    file = """
+defaults: {rollouts: runs.jsonl, expect: {tasks: 10}, thresholds: {mean_reward: ">= 0"}}
+benchmarks:
+- {name: none, metrics: [pass_rate, pass@1, mean_reward]}
+- {name: some, metrics: [pass_rate], pass_threshold: 0.7}
+- {name: all zero, metrics: [pass_rate], reward: x}
+- {name: no rate, metrics: [mean_reward]}
+- {name: not asked for}
+"""
+    project.write("a.bench.yaml", file)
+    project.run().assert_outcomes(passed=5)
+    entries = project.report()["benchmarks"]
+    notes = {e["name"]: [note for note in e["notes"] if "reach" in note] for e in entries}
+    (note,) = notes.pop("none")
+    assert note.startswith("no reward reaches pass_threshold 1 (the largest is 0.78), so that ")
+    assert note.endswith(
+        "pass_rate, pass@1 can't be above 0: set pass_threshold, line 4, to what passes"
+    )
+    assert set(map(len, notes.values())) == {0}

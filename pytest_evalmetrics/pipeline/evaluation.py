@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.baselines import AgentDocument, BaselineDocument
     from pytest_evalmetrics.data import RolloutTable, RowScores
     from pytest_evalmetrics.engines import Engine
+    from pytest_evalmetrics.pipeline.human_labels import HumanLabels
     from pytest_evalmetrics.pipeline.ruler import RulerChange
     from pytest_evalmetrics.pipeline.scored_rows import KeptRows
     from pytest_evalmetrics.pipeline.scoring import Runtime, Scored, Scoring
@@ -116,6 +117,7 @@ class Evaluation:
     _scoring: Scoring | None = field(default=None, init=False)
     _scored: Scored | None = field(default=None, init=False)
     _kept: KeptRows | None = field(default=None, init=False)
+    _labels: HumanLabels | None = field(default=None, init=False)
     _single: gates.SingleTasks | None = field(default=None, init=False)
     _judging: Judging | None = field(default=None, init=False)
     _whole: RolloutTable | None = field(default=None, init=False)  # that a sample was drawn from
@@ -195,7 +197,12 @@ class Evaluation:
             self._notes.append(_nothing_gated(self.benchmark))
 
     def _prepare(self) -> None:
-        """Make the scorers, and settle which of their scores is the reward."""
+        """Read labels; make the scorers, and settle which of their scores is the reward."""
+        if self.benchmark.spec.labels is not None:
+            from pytest_evalmetrics.pipeline.human_labels import HumanLabels  # noqa: PLC0415 - rare
+
+            self._labels = HumanLabels.of(self.benchmark, self.benchmark.spec.labels)
+            self.benchmark = self._labels.benchmark
         if not self.benchmark.spec.runs:
             return
         from pytest_evalmetrics.pipeline.scoring import Scoring  # noqa: PLC0415 - loads asyncio
@@ -366,6 +373,8 @@ class Evaluation:
             notes=self._notes,
         )
         result = reduce(table, expected=completeness.expected)
+        if self._labels is not None:
+            result = self._labels.corrected(result, table, shown)[0]
         gated = self.benchmark.spec.gated
         # the reward first; the order in a table is the one in which rows happen to name them
         columns = sorted(plan.columns(gated, table), key=lambda n: (n != plan.spec.reward, n))
@@ -381,6 +390,10 @@ class Evaluation:
                 # a hook's numbers are of all tasks, in the baseline too
                 hooked = {n: e for n, e in whole.estimates.items() if e.by_hook}
                 result = replace(result, estimates={**result.estimates, **hooked})
+        if self._labels is not None:
+            _, checks, note = self._labels.corrected(result, table, shown)
+            self._checks += checks
+            self._notes.append(note)
         numbers = gates.check_numbers(self.benchmark, shown, result)
         self._checks.extend(map(self._with_cause, numbers))
         self._notes.extend(gates.few_numbers(self.benchmark, shown, result))

@@ -20,7 +20,7 @@ from pytest_evalmetrics.errors import (
     did_you_mean,
 )
 from pytest_evalmetrics.layout import of_many
-from pytest_evalmetrics.spec.metric_names import JUDGE_METRICS, STATISTICS, parse
+from pytest_evalmetrics.spec.metric_names import JUDGE_METRICS, PPI_MEAN, STATISTICS, parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -151,7 +151,7 @@ def _metric_texts(spec: BenchmarkSpec) -> Iterator[tuple[Path, str]]:
     for at, text in enumerate(spec.key_metrics or ()):
         yield ("key_metrics", at), text
     for text in spec.thresholds:
-        if text.partition("/")[0] not in JUDGE_METRICS:
+        if text != PPI_MEAN and text.partition("/")[0] not in JUDGE_METRICS:
             yield ("thresholds", text), text
     for text in () if spec.baseline is None else spec.baseline.metrics:
         yield ("baseline", "metrics", text), text

@@ -98,13 +98,14 @@ def _on_use(module: str, name: str) -> Any:
 _NAMES = TypeAdapter(Names)
 if TYPE_CHECKING:
     from pytest_evalmetrics.spec.metric_keys import MetricKeys
-    from pytest_evalmetrics.spec.model_keys import BudgetSpec, ModelSpec, TargetSpec
+    from pytest_evalmetrics.spec.model_keys import BudgetSpec, LabelsSpec, ModelSpec, TargetSpec
 
     MetricsField = tuple[str, ...]
     ScorersField = tuple[ScorerSpec, ...]
     ModelField = ModelSpec | None
     TargetField = TargetSpec | None
     BudgetField = BudgetSpec | None
+    LabelsField = LabelsSpec | None
     PromptField = Any
     ToolsField = Any
     ResponseFormatField = Any
@@ -114,6 +115,7 @@ else:
     ModelField = _on_use("model_keys", "ModelField")
     TargetField = _on_use("model_keys", "OptionalTarget")
     BudgetField = _on_use("model_keys", "BudgetField")
+    LabelsField = _on_use("model_keys", "OptionalLabels")
     PromptField = _on_use("model_keys", "OptionalPrompt")
     ToolsField = _on_use("model_keys", "OptionalTools")
     ResponseFormatField = _on_use("model_keys", "OptionalResponseFormat")
@@ -229,6 +231,9 @@ class BenchmarkSpec:
     sample: Annotated[
         SampleSpec | None,
         doc("a subset of the tasks, the same in every run; --evalmetrics-all-tasks takes all"),
+    ] = None
+    labels: Annotated[
+        LabelsField, doc("people's scores of some rollouts, which correct ppi/mean_reward")
     ] = None
     num_samples: Annotated[Annotated[int, Field(ge=1)] | None, doc("rollouts of each task")] = None
 

@@ -25,6 +25,7 @@ COUNTED_SCORES: Final = ("input_tokens", "output_tokens", "total_tokens", "trunc
 GENERATED_SCORES: Final = (*COUNTED_SCORES[:3], "latency_s", "cost", "truncated")
 MARK: Final = "_evalmetrics"  # key of a generated rollout: the scorers' input, or its failure
 STATISTICS: Final = ("mean", "max", "min", "median", "std")
+PPI_MEAN: Final = "ppi/mean_reward"  # the mean reward, corrected by ``labels:``
 JUDGE_METRICS: Final = ("judge_accuracy", "judge_kappa", "judge_quadratic_kappa")
 
 

@@ -1,4 +1,4 @@
-"""The keys of generated rollouts: models, prompts, targets, budgets; loaded where one is met."""
+"""The keys of models, prompts, targets, budgets and labels; loaded where one is met."""
 
 from __future__ import annotations
 
@@ -22,7 +22,12 @@ from pytest_evalmetrics.spec.field_types import (
     expected,
     refuse,
 )
-from pytest_evalmetrics.spec.sources import InferenceField, ReasoningSpec, SystemPrompt
+from pytest_evalmetrics.spec.sources import (
+    InferenceField,
+    ReasoningSpec,
+    RolloutsField,
+    SystemPrompt,
+)
 
 # -- model, judge_model: OpenAI-compatible endpoints ---------------------------------------
 
@@ -188,7 +193,31 @@ class BudgetSpec:
     ] = None
 
 
+@dataclass(frozen=True, kw_only=True)
+class LabelsSpec:
+    """People's labels of some rollouts."""
+
+    __pydantic_config__ = STRICT
+
+    label: Annotated[Name, doc("the column with a person's score, on the scale of the reward")]
+    rows: Annotated[
+        RolloutsField | None,
+        doc("rollouts with that label, of the same tasks and samples; default the benchmark's"),
+    ] = None
+
+
+def _labels(value: Any) -> Any:
+    if not isinstance(value, str | dict):
+        raise expected("the column with the label, or a mapping with label and rows")
+    return {"label": value} if isinstance(value, str) else value
+
+
+LabelsField = Annotated[
+    LabelsSpec, BeforeValidator(_labels, json_schema_input_type=Name | LabelsSpec)
+]
+
 # as keys of a benchmark
+OptionalLabels = LabelsField | None
 ModelField = ModelSpec | None
 BudgetField = BudgetSpec | None
 OptionalTarget = TargetField | None

@@ -17,7 +17,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from pytest_evalmetrics.stats.agreement import cohen_kappa, krippendorff_alpha
+from pytest_evalmetrics.stats.agreement import cohen_kappa, krippendorff_alpha, ppi_mean
 from pytest_evalmetrics.stats.basics import (
     FEWEST,
     StatResult,
@@ -72,6 +72,7 @@ __all__ = [
     "pass_at_k",
     "pass_hat_k",
     "pass_m_of_n",
+    "ppi_mean",
     "quantile7",
     "quantile_interval",
     "ratio_mean",

@@ -1,4 +1,4 @@
-"""Agreement of raters, beyond what chance alone would give."""
+"""Agreement of raters beyond chance, and means that a few labels correct."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from pytest_evalmetrics.stats.basics import StatsError, vector
+from pytest_evalmetrics.stats.basics import FEWEST, StatsError, cluster_codes, vector
+from pytest_evalmetrics.stats.means import MeanSE
+from pytest_evalmetrics.sums import squares
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -101,3 +103,53 @@ def cohen_kappa(
         observed = int((one != other).sum()) * len(one)
         expected = len(one) ** 2 - int(counts[0] @ counts[1])
     return 1 - observed / expected if expected > 0 else math.nan
+
+
+def ppi_mean(predicted: ArrayLike, labels: ArrayLike, clusters: ArrayLike) -> tuple[MeanSE, float]:
+    """Return the mean of what labels would be, from a judge's predictions and a few labels.
+
+    Parameters
+    ----------
+    predicted
+        The judge's score of each row, shape (rows,).
+    labels
+        A person's score of some, NaN of the others, shape (rows,). Which ones has to be chance.
+    clusters
+        The task of each row, shape (rows,): rows of one task are not independent.
+
+    Returns
+    -------
+    MeanSE
+        NaN with fewer than two labelled tasks.
+    float
+        The weight of the predictions, from 0 (the labels alone) to 1.
+
+    Notes
+    -----
+    ``w mean(f of unlabelled) + mean(y - w f of labelled)``, w the one of least variance: PPI++,
+    Angelopoulos, Duchi and Zrnic 2023 (arXiv 2311.01453), example 6.1. Half a squared range over
+    the squared number of labels is added to the variance, as labels that all agree with the judge
+    do not show that it never errs (the idea of Agresti and Coull 1998).
+    """
+    f, y = vector(predicted), np.asarray(labels, dtype=np.float64)
+    known = ~np.isnan(y)
+    codes, units = cluster_codes(np.asarray(clusters), len(f))
+    labelled = len(np.unique(codes[known]))
+    if labelled < FEWEST:
+        return MeanSE(math.nan, math.nan, labelled - 1, labelled), math.nan
+    n, rest = int(known.sum()), int((~known).sum())
+    weight, variance = 0.0, float(f.var())
+    if rest and variance:
+        best = np.cov(y[known], f[known])[0, 1] / ((1 + n / rest) * variance)
+        weight = float(np.clip(best, 0, 1))
+    corrections = y[known] - weight * f[known]
+    influence = np.empty(len(f))
+    influence[known] = (corrections - corrections.mean()) / n
+    mean = float(corrections.mean())
+    if rest:
+        others = f[~known].mean()
+        influence[~known] = weight * (f[~known] - others) / rest
+        mean += weight * float(others)
+    spread = squares(np.bincount(codes, influence).astype(np.float64)) * units / (units - 1)
+    spread += 0.5 * (float(np.ptp(np.concatenate([f, y[known]]))) / labelled) ** 2
+    return MeanSE(mean, math.sqrt(spread), labelled - 1, labelled), weight

@@ -1,0 +1,96 @@
+"""The mean of a judge's rewards, corrected by people's labels of some."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from pytest_evalmetrics import stats
+
+if TYPE_CHECKING:
+    from conftest import Project
+
+
+def rows(project: Project, labelled: int, name: str = "runs.jsonl", tasks: int = 400) -> float:
+    """Write rollouts whose judge is too kind to one in five; return the mean of all labels."""
+    human = [float(t % 10 < 6) for t in range(tasks)]
+    judge = [max(y, float(t % 5 == 4)) for t, y in enumerate(human)]
+    lines = []
+    for t, (y, f) in enumerate(zip(human, judge, strict=True)):
+        line = {"_ng_task_index": t, "_ng_rollout_index": 0, "reward": f}
+        lines.append(line | ({"human": y} if t * 7 % tasks < labelled else {}))
+    project.rows(name, lines)
+    return sum(human) / tasks
+
+
+def test_a_judge_that_is_too_kind_is_corrected(project: Project) -> None:
+    truth = rows(project, 100)
+    project.bench(
+        "labels: human\nmetrics: [mean_reward]\nexpect: {tasks: 400}\n"
+        "thresholds: {mean_reward: '>= 0.65', ppi/mean_reward: {min: 0.65, bound: point}}"
+    )
+    project.run().assert_outcomes(failed=1)
+    (entry,) = project.report()["benchmarks"]
+    estimate = entry["agents"][0]["estimates"]["ppi/mean_reward"]
+    assert estimate["value"] == pytest.approx(truth, abs=0.02)
+    assert estimate["interval"]["low"] < truth < estimate["interval"]["high"]
+    verdicts = {check["name"]: check["verdict"] for check in entry["checks"]}
+    assert (verdicts["mean_reward"], verdicts["ppi/mean_reward"]) == ("PASS", "FAIL")
+    assert any("corrected by people's labels of 100 rollouts" in note for note in entry["notes"])
+    whole = estimate["interval"]
+    # from a file of its own, and one end of the interval
+    rows(project, 100, "labels.jsonl")
+    project.bench(
+        "labels: {rows: labels.jsonl, label: human}\nmetrics: [mean_reward]\nbaseline: true\n"
+        "expect: {tasks: 400}\nthresholds: {ppi/mean_reward: {min: 0.5, bound: lower}}"
+    )
+    project.run("--snapshot-update").assert_outcomes(passed=1)
+    (entry,) = project.report()["benchmarks"]
+    assert entry["agents"][0]["estimates"]["ppi/mean_reward"]["interval"] == whole
+
+
+@pytest.mark.parametrize(
+    ("text", "labelled", "words"),
+    [
+        ("labels: human", 20, "*20 labelled tasks are too few: 30 are needed*"),
+        ("labels: nobody", 100, "*nobody*"),
+        ("", 100, "*it needs labels*"),
+    ],
+)
+def test_what_labels_must_be(project: Project, text: str, labelled: int, words: str) -> None:
+    rows(project, labelled)
+    project.bench(f"{text}\nthresholds: {{ppi/mean_reward: '>= 0.1'}}")
+    result = project.run()
+    assert result.ret != 0
+    result.stdout.fnmatch_lines([words])
+
+
+@pytest.mark.parametrize("accuracy", [0.8, 0.9, 0.95, 0.98])
+def test_the_interval_covers_the_truth(accuracy: float) -> None:
+    rng, hits, narrower, runs, n = np.random.default_rng(7), 0, 0.0, 1000, 1000
+    for _ in range(runs):
+        truth = (rng.random(n) < 0.7).astype(float)
+        judge = np.where(rng.random(n) < accuracy, truth, 1 - truth)
+        labels = np.where(np.arange(n) < 100, truth, np.nan)
+        mean, _ = stats.ppi_mean(judge, labels, np.arange(n))
+        bounds = stats.t_interval(mean, 0.95)
+        alone = stats.t_interval(stats.mean_se(truth[:100]), 0.95)
+        hits += bounds.low <= 0.7 <= bounds.high
+        narrower += (bounds.high - bounds.low) / (alone.high - alone.low) / runs
+    assert 0.93 <= hits / runs <= 0.97
+    assert narrower < {0.8: 0.87, 0.9: 0.71, 0.95: 0.58, 0.98: 0.47}[accuracy]
+
+
+def test_rollouts_of_one_task_are_not_independent() -> None:
+    rng, hits, runs = np.random.default_rng(3), 0, 600
+    for _ in range(runs):
+        chance = np.repeat(rng.beta(1, 1, 200), 4)
+        truth = (rng.random(800) < chance).astype(float)
+        judge = np.where(rng.random(800) < 0.9, truth, 1 - truth)
+        labels = np.where(np.arange(800) < 200, truth, np.nan)  # of 50 tasks
+        mean, _ = stats.ppi_mean(judge, labels, np.repeat(np.arange(200), 4))
+        bounds = stats.t_interval(mean, 0.95)
+        hits += bounds.low <= 0.5 <= bounds.high
+    assert 0.93 <= hits / runs <= 0.98

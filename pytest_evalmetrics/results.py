@@ -210,6 +210,31 @@ class ScorerFailures:
     examples: Mapping[str, RowFailure] = field(default_factory=dict)  # the first of each kind
 
 
+# -- what was said -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One attempt at a task, as far as its file holds texts."""
+
+    sample: int
+    reward: float | None  # None if it is missing
+    text: str = ""  # the answer
+    reason: str = ""  # of a judge
+
+
+@dataclass(frozen=True, slots=True)
+class Flip:
+    """A task that changed, with what was answered on both sides; texts are cut."""
+
+    agent: str
+    task: str
+    prompt: str
+    reference: str
+    before: tuple[Attempt, ...]
+    now: tuple[Attempt, ...]
+
+
 # -- benchmarks ----------------------------------------------------------------------------
 
 
@@ -249,6 +274,7 @@ class BenchmarkResult:
     partial: bool = False  # rows were left out on purpose: never a baseline
     judges: tuple[JudgeUse, ...] = ()
     judge_checks: tuple[JudgeCheck, ...] = ()
+    flips: tuple[Flip, ...] = ()  # the tasks that changed most, if it does not pass
 
     @property
     def verdict(self) -> Verdict:

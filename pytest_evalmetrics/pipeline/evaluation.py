@@ -32,7 +32,7 @@ from pytest_evalmetrics.pipeline.regressions import (
 from pytest_evalmetrics.pipeline.ruler import changes_of, ruler_changes, ruler_of, under_test_of
 from pytest_evalmetrics.pipeline.task_sample import draw
 from pytest_evalmetrics.reports import failed_row_cause, picture_of
-from pytest_evalmetrics.results import AgentResult, BenchmarkResult, Check, Verdict
+from pytest_evalmetrics.results import AgentResult, BenchmarkResult, Check, Flip, Verdict
 from pytest_evalmetrics.spec import Count
 
 if TYPE_CHECKING:
@@ -142,6 +142,8 @@ class Evaluation:
                 for c in self._checks
             ]
         result = self._result()
+        if result.verdict is not Verdict.PASS and self._judging is not None and not self.updates:
+            result = replace(result, flips=tuple(self._flips(self._judging)))
         pictured = self.detailed or result.verdict is not Verdict.PASS
         return Evaluated(
             result,
@@ -265,8 +267,16 @@ class Evaluation:
             self.benchmark, plan, made, table.ruler, hook=self.hooks.source, hide=hide
         )
         self._under_test = under_test_of(spec, hide=hide)
-        if self.updates and scoring is not None and settings_of(self.benchmark).rescore:
+        settings = settings_of(self.benchmark)
+        if self.updates and scoring is not None and settings.rescore:
             self._kept = scoring.kept(table)
+        elif self.updates and settings.answers and settings.committed and self.table is None:
+            from pytest_evalmetrics.pipeline import answers  # noqa: PLC0415 - only where asked for
+
+            folder = self.benchmark.file.parent
+            rows = answers.recorded_rows(spec.rows, folder, table)
+            rows = rows if scoring is None else scoring.as_scored()
+            self._kept = answers.keep(rows, table, str if scoring is None else scoring.hide)
 
     def _reference(self, plan: metrics.Plan) -> Reference | None:
         """Find what to compare with; an error in it leaves the rest to be judged."""
@@ -477,6 +487,35 @@ class Evaluation:
             rows=self._rows,
             against="" if pairing is None or judging is None else judging.reference.origin,
         )
+
+    def _flips(self, judging: Judging) -> Iterator[Flip]:
+        """Show the tasks of each agent that changed most, with what was answered on both sides."""
+        from pytest_evalmetrics.pipeline import answers  # noqa: PLC0415 - only where one is red
+
+        spec, folder, settings = self.benchmark.spec, self.benchmark.file.parent, judging.settings
+        for agent, pairing in judging.pairings.items():
+            table, baseline = self._tables[agent], pairing.baseline
+            if self._scoring is not None:
+                rows = answers.scored(self._scoring.as_scored())
+            elif self.table is None:
+                rows = answers.recorded(spec.rows, folder, table)
+            else:
+                return
+            was = answers.Side(baseline, kept=self.kept_rows() if settings.committed else None)
+            if settings.rollouts is not None and not settings.rollouts.runs:
+                then = answers.recorded(settings.rollouts, folder, baseline)
+                was = answers.Side(baseline, rows=then)
+            now = answers.Side(table, rows=rows, scores=self._rows)
+            lower = self._less_is_better(spec.reward)
+            yield from answers.flips_of(
+                agent,
+                now,
+                was,
+                pairing.at,
+                spec.reward,
+                lower=lower,
+                hide=str if self._scoring is None else self._scoring.hide,
+            )
 
     def _less_is_better(self, score: str) -> bool:
         names = [f"mean/{score}"]

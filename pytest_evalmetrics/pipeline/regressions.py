@@ -271,7 +271,7 @@ class Judging:
     _pending: list[Check | gates.Gated] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
-        self._settings = settings_of(self.benchmark)
+        self.settings = self._settings = settings_of(self.benchmark)
         self._accept = "" if self._settings.committed else "compare with a newer run"
         if self._settings.of_history:
             self._accept = f"{_ACCEPT}: from that run on the history counts anew"

@@ -256,7 +256,7 @@ class Scoring:
 
     def kept(self, table: RolloutTable) -> KeptRows:
         """Keep the rows that were scored, for a baseline."""
-        return KeptRows.of(self._as_scored(), table)
+        return KeptRows.of(self.as_scored(), table)
 
     def rescored(
         self,
@@ -336,7 +336,7 @@ class Scoring:
                 else:
                     board.lacks(row, scorer, failure, failure.message)
 
-    def _as_scored(self) -> Iterator[tuple[Row, RowError | None]]:
+    def as_scored(self) -> Iterator[tuple[Row, RowError | None]]:
         """Go through the rows as the scorers saw them."""
         for written in rows_of(self.benchmark, self.chosen):
             if self._attempts is None:

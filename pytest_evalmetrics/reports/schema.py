@@ -25,7 +25,7 @@ def report_schema() -> dict[str, Any]:
     entry["properties"] = {"id": entry["properties"].pop("id"), "verdict": verdict} | entry[
         "properties"
     ]
-    entry["required"] = [*entry["required"], "verdict"]
+    entry["required"] = [*(name for name in entry["required"] if name != "flips"), "verdict"]
     agent = definitions["AgentResult"]  # its aggregate metrics are a file of their own
     del agent["properties"]["aggregate"]
     agent["required"].remove("aggregate")

@@ -372,6 +372,13 @@ class BaselineSpec(GateSpec):
         Field(ge=2, le=50),
         doc("how many runs it keeps that --evalmetrics-add-run adds, or takes from its history"),
     ] = 10
+    answers: Annotated[
+        bool,
+        doc(
+            "keep the texts of each attempt beside the committed baseline, so that a regression's "
+            "report shows what was answered before"
+        ),
+    ] = False
     rescore: Annotated[
         bool | Name,
         doc(

@@ -244,6 +244,7 @@ def about(
             if score.get("agreement")
         ],
         "recorded": recorded_lines(entry["recorded"]),
+        "flips": entry.get("flips", ()),
     }
 
 
@@ -388,6 +389,7 @@ _SCRIPTS = (
     "charts.js",
     "overview.js",
     "tasks.js",
+    "answers.js",
     "benchmark.js",
     "main.js",
 )

@@ -43,6 +43,27 @@ class Judge:
 """
 
 
+ANSWERS = """
+benchmark:
+  name: talk
+  rollouts: {path: now.jsonl, fields: {task: id, sample: try}}
+  metrics: [pass@1]
+  baseline: {rollouts: {path: was.jsonl, fields: {task: id, sample: try}}}
+"""
+
+
+def answers(folder: Path) -> Path:
+    """A benchmark whose answers have changed."""
+    for name, reward, text in (("was", 1.0, "It is the red one."), ("now", 0.0, f"It is {EVIL}.")):
+        lines = [
+            {"id": f"q{t}", "try": 0, "reward": reward, "prompt": EVIL, "response": text}
+            for t in range(12)
+        ]
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(x) + "\n" for x in lines))
+    (folder / "talk.bench.yaml").write_text(ANSWERS)
+    return page(folder)
+
+
 def rows(rewards: list[list[float]], tokens: int) -> list[dict[str, object]]:
     return [
         {

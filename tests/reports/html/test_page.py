@@ -168,6 +168,17 @@ def test_charts_are_drawn_and_say_what_they_show(failing):
     assert labels[1].startswith("Distribution of reward: mean 0.8864, median 1, from 0 to 1, 44")
 
 
+def test_what_was_answered_before_and_now_is_text_with_its_differences(browser, pages):
+    browser.open(pages("answers"))
+    browser.run("document.querySelectorAll('details').forEach(d => { d.open = true })")
+    assert browser.texts(".flip:first-of-type del") == ["the red one"]
+    assert "pwned" in " ".join(browser.texts(".flip:first-of-type ins"))
+    assert browser.text(".flip summary").startswith("q0: 1 → 0")
+    assert browser.text(".flip pre").startswith("</script><script>")
+    assert browser.run("return window.pwned") is None
+    assert browser.messages() == []
+
+
 def test_nothing_of_a_row_is_interpreted(browser, pages):
     browser.open(pages("evil"))
     assert "<img src=x" in browser.text(".description")

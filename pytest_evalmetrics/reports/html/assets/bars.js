@@ -50,9 +50,10 @@ const legend = () => h("p", { class: "legend" },
   h("span", {}, s("svg", { viewBox: "0 0 28 28", "aria-hidden": "true" }, s("path", { class: "was", d: "M14 7l7 7l-7 7l-7-7z" })), "baseline"),
   h("span", {}, s("svg", { viewBox: "0 0 28 28", "aria-hidden": "true" }, s("rect", { class: "out", x: 2, y: 4, width: 12, height: 20 }), s("line", { class: "limit", x1: 14, x2: 14, y1: 2, y2: 26 })), "bound; it fails in the shaded part"));
 
-function changeText(change, less) {
+// Noise is not in a failure's ink: what passes has no colour.
+function changeText(change, less, verdict) {
   if (!change || change[0] === null) return h("span", { class: "muted" }, "–");
-  const good = change[0] === 0 ? "" : (change[0] > 0) !== Boolean(less) ? "up" : "down";
+  const good = change[0] === 0 || !verdict || verdict === "PASS" ? "" : (change[0] > 0) !== Boolean(less) ? "up" : "down";
   return h("span", { class: `change ${good}` }, signed(change[0]),
     change[1] !== null && change[1] !== undefined
       ? h("small", {}, ` [${plus(change[1])}, ${plus(change[2])}]`) : null);

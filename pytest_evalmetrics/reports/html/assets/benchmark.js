@@ -20,7 +20,7 @@ function metricsTable(metrics, several, label) {
       h("td", { class: "n" }, num(m.value)),
       h("td", { class: "bar-cell" }, intervalBar(m, true), h("small", { class: "muted block" }, intervalText(m))),
       h("td", { class: "n md" }, num(m.baseline)),
-      h("td", { class: "n" }, changeText(m.change, m.less), m.p !== null ? h("small", { class: "muted block" }, pValue(m.p)) : null),
+      h("td", { class: "n" }, changeText(m.change, m.less, m.verdict), m.p !== null ? h("small", { class: "muted block" }, pValue(m.p)) : null),
       h("td", { class: "lg" }, m.bounds.map((b) => h("span", { class: "block" }, b)))))))));
 }
 
@@ -135,6 +135,7 @@ function benchmarkParts(item, at) {
   return [
     about.description ? h("p", { class: "description" }, about.description) : null,
     reasonsPart(about),
+    answersPart(about),
     about.metrics.length ? metricsPart(about) : null,
     errorsPart(about),
     historyPart(about),

@@ -94,7 +94,7 @@ function benchmarksTable(run, rows) {
         h("td", { class: "n" }, m ? num(m.value) : "–", m ? h("small", { class: "sm-only muted" }, ` ${m.name}`) : null),
         h("td", { class: "lg" }, m ? intervalBar(m) : "–"),
         h("td", { class: "n md" }, m ? num(m.baseline) : "–"),
-        h("td", { class: "n" }, m && m.change ? changeText([m.change[0]], m.less) : h("span", { class: "muted" }, "–")),
+        h("td", { class: "n" }, m && m.change ? changeText([m.change[0]], m.less, r.verdict) : h("span", { class: "muted" }, "–")),
         h("td", { class: "n md" }, count(r.tasks), r.missing ? h("small", { class: "change down" }, ` ${count(r.missing)} missing`) : null))];
     },
   });

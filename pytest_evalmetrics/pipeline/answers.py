@@ -1,0 +1,235 @@
+"""What was asked and answered before and now, in the tasks that changed most."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+import numpy as np
+
+from pytest_evalmetrics.errors import EvalMetricsError
+from pytest_evalmetrics.pipeline.scored_rows import KeptRows
+from pytest_evalmetrics.reports.html.picture import means
+from pytest_evalmetrics.results import Attempt, Flip
+from pytest_evalmetrics.rollouts import records
+from pytest_evalmetrics.scorers import Row
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from pathlib import Path
+
+    from pytest_evalmetrics.data import RolloutTable, RowScores
+    from pytest_evalmetrics.spec.sources import FilesSpec
+
+    # the rows that were read as these, from 0
+    Rows = Callable[[set[int]], Mapping[int, Mapping[str, Any]]]
+
+_WORSE, _BETTER = 15, 5  # tasks
+_ATTEMPTS: Final = 4  # of a task, on each side
+_TEXT: Final = 4_000  # characters of one text
+_ALL: Final = 300_000  # characters of a benchmark, so that its page stays small
+_MOST: Final = 2**30  # bytes of files that are read again
+_PROMPTS: Final = (
+    *("responses_create_params", "prompt", "question", "problem", "instruction", "query"),
+    *("user_input", "input", "inputs", "messages"),
+)
+_ANSWERS: Final = (
+    *("output_text", "response", "output", "outputs", "completion", "generation", "prediction"),
+    *("model_output", "resps", "answer"),
+)
+_REFERENCES: Final = (
+    *("reference", "expected", "expected_output", "expected_answer", "target", "ground_truth"),
+    *("gold", "correct_answer", "text", "label", "answer"),
+)
+
+
+# -- texts out of rows -----------------------------------------------------------------------
+
+
+def texts_of(row: Mapping[str, Any]) -> tuple[str, str, str]:
+    """Find what a row asked, what was answered, and what was expected; empty where it has none."""
+    answered = next((name for name in _ANSWERS if row.get(name) not in (None, "")), None)
+    asked = next((row[name] for name in _PROMPTS if row.get(name)), None)
+    expected = next((row[n] for n in _REFERENCES if n != answered and row.get(n) is not None), None)
+    return _text(asked), _text(None if answered is None else row[answered]), _text(expected)
+
+
+def _text(value: Any) -> str:
+    text = _flat(value)
+    return text if len(text) <= _TEXT else f"{text[:_TEXT]} …"
+
+
+def _flat(value: Any) -> str:
+    """Write a text, a conversation or an answer of an API as a person reads it."""
+    if value is None or isinstance(value, str):
+        return value or ""
+    if isinstance(value, list):
+        return "\n".join(filter(None, map(_flat, value)))
+    if not isinstance(value, dict):
+        return json.dumps(value)
+    for name in ("output_text", "output", "choices", "message", "content", "text", "input"):
+        if value.get(name):
+            said = _flat(value[name])
+            role = value.get("role")
+            return f"{role}: {said}" if isinstance(role, str) else said
+    called = value.get("function", value)
+    if isinstance(called, dict) and isinstance(called.get("name"), str) and "arguments" in called:
+        return f"{called['name']}({_flat(called['arguments'])})"
+    return "" if value.get("type") == "reasoning" else json.dumps(value, ensure_ascii=False)
+
+
+# -- the rows of each side -------------------------------------------------------------------
+
+
+def recorded(spec: FilesSpec, base: Path, table: RolloutTable) -> Rows:
+    """Read rows of files again."""
+
+    def read(wanted: set[int]) -> dict[int, Mapping[str, Any]]:
+        if not wanted or sum(source.size or 0 for source in table.sources) > _MOST:
+            return {}
+        found: dict[int, Mapping[str, Any]] = {}
+        for index, (_, row) in enumerate(records(spec, base)):
+            if index in wanted:
+                found[index] = row
+                if len(found) == len(wanted):
+                    break
+        return found
+
+    return read
+
+
+def scored(rows: Iterable[tuple[Row, Any]]) -> Rows:
+    """Take rows as scorers saw them."""
+
+    def take(wanted: set[int]) -> dict[int, Mapping[str, Any]]:
+        return {r.index: {**r.item, **r.sample_data} for r, _ in rows if r.index in wanted}
+
+    return take
+
+
+def keep(
+    rows: Iterable[tuple[Row, Any]], table: RolloutTable, hide: Callable[[str], str] = str
+) -> KeptRows:
+    """Keep the texts of rows beside a baseline, so that a later run can show them."""
+
+    def short(row: Row) -> Row:
+        prompt, answer, reference = map(hide, texts_of({**row.item, **row.sample_data}))
+        item = {"prompt": prompt, "response": answer, "reference": reference}
+        return replace(row, item={k: v for k, v in item.items() if v}, sample_data={})
+
+    return KeptRows.of(((short(row), None) for row, _ in rows), table)
+
+
+def recorded_rows(spec: FilesSpec, base: Path, table: RolloutTable) -> Iterator[tuple[Row, Any]]:
+    """Go through the rows of files, each with its task."""
+    if table.read_as is None:
+        return
+    at = dict(zip(table.read_as.tolist(), range(len(table)), strict=True))
+    for index, (_, item) in enumerate(records(spec, base)):
+        place = at.get(index)
+        if place is not None:
+            agent, task = table.agents[table.agent[place]], table.tasks[table.task[place]]
+            yield Row(index, agent, task, int(table.sample[place]), item), None
+
+
+# -- the tasks that changed most -------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Side:
+    """One side of a comparison."""
+
+    table: RolloutTable
+    rows: Rows = lambda _: {}
+    kept: bytes | None = None  # the rows beside a committed baseline, compressed
+    scores: RowScores | None = None  # with the reasons of judges
+
+
+def flips_of(
+    agent: str,
+    now: Side,
+    was: Side,
+    at: Any,
+    reward: str,
+    *,
+    lower: bool,
+    hide: Callable[[str], str] = str,
+) -> list[Flip]:
+    """Show the tasks that changed most, the worse ones first.
+
+    `at` is each task's place in the baseline, None where all are alike; `hide` takes secrets out.
+    """
+    if reward not in now.table.scores or reward not in was.table.scores:
+        return []
+    places = np.arange(len(now.table.tasks)) if at is None else np.asarray(at)
+    there = np.flatnonzero(places >= 0)
+    change = means(now.table, reward)[there] - means(was.table, reward)[places[there]]
+    change = np.where(np.isfinite(change), -change if lower else change, 0.0)
+    order = np.argsort(change, kind="stable")
+    chosen = [*order[:_WORSE][change[order[:_WORSE]] < 0]]
+    chosen += [*order[::-1][:_BETTER][change[order[::-1][:_BETTER]] > 0]]
+    tasks = [(int(there[i]), int(places[there[i]])) for i in chosen]
+    try:
+        ours = _attempts(now, [task for task, _ in tasks], reward, hide)
+        theirs = _attempts(was, [task for _, task in tasks], reward, hide)
+    except EvalMetricsError:  # the files have changed since, or have no rows of their own
+        return []
+    flips, left = [], _ALL
+    for (task, _), (asked, after), (asked_then, before) in zip(tasks, ours, theirs, strict=True):
+        prompt, reference = asked or asked_then or ("", "")
+        left -= len(prompt) + len(reference) + sum(len(a.text) + len(a.reason) for a in after)
+        left -= sum(len(a.text) for a in before)
+        if left < 0:
+            break
+        if any(a.text for a in (*after, *before)):
+            name = str(now.table.tasks[task])
+            flips.append(Flip(agent, name, prompt, reference, tuple(before), tuple(after)))
+    return flips
+
+
+def _attempts(
+    side: Side, tasks: list[int], reward: str, hide: Callable[[str], str]
+) -> list[tuple[tuple[str, str] | None, list[Attempt]]]:
+    """Give what each task asked and expected, and its first attempts."""
+    table = side.table
+    bounds = [(int(table.offsets[t]), int(table.offsets[t + 1])) for t in tasks]
+    spans = [range(first, min(last, first + _ATTEMPTS)) for first, last in bounds]
+    texts = _texts(side, [at for span in spans for at in span])
+    found: list[tuple[tuple[str, str] | None, list[Attempt]]] = []
+    for span in spans:
+        attempts, asked = [], None
+        for at in span:
+            prompt, answer, reference = map(hide, texts.get(at, ("", "", "")))
+            asked = asked or ((prompt, reference) if prompt or reference else None)
+            value = float(table.scores[reward][at])
+            score = None if np.isnan(value) else value
+            attempts.append(Attempt(int(table.sample[at]), score, answer, hide(_reason(side, at))))
+        found.append((asked, attempts))
+    return found
+
+
+def _texts(side: Side, wanted: list[int]) -> dict[int, tuple[str, str, str]]:
+    table = side.table
+    if table.read_as is not None:
+        index = {int(table.read_as[at]): at for at in wanted}
+        return {index[i]: texts_of(row) for i, row in side.rows(set(index)).items()}
+    if side.kept is None:
+        return {}
+    keys = {(str(table.tasks[table.task[at]]), int(table.sample[at])): at for at in wanted}
+    found = {}
+    for line in gzip.decompress(side.kept).splitlines():
+        row = msgspec.json.decode(line) if line else {}
+        at = keys.get((str(row.get("task")), row.get("sample", 0)))
+        if at is not None and row.get("agent") in (None, *table.agents):
+            found[at] = texts_of({**row.get("item", {}), **(row.get("sample_data") or {})})
+    return found
+
+
+def _reason(side: Side, at: int) -> str:
+    if side.scores is None or side.table.read_as is None:
+        return ""
+    told = msgspec.json.decode(side.scores.reasons(int(side.table.read_as[at])))
+    return _text("\n".join(each["reason"] for each in told))

@@ -1,0 +1,190 @@
+"""A red benchmark shows what was asked and answered, before and now."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from conftest import Project
+    from judge_process import JudgeProcess
+
+OLD = [(f"q{t}", s, 1.0, f"It is {t}.") for t in range(12) for s in range(2)]
+NEW = [(t, s, 0.0 if t != "q0" else r, f"No idea {t}.") for t, s, r, _ in OLD]
+FIELDS = "fields: {task: id, sample: try}"
+
+
+def save(project: Project, name: str, rows: Any, **more: Any) -> None:
+    project.rows(
+        name,
+        [
+            {"id": t, "try": s, "reward": r, "prompt": f"What is {t}?", "response": text, **more}
+            for t, s, r, text in rows
+        ],
+    )
+
+
+def bench(project: Project, text: str) -> None:
+    project.write(
+        "math.bench.yaml",
+        f"benchmark:\n  name: math\n  rollouts: {{path: runs.jsonl, {FIELDS}}}\n"
+        f"  metrics: [pass@1]\n{text}",
+    )
+
+
+def entry(project: Project) -> Any:
+    return project.report()["benchmarks"][0]
+
+
+def test_another_run_has_its_rows(project: Project) -> None:
+    save(project, "old.jsonl", OLD, expected="e")
+    save(project, "runs.jsonl", NEW, expected="e")
+    bench(project, f"  baseline: {{rollouts: {{path: old.jsonl, {FIELDS}}}}}\n")
+    assert project.run().ret == 1
+    flips = entry(project)["flips"]
+    assert len(flips) == 11
+    assert flips[0] == {
+        "agent": "agent",
+        "task": "q1",
+        "prompt": "What is q1?",
+        "reference": "e",
+        "before": [
+            {"sample": s, "reward": 1.0, "text": "It is 1.", "reason": ""} for s in range(2)
+        ],
+        "now": [
+            {"sample": s, "reward": 0.0, "text": "No idea q1.", "reason": ""} for s in range(2)
+        ],
+    }
+
+
+def test_a_committed_baseline_keeps_answers_where_asked_to(project: Project) -> None:
+    save(project, "runs.jsonl", OLD)
+    bench(project, "  baseline: {answers: true}\n")
+    project.run("--snapshot-update")
+    (kept,) = project.path.glob("__baselines__/*/*.rows.jsonl.gz")
+    rows = [json.loads(line) for line in gzip.decompress(kept.read_bytes()).splitlines()]
+    assert {key: rows[0][key] for key in ("task", "sample", "item")} == {
+        "task": "q0",
+        "sample": 0,
+        "item": {"prompt": "What is q0?", "response": "It is 0."},
+    }
+    assert project.run().ret == 0
+    assert "flips" not in entry(project)
+    save(project, "runs.jsonl", NEW)
+    assert project.run().ret == 1
+    before, now = ([a["text"] for a in entry(project)["flips"][0][k]] for k in ("before", "now"))
+    assert (before, now) == (["It is 1."] * 2, ["No idea q1."] * 2)
+    kept.unlink()
+    assert project.run().ret == 1
+    assert {a["text"] for a in entry(project)["flips"][0]["before"]} == {""}
+    assert entry(project)["flips"][0]["now"][0]["text"] == "No idea q1."
+
+
+def test_a_file_without_texts_shows_none(project: Project) -> None:
+    project.rollouts([[1, 1]] * 12, "old.jsonl")
+    project.rollouts([[0, 0]] * 12)
+    project.bench("baseline: {rollouts: old.jsonl}")
+    assert project.run().ret == 1
+    assert "flips" not in entry(project)
+
+
+def gym(text: str) -> dict[str, Any]:
+    message = {"type": "message", "role": "assistant", "content": [{"text": text}]}
+    called = {"type": "function_call", "name": "look_up", "arguments": '{"a": 1}'}
+    return {"output": [{"type": "reasoning", "summary": []}, called, message]}
+
+
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        (
+            {"responses_create_params": {"input": [{"role": "user", "content": "Why?"}]}},
+            ("prompt", "user: Why?"),
+        ),
+        ({"response": gym("42")}, ("text", 'look_up({"a": 1})\nassistant: 42')),
+        ({"response": {"choices": [{"message": {"content": "42"}}]}}, ("text", "42")),
+        ({"output": {"a": [1]}}, ("text", '{"a": [1]}')),
+        ({"answer": "42", "target": 7}, ("reference", "7")),
+        ({"response": "x", "answer": "42"}, ("reference", "42")),
+        ({"response": "x" * 9_000}, ("text", "x" * 4_000 + " …")),
+    ],
+)
+def test_texts_of_many_layouts(project: Project, row: Any, expected: tuple[str, str]) -> None:
+    for name, reward in (("old.jsonl", 1.0), ("runs.jsonl", 0.0)):
+        rows = [{"id": f"q{t}", "try": 0, "reward": reward, **row} for t in range(12)]
+        project.rows(name, rows)
+    bench(project, f"  baseline: {{rollouts: {{path: old.jsonl, {FIELDS}}}}}\n")
+    project.run()
+    flips = entry(project).get("flips", [{}])
+    key, text = expected
+    if "response" in row or "output" in row or "answer" in row:
+        assert (flips[0]["now"][0] if key == "text" else flips[0])[key] == text
+    else:
+        assert flips == [{}]  # what was asked alone is no answer
+
+
+def test_the_texts_of_a_benchmark_have_a_bound(project: Project) -> None:
+    many = [(f"q{t}", s, 1.0, "long " * 700) for t in range(60) for s in range(4)]
+    save(project, "old.jsonl", many)
+    save(project, "runs.jsonl", [(t, s, 0.0, text) for t, s, _, text in many])
+    bench(project, f"  baseline: {{rollouts: {{path: old.jsonl, {FIELDS}}}}}\n")
+    project.run()
+    flips = entry(project)["flips"]
+    assert 5 < len(flips) < 15
+    assert len(json.dumps(flips)) < 330_000
+    assert (project.path / "evalmetrics" / "report.html").stat().st_size < 3_000_000
+
+
+def test_an_online_benchmark_shows_answers_and_hides_keys(
+    project: Project, judge_server: JudgeProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_KEY", "sk-secret-of-mine-123")
+
+    def online(answer: str) -> None:
+        asked = f'[[say: "{answer}"]] {{{{ question }}}}'
+        project.rows(
+            "rows.jsonl", [{"id": t, "question": f"q{t}", "want": "yes"} for t in range(12)]
+        )
+        project.write(
+            "a.bench.yaml",
+            "benchmark:\n  name: a\n  dataset: {path: rows.jsonl, fields: {task: id}}\n"
+            f'  model: {{url: "{judge_server.url()}", name: m, api_key_secret: MY_KEY}}\n'
+            f"  prompt_template: {json.dumps(asked)}\n  num_samples: 1\n"
+            '  scorers: [{type: exact-match, reference: "{{ item.want }}"}]\n'
+            "  metrics: [pass@1]\n  baseline: {answers: true}\n",
+        )
+
+    online("yes")
+    assert project.run("--snapshot-update").ret == 0
+    online("no, sk-secret-of-mine-123")
+    assert project.run().ret == 1
+    flips = entry(project)["flips"]
+    assert flips[0]["before"][0]["text"] == "yes"
+    assert flips[0]["now"][0]["text"].startswith("no, ")
+    assert flips[0]["prompt"] == "q0"
+    everything = [*project.path.glob("evalmetrics/*"), *project.path.glob("__baselines__/*/*")]
+    held = b"".join(
+        gzip.decompress(p.read_bytes()) if p.suffix == ".gz" else p.read_bytes() for p in everything
+    )
+    assert b"sk-secret-of-mine-123" not in held
+
+
+def test_what_cannot_be_read_again_is_left_out(project: Project) -> None:
+    save(project, "old.jsonl", OLD)
+    save(project, "runs.jsonl", NEW)
+    bench(project, f"  baseline: {{rollouts: {{path: old.jsonl, {FIELDS}}}}}\n")
+    project.write(
+        "conftest.py",
+        "import pathlib, pytest_evalmetrics.pipeline.answers as answers\n"
+        "real = answers.records\n"
+        "def records(*args):\n"
+        "    pathlib.Path('old.jsonl').unlink(missing_ok=True)\n"
+        "    return real(*args)\n"
+        "answers.records = records\n",
+    )
+    result = project.run()
+    assert result.ret == 1
+    assert "flips" not in entry(project)

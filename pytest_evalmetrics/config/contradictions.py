@@ -31,13 +31,11 @@ Contradiction: TypeAlias = tuple[tuple[str | int, ...], str]
 
 def contradictions(spec: BenchmarkSpec, *, named: bool = True) -> Iterator[Contradiction]:
     """Yield what is wrong with a benchmark whose single keys are valid."""
-    yield from _sources(spec)
+    yield from _rows(spec)
     yield from _answers(spec)
-    yield from _budget(spec)
     yield from _labels(spec)
     yield from _scores(spec)
-    expected = spec.expect.rollouts
-    samples = spec.num_samples
+    expected, samples = spec.expect.rollouts, spec.num_samples
     if samples is not None and isinstance(expected, Count) and not expected.allows(samples):
         message = f"{expected} rollouts of each task contradict num_samples: {samples}"
         yield ("expect", "rollouts"), message
@@ -54,50 +52,41 @@ def contradictions(spec: BenchmarkSpec, *, named: bool = True) -> Iterator[Contr
 # -- where rows, answers and scores come from ----------------------------------------------
 
 
-def _sources(spec: BenchmarkSpec) -> Iterator[Contradiction]:
-    if spec.rollouts is not None and spec.dataset is not None:
+def _rows(spec: BenchmarkSpec) -> Iterator[Contradiction]:
+    rollouts, dataset, model, target = spec.rollouts, spec.dataset, spec.model, spec.target
+    if rollouts is not None and dataset is not None:
         yield ("dataset",), "rows come from rollouts or from a dataset, not from both"
-    elif spec.dataset is not None and not spec.runs:
+    elif dataset is not None and not spec.runs:
         yield ("dataset",), "a dataset has no rewards yet: say under scorers: what gives them"
-    elif spec.rollouts is None and spec.dataset is None:
-        if spec.answers is not None:
-            yield (), "'dataset' is missing: rows to answer"
-        elif spec.scorers:
-            yield (), "'dataset' is missing: rows to score"
-        else:
-            yield (), "'rollouts' is missing"
-    dataset = spec.dataset
+    elif rollouts is None and dataset is None:
+        use = "answer" if spec.answers is not None else "score"
+        yield (), f"'dataset' is missing: rows to {use}" if spec.runs else "'rollouts' is missing"
     if dataset is not None and dataset.seed is not None and dataset.chosen_with is None:
         yield ("dataset", "seed"), "a seed is for shuffle: write shuffle: true"
+    for key, answers in (("model", model), ("target", target)):
+        if answers is not None and rollouts is not None:
+            yield (key,), f"rows are read from rollouts, or answered by a {key}, not both"
 
 
 def _answers(spec: BenchmarkSpec) -> Iterator[Contradiction]:
-    for key in ("model", "target"):
-        if getattr(spec, key) is not None and spec.rollouts is not None:
-            yield (key,), f"rows are read from rollouts, or answered by a {key}, not both"
-    if spec.model is not None and spec.target is not None:
+    model, target = spec.model, spec.target
+    if model is not None and target is not None:
         yield ("target",), "rows are answered by a model or by a target, not by both"
     if spec.params.ignore_request_failure and spec.answers is None:
         message = "ignore_request_failure is for the requests of a model, and there is none"
         yield ("params", "ignore_request_failure"), message
-    if spec.model is not None:
-        if spec.prompt_template is None:
-            message = "'prompt_template' is missing: what the model is asked, such as "
-            yield ("model",), message + 'prompt_template: "{{ question }}"'
-    else:
-        instead = ": a target is given the row itself" if spec.target is not None else ""
-        for key in ("prompt_template", "tools", "response_format"):
-            if getattr(spec, key) is not None:
-                yield (key,), f"{key} is for a model, and there is none{instead}"
-
-
-def _budget(spec: BenchmarkSpec) -> Iterator[Contradiction]:
-    budget = spec.budget
-    if budget is None:
+    if model is not None and spec.prompt_template is None:
+        message = "'prompt_template' is missing: what the model is asked, such as "
+        yield ("model",), message + 'prompt_template: "{{ question }}"'
+    for key in ("prompt_template", "tools", "response_format"):
+        if model is None and getattr(spec, key) is not None:
+            instead = ": a target is given the row itself" if target is not None else ""
+            yield (key,), f"{key} is for a model, and there is none{instead}"
+    if spec.budget is None:
         return
     if not spec.runs:
         yield ("budget",), "a budget is for what asks endpoints, and nothing does"
-    if budget.cost is not None and spec.model is not None and spec.model.price is None:
+    if spec.budget.cost is not None and model is not None and model.price is None:
         message = "what it costs is not known: say price: {input: ..., output: ...} under model"
         yield ("budget", "cost"), message
 
@@ -114,12 +103,10 @@ def _labels(spec: BenchmarkSpec) -> Iterator[Contradiction]:
 
 
 def _scores(spec: BenchmarkSpec) -> Iterator[Contradiction]:
+    if not spec.runs and spec.params != ParamsSpec():
+        yield ("params",), "params are for scorers, and there are none"
     generated = spec.answers is not None
-    if not spec.scorers and not generated:
-        if spec.params != ParamsSpec():
-            yield ("params",), "params are for scorers, and there are none"
-        return
-    if not spec.scorers and spec.reward not in GENERATED_SCORES:
+    if generated and not spec.scorers and spec.reward not in GENERATED_SCORES:
         message = f"nothing gives the answers a {spec.reward}: say under scorers: what does; or "
         message += f"name one of {', '.join(GENERATED_SCORES)} as the reward"
         yield ("model" if spec.model is not None else "target",), message
@@ -167,11 +154,12 @@ def _thresholds_out_of_range(spec: BenchmarkSpec) -> Iterator[Contradiction]:
         if name is None:
             continue
         limits = range_of(spec, name)
-        for side in ("min", "max"):
+        for side in ("min", "max") if threshold.value is None else ("value",):
             bound = getattr(threshold, side)
             if bound is None or limits.low <= bound <= limits.high:
                 continue
-            can = "fail" if (bound > limits.high) == (side == "max") else "pass"
+            fails = side != "value" and (bound > limits.high) == (side == "max")
+            can = "fail" if fails else "pass"
             message = f"{text} is {limits.why}: {side} {bound:.12g} can never {can}"
             yield ("thresholds", text, side), message + _percent_meant(bound, limits, bare=True)
         if threshold.bound != "point" and has_no_interval(name):

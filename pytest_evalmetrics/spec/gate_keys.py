@@ -106,7 +106,7 @@ def _with_sides(value: Threshold) -> Threshold:
         if value.min is not None or value.max is not None:
             raise refuse("expected min and max, or value and rtol, not both")
         off = abs(value.value) * value.rtol
-        value = replace(value, min=value.value - off, max=value.value + off, value=None, rtol=None)
+        value = replace(value, min=value.value - off, max=value.value + off)
     if value.min is None and value.max is None:
         raise refuse("expected min, max or both")
     if value.min is not None and value.max is not None and value.min > value.max:

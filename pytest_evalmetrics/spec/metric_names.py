@@ -200,25 +200,14 @@ def direction_of(  # noqa: PLR0911 - a table
 
 
 def _of_score(spec: BenchmarkSpec, score: str) -> Direction | None:
-    known = _declared(spec, score) or named_direction(score)
-    if known is None and (
-        score == spec.reward
-        or any(
-            score in scorer.score_names and getattr(scorer, "more_is_better", False)
-            for scorer in spec.scorers
-        )
-    ):
-        return "higher"
-    return known
+    direction = _declared(spec, score) or named_direction(score)
+    more = (getattr(s, "more_is_better", False) for s in spec.scorers if score in s.score_names)
+    return "higher" if direction is None and (score == spec.reward or any(more)) else direction
 
 
 def _declared(spec: BenchmarkSpec, score: str) -> Direction | None:
-    for scorer in spec.scorers:
-        for each in getattr(scorer, "scores", None) or ():
-            if getattr(each, "name", None) == score:
-                direction: Direction | None = each.direction
-                return direction
-    return None
+    scores = (each for scorer in spec.scorers for each in getattr(scorer, "scores", None) or ())
+    return next((s.direction for s in scores if getattr(s, "name", None) == score), None)
 
 
 # -- which way is better, from the words of a name -----------------------------------------
@@ -272,24 +261,11 @@ _SCORE: Final = _set("score point")  # more is better, unless a word says of wha
 _NOT: Final = _set("no non not without")
 _TURNS: Final = _NOT | _set("free avoidance avoided reduction prevention")
 _OPEN: Final = _set("detection detector handling awareness")  # of an error: good, or how many?
-_PHRASES: Final[tuple[tuple[str, Direction], ...]] = (
-    ("noise_sensitivity", "lower"),
-    ("attack_success", "lower"),
-    ("exploit_success", "lower"),
-    ("false_positive", "lower"),
-    ("false_negative", "lower"),
-    ("false_alarm", "lower"),
-    ("false_discovery", "lower"),
-    ("true_positive", "higher"),
-    ("true_negative", "higher"),
-    ("negative_log_likelihood", "lower"),
-    ("negative_likelihood", "lower"),
-    ("cross_entropy", "lower"),
-    ("bits_per_byte", "lower"),
-    ("time_to", "lower"),
-    ("on_time", "higher"),
-    ("log_prob", "higher"),
-)
+_LOWER_PHRASES: Final = _set("""
+    noise_sensitivity attack_success exploit_success false_positive false_negative false_alarm
+    false_discovery negative_log_likelihood negative_likelihood cross_entropy bits_per_byte time_to
+""")
+_HIGHER_PHRASES: Final = _set("true_positive true_negative on_time log_prob")
 _BENIGN: Final = _set("benign false over safe harmless legitimate unnecessary wrong")
 _MALICIOUS: Final = _set("harmful unsafe malicious toxic jailbreak attack")
 _JOINED: Final = _set("per of in on at for with by")
@@ -310,17 +286,22 @@ def named_direction(name: str) -> Direction | None:
     True
     """
     words = [_singular(word.lower()) for word in _WORDS.findall(name)]
-    if {"refusal", "refused"} & set(words):
-        return _of_refusal(words)
+    others = set(words)
+    if others & {"refusal", "refused"}:  # of benign prompts they are bad, of harmful ones good
+        benign, harmful = bool(others & _BENIGN), bool(others & _MALICIOUS)
+        return None if benign == harmful else "lower" if benign else "higher"
     text = "_".join(["", *words, ""])
-    for phrase, direction in _PHRASES:
-        if f"_{phrase}_" in text:
-            return direction
+    if any(f"_{phrase}_" in text for phrase in _LOWER_PHRASES):
+        return "lower"
+    if any(f"_{phrase}_" in text for phrase in _HIGHER_PHRASES):
+        return "higher"
     for at, word in enumerate(words):
         if word in _JOINED and at:  # cost_per_success is a cost, loss_of_accuracy a loss
-            if word == "per" and "token" in words[:at] and _is_time(words[at + 1 :]):
+            rest = words[at + 1 :]
+            timed = bool(_TIME & set(rest)) or rest[:1] in (["s"], ["min"])
+            if word == "per" and "token" in words[:at] and timed:
                 return "higher"  # a speed
-            return _decided(words[:at]) or _decided(words[at + 1 :])
+            return _decided(words[:at]) or _decided(rest)
     return _decided(words)
 
 
@@ -346,18 +327,6 @@ def _decided(words: list[str]) -> Direction | None:
                 return None  # a latency_score may be either
             return "higher" if _TURNS & set(words) else "lower"
     return "higher" if _SCORE & set(words) else None
-
-
-def _of_refusal(words: list[str]) -> Direction | None:
-    """Judge refusals: of benign prompts they are bad, of harmful ones good."""
-    others = set(words)
-    if others & _MALICIOUS:
-        return None if others & _BENIGN else "higher"
-    return "lower" if others & _BENIGN else None
-
-
-def _is_time(words: list[str]) -> bool:
-    return bool(_TIME & set(words)) or words[:1] in (["s"], ["min"])
 
 
 def _singular(word: str) -> str:

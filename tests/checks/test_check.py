@@ -131,16 +131,13 @@ FILES = {
 }
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "2")])
-def test_each_parameter_set_and_each_name_has_its_own_baseline_and_entry(
-    quick: Quick, workers: tuple[str, ...]
-) -> None:
+def test_each_parameter_set_and_each_name_has_its_own_baseline_and_entry(quick: Quick) -> None:
     quick.write("evals/test_x.py", SEVERAL)
     quick.run().assert_outcomes(failed=3)  # there are no baselines
-    quick.run(UPDATE, *workers).assert_outcomes(passed=3)
+    quick.run(UPDATE, "-n", "2").assert_outcomes(passed=3)
     folder = quick.path / "evals" / "__baselines__" / "test_x"
     assert {path.name for path in folder.iterdir()} == FILES
-    result = quick.run(*workers)
+    result = quick.run()
     assert result.ret == 0
     result.stdout.fnmatch_lines(["*4 snapshots passed*"])
     assert [entry["id"].partition("::")[2] for entry in quick.report()["benchmarks"]] == [
@@ -169,61 +166,62 @@ def test_sums(evalmetrics):
     )
 
 
-@pytest.mark.parametrize(
-    ("call", "told"),
-    [
-        (
-            "evalmetrics.check([1]); evalmetrics.check([1])",
-            ["two checks of this test are without a *"],
-        ),
-        (
-            "evalmetrics.check([1], name='a'); evalmetrics.check([1], name='a')",
-            ["two checks of this test are named 'a'", "  give each its own: *"],
-        ),
-        ("evalmetrics.check([1], name='a::b')", ["'a::b' can't name a check: *"]),
-        (
-            "evalmetrics.check([1], metrics=5, thresholds={'x': 0.5}, expect={'task': 3})",
-            [
-                "test_x.py: 3 problems in this call of evalmetrics.check",
-                "test_x.py:2: metrics: expected a list of names *",
-                "test_x.py:2: expect: unknown key 'task': did you mean 'tasks'*",
-                "test_x.py:2: thresholds.x: a bare number does not say which side is good: *",
-            ],
-        ),
-        ("evalmetrics.check([1], metrics=['pas_rate'])", ["*did you mean 'pass_rate'*"]),
-        (
-            "evalmetrics.check([1], thresholds={1: 2})",
-            ["*thresholds: found a dict whose keys are *"],
-        ),
-        (
-            "evalmetrics.check([1], metrics=[object])",
-            ["*metrics[[]0[]]: found type; expected text*"],
-        ),
-        (
-            "evalmetrics.check([])",
-            ["rewards holds no task", "  give one list of numbers per task*"],
-        ),
-        ("evalmetrics.check([1, 'no'])", ["rewards[[]1[]] is str 'no'; expected a number, *"]),
-        ("evalmetrics.check([10**400, 1])", ["rewards[[]0[]] is larger than a number can be here"]),
-        (
-            "evalmetrics.check([1, float('nan')])",
-            ["*one rollout has no finite reward (task 1), 50 %*"],
-        ),
-        (
-            "evalmetrics.check([[1, 1], []])",
-            ["*1 of 2 tasks has fewer rollouts*: task 1 has 1 of 2"],
-        ),
-        ("evalmetrics.run('gone.bench.yaml')", ["there is no benchmark file gone.bench.yaml"]),
-    ],
-)
-def test_what_means_nothing_is_told_without_a_traceback(
-    quick: Quick, call: str, told: list[str]
-) -> None:
-    quick.write("test_x.py", f"def test_sums(evalmetrics):\n    {call}\n")
-    result = quick.run()
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["test_x.py:2: in test_sums", "> *evalmetrics.*", *told])
+WRONG_CALLS = [
+    (
+        "evalmetrics.check([1]); evalmetrics.check([1])",
+        ["two checks of this test are without a *"],
+    ),
+    (
+        "evalmetrics.check([1], name='a'); evalmetrics.check([1], name='a')",
+        ["two checks of this test are named 'a'", "  give each its own: *"],
+    ),
+    ("evalmetrics.check([1], name='a::b')", ["'a::b' can't name a check: *"]),
+    (
+        "evalmetrics.check([1], metrics=5, thresholds={'x': 0.5}, expect={'task': 3})",
+        [
+            "test_x.py: 3 problems in this call of evalmetrics.check",
+            "test_x.py:2: metrics: expected a list of names *",
+            "test_x.py:2: expect: unknown key 'task': did you mean 'tasks'*",
+            "test_x.py:2: thresholds.x: a bare number does not say which side is good: *",
+        ],
+    ),
+    ("evalmetrics.check([1], metrics=['pas_rate'])", ["*did you mean 'pass_rate'*"]),
+    (
+        "evalmetrics.check([1], thresholds={1: 2})",
+        ["*thresholds: found a dict whose keys are *"],
+    ),
+    (
+        "evalmetrics.check([1], metrics=[object])",
+        ["*metrics[[]0[]]: found type; expected text*"],
+    ),
+    (
+        "evalmetrics.check([])",
+        ["rewards holds no task", "  give one list of numbers per task*"],
+    ),
+    ("evalmetrics.check([1, 'no'])", ["rewards[[]1[]] is str 'no'; expected a number, *"]),
+    ("evalmetrics.check([10**400, 1])", ["rewards[[]0[]] is larger than a number can be here"]),
+    (
+        "evalmetrics.check([1, float('nan')])",
+        ["*one rollout has no finite reward (task 1), 50 %*"],
+    ),
+    (
+        "evalmetrics.check([[1, 1], []])",
+        ["*1 of 2 tasks has fewer rollouts*: task 1 has 1 of 2"],
+    ),
+    ("evalmetrics.run('gone.bench.yaml')", ["there is no benchmark file gone.bench.yaml"]),
+]
+
+
+def test_what_means_nothing_is_told_without_a_traceback(quick: Quick) -> None:
+    tests = [f"def test_{i}(evalmetrics): {call}\n" for i, (call, _) in enumerate(WRONG_CALLS)]
+    quick.write("test_x.py", "".join(tests))
+    result = quick.run("-p", "no:randomly")
+    result.assert_outcomes(failed=len(WRONG_CALLS))
     result.stdout.no_fnmatch_line("*site-packages*")
+    for number, (_, told) in enumerate(WRONG_CALLS):
+        lines = (line.replace("test_x.py:2", f"test_x.py:{number + 1}") for line in told)
+        at = f"test_x.py:{number + 1}: in test_{number}"
+        result.stdout.fnmatch_lines([at, "> *evalmetrics.*", *lines])
 
 
 def test_scores_and_labels_of_one_s_own(quick: Quick) -> None:
@@ -418,13 +416,12 @@ def test_left(evalmetrics): pass
 """
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "1")])
-def test_a_test_that_ends_before_its_check_is_told(quick: Quick, workers: tuple[str, ...]) -> None:
+def test_a_test_that_ends_before_its_check_is_told(quick: Quick) -> None:
     quick.write("test_x.py", ENDED)
-    result = quick.run(*workers)
-    result.assert_outcomes(passed=2, skipped=2, failed=1)
-    assert quick.report()["not_evaluated"] == ["test_x.py::test_broken"]
-    result = quick.run(*workers, "-k", "broken or done", "-x", "--deselect", "test_x.py::test_done")
+    for workers in ((), ("-n", "1")):
+        quick.run(*workers).assert_outcomes(passed=2, skipped=2, failed=1)
+        assert quick.report()["not_evaluated"] == ["test_x.py::test_broken"]
+    quick.run("-k", "broken or done", "-x", "--deselect", "test_x.py::test_done")
     assert quick.report()["verdict"] == "INCONCLUSIVE"
 
 

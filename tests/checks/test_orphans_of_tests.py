@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain, product
 from typing import TYPE_CHECKING
 
 import pytest
@@ -50,18 +51,15 @@ def names(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()} if folder.exists() else set()
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "2")])
-def test_a_check_that_its_test_makes_no_more(
-    quick: Quick, folder: Path, workers: tuple[str, ...]
-) -> None:
+def test_a_check_that_its_test_makes_no_more(quick: Quick, folder: Path) -> None:
     quick.write("test_x.py", TEXT.replace('name="other"', 'name="new"'))
     result = quick.run("--snapshot-details", "-k", "not named")
     assert result.ret == 0  # a selection says nothing
-    assert quick.run(*workers).ret == 1  # the new one is missing, so that its test fails
+    assert quick.run().ret == 1  # the new one is missing, so that its test fails
     assert names(folder) == ALL
-    assert quick.run(UPDATE, *workers).ret == 0
+    assert quick.run(UPDATE).ret == 0
     assert names(folder) == ALL | {"test_named-new.json"}
-    result = quick.run("--snapshot-details", *workers)
+    result = quick.run("--snapshot-details", "-n", "2")
     result.stdout.fnmatch_lines(["*1 snapshot unused*", "Unused test_named-other*"])
 
 
@@ -77,19 +75,22 @@ def test_an_unused_one_fails_the_run(quick: Quick, folder: Path) -> None:
     assert names(folder) == ALL
 
 
-def test_a_test_that_is_gone_from_its_file(quick: Quick, folder: Path) -> None:
+def test_a_test_or_a_file_that_is_gone(quick: Quick, folder: Path) -> None:
     quick.write("test_x.py", TEXT.partition("def test_last")[0])
     assert quick.run().ret == 1
     assert quick.run(UPDATE).ret == 0
     assert names(folder) == ALL
     assert quick.run(DELETE).ret == 0
     assert names(folder) == ALL - {"test_last.json"}
+    quick.write("test_y.py", "def test_y(evalmetrics): evalmetrics.check([1], baseline=True)\n")
+    assert quick.run(UPDATE, "--ignore", "test_x.py").ret == 0
+    assert names(folder) == ALL - {"test_last.json"}
+    (quick.path / "test_x.py").unlink()
+    quick.run(DELETE).stdout.fnmatch_lines(["4 unused baselines deleted"])
+    assert names(folder) == set()
 
 
-@pytest.mark.parametrize("args", [(), ("-k", "named"), ("--deselect", "test_x.py::test_last")])
-def test_inherited_and_generated_tests_and_what_a_conftest_leaves_out(
-    quick: Quick, args: tuple[str, ...]
-) -> None:
+def test_inherited_and_generated_tests_and_what_a_conftest_leaves_out(quick: Quick) -> None:
     quick.write(
         "base.py",
         "class Base:\n"
@@ -107,42 +108,32 @@ def test_inherited_and_generated_tests_and_what_a_conftest_leaves_out(
     before = names(folder)
     assert before == {"TestX.test_inherited.json", "test_made.json"}
     quick.write("conftest.py", "def pytest_collection_modifyitems(items): items[:] = items[-1:]\n")
-    for command in ((), (UPDATE,), (f"{DELETE}=list",), (DELETE,)):
-        result = quick.run(*command, *args)
+    selections = ((), ("-k", "test"), ("--deselect", "test_x.py::test_plain"))
+    for args in product(((), (UPDATE,), (f"{DELETE}=list",), (DELETE,)), selections):
+        result = quick.run(*chain(*args))
         result.stdout.no_fnmatch_line("*unused: *")
         result.stdout.no_fnmatch_line("*snapshot*unused*")
         assert names(folder) == before
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        ('["a", "b"]', '["a"]'),  # another run may have the other one
-        ("def test_last", "@pytest.mark.skip\ndef test_last"),
-        ("def test_last", "@pytest.mark.skipif(True, reason='here')\ndef test_last"),
-        ("def test_last(evalmetrics):", "def test_last(evalmetrics):\n    1 / 0"),
-        ("def test_named(evalmetrics):", "def test_named(evalmetrics):\n    pytest.skip()"),
-        ("def test_last", "if False:\n  def test_last"),
-    ],
-)
-def test_what_may_still_be_asked_for_is_kept(
-    quick: Quick, folder: Path, change: tuple[str, str]
-) -> None:
-    text = TEXT.replace(*change)
-    assert text != TEXT
-    quick.write("test_x.py", text)
-    result = quick.run(UPDATE)
-    result.stdout.no_fnmatch_line("*unused*")
-    assert names(folder) == ALL
+CHANGES = [
+    ('["a", "b"]', '["a"]'),  # another run may have the other one
+    ("def test_last", "@pytest.mark.skip\ndef test_last"),
+    ("def test_last", "@pytest.mark.skipif(True, reason='here')\ndef test_last"),
+    ("def test_last(evalmetrics):", "def test_last(evalmetrics):\n    1 / 0"),
+    ("def test_named(evalmetrics):", "def test_named(evalmetrics):\n    pytest.skip()"),
+    ("def test_last", "if False:\n  def test_last"),
+]
 
 
-def test_a_file_that_is_gone_or_left_out(quick: Quick, folder: Path) -> None:
-    quick.write("test_y.py", "def test_y(evalmetrics): evalmetrics.check([1], baseline=True)\n")
-    assert quick.run(UPDATE, "--ignore", "test_x.py").ret == 0
-    assert names(folder) == ALL
-    (quick.path / "test_x.py").unlink()
-    quick.run(DELETE).stdout.fnmatch_lines(["5 unused baselines deleted"])
-    assert names(folder) == set()
+def test_what_may_still_be_asked_for_is_kept(quick: Quick, folder: Path) -> None:
+    for change in CHANGES:
+        text = TEXT.replace(*change)
+        assert text != TEXT
+        quick.write("test_x.py", text)
+        result = quick.run(UPDATE)
+        result.stdout.no_fnmatch_line("*unused*")
+        assert names(folder) == ALL
 
 
 def test_a_file_of_benchmarks_of_the_same_stem(quick: Quick, folder: Path) -> None:

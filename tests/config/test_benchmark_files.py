@@ -1,3 +1,5 @@
+"""What a benchmark file says: each short form means its long form, and editors accept both."""
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
@@ -8,15 +10,13 @@ from jsonschema import Draft202012Validator
 from pytest_evalmetrics.config import load_benchmarks
 from pytest_evalmetrics.config.benchmark_schema import schema_of_file
 from pytest_evalmetrics.config.yaml_reader import parse_yaml, plain
-from pytest_evalmetrics.ext import BenchmarkSpec, FieldMap
+from pytest_evalmetrics.ext import FieldMap
 from pytest_evalmetrics.spec import Count, ExpectSpec, RolloutsSpec, Threshold, XFail
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pytest_evalmetrics.spec import Benchmark
-
-R = RolloutsSpec(path=("r",))
 
 
 def load(tmp_path: Path, text: str) -> tuple[Benchmark, ...]:
@@ -51,143 +51,90 @@ benchmark:
     mean/output_tokens: {max: 2000, bound: upper}
 """
 
-GOOD: dict[str, tuple[str, tuple[BenchmarkSpec, ...]]] = {
-    "the least": (
-        "benchmark: {name: a, rollouts: r}",
-        (BenchmarkSpec(name="a", rollouts=R),),
-    ),
-    "everything": (
-        FULL,
-        (
-            BenchmarkSpec(
-                name="math",
-                description="Grade-school maths",
-                tags=("nightly",),
-                skip=False,
-                xfail=XFail(reason="known", strict=True),
-                rollouts=RolloutsSpec(
-                    path=("runs/a.jsonl", "runs/b/*.jsonl"),
-                    format="nemo_gym",
-                    fields=FieldMap(
-                        task="id",
-                        sample="n",
-                        reward="result.reward",
-                        agent="who",
-                        scores={"f1": "result.f1"},
-                    ),
-                ),
-                num_samples=4,
-                reward="reward",
-                metrics=("mean_reward", "pass@1", "my_pkg.metrics:Median"),
-                key_metrics=("pass@1", "mean/output_tokens"),
-                pass_threshold=0.5,
-                pass_estimator="first_k",  # noqa: S106 - the "pass" of pass@k
-                breakdown=("difficulty",),
-                cluster="topic",
-                expect=ExpectSpec(
-                    tasks=Count(min=164, max=164),
-                    rollouts="any",
-                    max_missing=0.02,
-                    missing_reward="error",
-                ),
-                thresholds={
-                    "pass@1": Threshold(min=0.7),
-                    "mean/output_tokens": Threshold(max=2000, bound="upper"),
-                },
-            ),
-        ),
-    ),
-    "short forms": (
-        """\
-benchmarks:
-- {name: one, rollouts: r, metrics: pass@3, tags: slow, breakdown: kind, key_metrics: pass@3}
-- {name: list, rollouts: [r, s], tags: [], breakdown: []}
-- {name: marks, rollouts: r, skip: true, xfail: true}
-- {name: reasons, rollouts: r, skip: no data, xfail: known}
-- {name: unmarked, rollouts: r, skip: "", xfail: false}
-- {name: counts, rollouts: r, expect: {tasks: ">=100", rollouts: ">= 2", missing_reward: 0}}
-""",
-        (
-            BenchmarkSpec(
-                name="one",
-                rollouts=R,
-                metrics=("pass@3",),
-                tags=("slow",),
-                breakdown=("kind",),
-                key_metrics=("pass@3",),
-            ),
-            BenchmarkSpec(name="list", rollouts=RolloutsSpec(path=("r", "s"))),
-            BenchmarkSpec(name="marks", rollouts=R, skip=True, xfail=XFail()),
-            BenchmarkSpec(name="reasons", rollouts=R, skip="no data", xfail=XFail(reason="known")),
-            BenchmarkSpec(name="unmarked", rollouts=R, skip=""),
-            BenchmarkSpec(
-                name="counts",
-                rollouts=R,
-                expect=ExpectSpec(tasks=Count(min=100), rollouts=Count(min=2), missing_reward=0),
-            ),
-        ),
-    ),
-    "bounds": (
-        """\
-benchmark:
-  name: a
-  rollouts: r
-  thresholds:
-    a: ">=.5"
-    b: "<= -2e-3"
-    c: ">= 40 %"
-    d: {min: 0, max: 70%, bound: lower}
-    e: {min: 1e0, max: 10}
-""",
-        (
-            BenchmarkSpec(
-                name="a",
-                rollouts=R,
-                thresholds={
-                    "a": Threshold(min=0.5),
-                    "b": Threshold(max=-0.002),
-                    "c": Threshold(min=0.4),
-                    "d": Threshold(min=0, max=0.7, bound="lower"),
-                    "e": Threshold(min=1, max=10),
-                },
-            ),
-        ),
-    ),
-    "nothing is as if it were not there": (
-        """\
-benchmark:
-  name: a
-  rollouts: {path: r, format: null}
-  num_samples:
-  xfail: ~
-  key_metrics: null
-  cluster:
-  expect: {tasks: , rollouts: null, max_missing: ~, missing_reward: }
-  thresholds: {a: {min: , max: 1}}
-""",
-        (BenchmarkSpec(name="a", rollouts=R, thresholds={"a": Threshold(max=1)}),),
-    ),
-    "texts that YAML 1.1 takes for something else": (
-        "benchmark: {name: 1:30, rollouts: no, description: 2024-01-01, cluster: on}",
-        (
-            BenchmarkSpec(
-                name="1:30",
-                rollouts=RolloutsSpec(path=("no",)),
-                description="2024-01-01",
-                cluster="on",
-            ),
-        ),
-    ),
-    "as many samples as expected": (
-        "benchmark: {name: a, rollouts: r, num_samples: 4, expect: {rollouts: '>= 4'}}",
-        (
-            BenchmarkSpec(
-                name="a", rollouts=R, num_samples=4, expect=ExpectSpec(rollouts=Count(min=4))
-            ),
-        ),
-    ),
-    "defaults": (
-        """\
+
+def test_everything_is_read(tmp_path: Path) -> None:
+    (benchmark,) = load(tmp_path, FULL)
+    spec = benchmark.spec
+    assert benchmark.file == tmp_path / "a.bench.yaml"
+    assert (spec.name, spec.description, spec.tags) == ("math", "Grade-school maths", ("nightly",))
+    assert (spec.skip, spec.xfail) == (False, XFail(reason="known", strict=True))
+    fields = FieldMap(
+        task="id", sample="n", reward="result.reward", agent="who", scores={"f1": "result.f1"}
+    )
+    path = ("runs/a.jsonl", "runs/b/*.jsonl")
+    assert spec.rollouts == RolloutsSpec(path=path, format="nemo_gym", fields=fields)
+    assert (spec.num_samples, spec.reward, spec.pass_threshold) == (4, "reward", 0.5)
+    assert spec.metrics == ("mean_reward", "pass@1", "my_pkg.metrics:Median")
+    assert spec.key_metrics == ("pass@1", "mean/output_tokens")
+    assert spec.pass_estimator == "first_k"  # noqa: S105 - of pass@k
+    assert (spec.breakdown, spec.cluster) == (("difficulty",), "topic")
+    assert spec.expect == ExpectSpec(
+        tasks=Count(min=164, max=164), rollouts="any", max_missing=0.02, missing_reward="error"
+    )
+    assert spec.thresholds == {
+        "pass@1": Threshold(min=0.7),
+        "mean/output_tokens": Threshold(max=2000, bound="upper"),
+    }
+
+
+# the benchmark `a` over `r`, with further keys -> the same in long forms
+SHORT = {
+    "rollouts: r": "rollouts: {path: [r]}",
+    "metrics: pass@3\ntags: slow\nbreakdown: kind\nkey_metrics: pass@3": "metrics: [pass@3]\n"
+    "tags: [slow]\nbreakdown: [kind]\nkey_metrics: [pass@3]",
+    "tags: []\nbreakdown: []": "",
+    "skip: true\nxfail: true": "skip: true\nxfail: {reason: ''}",
+    "skip: no data\nxfail: known": "skip: no data\nxfail: {reason: known}",
+    "skip: ''\nxfail: false": "skip: ''",
+    "expect: {missing_reward: 0}": "expect: {missing_reward: 0.0}",
+    "thresholds: {a: '>=.5'}": "thresholds: {a: {min: 0.5, bound: point}}",
+    "thresholds: {b: '<= -2e-3'}": "thresholds: {b: {max: -0.002}}",
+    "thresholds: {c: '>= 40 %'}": "thresholds: {c: {min: 0.4}}",
+    "thresholds: {d: {min: 0, max: 70%, bound: lower}, e: {min: 1e0}}": "thresholds: "
+    "{d: {min: 0.0, max: 0.7, bound: lower}, e: {min: 1}}",
+    # nothing is as if it were not there
+    "num_samples:\nxfail: ~\nkey_metrics: null\ncluster:": "",
+    "expect: {tasks: , rollouts: null, max_missing: ~, missing_reward: }": "",
+    "rollouts: {path: r, format: null}": "",
+    "thresholds: {a: {min: , max: 1}}": "thresholds: {a: {max: 1}}",
+    # texts that YAML 1.1 takes for something else
+    "rollouts: no\ndescription: 2024-01-01\ncluster: on\nreward: 1:30": "rollouts: {path: ['no']}\n"
+    "description: '2024-01-01'\ncluster: 'on'\nreward: '1:30'",
+    "num_samples: 4\nexpect: {rollouts: '>= 4'}": "num_samples: 4\nexpect: {rollouts: '>=4'}",
+}
+
+
+def one(keys: str) -> str:
+    rollouts = "" if "rollouts: " in keys.split("expect", maxsplit=1)[0] else "rollouts: r\n"
+    lines = "".join(f"  {line}\n" for line in f"name: a\n{rollouts}{keys}".splitlines())
+    return f"benchmark:\n{lines}"
+
+
+VALIDATOR = Draft202012Validator(schema_of_file())
+
+
+def marks(text: str) -> list[str]:
+    """Return what an editor that knows the JSON Schema marks."""
+    root = parse_yaml(text).root
+    assert root is not None
+    return [error.message for error in VALIDATOR.iter_errors(plain(root))]
+
+
+@pytest.mark.parametrize(("short", "long"), SHORT.items())
+def test_a_short_form_means_its_long_form(short: str, long: str, tmp_path: Path) -> None:
+    (a,), (b,) = load(tmp_path, one(short)), load(tmp_path, one(long))
+    assert a.spec == b.spec
+    assert marks(one(short)) == marks(one(long)) == []
+
+
+def test_counts(tmp_path: Path) -> None:
+    (benchmark,) = load(tmp_path, one("expect: {tasks: '>=100', rollouts: '>= 2'}"))
+    assert benchmark.spec.expect == ExpectSpec(tasks=Count(min=100), rollouts=Count(min=2))
+
+
+# a file with defaults or anchors -> the same without
+MERGED = {
+    """\
 defaults:
   rollouts: {path: base, format: jsonl, fields: {task: t}}
   num_samples: 4
@@ -207,56 +154,34 @@ benchmarks:
 - name: short
   rollouts: own
   xfail: {strict: true}
+""": """\
+benchmarks:
+- name: all
+  rollouts: {path: base, format: jsonl, fields: {task: t}}
+  num_samples: 4
+  metrics: [pass@1, pass@2]
+  xfail: known
+  expect: {tasks: 3, max_missing: 1%}
+  thresholds: {a: {min: 0.5, bound: lower}, b: ">= 1"}
+- name: some
+  rollouts: {path: own, format: jsonl, fields: {task: t, sample: s}}
+  metrics: pass@1
+  expect: {tasks: 4, max_missing: 1%}
+  thresholds: {a: {min: 0.6, bound: lower}, b: "<= 2", c: ">= 3"}
+- name: short
+  rollouts: own
+  num_samples: 4
+  metrics: [pass@1, pass@2]
+  xfail: {strict: true}
+  expect: {tasks: 3, max_missing: 1%}
+  thresholds: {a: {min: 0.5, bound: lower}, b: ">= 1"}
 """,
-        (
-            BenchmarkSpec(
-                name="all",
-                rollouts=RolloutsSpec(path=("base",), format="jsonl", fields=FieldMap(task="t")),
-                num_samples=4,
-                metrics=("pass@1", "pass@2"),
-                xfail=XFail(reason="known"),
-                expect=ExpectSpec(tasks=Count(min=3, max=3), max_missing=0.01),
-                thresholds={"a": Threshold(min=0.5, bound="lower"), "b": Threshold(min=1)},
-            ),
-            BenchmarkSpec(
-                name="some",
-                rollouts=RolloutsSpec(
-                    path=("own",), format="jsonl", fields=FieldMap(task="t", sample="s")
-                ),
-                metrics=("pass@1",),
-                expect=ExpectSpec(tasks=Count(min=4, max=4), max_missing=0.01),
-                thresholds={
-                    "a": Threshold(min=0.6, bound="lower"),
-                    "b": Threshold(max=2),
-                    "c": Threshold(min=3),
-                },
-            ),
-            BenchmarkSpec(
-                name="short",
-                rollouts=RolloutsSpec(path=("own",)),
-                num_samples=4,
-                metrics=("pass@1", "pass@2"),
-                xfail=XFail(strict=True),
-                expect=ExpectSpec(tasks=Count(min=3, max=3), max_missing=0.01),
-                thresholds={"a": Threshold(min=0.5, bound="lower"), "b": Threshold(min=1)},
-            ),
-        ),
-    ),
-    "defaults that only the benchmark completes": (
-        """\
+    """\
 defaults: {thresholds: {a: {bound: lower}}, rollouts: {format: jsonl}}
 benchmark: {name: a, rollouts: {path: r}, thresholds: {a: {min: 1}}}
-""",
-        (
-            BenchmarkSpec(
-                name="a",
-                rollouts=RolloutsSpec(path=("r",), format="jsonl"),
-                thresholds={"a": Threshold(min=1, bound="lower")},
-            ),
-        ),
-    ),
-    "anchors": (
-        """\
+""": "benchmark: {name: a, rollouts: {path: r, format: jsonl}, "
+    "thresholds: {a: {min: 1, bound: lower}}}",
+    """\
 benchmarks:
 - &base
   name: a
@@ -265,30 +190,15 @@ benchmarks:
 - <<: *base
   name: b
 - {name: c, rollouts: r, thresholds: *bounds}
-""",
-        tuple(
-            BenchmarkSpec(name=name, rollouts=R, thresholds={"x": Threshold(min=1)})
-            for name in "abc"
-        ),
-    ),
+""": "benchmarks:\n"
+    + "".join(f"- {{name: {n}, rollouts: r, thresholds: {{x: '>= 1'}}}}\n" for n in "abc"),
 }
 
 
-@pytest.mark.parametrize(("text", "specs"), GOOD.values(), ids=GOOD)
-def test_what_is_read(text: str, specs: tuple[BenchmarkSpec, ...], tmp_path: Path) -> None:
-    benchmarks = load(tmp_path, text)
-    assert tuple(benchmark.spec for benchmark in benchmarks) == specs
-    assert {benchmark.file for benchmark in benchmarks} == {tmp_path / "a.bench.yaml"}
-
-
-VALIDATOR = Draft202012Validator(schema_of_file())
-
-
-@pytest.mark.parametrize("text", [text for text, _ in GOOD.values()], ids=GOOD)
-def test_an_editor_marks_nothing(text: str) -> None:
-    root = parse_yaml(text).root
-    assert root is not None
-    assert [error.message for error in VALIDATOR.iter_errors(plain(root))] == []
+@pytest.mark.parametrize(("text", "whole"), MERGED.items(), ids=["defaults", "partial", "anchors"])
+def test_defaults_and_anchors(text: str, whole: str, tmp_path: Path) -> None:
+    assert [b.spec for b in load(tmp_path, text)] == [b.spec for b in load(tmp_path, whole)]
+    assert marks(text) == marks(whole) == marks(FULL) == []
 
 
 def test_lines(tmp_path: Path) -> None:

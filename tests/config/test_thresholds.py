@@ -12,7 +12,10 @@ FILE = """
 defaults: {rollouts: runs.jsonl, expect: {tasks: 40}, metrics: [pass@1, mean/latency_s]}
 benchmarks:
 - name: near
-  thresholds: {pass@1: {value: 0.85, rtol: 3%}, mean/latency_s: {value: 22, rtol: 5%}}
+  thresholds:
+    pass@1: {value: 0.85, rtol: 3%}
+    pass_rate: {value: 1, rtol: 20%}
+    mean/latency_s: {value: 22, rtol: 5%}
 - name: ends
   thresholds:
     pass@1: {min: 0.7, bound: lower, confidence: 95%}
@@ -82,12 +85,15 @@ def test_a_quantile_alone_wants_no_reward_and_its_own_column_in_each_row(project
         ("{value: 1, rtol: 1%, min: 0}", "expected min and max, or value and rtol, not both"),
         ("{min: 1, confidence: 95%}", "a confidence is that of an interval's end: add bound: "),
         ("{min: 1, bound: lower, confidence: 0.5}", "expected a confidence above 50 % and below"),
+        ("{value: 72, rtol: 5%}", "pass@1 is a rate from 0 to 1: value 72 can never pass"),
         ("{value: 1, rtol: 500%}", "expected a share from 0 to 1, such as 0.02 or 2%"),
     ],
 )
 def test_thresholds_that_mean_nothing(tmp_path, threshold, message):
     path = tmp_path / "a.bench.yaml"
-    path.write_text(f"benchmark:\n  name: a\n  rollouts: r\n  thresholds:\n    x: {threshold}\n")
+    path.write_text(
+        f"benchmark:\n  name: a\n  rollouts: r\n  thresholds:\n    pass@1: {threshold}\n"
+    )
     with pytest.raises(ConfigError) as raised:
         load_benchmarks(path, shown="a")
     (problem,) = raised.value.problems

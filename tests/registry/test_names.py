@@ -13,9 +13,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-BUILTINS = "pytest_evalmetrics.metrics.builtin_metrics"
-
-
 @pytest.fixture
 def things() -> Registry:
     """Make a registry with nothing in it."""
@@ -110,27 +107,16 @@ def test_another_thing_under_a_name_is_an_error_naming_both_places(things: Regis
     assert things.find("one").target is First
 
 
-def test_of_two_classes_in_one_place_the_second_is_another(things: Registry) -> None:
-    made = []
-    for number in (1, 2):
+def test_two_classes_of_one_place_and_two_instances_are_two_things(things: Registry) -> None:
+    def made(act: Any) -> type:
+        return type("Thing", (), {"act": act})
 
-        class Thing:
-            """Its methods' lines tell them apart."""
-
-        if number == 1:
-            Thing.act = lambda _: 1
-        else:
-            Thing.act = lambda _: 2
-        made.append(Thing)
-    things.register("one")(made[0])
-    with pytest.raises(RegistryError, match="registered twice"):
-        things.register("one")(made[1])
-
-
-def test_two_instances_are_two_things(things: Registry) -> None:
-    things.register("one")({"k": 1})
-    with pytest.raises(RegistryError, match="registered twice"):
-        things.register("one")({"k": 2})
+    one = made(lambda _: 1)
+    pairs = ((one, made(lambda _: 2)), ({"k": 1}, {"k": 2}))
+    for name, (one, other) in zip("ab", pairs, strict=True):
+        things.register(name)(one)
+        with pytest.raises(RegistryError, match="registered twice"):
+            things.register(name)(other)
 
 
 @pytest.mark.parametrize("names", [("top@{k}", "top@1"), ("top@1", "top@{k}")])
@@ -206,13 +192,18 @@ def test_a_module_that_breaks_says_how(
 
 
 def test_an_entry_point_is_loaded_at_first_use(installed: Callable[..., Registry]) -> None:
-    things = installed(
-        "plugin", "one = things_of_plugin:One\n", things_of_plugin="class One:\n    pass\n"
-    )
-    assert things.names() == ["one"]
+    points = "one = things_of_plugin:One\ntop@{k} = builtins:dict\nbad = things_of_plugin:Two\n"
+    things = installed("plugin", points, things_of_plugin="class One:\n    pass\n")
+    assert things.names() == ["bad", "one", "top@{k}"]
     assert "things_of_plugin" not in sys.modules
     assert things.find("one").target is sys.modules["things_of_plugin"].One
     assert things.find("one").target.__name__ == "One"  # and again
+    assert things.find("top@3").numbers == {"k": 3}
+    with pytest.raises(RegistryError) as caught:
+        things.find("bad")
+    text = str(caught.value)
+    assert "the thing 'bad' of plugin can't be loaded from things_of_plugin:Two" in text
+    assert "fix or uninstall plugin" in text
 
 
 def test_an_entry_point_may_be_a_module_that_registers(
@@ -227,49 +218,22 @@ def test_an_entry_point_may_be_a_module_that_registers(
     assert things.find("one").target is dict
 
 
-def test_an_entry_point_may_be_a_family(installed: Callable[..., Registry]) -> None:
-    things = installed("plugin", "top@{k} = builtins:dict\n")
-    assert things.find("top@3").numbers == {"k": 3}
-
-
-def test_an_entry_point_that_breaks_names_its_package(installed: Callable[..., Registry]) -> None:
-    things = installed("plugin", "one = things_of_plugin:Two\n", things_of_plugin="")
-    with pytest.raises(RegistryError) as caught:
-        things.find("one")
-    assert "the thing 'one' of plugin can't be loaded from things_of_plugin:Two" in str(
-        caught.value
-    )
-    assert "fix or uninstall plugin" in str(caught.value)
-
-
-def test_two_packages_under_one_name_are_an_error(installed: Callable[..., Registry]) -> None:
-    installed("plugin", "one = builtins:dict\n")
+def test_one_name_of_two_providers_is_an_error(installed: Callable[..., Registry]) -> None:
+    registered = installed("plugin", "one = builtins:dict\n")
+    registered.register("one")(list)
     things = installed("another", "one = builtins:list\n")
+    with pytest.raises(RegistryError, match="registered twice"):
+        registered.find("one")
     with pytest.raises(RegistryError, match=r"registered twice: by builtins\.(dict|list)"):
         things.find("one")
 
 
-def test_a_package_does_not_silently_lose_to_a_registered_name(
-    installed: Callable[..., Registry],
-) -> None:
-    things = installed("plugin", "one = builtins:dict\n")
-    things.register("one")(list)
-    with pytest.raises(RegistryError, match="registered twice"):
-        things.find("one")
-
-
 def test_origin_says_where_a_thing_is_written() -> None:
-    assert origin(Registry).startswith("pytest_evalmetrics.registry.names.Registry (")
-    assert origin(Registry("thing", "", "")).startswith(
-        "pytest_evalmetrics.registry.names.Registry ("
-    )
+    written = "pytest_evalmetrics.registry.names.Registry ("
+    assert origin(Registry).startswith(written)
+    assert origin(Registry("thing", "", "")).startswith(written)
     assert origin(dict) == "builtins.dict"
-
-
-def test_two_things_of_one_name_are_two() -> None:
-    def made(number: int) -> type:
-        return type("Thing", (), {"number": number})
-
-    assert same(made, made)
-    assert not same(made(1), origin)
+    made = [type("Thing", (), {"number": number}) for number in (1, 2)]
+    assert same(made[0], made[0])
+    assert not same(made[0], origin)
     assert not same(Registry("a", "", ""), Registry("a", "", ""))

@@ -43,7 +43,7 @@ def verdicts(project) -> dict[str, str]:
     return {b["id"].partition("/")[0]: b["verdict"] for b in project.report()["benchmarks"]}
 
 
-@pytest.mark.parametrize("args", [(), ("-n", "2"), ("--import-mode=importlib",)])
+@pytest.mark.parametrize("args", [("-n", "2"), ("--import-mode=importlib",)])
 def test_each_project_of_a_repository_has_its_own(project, args):
     for folder, value in (("a", 0.0), ("b", 1.0)):
         project.write(f"{folder}/conftest.py", SCORER.format(value=value))
@@ -158,8 +158,9 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize("call", FAULTS)
-@pytest.mark.parametrize("folder", ["", "late/"])
+@pytest.mark.parametrize(
+    ("call", "folder"), [*((c, "") for c in FAULTS), (next(iter(FAULTS)), "late/")]
+)
 def test_a_wrong_call_in_the_hook_is_a_message_at_its_line(project, call, folder):
     hook = f"def pytest_evalmetrics_register(registry):\n    {call}\n"
     project.write(f"{folder}conftest.py", hook)

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
 
-    from pytest_evalmetrics.transport import ProgressState
-
 __all__ = [
     "ItemRuntime",
     "PlanRuntime",
@@ -78,10 +76,10 @@ def shown_live(
             yield Progress(label, total, emit=line, cost=cost, budget=budget)
             return
 
-        def show(state: ProgressState) -> None:  # one line, written over and over
+        def show(text: str) -> None:  # one line, written over and over
             with suppress(OSError):
                 width = os.get_terminal_size(out.fileno()).columns or 80  # 0: nobody knows
-                write(_ERASE + state.text[: width - 1])
+                write(_ERASE + text[: width - 1])
 
         write("\n")
         try:

@@ -160,7 +160,7 @@ class Attempts:
             if found.call_failed and found.failure.kind not in _NEVER_IGNORED:
                 self._requests_failed.append(row.index)
         for failed in board.failed.get(row.index, ())[:1]:
-            self._progress.failed(failed.kind, f"{failed.where}: {failed.reason}")
+            self._progress.failed(failed.kind)
             return
         self._progress.succeeded(from_journal=found.from_journal)
 

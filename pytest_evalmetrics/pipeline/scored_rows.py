@@ -367,7 +367,7 @@ class Board:
         reason = self._reasons.setdefault(reason, reason)
         failed = FailedRow(error.kind, reason, row.where, error.hint, scorer.scores)
         self.failed.setdefault(row.index, []).append(failed)
-        self.progress.failed(error.kind, f"{row.where}: {reason}")
+        self.progress.failed(error.kind)
 
     def asked(self, row: Row, scorer: BoundScorer | Stage, found: Sequence[Exchange]) -> None:
         """Take the requests of a row, and their answers."""

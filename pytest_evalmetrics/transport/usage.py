@@ -94,37 +94,35 @@ class UsageTally:
     """Adds usage up per label."""
 
     def __init__(self) -> None:
-        self._sums: dict[str, dict[str, Any]] = {}  # the fields of `Usage`
-        self._unpriced: dict[str, set[str]] = {}  # the costs that are unknown
+        self._usage: dict[str, dict[str, Any]] = {}  # the fields of `Usage`
+        self._unpriced: set[tuple[str, str]] = set()  # the costs that are unknown, by label
 
     def answered(self, label: str, answer: Answer, price: Price | None = None) -> None:
         """Count an answer."""
-        sums = self._of(label)
-        sums["calls"] += 1
-        sums["latency_s"] += answer.latency_s
-        sums["max_latency_s"] = max(sums["max_latency_s"], answer.latency_s)
-        if answer.from_journal:
-            sums["from_journal"] += 1
-        else:
-            sums["requests"] += answer.attempts
-        tokens = tokens_of(answer.body)
+        now = not answer.from_journal
+        usage, tokens = self._of(label), tokens_of(answer.body)
+        usage["calls"] += 1
+        usage["from_journal"] += answer.from_journal
+        usage["requests"] += answer.attempts * now
+        usage["latency_s"] += answer.latency_s
+        usage["max_latency_s"] = max(usage["max_latency_s"], answer.latency_s)
         if tokens is None:
-            sums["without_tokens"] += 1
+            usage["without_tokens"] += 1
         else:
-            sums["prompt_tokens"] += tokens.prompt
-            sums["completion_tokens"] += tokens.completion
-            sums["total_tokens"] += tokens.total
-        for name in ("cost",) if answer.from_journal else ("cost", "cost_now"):
+            usage["prompt_tokens"] += tokens.prompt
+            usage["completion_tokens"] += tokens.completion
+            usage["total_tokens"] += tokens.total
+        for name in ("cost", "cost_now") if now else ("cost",):
             if tokens is None or price is None:
-                self._unpriced.setdefault(label, set()).add(name)
+                self._unpriced.add((label, name))
             else:
-                sums[name] = (sums[name] or 0.0) + price.of(tokens)
+                usage[name] = (usage[name] or 0.0) + price.of(tokens)
 
     def failed(self, label: str, requests: int) -> None:
         """Count a call that ended in an error after so many requests."""
-        sums = self._of(label)
-        sums["failed"] += 1
-        sums["requests"] += requests
+        usage = self._of(label)
+        usage["failed"] += 1
+        usage["requests"] += requests
 
     def cost_now(self) -> float | None:
         """Return the cost of this run so far; None if some of it has no known price."""
@@ -134,18 +132,19 @@ class UsageTally:
 
     def by_label(self) -> dict[str, Usage]:
         """Return the sums, per label."""
-        found = {}
-        for label, sums in self._sums.items():
-            unknown = dict.fromkeys(self._unpriced.get(label, ()))
+        sums = {}
+        for label, usage in self._usage.items():
             # where all priced answers came from the journal, this run cost nothing
-            now = 0.0 if sums["cost_now"] is None and sums["cost"] is not None else sums["cost_now"]
-            found[label] = Usage(**{**sums, "cost_now": now, **unknown})
-        return found
+            free = usage["cost_now"] is None and usage["cost"] is not None
+            costs = {"cost": usage["cost"], "cost_now": 0.0 if free else usage["cost_now"]}
+            unknown = {name: None for name in costs if (label, name) in self._unpriced}
+            sums[label] = Usage(**{**usage, **costs, **unknown})
+        return sums
 
     def _of(self, label: str) -> dict[str, Any]:
-        if label not in self._sums:
-            self._sums[label] = asdict(Usage())
-        return self._sums[label]
+        if label not in self._usage:
+            self._usage[label] = asdict(Usage())
+        return self._usage[label]
 
 
 class Budget:
@@ -267,49 +266,11 @@ class Forecast:
 
 _WINDOW_S = 30.0  # the rate is that of the last half minute
 _SAMPLES = 60
-
-
-@dataclass(frozen=True, slots=True)
-class ProgressState:
-    """The progress of a run at one moment."""
-
-    label: str
-    done: int  # rows that have ended, well or not
-    total: int | None  # None where it is not known yet
-    failed: Mapping[str, int]  # rows that ended in an error, per category
-    examples: Mapping[str, str]  # the first message of each category
-    from_journal: int  # rows that were answered without a call
-    elapsed_s: float
-    rate: float | None  # rows per second that were called for, lately; None before there is one
-    left_s: float | None  # seconds that are left at this rate; None where that is unknown
-    cost: float | None  # so far; None where it is not known
-    unit: str = "rows"
-    spent: str = ""  # of the run's budget
-
-    @property
-    def text(self) -> str:
-        """One line for a log."""
-        whole = f"/{self.total} ({self.done / self.total:.0%})" if self.total else ""
-        one = (self.total or self.done) == 1
-        parts = [f"{self.done}{whole} {self.unit.removesuffix('s') if one else self.unit}"]
-        if self.from_journal:
-            parts.append(f"{self.from_journal} from the journal")
-        if self.failed:
-            kinds = ", ".join(f"{kind} {count}" for kind, count in self.failed.items())
-            parts.append(f"{sum(self.failed.values())} failed ({kinds})")
-        if self.rate is not None:
-            parts.append(f"{self.rate:.3g} {self.unit}/s")
-        if self.left_s is not None and self.done != self.total:
-            parts.append(f"{duration(self.left_s)} left")
-        else:
-            parts.append(duration(self.elapsed_s))
-        if self.spent or self.cost is not None:
-            parts.append(self.spent or f"cost {self.cost:.4g}")
-        return f"{self.label}: {', '.join(parts)}" if self.label else ", ".join(parts)
+_FRAME_S, _LINE_S = 0.1, 5.0  # between two reports on a terminal, and in a log
 
 
 class Progress:
-    """Counts rows, and reports the state of the run now and then."""
+    """Counts rows, and reports the progress of a run now and then, as one line of text."""
 
     def __init__(
         self,
@@ -317,84 +278,93 @@ class Progress:
         total: int | None = None,
         *,
         emit: Callable[[str], None] | None = None,
-        on_change: Callable[[ProgressState], None] | None = None,
+        on_change: Callable[[str], None] | None = None,
         cost: Callable[[], float | None] | None = None,
         budget: Budget | None = None,
         clock: Clock | None = None,
     ) -> None:
-        self.label = label
-        self.total = total
-        self.unit = "rows"
+        self.label, self.total, self.unit = label, total, "rows"
+        self.done = self.from_journal = 0
+        self.failures: dict[str, int] = {}  # rows that ended in an error, per category
         self._emit, self._on_change, self._cost = emit, on_change, cost
         self._budget = budget
         self._now = (clock or Clock()).monotonic
         self._start = self._emitted = self._now()
         self._shown = float("-inf")
-        self._done = self._from_journal = 0
-        self._failed: dict[str, int] = {}
-        self._examples: dict[str, str] = {}
         # (when, rows called for until then), some of the last half minute
         self._called: deque[tuple[float, int]] = deque([(self._start, 0)])
 
     def succeeded(self, *, from_journal: bool = False) -> None:
         """Count a row that has its scores."""
-        self._done += 1
-        self._from_journal += from_journal
+        self.done += 1
+        self.from_journal += from_journal
         self.tick()
 
-    def failed(self, kind: str, example: str = "") -> None:
+    def failed(self, kind: str) -> None:
         """Count a row that ended in an error."""
-        self._done += 1
-        self._failed[kind] = self._failed.get(kind, 0) + 1
-        self._examples.setdefault(kind, example)
+        self.done += 1
+        self.failures[kind] = self.failures.get(kind, 0) + 1
         self.tick()
 
     def tick(self) -> None:
-        """Report the state if it is time: ten frames a second, a line every five seconds."""
+        """Report if it is time."""
         now = self._now()
         if now - self._called[-1][0] >= _WINDOW_S / _SAMPLES:
-            self._called.append((now, self._done - self._from_journal))
+            self._called.append((now, self.done - self.from_journal))
             # one sample older than the window stays: the rate is always over all of it
             while len(self._called) > 2 and now - self._called[1][0] > _WINDOW_S:  # noqa: PLR2004
                 self._called.popleft()
-        if self._on_change is not None and now - self._shown >= 0.1:  # noqa: PLR2004 - see above
+        if self._on_change is not None and now - self._shown >= _FRAME_S:
             self._shown = now
-            self._on_change(self.state())
-        if self._emit is not None and now - self._emitted >= 5.0:  # noqa: PLR2004 - see above
+            self._on_change(self.text)
+        if self._emit is not None and now - self._emitted >= _LINE_S:
             self._emitted = now
-            self._emit(self.state().text)
+            self._emit(self.text)
 
     def finish(self) -> None:
         """Report the last state, whenever the last report was; log it if any was logged."""
-        state = self.state()
         if self._on_change is not None:
-            self._on_change(state)
+            self._on_change(self.text)
         if self._emit is not None and self._emitted > self._start:
-            self._emit(state.text)
+            self._emit(self.text)
 
-    def state(self) -> ProgressState:
-        """Return the counts as they are now."""
-        now = self._now()
-        then, called = self._called[0]
-        recent = self._done - self._from_journal - called
-        rate = recent / (now - then) if recent > 0 and now > then else None
-        left = None
-        if self.total is not None and rate is not None:
-            left = max(0, self.total - self._done) / rate
-        return ProgressState(
-            label=self.label,
-            done=self._done,
-            total=self.total,
-            failed=dict(self._failed),
-            examples=dict(self._examples),
-            from_journal=self._from_journal,
-            elapsed_s=now - self._start,
-            rate=rate,
-            left_s=left,
-            cost=self._cost() if self._cost is not None else None,
-            unit=self.unit,
-            spent=self._budget.text if self._budget is not None else "",
-        )
+    @property
+    def rate(self) -> float | None:
+        """Rows per second that were called for, lately; None before there is one."""
+        now, (then, called) = self._now(), self._called[0]
+        recent = self.done - self.from_journal - called
+        return recent / (now - then) if recent > 0 and now > then else None
+
+    @property
+    def left_s(self) -> float | None:
+        """Seconds that are left at this rate; None where that is unknown."""
+        rate = self.rate
+        if self.total is None or rate is None:
+            return None
+        return max(0, self.total - self.done) / rate
+
+    @property
+    def text(self) -> str:
+        """The progress in one line."""
+        whole = f"/{self.total} ({self.done / self.total:.0%})" if self.total else ""
+        one = (self.total or self.done) == 1
+        parts = [f"{self.done}{whole} {self.unit.removesuffix('s') if one else self.unit}"]
+        if self.from_journal:
+            parts.append(f"{self.from_journal} from the journal")
+        if self.failures:
+            kinds = ", ".join(f"{kind} {count}" for kind, count in self.failures.items())
+            parts.append(f"{sum(self.failures.values())} failed ({kinds})")
+        if (rate := self.rate) is not None:
+            parts.append(f"{rate:.3g} {self.unit}/s")
+        if (left := self.left_s) is not None and self.done != self.total:
+            parts.append(f"{duration(left)} left")
+        else:
+            parts.append(duration(self._now() - self._start))
+        if self._budget is not None:
+            parts.append(self._budget.text)
+        elif self._cost is not None and (cost := self._cost()) is not None:
+            parts.append(f"cost {cost:.4g}")
+        return f"{self.label}: {', '.join(parts)}" if self.label else ", ".join(parts)
 
     @asynccontextmanager
     async def ticking(self, clock: Clock | None = None) -> AsyncIterator[None]:

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any, Never
 
 import pytest
 
-from pytest_evalmetrics.transport.loop import LoopThread
+from pytest_evalmetrics.transport import Transport
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
 @pytest.fixture
-def loop() -> Iterator[LoopThread]:
-    loop = LoopThread()
+def loop() -> Iterator[Transport]:
+    loop = Transport()
     yield loop
     loop.close()
 
@@ -27,13 +27,13 @@ async def where() -> Any:
     return asyncio.get_running_loop(), threading.current_thread()
 
 
-def test_it_is_one_loop_in_a_thread_of_its_own(loop: LoopThread) -> None:
+def test_it_is_one_loop_in_a_thread_of_its_own(loop: Transport) -> None:
     first, second = loop.run(where()), loop.run(where())
     assert first == second
     assert first[1] is not threading.current_thread()
 
 
-def test_results_and_errors_come_back(loop: LoopThread) -> None:
+def test_results_and_errors_come_back(loop: Transport) -> None:
     async def fail() -> Never:
         raise ZeroDivisionError("by the coroutine")
 
@@ -47,7 +47,7 @@ def test_results_and_errors_come_back(loop: LoopThread) -> None:
         loop.run(late())
 
 
-def test_a_task_that_would_end_the_loop_ends_alone(loop: LoopThread) -> None:
+def test_a_task_that_would_end_the_loop_ends_alone(loop: Transport) -> None:
     async def leave() -> Never:
         raise SystemExit(3)
 
@@ -62,14 +62,14 @@ def test_a_task_that_would_end_the_loop_ends_alone(loop: LoopThread) -> None:
         assert loop.run(asyncio.sleep(0, "result")) == "result"
 
 
-def test_it_works_where_a_loop_runs_already(loop: LoopThread) -> None:
+def test_it_works_where_a_loop_runs_already(loop: Transport) -> None:
     async def main() -> Any:
         return loop.run(asyncio.sleep(0, "result"))
 
     assert asyncio.run(main()) == "result"
 
 
-def test_its_own_thread_is_told_to_await(loop: LoopThread) -> None:
+def test_its_own_thread_is_told_to_await(loop: Transport) -> None:
     async def nested() -> None:
         loop.run(asyncio.sleep(0))
 
@@ -78,7 +78,7 @@ def test_its_own_thread_is_told_to_await(loop: LoopThread) -> None:
 
 
 def test_ctrl_c_cancels_the_coroutine_waits_for_its_end_and_the_loop_lives_on(
-    loop: LoopThread,
+    loop: Transport,
 ) -> None:
     ended = threading.Event()
 
@@ -97,7 +97,7 @@ def test_ctrl_c_cancels_the_coroutine_waits_for_its_end_and_the_loop_lives_on(
 
 
 def test_closing_ends_what_still_runs_and_the_thread() -> None:
-    loop = LoopThread()
+    loop = Transport()
     ended = threading.Event()
 
     async def leave_behind() -> Any:
@@ -120,7 +120,7 @@ def test_closing_ends_what_still_runs_and_the_thread() -> None:
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no such timer")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # a moment too early
-def test_an_interrupt_at_any_moment_leaves_the_loop_alive(loop: LoopThread) -> None:
+def test_an_interrupt_at_any_moment_leaves_the_loop_alive(loop: Transport) -> None:
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from pytest_evalmetrics.transport import Answer, Price, Tokens, tokens_of
-from pytest_evalmetrics.transport.usage import UsageTally
+from pytest_evalmetrics.transport import Answer, Price, Tokens, Transport, tokens_of
 
 
 @pytest.mark.parametrize(
@@ -47,7 +46,7 @@ def answer(
 
 
 def test_sums_per_label() -> None:
-    tally = UsageTally()
+    tally = Transport().usage
     tally.answered("judge", answer(1_000_000, 100_000, latency=2.0, attempts=3), Price(2.0, 10.0))
     tally.answered("judge", answer(500_000, 0, latency=1.0, from_journal=True), Price(2.0, 10.0))
     tally.failed("judge", 4)
@@ -69,7 +68,7 @@ def test_sums_per_label() -> None:
 
 
 def test_a_cost_that_is_not_whole_is_none() -> None:
-    tally = UsageTally()
+    tally = Transport().usage
     assert tally.cost_now() is None
     tally.answered("judge", answer(1_000_000), Price(2.0, 10.0))
     assert tally.cost_now() == 2.0
@@ -81,7 +80,7 @@ def test_a_cost_that_is_not_whole_is_none() -> None:
 
 
 def test_the_price_of_an_endpoint_holds_for_its_calls_alone() -> None:
-    tally = UsageTally()
+    tally = Transport().usage
     priced = {"usage": {"prompt_tokens": 1_000_000, "completion_tokens": 0}}
     tally.answered("x", Answer(200, priced, 0.1, 1, from_journal=False), Price(2, 3))
     tally.answered("x", Answer(200, priced, 0.1, 1, from_journal=True), Price(2, 3))

@@ -12,10 +12,10 @@ import socket
 import ssl
 from collections import deque
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from dataclasses import dataclass
+from datetime import UTC
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from pytest_evalmetrics.transport.usage import duration
@@ -31,29 +31,20 @@ from pytest_evalmetrics.transport.wire import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Mapping
 
     import aiohttp
 
     from pytest_evalmetrics.transport.endpoints import Call, Endpoint
 
-_T = TypeVar("_T")
-
-
 _NEVER_THERE = frozenset({"refused", "dns", "unreachable"})
 _LATER = "run again later: what was paid for is kept"
 
 
-def is_retried(status: int) -> bool:
-    """Whether an HTTP status may be another one the next time."""
-    return status in (408, 425, 429) or 500 <= status < 600  # noqa: PLR2004 - HTTP
-
-
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """The number of attempts, and the waits between them."""
+    """The waits between attempts, and when an endpoint is given up."""
 
-    max_retries: int = 3  # attempts after the first one
     base_s: float = 1.0  # the longest wait after the first attempt; doubled after each further one
     cap_s: float = 15.0  # the longest wait of our own
     retry_after_cap_s: float = 60.0  # the longest wait that an endpoint can ask for
@@ -71,40 +62,6 @@ class RetryPolicy:
         """
         longest = min(self.cap_s, self.base_s * 2.0 ** min(failed - 1, 30))
         return (retry_after_s or 0.0) + random * longest
-
-
-def parse_retry_after(text: str | None, now: float) -> float | None:
-    """Read a Retry-After header: seconds, or an HTTP date (RFC 9110, 10.2.3)."""
-    if not text:
-        return None
-    try:
-        seconds = float(text)  # some servers send fractions
-    except ValueError:
-        try:
-            date = parsedate_to_datetime(text)
-        except ValueError:
-            return None
-        if date.tzinfo is None:
-            date = date.replace(tzinfo=UTC)
-        seconds = (date - datetime.fromtimestamp(now, UTC)).total_seconds()
-    return max(0.0, seconds) if math.isfinite(seconds) else None
-
-
-async def with_retries(
-    attempt: Callable[[], Awaitable[_T]], policy: RetryPolicy, clock: Clock
-) -> tuple[_T, int]:
-    """Attempt, and again after a failure that may pass; return the number of attempts too."""
-    made = 0
-    while True:
-        made += 1
-        try:
-            return await attempt(), made
-        except SendFailure as failure:
-            failure.attempts = made
-            if not failure.retry or made > policy.max_retries:
-                raise
-            wait = policy.wait_s(made, failure.retry_after_s, clock.random())
-        await clock.sleep(wait)
 
 
 class AdaptiveLimit:
@@ -251,10 +208,7 @@ class RetryingSender:
     """
 
     def __init__(
-        self,
-        sender: Sender | None,
-        policy: RetryPolicy | None,
-        clock: Clock | None,
+        self, sender: Sender | None, policy: RetryPolicy | None, clock: Clock | None
     ) -> None:
         self._sender = sender
         self._policy = policy or RetryPolicy()
@@ -301,16 +255,18 @@ class RetryingSender:
     async def _send(self, endpoint: Endpoint, payload: bytes | None) -> Sent:
         request = HttpRequest(endpoint.url, payload, endpoint.secret, endpoint.max_response_bytes)
         limit = self._limit(endpoint)
-        (raw, latency), attempts = await with_retries(
-            lambda: self._attempt(request, endpoint, limit),
-            replace(self._policy, max_retries=endpoint.max_retries),
-            self._clock,
-        )
-        try:
-            return Sent(raw.status, text_of(raw), latency, attempts)
-        except SendFailure as failure:
-            failure.attempts = attempts
-            raise
+        made = 0
+        while True:
+            made += 1
+            try:
+                raw, latency = await self._attempt(request, endpoint, limit)
+                return Sent(raw.status, text_of(raw), latency, made)
+            except SendFailure as failure:
+                failure.attempts = made
+                if not failure.retry or made > endpoint.max_retries:
+                    raise
+                wait = self._policy.wait_s(made, failure.retry_after_s, self._clock.random())
+            await self._clock.sleep(wait)
 
     def _limit(self, endpoint: Endpoint) -> AdaptiveLimit:
         limit = self._limits.get(endpoint.origin)
@@ -374,13 +330,14 @@ class RetryingSender:
             )
         said = raw.body.decode("utf-8", errors="replace")
         hint, secret = _FATAL.get(status), endpoint.secret
-        asked = _asked_wait(raw, self._clock.wall())
+        asked = _asked_wait(raw.headers, self._clock.wall())
         longest = endpoint.longest_wait_s or self._policy.retry_after_cap_s
         message = f"answered {status_text(status)}"
         fatal = status in _FATAL
+        may_pass = status in (408, 425, 429) or 500 <= status < 600  # noqa: PLR2004 - HTTP
         if status == 429 and _SPENT.search(said):  # noqa: PLR2004 - HTTP
             fatal, hint = True, _FATAL[402]
-        elif is_retried(status) and asked is not None and asked > longest:
+        elif may_pass and asked is not None and asked > longest:
             fatal, hint = True, f"{_LATER}; or wait longer with params: {{max_wait: {asked:.0f}}}"
             message += f" and asked to wait {duration(asked)}, over the {longest:g} s of max_wait"
         if status in (401, 403) and secret is not None:
@@ -391,7 +348,7 @@ class RetryingSender:
         return SendFailure(
             f"http-{status}",
             message,
-            retry=is_retried(status) and not fatal,
+            retry=may_pass and not fatal,
             fatal=fatal,
             status=status,
             retry_after_s=asked,
@@ -400,12 +357,28 @@ class RetryingSender:
         )
 
 
-def _asked_wait(raw: RawResponse, now: float) -> float | None:
-    """Read the seconds that an endpoint asks to wait, by its own clock where it tells the time."""
-    with suppress(ValueError):
-        if date := raw.headers.get("Date"):
-            now = parsedate_to_datetime(date).timestamp()
-    return parse_retry_after(raw.headers.get("Retry-After"), now)
+def _asked_wait(headers: Mapping[str, str], now: float) -> float | None:
+    """Read the seconds of a Retry-After: a number, or a date (RFC 9110, 10.2.3).
+
+    A date goes by the endpoint's own clock, where it tells the time.
+    """
+    asked = headers.get("Retry-After", "")
+    try:
+        seconds = float(asked)  # some servers send fractions
+    except ValueError:
+        try:
+            until = _timestamp(asked)
+        except ValueError:
+            return None
+        with suppress(ValueError):
+            now = _timestamp(headers.get("Date", ""))
+        seconds = until - now
+    return max(0.0, seconds) if math.isfinite(seconds) else None
+
+
+def _timestamp(date: str) -> float:
+    moment = parsedate_to_datetime(date)
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
 _JSON = "application/json"

@@ -30,7 +30,6 @@ _LINGER_S = 0.005  # how long answers are gathered before they are written toget
 _LONGER_S = 0.02  # the same where they come even while others are written: each turn is dear
 _UNCHECKED = 0.001  # of the bound: what is written before the size is checked again
 _OVERHEAD = 200  # bytes of an answer beside its text, about
-_HELD_FAILURES = 256  # most failures that wait
 _HELD_BYTES = 32 * 2**20  # most bytes of answers that wait because the disk refuses them
 _PAGE = 512  # bytes, the smallest
 _AGAIN_S = 0.05  # between two looks at what another process does
@@ -90,7 +89,8 @@ class Journal:
         """Look an answer up; in refresh mode and without a journal there is none."""
         if self._unusable or self.mode is JournalMode.REFRESH:
             return None
-        entry = self._writer.waiting.get(key) if self._writer is not None else None
+        waiting = self._writer.waiting.get(key) if self._writer is not None else None
+        entry = waiting if isinstance(waiting, Entry) else None
         if entry is None and (reader := self._opened()) is not None:
             entry = self._tried("be read", lambda: reader.get(key))
         if entry is not None and self._writer is not None:
@@ -127,7 +127,7 @@ class Journal:
     def put_failure(self, key: bytes, error: CallError, body: str | None = None) -> None:
         """Keep the failure of a call, and the body that came; neither holds a secret."""
         if self._opened() is not None and self._writer is not None:
-            self._writer.fail(key, KeptFailure.of(error, body, self._wall()))
+            self._writer.put(key, KeptFailure.of(error, body, self._wall()))
 
     def flush(self) -> None:
         """Write what waits; return when it is on disk, or was refused."""
@@ -304,7 +304,7 @@ else:
 
 
 class _Writer:
-    """Answers that wait to be written, and the thread that writes them."""
+    """Answers and failures that wait to be written, and the thread that writes them."""
 
     def __init__(
         self,
@@ -314,41 +314,28 @@ class _Writer:
         warn: Callable[[str, str], None],
         written: Callable[[bytes], None],
     ) -> None:
-        self.waiting: dict[bytes, Entry] = {}
-        self._store = store
-        self._max_bytes = max_bytes
-        self._started = started
-        self._warn = warn
-        self._written = written
-        self._lock = threading.Lock()  # of the answers that wait
+        self.waiting: dict[bytes, Entry | KeptFailure] = {}
+        self._store, self._max_bytes, self._started = store, max_bytes, started
+        self._warn, self._written = warn, written
+        self._lock = threading.Lock()  # of what waits
         self._writing = threading.Lock()  # of the store
         self._waiting_bytes = 0
         self._unchecked = max_bytes  # bytes since the size was checked
         self._used: dict[bytes, float] = {}
-        self._failed: dict[bytes, KeptFailure] = {}
         self._wake, self._closing = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, name="evalmetrics-journal", daemon=True)
         self._thread.start()
 
-    def put(self, key: bytes, entry: Entry) -> None:
+    def put(self, key: bytes, kept: Entry | KeptFailure) -> None:
         """Let an answer wait; if the disk refuses for long, the first ones are dropped."""
         with self._lock:
             self._forget(key)
-            self._failed.pop(key, None)
-            self.waiting[key] = entry
-            self._waiting_bytes += len(entry.text)
+            self.waiting[key] = kept
+            self._waiting_bytes += kept.size
             while self._waiting_bytes > _HELD_BYTES and len(self.waiting) > 1:
                 self._forget(next(iter(self.waiting)))
         if not self._wake.is_set():
             self._wake.set()
-
-    def fail(self, key: bytes, failure: KeptFailure) -> None:
-        """Let a failure wait; if the disk refuses for long, the first ones are dropped."""
-        with self._lock:
-            self._failed[key] = failure
-            while len(self._failed) > _HELD_FAILURES:
-                self._failed.pop(next(iter(self._failed)))
-        self._wake.set()
 
     def use(self, key: bytes, at: float) -> None:
         """Note that an answer was used; written with the next answers."""
@@ -359,27 +346,25 @@ class _Writer:
         """Write what waits; return when it is on disk, or was refused."""
         with self._writing:
             with self._lock:
-                entries, used = list(self.waiting.items()), dict(self._used)
-                failed = list(self._failed.items())
-            if not (entries or used or failed):
+                waiting, used = list(self.waiting.items()), dict(self._used)
+            if not (waiting or used):
                 return
+            entries = [(key, kept) for key, kept in waiting if isinstance(kept, Entry)]
+            failed = [(key, kept) for key, kept in waiting if isinstance(kept, KeptFailure)]
             try:
                 self._store.write(entries, [(at, key) for key, at in used.items()], failed)
             except sqlite3.Error as error:
                 self._warn(f"can't be written: {error}", "answers are used, but not all are kept")
                 return  # they wait on: the next answer tries again
             with self._lock:
-                for key, entry in entries:
-                    self._written(key)
-                    if self.waiting.get(key) is entry:
+                for key, kept in waiting:
+                    if self.waiting.get(key) is kept:
                         self._forget(key)
+                for key, _ in entries:
+                    self._written(key)
                 for key in used:
                     self._used.pop(key, None)
-                for key, failure in failed:
-                    if self._failed.get(key) is failure:
-                        del self._failed[key]
-            self._unchecked += sum(len(e.text) + _OVERHEAD for _, e in entries)
-            self._unchecked += sum(len(f.message + (f.body or "")) + _OVERHEAD for _, f in failed)
+            self._unchecked += sum(kept.size + _OVERHEAD for _, kept in waiting)
             if self._unchecked > self._max_bytes * _UNCHECKED:
                 self._unchecked = 0
                 self._evict()
@@ -401,9 +386,9 @@ class _Writer:
             self.flush()
 
     def _forget(self, key: bytes) -> None:
-        entry = self.waiting.pop(key, None)
-        if entry is not None:
-            self._waiting_bytes -= len(entry.text)
+        kept = self.waiting.pop(key, None)
+        if kept is not None:
+            self._waiting_bytes -= kept.size
 
     def _evict(self) -> None:
         try:

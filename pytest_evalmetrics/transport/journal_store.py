@@ -32,6 +32,11 @@ class Entry:
     created: float  # when it was paid for, and last used; seconds since 1970
     used: float
 
+    @property
+    def size(self) -> int:
+        """Its bytes, about."""
+        return len(self.text)
+
 
 @dataclass(frozen=True, slots=True)
 class KeptFailure:
@@ -45,6 +50,11 @@ class KeptFailure:
     body: str | None  # the JSON that was refused; None where there was none, or none to be kept
     created: float  # seconds since 1970
 
+    @property
+    def size(self) -> int:
+        """Its bytes, about."""
+        return len(self.message) + len(self.body or "")
+
     @classmethod
     def of(cls, error: CallError, body: str | None, created: float) -> KeptFailure:
         """Make it of an error without secrets."""
@@ -56,13 +66,8 @@ class KeptFailure:
 
     def error(self) -> CallError:
         """Make the error again."""
-        return CallError(
-            self.kind,
-            self.message,
-            status=self.status,
-            attempts=self.attempts,
-            hint=self.hint,
-        )
+        more: dict[str, Any] = {"status": self.status, "attempts": self.attempts}
+        return CallError(self.kind, self.message, hint=self.hint, **more)
 
 
 def _cut(text: str) -> str:

@@ -262,19 +262,6 @@ def test_a_full_journal_drops_them_before_what_was_paid_for(path: Path) -> None:
         assert not [kept for _, kept in store.all() if isinstance(kept, KeptFailure)]
 
 
-def test_a_disk_that_refuses_for_long_holds_some(path: Path) -> None:
-    class Broken(JournalStore):
-        def write(self, *_: Any) -> None:
-            raise sqlite3.OperationalError("the disk is full")
-
-    with closing(Journal(path, open_store=Broken)) as journal:
-        for n in range(1000):
-            journal.put_failure(key(n), CallError("k", "m"))
-        assert journal._writer is not None
-        assert len(journal._writer._failed) == 256
-    assert "the disk is full" in journal.warnings[0]
-
-
 @pytest.mark.parametrize("version", ["1", None])
 def test_a_function_that_failed(path: Path, version: str | None) -> None:
     async def fails() -> str:

@@ -684,7 +684,7 @@ def test_nothing_of_the_progress_stays_in_a_log_of_a_short_run(scored: Scored) -
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs a pseudo terminal")
-@pytest.mark.parametrize("flag", ["-v", "-s", "-q"])
+@pytest.mark.parametrize("flag", ["-v", "-q"])
 def test_a_live_line_on_a_terminal(scored: Scored, flag: str) -> None:
     import pty  # noqa: PLC0415 - not on Windows
 

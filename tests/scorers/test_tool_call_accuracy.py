@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -76,8 +77,19 @@ def test_keys_within_an_argument_have_no_order() -> None:
     assert score(item) == 1
 
 
-def test_the_forms_of_openai() -> None:
-    form = {"id": "1", "function": {"name": "book", "arguments": '{"id": 7}'}}
+@pytest.mark.parametrize(
+    "form",
+    [
+        {"name": "book", "args": {"id": 7}},
+        {"name": "book", "args": '{"id": 7}'},
+        {"name": "book", "arguments": {"id": 7}},
+        {"type": "tool_call", "id": "1", "name": "book", "args": {"id": 7}},
+        {"function": {"name": "book", "arguments": {"id": 7}}},
+        {"id": "1", "type": "function", "function": {"name": "book", "arguments": '{"id": 7}'}},
+        {"type": "function_call", "name": "book", "arguments": '{"id":7}', "call_id": "c"},
+    ],
+)
+def test_every_form_of_a_call(form: Any) -> None:
     item = {
         "user_input": [
             {"role": "system", "content": "s"},
@@ -85,10 +97,33 @@ def test_the_forms_of_openai() -> None:
             {"role": "assistant", "content": None, "tool_calls": [form]},
             {"role": "tool", "tool_call_id": "1", "content": "done"},
             {"role": "assistant", "content": "done", "tool_calls": None},
-        ],
-        "reference_tool_calls": [form],
+        ]
     }
-    assert score(item) == 1
+    for reference in ([form], json.dumps([form]), [B]):
+        assert score({**item, "reference_tool_calls": reference}) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ("", "no JSON: "),
+        ("{'id': 7}", "no JSON: "),
+        ('{"id": NaN}', "no JSON: NaN is no JSON"),
+        ("[" * 100_000, "nested too deep"),
+        ("[1]", "no JSON object"),
+        ('"{}"', "no JSON object"),
+        (7, "no JSON object"),
+    ],
+)
+def test_arguments_that_are_none_are_the_models_fault(arguments: Any, said: str) -> None:
+    broken = {"function": {"name": "book", "arguments": arguments}}
+    found = made(STRICT).target.score(recorded(talk(ai(broken), reference=[B])))
+    assert found.scores == 0
+    assert found.reason.startswith("the arguments of 'book' are ")
+    assert said in found.reason
+    assert len(found.reason) < 400
+    reason = refusal(STRICT, recorded(talk(ai(B), reference=[broken])))
+    assert reason.startswith("bad-reference: reference_tool_calls[0]: the arguments of 'book'")
 
 
 def test_arguments_that_are_no_json_match_nothing_and_say_so() -> None:
@@ -164,6 +199,8 @@ def test_a_response_of_the_responses_api_and_a_lone_message() -> None:
         (talk(ai("book"), reference=[A]), 'bad-call: user_input[1].tool_calls[0] is "book"'),
         (talk(ai(A), reference=None), "bad-reference: reference_tool_calls is null, expected a "),
         (talk(ai(A), reference=[{"name": "a"}]), 'bad-reference: reference_tool_calls[0] is {"na'),
+        (talk(ai(A), reference=[{"args": {}}]), "bad-reference: reference_tool_calls[0] is {"),
+        (talk(ai(A), reference="a(1)"), "bad-reference: reference_tool_calls is text that is no"),
         ({"user_input": 7, "reference_tool_calls": []}, "bad-conversation: user_input is 7, expec"),
         (
             {"user_input": "x", "reference_tool_calls": [], "response": {"text": "x"}},

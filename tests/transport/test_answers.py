@@ -6,17 +6,28 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from transport.fakes import FakeSender, ok
 
-from pytest_evalmetrics.transport import RawResponse, SendFailure
-from pytest_evalmetrics.transport.wire import own_words, parse_json, status_text, text_of
+from pytest_evalmetrics.ext import CallError, Endpoint
+from pytest_evalmetrics.transport import Call, RawResponse, Secret, Transport
 
 
 def raw(body: bytes, content_type: Any = "application/json", status: Any = 200) -> RawResponse:
     return RawResponse(status, {"Content-Type": content_type} if content_type else {}, body)
 
 
-def as_is(text: str) -> str:
-    return text
+def ask(*answers: RawResponse, secret: Secret | None = None) -> Any:
+    """Return the body of the last answer; the first one is of another call."""
+    sender = FakeSender(ok(), *answers)
+    call = Call(Endpoint("http://api.example/score", secret, max_retries=0))
+    with Transport(sender=sender) as transport:
+        return [transport.run(transport.call(call)).body for _ in range(2)][-1]
+
+
+def words_of(said: str, secret: Secret | None = None) -> str:
+    with pytest.raises(CallError) as raised:
+        ask(raw(said.encode(), status=400), secret=secret)
+    return str(raised.value).partition(", and said: ")[2]
 
 
 @pytest.mark.parametrize(
@@ -32,14 +43,12 @@ def as_is(text: str) -> str:
     ],
 )
 def test_json_is_read_under_its_names_and_without_one(content_type: Any) -> None:
-    assert parse_json(text_of(raw('{"ä": 1}'.encode(), content_type))) == {"ä": 1}
+    assert ask(raw('{"ä": 1}'.encode(), content_type)) == {"ä": 1}
 
 
 def test_other_encodings_and_marks_are_read() -> None:
-    assert text_of(raw(b"\xef\xbb\xbf[1]")) == "[1]"
-    assert (
-        text_of(raw('["ä"]'.encode("latin-1"), "application/json; charset=ISO-8859-1")) == '["ä"]'
-    )
+    assert ask(raw(b"\xef\xbb\xbf[1]")) == [1]
+    assert ask(raw('["ä"]'.encode("latin-1"), "application/json; charset=ISO-8859-1")) == ["ä"]
 
 
 @pytest.mark.parametrize(
@@ -58,11 +67,9 @@ def test_other_encodings_and_marks_are_read() -> None:
     ],
 )
 def test_what_is_no_json_is_named(answer: RawResponse, kind: str, message: str) -> None:
-    with pytest.raises(SendFailure, match=message) as failure:
-        text_of(answer)
-    assert failure.value.kind == kind
-    assert not failure.value.retry
-    assert not failure.value.fatal
+    with pytest.raises(CallError, match=message) as error:
+        ask(answer)
+    assert (error.value.kind, error.value.attempts) == (kind, 1)
 
 
 @pytest.mark.parametrize(
@@ -80,9 +87,9 @@ def test_what_is_no_json_is_named(answer: RawResponse, kind: str, message: str) 
     ],
 )
 def test_what_is_no_number_or_no_json_is_refused(text: str, kind: str) -> None:
-    with pytest.raises(SendFailure) as failure:
-        parse_json(text)
-    assert failure.value.kind == kind
+    with pytest.raises(CallError) as error:
+        ask(raw(text.encode()))
+    assert error.value.kind == kind
 
 
 _values = st.recursive(
@@ -96,12 +103,12 @@ _values = st.recursive(
 
 
 def test_half_a_surrogate_pair_is_read_too() -> None:
-    assert parse_json('["\\ud800", 1e-400]') == ["\ud800", 0.0]
+    assert ask(raw(b'["\\ud800", 1e-400]')) == ["\ud800", 0.0]
 
 
 @given(_values)
 def test_everything_else_is_read_as_json_reads_it(value: Any) -> None:
-    assert parse_json(json.dumps(value)) == value
+    assert ask(raw(json.dumps(value).encode())) == value
 
 
 @pytest.mark.parametrize(
@@ -124,26 +131,22 @@ def test_everything_else_is_read_as_json_reads_it(value: Any) -> None:
     ],
 )
 def test_the_endpoints_own_words(said: str, words: str) -> None:
-    assert own_words(said, as_is) == words
+    assert words_of(said) == words
 
 
 @given(st.text(max_size=3000))
 def test_they_are_short_and_in_one_line(said: str) -> None:
-    words = own_words(said, as_is)
+    words = words_of(json.dumps({"error": said}))
     assert len(words) <= 200
     assert words.isprintable()
 
 
 def test_a_secret_is_hidden_before_anything_is_cut() -> None:
-    secret = "s3cr3t-" * 6
-    long = [8192 - n for n in range(0, len(secret) + 2, 5)]
-    for said in ["x" * n + secret for n in range(150, 210)] + [" " * n + secret for n in long]:
-        assert "s3cr3t" not in own_words(said, lambda text: text.replace(secret, "***"))
+    text = "s3cr3t-" * 6
+    secret = Secret("my-key", "MY_KEY", text)
+    for before in (*range(150, 210, 7), *(8192 - n for n in range(0, len(text) + 2, 11))):
+        assert "s3cr3t" not in words_of("x" * before + text, secret)
 
 
 def test_a_huge_page_is_not_looked_through_for_words() -> None:
-    assert len(own_words("<html>" + "<" * 5_000_000, as_is)) <= 200
-
-
-def test_status_text() -> None:
-    assert [status_text(s) for s in (404, 599)] == ["404 Not Found", "599"]
+    assert len(words_of("<html>" + "<" * 5_000_000)) <= 200

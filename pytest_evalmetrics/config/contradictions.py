@@ -11,6 +11,7 @@ from pytest_evalmetrics.spec import Count, ParamsSpec
 from pytest_evalmetrics.spec.benchmark import rename_hint
 from pytest_evalmetrics.spec.metric_names import (
     GENERATED_SCORES,
+    OVER_REFERENCE,
     PPI_MEAN,
     direction_of,
     has_no_interval,
@@ -39,6 +40,10 @@ def contradictions(spec: BenchmarkSpec, *, named: bool = True) -> Iterator[Contr
     if samples is not None and isinstance(expected, Count) and not expected.allows(samples):
         message = f"{expected} rollouts of each task contradict num_samples: {samples}"
         yield ("expect", "rollouts"), message
+    asked = (*spec.metrics, *(spec.key_metrics or ()), *spec.thresholds, *spec.gated)
+    if spec.reference is not None and not any(OVER_REFERENCE in name for name in asked):
+        message = f"no metric is of it: list one of {OVER_REFERENCE}, such as "
+        yield ("reference",), f"{message}mean_reward/{OVER_REFERENCE}"
     for name in spec.thresholds:
         if not name.strip():
             yield ("thresholds", name), "expected the name of a metric before the ':'"

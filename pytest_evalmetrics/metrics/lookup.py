@@ -15,7 +15,7 @@ from pytest_evalmetrics.errors import EvalMetricsError, MetricError, RegistryErr
 from pytest_evalmetrics.metrics.base_statistics import statistic_metric
 from pytest_evalmetrics.metrics.metric import BoundMetric, MetricOptions, call, offers, place_of
 from pytest_evalmetrics.registry import Scope, is_ours, metrics, origin, same
-from pytest_evalmetrics.spec.metric_names import MetricName, parse
+from pytest_evalmetrics.spec.metric_names import OVER_REFERENCE, REFERENCE, MetricName, parse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -228,6 +228,8 @@ def plan(spec: BenchmarkSpec, *, also: Iterable[str] = (), line_of: LineOf | Non
         labels = getattr(target, "labels", target.columns)
         fields += [name for name in labels if name not in given]
         scores += [name for name in target.columns if name not in labels]
+    if spec.reference is not None:  # which gives them
+        scores = [spec.reward, *(s for s in scores if s not in (REFERENCE, OVER_REFERENCE))]
     return structs.replace(made, scores=_distinct(scores), categories=_distinct(fields))
 
 

@@ -20,6 +20,7 @@ from pytest_evalmetrics.errors import (
 )
 from pytest_evalmetrics.gc_pause import collector_paused
 from pytest_evalmetrics.layout import many
+from pytest_evalmetrics.pipeline.pinned_reference import with_reference
 from pytest_evalmetrics.pipeline.regressions import (
     Judging,
     Reference,
@@ -166,7 +167,7 @@ class Evaluation:
             source = "rollouts" if spec.dataset is None else "dataset"
             error.line = self.benchmark.line_of(source, *error.key)
             raise
-        table = self._sampled(table)
+        table = with_reference(self.benchmark, self._sampled(table))
         spec = self.benchmark.spec
         self._sources = tuple(
             {"path": s.path, "rows": s.rows, "size": s.size} for s in table.sources
@@ -192,6 +193,7 @@ class Evaluation:
             taken = [(a, self._tables[a.agent], self._expected[a.agent]) for a in self._agents]
             self._checks.extend(unpassable(self.benchmark, plan, taken))
         if self._judging is not None and not self.updates:
+            self._notes += self._judging.reference_notes(self._agents)
             self._checks.extend(self._judging.missing_agents(table.agents))
         self._notes.extend(gates.blind_thresholds(self.benchmark))
         judged = self._scored is not None and self._scored.judged.gates

@@ -20,7 +20,14 @@ from pytest_evalmetrics.errors import (
     did_you_mean,
 )
 from pytest_evalmetrics.layout import of_many
-from pytest_evalmetrics.spec.metric_names import JUDGE_METRICS, PPI_MEAN, STATISTICS, parse
+from pytest_evalmetrics.spec.metric_names import (
+    JUDGE_METRICS,
+    OVER_REFERENCE,
+    PPI_MEAN,
+    REFERENCE,
+    STATISTICS,
+    parse,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -71,7 +78,7 @@ def all_problems(benchmark: Benchmark, *, hooked: bool, replays: bool) -> Iterat
             spec = scoring.benchmark.spec
             plan = metrics.plan(spec, also=spec.gated, line_of=benchmark.line_of)
             yield from scoring.problems(plan, hooked=hooked)
-            if not scoring.chosen.partial:
+            if not scoring.chosen.partial and scoring.chosen.whole is None:
                 names = tuple(name for scorer in scoring.made for name in scorer.scores)
                 yield from _count_problems(scoring.benchmark, scoring.chosen.table, names)
             return
@@ -185,7 +192,8 @@ def metric_problems(
 
     The scores, fields and values that they name have to be there, and enough rollouts.
     """
-    stand_in = {name: np.zeros(len(table)) for name in given}
+    pinned = () if plan.spec.reference is None else (REFERENCE, OVER_REFERENCE)
+    stand_in = {name: np.zeros(len(table)) for name in (*given, *pinned)}
     table = replace(table, scores={**table.scores, **stand_in})
     spec, seen = plan.spec, set[Problem]()
     for _, part in table.by_agent():

@@ -22,7 +22,7 @@ from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.pipeline.task_sample import without_the_rest
 from pytest_evalmetrics.results import Check, Verdict
 from pytest_evalmetrics.spec import BaselineSpec
-from pytest_evalmetrics.spec.metric_names import direction_of, is_spent
+from pytest_evalmetrics.spec.metric_names import OVER_REFERENCE, REFERENCE, direction_of, is_spent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -344,6 +344,20 @@ class Judging:
             )
         )
         return [next(judged) if isinstance(p, gates.Gated) else p for p in self._pending]
+
+    def reference_notes(self, agents: Sequence[AgentResult]) -> Iterator[str]:
+        """Tell how the pinned system of ``reference:`` changed since the baseline."""
+        level = f"mean/{REFERENCE}"
+        for result in agents:
+            agent = self.reference.agent_for(result.agent, alone=len(agents) == 1)
+            then = self.reference.values.get(agent or "", {}).get(level)
+            if then is not None and level in result.estimates:
+                now = result.estimates[level].value
+                of = f"{result.agent}: " if len(agents) > 1 else ""
+                yield (
+                    f"{of}the mean reward of the reference was {then:.4g}, and is {now:.4g}: "
+                    f"{OVER_REFERENCE} is free of what shifts both"
+                )
 
     def missing_agents(self, agents: Sequence[str]) -> Iterator[Check]:
         """Report the agents that only the reference has: nothing else would miss them."""

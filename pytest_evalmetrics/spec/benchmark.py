@@ -40,6 +40,7 @@ from pytest_evalmetrics.spec.sources import (
     DatasetField,
     DatasetSpec,
     ParamsSpec,
+    ReferenceSpec,
     RolloutsField,
     RolloutsSpec,
     SampleSpec,
@@ -228,6 +229,10 @@ class BenchmarkSpec:
     params: Annotated[ParamsSpec, doc("on what terms rows are scored")] = field(
         default_factory=ParamsSpec
     )
+    reference: Annotated[
+        ReferenceSpec | None,
+        doc("a pinned system measured in the same run, for metrics such as mean/over_reference"),
+    ] = None
     sample: Annotated[
         SampleSpec | None,
         doc("a subset of the tasks, the same in every run; --evalmetrics-all-tasks takes all"),

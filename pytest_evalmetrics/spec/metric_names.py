@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 # scores of each generated answer, and those of them that are counts
 COUNTED_SCORES: Final = ("input_tokens", "output_tokens", "total_tokens", "truncated")
 GENERATED_SCORES: Final = (*COUNTED_SCORES[:3], "latency_s", "cost", "truncated")
+# of a benchmark with ``reference:``: the reference's mean reward on a task, and what is above it
+REFERENCE: Final = "reference"
+OVER_REFERENCE: Final = "over_reference"
 MARK: Final = "_evalmetrics"  # key of a generated rollout: the scorers' input, or its failure
 STATISTICS: Final = ("mean", "max", "min", "median", "std")
 PPI_MEAN: Final = "ppi/mean_reward"  # the mean reward, corrected by ``labels:``
@@ -188,6 +191,8 @@ def direction_of(  # noqa: PLR0911 - a table
         return spec.defined[name.metric].direction or own
     if name.is_statistic and metric == "std":
         return None
+    if name.score == OVER_REFERENCE and spec.reference is not None and own != "lower":
+        return direction_of(spec, name.metric)
     if name.score is not None:
         return "higher" if rate or own == "higher" else own or _of_score(spec, name.score)
     if own == "lower" or not of_reward:

@@ -1,0 +1,53 @@
+"""``reference:``: a pinned system that is measured beside each run, to tell drift from a change."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pytest_evalmetrics import metrics, rollouts
+from pytest_evalmetrics.errors import DataError
+from pytest_evalmetrics.layout import of_many
+from pytest_evalmetrics.spec.metric_names import OVER_REFERENCE, REFERENCE
+
+if TYPE_CHECKING:
+    from pytest_evalmetrics.data import RolloutTable
+    from pytest_evalmetrics.spec import Benchmark
+
+
+def with_reference(benchmark: Benchmark, table: RolloutTable) -> RolloutTable:
+    """Add two scores to each rollout: the reference's mean reward on its task, and what is above.
+
+    Whatever shifts the run and its reference alike, as a judge or a server may, is in the first
+    and not in the second: compared with a baseline, that is a difference of differences.
+    """
+    spec = benchmark.spec
+    if spec.reference is None:
+        return table
+    line = benchmark.line_of("reference")
+    pinned = rollouts.load(spec.reference.rollouts, benchmark.file.parent, scores=(spec.reward,))
+    if len(pinned.agents) > 1:
+        names = ", ".join(pinned.agents)
+        raise DataError(f"the reference has to be one system, and holds {names}", line=line)
+    if spec.reward not in table.scores:
+        raise DataError(f"a reference is compared by the reward {spec.reward!r}", line=line)
+    levels = []
+    for _, part in table.by_agent():
+        aligned, _ = metrics.align(part, pinned)
+        rewards = aligned.scores[spec.reward]
+        sums = np.bincount(aligned.task, rewards, len(aligned.tasks))
+        means = dict(zip(map(str, aligned.tasks), sums / aligned.counts, strict=True))
+        of_task = np.array([means.get(str(task), np.nan) for task in part.tasks])
+        if lacking := [str(part.tasks[at]) for at in np.flatnonzero(np.isnan(of_task)).tolist()]:
+            raise DataError(
+                f"{of_many(len(lacking), len(part.tasks), 'task', 'has')} no reward of the "
+                f"reference: {', '.join(lacking[:10])}",
+                line=line,
+                hint="measure the reference on the tasks of this run",
+            )
+        levels.append(of_task[part.task])
+    level = np.concatenate(levels)
+    above = table.scores[spec.reward] - level
+    return replace(table, scores={**table.scores, REFERENCE: level, OVER_REFERENCE: above})

@@ -1,0 +1,77 @@
+"""``reference:``: differences of differences tell a drift from a regression."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import ttest_rel
+
+FILE = """
+benchmark:
+  name: judged
+  rollouts: runs.jsonl
+  reference: {rollouts: pinned.jsonl}
+  expect: {tasks: 80}
+  metrics: [mean_reward, mean_reward/over_reference]
+  baseline: {rule: statistical}
+"""
+TASKS, K = 80, 4
+
+
+def measure(project, seed: int, *, drift: float = 0.0, drop: float = 0.0) -> Any:
+    """Write a run and its reference, both shifted by `drift`; return their means by task."""
+    draw = np.random.default_rng(seed)
+    level = np.linspace(0.3, 0.9, TASKS)[:, None]
+    shift = drift * np.linspace(0.5, 1.5, TASKS)[:, None]  # another on each task
+    run = level - shift - drop + draw.normal(0, 0.05, (TASKS, K))
+    pinned = level - 0.1 - shift + draw.normal(0, 0.05, (TASKS, K))
+    for name, rewards in (("runs.jsonl", run), ("pinned.jsonl", pinned)):
+        project.rollouts(rewards.round(6).tolist(), name)
+    return (run.round(6).mean(1) - pinned.round(6).mean(1)), run.round(6).mean(1)
+
+
+def gates(project) -> dict[str, Any]:
+    (entry,) = project.report()["benchmarks"]
+    return {check["name"]: check for check in entry["checks"] if check["gate"] == "baseline"}
+
+
+def test_a_drift_of_both_is_told_from_a_regression(project):
+    project.write("judged.bench.yaml", FILE)
+    then, _ = measure(project, 1)
+    project.run("--snapshot-update").assert_outcomes(passed=1)
+    kept = json.loads((project.path / "__baselines__/judged.bench/judged.json").read_text())
+    recorded = kept["agents"]["agent"]["key_metrics"]
+    assert {"mean_reward/over_reference", "mean/reference"} <= recorded.keys()
+
+    now, _ = measure(project, 2, drift=0.1)
+    result = project.run()
+    checks = gates(project)
+    assert checks["mean_reward"]["verdict"] == "FAIL"
+    assert checks["mean_reward/over_reference"]["verdict"] == "PASS"
+    evidence = checks["mean_reward/over_reference"]["evidence"]
+    assert evidence["drop"] == pytest.approx(then.mean() - now.mean(), abs=1e-9)
+    p = ttest_rel(then, now, alternative="greater").pvalue
+    assert evidence["p"] == pytest.approx(p, abs=1e-6)
+    result.stdout.fnmatch_lines(["*the mean reward of the reference was 0.50*, and is 0.39*"])
+
+    measure(project, 3, drift=-0.1, drop=0.06)  # a drift that hides a regression
+    project.run()
+    checks = gates(project)
+    assert checks["mean_reward"]["verdict"] == "PASS"
+    assert checks["mean_reward/over_reference"]["verdict"] == "FAIL"
+
+
+def test_a_reference_must_have_the_tasks_of_the_run_and_be_used(project):
+    project.write("judged.bench.yaml", FILE)
+    measure(project, 1)
+    project.rollouts([[0.5]] * 78, "pinned.jsonl")
+    result = project.run()
+    result.stdout.fnmatch_lines(
+        ["*judged.bench.yaml:5: 2 of 80 tasks have no reward of the reference: 78, 79"]
+    )
+    project.write("judged.bench.yaml", FILE.replace(", mean_reward/over_reference", ""))
+    result = project.run()
+    result.stdout.fnmatch_lines(["*:5: benchmark.reference: no metric is of it: list one of over*"])

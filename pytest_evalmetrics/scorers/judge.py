@@ -15,7 +15,7 @@ from pytest_evalmetrics.layout import spaced
 from pytest_evalmetrics.scorers.interface import Explained
 from pytest_evalmetrics.scorers.row_reading import shown
 from pytest_evalmetrics.scorers.score_summary import About
-from pytest_evalmetrics.spec.field_types import STRICT, Name, doc, refuse
+from pytest_evalmetrics.spec.field_types import Name, doc, keys, refuse
 from pytest_evalmetrics.spec.model_keys import ModelSpec
 from pytest_evalmetrics.spec.scorer_keys import NamedScores
 from pytest_evalmetrics.spec.sources import RolloutsField
@@ -30,20 +30,16 @@ _T = TypeVar("_T")
 _WORDS = {"true": True, "false": False} | {str(number): number for number in range(-9, 101)}
 
 
-@dataclass(frozen=True, kw_only=True)
+@keys
 class JudgeModelSpec:
     """``judge: {model: ...}``, the longer form of ``judge_model``."""
-
-    __pydantic_config__ = STRICT
 
     model: Annotated[ModelSpec, doc("the model that judges")]
 
 
-@dataclass(frozen=True, kw_only=True)
+@keys
 class JudgeCheckSpec:
     """Rows labelled by people, for comparison with the judge."""
-
-    __pydantic_config__ = STRICT
 
     rows: Annotated[RolloutsField, doc("the labelled rows: the same columns, and the label")]
     label: Annotated[Name, doc("the column with a person's score, or rubric label")]
@@ -85,7 +81,7 @@ class Repeatable(NamedScores):
         return tuple(name for each in self.columns.values() for name in each)
 
 
-@dataclass(frozen=True, kw_only=True)
+@keys
 class JudgeKeys(Repeatable):
     """The judge of a scorer with a fixed prompt."""
 

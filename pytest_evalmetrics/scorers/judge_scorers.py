@@ -8,7 +8,7 @@ in ``report.json``: count it up with every change of a prompt or of an answer's 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
@@ -32,7 +32,7 @@ from pytest_evalmetrics.scorers.row_reading import (
     shown,
     text_in,
 )
-from pytest_evalmetrics.spec.field_types import NAMES_SCHEMA, Name, doc, expected, refuse
+from pytest_evalmetrics.spec.field_types import NAMES_SCHEMA, Name, doc, expected, keys, refuse
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -73,7 +73,7 @@ def _about(**texts: Any) -> str:
     return f"The JSON object in the next line {_MATERIAL}\n\n{untrusted(texts)}"
 
 
-@dataclass(frozen=True, kw_only=True)
+@keys
 class AgentGoalAccuracySpec(JudgeKeys):
     """The end of a conversation, against the reference or the user's goal."""
 
@@ -129,7 +129,7 @@ Answer with a JSON object and nothing else: {{"reasoning": "one sentence", "verd
         return Explained(float(found["verdict"]), reason)
 
 
-@dataclass(frozen=True, kw_only=True)
+@keys
 class AnswerAccuracySpec(JudgeKeys):
     """The response against the reference, rated both ways round."""
 
@@ -180,7 +180,7 @@ at the facts, not at style, length or order, and use no knowledge of your own ab
 Answer with a JSON object and nothing else: {{"reasoning": "one sentence", "rating": 0, 2 or 4}}"""
 
 
-@dataclass(frozen=True, kw_only=True)
+@keys
 class TopicAdherenceSpec(JudgeKeys):
     """Answers and refusals, against ``reference_topics``."""
 
@@ -301,7 +301,7 @@ def _tools(value: Any) -> Any:
     return value
 
 
-@dataclass(frozen=True, kw_only=True)
+@keys
 class TrajectoryEvaluationSpec(JudgeKeys):
     """The steps of an agent of the NeMo Agent Toolkit."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from hashlib import blake2b
 from statistics import fmean
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -34,7 +34,7 @@ from pytest_evalmetrics.scorers.judge import (
 )
 from pytest_evalmetrics.scorers.row_reading import as_number, shown, within
 from pytest_evalmetrics.scorers.score_summary import About
-from pytest_evalmetrics.spec.field_types import STRICT, Name, doc, json_path, refuse
+from pytest_evalmetrics.spec.field_types import Name, doc, json_path, keys, refuse
 from pytest_evalmetrics.spec.model_keys import ModelSpec, PromptField
 from pytest_evalmetrics.spec.scorer_keys import (
     Better,
@@ -53,22 +53,18 @@ if TYPE_CHECKING:
 _VERSION = "2"  # of the default prompt; count it up with every change
 
 
-@dataclass(frozen=True, kw_only=True)
+@keys
 class RubricSpec:
     """One level of a rubric."""
-
-    __pydantic_config__ = STRICT
 
     label: Annotated[Name, doc("what the judge says")]
     value: Annotated[float, Field(allow_inf_nan=False, description="the score that it stands for")]
     description: Annotated[str, doc("when it is to be chosen")] = ""
 
 
-@dataclass(frozen=True, kw_only=True)
+@keys
 class JsonParserSpec:
-    """A score in a JSON object."""
-
-    __pydantic_config__ = STRICT
+    """A score in a JSON object: a key of it, or a path."""
 
     type: Annotated[Literal["json"], doc("the answer is JSON")] = "json"
     json_path: Annotated[
@@ -76,6 +72,28 @@ class JsonParserSpec:
         AfterValidator(lambda value: json_path(value) if value.startswith("$") else value),
         doc("a key of the judge's JSON object, or a JSONPath"),
     ]
+
+    def finder(self) -> Callable[[Reply], Any]:
+        """Make the function that finds it in an answer."""
+        key = self.json_path
+        first: Callable[[Any], tuple[bool, Any]] = lambda answer: (  # noqa: E731 - one of two
+            (True, answer[key]) if isinstance(answer, dict) and key in answer else (False, None)
+        )
+        if key.startswith("$"):
+            with needs_extra("remote", "the scorer llm-judge"):
+                from pytest_evalmetrics.expressions import JsonPath  # noqa: PLC0415 - of the extra
+
+                first = JsonPath(key).first
+        what = f"nothing at {key}" if key.startswith("$") else f"no {key!r}"
+
+        def find(reply: Reply) -> Any:
+            answer = json_in(reply)
+            matches, value = first(answer)
+            if not matches:
+                raise RowError("no-score", f"the judge's answer has {what}: {shown(answer)}")
+            return value
+
+        return find
 
 
 def _pattern(value: str) -> str:
@@ -88,11 +106,9 @@ def _pattern(value: str) -> str:
     return value
 
 
-@dataclass(frozen=True, kw_only=True)
+@keys
 class RegexParserSpec:
     """A score in any text."""
-
-    __pydantic_config__ = STRICT
 
     type: Annotated[Literal["regex"], doc("the answer is any text")] = "regex"
     pattern: Annotated[Name, AfterValidator(_pattern), doc("a regular expression with a group")]
@@ -107,6 +123,22 @@ class RegexParserSpec:
         groups = range(pattern.groups + 1) if isinstance(self.group, int) else pattern.groupindex
         if self.group not in groups:
             raise refuse(f"the pattern has no group {self.group!r}")
+
+    def finder(self) -> Callable[[Reply], str]:
+        """Make the function that finds it in an answer."""
+        pattern = re.compile(self.pattern)
+        look = pattern.search if self.method == "search" else pattern.match
+        hint = "" if self.method == "search" else " (method: search looks anywhere)"
+
+        def find(reply: Reply) -> str:
+            match = look(reply.text)
+            text = None if match is None else match[self.group]
+            if text is None:
+                fault = f"does not match {self.pattern!r}{hint}: {shown(reply.text)}"
+                raise RowError("no-score", f"the judge's answer {fault}")
+            return str(text)
+
+        return find
 
 
 def _parser_type(value: Any) -> str:
@@ -123,11 +155,9 @@ ParserField = Annotated[
 ]
 
 
-@dataclass(frozen=True, kw_only=True)
+@keys
 class JudgeScoreSpec:
     """One score that the judge gives."""
-
-    __pydantic_config__ = STRICT
 
     name: ScoreName
     description: Annotated[str, doc("{{ scores }} in the prompt has it")] = ""
@@ -162,11 +192,9 @@ class JudgeScoreSpec:
         return self.parser or JsonParserSpec(json_path=self.name)
 
 
-@dataclass(frozen=True, kw_only=True)
+@keys
 class LlmJudgeSpec:
     """One or several judges with a prompt and scores of the user's own."""
-
-    __pydantic_config__ = STRICT
 
     type: Annotated[
         Literal["llm-judge", "llm_judge"], doc("a judge with a prompt and scores of your own")
@@ -350,7 +378,7 @@ def _about(spec: LlmJudgeSpec) -> dict[str, About]:
 def reader_of(score: JudgeScoreSpec) -> Callable[[Reply], float]:
     """Make the function that reads one score."""
     parser = score.found_by
-    find = _json_reader(parser) if parser.type == "json" else _pattern_reader(parser)
+    find = parser.finder()
     labels = {one.label: one.value for one in score.rubric or ()}
     what = f"the judge's {score.name}"
 
@@ -366,50 +394,6 @@ def reader_of(score: JudgeScoreSpec) -> Callable[[Reply], float]:
         return within(score.name, as_number(value, what), score.minimum, score.maximum)
 
     return read
-
-
-def _json_reader(parser: JsonParserSpec) -> Callable[[Reply], Any]:
-    key = parser.json_path
-    if not key.startswith("$"):
-
-        def by_key(reply: Reply) -> Any:
-            answer = json_in(reply)
-            if not isinstance(answer, dict) or key not in answer:
-                raise RowError("no-score", f"the judge's answer has no {key!r}: {shown(answer)}")
-            return answer[key]
-
-        return by_key
-    with needs_extra("remote", "the scorer llm-judge"):
-        from pytest_evalmetrics.expressions import JsonPath  # noqa: PLC0415 - of the extra
-
-        path = JsonPath(key)
-
-    def by_path(reply: Reply) -> Any:
-        answer = json_in(reply)
-        matches, value = path.first(answer)
-        if not matches:
-            raise RowError("no-score", f"the judge's answer has nothing at {key}: {shown(answer)}")
-        return value
-
-    return by_path
-
-
-def _pattern_reader(parser: RegexParserSpec) -> Callable[[Reply], str]:
-    pattern = re.compile(parser.pattern)
-    look = pattern.search if parser.method == "search" else pattern.match
-
-    def by_pattern(reply: Reply) -> str:
-        match = look(reply.text)
-        text = None if match is None else match[parser.group]
-        if text is None:
-            hint = "" if parser.method == "search" else " (method: search looks anywhere)"
-            raise RowError(
-                "no-score",
-                f"the judge's answer does not match {parser.pattern!r}{hint}: {shown(reply.text)}",
-            )
-        return str(text)
-
-    return by_pattern
 
 
 def schema_of(scores: Sequence[JudgeScoreSpec]) -> dict[str, Any] | None:

@@ -24,7 +24,7 @@ from pytest_evalmetrics.ext import (
 from pytest_evalmetrics.scorers.interface import builtin
 from pytest_evalmetrics.scorers.judge import JudgeCheck, JudgeRepeats, Repeatable, judge_of
 from pytest_evalmetrics.scorers.row_reading import column_of, response_in
-from pytest_evalmetrics.spec.field_types import Name, doc
+from pytest_evalmetrics.spec.field_types import Name, doc, keys
 from pytest_evalmetrics.spec.model_keys import ModelSpec
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 _WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
-@dataclass(frozen=True, kw_only=True)
+@keys
 class RagasSpec(Repeatable):
     """A metric of ``ragas.metrics.collections``."""
 

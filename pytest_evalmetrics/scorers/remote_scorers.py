@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
@@ -12,7 +11,6 @@ from pytest_evalmetrics.ext import RowError, compile_templates, needs_extra
 from pytest_evalmetrics.scorers.interface import builtin
 from pytest_evalmetrics.scorers.row_reading import as_number, shown, within
 from pytest_evalmetrics.spec.field_types import (
-    STRICT,
     BodyValue,
     JsonPathText,
     MaxRetries,
@@ -21,6 +19,7 @@ from pytest_evalmetrics.spec.field_types import (
     TimeoutSeconds,
     Url,
     doc,
+    keys,
 )
 from pytest_evalmetrics.spec.scorer_keys import (
     Better,
@@ -45,21 +44,17 @@ def _endpoint(spec: RemoteScorerSpec | NatScorerSpec, terms: Terms) -> Endpoint:
     )
 
 
-@dataclass(frozen=True, kw_only=True)
+@keys
 class ParserSpec:
     """Where a response holds a score."""
-
-    __pydantic_config__ = STRICT
 
     type: Annotated[Literal["json"], doc("the answer is JSON")] = "json"
     json_path: Annotated[JsonPathText, doc("JSONPath; the first match counts")]
 
 
-@dataclass(frozen=True, kw_only=True)
+@keys
 class RemoteScoreSpec:
     """One score of a response."""
-
-    __pydantic_config__ = STRICT
 
     name: ScoreName
     parser: Annotated[ParserSpec, doc("where the answer holds it")]
@@ -73,11 +68,9 @@ class RemoteScoreSpec:
         check_range(self.minimum, self.maximum)
 
 
-@dataclass(frozen=True, kw_only=True)
+@keys
 class RemoteScorerSpec:
     """An endpoint of the user's own: any request, any JSON response."""
-
-    __pydantic_config__ = STRICT
 
     type: Annotated[Literal["remote"], doc("an endpoint of your own")]
     url: Url
@@ -136,7 +129,7 @@ class RemoteScorer:
         return scores
 
 
-@dataclass(frozen=True, kw_only=True)
+@keys
 class NatScorerSpec(NamedScores):
     """An evaluator of a NeMo Agent Toolkit server."""
 

@@ -8,7 +8,6 @@ import re
 import string
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
@@ -16,7 +15,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from pytest_evalmetrics.ext import RowError, compile_templates, needs_extra
 from pytest_evalmetrics.scorers.interface import builtin
 from pytest_evalmetrics.scorers.row_reading import as_text, response_in, shown
-from pytest_evalmetrics.spec.field_types import TemplateText, doc, one_or_many, refuse
+from pytest_evalmetrics.spec.field_types import TemplateText, doc, keys, one_or_many, refuse
 from pytest_evalmetrics.spec.scorer_keys import NamedScores
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ CandidateText = Annotated[
 ]
 
 
-@dataclass(frozen=True, kw_only=True)
+@keys
 class PairKeys(NamedScores):
     """A text and its reference."""
 
@@ -84,7 +83,7 @@ def normalised(text: str) -> str:
     return " ".join(_ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split())
 
 
-@dataclass(frozen=True, kw_only=True)
+@keys
 class ExactMatchSpec(PairKeys):
     """Equality of two normalized texts."""
 
@@ -105,7 +104,7 @@ class ExactMatch(_PairScorer):
         return float(normalised(reference) == normalised(candidate))
 
 
-@dataclass(frozen=True, kw_only=True)
+@keys
 class F1Spec(PairKeys):
     """F1 of the words of two texts."""
 
@@ -131,7 +130,7 @@ class F1(_PairScorer):
         return 2 * shared / (len(reference) + len(candidate))
 
 
-@dataclass(frozen=True, kw_only=True)
+@keys
 class RougeSpec(PairKeys):
     """ROUGE of one text."""
 
@@ -160,7 +159,7 @@ class Rouge(_PairScorer):
         return dict(zip(self.scores, values, strict=True))
 
 
-@dataclass(frozen=True, kw_only=True)
+@keys
 class BleuSpec(NamedScores):
     """Sentence BLEU of one text, from 0 to 100."""
 
@@ -221,7 +220,7 @@ _EQUALITY: _Operations = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
+@keys
 class SidesKeys(NamedScores):
     """The two sides of a comparison."""
 
@@ -249,7 +248,7 @@ class _SidesScorer:
         return as_text(value, what)
 
 
-@dataclass(frozen=True, kw_only=True)
+@keys
 class StringCheckSpec(SidesKeys):
     """One comparison of two texts."""
 
@@ -285,7 +284,7 @@ class StringCheck(_SidesScorer):
 _DIFFERENCE = "absolute difference"
 
 
-@dataclass(frozen=True, kw_only=True)
+@keys
 class NumberCheckSpec(SidesKeys):
     """One comparison of the last numbers of two texts."""
 

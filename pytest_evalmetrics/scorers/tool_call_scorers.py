@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from pytest_evalmetrics.ext import Explained, RowError, compile_templates
@@ -19,7 +18,7 @@ from pytest_evalmetrics.scorers.row_reading import (
     speaker_of,
     wanted_calls,
 )
-from pytest_evalmetrics.spec.field_types import TemplateText, doc
+from pytest_evalmetrics.spec.field_types import TemplateText, doc, keys
 from pytest_evalmetrics.spec.scorer_keys import NamedScores
 
 if TYPE_CHECKING:
@@ -31,7 +30,7 @@ _Scores = TypeVar("_Scores", float, "dict[str, float]")
 _REFERENCE = "reference_tool_calls"
 
 
-@dataclass(frozen=True, kw_only=True)
+@keys
 class ToolCallAccuracySpec(NamedScores):
     """Tool calls in their order, with partial credit for arguments."""
 
@@ -149,7 +148,7 @@ def _sorted_keys(value: Any) -> Any:
     return [_sorted_keys(item) for item in value] if isinstance(value, list) else value
 
 
-@dataclass(frozen=True, kw_only=True)
+@keys
 class ToolCallingSpec(NamedScores):
     """Tool calls of a response in any order, right or wrong."""
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
 from pytest_evalmetrics.spec.field_types import (
-    STRICT,
     BodyValue,
     FromEnvironment,
     MaxRetries,
@@ -20,6 +19,7 @@ from pytest_evalmetrics.spec.field_types import (
     Url,
     doc,
     expected,
+    keys,
     refuse,
 )
 from pytest_evalmetrics.spec.sources import (
@@ -32,21 +32,17 @@ from pytest_evalmetrics.spec.sources import (
 # -- model, judge_model: OpenAI-compatible endpoints ---------------------------------------
 
 
-@dataclass(frozen=True, kw_only=True)
+@keys
 class PriceSpec:
     """The price of a million tokens, in any currency."""
-
-    __pydantic_config__ = STRICT
 
     input: Annotated[float, Field(ge=0, allow_inf_nan=False, description="of a prompt")]
     output: Annotated[float, Field(ge=0, allow_inf_nan=False, description="of an answer")]
 
 
-@dataclass(frozen=True, kw_only=True)
+@keys
 class ModelSpec:
     """A model behind an OpenAI-compatible endpoint."""
-
-    __pydantic_config__ = STRICT
 
     url: Annotated[Url, doc("of chat completions, or its base: http://localhost:8000/v1")]
     name: Annotated[Name, FromEnvironment, doc("the model's name, as its endpoint knows it")]
@@ -143,11 +139,9 @@ def _reference(value: str) -> str:
     return value
 
 
-@dataclass(frozen=True, kw_only=True)
+@keys
 class TargetSpec:
     """A Python function that answers a row."""
-
-    __pydantic_config__ = STRICT
 
     function: Annotated[
         Name,
@@ -177,11 +171,9 @@ TargetField = Annotated[
 ]
 
 
-@dataclass(frozen=True, kw_only=True)
+@keys
 class BudgetSpec:
     """Limits of one run of a benchmark; answers from the journal are free."""
-
-    __pydantic_config__ = STRICT
 
     requests: Annotated[int | None, Field(ge=1, description="requests sent, retries too")] = None
     tokens: Annotated[int | None, Field(ge=1, description="of prompts and answers")] = None
@@ -193,11 +185,9 @@ class BudgetSpec:
     ] = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@keys
 class LabelsSpec:
     """People's labels of some rollouts."""
-
-    __pydantic_config__ = STRICT
 
     label: Annotated[Name, doc("the column with a person's score, on the scale of the reward")]
     rows: Annotated[

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, Protocol, TypeVar, Union
@@ -23,11 +23,11 @@ from pydantic_core import InitErrorDetails, core_schema
 
 from pytest_evalmetrics.spec.field_types import (
     NAMES_SCHEMA,
-    STRICT,
     Name,
     Names,
     doc,
     expected,
+    keys,
     refuse,
 )
 
@@ -106,11 +106,10 @@ def check_score_names(scores: _Scores) -> _Scores:
     return scores
 
 
-@dataclass(frozen=True, kw_only=True)
+@keys
 class NamedScores:
     """A scorer whose scores have default names; `name` tells two of one type apart."""
 
-    __pydantic_config__ = STRICT
     default_names: ClassVar[tuple[str, ...]] = ()
     more_is_better: ClassVar[bool] = True  # as far as the type itself tells
 
@@ -155,11 +154,9 @@ def _function_name(value: str) -> str:
     return value
 
 
-@dataclass(frozen=True, kw_only=True)
+@keys
 class PythonScorerSpec:
     """A function; its further keys are arguments, checked when its scorer is made."""
-
-    __pydantic_config__ = STRICT
 
     type: Literal["python"]
     function: Annotated[Name, AfterValidator(_function_name)]
@@ -172,11 +169,9 @@ class PythonScorerSpec:
         return self.scores or (self.function.rpartition(":")[2].rpartition(".")[2],)
 
 
-@dataclass(frozen=True, kw_only=True)
+@keys
 class CustomScorerSpec:
     """A type registered elsewhere; its keys are checked when its scorer is made."""
-
-    __pydantic_config__ = STRICT
 
     type: Name
     options: dict[str, Any] = field(default_factory=dict)

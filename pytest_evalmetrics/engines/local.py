@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.data import RolloutTable
     from pytest_evalmetrics.generators import Generated, Generator
     from pytest_evalmetrics.rollouts import Request, RolloutFile
-    from pytest_evalmetrics.scorers import BoundScorer, Exchange, Sink, Terms
+    from pytest_evalmetrics.scorers import BoundScorer, Exchange, Terms
     from pytest_evalmetrics.spec import BenchmarkSpec
     from pytest_evalmetrics.transport import Meter, Transport
 
@@ -75,7 +75,7 @@ class Workload:
     terms: Terms
     transport: Transport
     label: str
-    sink: Sink
+    sink: Any
     meter: Callable[[], Meter] | None = None
 
     @property
@@ -138,7 +138,7 @@ async def answer_and_score(
     generator: Generator,
     scorers: Sequence[BoundScorer],
     calls: Calls,
-    sink: Sink,
+    sink: Any,
     *,
     hide: Callable[[str], str],
 ) -> Attempted:
@@ -236,7 +236,7 @@ async def score_here(work: Workload, at_once: int | None = None) -> None:
 
 
 def score_without_calls(
-    jobs: Iterable[tuple[Row, BoundScorer]], sink: Sink, hide: Callable[[str], str]
+    jobs: Iterable[tuple[Row, BoundScorer]], sink: Any, hide: Callable[[str], str]
 ) -> None:
     """Score rows by scorers that make no calls."""
     for row, scorer in jobs:

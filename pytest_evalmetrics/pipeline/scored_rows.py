@@ -332,7 +332,7 @@ class Stage:
 
 @dataclass
 class Board:
-    """The scores as they come in, by row of the files; see `scorers.Sink`."""
+    """The scores as they come in, in any order, by row of the files."""
 
     rows: RolloutTable
     names: tuple[str, ...]

@@ -7,7 +7,7 @@ its registration, and the dataclass of its keys in ``spec``.
 from __future__ import annotations
 
 from pytest_evalmetrics.chat import Calls, Exchange, shown_text
-from pytest_evalmetrics.scorers.bound import BoundScorer, Scores, Sink, make_scorers, score_row
+from pytest_evalmetrics.scorers.bound import BoundScorer, Scores, make_scorers, score_row
 from pytest_evalmetrics.scorers.interface import AsyncScorer, Explained, Row, Scorer, Terms
 from pytest_evalmetrics.scorers.row_reading import shown
 from pytest_evalmetrics.scorers.score_summary import About, summarise, summarise_all
@@ -22,7 +22,6 @@ __all__ = [
     "Row",
     "Scorer",
     "Scores",
-    "Sink",
     "Terms",
     "make_scorers",
     "score_row",

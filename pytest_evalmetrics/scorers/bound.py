@@ -7,7 +7,7 @@ import inspect
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from pytest_evalmetrics.chat import shown_text
 from pytest_evalmetrics.errors import (
@@ -26,7 +26,7 @@ from pytest_evalmetrics.transport import CallError, was_cancelled
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from pytest_evalmetrics.chat import Calls, Exchange
+    from pytest_evalmetrics.chat import Calls
     from pytest_evalmetrics.scorers.interface import Row, Terms
     from pytest_evalmetrics.scorers.judge import Judge
     from pytest_evalmetrics.scorers.score_summary import About
@@ -123,30 +123,10 @@ def _finite(name: str, value: Any) -> float:
     return number
 
 
-class Sink(Protocol):
-    """Takes the results of rows, in any order."""
-
-    def scored(self, row: Row, scorer: BoundScorer, found: Scores, *, from_journal: bool) -> None:
-        """Take a row's scores."""
-        ...
-
-    def lacks(self, row: Row, scorer: BoundScorer, error: RowError, reason: str) -> None:
-        """Take the reason why a row has no scores; it holds no secret."""
-        ...
-
-    def explained(self, row: Row, scorer: BoundScorer, reason: str) -> None:
-        """Take the reason of a row's scores."""
-        ...
-
-    def asked(self, row: Row, scorer: BoundScorer, found: Sequence[Exchange]) -> None:
-        """Take the requests of a row, and their answers."""
-        ...
-
-
 async def score_row(
-    row: Row, scorer: BoundScorer, calls: Calls, sink: Sink, hide: Callable[[str], str]
+    row: Row, scorer: BoundScorer, calls: Calls, sink: Any, hide: Callable[[str], str]
 ) -> None:
-    """Score a row by one scorer, and give the result to the sink."""
+    """Score a row by one scorer, and give the result to the sink, see `pipeline`'s `Board`."""
     try:
         scores = await scorer.score_with(row, calls)
     except RowError as error:
@@ -246,12 +226,11 @@ def function_scorer(
     name: str,
     names: tuple[str, ...] = (),
 ) -> _FunctionScorer:
-    """Make a scorer of a function."""
+    """Make a scorer of a function, which takes a row, perhaps ``sample``, and the options."""
     try:
         parameters = inspect.signature(function).parameters
         takes_sample = "sample" in parameters and "sample" not in options
-        given = {**options, "sample": {}} if takes_sample else options
-        inspect.signature(function).bind({}, **given)
+        inspect.signature(function).bind({}, **options, **({"sample": {}} if takes_sample else {}))
     except ValueError:  # one of C, without a signature
         takes_sample = False
     except TypeError as error:
@@ -260,8 +239,7 @@ def function_scorer(
             hint=f"its keys are the arguments of {origin(function)}",
         ) from None
     # by default its own name, where that names a module too
-    own = name.rpartition(":")[2].rpartition(".")[2]
-    names = names or getattr(function, "scores", ()) or (own,)
+    names = names or getattr(function, "scores", ()) or (name.rpartition(":")[2].split(".")[-1],)
     call = function if inspect.isroutine(function) else type(function).__call__
     is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)
     kind = _AsyncFunctionScorer if is_async else _FunctionScorer
@@ -284,9 +262,8 @@ class _FunctionScorer:
         return self._complete(given)
 
     def _call(self, row: Row) -> Any:
-        if self.takes_sample:
-            return self.function(row.item, sample=row.sample_data, **self.options)
-        return self.function(row.item, **self.options)
+        sample = {"sample": row.sample_data} if self.takes_sample else {}
+        return self.function(row.item, **sample, **self.options)
 
     def _complete(self, given: Any) -> Any:
         """Check that no score is missing."""

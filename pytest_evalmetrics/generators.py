@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.spec.model_keys import TargetSpec
     from pytest_evalmetrics.transport import Terms, Tokens
 
-__all__ = ["Generated", "Generator", "TargetGenerator", "as_json", "make_generator", "read_answer"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Generated:
@@ -102,10 +100,6 @@ class Generator(Protocol):
         Make the first call before anything is awaited: calls are counted in the order of the
         rows, so that a run that is started again finds its answers.
         """
-        ...
-
-    def close(self) -> None:
-        """Release resources."""
         ...
 
 
@@ -175,10 +169,6 @@ class _ModelGenerator:
             failure=reply,
         )
 
-    def close(self) -> None:
-        """Release the last row."""
-        self._last = None
-
     def _request(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """Render the request; the samples of a row come one after the other, and share it."""
         if self._last is None or self._last[0] is not row:
@@ -215,9 +205,6 @@ class TargetGenerator:
 
         answer = await calls.perform(self._spec.function, row, make, version=self._spec.version)
         return read_answer(answer.body, answer.latency_s)
-
-    def close(self) -> None:
-        """Do nothing: a thread that never ends dies with the process."""
 
     async def answer(self, row: Mapping[str, Any], sample: int) -> str:
         """Call the function; return its answer as JSON."""

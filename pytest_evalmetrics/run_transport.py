@@ -32,16 +32,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
 
-__all__ = [
-    "ItemRuntime",
-    "PlanRuntime",
-    "close_transport",
-    "export_asked",
-    "journal_path",
-    "prepare_asked",
-    "shown_live",
-]
-
 _ERASE = "\r\x1b[2K"
 
 

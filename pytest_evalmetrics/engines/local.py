@@ -228,11 +228,7 @@ async def score_here(work: Workload, at_once: int | None = None) -> None:
             answering.attempted(row, found)
 
     most = work.stages * work.terms.parallelism if at_once is None else at_once
-    try:
-        await run_bounded(do, work.jobs, most, lambda _job, _none: None)
-    finally:
-        if answering is not None:
-            answering.generator.close()
+    await run_bounded(do, work.jobs, most, lambda _job, _none: None)
 
 
 def score_without_calls(

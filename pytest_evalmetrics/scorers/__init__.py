@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from pytest_evalmetrics.chat import Calls, Exchange, shown_text
 from pytest_evalmetrics.scorers.bound import BoundScorer, Scores, make_scorers, score_row
-from pytest_evalmetrics.scorers.interface import AsyncScorer, Explained, Row, Scorer, Terms
+from pytest_evalmetrics.scorers.interface import AsyncScorer, Explained, Row, Scorer
 from pytest_evalmetrics.scorers.row_reading import shown
 from pytest_evalmetrics.scorers.score_summary import About, summarise, summarise_all
+from pytest_evalmetrics.transport import Terms
 
 __all__ = [
     "About",

@@ -27,10 +27,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from pytest_evalmetrics.chat import Calls
-    from pytest_evalmetrics.scorers.interface import Row, Terms
+    from pytest_evalmetrics.scorers.interface import Row
     from pytest_evalmetrics.scorers.judge import Judge
     from pytest_evalmetrics.scorers.score_summary import About
     from pytest_evalmetrics.spec import ScorerSpec
+    from pytest_evalmetrics.transport import Terms
 
 
 class Scores(dict[str, float]):

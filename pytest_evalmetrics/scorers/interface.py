@@ -7,15 +7,12 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from pytest_evalmetrics.registry import register_scorer
 from pytest_evalmetrics.spec.scorer_keys import spellings
-from pytest_evalmetrics.transport import Terms
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from pytest_evalmetrics.chat import Calls
     from pytest_evalmetrics.data import TaskId
-
-__all__ = ["AsyncScorer", "Explained", "Row", "Scorer", "Terms", "builtin"]
 
 _T = TypeVar("_T")
 

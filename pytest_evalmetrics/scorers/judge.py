@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence
 
     from pytest_evalmetrics.chat import Calls, ChatModel, Message, Reply
-    from pytest_evalmetrics.scorers.interface import Row, Terms
+    from pytest_evalmetrics.scorers.interface import Row
+    from pytest_evalmetrics.transport import Terms
 
 _T = TypeVar("_T")
 _WORDS = {"true": True, "false": False} | {str(number): number for number in range(-9, 101)}

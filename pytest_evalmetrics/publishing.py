@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from dataclasses import asdict
 from datetime import UTC, datetime
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -22,11 +24,12 @@ from pytest_evalmetrics.selection import let_register
 from pytest_evalmetrics.settings import accepted_reason, history_path, reporter_names
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     import pytest
 
+    from pytest_evalmetrics.history import Origin
     from pytest_evalmetrics.reports import Payload
     from pytest_evalmetrics.run_folder import RunFolder
     from pytest_evalmetrics.selection import Selection
@@ -95,7 +98,8 @@ def publish(
     The second value says whether all that was to be evaluated was, and every file is there.
     """
     errors: list[EvalMetricsError] = []
-    last = _history(config, results, errors)
+    origin = cache(partial(_origin, config.rootpath))
+    last = _history(config, results, errors, origin)
     report = report_document(
         results.entries.values(),
         selection.lost,
@@ -114,6 +118,7 @@ def publish(
         )
     paths: list[Path] = []
     if results.unkept is None:
+        results.artifacts.origin = lambda: {**asdict(origin()[0]), "time": origin()[1]}
         with let_register(config) as names:
             written = write_reports(
                 results.artifacts,
@@ -148,30 +153,34 @@ def publish(
     return head + lines, not (errors or selection.lost)
 
 
+def _origin(root: Path) -> tuple[Origin, str]:
+    """Say what is judged, and when: by SOURCE_DATE_EPOCH where a build is to be reproducible."""
+    from pytest_evalmetrics.history import origin_of  # noqa: PLC0415 - where a file names it
+
+    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
+    now = datetime.fromtimestamp(int(epoch), UTC) if epoch.isdecimal() else datetime.now(UTC)
+    return origin_of(os.environ, root), now.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
 def _history(
-    config: pytest.Config, results: RunResults, errors: list[EvalMetricsError]
+    config: pytest.Config,
+    results: RunResults,
+    errors: list[EvalMetricsError],
+    origin: Callable[[], tuple[Origin, str]],
 ) -> Mapping[str, Sequence[Any]]:
     """Append this run to the history; return the last runs of each benchmark, the oldest first."""
     path = history_path(config)
     if path is None:
         return {}
-    from pytest_evalmetrics.history import (  # noqa: PLC0415 - one is kept
-        append,
-        origin_of,
-        read_history,
-        run_of,
-    )
+    from pytest_evalmetrics.history import append, read_history, run_of  # noqa: PLC0415 - one is kept
 
     shown = _shown(path, config)
-    time = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    origin = origin_of(os.environ, config.rootpath)
     starts = bool(config.getoption("update_snapshots", default=False))
     entries = sorted(results.entries.values(), key=lambda entry: str(entry["id"]))
     runs = [
         run_of(
             entry,
-            origin,
-            time,
+            *origin(),
             starts=starts,
             reason=accepted_reason(config),
             baseline=results.baselines[entry["id"]],

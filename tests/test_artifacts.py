@@ -24,6 +24,12 @@ MANY = (
 )
 
 
+@pytest.fixture(autouse=True)
+def at_one_time(monkeypatch):
+    """Let report.html, which shows when it ran, have the same bytes."""
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+
+
 @pytest.fixture
 def many(project):
     project.rollouts([[1.0, 0.5], [0.0, 0.0], [0.25, 1.0]])

@@ -487,6 +487,7 @@ class Evaluation:
             lower=frozenset(name for name in table.scores if self._less_is_better(name)),
             compared=None if pairing is None else (pairing.baseline, pairing.at),
             rows=self._rows,
+            chosen=None if self._scored is None else self._scored.files_rows,
             against="" if pairing is None or judging is None else judging.reference.origin,
         )
 

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from contextlib import AbstractContextManager
 
+    from numpy.typing import NDArray
+
     from pytest_evalmetrics.data import TaskId
     from pytest_evalmetrics.engines import Engine
     from pytest_evalmetrics.errors import Problem
@@ -81,6 +83,7 @@ class Scored:
     judged: Judged
     checks: tuple[Check, ...]  # a budget that was used up
     whole: RolloutTable | None  # all rows, where a sample was drawn
+    files_rows: NDArray[np.int64]  # which row of the files each row is
 
 
 # a row that already holds an answer changes with each run; these are what was asked
@@ -391,4 +394,5 @@ class Scoring:
             judged,
             tuple(checks),
             chosen.whole,
+            chosen.rows.repeat(chosen.samples),
         )

@@ -89,6 +89,7 @@ class Artifacts:
 
     def __init__(self, in_memory: int = 32 * 2**20, root: Path | None = None) -> None:
         self.root = root
+        self.origin: Callable[[], Mapping[str, str | None]] = dict  # when it ran, on what commit
         self._spool = tempfile.SpooledTemporaryFile(max_size=in_memory)  # noqa: SIM115 - lives as long as we do
         self._aggregates: dict[str, _Place] = {}
         self._task_scores: dict[str, list[_Place]] = {}
@@ -188,7 +189,7 @@ class Artifacts:
 
     def write_page(self, file: BinaryIO, report: Mapping[str, Any]) -> None:
         """Write the page that people look at."""
-        write_page(file, report, self._pages, self._read)
+        write_page(file, report, self._pages, self._read, self.origin())
 
     def write_report(self, file: BinaryIO, report: Mapping[str, Any]) -> None:
         """Write the report, with the scores of its tasks."""

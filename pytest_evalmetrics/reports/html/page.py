@@ -7,13 +7,15 @@ import hashlib
 import re
 from dataclasses import dataclass, field
 from functools import cache
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple
 
 import msgspec
 
 from pytest_evalmetrics.reports.failure import better_way, comparison_details
 from pytest_evalmetrics.reports.html.picture import first
-from pytest_evalmetrics.reports.lines import broken_off, recorded_lines, trends
+from pytest_evalmetrics.reports.lines import broken_off, false_alarms, recorded_lines, trends
+from pytest_evalmetrics.reports.triage import triage
 from pytest_evalmetrics.results import Verdict, worst
 
 if TYPE_CHECKING:
@@ -145,33 +147,37 @@ def _change(found: Mapping[str, Any]) -> Sequence[float | None] | None:
     return -drop, None if high is None else -high, None if low is None else -low
 
 
-_RUNS, _METRICS = 60, 8
+_RUNS, _LINES = 60, 8
 
 
-def history_of(entry: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Tell the telling metrics of the last runs."""
+def history_of(
+    entry: Mapping[str, Any],
+    runs: Sequence[Mapping[str, Any]],
+    metrics: Sequence[Mapping[str, Any]] = (),
+) -> dict[str, Any]:
+    """Describe the gated metrics over the last runs, with their intervals and baselines."""
     runs = runs[-_RUNS:]
-    told = {"benchmarks": [entry], "history": {entry["id"]: runs}}
+    baselines = {(m["agent"], m["name"]): m["baseline"] for m in metrics}
     lines = []
-    for _, shown, metric, _ in trends(told):
+    for _, shown, metric, _ in trends({"benchmarks": [entry], "history": {entry["id"]: runs}}):
         agent = shown or entry["agents"][0]["agent"]
-        points = [run["agents"].get(agent, {}).get(metric) for run in runs]
-        values = [None if point is None else point["value"] for point in points]
-        lines.append({"agent": shown, "metric": metric, "values": values})
+        points = [run["agents"].get(agent, {}).get(metric) or {} for run in runs]
+        columns = {f"{key}s": [p.get(key) for p in points] for key in ("value", "low", "high")}
+        baseline = baselines.get((agent, metric))
+        lines.append({"agent": shown, "metric": metric, "baseline": baseline, **columns})
     if not lines:
         return {}
+    kept = ("time", "commit", "verdict", "reason", "url")
     return {
-        "runs": [
-            {key: run[key] for key in ("time", "commit", "verdict", "reason") if key in run}
-            for run in runs
-        ],
-        "lines": lines[:_METRICS],
+        "runs": [{key: run[key] for key in kept if run.get(key)} for run in runs],
+        "lines": lines[:_LINES],
     }
 
 
 _SEVERITY = {"FAIL": 0, "INCONCLUSIVE": 1, "WARN": 2, "PASS": 3}
-_METRICS, _CHECKS, _NOTES, _FILES = 200, 400, 50, 100
+_SHOWN, _SHORT = (200, 400, 50, 100), (8, 4, 2, 2)  # metrics, checks, notes, files
 _TOLD = 300
+_COLUMNS = 20  # agents of the matrix
 
 
 def in_order(entries: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
@@ -199,7 +205,35 @@ def overview(entry: Mapping[str, Any], metrics: Sequence[Mapping[str, Any]]) -> 
         "metric": telling[0] if telling else None,
         "reason": _first_reason(entry, failing)[:_TOLD],
         "reasons": len(failing),
+        "by_agent": _by_agent(entry, metrics, telling) if len(entry["agents"]) > 1 else {},
     }
+
+
+def _by_agent(
+    entry: Mapping[str, Any],
+    metrics: Sequence[Mapping[str, Any]],
+    telling: Sequence[Mapping[str, Any]],
+) -> dict[str, Any]:
+    """Give each agent's verdict, and its value of the metric that tells most."""
+    name = telling[0]["name"] if telling else ""
+    values = {m["agent"]: m["value"] for m in metrics if m["name"] == name}
+    verdicts = _verdicts(entry)
+    return {a: [verdicts.get(a, ""), values.get(a)] for a in _agents(entry)[:_COLUMNS]}
+
+
+def _verdicts(entry: Mapping[str, Any]) -> dict[str, str]:
+    """Give the worst verdict of each agent that has one."""
+    alone = entry["agents"][0]["agent"] if len(entry["agents"]) == 1 else ""
+    found: dict[str, list[Verdict]] = {}
+    for check in entry["checks"]:
+        found.setdefault(check["agent"] or alone, []).append(Verdict(check["verdict"]))
+    return {agent: str(worst(verdicts)) for agent, verdicts in found.items()}
+
+
+def _agents(entry: Mapping[str, Any]) -> list[str]:
+    """List the agents, those that fail first."""
+    verdicts, names = _verdicts(entry), [a["agent"] for a in entry["agents"]]
+    return sorted(names, key=lambda name: _SEVERITY.get(verdicts.get(name, ""), 4))
 
 
 def _first_reason(entry: Mapping[str, Any], failing: Sequence[Mapping[str, Any]]) -> str:
@@ -213,38 +247,40 @@ def about(
     entry: Mapping[str, Any],
     metrics: Sequence[Mapping[str, Any]],
     runs: Sequence[Mapping[str, Any]] = (),
+    *,
+    short: bool = False,
 ) -> dict[str, Any]:
-    """Tell everything of a benchmark except its tasks."""
+    """Describe a benchmark but for its tasks; `short` gives why it fails, and little more."""
+    metrics_shown, checks_shown, notes_shown, files_shown = _SHORT if short else _SHOWN
+    by_name = {agent["agent"]: agent for agent in entry["agents"]}
+    agents = [by_name[name] for name in _agents(entry)]
+    checks = sorted(checks_of(entry), key=lambda c: _SEVERITY[c["verdict"]]) if short else None
+    notes = [*(f"changed: {c}" for c in entry.get("changes", ())), *entry["notes"]]
     return {
         "description": entry["description"][:_CUT],
         "line": entry["line"],
         "agents": [
-            {k: agent[k] for k in ("agent", "tasks", "rollouts", "missing")}
-            for agent in entry["agents"]
+            {k: agent[k] for k in ("agent", "tasks", "rollouts", "missing")} for agent in agents
         ],
-        "metrics": metrics[:_METRICS],
-        "more_metrics": max(0, len(metrics) - _METRICS),
-        "checks": checks_of(entry)[:_CHECKS],
-        "notes": [
-            note[:_CUT]
-            for note in [*(f"changed: {c}" for c in entry.get("changes", ())), *entry["notes"]][
-                :_NOTES
-            ]
-        ],
-        "failures": [_failures(found) for found in entry["failed_rows"]],
-        "sources": entry["sources"][:_FILES],
-        "more_sources": max(0, len(entry["sources"]) - _FILES),
-        "history": history_of(entry, runs),
-        "judges": entry.get("judges", ()),
-        "judge_checks": entry.get("judge_checks", ()),
+        "metrics": metrics[:metrics_shown],
+        "more_metrics": max(0, len(metrics) - metrics_shown),
+        "checks": (checks or checks_of(entry))[:checks_shown],
+        "notes": [note[:_CUT] for note in notes[:notes_shown]],
+        "flips": () if short else entry.get("flips", ()),
+        "failures": () if short else [_failures(found) for found in entry["failed_rows"]],
+        "sources": entry["sources"][:files_shown],
+        "more_sources": max(0, len(entry["sources"]) - files_shown),
+        "history": {} if short else history_of(entry, runs, metrics),
+        "judges": () if short else entry.get("judges", ()),
+        "judge_checks": () if short else entry.get("judge_checks", ()),
         "agreements": [
             {"agent": agent["agent"], "score": score["name"], **score["agreement"]}
-            for agent in entry["agents"]
+            for agent in ([] if short else agents)
             for score in agent["scores"]
             if score.get("agreement")
         ],
-        "recorded": recorded_lines(entry["recorded"]),
-        "flips": entry.get("flips", ()),
+        "recorded": [] if short else recorded_lines(entry["recorded"]),
+        "short": short,
     }
 
 
@@ -278,9 +314,10 @@ def _first_of(found: Mapping[str, Any], kind: str) -> list[Mapping[str, Any]]:
     return first or [e for k, e in found.get("examples", {}).items() if k == kind]
 
 
-LIMIT = 2_500_000  # bytes of data: with its code the page stays below 3 MB
+LIMIT = 2_500_000  # bytes of data, but for the short pages of benchmarks that fail
 _ROWS = 700_000  # of these for the overview
-_ABOUT = 900_000  # for metrics, checks and distributions
+_ABOUT = 900_000  # for metrics, checks and distributions of benchmarks that pass
+_FAILING = 1_500_000  # of those that fail; where there are more, each has a short page
 _FULL = 0.99  # of these: nothing more is made that would hardly fit
 
 
@@ -291,6 +328,7 @@ class Size(msgspec.Struct, frozen=True):
     brief: int
     tasks: int
     detailed: bool = True  # whether more than the row is to be shown
+    fails: bool = False  # then it has a page, however many there are
 
 
 @dataclass
@@ -307,19 +345,23 @@ class Fitting:
     def of(
         cls,
         sizes: Sequence[tuple[str, Size]],
-        about: Callable[[str], bytes],
+        about: Callable[..., bytes],
         limit: int = LIMIT,
     ) -> Fitting:
-        """Choose, from the most telling benchmark to the least."""
+        """Choose, from the most telling benchmark to the least.
+
+        `about` writes a benchmark's page but for its tasks, and with ``short=True`` a short one.
+        """
         found, left = cls(), limit
         room = _ROWS * limit // LIMIT
         for name, size in sizes:
-            if size.row <= room:
+            if size.fails or size.row <= room:
                 room, left = room - size.row, left - size.row
                 found.rows.add(name)
-        left -= found._say(sizes, about, _ABOUT * limit // LIMIT)
+        shorter = found._write(sizes, about, limit)
+        left -= sum(map(len, found.about.values()))
         for name, size in sizes:
-            if name not in found.about or not size.brief:
+            if name not in found.about or not size.brief or name in shorter:
                 continue
             if size.tasks <= left:
                 found.tasks[name], left = "tasks", left - size.tasks
@@ -328,25 +370,37 @@ class Fitting:
         found.left_out = {
             "rows": len(sizes) - len(found.rows),
             "about": len(found.rows) - len(found.about),
+            "short": len(shorter),
             "tasks": sum(
-                1 for n, s in sizes if n in found.about and s.brief and n not in found.tasks
+                1
+                for n, s in sizes
+                if n in found.about and s.brief and n not in found.tasks and n not in shorter
             ),
             "brief": sum(1 for kind in found.tasks.values() if kind == "brief"),
         }
         return found
 
-    def _say(
-        self, sizes: Sequence[tuple[str, Size]], about: Callable[[str], bytes], limit: int
-    ) -> int:
-        """Take what is said of benchmarks but for their tasks; count its bytes."""
-        room = limit
+    def _write(
+        self, sizes: Sequence[tuple[str, Size]], about: Callable[..., bytes], limit: int
+    ) -> set[str]:
+        """Write the benchmarks' pages but for their tasks; name those that are short."""
+        rooms = {True: _FAILING * limit // LIMIT, False: _ABOUT * limit // LIMIT}
+        full = {kind: (1 - _FULL) * room for kind, room in rooms.items()}
+        shorter = set()
         for name, size in sizes:
-            if room < (1 - _FULL) * limit:
-                break
-            if size.detailed and name in self.rows and len(text := about(name)) <= room:
-                self.about[name] = text
-                room -= len(text)
-        return limit - room
+            if not size.detailed or name not in self.rows:
+                continue
+            room = rooms[size.fails]
+            text = about(name) if room >= full[size.fails] else None
+            if text is None or len(text) > room:
+                if not size.fails:
+                    continue
+                text = about(name, short=True)
+                shorter.add(name)
+            else:
+                rooms[size.fails] -= len(text)
+            self.about[name] = text
+        return shorter
 
 
 _MOST = 1_500_000  # bytes of one benchmark's tasks
@@ -407,23 +461,25 @@ def write_page(
     report: Mapping[str, Any],
     pieces: Mapping[str, PagePieces],
     read: Callable[[tuple[int, int]], bytes],
+    origin: Mapping[str, str | None] = MappingProxyType({}),
 ) -> None:
-    """Write the page, one benchmark at a time."""
+    """Write the page, one benchmark at a time; `origin` says when it ran, and on which commit."""
     entries = {entry["id"]: entry for entry in in_order(report["benchmarks"])}
     rows = {name: as_data(overview(e, metrics_of(e))) for name, e in entries.items()}
     sizes = [(name, _size(entries[name], rows[name], pieces.get(name))) for name in rows]
 
-    def said_of(name: str) -> bytes:
+    def page_of(name: str, *, short: bool = False) -> bytes:
         entry, found = entries[name], pieces.get(name)
-        text = as_data(about(entry, metrics_of(entry), report.get("history", {}).get(name, ())))
+        runs = report.get("history", {}).get(name, ())
+        text = as_data(about(entry, metrics_of(entry), runs, short=short))
         # the summary of its tasks is put in as the text that it is
-        summary = read(found.about) if found and found.about[1] else b"{}"
+        summary = read(found.about) if found and found.about[1] and not short else b"{}"
         return b'{"pictures":%b,%b' % (summary, text[1:])
 
-    fits = Fitting.of(sizes, said_of)
+    fits = Fitting.of(sizes, page_of)
     shell = _shell()
     file.write(shell.head)
-    _write_run(file, report, fits.left_out)
+    _write_run(file, report, fits.left_out, origin)
     file.write(b'<script type="application/json" id="overview">[')
     shown = [name for name in rows if name in fits.rows]
     file.write(b",\n".join(rows[name] for name in shown))
@@ -440,10 +496,17 @@ def write_page(
 
 def _size(entry: Mapping[str, Any], row: bytes, found: PagePieces | None) -> Size:
     brief, tasks = (0, 0) if found is None else (found.brief[1], found.tasks[1])
-    return Size(len(row), brief, tasks, detailed=bool(brief) or entry["verdict"] != Verdict.PASS)
+    verdict = Verdict(entry["verdict"])
+    detailed, fails = bool(brief) or verdict is not Verdict.PASS, verdict.fails
+    return Size(len(row), brief, tasks, detailed, fails and not entry["xfail"])
 
 
-def _write_run(file: BinaryIO, report: Mapping[str, Any], left_out: Mapping[str, int]) -> None:
+def _write_run(
+    file: BinaryIO,
+    report: Mapping[str, Any],
+    left_out: Mapping[str, int],
+    origin: Mapping[str, str | None],
+) -> None:
     entries = report["benchmarks"]
     # what is known to fail and does so counts for nothing
     counted = [e for e in entries if not (e["xfail"] and Verdict(e["verdict"]).fails)]
@@ -461,6 +524,9 @@ def _write_run(file: BinaryIO, report: Mapping[str, Any], left_out: Mapping[str,
         "skips": len(skipped),
         "deselected": len(report.get("deselected", ())),
         "left_out": left_out,
+        "origin": {key: value for key, value in origin.items() if value},
+        "causes": triage(report),
+        "chance": false_alarms(entries),
     }
     _write_data(file, "run", as_data(run))
 

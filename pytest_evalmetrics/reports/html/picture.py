@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -42,9 +42,16 @@ _CUT = 1_000  # characters of a reason
 
 
 class RowPlaces:
-    """Finds a row of all files in its own file."""
+    """Finds a row of all files in its own file.
 
-    def __init__(self, sources: Sequence[SourceFile]) -> None:
+    `chosen` gives the row of the files that each row which was read stands for: an online run
+    answers a row several times, and perhaps not all of them.
+    """
+
+    def __init__(
+        self, sources: Sequence[SourceFile], chosen: NDArray[np.int64] | None = None
+    ) -> None:
+        self._chosen = chosen
         # the files: ``path``, and ``lines``: whether the number of a row is that of its
         # line
         self.files = [{"path": s.path, "lines": s.row_is_line} for s in sources]
@@ -69,7 +76,8 @@ class RowPlaces:
         """
         if table.read_as is None:
             return []
-        file, number = self._of(table.read_as[rows])
+        read = table.read_as[rows]
+        file, number = self._of(read if self._chosen is None else self._chosen[read])
         found = np.empty((len(rows), 3), np.int64)
         for at, column in enumerate((table.sample[rows], file, number)):
             found[:, at] = column
@@ -312,6 +320,7 @@ _MOST = 10_000  # tasks
 _NUMBERS = 250_000  # means and rewards that they may have together
 _ATTEMPTS = 16  # rewards of a task
 _NOISE = 1e-12
+_LABELS = 50  # values of a field
 _AGAINST = 500  # characters of the baseline's files
 
 
@@ -325,6 +334,7 @@ class Picture(msgspec.Struct, frozen=True, dict=True):
     lower: frozenset[str]  # the scores of which less is better
     reward: str  # the score that tasks are compared by
     rows: RowScores | None = None  # what scorers say of rows
+    chosen: _Ints | None = None  # see `RowPlaces`
 
     def about(self) -> dict[str, Any]:
         """Sum all tasks up: a few kilobytes, however many there are."""
@@ -346,12 +356,42 @@ class Picture(msgspec.Struct, frozen=True, dict=True):
             "tasks": len(self._at) + len(self._gone),
             "lower": sorted(self.lower.intersection(self._scores)),
             "compared": compared,
+            "parts": [] if self.baseline is None else list(self._parts()),
             "distributions": [
                 {"score": name, **found}
                 for name in self._scores
                 if (found := self._distribution(name)) is not None
             ],
         }
+
+    def _parts(self) -> Iterator[dict[str, Any]]:
+        """Compare the tasks of each value of a field that is broken down, the worst first."""
+        n = len(self.table.tasks)
+        was, now = (side[:n] for side in self._of(self.reward))
+        both = ~np.isnan(self._change[:n])
+        for field, category in self.table.categories.items():
+            if not 1 < len(category.labels) <= _LABELS:
+                continue
+            codes = category.codes[self.table.offsets[:-1]][both]
+            sums = partial(np.bincount, codes, minlength=len(category.labels))
+            change, count = self._change[:n][both], sums()
+            with np.errstate(invalid="ignore"):
+                means = [sums(side[both]) / count for side in (was, now)]
+                order = np.argsort(sums(change) / count)
+            worse, better = sums(change < -_NOISE), sums(change > _NOISE)
+            rows = [
+                {
+                    "value": category.labels[at],
+                    "tasks": int(count[at]),
+                    "was": _short(float(means[0][at])),
+                    "now": _short(float(means[1][at])),
+                    "worse": int(worse[at]),
+                    "better": int(better[at]),
+                }
+                for at in order.tolist()
+                if count[at]
+            ]
+            yield {"field": field, "values": rows}
 
     def tasks(self, most: int = _MOST) -> dict[str, Any]:
         """Describe the tasks, those that tell the most first."""
@@ -361,7 +401,7 @@ class Picture(msgspec.Struct, frozen=True, dict=True):
         n = len(ids)
         names = [ids[i] if i < n else gone[int(self._gone[i - n])] for i in order.tolist()]
         here = ByTask(self.table, np.where(order < n, order, -1), _ATTEMPTS)
-        there = RowPlaces(self.table.sources)
+        there = RowPlaces(self.table.sources, self.chosen)
         return {
             "of": n + len(self._gone),
             "ids": [str(name) for name in names],
@@ -477,11 +517,12 @@ def picture_of(
     lower: frozenset[str] = frozenset(),
     compared: tuple[RolloutTable, NDArray[np.int64] | None] | None = None,
     rows: RowScores | None = None,
+    chosen: NDArray[np.int64] | None = None,
     against: str = "",
 ) -> Mapping[str, Any]:
     """Describe one agent's tasks for the page."""
     baseline, places = (None, None) if compared is None else compared
-    picture = Picture(table, baseline, places, lower, reward, rows)
+    picture = Picture(table, baseline, places, lower, reward, rows, chosen)
     with np.errstate(all="ignore"):  # what is too large for a sum is shown as no number
         return {
             "about": {**picture.about(), "against": against[:_AGAINST]},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
@@ -88,7 +89,8 @@ def write_rows(folder: Path, name: str, found: Iterable[Mapping[str, Any]]) -> N
 def page(folder: Path, *args: str) -> Path:
     """Run pytest there, and return the page that it left."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir=."]
-    subprocess.run([*command, *args], cwd=folder, check=False, capture_output=True)
+    env = {**os.environ, "SOURCE_DATE_EPOCH": "1700000000"}
+    subprocess.run([*command, *args], cwd=folder, check=False, capture_output=True, env=env)
     return folder / "evalmetrics" / "report.html"
 
 
@@ -107,6 +109,32 @@ def flipped(folder: Path) -> Path:
     )
     shared = "defaults: {rollouts: runs.jsonl, num_samples: 4, expect: {tasks: 11}}\n"
     write(folder, "other.bench.yaml", f"{shared}benchmarks:\n{parts}")
+    return page(folder)
+
+
+def agents(folder: Path) -> Path:
+    """One of two agents fails in the hard tasks, in each of five benchmarks."""
+    for name, hard in (("was", 1.0), ("now", 0.0)):
+        lines = [
+            {
+                "_ng_task_index": t,
+                "reward": 1.0 if t % 2 or agent == "best" else hard,
+                "agent_ref": {"name": agent},
+                "level": "easy" if t % 2 else "hard",
+            }
+            for agent in ("best", "weak")
+            for t in range(8)
+        ]
+        write_rows(folder, f"{name}.jsonl", lines)
+    shared = {
+        "rollouts": "now.jsonl",
+        "metrics": ["mean_reward"],
+        "breakdown": ["level"],
+        "thresholds": {"mean_reward": ">= 0.9"},
+        "baseline": {"rollouts": "was.jsonl"},
+    }
+    several = [{"name": f"b{n}", **shared} for n in range(5)]
+    write(folder, "all.bench.yaml", json.dumps({"benchmarks": several}))
     return page(folder)
 
 

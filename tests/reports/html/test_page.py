@@ -170,13 +170,47 @@ def test_charts_are_drawn_and_say_what_they_show(failing):
 
 def test_what_was_answered_before_and_now_is_text_with_its_differences(browser, pages):
     browser.open(pages("answers"))
-    browser.run("document.querySelectorAll('details').forEach(d => { d.open = true })")
-    assert browser.texts(".flip:first-of-type del") == ["the red one"]
-    assert "pwned" in " ".join(browser.texts(".flip:first-of-type ins"))
+    assert browser.texts(".flip[open] del") == ["the red one"]
+    assert "pwned" in " ".join(browser.texts(".flip ins"))
     assert browser.text(".flip summary").startswith("q0: 1 → 0")
     assert browser.text(".flip pre").startswith("</script><script>")
     assert browser.run("return window.pwned") is None
     assert browser.messages() == []
+
+
+def test_several_agents_are_held_against_each_other(browser, pages):
+    browser.open(pages("agents"))
+    assert browser.texts("section[aria-labelledby=agents] thead th")[2] == "weak (5 red)"
+    first = browser.texts("section[aria-labelledby=agents] tbody tr:first-child td")
+    assert [cell.split() for cell in first[1:]] == [["✕", "Fail", "0.5000"], ["✓", "Pass", "1"]]
+    assert "FAIL 5 of 5 failing benchmarks: weak, mean_reward" in browser.text(".causes")
+    assert "2023-11-14 22:13:20 UTC" in browser.text(".brand")
+    browser.go("all.bench.yaml::b1")
+    assert "2023-11-14 22:13:20 UTC" in browser.text(".brand")
+    assert "Tasks of weak" in browser.texts("h2")[:3]  # the one that fails comes before the other
+    broken_down = browser.text("section[aria-labelledby=a0-tasks] table.small")
+    assert "hard\t4\t1\t0\t\N{MINUS SIGN}1\t4\t0\neasy\t4\t1\t1\t0\t0\t0" in broken_down
+    assert browser.messages() == []
+
+
+def test_a_task_and_an_attempt_have_an_address(browser, pages):
+    path = pages("flipped")
+    browser.open(path)
+    _open_math(browser)
+    browser.find(FIRST_TASKS).click()
+    assert browser.run("return location.hash").endswith("/a0/2")
+    address = browser.find(".detail tbody tr:nth-child(3) a").get_attribute("href")
+    browser.driver.get("about:blank")
+    browser.driver.get(address)
+    assert _tasks(browser) == ["2"]
+    assert "runs.jsonl:11" in browser.text(".named")
+
+
+def test_paper_shows_what_is_folded(browser, pages):
+    browser.open(pages("flipped"))
+    _open_math(browser)
+    browser.run("dispatchEvent(new Event('beforeprint'))")
+    assert browser.run("return document.querySelectorAll('details:not([open])').length") == 0
 
 
 def test_nothing_of_a_row_is_interpreted(browser, pages):
@@ -253,6 +287,7 @@ def test_the_last_runs_are_drawn(browser, pages):
     assert label == (
         "mean_reward over 2 runs: from 0.5000 to 0.2500, lowest 0.2500, highest 0.5000"
     )
+    assert "0.2500 [" in browser.text(".read-out")
     browser.find("[aria-labelledby=history] summary").click()
     assert len(browser.texts("[aria-labelledby=history] tbody tr")) == 2
     assert browser.messages() == []

@@ -1,5 +1,6 @@
 // What was answered before and now, with the words that differ marked.
 
+const SHOWN_FLIPS = 8;
 const LONGEST = 1500; // words of two texts, above which they are not compared word by word
 
 const words = (text) => text.match(/[\p{L}\p{N}_]+\s*|[^\s\p{L}\p{N}_]\s*|\s+/gu) || [];
@@ -45,11 +46,14 @@ function flip(f, open, several) {
 }
 
 function answersPart(about) {
-  const flips = about.flips || [];
+  const order = about.agents.map((a) => a.agent); // those that fail come first
+  const flips = [...about.flips].sort((a, b) => order.indexOf(a.agent) - order.indexOf(b.agent));
   if (!flips.length) return null;
   const several = new Set(flips.map((f) => f.agent)).size > 1;
   const known = flips.some((f) => f.before.some((a) => a.text));
   return section("answers", "What was answered",
     h("p", { class: "muted" }, "The tasks that changed most, the worse ones first. ", known ? "Words that differ in the first attempts are marked." : "What was answered before is not known: a baseline keeps it with answers: true."),
-    flips.map((f, k) => flip(f, k === 0, several)));
+    h("div", { class: "flips-list" }, flips.slice(0, SHOWN_FLIPS).map((f, k) => flip(f, k === 0, several)),
+      flips.length > SHOWN_FLIPS ? h("details", {}, h("summary", {}, `${count(flips.length - SHOWN_FLIPS)} more`),
+        h("div", { class: "flips-list" }, flips.slice(SHOWN_FLIPS).map((f) => flip(f, false, several)))) : null));
 }

@@ -46,7 +46,18 @@ function metricsPart(about) {
     about.more_metrics ? h("p", { class: "note" }, `${count(about.more_metrics)} more metrics are in report.json.`) : null);
 }
 
-function agentParts(picture, found, prefix, name) {
+// Where the change lies: the tasks of each value of a field, the worst first.
+function breakdownTable(part, picture) {
+  const less = picture.lower.includes(picture.reward);
+  return scrolling(`By ${part.field}`, h("table", { class: "small" }, h("caption", {}, "By ", h("code", {}, part.field)),
+    cells([part.field, "Tasks", "Before", "Now", "Change", "Worse", "Better"]),
+    h("tbody", {}, part.values.map((v) => h("tr", {}, h("th", { scope: "row" }, v.value), h("td", { class: "n" }, count(v.tasks)),
+      h("td", { class: "n" }, num(v.was)), h("td", { class: "n" }, num(v.now)),
+      h("td", { class: "n" }, changeText([Number((v.now - v.was).toPrecision(6))], less, v.worse || v.better ? "FAIL" : "")),
+      h("td", { class: "n" }, count(v.worse)), h("td", { class: "n" }, count(v.better)))))));
+}
+
+function agentParts(picture, found, prefix, name, item) {
   const parts = [];
   const title = (text) => (name ? `${text} of ${name}` : text);
   const { compared } = picture;
@@ -56,8 +67,8 @@ function agentParts(picture, found, prefix, name) {
       [["down", compared.worse, "worse"], ["up", compared.better, "better"], ["", compared.same, "unchanged"], ["", compared.new, "new"], ["", compared.gone, "gone"]]
         .filter((p, k) => k < 3 || p[1]).map(([kind, n, word]) => h("span", { class: `change ${n ? kind : ""}` }, h("b", {}, count(n)), ` ${word}`))),
     h("p", { class: "muted" }, `Each circle stands for the tasks with one ${picture.reward} before and one now; the larger, the more tasks. On the dashed line nothing changed, ${picture.lower.includes(picture.reward) ? "above" : "below"} it tasks got worse.`))) : null;
-  parts.push(section(`${prefix}-tasks`, title("Tasks"), flips,
-    found ? tasksPart(found, picture, prefix) : h("p", { class: "note" }, "Its tasks were left out to keep this page below 3 MB; report.json holds them.")));
+  parts.push(section(`${prefix}-tasks`, title("Tasks"), flips, picture.parts.map((part) => breakdownTable(part, picture)),
+    found ? tasksPart(found, picture, prefix, item) : h("p", { class: "note" }, "Its tasks were left out to keep this page small; report.json holds them.")));
   if (picture.distributions.length) {
     parts.push(section(`${prefix}-dist`, title("Distributions"),
       h("p", { class: "muted" }, "Of rollouts, in per cent of each side."),
@@ -102,10 +113,10 @@ function historyPart(about) {
   if (!lines) return null;
   const name = (line) => (line.agent ? `${line.agent}: ` : "") + line.metric;
   return section("history", "History",
-    h("div", { class: "grid" }, lines.map((line) => h("div", { class: "card" }, h("h3", {}, h("code", {}, name(line))), lineChart(line)))),
+    h("div", { class: "grid" }, lines.map((line) => h("div", { class: "card" }, h("h3", {}, h("code", {}, name(line))), lineChart(line, runs)))),
     h("details", {}, h("summary", {}, `The last ${plural(runs.length, "run")}`), scrolling("The last runs", h("table", { class: "small" },
       h("caption", { class: "hidden-text" }, "The last runs"), cells(["Time", "Commit", "Verdict", ...lines.map(name)]),
-      h("tbody", {}, runs.map((r, i) => h("tr", {}, h("th", { scope: "row" }, r.time, r.reason ? h("span", { class: "block muted" }, `accepted: ${r.reason}`) : null), h("td", { class: "n" }, h("code", {}, r.commit ? r.commit.slice(0, 10) : "–")), h("td", { class: "n" }, badge(r.verdict)), lines.map((line) => h("td", { class: "n" }, num(line.values[i]))))))))));
+      h("tbody", {}, runs.map((r, i) => h("tr", {}, h("th", { scope: "row" }, r.time, r.reason ? h("span", { class: "block muted" }, `accepted: ${r.reason}`) : null), h("td", { class: "n" }, /^https?:/.test(r.url || "") ? h("a", { href: r.url, rel: "noreferrer" }, h("code", {}, (r.commit || "run").slice(0, 10))) : h("code", {}, r.commit ? r.commit.slice(0, 10) : "–")), h("td", { class: "n" }, badge(r.verdict)), lines.map((line) => h("td", { class: "n" }, num(line.values[i]))))))))));
 }
 
 function originPart(item, about) {
@@ -129,7 +140,7 @@ function originPart(item, about) {
 
 function benchmarkParts(item, at) {
   const about = data(`about-${at}`);
-  if (!about) return [h("p", { class: "note" }, "What there is to say of this benchmark was left out to keep this page below 3 MB; report.json holds it.")];
+  if (!about) return [h("p", { class: "note" }, "This benchmark passes; its details were left out to keep this page small. report.json holds them.")];
   const found = data(`tasks-${at}`) || {};
   const several = about.agents.length > 1;
   return [
@@ -140,7 +151,8 @@ function benchmarkParts(item, at) {
     errorsPart(about),
     historyPart(about),
     about.agents.flatMap((a, k) => (Object.hasOwn(about.pictures, a.agent)
-      ? agentParts(about.pictures[a.agent], Object.hasOwn(found, a.agent) && found[a.agent], `a${k}`, several ? a.agent : "") : [])),
+      ? agentParts(about.pictures[a.agent], Object.hasOwn(found, a.agent) && found[a.agent], `a${k}`, several ? a.agent : "", item) : [])),
+    about.short ? h("p", { class: "note" }, "So many benchmarks fail that this page is a short one; report.json holds the rest.") : null,
     judgesPart(about),
     originPart(item, about),
   ];

@@ -6,6 +6,8 @@ let charts = []; // those on the page: [uPlot, its place]
 function dropCharts() {
   for (const [chart] of charts) chart.destroy();
   charts = [];
+  expanders.clear();
+  openTask = () => {};
 }
 
 repaints.add(() => charts.forEach(([chart]) => chart.redraw(true, true)));
@@ -121,17 +123,61 @@ function distributionTable(distribution) {
 
 // -- a metric over the last runs ----------------------------------------------------------
 
-function lineChart(line) {
+// Its interval is a band, the baseline a dashed line, and each run's verdict the colour and form of
+// its point. A pointer over the chart reads the run out below it.
+function lineChart(line, runs) {
   const known = line.values.filter((v) => v !== null);
-  const [low, high] = [Math.min(...known), Math.max(...known)];
-  const room = (high - low) * 0.15 || Math.abs(high) * 0.05 || 0.5;
-  const label = `${line.metric} over ${plural(known.length, "run")}: from ${num(known[0])} to ${num(known[known.length - 1])}, lowest ${num(low)}, highest ${num(high)}`;
-  return chart(label, {
-    padding: [8, 16, 4, 0],
-    scales: { x: { time: false, range: () => [-0.2, line.values.length - 0.8] }, y: { range: () => [low - room, high + room] } },
-    axes: [{ show: false }, axis({ size: 56, values: (u, ticks) => ticks.map(tick) })],
-    series: [{}, { stroke: () => colour("now"), width: 2, spanGaps: true, points: { show: true, size: 7, fill: () => colour("now") } }],
-  }, [line.values.map((v, i) => i), line.values], () => 130);
+  const all = [...known, ...line.lows, ...line.highs, line.baseline].filter((v) => v !== null && v !== undefined);
+  const [low, high] = [Math.min(...all), Math.max(...all)];
+  const room = (high - low) * 0.1 || Math.abs(high) * 0.05 || 0.5;
+  const label = `${line.metric} over ${plural(known.length, "run")}: from ${num(known[0])} to ${num(known[known.length - 1])}, lowest ${num(Math.min(...known))}, highest ${num(Math.max(...known))}`
+    + (line.baseline === null || line.baseline === undefined ? "" : `, baseline ${num(line.baseline)}`);
+  const read = (i) => {
+    if (i === null || i === undefined || line.values[i] === null) return " ";
+    const { time, commit, verdict } = runs[i];
+    const range = line.lows[i] === null ? "" : ` [${num(line.lows[i])}, ${num(line.highs[i])}]`;
+    return `${time.slice(0, 16).replace("T", " ")}${commit ? ` ${commit.slice(0, 10)}` : ""}: ${num(line.values[i])}${range}, ${WORDS[verdict][2].toLowerCase()}`;
+  };
+  const place = h("p", { class: "read-out muted" }, read(line.values.length - 1));
+  const draw = (u) => {
+    const { ctx } = u;
+    const ratio = devicePixelRatio || 1;
+    ctx.save();
+    if (line.baseline !== null && line.baseline !== undefined) {
+      const y = u.valToPos(line.baseline, "y", true);
+      ctx.strokeStyle = colour("was");
+      ctx.lineWidth = 1.5 * ratio;
+      ctx.setLineDash([6 * ratio, 4 * ratio]);
+      ctx.beginPath();
+      ctx.moveTo(u.bbox.left, y);
+      ctx.lineTo(u.bbox.left + u.bbox.width, y);
+      ctx.stroke();
+      ctx.setLineDash([]);
+    }
+    line.values.forEach((v, i) => {
+      if (v === null) return;
+      const [x, y, r] = [u.valToPos(i, "x", true), u.valToPos(v, "y", true), 4.5 * ratio];
+      const { verdict } = runs[i];
+      ctx.fillStyle = colour(WORDS[verdict][1]);
+      ctx.beginPath();
+      if (verdict === "PASS" || verdict === "WARN") ctx.arc(x, y, r, 0, 2 * Math.PI);
+      else ctx.rect(x - r, y - r, 2 * r, 2 * r);
+      ctx.fill();
+    });
+    ctx.restore();
+  };
+  const day = (i) => (Number.isInteger(i) && runs[i] ? runs[i].time.slice(5, 10) : "");
+  const band = { stroke: () => "transparent", width: 0, spanGaps: true, points: { show: false } };
+  const drawn = chart(label, {
+    padding: [8, 16, 0, 0],
+    cursor: { show: true, y: false, drag: { x: false, y: false }, points: { show: false } },
+    scales: { x: { time: false, range: () => [-0.3, line.values.length - 0.7] }, y: { range: () => [low - room, high + room] } },
+    axes: [axis({ size: 28, space: 56, incrs: [1, 2, 5, 10, 20], values: (u, ticks) => ticks.map(day) }), axis({ size: 56, values: (u, ticks) => ticks.map(tick) })],
+    series: [{}, band, band, { stroke: () => colour("now"), width: 2, spanGaps: true, points: { show: false } }],
+    bands: [{ series: [2, 1], fill: () => colour("now-soft") }],
+    hooks: { draw: [draw], setCursor: [(u) => { place.textContent = read(u.cursor.idx ?? line.values.length - 1); }] },
+  }, [line.values.map((v, i) => i), line.lows, line.highs, line.values], () => 170);
+  return [drawn, place];
 }
 
 // -- each task before and after ----------------------------------------------------------

@@ -1,5 +1,15 @@
 // The run at a glance: the verdict, what stands in the way, every benchmark in one table.
 
+// When the run ended, and what it judged.
+function originLine(origin) {
+  const parts = [];
+  if (origin.time) parts.push(h("time", { datetime: origin.time }, origin.time.replace("T", " ").replace("Z", " UTC")));
+  if (origin.branch) parts.push(origin.branch);
+  if (origin.commit) parts.push(h("code", {}, origin.commit.slice(0, 10)));
+  if (/^https?:/.test(origin.url || "")) parts.push(h("a", { href: origin.url, rel: "noreferrer" }, "CI job"));
+  return parts.flatMap((part) => [" · ", part]).slice(1);
+}
+
 const target = (item) => `#/${encodeURIComponent(item.id)}`;
 
 function verdictLine(run) {
@@ -28,6 +38,7 @@ function verdictCard(run) {
   return h("div", { class: `verdict ${kind}` },
     h("h1", { id: "verdict", tabindex: "-1" }, badge(run.verdict, true), h("span", { class: "hidden-text" }, " – the run")),
     h("p", { class: "lead" }, verdictLine(run)),
+    run.chance ? h("p", { class: "muted" }, `${run.chance}.`) : null,
     parts.length > 1 || run.benchmarks > 1 ? h("div", { class: "share", "aria-hidden": "true" }, parts.map(([verdict, n]) => {
       const piece = h("span", { class: WORDS[verdict][1] });
       piece.style.flexGrow = String(n);
@@ -41,13 +52,15 @@ function inTheWay(run, rows) {
   const telling = rows.filter((r) => r.reason && !r.xfail && r.verdict !== "PASS");
   const lost = run.not_evaluated;
   if (!telling.length && !lost.length) return null;
-  const shown = telling.slice(0, 6);
+  const shown = telling.slice(0, run.causes.length ? 3 : 6);
   const entry = (verdict, head, text, more) => h("li", { class: WORDS[verdict][1] },
     h("p", { class: "what" }, h("span", { class: "sign", "aria-hidden": "true" }, WORDS[verdict][0]), head,
       h("span", { class: "hidden-text" }, ` ${WORDS[verdict][2]}`)),
     h("p", {}, text, more ? h("span", { class: "muted" }, ` (and ${plural(more, "more reason")})`) : null));
   return h("section", { "aria-labelledby": "way", class: "part" },
     h("h2", { id: "way" }, "What stands in the way"),
+    run.causes.length ? h("ul", { class: "reasons causes" }, run.causes.map(([head, text, command]) => h("li", { class: head.startsWith("INC") ? "unsure" : head.startsWith("and") ? "left" : "fail" },
+      h("p", { class: "what" }, head), text ? h("p", {}, text) : null, command ? h("p", {}, h("code", {}, command)) : null))) : null,
     h("ul", { class: "reasons" },
       shown.map((r) => entry(r.verdict, h("a", { href: target(r) }, r.name), r.reason, r.reasons - 1)),
       lost.slice(0, 8).map((id) => entry("INCONCLUSIVE", h("span", {}, id), run.broken_off.includes(id)
@@ -113,18 +126,43 @@ function benchmarksTable(run, rows) {
   return h("section", { "aria-labelledby": "all", class: "part" }, h("h2", { id: "all" }, "Benchmarks"), leftOut(run), box, list.element);
 }
 
+// Each benchmark in a row and each agent in a column, where there are several.
+function agentsTable(rows) {
+  const several = rows.filter((r) => Object.keys(r.by_agent).length);
+  const agents = [...new Set(several.flatMap((r) => Object.keys(r.by_agent)))];
+  if (!agents.length) return null;
+  const red = (agent) => several.filter((r) => ["FAIL", "INCONCLUSIVE"].includes((r.by_agent[agent] || [])[0])).length;
+  agents.sort((a, b) => red(b) - red(a));
+  const cell = (r, agent) => {
+    if (!Object.hasOwn(r.by_agent, agent)) return h("td", { class: "n muted" }, "–");
+    const [verdict, value] = r.by_agent[agent];
+    const [sign, kind, word] = WORDS[verdict] || ["", "none", "not gated"];
+    return h("td", { class: "n" }, h("span", { class: `change mark ${kind}` }, h("span", { "aria-hidden": "true" }, sign), h("span", { class: "hidden-text" }, word), " ", num(value)));
+  };
+  const list = sortedTable({
+    caption: "Agents", page: 25,
+    columns: [{ key: "name", label: "Benchmark", by: (r) => r.name }, { key: "metric", label: "Metric", class: "md" },
+      ...agents.map((agent, k) => ({ key: `a${k}`, label: red(agent) ? `${agent} (${count(red(agent))} red)` : agent, class: "n" }))],
+    row: (r) => [h("tr", {}, h("th", { scope: "row" }, h("a", { href: target(r) }, r.name)),
+      h("td", { class: "md" }, r.metric ? h("code", {}, r.metric.name) : "–"), agents.map((agent) => cell(r, agent)))],
+  });
+  list.update(several);
+  return section("agents", "Agents", list.element);
+}
+
 function leftOut(run) {
-  const { rows, about, tasks, brief: cut } = run.left_out;
+  const { rows, about, tasks, brief: cut, short } = run.left_out;
   const told = [];
   if (rows) told.push(`${plural(rows, "benchmark")} ${rows === 1 ? "is" : "are"} not in this table`);
   if (about) told.push(`${plural(about, "benchmark")} ${about === 1 ? "has" : "have"} no page of ${about === 1 ? "its" : "their"} own`);
+  if (short) told.push(`${plural(short, "benchmark")} that ${short === 1 ? "fails has" : "fail have"} a short page`);
   if (tasks) told.push(`${plural(tasks, "benchmark")} ${tasks === 1 ? "has" : "have"} no tasks listed`);
   if (cut) told.push(`${plural(cut, "benchmark")} ${cut === 1 ? "has" : "have"} only the fifty tasks listed that tell the most`);
-  return told.length ? h("p", { class: "note" }, `Left out, to keep this page below 3 MB: ${told.join("; ")}. What failed comes first, so this is mostly of benchmarks that pass. report.json holds everything.`) : null;
+  return told.length ? h("p", { class: "note" }, `Left out, to keep this page small: ${told.join("; ")}. What failed comes first, so this is mostly of benchmarks that pass. report.json holds everything.`) : null;
 }
 
 function overviewPage(run, rows) {
-  const parts = [verdictCard(run), inTheWay(run, rows)];
+  const parts = [verdictCard(run), inTheWay(run, rows), agentsTable(rows)];
   if (rows.length) parts.push(benchmarksTable(run, rows));
   parts.push(skippedOnes(run));
   return parts;

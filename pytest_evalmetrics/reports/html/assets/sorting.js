@@ -1,5 +1,7 @@
 // Tables that are sorted by their headers and grow by pages.
 
+const expanders = new Set(); // show all rows of a table, for paper
+
 const collator = new Intl.Collator("en", { numeric: true });
 
 // What has no value comes last, whichever way.
@@ -39,7 +41,7 @@ function sortedTable({ caption, columns, sort, row, empty, page = 100 }) {
   table.append(h("thead", {}, head), body);
 
   function update(found) {
-    const { by } = columns.find((c) => c.key === state.key);
+    const { by } = columns.find((c) => c.key === state.key) || { by: () => 0 };
     items = found.map((item, i) => [by(item), i, item]);
     items.sort((a, b) => compare(a[0], b[0], state.way) || a[1] - b[1]);
     items = items.map((entry) => entry[2]);
@@ -53,18 +55,19 @@ function sortedTable({ caption, columns, sort, row, empty, page = 100 }) {
     show(false);
   }
 
-  function show(asked) {
-    const next = items.slice(shown, shown + (asked ? 100 : page));
+  function show(asked, most = asked ? 100 : page) {
+    const next = items.slice(shown, shown + most);
     const first = body.children.length;
     body.append(...next.flatMap((item) => row(item)));
     shown += next.length;
     more.hidden = shown >= items.length;
     more.textContent = `Show more (${count(items.length - shown)} left)`;
-    if (!items.length) {
+    if (!items.length && !body.children.length) {
       body.append(h("tr", {}, h("td", { colspan: columns.length, class: "empty" }, empty || "Nothing matches.")));
     }
     if (asked) body.children[first]?.querySelector("a, button")?.focus();
   }
 
+  expanders.add(() => show(false, items.length));
   return { element: h("div", {}, scrolling(caption, table), h("p", { class: "more" }, more)), update, table };
 }

@@ -50,7 +50,13 @@ function placesInShort(found, i) {
   return (of.lines ? `${name}:${from}` : `${name}, row ${from}`) + (rows.length > 1 ? " …" : "");
 }
 
-function taskDetail(found, item, several) {
+// The address of a task, or of one attempt at it.
+const addressOf = (benchmark, ...task) => `${target(benchmark)}/${task.map(encodeURIComponent).join("/")}`;
+
+// Opens the task that the address names.
+let openTask = () => {};
+
+function taskDetail(found, item, several, address) {
   const { i } = item;
   const now = found.rewards_now[i] || [];
   const was = found.rewards_was[i] || [];
@@ -60,7 +66,7 @@ function taskDetail(found, item, several) {
   for (let k = 0; k < length; k += 1) {
     const row = rows[k];
     lines.push(h("tr", {},
-      h("th", { scope: "row" }, row ? row[0] : k),
+      h("th", { scope: "row" }, h("a", { href: address(row ? row[0] : k), "aria-label": `Address of attempt ${row ? row[0] : k}` }, row ? row[0] : k)),
       several ? h("td", { class: "n" }, k < was.length ? short(was[k]) : "–") : null,
       h("td", { class: "n" }, k < now.length ? short(now[k]) : "–"),
       h("td", {}, row ? h("code", { class: "place" }, placeOf(found, row)) : "–")));
@@ -81,7 +87,7 @@ function taskDetail(found, item, several) {
         h("p", { class: "pre" }, note.reason))))) : null);
 }
 
-function tasksPart(found, about, prefix) {
+function tasksPart(found, about, prefix, benchmark) {
   const several = Boolean(about.compared);
   const wanted = { text: "", kind: "", score: about.reward };
   let items = [];
@@ -90,7 +96,8 @@ function tasksPart(found, about, prefix) {
     const open = button.getAttribute("aria-expanded") === "true";
     button.setAttribute("aria-expanded", String(!open));
     if (open) row.nextElementSibling.remove();
-    else row.after(h("tr", { class: "opened", id: `${prefix}-task-${item.i}` }, h("td", { colspan: list.table.tHead.rows[0].cells.length }, taskDetail(found, item, several))));
+    else row.after(h("tr", { class: "opened", id: `${prefix}-task-${item.i}` }, h("td", { colspan: list.table.tHead.rows[0].cells.length }, taskDetail(found, item, several, (sample) => addressOf(benchmark, prefix, item.id, sample)))));
+    if (!open) history.replaceState(null, "", addressOf(benchmark, prefix, item.id));
   };
   const noted = Object.keys(found.notes).length > 0;
   const list = sortedTable({
@@ -134,9 +141,25 @@ function tasksPart(found, about, prefix) {
   const rescore = () => { items = taskItems(found, about, wanted.score); };
   rescore();
   const there = new Set(items.map((t) => t.kind));
+  const search = h("input", { type: "search", class: "find-task", input: (e) => { wanted.text = e.target.value.trim().toLowerCase(); update(true); } });
+  const before = openTask;
+  openTask = (agent, id, sample) => {
+    const item = agent === prefix && items.find((t) => t.id === id);
+    if (!item) { if (agent !== prefix) before(agent, id, sample); return; }
+    search.value = id;
+    wanted.text = id.toLowerCase();
+    list.update([item]);
+    const button = list.table.querySelector(".open");
+    button.click();
+    const rows = [...list.table.querySelectorAll(".opened tbody tr")];
+    const row = rows.find((r) => r.cells[0].textContent === sample);
+    if (row) row.classList.add("named");
+    button.scrollIntoView({ block: "center" });
+    button.focus({ preventScroll: true });
+  };
   const option = (value, text) => h("option", { value }, text);
   const tools = h("div", { class: "tools" },
-    h("label", {}, "Search tasks", h("input", { type: "search", class: "find-task", input: (e) => { wanted.text = e.target.value.trim().toLowerCase(); update(true); } })),
+    h("label", {}, "Search tasks", search),
     there.size > 1 || noted ? h("label", {}, "Show", h("select", { class: "kind", change: (e) => { wanted.kind = e.target.value; update(true); } },
       option("", "all"), Object.keys(KINDS).filter((k) => there.has(k)).map((k) => option(k, KINDS[k])), noted ? option("said", "with a word of a scorer") : null)) : null,
     found.scores.length > 1 ? h("label", {}, "Score", h("select", { class: "score", change: (e) => { wanted.score = e.target.value; rescore(); update(true); } },

@@ -20,7 +20,6 @@ from pytest_evalmetrics.errors import (
 )
 from pytest_evalmetrics.gc_pause import collector_paused
 from pytest_evalmetrics.layout import many
-from pytest_evalmetrics.pipeline.pinned_reference import with_reference
 from pytest_evalmetrics.pipeline.regressions import (
     Judging,
     Reference,
@@ -31,7 +30,6 @@ from pytest_evalmetrics.pipeline.regressions import (
     unpassable,
 )
 from pytest_evalmetrics.pipeline.ruler import changes_of, ruler_changes, ruler_of, under_test_of
-from pytest_evalmetrics.pipeline.task_sample import draw
 from pytest_evalmetrics.reports import failed_row_cause, picture_of
 from pytest_evalmetrics.results import AgentResult, BenchmarkResult, Check, Flip, Verdict
 from pytest_evalmetrics.spec import Count
@@ -49,6 +47,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.pipeline.scoring import Runtime, Scored, Scoring
     from pytest_evalmetrics.results import ScorerFailures
     from pytest_evalmetrics.spec import Benchmark
+    from pytest_evalmetrics.spec.sources import SampleSpec
 
 
 class Hooks(msgspec.Struct, frozen=True):
@@ -161,13 +160,7 @@ class Evaluation:
         self._prepare()
         spec = self.benchmark.spec
         plan = metrics.plan(spec, also=spec.gated, line_of=self.benchmark.line_of)
-        try:
-            table = self._load(plan)
-        except ShapeError as error:
-            source = "rollouts" if spec.dataset is None else "dataset"
-            error.line = self.benchmark.line_of(source, *error.key)
-            raise
-        table = with_reference(self.benchmark, self._sampled(table))
+        table = self._rows_of(plan)
         spec = self.benchmark.spec
         self._sources = tuple(
             {"path": s.path, "rows": s.rows, "size": s.size} for s in table.sources
@@ -216,6 +209,23 @@ class Evaluation:
         self._scoring = Scoring(self.benchmark, self.runtime, self.item_id, self.engine)
         self.benchmark = self._scoring.benchmark
 
+    def _rows_of(self, plan: metrics.Plan) -> RolloutTable:
+        """Load the tasks that are evaluated, with the scores of a reference."""
+        spec = self.benchmark.spec
+        try:
+            table = self._load(plan)
+        except ShapeError as error:
+            source = "rollouts" if spec.dataset is None else "dataset"
+            error.line = self.benchmark.line_of(source, *error.key)
+            raise
+        if spec.sample is not None:
+            table = self._sampled(table, spec.sample)
+        if spec.reference is not None:
+            from pytest_evalmetrics.pipeline import pinned_reference  # noqa: PLC0415 - rare
+
+            table = pinned_reference.with_reference(self.benchmark, table, spec.reference)
+        return table
+
     def _load(self, plan: metrics.Plan) -> RolloutTable:
         if self.table is not None:
             return self.table
@@ -241,14 +251,14 @@ class Evaluation:
         self._checks.extend((*scored.judged.gates, *scored.checks))
         return scored.table
 
-    def _sampled(self, table: RolloutTable) -> RolloutTable:
+    def _sampled(self, table: RolloutTable, sample: SampleSpec) -> RolloutTable:
         """Draw the tasks that ``sample:`` asks for, unless rows were drawn before scoring."""
+        from pytest_evalmetrics.pipeline.task_sample import draw  # noqa: PLC0415 - rare
+
         spec = self.benchmark.spec
-        if spec.sample is None:
-            return table
         self._whole = table if self._scored is None else self._scored.whole or table
         if self._scored is None:
-            table, note = draw(table, spec.sample)
+            table, note = draw(table, sample)
             self._notes.append(note)
         total, expected = len(self._whole.tasks), spec.expect.tasks
         if expected is not None and not expected.allows(total):
@@ -257,7 +267,7 @@ class Evaluation:
                 line=self.benchmark.line_of("expect", "tasks"),
                 hint="complete the rows; or, if the change is intended, say so in expect: tasks",
             )
-        drawn = min(spec.sample.tasks, total)
+        drawn = min(sample.tasks, total)
         expect = replace(spec.expect, tasks=Count(min=drawn, max=drawn))
         self.benchmark = replace(self.benchmark, spec=replace(spec, expect=expect))
         return table

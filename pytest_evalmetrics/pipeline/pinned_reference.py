@@ -15,19 +15,17 @@ from pytest_evalmetrics.spec.metric_names import OVER_REFERENCE, REFERENCE
 if TYPE_CHECKING:
     from pytest_evalmetrics.data import RolloutTable
     from pytest_evalmetrics.spec import Benchmark
+    from pytest_evalmetrics.spec.sources import ReferenceSpec
 
 
-def with_reference(benchmark: Benchmark, table: RolloutTable) -> RolloutTable:
+def with_reference(benchmark: Benchmark, table: RolloutTable, asked: ReferenceSpec) -> RolloutTable:
     """Add two scores to each rollout: the reference's mean reward on its task, and what is above.
 
     Whatever shifts the run and its reference alike, as a judge or a server may, is in the first
     and not in the second: compared with a baseline, that is a difference of differences.
     """
-    spec = benchmark.spec
-    if spec.reference is None:
-        return table
-    line = benchmark.line_of("reference")
-    pinned = rollouts.load(spec.reference.rollouts, benchmark.file.parent, scores=(spec.reward,))
+    spec, line = benchmark.spec, benchmark.line_of("reference")
+    pinned = rollouts.load(asked.rollouts, benchmark.file.parent, scores=(spec.reward,))
     if len(pinned.agents) > 1:
         names = ", ".join(pinned.agents)
         raise DataError(f"the reference has to be one system, and holds {names}", line=line)

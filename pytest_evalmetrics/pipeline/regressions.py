@@ -19,7 +19,6 @@ from pytest_evalmetrics import baselines, gates, metrics, rollouts
 from pytest_evalmetrics.data import pool
 from pytest_evalmetrics.errors import BaselineError, EvalMetricsError, RegistryError
 from pytest_evalmetrics.layout import many
-from pytest_evalmetrics.pipeline.task_sample import without_the_rest
 from pytest_evalmetrics.results import Check, Verdict
 from pytest_evalmetrics.spec import BaselineSpec
 from pytest_evalmetrics.spec.metric_names import OVER_REFERENCE, REFERENCE, direction_of, is_spent
@@ -486,6 +485,8 @@ class Judging:
         whole = self.whole.get(agent, next(iter(self.whole.values()), None))
         if whole is None:
             return recorded
+        from pytest_evalmetrics.pipeline.task_sample import without_the_rest  # noqa: PLC0415 - rare
+
         return without_the_rest(metrics.align(whole, recorded)[0], whole, table)
 
     def _single_tasks(self, pairing: metrics.Pairing, agent: str) -> None:

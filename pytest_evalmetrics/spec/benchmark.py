@@ -338,28 +338,14 @@ class BenchmarkSpec:
 
 @dataclass(frozen=True)
 class Benchmark:
-    """A benchmark and where it is written.
-
-    Attributes
-    ----------
-    spec
-        What it says.
-    file
-        The benchmark file.
-    lines
-        Line of each key, from 1, by its path within the benchmark:
-        ``("thresholds", "pass@1") -> 12``; the empty path is the benchmark itself.
-    in_python
-        It is a call in a test, and its keys are keyword arguments.
-    path
-        The path of the benchmark within its file: ``("benchmarks", 2)``.
-    """
+    """A benchmark and where it is written."""
 
     spec: BenchmarkSpec
     file: Path
+    # of each key, from 1: ``("thresholds", "pass@1") -> 12``; ``()`` is the benchmark itself
     lines: Mapping[tuple[str | int, ...], int]
-    in_python: bool = False
-    path: tuple[str | int, ...] = ()
+    in_python: bool = False  # a call in a test, whose keys are keyword arguments
+    path: tuple[str | int, ...] = ()  # within its file: ``("benchmarks", 2)``
 
     def line_of(self, *path: str | int) -> int:
         """Line of the key at `path`, or of the nearest one above it that is written."""

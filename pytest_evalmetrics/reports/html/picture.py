@@ -321,6 +321,7 @@ _NUMBERS = 250_000  # means and rewards that they may have together
 _ATTEMPTS = 16  # rewards of a task
 _NOISE = 1e-12
 _LABELS = 50  # values of a field
+_FILES = 1_000  # that are listed whether or not a task that is shown has a row of them
 _AGAINST = 500  # characters of the baseline's files
 
 
@@ -402,7 +403,7 @@ class Picture(msgspec.Struct, frozen=True, dict=True):
         names = [ids[i] if i < n else gone[int(self._gone[i - n])] for i in order.tolist()]
         here = ByTask(self.table, np.where(order < n, order, -1), _ATTEMPTS)
         there = RowPlaces(self.table.sources, self.chosen)
-        return {
+        found = {
             "of": n + len(self._gone),
             "ids": [str(name) for name in names],
             "scores": list(self._scores),
@@ -418,6 +419,7 @@ class Picture(msgspec.Struct, frozen=True, dict=True):
             "files": there.files,
             "notes": {} if self.rows is None else told_of_rows(self.table, self.rows, order),
         }
+        return _with_its_files(found)
 
     @cached_property
     def _scores(self) -> tuple[str, ...]:
@@ -533,10 +535,24 @@ def picture_of(
 def first(tasks: Mapping[str, Any], most: int) -> dict[str, Any]:
     """Keep the first tasks of what `Picture.tasks` gives."""
     columns = ("ids", "rewards_now", "rewards_was", "rows")
-    return {
-        **tasks,
-        **{name: tasks[name][:most] for name in columns},
-        "now": [column[:most] for column in tasks["now"]],
-        "was": [None if column is None else column[:most] for column in tasks["was"]],
-        "notes": {at: told for at, told in tasks["notes"].items() if int(at) < most},
-    }
+    return _with_its_files(
+        {
+            **tasks,
+            **{name: tasks[name][:most] for name in columns},
+            "now": [column[:most] for column in tasks["now"]],
+            "was": [None if column is None else column[:most] for column in tasks["was"]],
+            "notes": {at: told for at, told in tasks["notes"].items() if int(at) < most},
+        }
+    )
+
+
+def _with_its_files(tasks: dict[str, Any]) -> dict[str, Any]:
+    """Keep of many files those of the tasks that are there."""
+    if len(tasks["files"]) <= _FILES:
+        return tasks
+    places: dict[int, int] = {}
+    rows = [
+        under and [[sample, places.setdefault(file, len(places)), at] for sample, file, at in under]
+        for under in tasks["rows"]
+    ]
+    return {**tasks, "rows": rows, "files": [tasks["files"][file] for file in places]}

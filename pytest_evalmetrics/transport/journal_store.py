@@ -92,7 +92,10 @@ _SCHEMA = (
     f"PRAGMA application_id = {_APPLICATION}",
     f"PRAGMA user_version = {_VERSION}",
 )
-_ANSWERS = "SELECT key, status, body, latency, attempts, created, used, crc FROM answers"
+_ANSWERS = "SELECT key, status, body, latency, attempts, created, used{} FROM answers"
+_MIGRATIONS = {  # from a version to the next one
+    1: ("ALTER TABLE answers ADD COLUMN crc INTEGER", "UPDATE answers SET crc = crc32(body)"),
+}
 _FAILURES = "SELECT key, kind, message, hint, status, attempts, body, created FROM failures"
 # made with the first failure: most journals never have one
 _FAILURES_SCHEMA = """CREATE TABLE IF NOT EXISTS failures (
@@ -123,12 +126,13 @@ class JournalStore:
                 if found != "ok":
                     raise sqlite3.DatabaseError(f"it is malformed: {found}")  # noqa: TRY301 - closed
             if not readonly:
-                self._prepare(new=not tables)
+                self._prepare(new=not tables, version=version)
+            self._has_crc = not readonly or version > 1
         except BaseException:
             self._db.close()
             raise
 
-    def _prepare(self, *, new: bool) -> None:
+    def _prepare(self, *, new: bool, version: int) -> None:
         if new:
             self._db.execute("PRAGMA auto_vacuum = INCREMENTAL")
         # A reader never waits for a writer; where the file system can't, SQLite stays as it is.
@@ -140,16 +144,33 @@ class JournalStore:
             with self._writing():
                 for statement in _SCHEMA:
                     self._db.execute(statement)
+        elif version < _VERSION:
+            self._migrate()
+
+    def _migrate(self) -> None:
+        self._db.create_function("crc32", 1, _crc, deterministic=True)
+        with self._writing():
+            (version,) = self._db.execute("PRAGMA user_version").fetchone()  # another may be faster
+            for old in range(version, _VERSION):
+                for statement in _MIGRATIONS[old]:
+                    self._db.execute(statement)
+            self._db.execute(f"PRAGMA user_version = {_VERSION}")
+
+    @property
+    def _answers(self) -> str:
+        return _ANSWERS.format(", crc" if self._has_crc else "")
 
     def get(self, key: bytes) -> Entry | None:
         """Look an answer up; one whose bytes are damaged is none."""
         try:
-            row = self._db.execute(_ANSWERS + " WHERE key = ?", (key,)).fetchone()
+            row = self._db.execute(self._answers + " WHERE key = ?", (key,)).fetchone()
         except sqlite3.OperationalError as error:
             if "decode" not in str(error):
                 raise
             return None
-        return Entry(*row[1:7]) if row is not None and row[7] == _crc(row[2]) else None
+        if row is None or (self._has_crc and row[7] is not None and row[7] != _crc(row[2])):
+            return None
+        return Entry(*row[1:7])
 
     def failure(self, key: bytes) -> KeptFailure | None:
         """Look up the failure of a call that has no answer."""
@@ -160,9 +181,9 @@ class JournalStore:
 
     def all(self) -> Iterator[tuple[bytes, Entry | KeptFailure]]:
         """Yield every answer in the order of the keys, then every failure."""
-        for key, *entry, crc in self._db.execute(_ANSWERS + " ORDER BY key"):
-            if crc == _crc(entry[1]):
-                yield key, Entry(*entry)
+        for key, *entry in self._db.execute(self._answers + " ORDER BY key"):
+            if not self._has_crc or entry[6] in (None, _crc(entry[1])):
+                yield key, Entry(*entry[:6])
         if self._has_failures:
             for key, *failure in self._db.execute(_FAILURES + " ORDER BY key"):
                 yield key, KeptFailure(*failure)
@@ -312,10 +333,10 @@ def set_aside(path: Path) -> tuple[Path, int]:
 
 
 def _accept(path: Path, application: int, version: int) -> None:
-    """Refuse other programs' files, and journals of another version."""
+    """Refuse other programs' files, and journals of a later version."""
     if application != _APPLICATION:
         raise _no_journal(path)
-    if version != _VERSION:
+    if version > _VERSION:
         raise JournalError(
             f"the journal {path} is of version {version}, and this pytest-evalmetrics knows "
             f"{_VERSION}: nothing was called, because its answers would be paid for again",

@@ -6,6 +6,7 @@ neither needs the pages above them, which damage makes unreadable. Source: sqlit
 
 from __future__ import annotations
 
+import json
 import zlib
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,16 @@ if TYPE_CHECKING:
 _MAGIC = b"SQLite format 3\0"
 _LEAF, _PAGE = 13, 4096
 _INTEGERS = {1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8}  # serial type -> bytes
-_COLUMNS = (bytes, int, str, float, int, float, float, int)  # of an answer
+_COLUMNS = (
+    bytes,
+    int,
+    str,
+    float,
+    int,
+    float,
+    float,
+    int,
+)  # of an answer; the last since version 2
 _KEY = 20
 
 
@@ -123,10 +133,18 @@ def _decoded(kind: int, value: bytes) -> Any:
 
 def _is_answer(row: tuple[Any, ...]) -> bool:
     # a float that is whole is kept as an integer
-    if len(row) != len(_COLUMNS) or not all(
-        isinstance(value, (int, float) if kind is float else kind)
-        for value, kind in zip(row, _COLUMNS, strict=True)
+    kinds = zip(row, _COLUMNS, strict=False)
+    if len(row) not in (7, 8) or not all(
+        isinstance(value, (int, float) if kind is float else kind) for value, kind in kinds
     ):
         return False
-    key, status, text, *_, crc = row
-    return len(key) == _KEY and 100 <= status < 600 and zlib.crc32(text.encode()) == crc  # noqa: PLR2004 - HTTP
+    key, status, text = row[:3]
+    if len(key) != _KEY or not 100 <= status < 600:  # noqa: PLR2004 - HTTP
+        return False
+    if len(row) == len(_COLUMNS):
+        return bool(zlib.crc32(text.encode()) == row[7])
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True

@@ -51,10 +51,7 @@ class Spending:
         if tokens is None:
             self.without_tokens += 1
         else:
-            t = self.tokens
-            self.tokens = Tokens(
-                t.prompt + tokens.prompt, t.completion + tokens.completion, t.total + tokens.total
-            )
+            self.tokens += tokens
 
     def as_dict(self, price: Price | None) -> dict[str, Any]:
         """Return calls, requests, tokens, cost and latency as builtins."""
@@ -63,7 +60,7 @@ class Spending:
             values = np.sort(np.frombuffer(self._latencies))
             p50, p95 = np.quantile(values, [0.5, 0.95]).tolist()
             latency = {"mean": values.mean(), "p50": p50, "p95": p95, "max": values[-1]}
-        priced = price is not None and not self.without_tokens
+        cost = None if price is None or self.without_tokens else price.of(self.tokens)
         return {
             "calls": self.calls,
             "requests": self.requests,
@@ -71,7 +68,7 @@ class Spending:
             "completion_tokens": self.tokens.completion,
             "total_tokens": self.tokens.total,
             "without_tokens": self.without_tokens,
-            "cost": price.of(self.tokens) if priced and price is not None else None,
+            "cost": cost,
             "latency_s": {name: round(float(value), 6) for name, value in latency.items()},
         }
 

@@ -28,6 +28,11 @@ class Tokens:
     completion: int
     total: int
 
+    def __add__(self, other: Tokens) -> Tokens:
+        """Add those of another call."""
+        completion = self.completion + other.completion
+        return Tokens(self.prompt + other.prompt, completion, self.total + other.total)
+
 
 @dataclass(frozen=True, slots=True)
 class Price:

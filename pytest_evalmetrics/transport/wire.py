@@ -10,7 +10,7 @@ import re
 import time
 from codecs import BOM_UTF8
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
@@ -144,31 +144,20 @@ class Answer:
     from_journal: bool
 
 
+@dataclass(eq=False)
 class SendFailure(Exception):  # noqa: N818 - not one of the tree: it never leaves this package
     """An attempt that brought no usable answer."""
 
-    def __init__(
-        self,
-        kind: str,
-        message: str,
-        *,
-        retry: bool = False,
-        fatal: bool = False,
-        status: int | None = None,
-        retry_after_s: float | None = None,
-        hint: str | None = None,
-        said: str = "",
-    ) -> None:
-        super().__init__(message)
-        self.kind = kind
-        self.message = message
-        self.retry = retry
-        self.fatal = fatal
-        self.status = status
-        self.retry_after_s = retry_after_s
-        self.hint = hint
-        self.said = said  # the endpoint's own words
-        self.attempts = 0
+    kind: str
+    message: str
+    _: KW_ONLY
+    retry: bool = False
+    fatal: bool = False
+    status: int | None = None
+    retry_after_s: float | None = None
+    hint: str | None = None
+    said: str = ""  # the endpoint's own words
+    attempts: int = 0
 
 
 class Sender(Protocol):

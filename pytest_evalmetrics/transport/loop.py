@@ -8,12 +8,12 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pytest_evalmetrics.transport.wire import CallError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine, Iterable
+    from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable
 
 _T = TypeVar("_T")
 _POLL_S = 0.5  # on Windows a wait without end hears no Ctrl-C
@@ -146,31 +146,29 @@ async def run_bounded(
     """
     if parallelism < 1:
         raise ValueError(f"parallelism is {parallelism}, expected 1 or more")
-    source = _Source(items)
+    left, done = _pulled(items), 0
 
-    async def work(item: _Item) -> None:
+    async def work(begun: _Item) -> None:
+        nonlocal done
         first = True
         try:
-            while True:
+            for item in itertools.chain((begun,), left):
                 on_done(item, await _outcome(call, item))
+                done += 1
                 # Where nothing has to be waited for, those that were pulled with the first one
                 # go before: items begin in their order, in which equal calls are counted. Never
                 # between an item's pull and its begin, for the same reason.
-                if first or source.pulled % _BREATHE == 0:
+                if first or done % _BREATHE == 0:
                     first = False
                     await asyncio.sleep(0)
-                try:
-                    item = next(source)
-                except StopIteration:
-                    return
         except BaseException:
-            source.stop()  # the group cancels the others a moment later: they pull nothing more
+            left.close()  # the group cancels the others a moment later: they pull nothing more
             raise
 
     try:
         async with asyncio.TaskGroup() as group:
             # as many tasks as there are items to begin with, and never more
-            for item in itertools.islice(source, parallelism):
+            for item in itertools.islice(left, parallelism):
                 group.create_task(work(item))
     except BaseExceptionGroup as errors:
         error: BaseException = errors
@@ -178,31 +176,12 @@ async def run_bounded(
             error = error.exceptions[0]  # as if it had been raised alone
         raise error from None
     finally:
-        source.stop()
-    return source.pulled
+        left.close()
+    return done
 
 
-class _Source(Generic[_Item]):
-    """Items that many workers pull from, until they end or are stopped."""
-
-    def __init__(self, items: Iterable[_Item]) -> None:
-        self._items = iter(items)
-        self.pulled = 0
-
-    def __iter__(self) -> Self:
-        return self
-
-    def __next__(self) -> _Item:
-        item = next(self._items)
-        self.pulled += 1
-        return item
-
-    def stop(self) -> None:
-        """Yield nothing more; close the origin of the items, such as a file."""
-        close = getattr(self._items, "close", None)
-        self._items = iter(())
-        if close is not None:
-            close()
+def _pulled(items: Iterable[_Item]) -> Generator[_Item]:
+    yield from items  # whose origin, such as a file, is closed with this generator
 
 
 async def _outcome(call: Callable[[_Item], Awaitable[_Result]], item: _Item) -> _Result | CallError:

@@ -45,10 +45,15 @@ def keeps_baseline(spec: BenchmarkSpec) -> bool:
 
 
 def as_asked(config: pytest.Config, benchmark: Benchmark) -> Benchmark:
-    """Take all tasks of a benchmark where the run asks for them."""
-    if benchmark.spec.sample is None or not config.getoption("evalmetrics_all_tasks"):
-        return benchmark
-    return replace(benchmark, spec=replace(benchmark.spec, sample=None))
+    """Take all tasks of a benchmark, or no more rollouts than needed, where the run asks for it."""
+    spec = benchmark.spec
+    if spec.sample is not None and config.getoption("evalmetrics_all_tasks"):
+        spec = replace(spec, sample=None)
+    if spec.num_samples is not None and config.getoption("evalmetrics_stop_early"):
+        from pytest_evalmetrics.pipeline.rounds import with_rounds  # noqa: PLC0415 - if asked for
+
+        spec = with_rounds(spec)
+    return benchmark if spec is benchmark.spec else replace(benchmark, spec=spec)
 
 
 def run_benchmark(

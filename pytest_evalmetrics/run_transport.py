@@ -152,7 +152,9 @@ class ItemRuntime:
         self._item = item
         self._label = label
         self._transport: Transport | None = None
-        self.replays = journal_mode(item.config) is JournalMode.REPLAY
+        mode = journal_mode(item.config)
+        self.replays = mode is JournalMode.REPLAY
+        self.asks_anew = mode in (JournalMode.REFRESH, JournalMode.OFF)
         self.budget = budget_of(item.config)
 
     def transport(self) -> Transport:
@@ -182,7 +184,7 @@ class ItemRuntime:
 class PlanRuntime:
     """A run that calls nothing, and counts what it would call."""
 
-    replays, budget = True, None
+    replays, asks_anew, budget = True, False, None
 
     def __init__(self, config: pytest.Config) -> None:
         path = journal_path(config)

@@ -39,6 +39,9 @@ _OPTIONS = """
     noise between runs, in place of recording it alone
 --evalmetrics-all-tasks
     evaluate all tasks, whatever `sample:` says: for nightly runs
+--evalmetrics-stop-early
+    take the num_samples rollouts of each task in rounds, and stop after the one at which every
+    gate is sure
 --evalmetrics-reason TEXT
     with --snapshot-update: why the change is accepted; the baseline and the history keep it, and
     the trend shows it

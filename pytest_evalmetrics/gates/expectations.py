@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pytest_evalmetrics.data import RolloutTable
+    from pytest_evalmetrics.gates.sequential import Look
     from pytest_evalmetrics.results import AgentResult, Estimate, Interval
     from pytest_evalmetrics.spec import Benchmark, ExpectSpec, Threshold
 
@@ -324,12 +326,18 @@ def check_thresholds(
     agent: str,
     result: AgentResult,
     intervals: Mapping[str, Interval | None],
+    look: Look | None = None,
 ) -> Iterator[Check]:
     """Compare an agent's metrics, or ends of `intervals`, with the file's thresholds."""
     for name, threshold in benchmark.spec.thresholds.items():
         estimate, line = result.estimates[name], benchmark.line_of("thresholds", name)
         interval = intervals.get(name, estimate.interval)
-        yield check_threshold(estimate, threshold, agent, line, interval)
+        check = check_threshold(estimate, threshold, agent, line, interval)
+        if look is not None:
+            ends = (threshold.min, threshold.max)
+            sure = look.settles(estimate.value, estimate.interval, *ends)
+            check = replace(check, evidence={**check.evidence, "look": look.evidence(settled=sure)})
+        yield check
 
 
 def blind_thresholds(benchmark: Benchmark) -> Iterator[str]:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.gates.comparison import Comparison
     from pytest_evalmetrics.gates.randomization import WeightedCombine
     from pytest_evalmetrics.gates.run_noise import Runs
+    from pytest_evalmetrics.gates.sequential import Look, LookBounds
     from pytest_evalmetrics.results import Estimate
 
 _MAX_MISSING = 0.05  # with more than this share of rewards missing nothing can be said
@@ -61,13 +62,20 @@ def check_regression(
     min_coverage: float = 1.0,
     accept: str = "",
     benchmarks: int = 1,
+    look: Look | None = None,
 ) -> list[Check]:
     """Judge the metrics of one benchmark; the more of them can fail, the surer each has to be.
 
     `min_coverage` is the share of the baseline's tasks that must be there to compare. `accept` says
     in hints how an intended change is accepted, by default with ``--snapshot-update``. So many
-    `benchmarks` of the run share the level of a false alarm.
+    `benchmarks` of the run share the level of a false alarm. At a `look` at a run that may stop
+    early, the level is what that look may spend.
     """
+    bounds = [None if look is None or not g.rule.tests else _bounds(g, look) for g in gated]
+    gated = [
+        g if b is None else structs.replace(g, rule=structs.replace(g.rule, alpha=b.level))
+        for g, b in zip(gated, bounds, strict=True)
+    ]
     if benchmarks > 1:
         shared = [structs.replace(g.rule, benchmarks=benchmarks) for g in gated]
         gated = [structs.replace(g, rule=rule) for g, rule in zip(gated, shared, strict=True)]
@@ -78,7 +86,7 @@ def check_regression(
     ]
     adjusted, adjusted_worst = _adjusted(gated, found), _adjusted(gated, worst)
     checks = []
-    for g, f, w, *p in zip(gated, found, worst, adjusted, adjusted_worst, strict=True):
+    for g, f, w, b, *p in zip(gated, found, worst, bounds, adjusted, adjusted_worst, strict=True):
         decision, at_worst = _decide(g, f, w, p, min_coverage)
         details = {
             **_evidence(f, g),
@@ -90,6 +98,11 @@ def check_regression(
             "min_coverage": min_coverage,
             "why": decision.why,
         }
+        if b is not None and not math.isnan(f.p):
+            p_least = f.p if g.worst is None else min(f.p, w.p)
+            details["look"] = b.evidence(
+                verdict=decision.verdict, why=decision.why, p=f.p, p_least=p_least, se=f.se
+            )
         check = Check(
             "baseline",
             g.pair.name,
@@ -105,6 +118,11 @@ def check_regression(
         )
         checks.append(check)
     return checks
+
+
+def _bounds(gated: Gated, look: Look) -> LookBounds | None:
+    counts = gated.pair.rewards_baseline.counts
+    return look.bounds(gated.rule.alpha, float(counts.mean())) if len(counts) else None
 
 
 def accepted(check: Check) -> Check:

@@ -33,6 +33,7 @@ from pytest_evalmetrics.pipeline.ruler import changes_of, ruler_changes, ruler_o
 from pytest_evalmetrics.reports import failed_row_cause, picture_of
 from pytest_evalmetrics.results import AgentResult, BenchmarkResult, Check, Flip, Verdict
 from pytest_evalmetrics.spec import Count
+from pytest_evalmetrics.spec.sources import Rounds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.baselines import AgentDocument, BaselineDocument
     from pytest_evalmetrics.data import RolloutTable, RowScores
     from pytest_evalmetrics.engines import Engine
+    from pytest_evalmetrics.gates.sequential import Look
     from pytest_evalmetrics.pipeline.human_labels import HumanLabels
     from pytest_evalmetrics.pipeline.ruler import RulerChange
     from pytest_evalmetrics.pipeline.scored_rows import KeptRows
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.results import ScorerFailures
     from pytest_evalmetrics.spec import Benchmark
     from pytest_evalmetrics.spec.sources import SampleSpec
+    from pytest_evalmetrics.transport import Budget
 
 
 class Hooks(msgspec.Struct, frozen=True):
@@ -103,6 +106,8 @@ class Evaluation:
     detailed: bool = True  # its tasks are pictured even if it passes
     today: Callable[[], date] = date.today  # the day by which quarantines end
     benchmarks: int = 1  # of the run, that share the level of a false alarm
+    look: Look | None = None  # at a run that may stop early
+    budget: Budget | None = None  # of the benchmark, that its rounds share
 
     _checks: list[Check] = field(default_factory=list, init=False)
     _notes: list[str] = field(default_factory=list, init=False)
@@ -128,6 +133,11 @@ class Evaluation:
         What can't be read or reduced is a check too, INCONCLUSIVE with its reason, so that reports
         show it.
         """
+        early = isinstance(self.benchmark.spec.num_samples, Rounds)
+        if early and self.look is None and not self.updates:  # a baseline takes all rollouts
+            from pytest_evalmetrics.pipeline.rounds import in_rounds  # noqa: PLC0415 - if asked for
+
+            return in_rounds(self)
         self._gates = {  # as a baseline keeps them; scoring takes the thresholds of judges out
             "metrics": list(self.benchmark.spec.gated),
             "thresholds": {n: t.described for n, t in self.benchmark.spec.thresholds.items()},
@@ -206,7 +216,9 @@ class Evaluation:
 
         if self.runtime is None:
             raise ValueError("a scored benchmark needs the run that it is a part of")
-        self._scoring = Scoring(self.benchmark, self.runtime, self.item_id, self.engine)
+        self._scoring = Scoring(
+            self.benchmark, self.runtime, self.item_id, self.engine, self.budget
+        )
         self.benchmark = self._scoring.benchmark
 
     def _rows_of(self, plan: metrics.Plan) -> RolloutTable:
@@ -227,17 +239,9 @@ class Evaluation:
         return table
 
     def _load(self, plan: metrics.Plan) -> RolloutTable:
-        if self.table is not None:
-            return self.table
         try:
-            if self._scoring is None:
-                return rollouts.load(
-                    self.benchmark.spec.rows,
-                    self.benchmark.file.parent,
-                    scores=plan.scores,
-                    categories=plan.categories,
-                    reader=None if self.engine is None else self.engine.read,
-                )
+            if self.table is not None or self._scoring is None:
+                return self._recorded_rollouts(plan)
             scored = self._scored = self._scoring.run(
                 plan, hooked=self.hooks.compute_metrics is not None
             )
@@ -250,6 +254,22 @@ class Evaluation:
         self._notes.extend((*scored.notes, *scored.judged.notes))
         self._checks.extend((*scored.judged.gates, *scored.checks))
         return scored.table
+
+    def _recorded_rollouts(self, plan: metrics.Plan) -> RolloutTable:
+        spec, table = self.benchmark.spec, self.table
+        if table is None:
+            table = rollouts.load(
+                spec.rows,
+                self.benchmark.file.parent,
+                scores=plan.scores,
+                categories=plan.categories,
+                reader=None if self.engine is None else self.engine.read,
+            )
+        if not isinstance(spec.num_samples, Rounds):
+            return table
+        from pytest_evalmetrics.pipeline.task_sample import first_rollouts  # noqa: PLC0415 - rare
+
+        return table.where(first_rollouts(table, spec.num_samples))
 
     def _sampled(self, table: RolloutTable, sample: SampleSpec) -> RolloutTable:
         """Draw the tasks that ``sample:`` asks for, unless rows were drawn before scoring."""
@@ -338,7 +358,7 @@ class Evaluation:
         return reference
 
     def _start_judging(self, plan: metrics.Plan, reference: Reference) -> Judging:
-        judging = Judging(self.benchmark, plan, reference, self.benchmarks)
+        judging = Judging(self.benchmark, plan, reference, self.benchmarks, look=self.look)
         if self._whole is not None and not self.updates:  # which must not drop tasks
             judging.whole = dict(self._whole.by_agent())
         if self._single is not None:
@@ -421,7 +441,9 @@ class Evaluation:
         self._notes.extend(gates.few_numbers(self.benchmark, shown, result))
         self._notes.extend(gates.unreached_threshold(self.benchmark, shown, table))
         intervals = metrics.threshold_intervals(plan, table)
-        self._checks.extend(gates.check_thresholds(self.benchmark, shown, result, intervals))
+        self._checks.extend(
+            gates.check_thresholds(self.benchmark, shown, result, intervals, self.look)
+        )
         if self._judging is not None:
             self._judging.add(result, table, agent=shown, expected=completeness.expected)
         self._tables[agent], self._expected[agent] = table, completeness.expected

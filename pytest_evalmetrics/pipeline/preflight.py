@@ -139,7 +139,7 @@ def _placeholder(benchmark: Benchmark, path: Path, value: str) -> Iterator[Probl
 class _NoCalls:
     """A run that calls nothing."""
 
-    replays, budget = True, None
+    replays, asks_anew, budget = True, False, None
 
     def transport(self) -> Any:
         raise AssertionError("a check calls nothing")

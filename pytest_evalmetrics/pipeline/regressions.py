@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.data import PairedMetric, RolloutTable
     from pytest_evalmetrics.engines import Engine
+    from pytest_evalmetrics.gates.sequential import Look
     from pytest_evalmetrics.history import Anchors
     from pytest_evalmetrics.metrics.metric import BoundMetric
     from pytest_evalmetrics.pipeline.ruler import RulerChange
@@ -261,6 +262,7 @@ class Judging:
     ruler_changes: tuple[RulerChange, ...] = ()
     # the same where both sides are measured by today's ruler; a hook's numbers are not
     settled: tuple[RulerChange, ...] = ()
+    look: Look | None = None  # at a run that may stop early
     quarantined: frozenset[str] = frozenset()  # ids of tasks, left out of the reference too
     # of each agent all rows, where its tasks are a sample of theirs
     whole: Mapping[str, RolloutTable] = field(default_factory=dict)
@@ -340,6 +342,7 @@ class Judging:
                 min_coverage=self._settings.min_coverage,
                 accept=self._accept,
                 benchmarks=self.benchmarks,
+                look=self.look,
             )
         )
         return [next(judged) if isinstance(p, gates.Gated) else p for p in self._pending]

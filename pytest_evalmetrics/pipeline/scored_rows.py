@@ -25,11 +25,12 @@ from pytest_evalmetrics.errors import (
     did_you_mean,
 )
 from pytest_evalmetrics.layout import compact, many, of_many
-from pytest_evalmetrics.pipeline.task_sample import draw
+from pytest_evalmetrics.pipeline.task_sample import draw, first_rollouts
 from pytest_evalmetrics.reports import failed_row_notes
 from pytest_evalmetrics.results import RowFailure, ScorerFailures
 from pytest_evalmetrics.rollouts.recorded import records
 from pytest_evalmetrics.scorers.interface import Row
+from pytest_evalmetrics.spec.sources import Rounds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -123,6 +124,8 @@ def choose(
         notes.append(note)
         tasks = set(drawn.tasks)
         taken &= np.array([task in tasks for task in table.tasks], dtype=bool)[table.task]
+    if not answered and isinstance(spec.num_samples, Rounds):
+        taken &= first_rollouts(table, spec.num_samples)
     if not taken.all():
         table = table.where(taken)
     if not taken.all() or answered:

@@ -56,6 +56,7 @@ class Runtime(Protocol):
     """What a scored benchmark needs of the run that it is a part of."""
 
     replays: bool  # answers come from the journal alone
+    asks_anew: bool  # nothing is answered by the journal
 
     @property
     def budget(self) -> Budget | None:
@@ -125,7 +126,12 @@ class Scoring:
     """The scorers of one benchmark, and who answers its rows, made and ready."""
 
     def __init__(
-        self, benchmark: Benchmark, runtime: Runtime, label: str, engine: Engine | None = None
+        self,
+        benchmark: Benchmark,
+        runtime: Runtime,
+        label: str,
+        engine: Engine | None = None,
+        budget: Budget | None = None,
     ) -> None:
         spec = benchmark.spec
         self._runtime, self.benchmark = runtime, benchmark
@@ -146,7 +152,7 @@ class Scoring:
         given = tuple(name for scorer in self.made for name in scorer.scores)
         self._names = (*given, *measured)
         self._content = _Content(benchmark)
-        own = None if spec.budget is None else budget_of(spec.budget)
+        own = None if spec.budget is None else budget or budget_of(spec.budget)
         self._limits = CallLimits(own, runtime.budget)
         self._refuse_unpriced()
         self._judges = Judges(benchmark, self.made)

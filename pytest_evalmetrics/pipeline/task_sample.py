@@ -1,4 +1,4 @@
-"""``sample:``: a subset of the tasks, stratified, and the same in every run."""
+"""The part of the rows that a run takes: the tasks of ``sample:``, the rollouts of a round."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.layout import of_many
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from pytest_evalmetrics.data import RolloutTable
-    from pytest_evalmetrics.spec.sources import SampleSpec
+    from pytest_evalmetrics.spec.sources import Rounds, SampleSpec
 
 _NAMED = 6  # groups that the note names
 
@@ -52,6 +55,21 @@ def draw(table: RolloutTable, spec: SampleSpec) -> tuple[RolloutTable, str]:
         more = ["..."] if len(groups) > _NAMED else []
         note += f", by {spec.by}: {', '.join([*shown, *more])}"
     return table if taken.all() else table.where(taken[table.task]), note
+
+
+def first_rollouts(table: RolloutTable, rounds: Rounds) -> NDArray[np.bool_]:
+    """Find the rollouts of each task that a look sees, shape (rows,)."""
+    rows = np.arange(len(table))
+    begins = np.diff(table.task, prepend=-1) | np.diff(table.agent, prepend=-1)
+    rank = rows - np.maximum.accumulate(np.where(begins != 0, rows, 0))
+    if len(rank) and int(rank.max()) >= rounds.most:
+        at = int(rank.argmax())
+        raise DataError(
+            f"task {table.tasks[table.task[at]]} has {rank[at] + 1} rollouts, more than "
+            f"num_samples: {{max: {rounds.most}}}",
+            hint="look for another run's rollouts in the files; or set num_samples",
+        )
+    return rank < rounds
 
 
 def without_the_rest(

@@ -39,6 +39,7 @@ from pytest_evalmetrics.spec.metric_names import parse
 from pytest_evalmetrics.spec.sources import (
     DatasetField,
     DatasetSpec,
+    NumSamples,
     ParamsSpec,
     ReferenceSpec,
     RolloutsField,
@@ -240,7 +241,9 @@ class BenchmarkSpec:
     labels: Annotated[
         LabelsField, doc("people's scores of some rollouts, which correct ppi/mean_reward")
     ] = None
-    num_samples: Annotated[Annotated[int, Field(ge=1)] | None, doc("rollouts of each task")] = None
+    num_samples: Annotated[
+        NumSamples | None, doc("rollouts of each task; or {min, max, stop: early}")
+    ] = None
 
     reward: Annotated[Name, doc("the score that the metrics reduce")] = "reward"
     metrics: Annotated[

@@ -150,7 +150,8 @@ def rollouts_needed(spec: BenchmarkSpec, name: MetricName) -> tuple[int, int, st
     found = _OF_K.fullmatch(name.metric)
     if found is None or name.is_statistic or spec.pass_estimator == "first_k":  # noqa: S105
         return None
-    expected, most, why = spec.expect.rollouts, spec.num_samples, f"num_samples: {spec.num_samples}"
+    expected, most = spec.expect.rollouts, getattr(spec.num_samples, "least", spec.num_samples)
+    why = f"num_samples: {most}" if most == spec.num_samples else f"num_samples: {{min: {most}}}"
     if spec.answers is not None:
         if most is None:
             most, why = 1, "num_samples, which is 1 by default"

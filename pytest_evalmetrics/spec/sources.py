@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, WrapValidator
 
 from pytest_evalmetrics.spec.field_types import (
     Name,
@@ -253,6 +254,45 @@ class SampleSpec:
         Name | None, doc("a field of the rows: each of its values keeps its share of the tasks")
     ] = None
     seed: Annotated[int, Field(ge=0, description="another seed takes others")] = 0
+
+
+@keys
+class EarlyStopSpec:
+    """Rounds of rollouts, until the gates are sure."""
+
+    min: Annotated[int, Field(ge=1, description="rollouts of each task at the first look")]
+    max: Annotated[int, Field(ge=2, description="rollouts of each task at the last look")]
+    stop: Annotated[Literal["early"], doc("as soon as the verdict is sure")]
+
+
+class Rounds(int):
+    """The rollouts of each task at one look: the first has `least` of them, the last `most`."""
+
+    least: int
+    most: int
+
+    @classmethod
+    def at(cls, rollouts: int, least: int, most: int) -> Rounds:
+        """Return a look."""
+        made = cls(rollouts)
+        made.least, made.most = least, most
+        return made
+
+
+def _rounds(value: Any, whole: Callable[[Any], int]) -> int:
+    if not isinstance(value, dict):
+        return whole(value)
+    asked = TypeAdapter(EarlyStopSpec).validate_json(json.dumps(value))
+    if asked.min >= asked.max:
+        raise refuse(f"min {asked.min} leaves no round before max {asked.max}")
+    return Rounds.at(asked.max, asked.min, asked.max)
+
+
+NumSamples = Annotated[
+    int,
+    Field(ge=1),
+    WrapValidator(_rounds, json_schema_input_type=Annotated[int, Field(ge=1)] | EarlyStopSpec),
+]
 
 
 # -- params, and what they share with model -----------------------------------------------

@@ -29,6 +29,7 @@ from pydantic import TypeAdapter
 
 from pytest_evalmetrics import register_metric
 from pytest_evalmetrics.data import Category, RolloutTable, pool
+from pytest_evalmetrics.gates.sequential import Look, looks_between
 from pytest_evalmetrics.metrics import SampleSource, plan, reduce_agent
 from pytest_evalmetrics.pipeline.power import power_of_tables
 from pytest_evalmetrics.pipeline.regressions import Judging, Reference
@@ -116,10 +117,13 @@ def judged(
     return compared(asked, [table(each, clusters) for each in several], table(after, clusters))
 
 
-def compared(asked: Benchmark, before: Sequence[RolloutTable], run: RolloutTable) -> list[Check]:
+def compared(
+    asked: Benchmark, before: Sequence[RolloutTable], run: RolloutTable, look: Look | None = None
+) -> list[Check]:
     """Hold a table against those of its baseline."""
     made, runs = plan(asked.spec), tuple(before)
-    judging = Judging(asked, made, Reference({"agent": pool(runs)}, runs={"agent": runs}))
+    reference = Reference({"agent": pool(runs)}, runs={"agent": runs})
+    judging = Judging(asked, made, reference, look=look)
     judging.add(reduce_agent(made, "agent", run), run, agent="", expected=run.counts)
     return judging.checks()
 
@@ -450,7 +454,44 @@ def over_rows() -> Iterator[Cell]:
             yield Cell("over_rows", row, "stated drop", drop, 600, (45.0, 100.0))
 
 
-TABLES = (unequal, equal, metrics, clusters, power, family, runs, over_rows)
+def in_rounds(
+    rng: np.random.Generator, *, n: int, k: tuple[int, int], drop: float, what: str
+) -> float:
+    """Whether a run that may stop early fails, what that adds to a whole one, or what it saves."""
+    one, other = steady(rng, n, drop)
+    before, after = passes(rng, one, k[0]), passes(rng, other, k[1])
+    looks = looks_between(max(k[1] // 4, 1), k[1])
+    for at, taken in enumerate(looks):
+        run = table(after[:, :taken])
+        (check,) = compared(benchmark(), [table(before)], run, Look(looks, at))
+        if check.evidence["look"]["settled"]:
+            break
+    if what == "saved":
+        return 1 - taken / k[1]
+    fails = check.verdict is Verdict.FAIL
+    if what == "fails":
+        return fails
+    (whole,) = judged(benchmark(), before, after)
+    return (whole.verdict is Verdict.FAIL) - fails
+
+
+def early() -> Iterator[Cell]:
+    """Runs that stop as soon as the gate is sure, in rounds of a quarter of the rollouts."""
+    sizes = {(200, 8, 8): (50, 35, 65), (50, 8, 8): (45, 0, 0), (1000, 8, 8): (45, 60, 60)}
+    for (n, *k), saved in (sizes | {(200, 4, 8): (45, 30, 60)}).items():
+        for drop, least in zip((0.0, 0.05, 0.1), saved, strict=True):
+            change = f"{100 * drop:g} points" if drop else "no change"
+            row = f"{n:,} tasks, {k[0]} -> {k[1]}, {change}"
+            for what, limits in {
+                "fails": (0.0, 100.0 if drop else MOST_FAILS),
+                "lost": (-100.0, 5.0),
+                "saved": (least, 100.0),
+            }.items():
+                run = partial(in_rounds, n=n, k=(k[0], k[1]), drop=drop, what=what)
+                yield Cell("early", row, what, run, 1_000 if n < 1000 else 300, limits)
+
+
+TABLES = (unequal, equal, metrics, clusters, power, family, runs, over_rows, early)
 
 
 def collapses() -> Iterator[str]:

@@ -1,0 +1,257 @@
+"""Group-sequential tests: when a gate is sure before all rollouts are there."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+
+from pytest_evalmetrics import stats
+from pytest_evalmetrics.results import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from pytest_evalmetrics.results import Interval
+
+_LOOKS = 4
+_BETA = 0.05  # the share of true drops that stopping may miss where the last look would find 95 %
+_POWER = 2.0  # of the spending functions: more than Pocock's at the first looks, less at the last
+_THRESHOLD_ALPHA = 0.01
+_FOR_GOOD = ("no_pairs", "coverage")  # what more rollouts don't mend
+_FAR = 8.0  # standard errors, beyond which there is nothing
+_NODES = 241
+_HALVINGS = 40
+
+_sf = np.vectorize(stats.normal_sf, otypes=[float])
+
+
+class StopBounds(msgspec.Struct, frozen=True):
+    """At each look, the z above which a drop is proven, and the one below which none will be."""
+
+    efficacy: tuple[float, ...]
+    futility: tuple[float, ...]
+
+
+class Look(msgspec.Struct, frozen=True):
+    """One look at a run whose rollouts come in rounds over all tasks."""
+
+    rollouts: tuple[int, ...]  # of each task, at each look
+    at: int  # the look, from 0
+
+    def bounds(self, alpha: float, baseline: float) -> LookBounds:
+        """Return the bounds against a baseline with so many rollouts of each task."""
+        fractions = fractions_of(self.rollouts, baseline)
+        return LookBounds(self, fractions, bounds_of(fractions, alpha))
+
+    def evidence(self, *, settled: str) -> dict[str, Any]:
+        """Describe the look for a check's evidence; what is settled is ``fail`` or ``pass``."""
+        return {
+            "number": self.at + 1,
+            "of": len(self.rollouts),
+            "rollouts": self.rollouts[self.at],
+            "most": self.rollouts[-1],
+            "settled": settled or None,
+        }
+
+    def settles(
+        self, value: float, interval: Interval | None, least: float | None, most: float | None
+    ) -> str:
+        """Check on which side of its ends a number surely is, by a repeated confidence interval.
+
+        Jennison and Turnbull 1989, J. R. Statist. Soc. B 51: its ends hold at all looks together.
+        """
+        if interval is None or not interval.low < interval.high:
+            return ""
+        wider = self.bounds(_THRESHOLD_ALPHA, math.inf).bounds.efficacy[self.at]
+        wider /= stats.normal_ppf(0.5 + interval.level / 2)
+        low = value - wider * (value - interval.low)
+        high = value + wider * (interval.high - value)
+        least, most = -math.inf if least is None else least, math.inf if most is None else most
+        if high < least or low > most:
+            return "fail"
+        return "pass" if low >= least and high <= most else ""
+
+
+class LookBounds(msgspec.Struct, frozen=True):
+    """The bounds of one gate, as one look sees them."""
+
+    look: Look
+    fractions: tuple[float, ...]
+    bounds: StopBounds
+
+    @property
+    def level(self) -> float:
+        """The p below which this look proves a drop."""
+        return float(f"{stats.normal_sf(self.bounds.efficacy[self.look.at]):.6g}")
+
+    def evidence(
+        self, *, verdict: Verdict, why: str, p: float, p_least: float, se: float
+    ) -> dict[str, Any]:
+        """Say whether the gate is sure, by its verdict and p, and the drop adjusted for stopping.
+
+        `p_least` is p with what is missing at its worst. Futility has p without a correction for
+        other metrics: that stops later.
+        """
+        at, last = self.look.at, self.look.at + 1 == len(self.look.rollouts)
+        settled = "fail" if verdict is Verdict.FAIL or why in _FOR_GOOD else ""
+        futile = stats.normal_sf(self.bounds.futility[at])
+        if not verdict.fails and p_least > futile:
+            settled = "pass"
+        found = self.look.evidence(settled=settled)
+        found |= {"information": self.fractions[at], "futile_p": float(f"{futile:.6g}")}
+        if at and se > 0 and 0 < p < 1 and (settled or last):
+            z = stats.normal_ppf(1 - p)
+            unit = se * math.sqrt(self.fractions[at])
+            drop, low, high = (
+                float(f"{unit * drift:.6g}") + 0.0
+                for drift in adjusted(self.fractions[: at + 1], self.bounds, z)
+            )
+            found |= {"drop": drop, "drop_low": low, "drop_high": high}
+        return found
+
+
+def looks_between(least: int, most: int) -> tuple[int, ...]:
+    """Return the rollouts of each task at up to four looks, evenly spaced."""
+    steps = min(_LOOKS, most - least + 1) - 1
+    return tuple(least + round((most - least) * i / max(steps, 1)) for i in range(steps + 1))
+
+
+def fractions_of(rollouts: Sequence[int], baseline: float) -> tuple[float, ...]:
+    """Return the information at each look as a share of that at the last.
+
+    The variance of a difference is that of `baseline` rollouts of each task and of the run's. What
+    tasks change beyond that only makes the looks more alike, and the bounds conservative.
+    """
+    last = 1 / baseline + 1 / rollouts[-1]
+    return tuple(round(last / (1 / baseline + 1 / k), 6) for k in rollouts)
+
+
+def spending(total: float, fractions: Sequence[float], power: float = _POWER) -> tuple[float, ...]:
+    """Return what of an error is spent by each look (Kim and DeMets 1987, Biometrika 74)."""
+    return tuple(total * min(t, 1.0) ** power for t in fractions)
+
+
+@lru_cache
+def bounds_of(fractions: tuple[float, ...], alpha: float) -> StopBounds:
+    """Spend `alpha` on efficacy, and 5 % on futility, which does not bind.
+
+    The drop that futility is about is one that the last look alone finds in 95 % of the runs.
+    """
+    drift = stats.normal_ppf(1 - alpha) + stats.normal_ppf(1 - _BETA)
+    highs = efficacy_bounds(fractions, spending(alpha, fractions))
+    lows = futility_bounds(fractions, highs, spending(_BETA, fractions), drift)
+    return StopBounds(highs, lows)
+
+
+def efficacy_bounds(fractions: Sequence[float], spent: Sequence[float]) -> tuple[float, ...]:
+    """Return the z that is crossed by chance with just the probabilities spent by each look.
+
+    By recursive integration: Armitage, McPherson and Rowe 1969; Lan and DeMets 1983; Jennison and
+    Turnbull 2000, chapter 19.
+    """
+    walk, before, highs = _Walk(0.0), 0.0, list[float]()
+    for t, total in zip(fractions, spent, strict=True):
+        highs.append(_root(partial(walk.above, t=t), total - before))
+        walk.go_on(-_FAR, highs[-1], t)
+        before = total
+    return tuple(highs)
+
+
+def futility_bounds(
+    fractions: Sequence[float], highs: Sequence[float], spent: Sequence[float], drift: float
+) -> tuple[float, ...]:
+    """Return the z below which a run stops, with the probabilities spent where `drift` is true.
+
+    At the last look that is the bound of efficacy: what is not proven there passes.
+    """
+    walk, before, lows = _Walk(drift), 0.0, list[float]()
+    for t, high, total in zip(fractions[:-1], highs, spent, strict=False):
+        low = _root(partial(walk.above, t=t), walk.mass - (total - before))
+        lows.append(min(low, high))
+        walk.go_on(lows[-1], high, t)
+        before = total
+    return (*lows, highs[-1])
+
+
+def stopping(
+    fractions: Sequence[float], bounds: StopBounds, drift: float
+) -> list[tuple[float, float]]:
+    """Return the probabilities to pass and to fail at each look, where `drift` is true."""
+    walk, found = _Walk(drift), []
+    for t, low, high in zip(fractions, bounds.futility, bounds.efficacy, strict=True):
+        found.append((walk.below(low, t), walk.above(high, t)))
+        if low < high:
+            walk.go_on(low, high, t)
+    return found
+
+
+def adjusted(
+    fractions: Sequence[float], bounds: StopBounds, z: float
+) -> tuple[float, float, float]:
+    """Return the drift that a run which stopped at the last of the looks shows, and its interval.
+
+    The median-unbiased estimate and the 95 % interval by the stage-wise ordering, in which a proof
+    at an earlier look is more extreme: Jennison and Turnbull 2000, section 8.4.
+    """
+
+    def tail(drift: float) -> float:
+        """Return the chance of what is at least as extreme."""
+        walk, total = _Walk(drift), 0.0
+        for t, low, high in zip(fractions[:-1], bounds.futility, bounds.efficacy, strict=False):
+            total += walk.above(high, t)
+            walk.go_on(low, high, t)
+        return total + walk.above(z, fractions[-1])
+
+    middle, low, high = (
+        _root(lambda drift: -tail(drift), -p, far=abs(z) / math.sqrt(fractions[-1]) + _FAR)
+        for p in (0.5, 0.025, 0.975)
+    )
+    return middle, low, high
+
+
+class _Walk:
+    """A Brownian motion with drift that has crossed no bound: its density at the last look."""
+
+    def __init__(self, drift: float) -> None:
+        self._drift, self._t = drift, 0.0
+        self._x, self._mass = np.zeros(1), np.ones(1)
+
+    def _mean(self, t: float) -> NDArray[np.float64]:
+        return self._x + self._drift * (t - self._t)
+
+    @property
+    def mass(self) -> float:
+        return float(self._mass.sum())
+
+    def above(self, z: float, t: float) -> float:
+        sd = math.sqrt(t - self._t)
+        return float(self._mass @ _sf((z * math.sqrt(t) - self._mean(t)) / sd))
+
+    def below(self, z: float, t: float) -> float:
+        return self.mass - self.above(z, t)
+
+    def go_on(self, low: float, high: float, t: float) -> None:
+        """Keep what lies between two bounds at time t."""
+        sd, root, centre = math.sqrt(t - self._t), math.sqrt(t), self._drift * t
+        ends = max(low * root, centre - _FAR * root), min(high * root, centre + _FAR * root)
+        x, step = np.linspace(*ends, _NODES, retstep=True)
+        weights = np.where(np.arange(_NODES) % 2, 4.0, 2.0) * step / 3  # Simpson's rule
+        weights[[0, -1]] /= 2
+        gaps = (x[:, None] - self._mean(t)) / sd
+        density = np.exp(-0.5 * gaps**2) @ self._mass / (sd * math.sqrt(2 * math.pi))
+        self._x, self._mass, self._t = x, weights * density, t
+
+
+def _root(falling: Callable[[float], float], goal: float, far: float = _FAR) -> float:
+    """Find where a falling function has a value."""
+    low, high = -far, far
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if falling(middle) > goal else (low, middle)
+    return (low + high) / 2

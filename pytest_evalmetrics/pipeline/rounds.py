@@ -1,0 +1,107 @@
+"""Rounds over all tasks: a run stops at the look at which its gates are sure."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from msgspec import structs
+
+from pytest_evalmetrics.errors import MetricError
+from pytest_evalmetrics.gates.sequential import Look, looks_between
+from pytest_evalmetrics.layout import many
+from pytest_evalmetrics.pipeline.attempts import budget_of
+from pytest_evalmetrics.results import Verdict
+from pytest_evalmetrics.spec import Count
+from pytest_evalmetrics.spec.metric_names import parse, rollouts_needed
+from pytest_evalmetrics.spec.sources import Rounds
+
+if TYPE_CHECKING:
+    from pytest_evalmetrics.pipeline.evaluation import Evaluated, Evaluation
+    from pytest_evalmetrics.results import BenchmarkResult, Check
+    from pytest_evalmetrics.spec import BenchmarkSpec
+
+_PARTS = 4  # of the rollouts, of which the first look has one, unless a metric needs more
+
+
+def with_rounds(spec: BenchmarkSpec) -> BenchmarkSpec:
+    """Let the rollouts of a benchmark come in rounds."""
+    most = spec.num_samples
+    if most is None or isinstance(most, Rounds):
+        return spec
+    names = []
+    for text in (*spec.metrics, *spec.gated, *spec.thresholds):
+        with suppress(MetricError):  # raised where it is looked up
+            names.append(parse(text))
+    for least in range(-(-most // _PARTS), most):
+        first = _at(spec, Rounds.at(least, least, most))
+        if not any(rollouts_needed(first, name) for name in names):
+            return replace(spec, num_samples=Rounds.at(most, least, most))
+    return spec
+
+
+def _at(spec: BenchmarkSpec, rounds: Rounds) -> BenchmarkSpec:
+    counted = isinstance(spec.expect.rollouts, Count)
+    expect = replace(spec.expect, rollouts=None) if counted else spec.expect
+    return replace(spec, num_samples=rounds, expect=expect)
+
+
+def in_rounds(evaluation: Evaluation) -> Evaluated:
+    """Evaluate a benchmark at one look after another, until its gates are sure.
+
+    Each look evaluates all rollouts up to it; the journal answers those of the looks before. So
+    nothing but the rows and answers decides where a run stops.
+    """
+    benchmark, spec = evaluation.benchmark, evaluation.benchmark.spec
+    asked = spec.num_samples
+    assert isinstance(asked, Rounds)  # noqa: S101 - the caller's condition
+    looks = looks_between(asked.least, asked.most)
+    note = ""
+    if spec.runs and evaluation.runtime is not None and evaluation.runtime.asks_anew:
+        looks = looks[-1:]
+        note = "all, because without the journal every round would pay again for those before"
+    budget = None if spec.budget is None else budget_of(spec.budget)
+    for at, rollouts in enumerate(looks):
+        one = _at(spec, Rounds.at(rollouts, asked.least, asked.most))
+        look = Look(looks, at)
+        evaluated = replace(
+            evaluation, benchmark=replace(benchmark, spec=one), look=look, budget=budget
+        ).run()
+        if rollouts == asked.most or _is_sure(evaluated.result):
+            break
+    taken = f"look {at + 1} of {len(looks)}"
+    tasks = sum(agent.tasks for agent in evaluated.result.agents)
+    if rollouts < asked.most:
+        saved = 1 - rollouts / asked.most
+        note = (
+            f"stopped early, at {taken}: {many(rollouts * tasks, 'rollout')} in place of "
+            f"{asked.most * tasks}, {100 * saved:.3g} % saved"
+        )
+    elif not note:
+        note = f"stopped at the last look, {taken}: no gate was sure before"
+    result = replace(evaluated.result, notes=(f"num_samples: {note}", *evaluated.result.notes))
+    return structs.replace(evaluated, result=result)
+
+
+def _is_sure(result: BenchmarkResult) -> bool:
+    """Check whether more rollouts would change nothing: a gate fails for good, or all are sure."""
+    settled = [_settled(check) for check in result.checks]
+    if "fail" in settled:
+        return True
+    gated = any(check.gate in ("baseline", "threshold") for check in result.checks)
+    return gated and all(settled)
+
+
+def _settled(check: Check) -> str:
+    look = check.evidence.get("look")
+    if look is not None:
+        return look["settled"] or ""
+    if check.gate == "threshold" or check.evidence.get("why") in ("blind", "require_mde", "run"):
+        return ""
+    if check.verdict in (Verdict.FAIL, Verdict.INCONCLUSIVE):
+        lasts = check.name != "max_broken" and "rule" not in check.evidence
+        return "fail" if lasts or check.verdict is Verdict.INCONCLUSIVE else ""
+    # fewer rollouts pass all and none more easily; a number without a test may yet change
+    changes = check.name == "must_pass" or "rule" in check.evidence
+    return "" if changes else "pass"

@@ -1,0 +1,96 @@
+"""StopBounds of group-sequential tests against published tables."""
+
+from __future__ import annotations
+
+import math
+from itertools import accumulate
+
+import pytest
+
+from pytest_evalmetrics.gates import sequential
+from pytest_evalmetrics.stats import normal_ppf, normal_sf
+
+FIVE = (0.2, 0.4, 0.6, 0.8, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("spent", "expected"),
+    [  # one-sided .025, of Lan and DeMets 1983: as O'Brien and Fleming's, and as Pocock's
+        (
+            [2 * normal_sf(normal_ppf(1 - 0.0125) / math.sqrt(t)) for t in FIVE],
+            (4.8769, 3.3569, 2.6803, 2.2898, 2.0310),
+        ),
+        (
+            [0.025 * math.log(1 + (math.e - 1) * t) for t in FIVE],
+            (2.4380, 2.4268, 2.4101, 2.3966, 2.3859),
+        ),
+    ],
+    ids=["obrien-fleming", "pocock"],
+)
+def test_bounds_that_spend_alpha(spent: list[float], expected: tuple[float, ...]) -> None:
+    bounds = sequential.efficacy_bounds(FIVE, spent)
+    assert bounds == pytest.approx(expected, abs=2e-4)
+    never = sequential.StopBounds(bounds, (-8.0,) * 5)
+    crossed = accumulate(fail for _, fail in sequential.stopping(FIVE, never, 0.0))
+    assert list(crossed) == pytest.approx(spent, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("looks", "constant", "shape", "inflation"),
+    [  # Jennison and Turnbull 2000, tables 2.1 to 2.4: two-sided .05, power .9
+        (2, 2.178, 0.0, 1.100),
+        (5, 2.413, 0.0, 1.207),
+        (2, 1.977, 0.5, 1.007),
+        (5, 2.040, 0.5, 1.026),
+        (10, 2.087, 0.5, 1.040),
+    ],
+)
+def test_published_constants_have_their_level_and_power(
+    looks: int, constant: float, shape: float, inflation: float
+) -> None:
+    times = tuple((i + 1) / looks for i in range(looks))
+    high = tuple(constant * t**-shape for t in times)
+    bounds = sequential.StopBounds(high, tuple(-z for z in high))
+    for drift, expected in (
+        (0.0, 0.025),
+        (math.sqrt(inflation) * (normal_ppf(0.975) + normal_ppf(0.9)), 0.9),
+    ):
+        fails = sum(fail for _, fail in sequential.stopping(times, bounds, drift))
+        assert fails == pytest.approx(expected, rel=2e-3)
+
+
+def test_looks_and_what_each_knows() -> None:
+    assert sequential.looks_between(2, 8) == (2, 4, 6, 8)
+    assert sequential.looks_between(1, 2) == (1, 2)
+    assert sequential.looks_between(1, 8) == (1, 3, 6, 8)
+    # Var(mean of K_B) + Var(mean of k), at the last look 1/8 + 1/8
+    assert sequential.fractions_of((2, 8), 8) == pytest.approx((0.4, 1.0))
+    assert sequential.fractions_of((2, 8), math.inf) == pytest.approx((0.25, 1.0))
+
+
+def test_futility_never_costs_level_and_little_power() -> None:
+    fractions = sequential.fractions_of((2, 4, 6, 8), 8)
+    bounds = sequential.bounds_of(fractions, 0.01)
+    assert all(low < high for low, high in zip(*_interim(bounds), strict=True))
+    assert bounds.futility[-1] == bounds.efficacy[-1]
+    drift = normal_ppf(0.99) + normal_ppf(0.95)
+    for true, least, most in ((0.0, 0.0, 0.01), (drift, 0.92, 0.95)):
+        looks = sequential.stopping(fractions, bounds, true)
+        assert sum(map(sum, looks)) == pytest.approx(1, abs=1e-6)
+        assert least <= sum(fail for _, fail in looks) <= most
+
+
+def _interim(bounds: sequential.StopBounds) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    return bounds.futility[:-1], bounds.efficacy[:-1]
+
+
+def test_what_stopped_a_run_is_overstated_and_corrected() -> None:
+    fractions = sequential.fractions_of((2, 4, 6, 8), 8)
+    bounds = sequential.bounds_of(fractions, 0.01)
+    drift, low, high = sequential.adjusted(fractions[:1], bounds, 3.0)  # nothing went before
+    root = math.sqrt(fractions[0])
+    assert (drift, low, high) == pytest.approx([(3 + z) / root for z in (0, -1.96, 1.96)], rel=1e-4)
+    for at, z in ((1, 2.8), (2, 2.7), (3, 2.6)):
+        naive = z / math.sqrt(fractions[at])
+        drift, low, high = sequential.adjusted(fractions[: at + 1], bounds, z)
+        assert low < drift < naive < high

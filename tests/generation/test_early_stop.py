@@ -1,0 +1,143 @@
+"""Rounds of rollouts: a run stops as soon as its gates are sure, and pays for no more."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from generation.running import online
+
+if TYPE_CHECKING:
+    from conftest import Project
+    from generation.conftest import Model
+
+RECORDED = """
+benchmark:
+  name: math
+  rollouts: runs.jsonl
+  metrics: [mean_reward, {metric}]
+  num_samples: {samples}
+  expect: {{tasks: 120}}
+  {gate}
+"""
+EARLY = "{min: 2, max: 8, stop: early}"
+
+
+def rows(seed: int, drop: float = 0.0) -> list[dict[str, Any]]:
+    draw = random.Random(seed)  # noqa: S311 - no secret
+    chances = [random.Random(task).betavariate(0.4, 0.4) for task in range(120)]  # noqa: S311
+    return [
+        {
+            "_ng_task_index": task,
+            "_ng_rollout_index": k,
+            "reward": float(draw.random() < chance * (1 - 2 * drop)),
+        }
+        for task, chance in enumerate(chances)
+        for k in range(8)
+    ]
+
+
+def look_of(project: Project, name: str = "mean_reward") -> tuple[str, dict[str, Any]]:
+    (entry,) = project.report()["benchmarks"]
+    (check,) = [c for c in entry["checks"] if c["name"] == name]
+    return check["verdict"], check["evidence"]["look"]
+
+
+def test_recorded_rollouts_are_read_up_to_the_look_that_is_sure(project: Project) -> None:
+    bench = project.write(
+        "math.bench.yaml",
+        RECORDED.format(samples=EARLY, gate="baseline: true", metric="pass@2"),
+    )
+    project.rows("runs.jsonl", rows(1))
+    project.run("--snapshot-update").assert_outcomes(passed=1)
+    assert project.report()["benchmarks"][0]["agents"][0]["rollouts"] == 960
+
+    for drop, verdict, number, saved in ((0.0, "PASS", 2, 50), (0.25, "FAIL", 1, 75)):
+        project.rows("runs.jsonl", rows(2, drop))
+        result = project.run()
+        result.stdout.fnmatch_lines(
+            [f"*stopped early, at look {number} of 4: {240 * number} rollouts*, {saved} % saved"]
+        )
+        assert look_of(project)[0] == verdict
+        assert look_of(project)[1]["settled"] == verdict.lower()
+        assert look_of(project)[1]["rollouts"] == 2 * number
+        before = project.report()["benchmarks"]
+        project.run()
+        assert project.report()["benchmarks"] == before
+
+    project.rows("runs.jsonl", rows(4, 0.06))  # not sure at once
+    project.run()
+    _, look = look_of(project)
+    assert look["number"] > 1
+    assert look["drop_low"] < look["drop"] < look["drop_high"]
+    check = next(
+        c for c in project.report()["benchmarks"][0]["checks"] if c["name"] == "mean_reward"
+    )
+    assert look["drop"] < check["evidence"]["drop"] or look["settled"] == "pass"
+
+    # the option does the same to a plain number; what needs more rollouts begins with them
+    bench.write_text(RECORDED.format(samples=8, gate="baseline: true", metric="pass@4"))
+    project.run("--snapshot-update")
+    project.rows("runs.jsonl", rows(2))
+    project.run("--evalmetrics-stop-early").stdout.fnmatch_lines(
+        ["*stopped early, at look 1 of 4*"]
+    )
+    assert look_of(project)[1]["rollouts"] == 4
+    project.run().stdout.no_fnmatch_line("*stopped early*")
+
+
+@pytest.mark.parametrize(
+    ("threshold", "verdict", "looks"),
+    [(">= 0.2", "PASS", 1), (">= 0.9", "FAIL", 1), (">= 0.5", "", 4)],
+)
+def test_thresholds_stop_alike(project: Project, threshold: str, verdict: str, looks: int) -> None:
+    gate = f'thresholds: {{mean_reward: "{threshold}"}}'
+    project.write("math.bench.yaml", RECORDED.format(samples=EARLY, gate=gate, metric="pass_rate"))
+    project.rows("runs.jsonl", rows(1))
+    project.run()
+    found, look = look_of(project)
+    assert look["number"] == looks
+    assert not verdict or (found, look["settled"]) == (verdict, verdict.lower())
+
+
+def test_a_file_is_refused_that_leaves_no_round(project: Project) -> None:
+    for samples, words in (
+        ("{min: 8, max: 8, stop: early}", "*num_samples: min 8 leaves no round before max 8*"),
+        ("{min: 1, max: 8, stop: early}", "*pass@2 needs 2 rollouts*num_samples: {min: 1}*"),
+        ("{min: 1, max: 8}", "*num_samples*stop*"),
+    ):
+        text = RECORDED.format(samples=samples, gate="baseline: true", metric="pass@2")
+        project.write("math.bench.yaml", text)
+        project.run().stdout.fnmatch_lines([words])
+
+
+def test_an_online_run_pays_for_no_more_than_it_needs(project: Project, model: Model) -> None:
+    project.rows(
+        "data.jsonl", ({"id": i, "question": f"{i} + 1", "answer": "1"} for i in range(30))
+    )
+    text = online(model.url, "  baseline: true\n  thresholds: {mean_reward: '<= 0.9'}\n", 4)
+    text = text.replace("num_samples: 4", "num_samples: {min: 1, max: 4, stop: early}")
+    bench = project.write("a.bench.yaml", text)
+    project.run("--snapshot-update").assert_outcomes(passed=1)
+    assert model.posts == 120  # a baseline takes all
+
+    project.run("--evalmetrics-replay").stdout.fnmatch_lines(["*30 rollouts in place of 120*"])
+    assert model.posts == 120  # the answers of a whole run serve one that stops
+    bench.write_text(text.replace("name: m,", "name: other,"))
+    project.run("--evalmetrics-journal-clear").assert_outcomes(passed=1)
+    assert model.posts == 120 + 30
+    first = project.report()["benchmarks"][0]["checks"]
+    project.run("--evalmetrics-replay").assert_outcomes(passed=1)
+    assert project.report()["benchmarks"][0]["checks"] == first
+    assert model.posts == 150
+
+    # and the reverse: the whole run asks only for the rest
+    bench.write_text(bench.read_text().replace("{min: 1, max: 4, stop: early}", "4"))
+    project.run().assert_outcomes(passed=1)
+    assert model.posts == 150 + 90
+
+    # without the journal rounds would be paid for again
+    bench.write_text(text)
+    project.run("--evalmetrics-no-journal").stdout.fnmatch_lines(["*num_samples: all, because*"])
+    assert model.posts == 240 + 120

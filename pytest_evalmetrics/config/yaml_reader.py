@@ -10,6 +10,7 @@ import math
 import os
 import re
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import yaml
@@ -33,9 +34,6 @@ class YamlNode(NamedTuple):
     line: int  # from 1: the line of its key, if it has one
     path: NodePath  # the keys and positions that lead to it from the top of the file
     broken: bool = False  # unreadable, and reported already
-    size: int = 1  # how many values it holds, those of aliases too
-    depth: int = 0  # how many levels are below it
-    column: int = 1  # from 1: of its key, if it has one
 
     def get(self, key: str) -> YamlNode | None:
         """Return what a mapping has under `key`; None for anything else."""
@@ -103,14 +101,26 @@ def columns_of(file: Path) -> dict[tuple[int, str], int]:
 
     Without a path it is the first one of that line.
     """
-    root = read_yaml(file).root
-    nodes = [] if root is None else [root]
     columns: dict[tuple[int, str], int] = {}
+    nodes: list[tuple[NodePath, Any]] = []
+    with suppress(OSError, UnicodeDecodeError, yaml.YAMLError):
+        text = file.read_text(encoding="utf-8-sig")
+        nodes.append(((), yaml.compose(text, Loader=yaml.SafeLoader)))
+    seen = set[int]()
     while nodes:
-        node = nodes.pop()
-        for at in ((node.line, show_path(node.path)), (node.line, "")):
-            columns[at] = min(columns.get(at, node.column), node.column)
-        nodes += [child for _, child in node.children]
+        at, node = nodes.pop()
+        children: Any = ()
+        if id(node) not in seen and isinstance(node, MappingNode):
+            children = [(key.value, key, value) for key, value in node.value]
+        elif id(node) not in seen and isinstance(node, SequenceNode):
+            children = [(index, item, item) for index, item in enumerate(node.value)]
+        seen.add(id(node))
+        for part, place, value in children:
+            if isinstance(part, int | str):
+                line, column = place.start_mark.line + 1, place.start_mark.column + 1
+                columns.setdefault((line, show_path((*at, part))), column)
+                columns[line, ""] = min(column, columns.get((line, ""), column))
+                nodes.append(((*at, part), value))
     return columns
 
 
@@ -235,6 +245,7 @@ class _Reader:
     def __init__(self) -> None:
         self.problems: list[Problem] = []
         self._read: dict[int, YamlNode | None] = {}  # what an alias stands for; None: half read
+        self._extents: dict[int, tuple[int, int]] = {}
         self._repeated = 0
 
     def read(self, node: Any, line: int, path: NodePath) -> YamlNode:
@@ -246,9 +257,13 @@ class _Reader:
             target = self._read[id(node)]
             if target is None:
                 return self._broken(line, path, "this alias stands for what it is a part of")
-            self._repeated += target.size
+            size, depth = self._extent(target)
+            self._repeated += size
             if self._repeated > _MAX_REPEATED:
                 return self._broken(line, path, "aliases repeat far too much of this file")
+            if depth + len(path) > _MAX_DEPTH:
+                message = f"aliases nest more than {_MAX_DEPTH} levels deep"
+                return self._broken(line, path, message)
             return target._replace(line=line, path=path)
         self._read[id(node)] = None
         if isinstance(node, ScalarNode):
@@ -258,20 +273,23 @@ class _Reader:
         elif isinstance(node, MappingNode):
             made = self._mapping(node, line, path)
         else:
-            items = []
-            for index, item in enumerate(node.value):
-                mark = item.start_mark
-                read = self.read(item, mark.line + 1, (*path, index))
-                items.append(read._replace(column=mark.column + 1))
+            items = [
+                self.read(item, item.start_mark.line + 1, (*path, index))
+                for index, item in enumerate(node.value)
+            ]
             made = YamlNode(items, line, path)
-        if below := [child for _, child in made.children]:
-            size, depth = 1 + sum(c.size for c in below), 1 + max(c.depth for c in below)
-            made = made._replace(size=size, depth=depth)
-        if made.depth >= _MAX_DEPTH:
-            message = f"aliases nest more than {_MAX_DEPTH} levels deep"
-            made = self._broken(line, path, message)
         self._read[id(node)] = made
         return made
+
+    def _extent(self, node: YamlNode) -> tuple[int, int]:
+        """Count the values that a node stands for, long texts several times, and its levels."""
+        if id(node.value) not in self._extents:
+            below = [self._extent(child) for _, child in node.children]
+            size = 1 + len(node.value) // 100 if isinstance(node.value, str) else 1
+            size += sum(size for size, _ in below)
+            depth = 1 + max((depth for _, depth in below), default=-1)
+            self._extents[id(node.value)] = size, depth
+        return self._extents[id(node.value)]
 
     def _scalar(self, node: Any, line: int, path: NodePath) -> YamlNode:
         text, tag = node.value, node.tag
@@ -288,7 +306,7 @@ class _Reader:
             return self._broken(line, path, _bad_tag(tag))
         if not text.isascii() and _SURROGATE.search(text):  # libyaml refuses it itself
             return self._broken(line, path, "half a character: a \\u escape of a surrogate")
-        return YamlNode(text, line, path, size=1 + len(text) // 100)
+        return YamlNode(text, line, path)
 
     def _mapping(self, node: Any, line: int, path: NodePath) -> YamlNode:
         own: dict[str, YamlNode] = {}
@@ -313,8 +331,7 @@ class _Reader:
                 where = f"lines {first} and {at}" if first != at else f"on line {at}"
                 self._add(at, path, f"the key '{shorten(key)}' is written twice: {where}")
             else:
-                read = self.read(value_node, at, (*path, key))
-                own[key] = read._replace(column=key_node.start_mark.column + 1)
+                own[key] = self.read(value_node, at, (*path, key))
         for mapping in merged:  # the first of a list wins
             own = {**(mapping.value or {}), **own}
         return YamlNode(own, line, path, broken)

@@ -7,7 +7,7 @@ import sqlite3
 import sys
 import threading
 import time
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeVar
 
@@ -20,7 +20,7 @@ from pytest_evalmetrics.transport.journal_store import (
 from pytest_evalmetrics.transport.wire import JournalError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
     from pytest_evalmetrics.transport.wire import CallError
@@ -32,6 +32,7 @@ _UNCHECKED = 0.001  # of the bound: what is written before the size is checked a
 _OVERHEAD = 200  # bytes of an answer beside its text, about
 _HELD_BYTES = 32 * 2**20  # most bytes of answers that wait because the disk refuses them
 _PAGE = 512  # bytes, the smallest
+_REPAIR = bytes(20)  # in place of a call's key: the repair of the file
 _AGAIN_S = 0.05  # between two looks at what another process does
 _FRESH_S = 3600.0  # a use is noted if the last one is older: the order need not be finer
 
@@ -180,16 +181,19 @@ class Journal:
             # a page at least: what is shorter was never written, on a full disk say
             if isinstance(error, sqlite3.OperationalError) or self.path.stat().st_size < _PAGE:
                 raise
-        with self._claims.alone():  # another process may have found the same
-            try:
-                return self._open_store(self.path, check=True)
-            except sqlite3.DatabaseError as error:
-                damaged, count = set_aside(self.path)
-                self._warn(
-                    f"was damaged ({error})",
-                    f"{count} answers of it are used on, and the damaged file is {damaged.name}",
-                )
-        return self._open_store(self.path)
+        while not self._claims.take(_REPAIR):  # another process may have found the same
+            time.sleep(_AGAIN_S)
+        try:
+            return self._open_store(self.path, check=True)
+        except sqlite3.DatabaseError as error:
+            damaged, count = set_aside(self.path)
+            self._warn(
+                f"was damaged ({error})",
+                f"{count} answers of it are used on, and the damaged file is {damaged.name}",
+            )
+            return self._open_store(self.path)
+        finally:
+            self._claims.give(_REPAIR)
 
     def _tried(self, what: str, do: Callable[[], _T]) -> _T | None:
         """Use the file; go on without it after an error, or not at all in replay mode."""
@@ -241,18 +245,6 @@ class _Claims:
             self._held.discard(key)
             if self._file is not None:
                 _unlock_byte(self._file, _byte_of(key))
-
-    @contextmanager
-    def alone(self) -> Iterator[None]:
-        """Wait until no other process is in here."""
-        file = self._opened()
-        while file is not None and not _lock_byte(file, 0):
-            time.sleep(_AGAIN_S)
-        try:
-            yield
-        finally:
-            if file is not None:
-                _unlock_byte(file, 0)
 
     def close(self) -> None:
         """Give up what is left."""

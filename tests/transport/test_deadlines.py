@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -101,19 +100,6 @@ def test_the_endpoint_s_shorter_limit_fails_the_attempt_and_not_the_caller(
 
     transport.run(work())
     assert sender.sent == [b'"hang"'] * 3 + [b'"next"']
-
-
-def test_limits_in_limits_end_the_innermost_that_is_due(transport: Transport) -> None:
-    async def work() -> None:
-        async with asyncio.timeout(3600) as outer:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(SHORT_S) as inner:
-                    await transport.call(call("hang"))
-            assert inner.expired()
-            await answered(transport)
-        assert not outer.expired()
-
-    transport.run(work())
 
 
 def test_a_cancelled_call_gives_its_place_to_the_next_one(

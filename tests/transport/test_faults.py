@@ -82,11 +82,6 @@ def test_a_flaky_endpoint_is_asked_until_it_answers(ask: Callable[..., Answer], 
     assert (answer.body, answer.attempts) == ({"tries": 3}, 3)
 
 
-def test_retry_after_of_a_real_429(ask: Callable[..., Answer]) -> None:
-    answer = ask("/flaky?times=1&status=429&retry_after=0.05", "429 with retry-after")
-    assert answer.attempts == 2
-
-
 ROW_ERRORS = [
     ("/status?code=500", "http-500", r"answered 500 Internal Server Error.*\(4 attempts\)"),
     ("/status?code=422&said=bad+field", "http-422", "answered 422 .*, and said: bad field$"),

@@ -529,7 +529,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     asked.add_argument("--alpha", type=float, help="the level of a false alarm; default 0.01")
     asked.add_argument("--margin", type=float, help="test too that the runs differ by less")
     asked.add_argument("--format", choices=("text", "markdown", "json", "html"), default="text")
+    site = commands.add_parser("site", help="write a static site over many runs")
+    site.add_argument("folder", type=Path, help="holds the artifacts of runs, each in a folder")
+    site.add_argument("--output", type=Path, default=Path("site"), help="default: site")
     given = parser.parse_args(argv)
+    if given.command == "site":
+        return _site(given.folder, given.output)
     if len(given.runs) < 2:  # noqa: PLR2004 - one run has nothing to be compared with
         asked.error("name two runs or more")
     named = {name: getattr(given, name) for name in ("task", "sample", "agent", "reward")}
@@ -549,6 +554,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     sys.stdout.write(written(differences, given.format, given.runs[0]))
     return int(any(d.fails for d in differences))
+
+
+def _site(folder: Path, output: Path) -> int:
+    from pytest_evalmetrics.reports.site import build_site  # noqa: PLC0415 - for this command alone
+
+    try:
+        index, notes = build_site(folder, output)
+    except EvalMetricsError as error:
+        sys.stderr.write(f"evalmetrics site: {visible(str(error))}\n")
+        return 2
+    sys.stderr.writelines(f"evalmetrics site: {visible(note)}\n" for note in notes)
+    sys.stdout.write(f"{visible(str(index))}\n")
+    return 0
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ from pytest_evalmetrics.reports import (
     write_reports,
 )
 from pytest_evalmetrics.results import Check, Verdict, worst
+from pytest_evalmetrics.run_folder import origin_of
 from pytest_evalmetrics.selection import let_register
 from pytest_evalmetrics.settings import accepted_reason, history_path, reporter_names
 
@@ -29,9 +30,8 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from pytest_evalmetrics.history import Origin
     from pytest_evalmetrics.reports import Payload
-    from pytest_evalmetrics.run_folder import RunFolder
+    from pytest_evalmetrics.run_folder import Origin, RunFolder
     from pytest_evalmetrics.selection import Selection
 
     Lines = list[tuple[str, str | None]]  # with a colour
@@ -155,8 +155,6 @@ def publish(
 
 def _origin(root: Path) -> tuple[Origin, str]:
     """Say what is judged, and when: by SOURCE_DATE_EPOCH where a build is to be reproducible."""
-    from pytest_evalmetrics.history import origin_of  # noqa: PLC0415 - where a file names it
-
     epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
     now = datetime.fromtimestamp(int(epoch), UTC) if epoch.isdecimal() else datetime.now(UTC)
     return origin_of(os.environ, root), now.strftime("%Y-%m-%dT%H:%M:%SZ")

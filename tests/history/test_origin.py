@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from pytest_evalmetrics.history import Origin, origin_of
+from pytest_evalmetrics.run_folder import Origin, origin_of
 
 GITHUB = {
     "GITHUB_ACTIONS": "true",

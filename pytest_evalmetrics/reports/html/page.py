@@ -35,6 +35,7 @@ __all__ = [
     "overview",
     "page_pieces",
     "write_page",
+    "write_site",
 ]
 
 # in JSON these stand in strings only, where an escape means the same
@@ -167,7 +168,7 @@ def history_of(
         lines.append({"agent": shown, "metric": metric, "baseline": baseline, **columns})
     if not lines:
         return {}
-    kept = ("time", "commit", "verdict", "reason", "url")
+    kept = ("time", "commit", "verdict", "reason", "url", "href")
     return {
         "runs": [{key: run[key] for key in kept if run.get(key)} for run in runs],
         "lines": lines[:_LINES],
@@ -445,6 +446,7 @@ _SCRIPTS = (
     "tasks.js",
     "answers.js",
     "benchmark.js",
+    "site.js",
     "main.js",
 )
 
@@ -491,6 +493,14 @@ def write_page(
             kind = fits.tasks[name]
             found = pieces[name]
             _write_data(file, f"tasks-{i}", read(found.tasks if kind == "tasks" else found.brief))
+    file.write(shell.tail)
+
+
+def write_site(file: BinaryIO, data: bytes) -> None:
+    """Write the first page of a site over many runs."""
+    shell = _shell()
+    file.write(shell.head)
+    _write_data(file, "site", data)
     file.write(shell.tail)
 
 

@@ -154,6 +154,17 @@ function lineChart(line, runs) {
       ctx.stroke();
       ctx.setLineDash([]);
     }
+    for (const i of line.changes || []) { // from this run on it is another
+      const x = u.valToPos(i - 0.5, "x", true);
+      ctx.strokeStyle = colour("ink");
+      ctx.lineWidth = 1.5 * ratio;
+      ctx.setLineDash([2 * ratio, 3 * ratio]);
+      ctx.beginPath();
+      ctx.moveTo(x, u.bbox.top);
+      ctx.lineTo(x, u.bbox.top + u.bbox.height);
+      ctx.stroke();
+      ctx.setLineDash([]);
+    }
     line.values.forEach((v, i) => {
       if (v === null) return;
       const [x, y, r] = [u.valToPos(i, "x", true), u.valToPos(v, "y", true), 4.5 * ratio];

@@ -11,8 +11,16 @@ function show(moved) {
   try {
     [wanted, ...task] = hash.slice(2).split("/").map(decodeURIComponent);
   } catch { /* then it names nothing */ }
-  const at = rows.findIndex((r) => r.id === wanted);
   dropCharts();
+  const site = data("site");
+  if (site) {
+    const [parts, name] = showSite(site, wanted);
+    main.replaceChildren(...h("div", {}, parts).childNodes);
+    document.title = name;
+    if (moved) scrollTo(0, 0);
+    return;
+  }
+  const at = rows.findIndex((r) => r.id === wanted);
   const alone = rows.length === 1 && !run.lost && !run.skips && !run.left_out.rows;
   const one = alone ? 0 : at;
   const parts = one >= 0 ? benchmarkPage(rows, one, alone) : overviewPage(run, rows);

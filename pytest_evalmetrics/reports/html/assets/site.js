@@ -1,0 +1,85 @@
+// Many runs: each with its page, and each benchmark's metrics through them.
+
+const lineName = (line) => (line.agent ? `${line.agent}: ` : "") + line.metric;
+
+function runsTable(runs) {
+  const list = sortedTable({
+    caption: "Runs", page: 25, empty: "No run.",
+    columns: [
+      { key: "verdict", label: "Verdict", class: "v" },
+      { key: "time", label: "Run", by: (r) => r.time, first: -1 },
+      { key: "branch", label: "Branch", by: (r) => r.branch, class: "md" },
+      { key: "commit", label: "Commit", class: "md" },
+      { key: "red", label: "Red", by: (r) => r.red, first: -1, class: "n" },
+      { key: "benchmarks", label: "Benchmarks", by: (r) => r.benchmarks, class: "n md" },
+    ],
+    row: (r) => [h("tr", {}, h("td", { class: "v" }, badge(r.verdict)),
+      h("th", { scope: "row" }, r.href ? h("a", { href: r.href }, r.name) : r.name, h("small", { class: "where" }, r.time.replace("T", " ").replace("Z", " UTC"))),
+      h("td", { class: "md" }, r.branch || "–"), h("td", { class: "md" }, /^https?:/.test(r.url) ? h("a", { href: r.url, rel: "noreferrer" }, h("code", {}, r.commit.slice(0, 10) || "job")) : h("code", {}, r.commit.slice(0, 10) || "–")),
+      h("td", { class: "n" }, count(r.red)), h("td", { class: "n md" }, count(r.benchmarks)))],
+  });
+  list.update(runs.slice().reverse());
+  return section("runs", "Runs", list.element);
+}
+
+// The last change of a metric: from which run on, and by how much.
+function lastChange(benchmark) {
+  const moved = benchmark.lines.filter((l) => l.changes.length).map((line) => {
+    const at = line.changes[line.changes.length - 1];
+    return { line, at, run: benchmark.runs[at] };
+  });
+  moved.sort((a, b) => b.at - a.at);
+  return moved[0];
+}
+
+function trendsTable(benchmarks) {
+  const list = sortedTable({
+    caption: "Benchmarks", page: 50, empty: "No benchmark matches.",
+    columns: [
+      { key: "verdict", label: "Last verdict", class: "v" },
+      { key: "name", label: "Benchmark", by: (b) => b.name },
+      { key: "value", label: "Last value", class: "n" },
+      { key: "runs", label: "Runs", by: (b) => b.runs.length, first: -1, class: "n md" },
+      { key: "moved", label: "Last change", by: (b) => (lastChange(b) ? lastChange(b).run.time : null), first: -1 },
+    ],
+    row: (b) => {
+      const line = b.lines[0];
+      const moved = lastChange(b);
+      return [h("tr", {}, h("td", { class: "v" }, badge(b.verdict), b.in_last ? null : h("small", { class: "muted" }, " not in the last run")),
+        h("th", { scope: "row" }, h("a", { href: target(b) }, b.name), h("small", { class: "where" }, b.file)),
+        h("td", { class: "n" }, line ? num(line.values[line.values.length - 1]) : "–", line ? h("small", { class: "where" }, lineName(line)) : null),
+        h("td", { class: "n md" }, count(b.runs.length)),
+        h("td", {}, moved ? [h("code", {}, lineName(moved.line)), ` since ${moved.run.time.slice(0, 10)}`, moved.run.commit ? [" (", h("code", {}, moved.run.commit.slice(0, 10)), ")"] : null] : h("span", { class: "muted" }, "–")))];
+    },
+  });
+  list.update(benchmarks);
+  const search = h("input", { type: "search", input: (e) => {
+    const wanted = e.target.value.trim().toLowerCase();
+    list.update(benchmarks.filter((b) => b.id.toLowerCase().includes(wanted)));
+  } });
+  return section("all", "Benchmarks", benchmarks.length > 5 ? h("div", { class: "tools" }, h("label", {}, "Search", search)) : null, list.element);
+}
+
+function trendPage(benchmark) {
+  const { runs, lines } = benchmark;
+  const link = (run) => h("a", { href: `${run.href}#/${encodeURIComponent(benchmark.id)}` }, run.time.replace("T", " ").replace("Z", ""));
+  return [
+    h("nav", { class: "steps", "aria-label": "Benchmarks" }, h("a", { href: "#/" }, "← All runs")),
+    h("div", { class: `verdict ${WORDS[benchmark.verdict][1]} one` }, h("h1", { tabindex: "-1" }, benchmark.name, " ", badge(benchmark.verdict, true)), h("p", { class: "place" }, benchmark.id)),
+    lines.length ? section("trend", "Trend", h("p", { class: "muted" }, "The band is the 95 % interval, a square a run that fails, and a dotted line a run from which on the metric is another than before."),
+      h("div", { class: "grid" }, lines.map((line) => h("div", { class: "card" }, h("h3", {}, h("code", {}, lineName(line))), lineChart(line, runs),
+        line.changes.map((at) => h("p", {}, `changed on ${runs[at].time.slice(0, 10)}`, runs[at].commit ? [" at ", h("code", {}, runs[at].commit.slice(0, 10))] : null)))))) : h("p", { class: "note" }, "There is one run of it so far."),
+    section("each", "Runs", scrolling("Runs", h("table", { class: "small" }, h("caption", { class: "hidden-text" }, "Runs"), cells(["Run", "Verdict", ...lines.map(lineName)]),
+      h("tbody", {}, runs.map((r, i) => h("tr", {}, h("th", { scope: "row" }, r.href ? link(r) : r.time), h("td", { class: "n" }, badge(r.verdict)), lines.map((line) => h("td", { class: "n" }, num(line.values[i]))))).reverse())))),
+  ];
+}
+
+function showSite(site, wanted) {
+  const benchmark = site.benchmarks.find((b) => b.id === wanted);
+  if (benchmark) return [trendPage(benchmark), benchmark.name];
+  const last = site.runs[site.runs.length - 1];
+  return [[
+    h("div", { class: `verdict ${WORDS[last.verdict][1]}` }, h("h1", { tabindex: "-1" }, badge(last.verdict, true), h("span", { class: "hidden-text" }, " – the last run")),
+      h("p", { class: "lead" }, `${plural(site.runs.length, "run")}. The last one: ${count(last.red)} red of ${plural(last.benchmarks, "benchmark")}.`)),
+    trendsTable(site.benchmarks), runsTable(site.runs)], "Runs"];
+}

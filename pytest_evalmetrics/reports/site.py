@@ -1,0 +1,192 @@
+"""A static site over many runs: each run's page, and each benchmark's trend and changes."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from datetime import UTC, datetime
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import numpy as np
+
+from pytest_evalmetrics.errors import ArtifactError
+from pytest_evalmetrics.reports.html.page import as_data, history_of, in_order, write_site
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+__all__ = ["build_site", "change_points"]
+
+_RUN_DATA = re.compile(rb'<script type="application/json" id="run">(.*?)</script>', re.DOTALL)
+_Z95 = 1.959963984540054
+_ALPHA = 0.001  # of a metric without any change that is said to have one
+
+
+def build_site(folder: Path, output: Path) -> tuple[Path, list[str]]:
+    """Write the site of all runs below a folder.
+
+    Parameters
+    ----------
+    folder
+        Holds the artifacts of runs, each in a folder of its own, at any depth.
+    output
+        Where the site is written: ``index.html``, and below ``runs`` each run's page.
+
+    Returns
+    -------
+    index, notes
+        The site's first page, and which runs were left out.
+
+    Raises
+    ------
+    ArtifactError
+        There is no run, or the site can't be written.
+    """
+    runs, notes = [], []
+    for file in sorted(folder.rglob("*report.json")):
+        if file.is_relative_to(output):
+            continue
+        try:
+            runs.append(_run(folder, file))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            notes.append(f"{file}: no report that can be read: {type(error).__name__}: {error}")
+    if not runs:
+        raise ArtifactError(
+            "no run: there is no report.json below it",
+            file=str(folder),
+            hint="name the folder that holds the artifacts of runs, each in a folder of its own",
+        )
+    runs.sort(key=lambda run: (run["time"], run["name"]))
+    site = {
+        "runs": [{k: v for k, v in run.items() if k not in ("report", "page")} for run in runs],
+        "benchmarks": list(_benchmarks(runs)),
+    }
+    index = output / "index.html"
+    try:
+        for run in runs:
+            if run["page"] is not None:
+                target = output / "runs" / run["slug"] / "report.html"
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(run["page"], target)
+        output.mkdir(parents=True, exist_ok=True)
+        with index.open("wb") as page:
+            write_site(page, as_data(site))
+    except OSError as error:
+        raise ArtifactError(f"can't be written: {error.strerror}", file=str(output)) from error
+    return index, notes
+
+
+def _run(folder: Path, file: Path) -> dict[str, Any]:
+    """Read one run; its page says when it ended, and what it judged."""
+    report = json.loads(file.read_bytes())
+    page = file.with_name(file.name.removesuffix("json") + "html")
+    found = _RUN_DATA.search(page.read_bytes()) if page.is_file() else None
+    origin = json.loads(found[1]).get("origin", {}) if found else {}
+    name = file.relative_to(folder).as_posix().removesuffix("report.json").strip("/_")
+    verdicts = [entry["verdict"] for entry in report["benchmarks"]]
+    written = datetime.fromtimestamp(file.stat().st_mtime, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    slug = re.sub(r"[^\w.-]+", "-", name).strip("-.") or "run"
+    return {
+        "name": name or file.parent.resolve().name,
+        "slug": slug,
+        "href": f"runs/{quote(slug)}/report.html" if page.is_file() else "",
+        "verdict": report["verdict"],
+        "benchmarks": len(verdicts),
+        "red": sum(verdict in ("FAIL", "INCONCLUSIVE") for verdict in verdicts),
+        **{key: str(origin.get(key) or "") for key in ("commit", "branch", "url")},
+        "time": str(origin.get("time") or written),
+        "report": report,
+        "page": page if page.is_file() else None,
+    }
+
+
+def _benchmarks(runs: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Follow each benchmark through the runs; those that fail in the last run come first."""
+    entries = {entry["id"]: entry for run in runs for entry in run["report"]["benchmarks"]}
+    for entry in in_order(list(entries.values())):
+        lines = [
+            {
+                **{key: run[key] for key in ("time", "commit", "url", "href", "name")},
+                "verdict": own["verdict"],
+                "agents": {a["agent"]: dict(_points(a)) for a in own["agents"]},
+            }
+            for run in runs
+            for own in run["report"]["benchmarks"]
+            if own["id"] == entry["id"]
+        ]
+        history = history_of(entry, lines) or {"runs": [], "lines": []}
+        for line in history["lines"]:
+            line["changes"] = change_points(line["values"], line["lows"], line["highs"])
+        yield {
+            "id": entry["id"],
+            "name": entry["name"],
+            "file": entry["file"],
+            "verdict": entry["verdict"],
+            "in_last": any(e["id"] == entry["id"] for e in runs[-1]["report"]["benchmarks"]),
+            **history,
+        }
+
+
+def _points(agent: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    for name in agent["key_metrics"]:
+        if (estimate := agent["estimates"].get(name)) is not None:
+            interval = estimate["interval"] or {}
+            yield (
+                name,
+                {
+                    "value": estimate["value"],
+                    "low": interval.get("low"),
+                    "high": interval.get("high"),
+                },
+            )
+
+
+def change_points(
+    values: Sequence[float | None],
+    lows: Sequence[float | None],
+    highs: Sequence[float | None],
+) -> list[int]:
+    """Find the runs from which on a metric is another than before.
+
+    Binary segmentation: of all places the one at which the means of both sides, weighted by the
+    runs' 95 % intervals, differ most; then the same on each side, until none differs by more than
+    Bonferroni's bound over all places allows (0.1 % false alarms). Runs that judge the same tasks
+    are taken as independent, which finds fewer changes, not more.
+
+    Source: Scott and Knott (1974), "A cluster analysis method for grouping means in the analysis
+    of variance", Biometrics 30, 507.
+
+    Returns
+    -------
+    list of int
+        Indices into `values`, ascending; runs without a value or an interval are passed over.
+    """
+    points = [
+        (i, value, high - low)
+        for i, (value, low, high) in enumerate(zip(values, lows, highs, strict=True))
+        if value is not None and low is not None and high is not None and high > low
+    ]
+    if len(points) < 2:  # noqa: PLR2004 - a change lies between two runs
+        return []
+    at = [i for i, _, _ in points]
+    value = np.array([value for _, value, _ in points])
+    weight = (2 * _Z95 / np.array([width for _, _, width in points])) ** 2
+    bound = NormalDist().inv_cdf(1 - _ALPHA / (2 * (len(at) - 1)))
+    found: list[int] = []
+    parts = [(0, len(at))]
+    while parts:
+        start, stop = parts.pop()
+        w, wx = weight[start:stop].cumsum(), (weight * value)[start:stop].cumsum()
+        left, right = w[:-1], w[-1] - w[:-1]
+        if not len(left):
+            continue
+        z = np.abs(wx[:-1] / left - (wx[-1] - wx[:-1]) / right) / np.sqrt(1 / left + 1 / right)
+        if z.max() > bound:
+            cut = start + 1 + int(z.argmax())
+            found.append(at[cut])
+            parts += [(start, cut), (cut, stop)]
+    return sorted(found)

@@ -40,6 +40,10 @@ class Bad(NamedTuple):
     in_schema: bool = True
 
 
+def bad(text: str, *messages: str, in_schema: bool = True) -> Bad:
+    return Bad(text, messages, in_schema)
+
+
 def one(keys: str, *messages: str, in_schema: bool = True) -> Bad:
     """A file of one benchmark; `keys` start on line 4."""
     lines = "".join(f"  {line}\n" for line in keys.splitlines())
@@ -66,22 +70,19 @@ BAD = {
         "line 9: benchmark.thresholds.b: unknown key 'minimum': did you mean 'min'? "
         "keys here: bound, confidence, max, min, rtol, value",
     ),
-    "unknown key of a path's mapping": Bad(
+    "unknown key of a path's mapping": bad(
         "benchmark:\n  name: a\n  rollouts:\n    path: r\n    fields: {taks: x}\n",
-        (
-            (
-                "line 5: benchmark.rollouts.fields: unknown key 'taks': did you mean 'task'? "
-                "keys here: agent, content, reward, sample, scores, task"
-            ),
-        ),
+        "line 5: benchmark.rollouts.fields: unknown key 'taks': did you mean 'task'? "
+        "keys here: agent, content, reward, sample, scores, task",
     ),
-    "missing keys": Bad(
+    "missing keys": bad(
         "benchmark:\n  description: x\n",
-        ("line 1: benchmark: 'name' is missing", "line 1: benchmark: 'rollouts' is missing"),
+        "line 1: benchmark: 'name' is missing",
+        "line 1: benchmark: 'rollouts' is missing",
     ),
-    "missing key below": Bad(
+    "missing key below": bad(
         "benchmark:\n  name: a\n  rollouts: {format: jsonl}\n",
-        ("line 3: benchmark.rollouts: 'path' is missing",),
+        "line 3: benchmark.rollouts: 'path' is missing",
     ),
     "duplicate key": one(
         "num_samples: 1\nname: b",
@@ -199,16 +200,14 @@ BAD = {
         "write '>= 1' or '<= 1'",
     ),
     # -- name and marks -------------------------------------------------------------------
-    "a name that can't be an id": Bad(
+    "a name that can't be an id": bad(
         "benchmarks:\n- {name: 'a::b', rollouts: r}\n- {name: ' a', rollouts: r}\n"
         "- {name: \"a\\n\", rollouts: r}\n- {name: '', rollouts: r}\n- {name: 12, rollouts: r}",
-        (
-            f'line 2: benchmarks[0].name: {A_NAME}, found the text "a::b"',
-            f'line 3: benchmarks[1].name: {A_NAME}, found the text " a"',
-            f'line 4: benchmarks[2].name: {A_NAME}, found the text "a\\n"',
-            'line 5: benchmarks[3].name: expected text that is not empty, found the text ""',
-            "line 6: benchmarks[4].name: expected text, found 12; put quotes around it",
-        ),
+        f'line 2: benchmarks[0].name: {A_NAME}, found the text "a::b"',
+        f'line 3: benchmarks[1].name: {A_NAME}, found the text " a"',
+        f'line 4: benchmarks[2].name: {A_NAME}, found the text "a\\n"',
+        'line 5: benchmarks[3].name: expected text that is not empty, found the text ""',
+        "line 6: benchmarks[4].name: expected text, found 12; put quotes around it",
     ),
     "tags": one(
         "tags:\n- a b\n- 1st\n- skip\n- parametrize",
@@ -237,48 +236,30 @@ BAD = {
         "but on is text in YAML; write true",
     ),
     # -- rollouts -------------------------------------------------------------------------
-    "no path": Bad(
+    "no path": bad(
         "benchmark:\n  name: a\n  rollouts: 3\n",
-        (
-            (
-                "line 3: benchmark.rollouts: expected a path, a list of paths, or a mapping with "
-                "path, found 3"
-            ),
-        ),
+        "line 3: benchmark.rollouts: expected a path, a list of paths, or a mapping with "
+        "path, found 3",
     ),
-    "an empty path": Bad(
+    "an empty path": bad(
         "benchmark:\n  name: a\n  rollouts: ''\n",
-        ('line 3: benchmark.rollouts: expected text that is not empty, found the text ""',),
+        'line 3: benchmark.rollouts: expected text that is not empty, found the text ""',
     ),
-    "paths in a list": Bad(
+    "paths in a list": bad(
         "benchmark:\n  name: a\n  rollouts:\n  - r\n  - 4\n  - ''\n",
-        (
-            "line 5: benchmark.rollouts[1]: expected text, found 4; put quotes around it",
-            'line 6: benchmark.rollouts[2]: expected text that is not empty, found the text ""',
-        ),
+        "line 5: benchmark.rollouts[1]: expected text, found 4; put quotes around it",
+        'line 6: benchmark.rollouts[2]: expected text that is not empty, found the text ""',
     ),
-    "inside the rollouts": Bad(
+    "inside the rollouts": bad(
         "benchmark:\n  name: a\n  rollouts:\n    path: []\n    format: 3\n"
         "    fields: {task: '', scores: {'': x, f1: 1}}",
-        (
-            (
-                "line 4: benchmark.rollouts.path: expected a list that is not empty, "
-                "found an empty list"
-            ),
-            "line 5: benchmark.rollouts.format: expected text, found 3; put quotes around it",
-            (
-                "line 6: benchmark.rollouts.fields.task: expected text that is not empty, "
-                'found the text ""'
-            ),
-            (
-                "line 6: benchmark.rollouts.fields.scores: expected text that is not empty as a "
-                'key, found the text ""'
-            ),
-            (
-                "line 6: benchmark.rollouts.fields.scores.f1: expected text, found 1; "
-                "put quotes around it"
-            ),
-        ),
+        "line 4: benchmark.rollouts.path: expected a list that is not empty, found an empty list",
+        "line 5: benchmark.rollouts.format: expected text, found 3; put quotes around it",
+        "line 6: benchmark.rollouts.fields.task: expected text that is not empty, "
+        'found the text ""',
+        "line 6: benchmark.rollouts.fields.scores: expected text that is not empty as a "
+        'key, found the text ""',
+        "line 6: benchmark.rollouts.fields.scores.f1: expected text, found 1; put quotes around it",
     ),
     # -- expect ---------------------------------------------------------------------------
     "counts": one(
@@ -385,135 +366,105 @@ BAD = {
         "good: write '>= 1' or '<= 1'",
     ),
     # -- the outermost keys ---------------------------------------------------------------
-    "neither": Bad("{}", ("line 1: expected benchmark: or benchmarks:",)),
-    "only defaults": Bad(
-        "defaults:\n  num_samples: 2", ("line 1: expected benchmark: or benchmarks:",)
+    "neither": bad("{}", "line 1: expected benchmark: or benchmarks:"),
+    "only defaults": bad(
+        "defaults:\n  num_samples: 2", "line 1: expected benchmark: or benchmarks:"
     ),
-    "both": Bad(
+    "both": bad(
         "benchmarks:\n- {name: a, rollouts: r}\nbenchmark: {name: b, rollouts: r}",
-        ("line 3: a file holds benchmark: or benchmarks:, not both (lines 1 and 3)",),
+        "line 3: a file holds benchmark: or benchmarks:, not both (lines 1 and 3)",
     ),
-    "misspelt": Bad(
+    "misspelt": bad(
         "benchmrk:\n  name: a",
-        (
-            (
-                "line 1: unknown key 'benchmrk': did you mean 'benchmark'? "
-                "keys here: benchmark, benchmarks, defaults"
-            ),
-        ),
+        "line 1: unknown key 'benchmrk': did you mean 'benchmark'? "
+        "keys here: benchmark, benchmarks, defaults",
     ),
-    "unknown beside": Bad(
+    "unknown beside": bad(
         "benchmark: {name: a, rollouts: r}\nversion: 1",
-        ("line 2: unknown key 'version': keys here: benchmark, benchmarks, defaults",),
+        "line 2: unknown key 'version': keys here: benchmark, benchmarks, defaults",
     ),
-    "not indented": Bad(
+    "not indented": bad(
         "name: a\nrollouts: r",
-        (
-            "line 1: 'name' belongs under benchmark: and is indented there",
-            "line 2: 'rollouts' belongs under benchmark: and is indented there",
-        ),
+        "line 1: 'name' belongs under benchmark: and is indented there",
+        "line 2: 'rollouts' belongs under benchmark: and is indented there",
     ),
-    "a list at the top": Bad(
-        "- name: a",
-        ("line 1: expected a mapping with benchmark: or benchmarks:, found a list",),
+    "a list at the top": bad(
+        "- name: a", "line 1: expected a mapping with benchmark: or benchmarks:, found a list"
     ),
-    "a text at the top": Bad(
+    "a text at the top": bad(
         "benchmark",
-        (
-            (
-                "line 1: expected a mapping with benchmark: or benchmarks:, "
-                'found the text "benchmark"'
-            ),
-        ),
+        'line 1: expected a mapping with benchmark: or benchmarks:, found the text "benchmark"',
     ),
-    "no mapping": Bad(
-        "benchmark:\n- name: a",
-        ("line 1: benchmark: expected a mapping, found a list",),
+    "no mapping": bad(
+        "benchmark:\n- name: a", "line 1: benchmark: expected a mapping, found a list"
     ),
-    "no list": Bad(
+    "no list": bad(
         "benchmarks:\n  name: a",
-        (
-            (
-                "line 1: benchmarks: expected a list of benchmarks, each starting with '- name:', "
-                "found a mapping"
-            ),
-        ),
+        "line 1: benchmarks: expected a list of benchmarks, each starting with '- name:', "
+        "found a mapping",
     ),
-    "an empty list": Bad(
+    "an empty list": bad(
         "benchmarks: []",
-        (
-            (
-                "line 1: benchmarks: expected a list of benchmarks, each starting with '- name:', "
-                "found an empty list"
-            ),
-        ),
+        "line 1: benchmarks: expected a list of benchmarks, each starting with '- name:', "
+        "found an empty list",
     ),
-    "items that are no mappings": Bad(
+    "items that are no mappings": bad(
         "benchmarks:\n- math\n- name: a\n  rollouts: r\n-\n",
-        (
-            'line 2: benchmarks[0]: expected a mapping, found the text "math"',
-            "line 5: benchmarks[2]: expected a mapping, found nothing",
-        ),
+        'line 2: benchmarks[0]: expected a mapping, found the text "math"',
+        "line 5: benchmarks[2]: expected a mapping, found nothing",
     ),
-    "one name for two": Bad(
+    "one name for two": bad(
         "benchmarks:\n- name: a\n  rollouts: r\n- name: b\n  rollouts: r\n- rollouts: r\n"
         "  name: a\n",
-        ("line 7: benchmarks[2].name: two benchmarks are named 'a': on lines 2 and 7",),
+        "line 7: benchmarks[2].name: two benchmarks are named 'a': on lines 2 and 7",
         in_schema=False,
     ),
     # -- defaults -------------------------------------------------------------------------
-    "no mapping of defaults": Bad(
+    "no mapping of defaults": bad(
         "defaults: [1]\nbenchmark: {name: a, rollouts: r}",
-        ("line 1: defaults: expected a mapping, found a list",),
+        "line 1: defaults: expected a mapping, found a list",
     ),
-    "a name for all": Bad(
+    "a name for all": bad(
         "defaults: {name: a}\nbenchmark: {name: a, rollouts: r}",
-        ("line 1: defaults.name: a name belongs to one benchmark, not to all of them",),
+        "line 1: defaults.name: a name belongs to one benchmark, not to all of them",
     ),
-    "said once, at its own line": Bad(
+    "said once, at its own line": bad(
         "defaults:\n  num_samples: four\n  expect: {tusks: 3}\n"
         "benchmarks:\n- {name: a, rollouts: r}\n- {name: b, rollouts: r}\n",
-        (
-            'line 2: defaults.num_samples: expected a whole number, found the text "four"',
-            (
-                "line 3: defaults.expect: unknown key 'tusks': did you mean 'tasks'? "
-                "keys here: max_missing, missing_reward, rollouts, tasks"
-            ),
-        ),
+        'line 2: defaults.num_samples: expected a whole number, found the text "four"',
+        "line 3: defaults.expect: unknown key 'tusks': did you mean 'tasks'? "
+        "keys here: max_missing, missing_reward, rollouts, tasks",
     ),
-    "said even if nobody uses it": Bad(
+    "said even if nobody uses it": bad(
         "defaults:\n  num_samples: four\nbenchmark: {name: a, rollouts: r, num_samples: 4}",
-        ('line 2: defaults.num_samples: expected a whole number, found the text "four"',),
+        'line 2: defaults.num_samples: expected a whole number, found the text "four"',
     ),
-    "said of who lacks it": Bad(
+    "said of who lacks it": bad(
         "defaults:\n  rollouts: {format: jsonl}\nbenchmarks:\n- name: a\n"
         "  rollouts: {path: r}\n- name: b\n- name: c\n  rollouts: {format: csv}\n",
-        (
-            "line 6: benchmarks[1].rollouts: 'path' is missing",
-            "line 8: benchmarks[2].rollouts: 'path' is missing",
-        ),
+        "line 6: benchmarks[1].rollouts: 'path' is missing",
+        "line 8: benchmarks[2].rollouts: 'path' is missing",
         in_schema=False,
     ),
-    "what two places make together": Bad(
+    "what two places make together": bad(
         "defaults:\n  num_samples: 4\n  thresholds: {a: {min: 0.5}}\n"
         "benchmark:\n  name: a\n  rollouts: r\n  expect: {rollouts: 3}\n"
         "  thresholds:\n    a: {max: 0.4}",
-        (
-            "line 7: benchmark.expect.rollouts: 3 rollouts of each task contradict num_samples: 4",
-            "line 9: benchmark.thresholds.a: min 0.5 is above max 0.4: nothing can pass",
-        ),
+        "line 7: benchmark.expect.rollouts: 3 rollouts of each task contradict num_samples: 4",
+        "line 9: benchmark.thresholds.a: min 0.5 is above max 0.4: nothing can pass",
         in_schema=False,
     ),
     # -- aliases --------------------------------------------------------------------------
-    "what an anchor holds is said once": Bad(
+    "what an anchor holds is said once": bad(
         "benchmarks:\n- &first\n  name: a\n  rollouts: r\n  num_samples: x\n"
         "- <<: *first\n  name: b\n- <<: *first\n  name: c\n  num_samples: 0\n",
-        (
-            ('line 5: benchmarks[0].num_samples: expected a whole number, found the text "x"'),
-            "line 10: benchmarks[2].num_samples: expected a number of at least 1, found 0",
-        ),
+        'line 5: benchmarks[0].num_samples: expected a whole number, found the text "x"',
+        "line 10: benchmarks[2].num_samples: expected a number of at least 1, found 0",
     ),
 }
+
+
+VALIDATOR = Draft202012Validator(schema_of_file())
 
 
 @pytest.mark.parametrize("bad", BAD.values(), ids=BAD)
@@ -523,16 +474,9 @@ def test_what_is_said(bad: Bad, tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
         load_benchmarks(path, shown="bench/a.bench.yaml")
     assert tuple(str(problem) for problem in caught.value.problems) == bad.messages
-
-
-VALIDATOR = Draft202012Validator(schema_of_file())
-
-
-@pytest.mark.parametrize("bad", BAD.values(), ids=BAD)
-def test_what_an_editor_sees(bad: Bad) -> None:
     root = parse_yaml(bad.text).root
     assert root is not None
-    assert VALIDATOR.is_valid(plain(root)) is not bad.in_schema
+    assert VALIDATOR.is_valid(plain(root)) is not bad.in_schema  # what an editor sees
 
 
 def test_the_whole_message(tmp_path: Path) -> None:

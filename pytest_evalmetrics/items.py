@@ -142,6 +142,7 @@ def plan_lines(items: Sequence[pytest.Item]) -> list[str]:
     """Tell what the gates of some benchmarks can see, without evaluating them."""
     from pytest_evalmetrics.baselines.store import Store  # noqa: PLC0415 - loads syrupy
     from pytest_evalmetrics.pipeline.power import power_of  # noqa: PLC0415 - only where asked for
+    from pytest_evalmetrics.pipeline.rounds import expected_rollouts  # noqa: PLC0415 - the same
     from pytest_evalmetrics.reports import power_table  # noqa: PLC0415 - the same
 
     planned: list[tuple[str, list[Power]]] = []
@@ -150,7 +151,10 @@ def plan_lines(items: Sequence[pytest.Item]) -> list[str]:
         if isinstance(item, BenchmarkItem):
             with names_for(item):
                 benchmark, read = as_asked(item.config, item.benchmark), Store(item).read
-                planned.append((item.nodeid, list(power_of(benchmark, read))))
+                powers = list(power_of(benchmark, read))
+                planned.append((item.nodeid, powers))
+                lines = expected_rollouts(benchmark, powers)
+                calls += [f"{item.nodeid}: {line}" for line in lines]
                 if benchmark.spec.runs:
                     calls += _calls_planned(item, benchmark, read())
     return [*power_table(planned), *calls] if planned else []

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _LOOKS = 4
 _BETA = 0.05  # the share of true drops that stopping may miss where the last look would find 95 %
-_POWER = 2.0  # of the spending functions: more than Pocock's at the first looks, less at the last
+_POWER = 3.0  # of the spending functions: the first looks spend little, as O'Brien and Fleming's
 _THRESHOLD_ALPHA = 0.01
 _FOR_GOOD = ("no_pairs", "coverage")  # what more rollouts don't mend
 _FAR = 8.0  # standard errors, beyond which there is nothing

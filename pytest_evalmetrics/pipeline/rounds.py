@@ -9,19 +9,30 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from pytest_evalmetrics.errors import MetricError
-from pytest_evalmetrics.gates.sequential import Look, looks_between
+from pytest_evalmetrics.gates.sequential import (
+    Look,
+    bounds_of,
+    fractions_of,
+    looks_between,
+    stopping,
+)
 from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.pipeline.attempts import budget_of
+from pytest_evalmetrics.pipeline.regressions import rule_of
 from pytest_evalmetrics.results import Verdict
 from pytest_evalmetrics.spec import Count
 from pytest_evalmetrics.spec.metric_names import parse, rollouts_needed
 from pytest_evalmetrics.spec.sources import Rounds
+from pytest_evalmetrics.stats import normal_ppf
 
 if TYPE_CHECKING:
-    from pytest_evalmetrics.pipeline.evaluation import Evaluated, Evaluation
-    from pytest_evalmetrics.results import BenchmarkResult, Check
-    from pytest_evalmetrics.spec import BenchmarkSpec
+    from collections.abc import Iterator, Sequence
 
+    from pytest_evalmetrics.pipeline.evaluation import Evaluated, Evaluation
+    from pytest_evalmetrics.results import BenchmarkResult, Check, Power
+    from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec
+
+_SEEN = 0.8
 _PARTS = 4  # of the rollouts, of which the first look has one, unless a metric needs more
 
 
@@ -45,6 +56,30 @@ def _at(spec: BenchmarkSpec, rounds: Rounds) -> BenchmarkSpec:
     counted = isinstance(spec.expect.rollouts, Count)
     expect = replace(spec.expect, rollouts=None) if counted else spec.expect
     return replace(spec, num_samples=rounds, expect=expect)
+
+
+def expected_rollouts(benchmark: Benchmark, powers: Sequence[Power]) -> Iterator[str]:
+    """Forecast at how many rollouts of each task a benchmark with rounds stops."""
+    rounds = benchmark.spec.num_samples
+    if benchmark.spec.baseline is None or not isinstance(rounds, Rounds):
+        return
+    looks = looks_between(rounds.least, rounds.most)
+    for power in powers[:1]:
+        alpha = rule_of(benchmark, benchmark.spec.gated[0], bounded=True).alpha
+        baseline = power.rollouts if power.source.startswith("baseline") else rounds.most
+        fractions = fractions_of(looks, max(baseline, 1))
+        bounds = bounds_of(fractions, alpha)
+        unchanged, seen = (
+            sum(k * sum(ends) for k, ends in zip(looks, chances, strict=True))
+            for chances in (
+                stopping(fractions, bounds, drift)
+                for drift in (0.0, normal_ppf(1 - alpha) + normal_ppf(_SEEN))
+            )
+        )
+        yield (
+            f"stops early, for one gate: after about {unchanged:.1f} of {rounds.most} rollouts of "
+            f"each task if nothing changed, {seen:.1f} at a drop seen with 80 % power"
+        )
 
 
 def in_rounds(evaluation: Evaluation) -> Evaluated:

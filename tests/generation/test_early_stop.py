@@ -52,6 +52,9 @@ def test_recorded_rollouts_are_read_up_to_the_look_that_is_sure(project: Project
     project.rows("runs.jsonl", rows(1))
     project.run("--snapshot-update").assert_outcomes(passed=1)
     assert project.report()["benchmarks"][0]["agents"][0]["rollouts"] == 960
+    project.run("--evalmetrics-plan").stdout.fnmatch_lines(
+        ["math.bench.yaml::math: stops early, for one gate: after about 3.5 of 8 rollouts of each*"]
+    )
 
     for drop, verdict, number, saved in ((0.0, "PASS", 2, 50), (0.25, "FAIL", 1, 75)):
         project.rows("runs.jsonl", rows(2, drop))

@@ -186,6 +186,10 @@ def test_a_threshold_on_a_few_of_the_rollouts_is_red(project):
         ]
     )
     assert result.stdout.str().count("have no finite output_tokens, 98 %: mean") == 1
+    project.bench("expect: {max_missing: 2%}\nthresholds: {mean/output_tokens: '<= 2000'}")
+    project.run().stdout.fnmatch_lines(["*no finite output_tokens, 98 %, more than 2 %: mean*"])
+    rows(project, told=197)
+    assert "more than" not in project.run("-v").stdout.str()
 
 
 @pytest.mark.parametrize(

@@ -179,6 +179,15 @@ def test_a_broken_task_fails_the_worst_task_and_is_named():
     assert "a task has too few rollouts" in single.reason
 
 
+def test_a_task_that_got_worse_but_is_not_the_worst_explains_nothing():
+    def passing(*counts):
+        return [[1.0] * count + [0.0] * (16 - count) for count in counts]
+
+    check = checked(worst_task(passing(4, 16, 16), passing(3, 8, 16)))
+    assert check.verdict is PASS
+    assert check.evidence["proven_tasks"] == []
+
+
 @settings(deadline=None, max_examples=30, derandomize=True)
 @given(st.integers(0, 10_000))
 def test_the_worst_of_tasks_that_did_not_change_seldom_fails(seed):

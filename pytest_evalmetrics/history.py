@@ -63,6 +63,7 @@ class Run(TypedDict):
     starts: bool  # A change was accepted with ``--snapshot-update``: what is older counts no more
     agents: dict[str, dict[str, Point]]  # by agent and name: the key metrics
     reason: NotRequired[str]  # why the change was accepted
+    drift: NotRequired[list[str]]  # which of its metrics drift, and since when
     # the run as a baseline, with the numbers of each task, where the benchmark asks for it
     baseline: NotRequired[Any]
 

@@ -171,6 +171,7 @@ def _history(
     if path is None:
         return {}
     from pytest_evalmetrics.history import append, read_history, run_of  # noqa: PLC0415 - one is kept
+    from pytest_evalmetrics.stats.drift import drift_warnings  # noqa: PLC0415 - of a history
 
     shown = _shown(path, config)
     starts = bool(config.getoption("update_snapshots", default=False))
@@ -187,6 +188,12 @@ def _history(
     ]
     try:
         before = read_history(path, shown)
+        for entry, run in zip(entries, runs, strict=True):
+            earlier = before.runs.get(run["benchmark"], ())
+            usable = [each for each in (*earlier, run) if each["usable"]]
+            if run["usable"] and (drift := list(drift_warnings(entry, usable))):
+                run["drift"] = drift
+                results.warnings.update(dict.fromkeys(drift))
         if runs:
             append(path, runs, shown)
     except EvalMetricsError as error:

@@ -126,6 +126,7 @@ def _run() -> dict[str, Any]:
     }
     required = list(properties)
     properties["reason"] = text
+    properties["drift"] = {"type": "array", "items": text}
     return {"type": "object", "properties": properties, "required": required}
 
 

@@ -193,6 +193,14 @@ def _accepted(report: Mapping[str, Any]) -> list[str]:
     return ["", "Accepted changes:", "", *lines[-_TRENDS_SHOWN:]] if lines else []
 
 
+def _drift(report: Mapping[str, Any]) -> list[str]:
+    found = [text for runs in report["history"].values() for text in runs[-1].get("drift", ())]
+    more = len(found) - _TRENDS_SHOWN
+    lines = [f"- {plain(text)}" for text in found[:_TRENDS_SHOWN]]
+    lines += [f"- and {more} more, in report.json"] if more > 0 else []
+    return ["", "**Drift:**", "", *lines] if found else []
+
+
 def _trends(report: Mapping[str, Any]) -> list[str]:
     rows = [
         f"| {plain(entry['name'] + (f' / {agent}' if agent else ''))} | {plain(name)} "
@@ -209,6 +217,7 @@ def _trends(report: Mapping[str, Any]) -> list[str]:
         "|---|---|---|---|",
         *rows[:_TRENDS_SHOWN],
         *([f"| and {more} more | | | |"] if more > 0 else []),
+        *_drift(report),
         *_accepted(report),
         "",
     ]

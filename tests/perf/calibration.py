@@ -37,6 +37,7 @@ from pytest_evalmetrics.results import Verdict
 from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec
 from pytest_evalmetrics.spec.gate_keys import BaselineSpec
 from pytest_evalmetrics.spec.sources import RolloutsSpec
+from pytest_evalmetrics.stats.drift import last_shift
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -491,7 +492,34 @@ def early() -> Iterator[Cell]:
                 yield Cell("early", row, what, run, 1_000 if n < 1000 else 300, limits)
 
 
-TABLES = (unequal, equal, metrics, clusters, power, family, runs, over_rows, early)
+def shifted(rng: np.random.Generator, *, m: int, sd: float, located: bool = False) -> float:
+    """Whether a shift after m unchanged runs is found within ten; NaN after a false alarm."""
+    values = rng.normal(size=m + (10 if sd else 0))
+    values[m:] -= sd
+    if sd and last_shift(values[:m].tolist()) is not None:
+        return math.nan
+    shift = last_shift(values.tolist())
+    if not located:
+        return shift is not None
+    return math.nan if shift is None else shift.first <= m <= shift.last
+
+
+def drift() -> Iterator[Cell]:
+    """Drift over the history: shifts that are found within ten runs, and false alarms."""
+    for m in (10, 20, 50, 100):
+        row = f"after {m} unchanged runs"
+        for sd in (1.0, 2.0, 3.0):
+            least = 80.0 if sd > 1 else 0.0
+            run = partial(shifted, m=m, sd=sd)
+            yield Cell("drift", row, f"{sd:g} sd", run, 1_000, (least, 100.0))
+        run = partial(shifted, m=m, sd=2.0, located=True)
+        yield Cell("drift", row, "2 sd: its range holds the run", run, 1_000, (90.0, 100.0))
+        most = 100 * (1 - 0.995 ** (m - 7)) + 1.0  # one in 200 runs, from the eighth on
+        run = partial(shifted, m=m, sd=0.0)
+        yield Cell("drift", row, "a false alarm until then", run, 2_000, (0.0, most))
+
+
+TABLES = (unequal, equal, metrics, clusters, power, family, runs, over_rows, early, drift)
 
 
 def collapses() -> Iterator[str]:

@@ -168,7 +168,7 @@ def history_of(
         lines.append({"agent": shown, "metric": metric, "baseline": baseline, **columns})
     if not lines:
         return {}
-    kept = ("time", "commit", "verdict", "reason", "url", "href")
+    kept = ("time", "commit", "verdict", "reason", "url", "href", "drift")
     return {
         "runs": [{key: run[key] for key in kept if run.get(key)} for run in runs],
         "lines": lines[:_LINES],

@@ -113,6 +113,7 @@ function historyPart(about) {
   if (!lines) return null;
   const name = (line) => (line.agent ? `${line.agent}: ` : "") + line.metric;
   return section("history", "History",
+    (runs[runs.length - 1].drift || []).map((text) => h("p", {}, h("b", {}, "Drift: "), text)),
     h("div", { class: "grid" }, lines.map((line) => h("div", { class: "card" }, h("h3", {}, h("code", {}, name(line))), lineChart(line, runs)))),
     h("details", {}, h("summary", {}, `The last ${plural(runs.length, "run")}`), scrolling("The last runs", h("table", { class: "small" },
       h("caption", { class: "hidden-text" }, "The last runs"), cells(["Time", "Commit", "Verdict", ...lines.map(name)]),

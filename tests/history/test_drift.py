@@ -1,0 +1,145 @@
+"""Drift over the history: what is warned of, where it began, and how often without cause."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_evalmetrics.stats.drift import last_shift, limit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from baselines.conftest import Quick
+
+GATED = (
+    "num_samples: 1\nexpect: {tasks: 10}\nmetrics: [pass@1]\n"
+    "baseline: {against: best, rule: absolute, max_drop: 0.9}\n"
+)
+
+
+def runs(values: list[float], starts: dict[int, str], **keys: Any) -> str:
+    """Write the lines of a history, a run a day."""
+    made = []
+    for day, value in enumerate(values, 1):
+        point = {"value": value, "low": value - 0.1, "high": value + 0.1, "tasks": 10}
+        line = {
+            "schema_version": 1,
+            "benchmark": "math.bench.yaml::math",
+            "time": f"2026-05-{day:02}T10:00:00Z",
+            "commit": f"{day:07}abc",
+            "branch": None,
+            "url": None,
+            "verdict": "PASS",
+            "usable": True,
+            "starts": day in starts,
+            "agents": {"agent": {"pass@1": point | {"rollouts": 10}}},
+            "reason": starts.get(day, ""),
+        }
+        made.append(json.dumps(line | keys))
+    return "\n".join(made) + "\n"
+
+
+STEADY = [0.81, 0.80, 0.79, 0.81, 0.80, 0.82, 0.80, 0.79, 0.81, 0.80, 0.79, 0.80]
+FALLEN = [0.71, 0.69, 0.70]
+FELL = (
+    "math: pass@1 fell from 0.8017 (the mean of 12 runs) to 0.7 (of the last 4): it began between "
+    "2026-05-12 (0000012) and 2026-05-13 (0000013)"
+)
+
+
+def test_a_shift_is_warned_of_with_its_commits_everywhere(
+    quick: Quick, passing: Callable[[int], Any]
+) -> None:
+    quick.bench(GATED)
+    passing(7)
+    quick.write("h.jsonl", runs(STEADY + FALLEN, {}))
+    result = quick.run("--evalmetrics-history", "h.jsonl")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines([f"warning: {FELL}"])
+    summary = (quick.path / "evalmetrics/summary.md").read_text()
+    assert "**Drift:**" in summary
+    assert "fell from 0.8017" in summary
+    assert "fell from 0.8017" in (quick.path / "evalmetrics/report.html").read_text()
+    assert json.loads((quick.path / "h.jsonl").read_text().splitlines()[-1])["drift"] == [FELL]
+    assert quick.report()["history"]["math.bench.yaml::math"][-1]["drift"] == [FELL]
+
+
+@pytest.mark.parametrize(
+    ("history", "count"),
+    [
+        (runs(STEADY, {}), 8),  # nothing has changed
+        (runs([v - 0.3 for v in STEADY] + [0.7] * 3, {}), 7),  # for the better
+        (runs(STEADY + FALLEN, {13: "cheaper"}), 7),  # accepted
+        (runs(STEADY + FALLEN, {}, usable=False), 7),  # which don't count
+        (runs(STEADY[:3] + FALLEN, {}), 7),  # too few runs to tell
+    ],
+)
+def test_what_is_no_drift_is_not_warned_of(
+    quick: Quick, passing: Callable[[int], Any], history: str, count: int
+) -> None:
+    quick.bench(GATED)
+    passing(count)
+    quick.write("h.jsonl", history)
+    assert "warning" not in quick.run("--evalmetrics-history", "h.jsonl").stdout.str()
+
+
+@pytest.mark.parametrize(("step", "warned"), [(0.03, True), (0.005, False)])
+def test_a_ratchet_of_accepted_changes_is_held_against_the_first(
+    quick: Quick, passing: Callable[[int], Any], step: float, warned: bool
+) -> None:
+    quick.bench(GATED)
+    passing(7 if warned else 9)
+    starts = {1: "", 5: "cheaper", 9: "", 13: "a new server"}
+    quick.write("h.jsonl", runs([0.99 - step * (i // 4) for i in range(14)], starts))
+    out = quick.run("--evalmetrics-history", "h.jsonl").stdout.str()
+    told = (
+        "math: pass@1 is 0.7, and was 0.99 in the first baseline, of 2026-05-01 (0000001): 3 "
+        "changes have been accepted since (cheaper; a new server)"
+    )
+    assert (told in out) is warned
+
+
+def shift_by_definition(values: list[float]) -> bool:
+    """Whether the two-sample t statistic of any split is beyond the limit, split by split."""
+    n, best = len(values), 0.0
+    for cut in range(3, n - 2):
+        one, other = np.array(values[:cut]), np.array(values[cut:])
+        pooled = (one.var() * cut + other.var() * (n - cut)) / (n - 2)
+        best = max(
+            best, abs(one.mean() - other.mean()) / math.sqrt(pooled * (1 / cut + 1 / (n - cut)))
+        )
+    return best > limit(n)
+
+
+@given(st.lists(st.integers(0, 10**6), min_size=8, max_size=8, unique=True), st.integers(0, 10**6))
+def test_the_limit_is_that_of_the_largest_t_statistic(values: list[int], shift: int) -> None:
+    numbers = [v + shift * (i >= 5) for i, v in enumerate(values)]
+    assert (last_shift(numbers) is not None) == shift_by_definition(numbers)
+
+
+def test_a_shift_that_was_repaired_is_the_last_one() -> None:
+    rng = np.random.default_rng(3)
+    levels = np.repeat([10.0, 4.0, 10.0], 15)
+    shift = last_shift(list(levels + rng.normal(0, 1, 45)))
+    assert shift is not None
+    assert (abs(shift.start - 15) <= 1, shift.at) == (True, 30)
+    assert shift.first <= 30 <= shift.last
+    assert last_shift([0.5] * 30) is None
+    assert last_shift([0.5] * 20 + [0.4] * 3) is not None  # of a system without noise
+
+
+def test_a_shift_of_two_sd_is_found_within_ten_runs_at_one_false_alarm_in_two_hundred() -> None:
+    rng = np.random.default_rng(1)
+    false = sum(last_shift(list(rng.normal(size=60))) is not None for _ in range(150))
+    assert 150 * 0.10 < false < 150 * 0.36  # 1 - .995^53 = .23
+    found = [
+        last_shift(list(np.append(rng.normal(size=20), rng.normal(-2, 1, 10)))) for _ in range(100)
+    ]
+    assert sum(shift is not None and abs(shift.at - 20) <= 3 for shift in found) >= 85

@@ -109,8 +109,8 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
         with let_register(config):
             return main(["compare", *compared])
     begun = config.getoption("evalmetrics_init")
-    if begun is not None:
-        _begin(begun, config)
+    if begun is not None and _begin(begun, config):
+        return 0
     inspected = config.getoption("evalmetrics_inspect")
     if inspected is not None:
         _print_survey(inspected, config)
@@ -140,8 +140,8 @@ def _print_listing(asked: str | None, config: pytest.Config) -> int:
     return 0
 
 
-def _begin(pattern: str, config: pytest.Config) -> None:
-    """Write a benchmark file, and let this run collect it alone and record its baseline."""
+def _begin(pattern: str, config: pytest.Config) -> bool:
+    """Write a benchmark file, and let this run record its baseline; true where that is all."""
     from pytest_evalmetrics.errors import EvalMetricsError  # noqa: PLC0415 - only where asked for
     from pytest_evalmetrics.layout import visible_lines  # noqa: PLC0415 - the same
     from pytest_evalmetrics.rollouts.survey import write_benchmark  # noqa: PLC0415 - the same
@@ -151,9 +151,13 @@ def _begin(pattern: str, config: pytest.Config) -> None:
     except EvalMetricsError as error:
         raise pytest.UsageError(visible_lines(str(error))) from None
     text = path.read_text(encoding="utf-8")
+    if not told.strip():  # another tool's settings: the rollouts are still to come
+        print(f"{path.name}:\n{text}\nName the rollouts in it, then: pytest {path.name}")  # noqa: T201
+        return True
     print(f"{told}\n{path.name}:\n{text}\nFrom now on: pytest {path.name}")  # noqa: T201 - asked for
     config.args[:] = [str(path)]
     config.option.update_snapshots = True
+    return False
 
 
 def _print_survey(pattern: str, config: pytest.Config) -> None:

@@ -19,6 +19,7 @@ from pytest_evalmetrics.rollouts.files import RolloutFile
 from pytest_evalmetrics.rollouts.foreign import usage
 from pytest_evalmetrics.rollouts.formats import recognise
 from pytest_evalmetrics.rollouts.harbor import is_trials_folder
+from pytest_evalmetrics.rollouts.migrate import migrated
 from pytest_evalmetrics.rollouts.propose import REWARDS, TIMES, Proposal, names_no_reward, propose
 from pytest_evalmetrics.rollouts.recorded import load
 from pytest_evalmetrics.rollouts.source import open_source
@@ -58,21 +59,27 @@ def survey(pattern: str, base: Path) -> str:
 
 
 def write_benchmark(pattern: str, base: Path) -> tuple[Path, str]:
-    """Write a benchmark file for rollouts, beside which nothing else is known of them.
+    """Write a benchmark file for rollouts of any shape, or for another tool's settings.
 
     Returns
     -------
     path, text
-        The file, and what was found.
+        The file, and what was found; nothing of settings, which have no rollouts yet.
 
     Raises
     ------
     DataError
         There is such a file already, or the rollouts can't be read.
     """
-    told, file = _surveyed(pattern, base)
+    source = base / pattern
+    lines = migrated(source) if source.suffix in (".yaml", ".yml") and source.is_file() else None
+    if lines is not None:
+        told: list[str] = []
+        file = BenchmarkText(f"{_name(pattern)}.bench.yaml", lines)
+    else:
+        told, file = _surveyed(pattern, base)
+        file.lines[-1] = "  baseline: true"
     path = base / file.name
-    file.lines[-1] = "  baseline: true"
     text = "\n".join(map(visible, ("# written by pytest --evalmetrics-init", *file.lines))) + "\n"
     try:
         with path.open("x", encoding="utf-8") as stream:
@@ -258,7 +265,23 @@ def _benchmark(
         expect.append("missing_reward: error")
     if expect:
         yield f"  expect: {{{', '.join(expect)}}}"
+    yield from _thresholds(table)
     yield "  baseline: true  # record it with: pytest --snapshot-update"
+
+
+def _thresholds(table: RolloutTable) -> Iterator[str]:
+    """Take over the thresholds that the files say each score was held against, as deepeval's do."""
+    bounds = {
+        score: settings["threshold"][0]
+        for settings in table.ruler.values()
+        if len(settings.get("threshold", ())) == 1
+        for score in settings.get("scores", ())
+        if score in table.scores and score != "success"
+    }
+    if bounds:
+        yield "  thresholds:  # as the files say"
+        for score, bound in bounds.items():
+            yield f"    {json.dumps(f'mean/{score}')}: {{min: {bound}}}"
 
 
 def _metrics(column: NDArray[np.float64], samples: int) -> list[str]:

@@ -196,3 +196,94 @@ def test_no_file_is_written_over(project: Project) -> None:
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["*keyed.bench.yaml: there is such a benchmark file already*"])
     assert (project.path / "keyed.bench.yaml").read_text() == "mine"
+
+
+VLLM = """
+model_name: meta-llama/Meta-Llama-3-8B-Instruct
+tasks:
+- name: gsm8k
+  metrics:
+  - {name: "exact_match,strict-match", value: 0.75}
+  - {name: "exact_match,flexible-extract", value: 0.9}
+limit: 8
+RTOL
+"""
+
+
+@pytest.mark.parametrize(("rtol", "status"), [("", 0), ("rtol: 0.01", 1)])
+def test_settings_of_vllms_lm_eval_tests(project: Project, rtol: str, status: int) -> None:
+    project.write("Llama.yaml", VLLM.replace("RTOL", rtol))
+    begun = project.run("--evalmetrics-init", "Llama.yaml")
+    assert begun.ret == 0
+    begun.stdout.fnmatch_lines(["*Name the rollouts in it, then: pytest Llama.bench.yaml"])
+    project.rows(
+        "results/samples_gsm8k_2026-01-01T00-00-00.jsonl",
+        [
+            {
+                "doc_id": n,
+                "doc": {},
+                "target": "",
+                "resps": [["a"]],
+                "arguments": [["q"]],
+                "filtered_resps": ["a"],
+                "filter": name,
+                "metrics": ["exact_match"],
+                "exact_match": float(n > low),
+            }
+            for name, low in (("strict-match", 1), ("flexible-extract", 0))
+            for n in range(8)
+        ],
+    )
+    result = project.run()
+    assert result.ret == status  # .75 is met; .875 lies 2.8 % below .9
+    if status:
+        result.stdout.fnmatch_lines(["FAIL *mean/exact_match,flexible-extract*0.875*"])
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "thresholds"),
+    [
+        (
+            "Qwen.yaml",
+            "model_name: Qwen\naccuracy_threshold: 0.54\nnum_questions: 1319\n",
+            {"mean_reward": {"min": 0.46}},
+        ),
+        (
+            "promptfooconfig.yaml",
+            json.dumps(
+                {
+                    "providers": ["a"],
+                    "tests": [
+                        {"assert": [{"type": "similar", "threshold": t, "metric": "Same"}, {}]}
+                        for t in (0.8, 0.6)
+                    ],
+                }
+            ),
+            {"mean_reward": ">= 1", "mean/Same": {"min": 0.8}},
+        ),
+    ],
+)
+def test_settings_of_other_tools(project: Project, name: str, text: str, thresholds: Any) -> None:
+    project.write(name, text)
+    assert project.run("--evalmetrics-init", name).ret == 0
+    (file,) = project.path.glob("*.bench.yaml")
+    assert yaml.safe_load(file.read_text())["benchmark"]["thresholds"] == thresholds
+    assert project.run("--collect-only", "-q").ret == 0
+
+
+def test_thresholds_that_a_file_of_deepeval_names(project: Project) -> None:
+    metric = {"name": "Faithfulness", "threshold": 0.7, "success": True, "score": 0.9}
+    case = {"input": "q", "actualOutput": "a", "success": True, "metricsData": [metric]}
+    cases = [{**case, "name": f"case {n}", "input": f"q{n}", "order": n} for n in range(4)]
+    project.write("run.json", json.dumps({"testCases": cases, "conversationalTestCases": []}))
+    assert project.run("--evalmetrics-init", "run.json").ret == 0
+    found = yaml.safe_load((project.path / "run.bench.yaml").read_text())["benchmark"]
+    assert found["thresholds"] == {"mean/Faithfulness": {"min": 0.7}}
+
+
+@pytest.mark.parametrize("text", ["[1, 2", "a: 1", "- 1", ""])
+def test_settings_of_no_tool(project: Project, text: str) -> None:
+    project.write("other.yaml", text)
+    result = project.run("--evalmetrics-init", "other.yaml")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert "other.yaml" in result.stderr.str()

@@ -139,8 +139,8 @@ def recorded_rows(spec: FilesSpec, base: Path, table: RolloutTable) -> Iterator[
 
 
 @dataclass(frozen=True)
-class Side:
-    """One side of a comparison."""
+class AnswerSide:
+    """One side of a comparison, with where its rows are."""
 
     table: RolloutTable
     rows: Rows = lambda _: {}
@@ -150,8 +150,8 @@ class Side:
 
 def flips_of(
     agent: str,
-    now: Side,
-    was: Side,
+    now: AnswerSide,
+    was: AnswerSide,
     at: Any,
     reward: str,
     *,
@@ -191,7 +191,7 @@ def flips_of(
 
 
 def _attempts(
-    side: Side, tasks: list[int], reward: str, hide: Callable[[str], str]
+    side: AnswerSide, tasks: list[int], reward: str, hide: Callable[[str], str]
 ) -> list[tuple[tuple[str, str] | None, list[Attempt]]]:
     """Give what each task asked and expected, and its first attempts."""
     table = side.table
@@ -211,7 +211,7 @@ def _attempts(
     return found
 
 
-def _texts(side: Side, wanted: list[int]) -> dict[int, tuple[str, str, str]]:
+def _texts(side: AnswerSide, wanted: list[int]) -> dict[int, tuple[str, str, str]]:
     table = side.table
     if table.read_as is not None:
         index = {int(table.read_as[at]): at for at in wanted}
@@ -228,7 +228,7 @@ def _texts(side: Side, wanted: list[int]) -> dict[int, tuple[str, str, str]]:
     return found
 
 
-def _reason(side: Side, at: int) -> str:
+def _reason(side: AnswerSide, at: int) -> str:
     if side.scores is None or side.table.read_as is None:
         return ""
     told = msgspec.json.decode(side.scores.reasons(int(side.table.read_as[at])))

@@ -536,11 +536,13 @@ class Evaluation:
                 rows = answers.recorded(spec.rows, folder, table)
             else:
                 return
-            was = answers.Side(baseline, kept=self.kept_rows() if settings.committed else None)
+            was = answers.AnswerSide(
+                baseline, kept=self.kept_rows() if settings.committed else None
+            )
             if settings.rollouts is not None and not settings.rollouts.runs:
                 then = answers.recorded(settings.rollouts, folder, baseline)
-                was = answers.Side(baseline, rows=then)
-            now = answers.Side(table, rows=rows, scores=self._rows)
+                was = answers.AnswerSide(baseline, rows=then)
+            now = answers.AnswerSide(table, rows=rows, scores=self._rows)
             lower = self._less_is_better(spec.reward)
             yield from answers.flips_of(
                 agent,

@@ -70,6 +70,7 @@ def atomically(path: Path, write: Callable[[BinaryIO], object]) -> Path:
 
 REPORT_SCHEMA_VERSION = 1
 _PIECE = 2**20
+_LARGE = 4 * 2**20  # bytes of a report, above which indents help no reader
 # a float of MessagePack whose exponent is all ones; what looks like one is written by json
 _not_finite = re.compile(rb"\xcb[\x7f\xff][\xf0-\xff]").search
 
@@ -212,7 +213,8 @@ class Artifacts:
 def _indented(value: Mapping[str, Any]) -> bytes:
     try:
         if _is_finite(value):  # json takes eight times as long, and as much again to indent
-            return msgspec.json.format(msgspec.json.encode(value), indent=2)
+            text = msgspec.json.encode(value)
+            return text if len(text) > _LARGE else msgspec.json.format(text, indent=2)
     except (OverflowError, TypeError, UnicodeEncodeError):
         pass  # a number of more than 64 bits; half of a surrogate pair, such as of a file's name
     return json.dumps(value, indent=2, allow_nan=False).encode()

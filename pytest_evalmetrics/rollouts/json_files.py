@@ -10,6 +10,7 @@ import numpy as np
 from pytest_evalmetrics.rollouts.json_reader import (
     AHEAD,
     RowReader,
+    check_keys,
     check_utf8,
     short,
 )
@@ -189,7 +190,10 @@ class JsonArray:
 
     def read(self, source: Source) -> Iterator[Chunk]:
         """Read one file."""
+        first = True
         for rows in self._rows(source):
+            check_keys(rows, source, first=first)
+            first = False
             yield from self._reader.rows(rows, source)
 
     def texts(self, source: Source) -> Iterator[SourceRow]:

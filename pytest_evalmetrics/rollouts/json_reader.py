@@ -192,6 +192,13 @@ def _hold_each_key_once(text: bytes) -> bool:
         return False
 
 
+def check_keys(rows: Sequence[SourceRow], source: Source, *, first: bool) -> None:
+    """Refuse keys that stand twice: in all of a file's first rows if they are few, else in some."""
+    few = first and sum(len(row.text) for row in rows) < _SMALL
+    for row in rows if few else rows[:_CHECKED]:
+        parse(row, source)
+
+
 def _count_keys(values: list[Any]) -> int:
     count = 0
     while values:
@@ -237,10 +244,8 @@ class RowReader:
     def _check_keys(block: Block, source: Source) -> None:
         """Refuse keys that stand twice: in all rows of a small file, else in some."""
         is_small = block.first == 1 and len(block.text) < _SMALL
-        if is_small and _hold_each_key_once(bytes(block.text)):
-            return
-        for row in block.rows(None if is_small else _CHECKED):
-            parse(row, source)
+        if not (is_small and _hold_each_key_once(bytes(block.text))):
+            check_keys(block.rows(None if is_small else _CHECKED), source, first=is_small)
 
     def _at_once(self, block: Block, source: Source) -> Chunk | None:
         """Read a block that holds nothing but rows like those before."""

@@ -142,12 +142,12 @@ def test_it_is_refused_in_every_row_of_a_large_file(folder: Folder) -> None:
     assert folder.refused(scores=["reward"]).line == 1
 
 
-def test_it_is_refused_in_an_array(folder: Folder) -> None:
-    folder.write(
-        '[{"_ng_task_index": 1, "reward": 1},\n {"_ng_task_index": 2, "a": 1, "a": 2}]', "a.json"
-    )
+@pytest.mark.parametrize("odd", [1, 170])
+def test_it_is_refused_in_an_array(folder: Folder, odd: int) -> None:
+    rows = lines(200, odd, '{"_ng_task_index": 9000, "a": 1, "a": 2}').splitlines()
+    folder.write("[" + ",\n".join(rows) + "]", "a.json")
     refused = folder.refused("a.json", scores=["reward"])
-    assert refused.line == 2
+    assert refused.line == odd + 1
     assert "the key 'a' stands twice" in refused.message
 
 

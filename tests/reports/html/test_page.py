@@ -6,6 +6,7 @@ import pytest
 
 pytestmark = pytest.mark.browser
 
+A4 = 703  # pixels between the margins
 FIRST_TASKS = "main table tbody .open"
 
 
@@ -207,10 +208,12 @@ def test_a_task_and_an_attempt_have_an_address(browser, pages):
 
 
 def test_paper_shows_what_is_folded(browser, pages):
-    browser.open(pages("flipped"))
+    browser.open(pages("flipped"), width=A4)
     _open_math(browser)
     browser.run("dispatchEvent(new Event('beforeprint'))")
     assert browser.run("return document.querySelectorAll('details:not([open])').length") == 0
+    browser.command("Emulation.setEmulatedMedia", media="print")
+    assert browser.run("return document.documentElement.scrollWidth") <= A4
 
 
 def test_nothing_of_a_row_is_interpreted(browser, pages):

@@ -85,6 +85,7 @@ class Settings:
     alpha: float | None = None
     margin: float | None = None
     answer: str | None = None  # the field whose change is churn; default a usual one
+    shape: Mapping[str, Any] | None = None  # further keys of `rollouts:`, for files of any layout
 
     def values(self, rollouts: Any, baseline: Mapping[str, Any]) -> dict[str, Any]:
         """Write the benchmark that compares two runs."""
@@ -101,7 +102,8 @@ class Settings:
 
     def source(self, path: Path) -> dict[str, Any]:
         """Write where a run's rollouts lie."""
-        return {"path": str(path), **({"fields": dict(self.fields)} if self.fields else {})}
+        shape = self.shape or ({"fields": dict(self.fields)} if self.fields else {})
+        return {"path": str(path), **shape}
 
 
 def compare(paths: Sequence[str], settings: Settings | None = None) -> list[Difference]:
@@ -202,11 +204,34 @@ def _of_rollouts(
     name: str, first: str, path: str, settings: Settings, runs: int
 ) -> Iterator[Difference]:
     before, after = _rollouts_at(first), _rollouts_at(path)
-    baseline = {"rollouts": settings.source(before)}
-    result = _evaluated(settings.values(settings.source(after), baseline), None, runs)
+    for guess in (None, _guessed(before, settings)):
+        settings = settings if guess is None else replace(settings, shape=guess)
+        baseline = {"rollouts": settings.source(before)}
+        result = _evaluated(settings.values(settings.source(after), baseline), None, runs)
+        if all(check.gate != "data" for check in result.checks):
+            break
     churn = _churn(before, after, settings)
     for difference in _differences(result, name, "", settings):
         yield replace(difference, churn=churn.get(difference.agent, churn.get("")))
+
+
+def _guessed(path: Path, settings: Settings) -> dict[str, Any] | None:
+    """Guess how rows are read that nobody has described; None where that is known."""
+    from pytest_evalmetrics.rollouts.propose import propose  # noqa: PLC0415 - as above
+
+    if settings.fields:
+        return None
+    try:
+        proposal = propose(str(path), Path.cwd())
+    except EvalMetricsError:
+        return None
+    if proposal is None:
+        return None
+    spec = proposal.spec
+    keys = {name: getattr(spec, name) for name in ("rows", "keyed", "lists", "map")}
+    fields = {k: v for k, v in asdict(spec.fields).items() if v}
+    pivot = None if spec.pivot is None else asdict(spec.pivot)
+    return {k: v for k, v in {**keys, "pivot": pivot, "fields": fields}.items() if v}
 
 
 def _of_reports(

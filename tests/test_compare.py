@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -55,6 +56,19 @@ def test_the_numbers_are_those_of_a_paired_t_test():
     assert (found.verdict, found.tasks, found.equivalent) == ("FAIL", 60, False)
     assert found.churn == pytest.approx((BEFORE != AFTER).mean())
     assert found.worst[0] == f"t{(one - other).argmax()}"
+
+
+def test_files_of_any_layout_are_guessed():
+    for name, rewards in (("old.json", BEFORE), ("new.json", AFTER)):
+        cases = [
+            {"question_id": f"q{t}", "answer": f"{t}", "verdict": "PASS" if task[0] else "FAIL"}
+            for t, task in enumerate(rewards)
+        ]
+        with Path(name).open("w") as file:
+            json.dump({"run": {"id": name}, "results": cases}, file)
+    (found,) = compare(["old.json", "new.json"])
+    assert found.change == pytest.approx((AFTER - BEFORE)[:, 0].mean())
+    assert (found.tasks, found.verdict) == (60, "FAIL")
 
 
 @pytest.mark.parametrize("margin", [0.01, 0.02, 0.05, 0.2])

@@ -18,8 +18,9 @@ VERDICTS = ("report.json", "summary.md", "report.html", "aggregate_metrics.json"
 
 
 @pytest.fixture
-def passed(project):
+def passed(project, monkeypatch):
     """A project whose last run passed."""
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")  # the page says when it was written
     project.rollouts([[1.0], [1.0]])
     project.bench("expect: {tasks: 2}\nnum_samples: 1\nthresholds: {mean_reward: '>= 0.5'}")
     assert project.run().ret == 0

@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.transport.wire import CallError
 
 _T = TypeVar("_T")
-_LINGER_S = 0.005  # how long answers are gathered before they are written together
-_LONGER_S = 0.02  # the same where they come even while others are written: each turn is dear
+_WAIT_S = 0.25  # how long a call waits for another process's writing; then its answer waits
+_FLUSH_WAIT_S = 30.0  # the same at the end of a run
+_RETRY_S = 0.5  # until a disk that refused is tried again
 _UNCHECKED = 0.001  # of the bound: what is written before the size is checked again
 _OVERHEAD = 200  # bytes of an answer beside its text, about
 _HELD_BYTES = 32 * 2**20  # most bytes of answers that wait because the disk refuses them
@@ -114,7 +115,7 @@ class Journal:
         self._claims.give(key)
 
     def put(self, key: bytes, *, status: int, text: str, latency_s: float, attempts: int) -> None:
-        """Keep an answer; it is on disk some milliseconds later, or after `flush`."""
+        """Write an answer; where the disk refuses, later ones and `flush` try again."""
         if self._opened() is not None and self._writer is not None:
             now = self._wall()
             self._writer.put(key, Entry(status, text, latency_s, attempts, now, now))
@@ -296,7 +297,10 @@ else:
 
 
 class _Writer:
-    """Answers and failures that wait to be written, and the thread that writes them."""
+    """Writes each answer as it comes, so that a crash loses what is in flight alone.
+
+    In the caller's thread: a transaction is 40 us, and a thread's turn would be dearer.
+    """
 
     def __init__(
         self,
@@ -306,81 +310,61 @@ class _Writer:
         warn: Callable[[str, str], None],
         written: Callable[[bytes], None],
     ) -> None:
-        self.waiting: dict[bytes, Entry | KeptFailure] = {}
+        self.waiting: dict[bytes, Entry | KeptFailure] = {}  # what the disk refused
         self._store, self._max_bytes, self._started = store, max_bytes, started
         self._warn, self._written = warn, written
-        self._lock = threading.Lock()  # of what waits
-        self._writing = threading.Lock()  # of the store
-        self._waiting_bytes = 0
+        self._lock = threading.Lock()  # the loop's thread puts, the run's flushes
+        self._retry_at = 0.0
         self._unchecked = max_bytes  # bytes since the size was checked
         self._used: dict[bytes, float] = {}
-        self._wake, self._closing = threading.Event(), threading.Event()
-        self._thread = threading.Thread(target=self._run, name="evalmetrics-journal", daemon=True)
-        self._thread.start()
 
     def put(self, key: bytes, kept: Entry | KeptFailure) -> None:
-        """Let an answer wait; if the disk refuses for long, the first ones are dropped."""
+        """Write an answer; if the disk refuses for long, the first that wait are dropped."""
         with self._lock:
-            self._forget(key)
+            self.waiting.pop(key, None)
             self.waiting[key] = kept
-            self._waiting_bytes += kept.size
-            while self._waiting_bytes > _HELD_BYTES and len(self.waiting) > 1:
-                self._forget(next(iter(self.waiting)))
-        if not self._wake.is_set():
-            self._wake.set()
+            if time.monotonic() >= self._retry_at:
+                self._write(_WAIT_S)
+            held = sum(kept.size for kept in self.waiting.values())
+            while held > _HELD_BYTES and len(self.waiting) > 1:
+                held -= self.waiting.pop(next(iter(self.waiting))).size
 
     def use(self, key: bytes, at: float) -> None:
         """Note that an answer was used; written with the next answers."""
-        with self._lock:
-            self._used[key] = at
+        self._used[key] = at
 
     def flush(self) -> None:
         """Write what waits; return when it is on disk, or was refused."""
-        with self._writing:
-            with self._lock:
-                waiting, used = list(self.waiting.items()), dict(self._used)
-            if not (waiting or used):
-                return
-            entries = [(key, kept) for key, kept in waiting if isinstance(kept, Entry)]
-            failed = [(key, kept) for key, kept in waiting if isinstance(kept, KeptFailure)]
-            try:
-                self._store.write(entries, [(at, key) for key, at in used.items()], failed)
-            except sqlite3.Error as error:
-                self._warn(f"can't be written: {error}", "answers are used, but not all are kept")
-                return  # they wait on: the next answer tries again
-            with self._lock:
-                for key, kept in waiting:
-                    if self.waiting.get(key) is kept:
-                        self._forget(key)
-                for key, _ in entries:
-                    self._written(key)
-                for key in used:
-                    self._used.pop(key, None)
-            self._unchecked += sum(kept.size + _OVERHEAD for _, kept in waiting)
-            if self._unchecked > self._max_bytes * _UNCHECKED:
-                self._unchecked = 0
-                self._evict()
+        with self._lock:
+            if self.waiting or self._used:
+                self._write(_FLUSH_WAIT_S)
 
     def close(self) -> None:
-        """Write what waits, end the thread, close the store."""
-        self._closing.set()
-        self._wake.set()
-        self._thread.join()
+        """Write what waits, and close the store."""
         self.flush()
         self._store.close()
 
-    def _run(self) -> None:
-        while not self._closing.is_set():
-            linger = _LONGER_S if self._wake.is_set() else _LINGER_S
-            self._wake.wait()
-            self._closing.wait(linger)
-            self._wake.clear()
-            self.flush()
-
-    def _forget(self, key: bytes) -> None:
-        kept = self.waiting.pop(key, None)
-        if kept is not None:
-            self._waiting_bytes -= kept.size
+    def _write(self, wait_s: float) -> None:
+        waiting = self.waiting.items()
+        entries = [(key, kept) for key, kept in waiting if isinstance(kept, Entry)]
+        failed = [(key, kept) for key, kept in waiting if isinstance(kept, KeptFailure)]
+        used, self._used = self._used, {}
+        times = [(at, key) for key, at in used.items()]
+        try:
+            self._store.write(entries, times, failed, wait_s=wait_s)
+        except sqlite3.Error as error:
+            self._used = used | self._used
+            self._retry_at = time.monotonic() + _RETRY_S
+            if wait_s == _FLUSH_WAIT_S or "locked" not in str(error):
+                self._warn(f"can't be written: {error}", "answers are used, but not all are kept")
+            return
+        for key, _ in entries:
+            self._written(key)
+        self._unchecked += sum(kept.size + _OVERHEAD for kept in self.waiting.values())
+        self.waiting.clear()
+        if self._unchecked > self._max_bytes * _UNCHECKED:
+            self._unchecked = 0
+            self._evict()
 
     def _evict(self) -> None:
         try:

@@ -37,6 +37,11 @@ class Entry:
         """Its bytes, about."""
         return len(self.text)
 
+    def values(self) -> tuple[Any, ...]:
+        """Return the columns of its row behind the key."""
+        kept = (self.status, self.text, self.latency_s, self.attempts, self.created, self.used)
+        return (*kept, _crc(self.text))
+
 
 @dataclass(frozen=True, slots=True)
 class KeptFailure:
@@ -80,7 +85,6 @@ _APPLICATION = 0x65764A31  # "evJ1": other programs' files are not taken for our
 _VERSION = 2
 _BUSY_S = 30.0  # how long another process may hold the file
 _LOW_WATER = 0.9
-_AT_ONCE = 32 * 8  # SQLite takes 999 values to a statement
 _CHECKED = 2**28  # bytes of a file that is checked for damage when it is opened
 
 # crc: of the body, so that a damaged byte never becomes another answer
@@ -109,6 +113,7 @@ class JournalStore:
     def __init__(self, path: Path, *, readonly: bool = False, check: bool = False) -> None:
         if not readonly:
             _make_private(path)
+        self._wait_s = _BUSY_S
         self._db = _open_readonly(path) if readonly else _connect(path)
         try:
             self._db.execute("BEGIN")  # one view of the file: another process may be making it
@@ -193,15 +198,20 @@ class JournalStore:
         entries: Collection[tuple[bytes, Entry]],
         used: Collection[tuple[float, bytes]],
         failed: Collection[tuple[bytes, KeptFailure]] = (),
+        *,
+        wait_s: float = _BUSY_S,
     ) -> None:
         """Write answers, failures and times of use in one transaction."""
-        values = [value for key, e in entries for value in (key, *astuple(e), _crc(e.text))]
+        if wait_s != self._wait_s:
+            self._db.execute(f"PRAGMA busy_timeout = {wait_s * 1000:.0f}")
+            self._wait_s = wait_s
+        insert = "INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+        rows = [(key, *entry.values()) for key, entry in entries]
+        if len(rows) == 1 and not (used or failed or self._has_failures):
+            self._db.execute(insert, rows[0])  # the usual one is a transaction by itself
+            return
         with self._writing():
-            # several to a statement: between statements the thread that calls has to wait
-            for start in range(0, len(values), _AT_ONCE):
-                some = values[start : start + _AT_ONCE]
-                rows = ", ".join(["(?, ?, ?, ?, ?, ?, ?, ?)"] * (len(some) // 8))
-                self._db.execute(f"INSERT OR REPLACE INTO answers VALUES {rows}", some)  # noqa: S608 - question marks alone
+            self._db.executemany(insert, rows)
             if used:
                 self._db.executemany("UPDATE answers SET used = ? WHERE key = ?", used)
             if self._has_failures:
@@ -218,7 +228,7 @@ class JournalStore:
                 if isinstance(entry, KeptFailure):
                     failed.append((key, entry))
                 else:
-                    yield key, *astuple(entry), _crc(entry.text)
+                    yield key, *entry.values()
 
         with self._writing():
             count = self._db.executemany(

@@ -181,10 +181,10 @@ class Full(JournalStore):
 
     room: int | None = 20
 
-    def write(self, *found: Any) -> None:
+    def write(self, *found: Any, **options: Any) -> None:
         limit = self.room if self.room is not None else 2**30
         self._db.execute(f"PRAGMA max_page_count = {limit}")
-        super().write(*found)
+        super().write(*found, **options)
 
 
 def test_a_full_disk_loses_no_answer_of_this_run_and_is_said_once(path: Path) -> None:

@@ -34,7 +34,9 @@ if TYPE_CHECKING:
 
 _BATCH: Final = 512  # rows that are written as JSON at a time
 _LISTED: Final = 8  # values in a message
+_OTLP: Final = {"resourceSpans", "resourceLogs"}
 PARENT: Final = "_parent"  # the field with what encloses a row
+KEY: Final = "_key"  # the field with the key under which a value of an object stood
 LINE: Final = "_line"  # the field with the first line of a row that was put together
 
 
@@ -184,6 +186,8 @@ class _Rows:
                 rows.append(document)
                 continue
             value = document.value if isinstance(document, PlacedRow) else document
+            if isinstance(value, dict) and not _OTLP.isdisjoint(value):
+                value = _attributes(value)
             for inner, parent in self._inner(value, spec.rows or "", {}):
                 for row in self._listed(inner):
                     around = {PARENT: parent} if parent else {}
@@ -199,8 +203,9 @@ class _Rows:
         if not path:
             yield value, parent
         elif (path == "*" or path.startswith("*.")) and isinstance(value, dict | list):
-            for each in value.values() if isinstance(value, dict) else value:
-                yield from self._inner(each, path[2:], parent)
+            for name, each in value.items() if isinstance(value, dict) else enumerate(value):
+                keyed = isinstance(value, dict) and isinstance(each, dict)
+                yield from self._inner({KEY: name, **each} if keyed else each, path[2:], parent)
         elif isinstance(value, dict):
             ends = [len(path), *(i for i, sign in enumerate(path) if sign == ".")]
             end = next((end for end in sorted(ends, reverse=True) if path[:end] in value), None)
@@ -348,6 +353,31 @@ class _Rows:
             message = f"{path!r} is {short(_text(value))}; expected text or a number"
             raise self._error(message, "pivot", what, row=row)
         return value
+
+
+def _attributes(value: Any) -> Any:
+    """Make objects of OTLP's attributes, which are lists of {key:, value: {intValue: "1"}}."""
+    if isinstance(value, list):
+        if value and all(
+            isinstance(each, dict) and each.keys() == {"key", "value"} for each in value
+        ):
+            return {each["key"]: _attribute(each["value"]) for each in value}
+        return [_attributes(each) for each in value]
+    if isinstance(value, dict):
+        return {name: _attributes(inner) for name, inner in value.items()}
+    return value
+
+
+def _attribute(value: Any) -> Any:
+    if not isinstance(value, dict) or len(value) != 1:
+        return value
+    ((kind, inner),) = value.items()
+    if kind == "intValue" and isinstance(inner, str) and inner.lstrip("-").isdecimal():
+        return int(inner)
+    if kind in ("arrayValue", "kvlistValue") and isinstance(inner, dict):
+        inner = _attributes(inner.get("values", []))
+        return [_attribute(each) for each in inner] if isinstance(inner, list) else inner
+    return inner
 
 
 def _scalars(value: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,15 +12,18 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pyarrow.parquet
+
 
 class Layout(NamedTuple):
     """One file, the rewards that are in it, and a key without which it can't be read."""
 
     source: str
     file: str
-    content: str
+    content: str | bytes
     rewards: dict[str, list[float | None]]
     key: str
+    beside: dict[str, str] = {}  # noqa: RUF012 - read alone
 
 
 def _lines(*rows: dict[str, Any]) -> str:
@@ -65,6 +68,78 @@ def _evaluated(task: str, base: str, plus: str) -> dict[str, Any]:
 
 def _score(trace: str, name: str, value: float) -> dict[str, Any]:
     return {"id": f"{trace}{name}", "traceId": trace, "name": name, "value": value}
+
+
+def _parquet(*rows: dict[str, Any]) -> bytes:
+    sink = pyarrow.BufferOutputStream()
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), sink, compression="none")
+    return bytes(sink.getvalue())
+
+
+def _detail(task: str, score: float) -> dict[str, Any]:
+    return {
+        "doc": {"id": task, "query": f"question {task}", "choices": ["a", "b"], "gold_index": [0]},
+        "model_response": {"text": ["a"], "input_tokens": [[1, 2]]},
+        "metric": {"extractive_match": score},
+    }
+
+
+def _trial(task: str, number: int, *, resolved: bool | None) -> dict[str, Any]:
+    return {
+        "trial_name": f"{task}.{number}-of-2.run",
+        "task_id": task,
+        "is_resolved": resolved,
+        "failure_mode": "unset",
+        "parser_results": None,
+        "total_input_tokens": 10,
+    }
+
+
+def _event_of(task: str, *, root: bool, **scores: float) -> dict[str, Any]:
+    return {
+        "id": f"e-{task}-{root}",
+        "dataset_record_id": task if root else None,
+        "is_root": root,
+        "input": {"question": task},
+        "scores": scores,
+        "span_attributes": {"type": "eval" if root else "llm"},
+    }
+
+
+def _otlp(**attributes: Any) -> list[dict[str, Any]]:
+    kinds = {str: "stringValue", float: "doubleValue", int: "intValue"}
+    return [
+        {"key": name, "value": {kinds[type(v)]: str(v) if type(v) is int else v}}
+        for name, v in attributes.items()
+    ]
+
+
+def _span(task: str, *scores: tuple[str, float]) -> dict[str, Any]:
+    judged = [
+        {
+            "name": "gen_ai.evaluation.result",
+            "attributes": _otlp(
+                **{"gen_ai.evaluation.name": name, "gen_ai.evaluation.score.value": score}
+            ),
+        }
+        for name, score in scores
+    ]
+    span = {
+        "traceId": f"t{task}",
+        "name": "invoke_agent",
+        "attributes": _otlp(**{"dataset.item": task, "gen_ai.usage.output_tokens": 12}),
+        "events": [{"name": "exception", "attributes": []}, *judged],
+    }
+    scope = {"scope": {"name": "agents"}, "spans": [span]}
+    return {"resourceSpans": [{"resource": {"attributes": []}, "scopeSpans": [scope]}]}
+
+
+def _assessed(trace: str, **values: str) -> dict[str, Any]:
+    assessments = [
+        {"assessment_name": name, "feedback": {"value": value}, "source": {"source_type": "CODE"}}
+        for name, value in values.items()
+    ]
+    return {"info": {"trace_id": trace, "assessments": assessments}, "data": {"spans": []}}
 
 
 # the counts of gpt4 on the leaderboard: 761 wins, 32 losses and 12 draws of 805, 95.28 %
@@ -247,6 +322,140 @@ LAYOUTS = {
         {"RQ==": [1, 0], "Rg==": [None]},
         "annotation_correctness_score",
     ),
+    "phoenix-spans": Layout(
+        "github.com/Arize-ai/phoenix, src/phoenix/server/api/routers/v1/annotations.py",
+        "span_annotations.json",
+        json.dumps(
+            {
+                "data": [
+                    {"span_id": span, "name": name, "result": {"label": None, "score": score}}
+                    for span, name, score in (
+                        ("s1", "qa", 1.0),
+                        ("s1", "tone", 0.0),
+                        ("s2", "qa", 0.5),
+                    )
+                ],
+                "next_cursor": None,
+            }
+        ),
+        {"s1": [1], "s2": [0.5]},
+        "score",
+    ),
+    "opentelemetry": Layout(
+        "opentelemetry.io/docs/specs/otel/protocol/file-exporter, semconv/gen-ai/gen-ai-events",
+        "spans.jsonl",
+        _lines(
+            _span("a", ("correctness", 1.0), ("tone", 0.5)),
+            _span("b", ("correctness", 0.0)),
+            _span("a", ("correctness", 0.5)),
+        ),
+        {"ta": [1.0, 0.5], "tb": [0]},
+        "score.value",
+    ),
+    "mlflow-traces": Layout(
+        "github.com/mlflow/mlflow, mlflow/entities/assessment.py",
+        "traces.jsonl",
+        _lines(_assessed("tr-1", correct="yes", tone="no"), _assessed("tr-2", correct="no")),
+        {"tr-1": [1], "tr-2": [0]},
+        "feedback",
+    ),
+    "lighteval": Layout(
+        "github.com/huggingface/lighteval, src/lighteval/logging/info_loggers.py",
+        "details_gsm8k.parquet",
+        _parquet(_detail("0", 1.0), _detail("1", 0.0)),
+        {"0": [1], "1": [0]},
+        "extractive_match",
+    ),
+    "terminal-bench": Layout(
+        "github.com/laude-institute/terminal-bench, terminal_bench/harness/models.py",
+        "results.json",
+        json.dumps(
+            {
+                "id": "run",
+                "results": [
+                    _trial("hello-world", 1, resolved=True),
+                    _trial("hello-world", 2, resolved=False),
+                    _trial("fix-git", 1, resolved=False),
+                    _trial("fix-git", 2, resolved=None),
+                ],
+                "n_resolved": 1,
+                "n_unresolved": 3,
+                "accuracy": 0.25,
+                "pass_at_k": {"2": 0.5},
+            }
+        ),
+        {"hello-world": [1, 0], "fix-git": [0, None]},
+        "is_resolved",
+    ),
+    "bfcl": Layout(
+        "github.com/ShishirPatil/gorilla, berkeley-function-call-leaderboard/bfcl_eval",
+        "BFCL_v4_multiple_result.json",
+        _lines(*({"id": f"multiple_{n}", "result": "[f()]", "latency": 0.5} for n in range(3))),
+        {"multiple_0": [1], "multiple_1": [0], "multiple_2": [1]},
+        "id",
+        {
+            "BFCL_v4_multiple_score.json": _lines(
+                {"accuracy": 2 / 3, "correct_count": 2, "total_count": 3},
+                {"id": "multiple_1", "valid": False, "error": ["wrong count"], "prompt": {}},
+            )
+        },
+    ),
+    "braintrust": Layout(
+        "braintrust.dev/docs/api-reference, the answer of POST /v1/experiment/ID/fetch",
+        "experiment.json",
+        json.dumps(
+            {
+                "events": [
+                    _event_of("r1", root=True, Factuality=1.0),
+                    _event_of("r1", root=False),
+                    _event_of("r2", root=True, Factuality=0.5),
+                ],
+                "cursor": None,
+            }
+        ),
+        {"r1": [1], "r2": [0.5]},
+        "Factuality",
+    ),
+    "simple-evals": Layout(
+        "github.com/openai/simple-evals, simple_evals.py and healthbench_eval.py",
+        "healthbench_model_allresults.json",
+        json.dumps(
+            {
+                "score": 0.5,
+                "metrics": {"overall_score": 0.5},
+                "htmls": ["<p>"],
+                "convos": [[{"role": "user", "content": "?"}]],
+                "metadata": {
+                    "example_level_metadata": [
+                        {"prompt_id": "p1", "score": 0.75, "rubric_items": []},
+                        {"prompt_id": "p2", "score": 0.25, "rubric_items": []},
+                    ]
+                },
+            }
+        ),
+        {"p1": [0.75], "p2": [0.25]},
+        "score",
+    ),
+    "nemo-evaluator": Layout(
+        "docs.nvidia.com, NeMo agent evaluation, summary.json of a run bundle",
+        "summary.json",
+        json.dumps(
+            {
+                "task_count": 2,
+                "task_metric_values": {
+                    "t1": {
+                        "gym_reward.reward": [
+                            {"trial_id": "t1-0", "value": 1.0},
+                            {"trial_id": "t1-1", "value": None},
+                        ]
+                    },
+                    "t2": {"gym_reward.reward": [{"trial_id": "t2-0", "value": 0.0}]},
+                },
+            }
+        ),
+        {"t1": [1, None], "t2": [0]},
+        "value",
+    ),
     "ragas": Layout(
         "docs.ragas.io, EvaluationResult.to_pandas",
         "ragas.csv",
@@ -262,4 +471,6 @@ LAYOUTS = {
 
 if __name__ == "__main__":
     for each in LAYOUTS.values():
-        Path(sys.argv[1], each.file).write_text(each.content, encoding="utf-8")
+        for file, content in {each.file: each.content, **each.beside}.items():
+            data = content if isinstance(content, bytes) else content.encode()
+            Path(sys.argv[1], file).write_bytes(data)

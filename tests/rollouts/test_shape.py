@@ -276,16 +276,24 @@ RECIPES = {
 }
 
 
+def _bytes(content: str | bytes) -> bytes:
+    return content if isinstance(content, bytes) else content.encode()
+
+
 @pytest.mark.parametrize("name", LAYOUTS)
 def test_recipes_of_the_documentation(tmp_path: Path, name: str) -> None:
     layout, recipe = LAYOUTS[name], RECIPES[name]
     assert len(recipe.splitlines()) <= 8
-    (tmp_path / layout.file).write_text(layout.content)
+    for file, content in {layout.file: layout.content, **layout.beside}.items():
+        (tmp_path / file).write_bytes(_bytes(content))
     (tmp_path / "x.bench.yaml").write_text(recipe)
     (benchmark,) = load_benchmarks(tmp_path / "x.bench.yaml", shown="x.bench.yaml")
     table = load(benchmark.spec.rows, tmp_path, scores=["reward"])
     assert rewards(table) == layout.rewards
-    (tmp_path / layout.file).write_text(layout.content.replace(layout.key, "renamed"))
+    renamed = "x" * len(layout.key)
+    (tmp_path / layout.file).write_bytes(
+        _bytes(layout.content).replace(layout.key.encode(), renamed.encode())
+    )
     with pytest.raises(DataError):
         load(benchmark.spec.rows, tmp_path, scores=["reward"])
 

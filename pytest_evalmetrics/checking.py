@@ -1,8 +1,4 @@
-"""The fixture ``evalmetrics``: a test's own numbers, gated as those of a benchmark file are.
-
-A check is a benchmark made in memory: it goes through the same pipeline, and its result to the
-same reports, artifacts and baselines.
-"""
+"""The fixture ``evalmetrics``: a test's own numbers, gated as those of a benchmark file are."""
 
 from __future__ import annotations
 
@@ -31,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["EvalMetrics"]
 
 _SHOWN = 8  # lines of a call
+_NO_KEYS = ("self", "rewards", "name", "scores", "labels", "fail")  # of a benchmark file
 
 
 class EvalMetrics:
@@ -98,34 +95,21 @@ pass_estimator, breakdown, cluster, description
         CheckError, ConfigError
             The call means nothing: two checks of one name, an unknown metric, no numbers.
         """
+        settings = {k: v for k, v in locals().items() if k not in _NO_KEYS and v is not None}
         __tracebackhide__ = True
-        settings = {
-            "metrics": metrics,
-            "key_metrics": key_metrics,
-            "thresholds": thresholds,
-            "baseline": baseline,
-            "expect": expect,
-            "num_samples": num_samples,
-            "pass_threshold": pass_threshold,
-            "pass_estimator": pass_estimator,
-            "breakdown": breakdown,
-            "cluster": cluster,
-            "description": description,
-        }
         frame = self._caller(sys._getframe(1))  # noqa: SLF001 - the test's line
         try:
             self._claim(name)
             benchmark = benchmark_in_python(
-                {key: value for key, value in settings.items() if value is not None},
+                settings,
                 name=benchmark_name(self._test, name),
                 file=self._item.path,
                 line=frame.f_lineno,
                 shown=self._file,
             )
             table = table_in_memory(rewards, scores=scores, labels=labels)
-            result = run_benchmark(
-                self._item, benchmark, label=self._label(name), file=self._file, table=table
-            )
+            label = self._label(name)
+            result = run_benchmark(self._item, benchmark, label=label, file=self._file, table=table)
         except EvalMetricsError as error:
             raise _shown_at(frame, error, self._file) from None
         failure = failure_of(result) if fail else None
@@ -173,10 +157,8 @@ pass_estimator, breakdown, cluster, description
             file = self._item.path.parent / path
             shown = shown_below(file.resolve(), self._item.config.rootpath)
             if not file.is_file():
-                raise CheckError(
-                    f"there is no benchmark file {shown}",
-                    hint="name it relative to the test file",
-                )
+                hint = "name it relative to the test file"
+                raise CheckError(f"there is no benchmark file {shown}", hint=hint)
             with names_for(self._item, file):
                 benchmarks = load_benchmarks(file, shown=shown, scorers_known=True)
             by_name = {benchmark.spec.name: benchmark for benchmark in benchmarks}
@@ -188,11 +170,9 @@ pass_estimator, breakdown, cluster, description
                 if name in (None, each):
                     self._claim(each)
                     own = replace(benchmark.spec, name=benchmark_name(self._test, each))
+                    own_benchmark, label = replace(benchmark, spec=own), self._label(each)
                     results[each] = run_benchmark(
-                        self._item,
-                        replace(benchmark, spec=own),
-                        label=self._label(each),
-                        file=shown,
+                        self._item, own_benchmark, label=label, file=shown
                     )
         except EvalMetricsError as error:
             raise _shown_at(frame, error, self._file) from None
@@ -212,10 +192,8 @@ pass_estimator, breakdown, cluster, description
             raise CheckError(f"{name!r} can't name a check: expected text without '::'")
         if name in self._names:
             which = "without a name" if name is None else f"named {name!r}"
-            raise CheckError(
-                f"two checks of this test are {which}",
-                hint='give each its own: evalmetrics.check(..., name="hard")',
-            )
+            hint = 'give each its own: evalmetrics.check(..., name="hard")'
+            raise CheckError(f"two checks of this test are {which}", hint=hint)
         self._names.add(name)
 
     def _caller(self, frame: FrameType) -> FrameType:
@@ -228,14 +206,11 @@ pass_estimator, breakdown, cluster, description
 
 def _shown_at(frame: FrameType, error: EvalMetricsError, file: str) -> EvalMetricsError:
     """Let pytest show the call and our text, and nothing between them."""
-    lines = [f"{file}:{frame.f_lineno}: in {frame.f_code.co_name}"]
-    first, last = frame.f_lineno, frame.f_lineno
-    at = list(frame.f_code.co_positions())[frame.f_lasti // 2]
-    if at[0] is not None and at[1] is not None:
-        first, last = at[0], min(at[1], at[0] + _SHOWN - 1)
-    lines += [
-        f"> {linecache.getline(frame.f_code.co_filename, number).rstrip()}"
-        for number in range(first, last + 1)
-    ]
-    error.shown = "\n".join([*lines, "", str(error)])
+    code = frame.f_code
+    begins, ends, *_ = list(code.co_positions())[frame.f_lasti // 2]
+    first = begins or frame.f_lineno
+    last = min(ends or first, first + _SHOWN - 1)
+    call = [f"> {linecache.getline(code.co_filename, n).rstrip()}" for n in range(first, last + 1)]
+    at = f"{file}:{frame.f_lineno}: in {code.co_name}"
+    error.shown = "\n".join([at, *call, "", str(error)])
     return error

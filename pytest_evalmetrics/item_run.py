@@ -1,7 +1,4 @@
-"""One benchmark in a pytest item: a benchmark of a file, or a check in a test.
-
-Either way its result goes onto the item, and from there to the session.
-"""
+"""One benchmark in a pytest item: of a file, or a check in a test."""
 
 from __future__ import annotations
 
@@ -71,14 +68,11 @@ def run_benchmark(
     A test may evaluate several, and gives each a `label` that is unique in the run; an item of a
     benchmark file has one, named as itself. The rest: see `Evaluation`.
     """
-    benchmark = as_asked(item.config, benchmark)
-    in_test = label is not None
-    label = label or item.nodeid
+    benchmark, in_test = as_asked(item.config, benchmark), label is not None
+    settings: dict[str, Any] = {"file": file, "table": table, "detailed": detailed}
+    settings["benchmarks"] = benchmarks
     try:
-        result = _evaluated(
-            item, benchmark, label, in_test, file=file, table=table, detailed=detailed,
-            benchmarks=benchmarks,
-        )  # fmt: skip
+        result = _evaluated(item, benchmark, label or item.nodeid, in_test, **settings)
     except MemoryError:
         raise DataError(
             f"there is not enough memory for {benchmark.spec.name}",
@@ -94,7 +88,7 @@ def run_benchmark(
 
 
 def _evaluated(
-    item: pytest.Item, benchmark: Benchmark, label: str, in_test: bool, **asked: Any
+    item: pytest.Item, benchmark: Benchmark, label: str, in_test: bool, **settings: Any
 ) -> BenchmarkResult:
     config, spec = item.config, benchmark.spec
     store = _store(item, spec, in_test)
@@ -121,7 +115,7 @@ def _evaluated(
             runtime=runtime,
             history=history,
             engine=_engine(config),
-            **asked,
+            **settings,
         )
         if store is not None:
             evaluation.snapshot, evaluation.kept_rows = store.read, store.read_rows
@@ -140,13 +134,8 @@ def _evaluated(
     if config.getoption("runxfail", default=False):
         # then pytest expects no failure, and the report neither
         result = replace(result, xfail=False)
-    payload = payload_of(
-        result,
-        evaluated.task_scores,
-        evaluated.row_scores,
-        evaluated.pictures,
-        shared_folder(config),
-    )
+    scores, pictures = (evaluated.task_scores, evaluated.row_scores), evaluated.pictures
+    payload = payload_of(result, *scores, pictures, shared_folder(config))
     if document is not None and spec.baseline is not None and spec.baseline.history_runs:
         payload["baseline"] = dict(document)
     if runtime is not None:
@@ -173,10 +162,10 @@ def _store(item: pytest.Item, spec: BenchmarkSpec, in_test: bool) -> Store | Non
     if in_test:
         Declared.of(item.config).asked(item.path, spec.name)
     store = Store(item, spec.name if in_test else "")
-    if spec.baseline is not None and isinstance(spec.baseline.rescore, str):
-        store.rows_path = item.path.parent / spec.baseline.rescore
     if spec.baseline is not None:
         store.keeps_runs = spec.baseline.runs
+        if isinstance(spec.baseline.rescore, str):
+            store.rows_path = item.path.parent / spec.baseline.rescore
     store.watch()
     return store
 
@@ -184,18 +173,18 @@ def _store(item: pytest.Item, spec: BenchmarkSpec, in_test: bool) -> Store | Non
 def _hooks(item: pytest.Item, spec: BenchmarkSpec) -> Hooks:
     compute = item.ihook.pytest_evalmetrics_compute_metrics
     choose = item.ihook.pytest_evalmetrics_key_metrics
+    computing, choosing = compute.get_hookimpls(), choose.get_hookimpls()
+
+    def computed(agent: str, tasks: Any) -> Any:
+        return compute(benchmark=spec, agent=agent, tasks=tasks)
+
+    def chosen(agent: str, agent_metrics: Any) -> Any:
+        return choose(benchmark=spec, agent=agent, agent_metrics=agent_metrics)
+
     return Hooks(
-        compute_metrics=(
-            (lambda agent, tasks: compute(benchmark=spec, agent=agent, tasks=tasks))
-            if compute.get_hookimpls()
-            else None
-        ),
-        source=" ".join(registry.source_hash(impl.function) for impl in compute.get_hookimpls()),
-        key_metrics=(
-            (lambda agent, computed: choose(benchmark=spec, agent=agent, agent_metrics=computed))
-            if choose.get_hookimpls()
-            else None
-        ),
+        compute_metrics=computed if computing else None,
+        source=" ".join(registry.source_hash(each.function) for each in computing),
+        key_metrics=chosen if choosing else None,
     )
 
 

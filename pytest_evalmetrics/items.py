@@ -45,12 +45,11 @@ class BenchmarkFile(pytest.File):
         try:
             let_register(self.config)
             benchmarks = self._read()
-        except ConfigError as error:
-            if self.config.getoption("evalmetrics_check"):  # it reports all files at once
+        except EvalMetricsError as error:
+            if isinstance(error, ConfigError) and self.config.getoption("evalmetrics_check"):
+                # which reports all files at once
                 self.config.stash.setdefault(_BROKEN, []).append((self, error.problems))
                 return []
-            raise self.CollectError(visible_lines(str(error))) from None
-        except EvalMetricsError as error:  # of a hook that registers
             raise self.CollectError(visible_lines(str(error))) from None
         self._declare(benchmarks)
         return [
@@ -79,9 +78,7 @@ class BenchmarkFile(pytest.File):
 
             admit(
                 self.config,
-                lambda item: (
-                    isinstance(item, BenchmarkItem) and keeps_baseline(item.benchmark.spec)
-                ),
+                lambda i: isinstance(i, BenchmarkItem) and keeps_baseline(i.benchmark.spec),
             )
 
 
@@ -92,10 +89,7 @@ class BenchmarkItem(pytest.Item):
         super().__init__(**kwargs)
         self.benchmark = benchmark
         self.detailed = True  # its tasks are pictured even if it passes
-        self._mark()
-
-    def _mark(self) -> None:
-        spec = self.benchmark.spec
+        spec = benchmark.spec
         for tag in spec.tags:
             # declared, so that neither --strict-markers nor a warning gets in the way
             self.config.addinivalue_line("markers", f"{tag}: tag of a benchmark")
@@ -122,11 +116,7 @@ class BenchmarkItem(pytest.Item):
         """Evaluate the benchmark."""
         _evaluate(self)
 
-    def repr_failure(
-        self,
-        excinfo: pytest.ExceptionInfo[BaseException],
-        style: Any = None,
-    ) -> Any:
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """Show our own errors without a traceback."""
         if isinstance(excinfo.value, EvalMetricsError):
             text = visible_lines(str(excinfo.value))

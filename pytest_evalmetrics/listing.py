@@ -10,7 +10,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_evalmetrics import registry
+from pytest_evalmetrics.config.benchmark_schema import keys_of_scorer
 from pytest_evalmetrics.errors import MetricError, RegistryError, did_you_mean
+from pytest_evalmetrics.metrics import Names
+from pytest_evalmetrics.spec.metric_names import parse
+from pytest_evalmetrics.spec.scorer_keys import BUILTIN, spellings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,23 +36,28 @@ _REGISTRIES = {
     "reporters": registry.reporters,
     "gate rules": registry.gate_rules,
 }
+# what each kind of class offers, and the parameters of its functions
+_OFFERS = {
+    "scorers": (("score", "scores"), ("row", "item", "sample")),
+    "loaders": (("read", "rows", "texts"), ("source",)),
+    "reporters": ((), ("report", "prefix")),
+    "gate rules": (("decide",), ("comparison", "gated", "rule")),
+}
 
 
 def listed() -> str:
     """List all that can be named, each with a line and who provides it."""
-    from pytest_evalmetrics.spec.scorer_keys import BUILTIN, spellings  # noqa: PLC0415 - asked for
-
     lines = []
-    for kind, known in _REGISTRIES.items():
-        names = known.names()
+    for kind, things in _REGISTRIES.items():
+        names = things.names()
         if not names:  # the built-in gate rules are described by the docs alone
             continue
         if kind == "scorers":  # a type is listed by its usual spelling
             other = {name for each in BUILTIN for name in spellings(each)[1:]}
-            names = [n for n in names if n not in other or not known.is_builtin(n)]
+            names = [n for n in names if n not in other or not things.is_builtin(n)]
         lines.append(f"{kind} ({len(names)})")
         wide = min(max(map(len, names), default=0), _WIDE)
-        lines += [f"  {name.ljust(wide)}  {_line(known, name)}" for name in names]
+        lines += [f"  {name.ljust(wide)}  {_line(things, name)}" for name in names]
         if kind == "metrics":
             lines += [f"  {'mean/{score}'.ljust(wide)}  {_STATISTICS}"]
         lines.append("")
@@ -59,81 +68,13 @@ def listed() -> str:
     return "\n".join(lines)
 
 
-def explained(name: str) -> str:
-    """Explain everything of a name."""
-    parts, broken = [], []
-    for kind, known in _REGISTRIES.items():
-        try:
-            found = _find(kind, known, name)
-        except RegistryError as error:
-            if ":" in name or name in known.names():
-                broken.append(str(error))
-            continue
-        # a reference names a thing of any kind: what it offers says which it is
-        if found is not None and (not found.reference or _kind_of(found.target) == kind):
-            parts.append("\n".join(_explain(kind, known, name, found)))
-    if parts:
-        return "\n\n".join(parts)
-    if broken:
-        raise pytest.UsageError(broken[0])  # a reference: each kind says the same of it
-    there = [n for known in _REGISTRIES.values() for n in known.names()]
-    guess = did_you_mean(name, there, what="").partition("?")
-    meant = f": {guess[0]}?" if guess[1] else ""
-    raise pytest.UsageError(
-        f"there is nothing named {name!r}{meant}\n  pytest --evalmetrics-list prints what there is"
-    )
-
-
-# what each kind of class offers, and the parameters of its functions
-_OFFERS = {
-    "scorers": (("score", "scores"), ("row", "item", "sample")),
-    "loaders": (("read", "rows", "texts"), ("source",)),
-    "reporters": ((), ("report", "prefix")),
-    "gate rules": (("decide",), ("comparison", "gated", "rule")),
-}
-
-
-def _kind_of(target: Any) -> str:
+def _line(things: Registry, name: str) -> str:
     try:
-        parameters = set(inspect.signature(target).parameters)
-    except (TypeError, ValueError):
-        parameters = set()
-    for kind, (attributes, names) in _OFFERS.items():
-        function = not inspect.isclass(target) and parameters & set(names)
-        if function or any(hasattr(target, attribute) for attribute in attributes):
-            return kind
-    return "metrics"
-
-
-def _find(kind: str, known: Registry, name: str) -> Found | None:
-    if kind != "metrics":
-        return known.find(name)
-    from pytest_evalmetrics.spec.metric_names import parse  # noqa: PLC0415 - only where asked for
-
-    try:
-        metric = parse(name)
-    except MetricError:
-        return None
-    if metric.is_statistic:
-        from pytest_evalmetrics.metrics import Names  # noqa: PLC0415 - the same
-
-        return registry.Found(f"{metric.metric}/...", Names.statistic(metric.metric, "").target)
-    family = known.family(metric.metric)
-    if family is not None and metric.metric not in set(known.names()) - {family}:
-        return registry.Found(family, known.find(family).target)
-    return known.find(metric.metric)
-
-
-def _line(known: Registry, name: str) -> str:
-    try:
-        target = known.find(name).target
+        target = things.find(name).target
     except RegistryError as error:
         return f"can't be loaded: {error.message}"
-    return f"{_first_line(target)}  [{known.source(name)}]"
-
-
-def _first_line(target: Any) -> str:
-    return _doc(target).partition("\n")[0].rstrip(".")
+    first, *_ = _doc(target).split("\n")
+    return f"{first.rstrip('.')}  [{things.source(name)}]"
 
 
 def _doc(target: Any) -> str:
@@ -144,50 +85,87 @@ def _doc(target: Any) -> str:
     return inspect.cleandoc(text) if text else "(no description)"
 
 
-def _explain(kind: str, known: Registry, name: str, found: Found) -> Iterator[str]:
-    numbers = "".join(f", {key} = {value}" for key, value in found.numbers.items())
-    family = "{" in found.name and not found.numbers
-    which = "the family" if family else "one of"
-    of = f" ({which} {found.name}{numbers})" if found.name != name else ""
+def explained(name: str) -> str:
+    """Explain everything of a name."""
+    parts, broken = [], []
+    for kind, things in _REGISTRIES.items():
+        try:
+            entry = things.find(name) if kind != "metrics" else _find_metric(name)
+        except RegistryError as error:
+            if ":" in name or name in things.names():
+                broken.append(str(error))
+            continue
+        # a reference names a thing of any kind: what it offers says which it is
+        if entry is not None and (not entry.reference or _kind_of(entry.target) == kind):
+            parts.append("\n".join(_explain(kind, things, name, entry)))
+    if parts:
+        return "\n\n".join(parts)
+    if broken:
+        raise pytest.UsageError(broken[0])  # a reference: each kind says the same of it
+    there = [n for things in _REGISTRIES.values() for n in things.names()]
+    guess = did_you_mean(name, there, what="").partition("?")
+    meant = f": {guess[0]}?" if guess[1] else ""
+    raise pytest.UsageError(
+        f"there is nothing named {name!r}{meant}\n  pytest --evalmetrics-list prints what there is"
+    )
+
+
+def _kind_of(target: Any) -> str:
+    parameters = {key for key, _ in _parameters(target)}
+    for kind, (attributes, names) in _OFFERS.items():
+        function = not inspect.isclass(target) and parameters & set(names)
+        if function or any(hasattr(target, attribute) for attribute in attributes):
+            return kind
+    return "metrics"
+
+
+def _find_metric(name: str) -> Found | None:
+    metrics = registry.metrics
+    try:
+        metric = parse(name)
+    except MetricError:
+        return None
+    if metric.is_statistic:
+        return registry.Found(f"{metric.metric}/...", Names.statistic(metric.metric, "").target)
+    family = metrics.family(metric.metric)
+    if family is not None and metric.metric not in set(metrics.names()) - {family}:
+        return registry.Found(family, metrics.find(family).target)
+    return metrics.find(metric.metric)
+
+
+def _explain(kind: str, things: Registry, name: str, entry: Found) -> Iterator[str]:
+    numbers = "".join(f", {key} = {value}" for key, value in entry.numbers.items())
+    which = "the family" if "{" in entry.name and not entry.numbers else "one of"
+    of = f" ({which} {entry.name}{numbers})" if entry.name != name else ""
     yield f"{name}: {kind[:-1]}{of}"
     yield ""
-    doc = _doc(found.target)
-    ours = not found.reference and (kind == "metrics" or known.is_builtin(found.name))
+    doc = _doc(entry.target)
+    ours = not entry.reference and (kind == "metrics" or things.is_builtin(entry.name))
     yield indent(_FOR_BUILDERS.sub("", doc) if ours else doc, "  ")
     yield ""
-    keys = list(_keys(kind, found))
-    if keys:
-        yield "  keys"
-        yield from keys
-        yield ""
+    if keys := list(_keys(kind, entry)):
+        yield from ("  keys", *keys, "")
     if kind == "metrics":
-        yield from _about_metric(found.target)
-    who = "named outright" if found.reference else known.source(found.name)
-    if found.name.endswith("/..."):
+        if getattr(entry.target, "bounded", False) is True:
+            yield "  a rate in [0, 1]"
+        reason = getattr(entry.target, "no_interval", "")
+        if isinstance(reason, str) and reason:
+            yield f"  no interval: {reason}"
+    who = "named outright" if entry.reference else things.source(entry.name)
+    if entry.name.endswith("/..."):
         who = "built-in"
-    yield f"  from: {who}, {registry.origin(found.target)}"
+    yield f"  from: {who}, {registry.origin(entry.target)}"
 
 
-def _about_metric(target: Any) -> Iterator[str]:
-    if getattr(target, "bounded", False) is True:
-        yield "  a rate in [0, 1]"
-    reason = getattr(target, "no_interval", "")
-    if isinstance(reason, str) and reason:
-        yield f"  no interval: {reason}"
-
-
-def _keys(kind: str, found: Found) -> Iterator[str]:
+def _keys(kind: str, entry: Found) -> Iterator[str]:
     """Yield the keys of what can be configured, with their types and defaults."""
-    if kind == "scorers":
-        from pytest_evalmetrics.config.benchmark_schema import keys_of_scorer  # noqa: PLC0415 - asked for
-
-        keys = keys_of_scorer(found.name)
-        if keys is not None:
-            yield from (f"    {line}" for line in keys)
-            return
-    for key, parameter in _parameters(found.target):
-        if kind == "metrics" and ("{" + key + "}") in found.name:
-            here = f", here {found.numbers[key]}" if key in found.numbers else ""
+    keys = keys_of_scorer(entry.name) if kind == "scorers" else None
+    if keys is not None:
+        yield from (f"    {line}" for line in keys)
+        return
+    for key, parameter in _parameters(entry.target) if inspect.isclass(entry.target) else ():
+        if kind == "metrics" and ("{" + key + "}") in entry.name:
+            here = f", here {entry.numbers[key]}" if key in entry.numbers else ""
             yield f"    {key}: a whole number from 1, in the name{here}"
         elif kind == "metrics" and key == "options":
             yield "    pass_threshold, pass_estimator: of the benchmark, where it asks for them"
@@ -196,8 +174,7 @@ def _keys(kind: str, found: Found) -> Iterator[str]:
 
 
 def _parameters(target: Any) -> Iterator[tuple[str, str]]:
-    if not inspect.isclass(target):
-        return
+    """Yield the parameters of a class or a function, each with its type and default."""
     try:
         parameters = inspect.signature(target).parameters.values()
     except (TypeError, ValueError):

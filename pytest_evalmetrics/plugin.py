@@ -2,11 +2,12 @@
 
 A pytest run without benchmarks loads nothing but this, the selection, the session and the settings.
 """
+# ruff: noqa: PLC0415, T201 - what is loaded, and printed, is what was asked for
 
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -28,40 +29,7 @@ _OTHER_SNAPSHOTS = ("snapshot", "snapshottest")  # names of plugins that conflic
 
 
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
-    """Declare the options and the settings."""
-    _watch_snapshot_options(pluginmanager)
-    declare(parser)
-
-
-def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
-    """Declare our hooks, so that a conftest.py may implement them."""
-    from pytest_evalmetrics import hookspecs  # noqa: PLC0415 - pytest calls this once
-
-    pluginmanager.add_hookspecs(hookspecs)
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    """Start listening for results; costs nothing until there is one."""
-    selection = Selection(config)
-    config.pluginmanager.register(selection, "evalmetrics-selection")
-    config.pluginmanager.register(EvaluationSession(config, selection), "evalmetrics-session")
-    if config.getoption("evalmetrics_check"):
-        config.pluginmanager.register(_BenchmarksAlone(), "evalmetrics-check")
-
-
-class _BenchmarksAlone:
-    """Leaves out the files of tests: a check has nothing to say of them."""
-
-    def pytest_ignore_collect(self, collection_path: Path, config: pytest.Config) -> bool | None:
-        return (
-            None
-            if collection_path.is_dir() or is_benchmark_file(collection_path.name, config)
-            else True
-        )
-
-
-def _watch_snapshot_options(pluginmanager: pytest.PytestPluginManager) -> None:
-    """Explain the crash of a second plugin that declares ``--snapshot-update``.
+    """Declare the options and the settings; explain a second plugin with ``--snapshot-update``.
 
     pytest refuses the option as that plugin is loaded, with a traceback. It is explained where
     we are loaded before it: plugins are loaded in the order in which their folders are listed.
@@ -74,6 +42,7 @@ def _watch_snapshot_options(pluginmanager: pytest.PytestPluginManager) -> None:
             stop()
 
     stop = pluginmanager.add_hookcall_monitoring(lambda *_: None, after)
+    declare(parser)
 
 
 def pytest_plugin_registered(manager: pytest.PytestPluginManager) -> None:
@@ -92,6 +61,28 @@ def _two_snapshot_plugins() -> pytest.UsageError:
     )
 
 
+def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
+    """Declare our hooks, so that a conftest.py may implement them."""
+    from pytest_evalmetrics import hookspecs
+
+    pluginmanager.add_hookspecs(hookspecs)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Start listening for results; costs nothing until there is one."""
+    selection = Selection(config)
+    config.pluginmanager.register(selection, "evalmetrics-selection")
+    config.pluginmanager.register(EvaluationSession(config, selection), "evalmetrics-session")
+    if config.getoption("evalmetrics_check"):  # which has nothing to say of the files of tests
+
+        def ignore(collection_path: Path, config: pytest.Config) -> bool | None:
+            ours = collection_path.is_dir() or is_benchmark_file(collection_path.name, config)
+            return None if ours else True
+
+        only = SimpleNamespace(pytest_ignore_collect=ignore)
+        config.pluginmanager.register(only, "evalmetrics-check")
+
+
 def pytest_cmdline_main(config: pytest.Config) -> int | None:
     """Answer an option that only prints."""
     for name in PRINTING:
@@ -99,95 +90,72 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
             option = f"--{name.replace('_', '-')}"
             raise pytest.UsageError(f"{option} works in one process: leave -n out")
     validate(config)
-    asked = config.getoption("evalmetrics_explain")
-    if config.getoption("evalmetrics_list") or asked is not None:
-        return _print_listing(asked, config)
     compared = config.getoption("evalmetrics_compare")
     if compared is not None:
-        from pytest_evalmetrics.compare import main  # noqa: PLC0415 - only where asked for
+        from pytest_evalmetrics.compare import main
 
         with let_register(config):
             return main(["compare", *compared])
-    begun = config.getoption("evalmetrics_init")
-    if begun is not None and _begin(begun, config):
-        return 0
-    inspected = config.getoption("evalmetrics_inspect")
-    if inspected is not None:
-        _print_survey(inspected, config)
-        return 0
+    options = ("list", "explain", "init", "inspect", "to_parquet", "label", "schema")
+    asked = {name: config.getoption(f"evalmetrics_{name}") for name in options}
+    if all(value in (None, False, []) for value in asked.values()):
+        return None
+    from pytest_evalmetrics.errors import EvalMetricsError
+    from pytest_evalmetrics.layout import visible_lines
+
+    try:
+        text, is_all = _printed(config, **asked)
+    except EvalMetricsError as error:
+        words = str(error).replace("the folder of the benchmark file", "where pytest is started")
+        raise pytest.UsageError(visible_lines(words)) from None
+    print(text, end="")
+    return 0 if is_all else None
+
+
+def _printed(config: pytest.Config, **asked: Any) -> tuple[str, bool]:
+    """Return what an option prints, and whether that is all: else a benchmark runs."""
+    base = config.invocation_params.dir
+    if asked["list"] or asked["explain"] is not None:
+        from pytest_evalmetrics.listing import explained, listed
+
+        with let_register(config):
+            text = listed() if asked["explain"] is None else explained(asked["explain"])
+            return f"{text}\n", True
+    if asked["init"] is not None:
+        from pytest_evalmetrics.rollouts.survey import write_benchmark
+
+        path, survey_text = write_benchmark(asked["init"], base)
+        text = f"{path.name}:\n{path.read_text(encoding='utf-8')}\n"
+        if not survey_text.strip():  # another tool's settings: the rollouts are still to come
+            return f"{text}Name the rollouts in it, then: pytest {path.name}\n", True
+        config.args[:] = [str(path)]  # of which this run records the baseline
+        config.option.update_snapshots = True
+        return f"{survey_text}\n{text}From now on: pytest {path.name}\n", False
+    if asked["inspect"] is not None and asked["to_parquet"] is not None:
+        from pytest_evalmetrics.rollouts.parquet import to_parquet
+
+        return to_parquet(asked["inspect"], asked["to_parquet"], base, asked["label"]), True
+    if asked["inspect"] is not None:
+        from pytest_evalmetrics.rollouts.survey import survey
+
+        return survey(asked["inspect"], base), True
     for name in ("to_parquet", "label"):
-        if config.getoption(f"evalmetrics_{name}"):
+        if asked[name]:
             option = f"--evalmetrics-{name.replace('_', '-')}"
             raise pytest.UsageError(f"{option} needs --evalmetrics-inspect PATH: of what rollouts?")
-    which = config.getoption("evalmetrics_schema")
-    if which is None:
-        return None
-    from pytest_evalmetrics.schemas import text  # noqa: PLC0415 - only where it is asked for
+    from pytest_evalmetrics.schemas import text as schema
 
-    print(text(which), end="")  # noqa: T201 - printing is what the option is for
-    return 0
-
-
-def _print_listing(asked: str | None, config: pytest.Config) -> int:
-    from pytest_evalmetrics.errors import RegistryError  # noqa: PLC0415 - asked for
-    from pytest_evalmetrics.listing import explained, listed  # noqa: PLC0415 - the same
-
-    try:
-        with let_register(config):
-            print(listed() if asked is None else explained(asked))  # noqa: T201 - the same
-    except RegistryError as error:
-        raise pytest.UsageError(str(error)) from None
-    return 0
-
-
-def _begin(pattern: str, config: pytest.Config) -> bool:
-    """Write a benchmark file, and let this run record its baseline; true where that is all."""
-    from pytest_evalmetrics.errors import EvalMetricsError  # noqa: PLC0415 - only where asked for
-    from pytest_evalmetrics.layout import visible_lines  # noqa: PLC0415 - the same
-    from pytest_evalmetrics.rollouts.survey import write_benchmark  # noqa: PLC0415 - the same
-
-    try:
-        path, told = write_benchmark(pattern, config.invocation_params.dir)
-    except EvalMetricsError as error:
-        raise pytest.UsageError(visible_lines(str(error))) from None
-    text = path.read_text(encoding="utf-8")
-    if not told.strip():  # another tool's settings: the rollouts are still to come
-        print(f"{path.name}:\n{text}\nName the rollouts in it, then: pytest {path.name}")  # noqa: T201
-        return True
-    print(f"{told}\n{path.name}:\n{text}\nFrom now on: pytest {path.name}")  # noqa: T201 - asked for
-    config.args[:] = [str(path)]
-    config.option.update_snapshots = True
-    return False
-
-
-def _print_survey(pattern: str, config: pytest.Config) -> None:
-    from pytest_evalmetrics.errors import EvalMetricsError  # noqa: PLC0415 - only where asked for
-    from pytest_evalmetrics.layout import visible_lines  # noqa: PLC0415 - the same
-
-    base, target = config.invocation_params.dir, config.getoption("evalmetrics_to_parquet")
-    try:
-        if target is None:
-            from pytest_evalmetrics.rollouts.survey import survey  # noqa: PLC0415
-
-            text = survey(pattern, base)
-        else:
-            from pytest_evalmetrics.rollouts.parquet import to_parquet  # noqa: PLC0415
-
-            text = to_parquet(pattern, target, base, config.getoption("evalmetrics_label"))
-    except EvalMetricsError as error:
-        told = str(error).replace("the folder of the benchmark file", "where pytest is started")
-        raise pytest.UsageError(visible_lines(told)) from None
-    print(text, end="")  # noqa: T201 - printing is what the option is for
+    return schema(asked["schema"]), True
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> BenchmarkFile | None:
     """Collect the benchmark files."""
     if not is_benchmark_file(file_path.name, parent.config):
         return None
-    from pytest_evalmetrics.gc_pause import collector_paused  # noqa: PLC0415 - only if needed
+    from pytest_evalmetrics.gc_pause import collector_paused
 
     with collector_paused():  # of what modules are made of, nothing is garbage
-        from pytest_evalmetrics.items import BenchmarkFile  # noqa: PLC0415 - loads the machinery
+        from pytest_evalmetrics.items import BenchmarkFile
 
     return BenchmarkFile.from_parent(parent, path=file_path)
 
@@ -195,7 +163,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> BenchmarkF
 @pytest.fixture
 def evalmetrics(request: pytest.FixtureRequest) -> EvalMetrics:
     """Gate numbers: evalmetrics.check(rewards, thresholds=..., baseline=...), or .run(file)."""
-    from pytest_evalmetrics.checking import EvalMetrics  # noqa: PLC0415 - loads the machinery
+    from pytest_evalmetrics.checking import EvalMetrics
 
     return EvalMetrics(request.node)
 
@@ -212,19 +180,19 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
         syrupy.report = SimpleNamespace(lines=(), num_unused=0, unused=())
     unused = config.getoption("evalmetrics_delete_unused")
     if unused is not None:
-        from pytest_evalmetrics.baselines.declared import handle_unused  # noqa: PLC0415 - asked for
+        from pytest_evalmetrics.baselines.declared import handle_unused
 
         title = "baselines"
         lines, good = handle_unused(config, delete=unused == "delete")
-    elif config.getoption("evalmetrics_check"):
-        from pytest_evalmetrics.items import check_lines  # noqa: PLC0415 - the same
-
-        title = "check"
-        lines, good = check_lines(session)
     else:
-        from pytest_evalmetrics.items import plan_lines  # noqa: PLC0415 - the same
+        from pytest_evalmetrics.items import check_lines, plan_lines
 
-        title, lines, good = "what the gates can see", plan_lines(session.items), True
+        title, lines, good = "what the gates can see", [], True
+        if config.getoption("evalmetrics_check"):
+            title = "check"
+            lines, good = check_lines(session)
+        else:
+            lines = plan_lines(session.items)
     session.testsfailed += not good
     reporter = config.pluginmanager.get_plugin("terminalreporter")
     if lines and reporter is not None:

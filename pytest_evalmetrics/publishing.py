@@ -110,22 +110,16 @@ def publish(
     try:
         config.hook.pytest_evalmetrics_report(report=report)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - a user's; the files are written
-        errors.append(
-            ArtifactError(
-                f"the hook pytest_evalmetrics_report failed: {type(error).__name__}: {error}",
-                hint="fix it in the conftest.py or the plugin that defines it",
-            )
-        )
+        message = f"the hook pytest_evalmetrics_report failed: {type(error).__name__}: {error}"
+        hint = "fix it in the conftest.py or the plugin that defines it"
+        errors.append(ArtifactError(message, hint=hint))
     paths: list[Path] = []
     if results.unkept is None:
         results.artifacts.origin = lambda: {**asdict(origin()[0]), "time": origin()[1]}
         with let_register(config) as names:
+            chosen = reporter_names(config)
             written = write_reports(
-                results.artifacts,
-                folder.prefix,
-                report,
-                names=reporter_names(config),
-                environ=os.environ,
+                results.artifacts, folder.prefix, report, names=chosen, environ=os.environ
             )
         results.warnings.update(names.notes)
         paths = written.paths
@@ -146,8 +140,9 @@ def publish(
     lines += [(line, None) for line in calls_line(results.usage) if verbosity >= 0]
     if ids := selection.deselected:  # xdist says nothing of it
         more = f" and {len(ids) - _NAMED} more" if len(ids) > _NAMED else ""
-        note = f"note: deselected, and not evaluated: {', '.join(ids[:_NAMED])}{more}"
-        lines.append((note, None))
+        lines.append(
+            (f"note: deselected, and not evaluated: {', '.join(ids[:_NAMED])}{more}", None)
+        )
     lines += [(f"warning: {text}", "yellow") for text in results.warnings]
     head = section(report, [_shown(path, config) for path in paths], verbosity=verbosity)
     return head + lines, not (errors or selection.lost)

@@ -2,12 +2,15 @@
 
 Loaded at every start of pytest: nothing heavy is imported before there is a benchmark.
 """
+# ruff: noqa: PLC0415 - the same
 
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from fnmatch import fnmatch
 from pathlib import Path
+from traceback import extract_tb
 from types import ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -162,7 +165,9 @@ class Selection:
         """
         self._learn(vars(report).pop(_ON_REPORT, {}))
         item = report.nodeid
-        if report.skipped and not _stand_for(evaluated or (), report):
+        # do the results of a skipped item say all of it? else more was to come
+        whole = evaluated and (item in evaluated or hasattr(report, "wasxfail"))
+        if report.skipped and not whole:
             self._skipped[item] = _why_skipped(report)
         if evaluated is None:
             return
@@ -184,22 +189,24 @@ class Selection:
         """Look into what can't be collected: a file, or a folder with a broken conftest.py."""
         path = self._config.rootpath / nodeid.partition("::")[0]
         inside = path.rglob("*") if nodeid and path.is_dir() else [path]
-        return any(self._names_benchmarks(file.name) or _names_fixture(file) for file in inside)
+        for file in inside:
+            with suppress(OSError):
+                tests = file.suffix == ".py" and re.search(_IN_TEST, file.read_bytes())
+                if tests or self._names_benchmarks(file.name):
+                    return True
+        return False
 
 
 def let_register(config: pytest.Config) -> registry.Scope:
-    """Let everybody register what they offer, also a conftest.py that is found later.
-
-    Returns the scope of the run as a whole.
-    """
-    from pytest_evalmetrics import registry  # noqa: PLC0415 - only if needed
+    """Let everybody register, a later conftest.py too; return the scope of the run as a whole."""
+    from pytest_evalmetrics import registry
 
     if not config.stash.get(_REGISTERED, False):
         config.stash[_REGISTERED] = True
         try:
             config.hook.pytest_evalmetrics_register.call_historic(kwargs={"registry": registry})
         except Exception as error:  # noqa: BLE001 - a user's code
-            from pytest_evalmetrics.errors import RegistryError  # noqa: PLC0415 - it failed
+            from pytest_evalmetrics.errors import RegistryError
 
             failure = RegistryError(_hook_failure(error, config) or f"{_HOOK} failed: {error}")
             failure.shown = str(failure)
@@ -211,19 +218,13 @@ def let_register(config: pytest.Config) -> registry.Scope:
 
 def _hook_failure(error: BaseException, config: pytest.Config) -> str:
     """Say where a hook that registers has failed; empty where that is not what failed."""
-    line, file = 0, None
-    trace = error.__traceback__
-    while trace is not None:
-        code = trace.tb_frame.f_code
-        if code.co_name == _HOOK:
-            line, file = trace.tb_lineno, Path(code.co_filename)
-        trace = trace.tb_next
-    if file is None:
+    places = [f for f in extract_tb(error.__traceback__) if f.name == _HOOK]
+    if not places:
         return ""
-    from pytest_evalmetrics import registry  # noqa: PLC0415 - it failed
-    from pytest_evalmetrics.errors import did_you_mean  # noqa: PLC0415 - the same
+    from pytest_evalmetrics import registry
+    from pytest_evalmetrics.errors import did_you_mean
 
-    root = config.rootpath
+    file, line, root = Path(places[-1].filename), places[-1].lineno, config.rootpath
     shown = file.relative_to(root).as_posix() if file.is_relative_to(root) else str(file)
     what = f"{type(error).__name__}: {error}"
     offered = [name for name in registry.__all__ if name.startswith("register_")]
@@ -241,8 +242,8 @@ def refuse_unknown_reporters(config: pytest.Config) -> None:
     names = reporter_names(config)
     if names is None or hasattr(config, "workerinput"):
         return
-    from pytest_evalmetrics.errors import RegistryError  # noqa: PLC0415 - it is asked for
-    from pytest_evalmetrics.reports import chosen_reporters  # noqa: PLC0415 - the same
+    from pytest_evalmetrics.errors import RegistryError
+    from pytest_evalmetrics.reports import chosen_reporters
 
     try:
         with let_register(config):
@@ -263,18 +264,6 @@ def is_benchmark_file(name: str, config: pytest.Config) -> bool:
 
 def _is_ours(item: pytest.Item) -> bool:
     return is_benchmark(item) or "evalmetrics" in getattr(item, "fixturenames", ())
-
-
-def _names_fixture(file: Path) -> bool:
-    try:
-        return file.suffix == ".py" and re.search(_IN_TEST, file.read_bytes()) is not None
-    except OSError:
-        return False
-
-
-def _stand_for(evaluated: Sequence[str], report: pytest.TestReport) -> bool:
-    """Check whether results of a skipped item say all of it: else more was to come."""
-    return report.nodeid in evaluated or (bool(evaluated) and hasattr(report, "wasxfail"))
 
 
 def _why_skipped(report: pytest.TestReport) -> str:

@@ -2,6 +2,7 @@
 
 Loaded at every start of pytest: nothing heavy is imported before there is a result.
 """
+# ruff: noqa: PLC0415 - so that a run without benchmarks costs nothing
 
 from __future__ import annotations
 
@@ -28,11 +29,7 @@ _WORKERS_FOLDER = "evalmetrics_folder"
 
 
 class EvaluationSession:
-    """Collects every benchmark's result.
-
-    A result travels as builtins on pytest's report of the item, with or without xdist,
-    so that there is one way for it to get here.
-    """
+    """Collects every benchmark's result: builtins on pytest's report, with or without xdist."""
 
     def __init__(self, config: pytest.Config, selection: Selection) -> None:
         self._config = config
@@ -51,11 +48,10 @@ class EvaluationSession:
             refuse_unknown_reporters(self._config)
         options = ("evalmetrics_journal_clear", "evalmetrics_journal_import")
         asked = any(map(self._config.getoption, options)) or journal_url(self._config)
-        if self._is_worker or not asked:
-            return
-        from pytest_evalmetrics.run_transport import prepare_asked  # noqa: PLC0415 - it is asked for
+        if asked and not self._is_worker:
+            from pytest_evalmetrics.run_transport import prepare_asked
 
-        self._lines += [(line, None) for line in prepare_asked(self._config)]
+            self._lines += [(line, None) for line in prepare_asked(self._config)]
 
     def begin(self) -> None:
         """Mark the output folder as this run's, when its first benchmark is collected."""
@@ -65,8 +61,8 @@ class EvaluationSession:
             self._folder = self._begun()
 
     def _begun(self) -> RunFolder:
-        from pytest_evalmetrics.errors import ArtifactError  # noqa: PLC0415 - a benchmark is there
-        from pytest_evalmetrics.run_folder import RunFolder, output_prefix  # noqa: PLC0415 - same
+        from pytest_evalmetrics.errors import ArtifactError
+        from pytest_evalmetrics.run_folder import RunFolder, output_prefix
 
         asked = self._config.getoption("evalmetrics_output")
         base = self._config.rootpath if asked is None else self._config.invocation_params.dir
@@ -130,7 +126,7 @@ class EvaluationSession:
 
     def _all_results(self) -> RunResults:
         if self._results is None:
-            from pytest_evalmetrics.publishing import RunResults  # noqa: PLC0415 - the first result
+            from pytest_evalmetrics.publishing import RunResults
 
             self._results = RunResults(self._config.rootpath)
         return self._results
@@ -139,9 +135,9 @@ class EvaluationSession:
     def pytest_configure_node(self, node: Any) -> None:
         """Share a folder with a worker on this machine, for what is large."""
         if node.gateway.spec.popen:
-            folder = _own_folder(self._config)
-            node.workerinput[_WORKERS_FOLDER] = str(folder)
-            node.workerinput[SHARED_BUDGET] = str(folder / "budget.sqlite3"), self._started
+            folder = str(shared_folder(self._config))
+            node.workerinput[_WORKERS_FOLDER] = folder
+            node.workerinput[SHARED_BUDGET] = str(Path(folder, "budget.sqlite3")), self._started
         elif self._config.getoption("evalmetrics_budget"):
             raise pytest.UsageError("--evalmetrics-budget: workers elsewhere can't share a budget")
 
@@ -154,7 +150,7 @@ class EvaluationSession:
         """Write the artifacts."""
         calls = "pytest_evalmetrics.run_transport" in sys.modules
         if calls:
-            from pytest_evalmetrics.run_transport import close_transport  # noqa: PLC0415 - it is loaded
+            from pytest_evalmetrics.run_transport import close_transport
 
             close_transport(self._config)
         if self._is_worker or self._refusal:
@@ -166,8 +162,8 @@ class EvaluationSession:
             self._lines += [(line, "yellow") for line in self._way_on(calls=calls)]
         to_export = self._config.getoption("evalmetrics_journal_export") is not None
         if to_export or journal_url(self._config):
-            from pytest_evalmetrics.errors import EvalMetricsError  # noqa: PLC0415 - the same
-            from pytest_evalmetrics.run_transport import export_asked  # noqa: PLC0415 - it is asked for
+            from pytest_evalmetrics.errors import EvalMetricsError
+            from pytest_evalmetrics.run_transport import export_asked
 
             try:
                 self._lines += [(line, None) for line in export_asked(self._config)]
@@ -182,7 +178,7 @@ class EvaluationSession:
                 self._folder.end(None)
             return
         folder = self._folder or self._begun()
-        from pytest_evalmetrics.publishing import publish  # noqa: PLC0415 - there is something
+        from pytest_evalmetrics.publishing import publish
 
         lines, complete = publish(self._config, self._all_results(), self._selection, folder)
         self._lines += lines
@@ -193,16 +189,14 @@ class EvaluationSession:
 
     def _way_on(self, *, calls: bool) -> Generator[str]:
         """Say what an interrupted run keeps, and how to go on."""
-        from pytest_evalmetrics.layout import many  # noqa: PLC0415 - interrupted
+        from pytest_evalmetrics.layout import many
+        from pytest_evalmetrics.settings import journal_mode
 
         done = many(len(self._all_results().entries), "benchmark")
         yield f"interrupted: {done} evaluated, {len(self._selection.lost)} not"
         if not calls and not getattr(self._config.option, "numprocesses", None):
             yield "run the same command again for the others"
-            return
-        from pytest_evalmetrics.settings import journal_mode  # noqa: PLC0415 - the same
-
-        if journal_mode(self._config) == "off":
+        elif journal_mode(self._config) == "off":
             yield "without a journal nothing of what was paid for is kept: run it again with one"
         else:
             yield (
@@ -216,7 +210,7 @@ class EvaluationSession:
         failed = terminalreporter.stats.get("failed", [])
         hidden: set[str] = set()
         if self._results is not None and self._config.option.verbose <= 0:
-            from pytest_evalmetrics.reports.triage import folded  # noqa: PLC0415 - it is loaded
+            from pytest_evalmetrics.reports.triage import folded
 
             hidden = folded({"benchmarks": list(self._results.entries.values())})
         if hidden:
@@ -233,7 +227,7 @@ class EvaluationSession:
             )
         if not self._lines:
             return
-        from pytest_evalmetrics.layout import visible_lines  # noqa: PLC0415 - there is something
+        from pytest_evalmetrics.layout import visible_lines
 
         terminalreporter.write_sep("=", "benchmarks")
         for line, colour in self._lines:
@@ -247,7 +241,7 @@ class EvaluationSession:
             self._folder.release()
         self._results = None  # else pytest's last collections of garbage go through thousands
         if _FOLDER in self._config.stash:
-            from pytest_evalmetrics.reports.payload import remove_left  # noqa: PLC0415 - used
+            from pytest_evalmetrics.reports.payload import remove_left
 
             remove_left(self._config.stash[_FOLDER])
 
@@ -265,7 +259,10 @@ def _attach(
         marked = report.skipped and hasattr(report, "wasxfail")
         entry["xfail"] = marked or (entry["xfail"] and not report.failed)
     if _passes_wrongly(report):
-        properties = [(name, _failing(name, value)) for name, value in item.user_properties]
+        properties = [
+            (name, "FAIL" if name.endswith(".verdict") and value in ("PASS", "WARN") else value)
+            for name, value in item.user_properties
+        ]
         # JUnit takes those of teardown
         item.user_properties[:] = report.user_properties[:] = properties
     if payloads or not is_benchmark(item):
@@ -277,17 +274,16 @@ def _attach(
     if report.failed and shown:
         _show(report, shown, item.config)
     if report.passed and report.when == "call":
-        from pytest_evalmetrics.baselines.declared import Declared, name_of_test  # noqa: PLC0415
+        from pytest_evalmetrics.baselines.declared import Declared, name_of_test
 
         Declared.of(item.config).ended(item.path, name_of_test(item))
 
 
 def _show(report: pytest.TestReport, text: str, config: pytest.Config) -> None:
     """Show a failure as our text alone."""
-    from pytest_evalmetrics.reports import FailureText  # noqa: PLC0415 - it is loaded
+    from pytest_evalmetrics.reports import FailureText
 
-    style = config.option.tbstyle
-    report.longrepr = FailureText(text, style)  # type: ignore[assignment]
+    report.longrepr = FailureText(text, config.option.tbstyle)  # type: ignore[assignment]
 
 
 def _passes_wrongly(report: pytest.TestReport) -> bool:
@@ -295,22 +291,13 @@ def _passes_wrongly(report: pytest.TestReport) -> bool:
     return report.failed and str(report.longrepr).startswith("[XPASS(strict)]")
 
 
-def _failing(name: str, value: object) -> object:
-    passes = name.endswith("evalmetrics.verdict") and value in ("PASS", "WARN")
-    return "FAIL" if passes else value
-
-
 def shared_folder(config: pytest.Config) -> Path | None:
     """Return the folder for files on their way to the session; None without one."""
     given = getattr(config, "workerinput", None)
-    if given is None:
-        return _own_folder(config)
-    return Path(given[_WORKERS_FOLDER]) if _WORKERS_FOLDER in given else None
-
-
-def _own_folder(config: pytest.Config) -> Path:
+    if given is not None:
+        return Path(given[_WORKERS_FOLDER]) if _WORKERS_FOLDER in given else None
     if _FOLDER not in config.stash:
-        from pytest_evalmetrics.reports.payload import handover_folder  # noqa: PLC0415 - if used
+        from pytest_evalmetrics.reports.payload import handover_folder
 
         config.stash[_FOLDER] = handover_folder()
     return config.stash[_FOLDER]

@@ -1,10 +1,4 @@
-"""Where the work of a benchmark is done: in this process, or on a Ray cluster.
-
-`Engine` is the seam. An engine that works elsewhere calls the same functions as this process,
-and gives the same bytes. `ray_engine` alone imports Ray.
-"""
-
-from __future__ import annotations
+"""Where the work of a benchmark is done: here, or on a Ray cluster, with the same bytes."""
 
 from pytest_evalmetrics.engines.local import Engine, Workload
 

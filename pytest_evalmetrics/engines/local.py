@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pytest_evalmetrics.errors import RowError
@@ -20,72 +20,25 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.spec import BenchmarkSpec
     from pytest_evalmetrics.transport import Meter, Transport
 
-__all__ = [
-    "Answering",
-    "Attempted",
-    "Engine",
-    "Workload",
-    "answer_and_score",
-    "score_here",
-    "score_without_calls",
-]
-
-
-class Answering(Protocol):
-    """Who answers rows that are to be answered before they are scored."""
-
-    generator: Generator  # who answers here
-
-    def attempted(self, row: Row, found: Attempted) -> None:
-        """Take what came of a row, after its scores."""
-        ...
+__all__ = ["Attempted", "Engine", "Workload", "score_here", "score_without_calls"]
 
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """The rows of one benchmark to be scored, or to be answered and then scored.
+    """The rows of one benchmark to be scored, or to be answered and then scored."""
 
-    Attributes
-    ----------
-    jobs
-        Each row with each scorer, or with None for one that is to be answered; in the order
-        in which calls are counted, and pulled as places get free.
-    scorers
-        What scores here.
-    answering
-        Who answers here; None where nothing is generated.
-    spec
-        What they were made of.
-    terms
-        On what terms endpoints are called; the parallelism is for all places together.
-    transport
-        The run's: its journal gets every answer, and its tally what calls took.
-    label
-        What calls are counted under.
-    sink
-        Takes the scores.
-    meter
-        Gives what looks at the calls of a job; None where nothing does.
-    """
-
+    # each row with each scorer, or with None for one that is to be answered; in the order in
+    # which calls are counted, and pulled as places get free
     jobs: Iterator[tuple[Row, BoundScorer | None]]
     scorers: tuple[BoundScorer, ...]
-    answering: Answering | None
-    spec: BenchmarkSpec
-    terms: Terms
-    transport: Transport
-    label: str
-    sink: Any
-    meter: Callable[[], Meter] | None = None
-
-    @property
-    def stages(self) -> int:
-        """Count the stages of a job that wait for endpoints.
-
-        These are given `parallelism` calls each: while a judge looks at one answer, the model
-        is at work on another.
-        """
-        return 1 if self.answering is None else 1 + any(s.calls for s in self.scorers)
+    # has the `generator`, and takes each `attempted` row; None where nothing is generated
+    answering: Any
+    spec: BenchmarkSpec  # of which scorers and generator were made
+    terms: Terms  # on which endpoints are called; the parallelism is for all places together
+    transport: Transport  # the run's: its journal gets every answer, its tally what calls took
+    label: str  # what calls are counted under
+    sink: Any  # takes the scores
+    meter: Callable[[], Meter] | None = None  # makes what counts the calls of a job
 
 
 class Engine(Protocol):
@@ -133,7 +86,7 @@ class Attempted:
     call_failed: bool = False  # that is because the call failed
 
 
-async def answer_and_score(
+async def _answer_and_score(
     row: Row,
     generator: Generator,
     scorers: Sequence[BoundScorer],
@@ -146,74 +99,68 @@ async def answer_and_score(
 
     Its calls are counted before anything is awaited.
     """
+    generated: Generated | None = None
+    failure: RowError | None
+    call_failed = False
     try:
-        found = await generator.generate(row.item, row.sample, calls)
+        generated = await generator.generate(row.item, row.sample, calls)
+        failure = generated.failure
     except CallError as error:
-        failure = RowError(error.kind, error.message, hint=error.hint)
-        return _failed(row, failure, calls, hide, call_failed=True)
+        failure, call_failed = RowError(error.kind, error.message, hint=error.hint), True
     except RowError as error:
-        return _failed(row, error, calls, hide)
-    if found.failure is not None:
-        return _failed(row, found.failure, calls, hide, found)
-    item, sample = {**row.item, "response": found.output_text}, found.sample_data
-    answered = Row(row.index, row.agent, row.task, row.sample, item, sample, row.where)
+        failure = error
+    reason = "" if failure is None else hide(failure.message)
+    answered = None
+    kept: dict[str, Any] = {"item": row.item}
+    if failure is not None:
+        kept["failed"] = [failure.kind, reason]
+    elif generated is not None:
+        kept = {
+            "item": {**row.item, "response": generated.output_text},
+            "sample": generated.sample_data,
+        }
+        answered = replace(row, item=kept["item"], sample_data=kept["sample"])
     attempted = Attempted(
-        _text({"item": item, "sample": sample}, hide),
+        _text(kept, hide),
         calls.exchanges,
         calls.from_journal,
-        found.measured,
-        found.finish_reason == "length",
-    )
-    for scorer in scorers:
-        await score_row(answered, scorer, calls.following(), sink, hide)
-    return attempted
-
-
-def _failed(
-    row: Row,
-    failure: RowError,
-    calls: Calls,
-    hide: Callable[[str], str],
-    found: Generated | None = None,
-    *,
-    call_failed: bool = False,
-) -> Attempted:
-    reason = hide(failure.message)
-    return Attempted(
-        _text({"item": row.item, "failed": [failure.kind, reason]}, hide),
-        calls.exchanges,
-        calls.from_journal,
-        None if found is None else found.measured,
-        found is not None and found.finish_reason == "length",
+        None if generated is None else generated.measured,
+        generated is not None and generated.finish_reason == "length",
         failure,
         reason,
         call_failed,
     )
+    if answered is not None:
+        for scorer in scorers:
+            await score_row(answered, scorer, calls.following(), sink, hide)
+    return attempted
 
 
 def _text(what: Mapping[str, Any], hide: Callable[[str], str]) -> bytes:
     try:
         text = compact(what)
-    except (TypeError, ValueError, OverflowError):
-        text = compact(_written(what))
+    except (TypeError, ValueError, OverflowError):  # UTF-8 can't hold half a surrogate pair
+        text = compact(_writable(what))
     return hide(text).encode()
 
 
-def _written(value: Any) -> Any:
-    """Make a value fit for a file, which can't hold half a surrogate pair as UTF-8."""
+def _writable(value: Any) -> Any:
     if isinstance(value, dict):
-        return {_written(key): _written(item) for key, item in value.items()}
+        return {_writable(key): _writable(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_written(item) for item in value]
-    if isinstance(value, str):
-        return value.encode("utf-8", "backslashreplace").decode()
-    return value
+        return [_writable(item) for item in value]
+    return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
 
 
 async def score_here(work: Workload, at_once: int | None = None) -> None:
     """Do a work, see `Engine.score`; few jobs at once, begun in their order."""
     transport, sink, answering = work.transport, work.sink, work.answering
     occurrences = Occurrences()
+    if at_once is None:
+        # a model and judges wait for endpoints by themselves, with `parallelism` calls each:
+        # while a judge looks at one answer, the model is at work on another
+        judged = answering is not None and any(scorer.calls for scorer in work.scorers)
+        at_once = work.terms.parallelism * (1 + judged)
 
     async def do(job: tuple[Row, BoundScorer | None]) -> None:
         row, scorer = job
@@ -222,13 +169,12 @@ async def score_here(work: Workload, at_once: int | None = None) -> None:
         if scorer is not None:
             await score_row(row, scorer, calls, sink, transport.hide)
         elif answering is not None:
-            found = await answer_and_score(
+            attempted = await _answer_and_score(
                 row, answering.generator, work.scorers, calls, sink, hide=transport.hide
             )
-            answering.attempted(row, found)
+            answering.attempted(row, attempted)
 
-    most = work.stages * work.terms.parallelism if at_once is None else at_once
-    await run_bounded(do, work.jobs, most, lambda _job, _none: None)
+    await run_bounded(do, work.jobs, at_once, lambda _job, _none: None)
 
 
 def score_without_calls(
@@ -237,10 +183,10 @@ def score_without_calls(
     """Score rows by scorers that make no calls."""
     for row, scorer in jobs:
         try:
-            found = scorer.score(row)
+            scores = scorer.score(row)
         except RowError as error:
             sink.lacks(row, scorer, error, hide(error.message))
         else:
-            sink.scored(row, scorer, found, from_journal=False)
-            if found.reason:
-                sink.explained(row, scorer, shown_text(found.reason, hide))
+            sink.scored(row, scorer, scores, from_journal=False)
+            if scores.reason:
+                sink.explained(row, scorer, shown_text(scores.reason, hide))

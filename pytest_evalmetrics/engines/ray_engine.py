@@ -23,9 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Cluster", "RayEngine"]
 
-_INSTALL: Final = "pip install 'pytest-evalmetrics[ray]'"
 _KNOCKS_S: Final = 10.0
-_SAID: Final = 300  # characters of an error's message
+_LONGEST: Final = 300  # characters of an error's message
 _BEAT_S: Final = 1.0  # between two looks at the head of the cluster
 _REFUSED: Final = 3  # such looks in a row, after which it is gone
 
@@ -53,14 +52,9 @@ class Cluster:
         return self._ray
 
     async def watch_head(self) -> None:
-        """Raise once the head of the cluster is gone.
+        """Raise once the head of the cluster is gone: it has refused connections in a row.
 
         Ray itself waits for it a minute, and then ends this process without a word.
-
-        Raises
-        ------
-        EngineError
-            It has refused several connections in a row.
         """
         refused = 0
         while True:
@@ -134,11 +128,6 @@ class Cluster:
 
         return cast("type[Exception]", ray.exceptions.RayError)
 
-    def must_have_workers(self, count: int) -> None:
-        """Raise where nobody got a core in time."""
-        if not count:
-            raise self.no_core()
-
     def no_core(self) -> EngineError:
         """Make the error that tells that nobody can work."""
         return EngineError(
@@ -159,12 +148,12 @@ class Cluster:
         cause = getattr(error, "cause", None)  # what a task raised; its traceback is Ray's own
         if isinstance(cause, BaseException):
             return EngineError(
-                f"a worker of the Ray cluster broke down: {type(cause).__name__}: {_said(cause)}",
+                f"a worker of the Ray cluster broke down: {type(cause).__name__}: {_short(cause)}",
                 hint="has every node the same versions of this package and of what it imports?",
             )
-        said = f": {_said(error)}" if error is not None else ""
+        why = f": {_short(error)}" if error is not None else ""
         return EngineError(
-            f"the Ray cluster lost the work again and again{said}",
+            f"the Ray cluster lost the work again and again{why}",
             hint="are its nodes alive, and have they the memory? `ray status` tells; "
             "--evalmetrics-engine local does without",
         )
@@ -187,14 +176,14 @@ class Cluster:
                 warnings.simplefilter("ignore")  # Ray's own
                 import ray  # noqa: PLC0415 - an extra, and a second to import
         except ImportError as error:
-            raise EngineError(
-                f"the engine ray needs {error.name or error}, which is not installed",
-                hint=_INSTALL,
-            ) from None
+            reason = f"the engine ray needs {error.name or error}, which is not installed"
+            raise EngineError(reason, hint="pip install 'pytest-evalmetrics[ray]'") from None
         if ray.is_initialized():  # by the user's own code: it is theirs to end
             return ray
+        host, _, port = (self._address or os.environ.get("RAY_ADDRESS") or "").rpartition(":")
         try:
-            _must_answer(self._address or os.environ.get("RAY_ADDRESS") or "")
+            if host and port.isdecimal() and "/" not in host:  # Ray itself knocks for minutes
+                socket.create_connection((host, int(port)), timeout=_KNOCKS_S).close()
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 ray.init(
@@ -207,7 +196,7 @@ class Cluster:
         except (ConnectionError, RuntimeError, ValueError, OSError) as error:
             named = self._address or os.environ.get("RAY_ADDRESS") or "of its own"
             raise EngineError(
-                f"the Ray cluster {named} can't be used: {_said(error)}",
+                f"the Ray cluster {named} can't be used: {_short(error)}",
                 hint="is it up (`ray status`), on the same versions of Ray and Python, and does "
                 "pytest run on one of its machines? --evalmetrics-ray-address names another",
             ) from None
@@ -230,33 +219,19 @@ def _nothing() -> None:
     """Do nothing, on a core."""
 
 
-def _must_answer(address: str) -> None:
-    """Knock at a cluster's door: Ray itself knocks for minutes."""
-    host, _, port = address.rpartition(":")
-    if host and port.isdecimal() and "/" not in host:
-        socket.create_connection((host, int(port)), timeout=_KNOCKS_S).close()
-
-
-def _said(error: BaseException) -> str:
+def _short(error: BaseException) -> str:
     text = " ".join(str(error).split()) or type(error).__name__
-    return text if len(text) <= _SAID else text[:_SAID] + "…"
+    return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
 
 
 class RayEngine:
     """Works on a Ray cluster, see `Engine`."""
 
     def __init__(
-        self,
-        address: str | None,
-        root: Path,
-        *,
-        always: bool = False,
-        size: int | None = None,
+        self, address: str | None, root: Path, *, always: bool = False, size: int | None = None
     ) -> None:
-        self.cluster = Cluster(address)
-        self._root = root
-        self._always = always
-        self._size = size
+        self.cluster, self._root = Cluster(address), root
+        self._always, self._size = always, size  # of what is read in pieces
 
     def read(
         self, files: Sequence[RolloutFile], format_: str | None, request: Request

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from socket import gethostname
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from pytest_evalmetrics.errors import EngineError, EvalMetricsError
 from pytest_evalmetrics.rollouts.files import is_large
@@ -67,7 +67,9 @@ def read_on(
         if piece.file != last:
             lines, last = 0, piece.file
         if found.error is not None:
-            raise _moved(found.error, lines)
+            if found.error.line is not None:
+                found.error.line += lines  # read before, of the same file
+            raise found.error
         part = found.part
         if found.source is None or part is None:
             return None
@@ -83,21 +85,15 @@ def read_on(
 def read_piece(what: Source | RolloutFile, format_: str | None, request: Request) -> Read:
     """Read a piece on whatever node this is."""
     try:
-        if isinstance(what, Source):
-            _must_be_here(what)
-            return Read(what, ShardReader(request).read(what))
-        return _fetched(what, format_, request)
+        if not isinstance(what, Source):
+            return _fetched(what, format_, request)
+        if what.url is None and not what.path.exists():
+            hint = "place the rollouts where all nodes see them under the same path, or behind URLs"
+            message = f"the node {gethostname()} of the Ray cluster has no file {what.path}"
+            raise EngineError(message, file=what.shown, hint=hint)
+        return Read(what, ShardReader(request).read(what))
     except EvalMetricsError as error:  # a value: Ray would make another class of it
         return Read(error=error)
-
-
-def _must_be_here(source: Source) -> None:
-    if source.url is None and not source.path.exists():
-        raise EngineError(
-            f"the node {gethostname()} of the Ray cluster has no file {source.path}",
-            file=source.shown,
-            hint="place the rollouts where all nodes see them under the same path, or behind URLs",
-        )
 
 
 def _fetched(file: RolloutFile, format_: str | None, request: Request) -> Read:
@@ -123,24 +119,11 @@ def _results(
         read_piece
     )
     asked = cluster.ray.put(request)
-    waiting = iter(pieces)
-    pending: deque[tuple[Piece, Any]] = deque()
-
-    def go_on(count: int) -> None:
-        for piece in islice(waiting, count):
-            pending.append((piece, task.remote(piece.what, format_, asked)))
-
-    go_on(cpus * _AHEAD)
+    started = ((piece, task.remote(piece.what, format_, asked)) for piece in pieces)
+    pending = deque(islice(started, cpus * _AHEAD))
     while pending:
         piece, ref = pending.popleft()
         found = cluster.get(ref)
         del ref  # the store may forget it
-        go_on(1)
+        pending.extend(islice(started, 1))
         yield piece, found
-
-
-def _moved(error: EvalMetricsError, lines: int) -> EvalMetricsError:
-    """Count an error's line from the start of its file, of which so many were read before."""
-    if error.line is not None:
-        error.line += lines
-    return error

@@ -9,12 +9,12 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections import deque
-from contextlib import contextmanager, suppress
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final, Self, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from pytest_evalmetrics.engines.local import score_here
 from pytest_evalmetrics.engines.ray_worker import AnswerTask, Kit, ScoreTask, Worker
@@ -69,7 +69,8 @@ async def _score(cluster: Cluster, work: Workload, root: Path) -> None:
     elif not any(scorer.calls for scorer in work.scorers):
         at_once = _BATCH * most
     lanes = 1 if target is None else -(-work.terms.parallelism // most)
-    async with Pool(cluster, _pack(cluster, work, own, root), most, lanes, root) as pool:
+    pool = Pool(cluster, _pack(cluster, work, own, root), most, lanes, root)
+    async with aclosing(pool):
         far = {
             id(work.scorers[n]): replace(
                 work.scorers[n], target=_FarScorer(pool, n, work.scorers[n].scores), calls=True
@@ -78,21 +79,15 @@ async def _score(cluster: Cluster, work: Workload, root: Path) -> None:
         }
         if target is not None:
             target.call_with(pool.answer)
-        with _closing(work.jobs) as jobs:
-            moved = replace(
-                work,
-                jobs=((row, far.get(id(scorer), scorer)) for row, scorer in jobs),
-                scorers=tuple(far.get(id(scorer), scorer) for scorer in work.scorers),
-            )
+        moved = replace(
+            work,
+            jobs=((row, far.get(id(scorer), scorer)) for row, scorer in work.jobs),
+            scorers=tuple(far.get(id(scorer), scorer) for scorer in work.scorers),
+        )
+        try:
             await score_here(moved, at_once)
-
-
-@contextmanager
-def _closing(jobs: Any) -> Iterator[Any]:
-    try:
-        yield jobs
-    finally:
-        getattr(jobs, "close", lambda: None)()
+        finally:
+            getattr(work.jobs, "close", lambda: None)()
 
 
 @dataclass(frozen=True)
@@ -174,12 +169,6 @@ def _modules_below(root: Path) -> Iterator[ModuleType]:
             yield module
 
 
-def _import_path(root: Path) -> list[str]:
-    """Return where workers look for modules: as this process does, and in the root folder."""
-    here = [str(Path(path).absolute()) for path in sys.path]  # "" is the current folder
-    return here if str(root) in here else [*here, str(root)]
-
-
 # -- workers ----------------------------------------------------------------------------------
 
 
@@ -197,11 +186,11 @@ class Pool:
     def __init__(
         self, cluster: Cluster, packed: PackedKit, most: int, lanes: int, root: Path
     ) -> None:
-        self._cluster = cluster
-        self._packed = packed
-        self._most = most  # workers
-        self._lanes = lanes  # batches that a worker has at once
-        self._path = _import_path(root)
+        self._cluster, self._packed = cluster, packed
+        self._most, self._lanes = most, lanes  # workers, and batches that each has at once
+        # workers look for modules as this process does ("" is the current folder), and in the root
+        path = [str(Path(entry).absolute()) for entry in sys.path]
+        self._path = path if str(root) in path else [*path, str(root)]
         self._waiting: deque[_Job] = deque()
         self._jobs: set[_Job] = set()
         self._any = asyncio.Event()
@@ -209,10 +198,8 @@ class Pool:
         self._ready = 0
         self._error: BaseException | None = None
 
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
+    async def aclose(self) -> None:
+        """Let the workers end."""
         for slot in self._slots:
             slot.cancel()
         await asyncio.gather(*self._slots, return_exceptions=True)
@@ -275,7 +262,8 @@ class Pool:
         )
         try:
             while not (await asyncio.wait((begun,), timeout=self._cluster.patience_s))[0]:
-                self._cluster.must_have_workers(self._ready)
+                if not self._ready:
+                    raise self._cluster.no_core()
         finally:
             begun.cancel()
         error: EvalMetricsError | None = await begun

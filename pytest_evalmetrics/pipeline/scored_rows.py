@@ -194,11 +194,7 @@ def _table(
     wanted = [name for name in plan.scores if name not in given]
     load = rollouts.load if spec.dataset is None else rollouts.load_dataset
     table = load(
-        spec.rows,
-        benchmark.file.parent,
-        scores=wanted,
-        categories=plan.categories,
-        reader=reader,
+        spec.rows, benchmark.file.parent, scores=wanted, categories=plan.categories, reader=reader
     )
     if spec.dataset is None:
         return table
@@ -392,9 +388,7 @@ class Board:
         """Return the table with the scores; they take the place of recorded ones."""
         recorded = {k: v for k, v in self.rows.scores.items() if k not in self.columns}
         return replace(
-            self.rows,
-            scores=recorded | self.columns,
-            integers=self.rows.integers - set(self.names),
+            self.rows, scores=recorded | self.columns, integers=self.rows.integers - set(self.names)
         )
 
     def failures(self, made: Sequence[BoundScorer | Stage]) -> Iterator[ScorerFailures]:

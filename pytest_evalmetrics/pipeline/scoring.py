@@ -268,10 +268,7 @@ class Scoring:
         return KeptRows.of(self.as_scored(), table)
 
     def rescored(
-        self,
-        data: bytes | None,
-        recorded: Mapping[str, Any],
-        tables: Mapping[str, RolloutTable],
+        self, data: bytes | None, recorded: Mapping[str, Any], tables: Mapping[str, RolloutTable]
     ) -> tuple[dict[str, RolloutTable], list[str]]:
         """Score a baseline's rows anew, see `scored_rows.rescored`."""
 
@@ -355,9 +352,7 @@ class Scoring:
             answer = answers[0] if answers else {}
             failed = answer.get("failed")
             row = replace(
-                written,
-                item=answer.get("item", written.item),
-                sample_data=answer.get("sample", {}),
+                written, item=answer.get("item", written.item), sample_data=answer.get("sample", {})
             )
             yield row, RowError(str(failed[0]), str(failed[1])) if failed else None
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pytest_evalmetrics.data.rollout_table import (
     MISSING,
+    STATED_COUNT,
+    STATED_ERROR,
     Category,
     Drift,
     FailedRow,
@@ -21,6 +23,8 @@ from pytest_evalmetrics.data.rollout_table import (
 
 __all__ = [
     "MISSING",
+    "STATED_COUNT",
+    "STATED_ERROR",
     "Category",
     "Drift",
     "FailedRow",

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 TaskId = int | str
+# before the name of a score whose rollouts are aggregates: its standard error, and of how many
+STATED_ERROR = "(standard error) "
+STATED_COUNT = "(samples) "
 MISSING = "(missing)"  # the label of a row that has none
 
 

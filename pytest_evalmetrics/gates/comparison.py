@@ -98,7 +98,7 @@ class Comparison(msgspec.Struct, frozen=True):
         return len(self.pair.tasks)
 
 
-def compare(
+def compare(  # noqa: C901 - a table of tests
     pair: PairedMetric,
     *,
     direction: Direction,
@@ -107,13 +107,15 @@ def compare(
     clusters: NDArray[np.int64] | None = None,
     combine_weighted: WeightedCombine | None = None,
     runs: Runs | None = None,
+    stated: tuple[float, float] | None = None,
 ) -> Comparison:
     """Test one metric against its baseline.
 
     `alpha` is the level at which the caller will judge p. `gate_id` names the gate: with the task
     ids it seeds random numbers, where any are needed. `combine_weighted` reduces tasks' values that
     occur so many times each, where the metric offers that. `runs` are those of a baseline that has
-    several: their noise is added to that of tasks.
+    several: their noise is added to that of tasks. `stated` is the standard error of the drop and
+    its degrees of freedom, where both sides are aggregates without rollouts.
 
     Notes
     -----
@@ -128,6 +130,7 @@ def compare(
     of one task alone                   see `randomization.extreme_test`
     unequal numbers of rollouts         the larger of it and of relabelled rollouts
     too few tasks for any of these      relabelled rollouts
+    aggregates with standard errors     Welch's t (Welch 1947)
     ==================================  =====================================================
     """
     pair, clusters = in_order(pair, clusters)
@@ -143,7 +146,9 @@ def compare(
             else:
                 drop = mean_of(damage)
             tests.seed = seed_of(f"{gate_id}::{pair.name}", pair.tasks)
-            if pair.extreme:
+            if stated is not None:
+                tests.of_stated_errors(drop, *stated)
+            elif pair.extreme:
                 tests.of_one_task()
             else:
                 tests.of_all_tasks(damage, combine_weighted)
@@ -155,7 +160,9 @@ def compare(
     interval = tests.interval
     mde = math.nan
     if interval.se > 0 and not (tests.blind or pair.extreme):
-        mde = _detectable_drop(pair, sign, interval, alpha=alpha, clusters=clusters)
+        mde = _factor(interval.df, alpha) * interval.se
+        if stated is None:
+            mde = _detectable_drop(pair, sign, interval, alpha=alpha, clusters=clusters)
     run_sd = math.nan
     if runs is not None and not math.isnan(tests.p):
         noise = with_run_noise(runs, drop=drop, p=tests.p, se=interval.se, alpha=alpha, level=LEVEL)
@@ -182,7 +189,7 @@ def compare(
         blind=tests.blind,
         by_rollouts=tests.rollouts_alone,
         mde=mde,
-        unseen=stats.zero_flip_bound(units, alpha) if interval.se == 0 else None,
+        unseen=stats.zero_flip_bound(units, alpha) if interval.se == 0 and not stated else None,
         span=_span(pair),
         improved=_improved(drop, interval, tests.p if tests.exact else math.nan),
         draws=tests.draws,
@@ -261,6 +268,15 @@ class _Tests:
     def _take(self, linear: _Linear) -> None:
         self.p, self.test, self.exact = linear.p, linear.name, linear.exact
         self.interval = linear.interval
+
+    def of_stated_errors(self, drop: float, se: float, df: float) -> None:
+        """Test a drop of aggregates by the standard errors that they came with."""
+        self.test = "Welch's t of the stated standard errors, unpaired"
+        self.p = stats.t_sf(drop / se, df) if se > 0 else float(drop <= 0)
+        half = stats.t_ppf(0.5 + LEVEL / 2, df) * se
+        self.interval = stats.StatResult(
+            self.test, self.p, df=df, se=se, low=drop - half, high=drop + half, units=self.units
+        )
 
     def by_relabelling(self, drop: float) -> None:
         """Test by rollouts where sides are unequal, or where there are too few units."""

@@ -54,6 +54,7 @@ class Gated(msgspec.Struct, frozen=True):
     removed: tuple[object, ...] = ()
     estimate: Estimate | None = None  # the metric over all tasks of the run
     runs: Runs | None = None  # of a baseline that has several
+    stated: tuple[float, float] | None = None  # of aggregates: the drop's error, and its df
 
 
 def check_regression(
@@ -140,6 +141,7 @@ def _compare(gated: Gated, pair: PairedMetric, clusters: NDArray[np.int64] | Non
         clusters=clusters,
         combine_weighted=gated.combine_weighted,
         runs=gated.runs,
+        stated=gated.stated,
     )
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import structs
 
+from pytest_evalmetrics.data import STATED_COUNT, STATED_ERROR
 from pytest_evalmetrics.errors import EvalMetricsError, MetricError, RegistryError
 from pytest_evalmetrics.metrics.base_statistics import statistic_metric
 from pytest_evalmetrics.metrics.metric import BoundMetric, MetricOptions, call, offers, place_of
@@ -170,7 +171,8 @@ class Plan(msgspec.Struct, frozen=True):
                 if metric.reads_columns or metric.reads_rows:
                     wanted.update(getattr(metric.target, "columns", table.scores))
                 else:
-                    wanted.add(metric.name.score or self.spec.reward)
+                    score = metric.name.score or self.spec.reward
+                    wanted |= {score, STATED_ERROR + score, STATED_COUNT + score}
         there = dict.fromkeys((*table.scores, *table.categories))
         return tuple(name for name in there if name in wanted)
 

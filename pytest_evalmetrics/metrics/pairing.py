@@ -16,7 +16,16 @@ import msgspec
 import numpy as np
 from msgspec import structs
 
-from pytest_evalmetrics.data import Category, Drift, PairedMetric, TaskRewards, TaskRows
+from pytest_evalmetrics.data import (
+    STATED_COUNT,
+    STATED_ERROR,
+    Category,
+    Drift,
+    PairedMetric,
+    TaskRewards,
+    TaskRows,
+)
+from pytest_evalmetrics.errors import MetricError
 from pytest_evalmetrics.metrics.metric import offers
 from pytest_evalmetrics.metrics.samples import Sample, SampleSource, with_missing_rewards
 from pytest_evalmetrics.sums import mean_of
@@ -217,6 +226,38 @@ class Pairing(msgspec.Struct, frozen=True, dict=True):
             compared.append(self._pair(metric, current, baseline))
         sign = 1 if higher_is_better else -1
         return max(compared, key=lambda c: sign * (c.pair.value_baseline - c.pair.value_current))
+
+    def stated_error(self, metric: BoundMetric) -> tuple[float, float] | None:
+        """Return the standard error of a drop of aggregates, and its degrees of freedom.
+
+        None where there are rollouts. Both sides are taken as independent (Welch 1947).
+
+        Raises
+        ------
+        MetricError
+            If an aggregate has no standard error, or the baseline holds rollouts.
+        """
+        score = metric.name.score or self.plan.spec.reward
+        wanted = STATED_ERROR + score, STATED_COUNT + score
+        if not any(name.startswith(STATED_ERROR) for name in self.current.scores):
+            return None
+        at = np.arange(len(self.current.tasks)) if self.at is None else self.at
+        sides = (self.current, np.flatnonzero(at >= 0)), (self.baseline, at[at >= 0])
+        variance = spread = 0.0
+        for table, tasks in sides:
+            none = np.full(len(table), np.nan)
+            errors, counts = (table.scores.get(name, none)[tasks] for name in wanted)
+            if np.isnan(errors).any() or (counts < 2).any():  # noqa: PLR2004 - a spread
+                task = table.tasks[tasks[int(np.argmax(np.isnan(errors) | (counts < 2)))]]  # noqa: PLR2004
+                raise MetricError(
+                    f"{score} of {task} has no standard error in "
+                    f"{'this run' if table is self.current else 'the baseline'}; gate it by a "
+                    "threshold, or keep samples (--log_samples)"
+                )
+            parts = (errors / len(tasks)) ** 2
+            variance += float(parts.sum())
+            spread += float((parts**2 / (counts - 1)).sum())
+        return math.sqrt(variance), variance**2 / spread if spread else math.inf
 
     @cached_property
     def at(self) -> Places | None:

@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 
 from pytest_evalmetrics import baselines, gates, metrics, rollouts
+from pytest_evalmetrics.data import STATED_ERROR
 from pytest_evalmetrics.errors import (
     BaselineError,
     ConfigError,
@@ -33,6 +34,7 @@ from pytest_evalmetrics.pipeline.ruler import changes_of, ruler_changes, ruler_o
 from pytest_evalmetrics.reports import failed_row_cause, picture_of
 from pytest_evalmetrics.results import AgentResult, BenchmarkResult, Check, Flip, Verdict
 from pytest_evalmetrics.spec import Count
+from pytest_evalmetrics.spec.metric_names import parse
 from pytest_evalmetrics.spec.sources import Rounds
 
 if TYPE_CHECKING:
@@ -171,6 +173,8 @@ class Evaluation:
         spec = self.benchmark.spec
         plan = metrics.plan(spec, also=spec.gated, line_of=self.benchmark.line_of)
         table = self._rows_of(plan)
+        if any(name.startswith(STATED_ERROR) for name in table.scores):
+            plan = self._of_aggregates()
         spec = self.benchmark.spec
         self._sources = tuple(
             {"path": s.path, "rows": s.rows, "size": s.size} for s in table.sources
@@ -202,6 +206,27 @@ class Evaluation:
         judged = self._scored is not None and self._scored.judged.gates
         if not spec.thresholds and not spec.baseline and not judged:
             self._notes.append(_nothing_gated(self.benchmark))
+
+    def _of_aggregates(self) -> metrics.Plan:
+        """Leave out the metrics of rollouts, of which there are none; a gated one is a fault."""
+        spec = self.benchmark.spec
+        means = [m for m in spec.metrics if parse(m).metric in ("mean_reward", "mean")]
+        others = {*spec.metrics, *spec.gated, *spec.thresholds}
+        others = {m for m in others if parse(m).metric not in ("mean_reward", "mean")}
+        asked = others if not means or spec.key_metrics else others.intersection(spec.thresholds)
+        if asked:
+            raise DataError(
+                f"{min(asked)} is of rollouts, and these are aggregates: only a mean can be gated",
+                line=self.benchmark.line_of("thresholds" if spec.thresholds else "metrics"),
+                hint="gate mean_reward, or keep samples (--log_samples) and name their files",
+            )
+        if others:
+            self._notes.append(
+                f"left out, because there are no rollouts: {', '.join(sorted(others))}"
+            )
+        spec = replace(spec, metrics=spec.listing(means))
+        self.benchmark = replace(self.benchmark, spec=spec)
+        return metrics.plan(spec, also=spec.gated, line_of=self.benchmark.line_of)
 
     def _prepare(self) -> None:
         """Read labels; make the scorers, and settle which of their scores is the reward."""

@@ -478,6 +478,7 @@ class Judging:
             line=self.benchmark.line_of("baseline", "metrics", text),
             estimate=estimate,
             runs=_runs_of(metric, runs, compared.pair) if len(runs) > 1 else None,
+            stated=pairing.stated_error(metric),
         )
 
     def _gated_tasks(self, recorded: RolloutTable, table: RolloutTable, agent: str) -> RolloutTable:

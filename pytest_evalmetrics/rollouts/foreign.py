@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import msgspec
 import numpy as np
 
+from pytest_evalmetrics.data import STATED_COUNT, STATED_ERROR
 from pytest_evalmetrics.data.content import content_hash, join_versions
 from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.rollouts.files import RolloutFile
@@ -130,6 +131,13 @@ def slim(record: Mapping[str, Any], request: Request) -> dict[str, Any]:
         key: value if any(p == key or p.startswith(f"{key}.") for p in wanted) else None
         for key, value in record.items()
     }
+
+
+def aggregate(
+    name: str, value: Any, error: float | None, samples: float | None
+) -> dict[str, float | None]:
+    """Name a score that is an aggregate, with its standard error and what it is of."""
+    return {name: value, STATED_ERROR + name: error, STATED_COUNT + name: samples}
 
 
 def agree(one: float, other: float) -> bool:

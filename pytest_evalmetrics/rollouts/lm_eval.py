@@ -1,4 +1,4 @@
-"""Samples of lm-evaluation-harness: ``samples_<task>_<date>.jsonl``, beside its results."""
+"""lm-evaluation-harness: ``samples_<task>_<date>.jsonl``, or its results alone."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from pytest_evalmetrics.rollouts.foreign import (
     Rollout,
     ToolLoader,
     Ungraded,
+    aggregate,
     agree,
     document_beside,
     mapping,
@@ -43,10 +44,8 @@ class LmEval(ToolLoader):
 
     def _fill(self, builder: ChunkBuilder, source: Source) -> None:
         if is_lm_eval_results(source.keys):
-            raise source.error(
-                "this holds the results of lm-evaluation-harness, without its samples",
-                hint="run it with --log_samples, and give samples_*.jsonl",
-            )
+            _add_aggregates(builder, Document.of(source, "lm-evaluation-harness's results"), source)
+            return
         results = _Results.of(source)
         documents: dict[TaskId, _Scored] = {}
         for place, row in rows_of(source):
@@ -72,6 +71,47 @@ class LmEval(ToolLoader):
             if results.task is not None:
                 scores = {name for known in documents.values() for name in known.scores}
                 builder.measured(f"lm_eval task {results.task}", scores, results.measures())
+
+
+def _add_aggregates(builder: ChunkBuilder, results: Document, source: Source) -> None:
+    """Add each task of a file of results as one rollout, with its standard errors."""
+    counts, groups = results.object("n-samples"), results.object("group_subtasks")
+    model = results.get("model_name")
+    left_out = []
+    for task, stated in results.object("results").items():
+        if groups.get(task):  # its tasks are here themselves
+            left_out.append(task)
+            continue
+        entries = mapping(stated)
+        scores: dict[str, Any] = {}
+        names: list[str] = []
+        samples = number(mapping(counts.get(task)).get("effective"))
+        for key, value in entries.items():
+            metric, comma, name = key.partition(",")
+            stderr = f"{metric}_stderr{comma}{name}"
+            if metric.endswith("_stderr") or not (comma or stderr in entries):
+                continue
+            column = metric if name in ("", _NO_FILTER) else key
+            names.append(column)
+            scores |= aggregate(column, value, number(entries.get(stderr)), samples)
+        builder.add(
+            Rollout(
+                record={"task": task},
+                name=f"{source.shown}: {task}",
+                task=task,
+                sample=0,
+                agent=model if isinstance(model, str) and model else None,
+                scores=scores,
+                rewards=names,
+                error=None if scores else Ungraded("not scored"),
+            )
+        )
+    if left_out:
+        builder.notes.append(f"{source.shown}: groups are left out: {', '.join(left_out)}")
+    builder.notes.append(
+        f"{source.shown} holds aggregates without samples: a drop is judged by Welch's test of "
+        "their standard errors, which pairs no questions; with --log_samples a smaller one is seen"
+    )
 
 
 @dataclass(slots=True)

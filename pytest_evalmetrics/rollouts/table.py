@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pytest_evalmetrics.data import Category, RolloutTable, SourceFile
+from pytest_evalmetrics.data import STATED_COUNT, STATED_ERROR, Category, RolloutTable, SourceFile
 from pytest_evalmetrics.data.content import NO_CONTENT, SIZE, VERSIONS, content_hash
 from pytest_evalmetrics.errors import DataError, did_you_mean
 from pytest_evalmetrics.layout import many
@@ -145,7 +145,9 @@ class TableBuilder:
         for name in self.part.rewards:
             if name in self.part.fractional:
                 self.part.fractional.add(_REWARD)
-            scores[_REWARD] = scores[name]
+            for prefix in ("", STATED_ERROR, STATED_COUNT):
+                if prefix + name in scores:
+                    scores[prefix + _REWARD] = scores[prefix + name]
             measured = {
                 of for of, key, score in self.part.ruler if (key, score) == ("scores", name)
             }

@@ -146,6 +146,14 @@ def _assessed(trace: str, **values: str) -> dict[str, Any]:
 _PREFERENCES = [2.0] * 761 + [1.0] * 32 + [0.0] * 6 + [1.5] * 6
 _POINTS = {2.0: 1.0, 1.0: 0.0, 0.0: 0.5, 1.5: 0.5}
 
+# four trials of gpt-4o on each of the 50 tasks, historical_trajectories/gpt-4o-airline.json
+_TRIALS = (
+    "00000100001000000000010010000010000000000000100011110110000000110001000111110000"
+    "11110111000000001111000010100110000010000101100100000000110111111111011111111000"
+    "1101010111111000101010010110010011111111"
+)
+_AIRLINE = [_TRIALS[at : at + 4] for at in range(0, 200, 4)]
+
 LAYOUTS = {
     "swe-bench": Layout(
         "github.com/SWE-bench/SWE-bench, swebench/harness/reporting.py",
@@ -187,6 +195,20 @@ LAYOUTS = {
         ),
         {"0": [1, 0], "1": [0, None]},
         "reward_info",
+    ),
+    "tau-bench": Layout(
+        "github.com/sierra-research/tau-bench, run.py and historical_trajectories",
+        "gpt-4o-airline.json",
+        json.dumps(
+            [
+                {"task_id": task, "reward": float(one), "info": {}, "traj": [], "trial": trial}
+                for trial in range(4)
+                for task, trials in enumerate(_AIRLINE)
+                for one in trials[trial]
+            ]
+        ),
+        {task: list(map(float, trials)) for task, trials in enumerate(_AIRLINE)},
+        "task_id",
     ),
     "evalplus": Layout(
         "github.com/evalplus/evalplus, evalplus/evaluate.py",

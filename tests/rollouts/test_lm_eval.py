@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from scipy.stats import ttest_ind_from_stats
 
 if TYPE_CHECKING:
+    from conftest import Project
     from rollouts.conftest import Folder
 
 DATE = "2026-01-02T03-04-05.678901"
@@ -136,8 +139,48 @@ def test_a_half_line(folder: Folder) -> None:
     assert (refused.line, refused.message[:34]) == (2, "the file ends in the middle of a r")
 
 
-def test_results_alone_say_how_to_get_samples(folder: Folder) -> None:
-    run(folder, [row(0, acc=1)], results={"toy": {}})
-    refused = folder.refused("out/results*")
-    assert "without its samples" in refused.message
-    assert "--log_samples" in str(refused.hint)
+def results_alone(accuracy: float, stderr: float | str, n: int = 1319) -> str:
+    """Write a file of results as lm-evaluation-harness 0.4 does, without samples."""
+    metrics = {"exact_match,strict-match": accuracy, "exact_match_stderr,strict-match": stderr}
+    return json.dumps(
+        {
+            "results": {"gsm8k": {"alias": "gsm8k", **metrics}, "all": {"alias": "all", **metrics}},
+            "group_subtasks": {"gsm8k": [], "all": ["gsm8k"]},
+            "n-samples": {"gsm8k": {"original": n, "effective": n}},
+            "higher_is_better": {"gsm8k": {"exact_match": True}},
+            "model_name": "m",
+        }
+    )
+
+
+def test_results_without_samples_are_gated_by_welch(project: Project) -> None:
+    def spread(accuracy: float) -> float:
+        return math.sqrt(accuracy * (1 - accuracy) / 1318)
+
+    project.write("results.json", results_alone(0.72, spread(0.72)))
+    bench = "benchmark: {name: x, rollouts: results.json, baseline: true}\n"
+    project.write("x.bench.yaml", bench)
+    project.run("--snapshot-update").assert_outcomes(passed=1)
+    for accuracy, outcome in ((0.70, "passed"), (0.64, "failed")):
+        project.write("results.json", results_alone(accuracy, spread(accuracy)))
+        run = project.run()
+        run.assert_outcomes(**{outcome: 1})
+        checks = project.report()["benchmarks"][0]["checks"]
+        (p,) = [c["evidence"]["p"] for c in checks if c["name"] == "mean_reward"]
+        sides = [(a, spread(a) * math.sqrt(1319), 1319) for a in (0.72, accuracy)]
+        welch = ttest_ind_from_stats(*sides[0], *sides[1], equal_var=False, alternative="greater")
+        assert p == pytest.approx(welch.pvalue, rel=1e-9)
+    text = run.stdout.str()
+    assert "Welch's t of the stated standard errors" in text
+    assert "groups are left out: all" in text
+    assert "left out, because there are no rollouts: pass_rate" in text
+    project.write("results.json", results_alone(0.64, "N/A"))
+    run = project.run()
+    run.assert_outcomes(failed=1)
+    assert "reward of gsm8k has no standard error in this run" in run.stdout.str()
+    project.write(
+        "x.bench.yaml", bench.replace("baseline: true", "thresholds: {pass_rate: '>= .5'}")
+    )
+    run = project.run()
+    run.assert_outcomes(failed=1)
+    assert "pass_rate is of rollouts, and these are aggregates" in run.stdout.str()

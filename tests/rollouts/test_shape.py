@@ -307,6 +307,17 @@ def test_the_published_win_rate_of_alpaca_eval() -> None:
     assert sum(values) / len(values) * 100 == pytest.approx(95.27950310559004)
 
 
+def test_the_published_reliability_of_tau_bench(project: Project) -> None:
+    layout = LAYOUTS["tau-bench"]
+    assert isinstance(layout.content, str)
+    project.write(layout.file, layout.content)
+    project.write("tau.bench.yaml", RECIPES["tau-bench"])
+    project.run().assert_outcomes(passed=1)
+    estimates = project.report()["benchmarks"][0]["agents"][0]["estimates"]
+    published = [0.420, 0.273, 0.220, 0.200]  # the project's README
+    assert [round(estimates[f"pass^{k}"]["value"], 3) for k in range(1, 5)] == published
+
+
 def test_tables_with_rows_of_another_length_fail(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="row 2 has 1 cell, and the table 2 columns"):
         read(

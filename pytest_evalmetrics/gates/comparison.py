@@ -15,10 +15,10 @@ import numpy as np
 from msgspec import structs
 
 from pytest_evalmetrics import stats
-from pytest_evalmetrics.data import TaskRows
+from pytest_evalmetrics.data import PairedMetric, TaskRows
 from pytest_evalmetrics.errors import EvalMetricsError
 from pytest_evalmetrics.gates.randomization import extreme_test, relabel_whole, swap_test
-from pytest_evalmetrics.gates.run_noise import with_run_noise
+from pytest_evalmetrics.gates.run_noise import Runs, with_run_noise
 from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.sums import mean_of
 
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from pytest_evalmetrics.data import PairedMetric, TaskId, TaskRewards
+    from pytest_evalmetrics.data import TaskId, TaskRewards
     from pytest_evalmetrics.gates.randomization import WeightedCombine
-    from pytest_evalmetrics.gates.run_noise import Runs
 
     Floats = NDArray[np.float64]
+    Codes = NDArray[np.int64]
 
 Direction = Literal["higher", "lower"]
 
@@ -44,8 +44,11 @@ _CHUNK = 4_096  # ids that are text at the same time
 _STEPS = 24  # halvings of the share that is lost
 
 
-class Comparison(msgspec.Struct, frozen=True):
-    """One metric against its baseline; a positive drop is damage, whatever the direction."""
+class Comparison(msgspec.Struct, kw_only=True):
+    """One metric against its baseline; a positive drop is damage, whatever the direction.
+
+    `compare` fills it in test by test; nothing changes it after that.
+    """
 
     # the metric on both sides, its tasks in an order that does not depend on the input's
     pair: PairedMetric
@@ -54,29 +57,28 @@ class Comparison(msgspec.Struct, frozen=True):
     damage: Floats
     # what each task adds to the drop: `damage`, or the jackknife's pseudo-values; None for a
     # metric that is that of one task alone
-    influence: Floats | None
-    clusters: NDArray[np.int64] | None  # each task's, from 0; None where tasks are independent
-    drop: float  # mean damage, in the metric's unit; NaN without tasks
-    low: float  # its two-sided 95 % interval; NaN where there is none
-    high: float
-    se: float
-    df: float
-    p: float  # one-sided, of no damage at all; NaN where nothing can be tested
-    # of no change in any task, by relabelling rollouts within the tasks; NaN where not needed
-    p_rollouts: float
-    test: str  # that `p` comes from; empty where there is none
+    influence: Floats | None = None
+    clusters: Codes | None = None  # each task's, from 0; None where tasks are independent
     units: int  # that are independent: tasks, or clusters
-    clustered: bool
-    blind: str  # why no drop of any size could be significant; empty where one could
-    by_rollouts: bool  # judged by rollouts alone: too few units for anything else
-    mde: float  # the smallest drop that the test sees with 80 % power; NaN where unknown
+    span: float = math.nan  # the most that a task's value can move: 1 for rates, else what is seen
+    drop: float = math.nan  # mean damage, in the metric's unit; NaN without tasks
+    low: float = math.nan  # its two-sided 95 % interval; NaN where there is none
+    high: float = math.nan
+    se: float = math.nan
+    df: float = math.nan
+    p: float = math.nan  # one-sided, of no damage at all; NaN where nothing can be tested
+    # of no change in any task, by relabelling rollouts within the tasks; NaN where not needed
+    p_rollouts: float = math.nan
+    test: str = ""  # that `p` comes from; empty where there is none
+    exact: bool = False  # whether `p` is of all signs
+    blind: str = ""  # why no drop of any size could be significant; empty where one could
+    by_rollouts: bool = False  # judged by rollouts alone: too few units for anything else
+    mde: float = math.nan  # the smallest drop that the test sees with 80 % power; NaN where unknown
     # where all tasks moved alike, which is where the standard error is 0: the upper bound on the
     # share of tasks that may do otherwise
-    unseen: float | None
-    span: float  # the most that a task's value can move: 1 for rates, else what is seen
-    improved: bool  # better than the baseline beyond noise
+    unseen: float | None = None
     draws: int = 0  # swaps behind `p`, and their seed
-    seed: int | None = None
+    seed: int = 0
     untested: str = ""  # why nothing could be tested
     proven: tuple[object, ...] = ()  # of a metric of one task: those worse by their own rollouts
     runs: Runs | None = None  # of a baseline that has several
@@ -97,6 +99,23 @@ class Comparison(msgspec.Struct, frozen=True):
         """How many tasks are paired."""
         return len(self.pair.tasks)
 
+    @property
+    def clustered(self) -> bool:
+        """Whether clusters of tasks are what is independent."""
+        return self.clusters is not None
+
+    @property
+    def improved(self) -> bool:
+        """Whether the one-sided p of an improvement is below what the interval leaves out."""
+        tail = (1 - LEVEL) / 2
+        if not self.drop < 0:
+            return False
+        if self.exact:
+            return 1 - self.p < tail
+        if math.isnan(self.high):  # all tasks moved alike
+            return self.se == 0 and 0.5**self.units < tail
+        return self.high < 0
+
 
 def compare(  # noqa: C901 - a table of tests
     pair: PairedMetric,
@@ -104,7 +123,7 @@ def compare(  # noqa: C901 - a table of tests
     direction: Direction,
     alpha: float,
     gate_id: str,
-    clusters: NDArray[np.int64] | None = None,
+    clusters: Codes | None = None,
     combine_weighted: WeightedCombine | None = None,
     runs: Runs | None = None,
     stated: tuple[float, float] | None = None,
@@ -113,12 +132,10 @@ def compare(  # noqa: C901 - a table of tests
 
     `alpha` is the level at which the caller will judge p. `gate_id` names the gate: with the task
     ids it seeds random numbers, where any are needed. `combine_weighted` reduces tasks' values that
-    occur so many times each, where the metric offers that. `runs` are those of a baseline that has
-    several: their noise is added to that of tasks. `stated` is the standard error of the drop and
-    its degrees of freedom, where both sides are aggregates without rollouts.
+    occur so many times each. `runs` are those of a baseline that has several: their noise is added
+    to that of tasks. `stated` is the standard error of the drop and its degrees of freedom, where
+    both sides are aggregates without rollouts.
 
-    Notes
-    -----
     ==================================  =====================================================
     the metric and its tasks            p is
     ==================================  =====================================================
@@ -137,68 +154,37 @@ def compare(  # noqa: C901 - a table of tests
     sign = 1.0 if direction == "higher" else -1.0
     damage, untested = _damage(pair, sign)
     units = len(damage) if clusters is None else len(np.unique(clusters))
-    tests = _Tests(pair, sign, alpha, clusters, units)
-    drop = math.nan
+    it = Comparison(pair=pair, damage=damage, clusters=clusters, units=units, runs=runs)
+    it.untested, it.span = untested, _span(pair)
     try:
         if len(damage) and not untested:
             if pair.baseline is None or pair.difference is not None:
-                drop = sign * (pair.value_baseline - pair.value_current) + 0.0
+                it.drop = sign * (pair.value_baseline - pair.value_current) + 0.0
             else:
-                drop = mean_of(damage)
-            tests.seed = seed_of(f"{gate_id}::{pair.name}", pair.tasks)
+                it.drop = mean_of(damage)
+            it.seed = seed_of(f"{gate_id}::{pair.name}", pair.tasks)
             if stated is not None:
-                tests.of_stated_errors(drop, *stated)
+                _test_aggregates(it, alpha, *stated)
             elif pair.extreme:
-                tests.of_one_task()
+                _test_one_task(it, sign, alpha)
             else:
-                tests.of_all_tasks(damage, combine_weighted)
-                tests.by_relabelling(drop)
+                _test_all_tasks(it, sign, alpha, combine_weighted)
+                _test_by_relabelling(it, sign, alpha)
     except stats.StatsError as error:
-        untested = str(error)
+        it.untested = str(error)
     except EvalMetricsError as error:  # a metric that is not defined on other tasks
-        untested = f"on resampled tasks it is not defined: {error.message}"
-    interval = tests.interval
-    mde = math.nan
-    if interval.se > 0 and not (tests.blind or pair.extreme):
-        mde = _factor(interval.df, alpha) * interval.se
-        if stated is None:
-            mde = _detectable_drop(pair, sign, interval, alpha=alpha, clusters=clusters)
-    run_sd = math.nan
-    if runs is not None and not math.isnan(tests.p):
-        noise = with_run_noise(runs, drop=drop, p=tests.p, se=interval.se, alpha=alpha, level=LEVEL)
-        run_sd, tests.p, mde = noise.sd, noise.p, mde * noise.wider
+        it.untested = f"on resampled tasks it is not defined: {error.message}"
+    if it.se == 0 and stated is None:
+        it.unseen = stats.zero_flip_bound(units, alpha)
+    if it.se > 0 and stated is None and not (it.blind or pair.extreme):
+        it.mde = _detectable_drop(it, sign, alpha)
+    if runs is not None and not math.isnan(it.p):
+        noise = with_run_noise(runs, drop=it.drop, p=it.p, se=it.se, alpha=alpha, level=LEVEL)
+        it.run_sd, it.p, it.mde = noise.sd, noise.p, it.mde * noise.wider
         if not math.isnan(noise.half):
-            low, high, tests.exact = drop - noise.half, drop + noise.half, False
-            se = interval.se * noise.wider
-            interval = structs.replace(interval, low=low, high=high, se=se)
-    return Comparison(
-        pair=pair,
-        damage=damage,
-        influence=tests.influence,
-        clusters=clusters,
-        drop=drop,
-        low=interval.low,
-        high=interval.high,
-        se=interval.se,
-        df=interval.df,
-        p=tests.p,
-        p_rollouts=tests.p_rollouts,
-        test=tests.test,
-        units=units,
-        clustered=clusters is not None,
-        blind=tests.blind,
-        by_rollouts=tests.rollouts_alone,
-        mde=mde,
-        unseen=stats.zero_flip_bound(units, alpha) if interval.se == 0 and not stated else None,
-        span=_span(pair),
-        improved=_improved(drop, interval, tests.p if tests.exact else math.nan),
-        draws=tests.draws,
-        seed=tests.seed if tests.draws else None,
-        untested=untested,
-        proven=tuple(pair.tasks[i] for i in tests.proven),
-        runs=runs,
-        run_sd=run_sd,
-    )
+            it.low, it.high, it.exact = it.drop - noise.half, it.drop + noise.half, False
+            it.se *= noise.wider
+    return it
 
 
 def too_few(units: int, of: str, alpha: float) -> str:
@@ -207,153 +193,99 @@ def too_few(units: int, of: str, alpha: float) -> str:
     return f"{many(units, of)}: no drop of any size can reach p < {alpha:g}; {needed} are needed"
 
 
-class _Tests:
-    """The tests of one comparison, one after the other, and their results."""
+def _test_all_tasks(
+    it: Comparison, sign: float, alpha: float, combine_weighted: WeightedCombine | None
+) -> None:
+    """Test the drop over tasks, or over clusters of them."""
+    pair = it.pair
+    if pair.difference is not None and pair.rewards_baseline.same_as(pair.rewards_current):
+        it.influence, it.p, it.test, it.se = it.damage, 1.0, "swapped sides", 0.0
+        return
+    if pair.difference is None:
+        it.influence, linear = it.damage, _linear_test(it.damage, it.clusters)
+    else:
+        swapped = swap_test(
+            pair,
+            sign,
+            _linear_test,
+            alpha=alpha,
+            seed=it.seed,
+            clusters=it.clusters,
+            combine_weighted=combine_weighted,
+        )
+        it.influence, linear = swapped.damage, swapped.linear
+        if swapped.draws:
+            it.influence = None  # its sum is no stand-in for the metric
+            it.p, it.draws, it.test = swapped.p, swapped.draws, "swapped sides"
+            it.se, it.df = swapped.se, it.units - 1
+            half = stats.t_ppf(0.5 + LEVEL / 2, max(it.units - 1, 1)) * swapped.se
+            it.low, it.high = it.drop - half, it.drop + half
+            return
+    it.p, it.test, it.exact = linear.p, linear.name, not math.isnan(linear.mid_p)
+    it.low, it.high, it.se, it.df = linear.low, linear.high, linear.se, linear.df
 
-    def __init__(
-        self,
-        pair: PairedMetric,
-        sign: float,
-        alpha: float,
-        clusters: NDArray[np.int64] | None,
-        units: int,
-    ) -> None:
-        self.pair, self.sign, self.alpha = pair, sign, alpha
-        self.clusters, self.units = clusters, units
-        self.interval = stats.StatResult("", math.nan)
-        self.influence: Floats | None = None
-        self.p = self.p_rollouts = math.nan
-        self.test = self.blind = ""
-        self.exact = self.rollouts_alone = False
-        self.draws, self.seed = 0, 0
-        self.proven: tuple[int, ...] = ()
 
-    def of_all_tasks(self, damage: Floats, combine_weighted: WeightedCombine | None) -> None:
-        """Test the drop over tasks, or over clusters of them."""
-        pair = self.pair
-        if pair.difference is None:
-            self.influence = damage
-            self._take(_linear_test(damage, self.clusters))
-        elif pair.rewards_baseline.same_as(pair.rewards_current):
-            self.influence = damage
-            self.p, self.test = 1.0, "swapped sides"
-            self.interval = stats.StatResult(self.test, 1.0, se=0.0, units=self.units)
-        else:
-            swapped = swap_test(
-                pair,
-                self.sign,
-                _linear_test,
-                alpha=self.alpha,
-                seed=self.seed,
-                clusters=self.clusters,
-                combine_weighted=combine_weighted,
-            )
-            self.influence = swapped.damage
-            self._take(swapped.linear)
-            if swapped.draws:
-                self.p, self.draws, self.test = swapped.p, swapped.draws, "swapped sides"
-                self.influence = None  # its sum is no stand-in for the metric
-                half = stats.t_ppf(0.5 + LEVEL / 2, max(self.units - 1, 1)) * swapped.se
-                drop = self.sign * (pair.value_baseline - pair.value_current)
-                self.interval = stats.StatResult(
-                    self.test,
-                    self.p,
-                    df=self.units - 1,
-                    se=swapped.se,
-                    low=drop - half,
-                    high=drop + half,
-                    units=self.units,
-                )
+def _test_aggregates(it: Comparison, alpha: float, se: float, df: float) -> None:
+    """Test a drop of aggregates by the standard errors that they came with."""
+    it.test, it.se, it.df = "Welch's t of the stated standard errors, unpaired", se, df
+    it.p = stats.t_sf(it.drop / se, df) if se > 0 else float(it.drop <= 0)
+    it.mde = _factor(df, alpha) * se if se > 0 else math.nan
+    half = stats.t_ppf(0.5 + LEVEL / 2, df) * se
+    it.low, it.high = it.drop - half, it.drop + half
 
-    def _take(self, linear: _Linear) -> None:
-        self.p, self.test, self.exact = linear.p, linear.name, linear.exact
-        self.interval = linear.interval
 
-    def of_stated_errors(self, drop: float, se: float, df: float) -> None:
-        """Test a drop of aggregates by the standard errors that they came with."""
-        self.test = "Welch's t of the stated standard errors, unpaired"
-        self.p = stats.t_sf(drop / se, df) if se > 0 else float(drop <= 0)
-        half = stats.t_ppf(0.5 + LEVEL / 2, df) * se
-        self.interval = stats.StatResult(
-            self.test, self.p, df=df, se=se, low=drop - half, high=drop + half, units=self.units
+def _test_by_relabelling(it: Comparison, sign: float, alpha: float) -> None:
+    """Test by rollouts where sides are unequal, or where there are too few units."""
+    pair = it.pair
+    unequal = bool((pair.rewards_baseline.counts != pair.rewards_current.counts).any())
+    if 0.5**it.units >= alpha:
+        it.blind = too_few(it.units, "cluster" if it.clustered else "task", alpha)
+        if it.clustered:  # mid-p may fall below what can be reached
+            it.p = max(it.p, 0.5**it.units)
+    few = not it.clustered and bool(it.blind)
+    if not (few or it.clustered) and pair.bounded and pair.baseline is not None:
+        # does the baseline leave enough tasks room to fall?
+        room = pair.baseline if sign > 0 else 1 - pair.baseline
+        few = bool(0.5 ** int(np.count_nonzero(room > _EXACT)) >= alpha)
+    if not (unequal or few) or it.drop <= 0:
+        return
+    full, mid = _relabelled(pair, sign, it.seed, it.influence)
+    # alone it decides by the full p: of few rollouts half of what was seen is much
+    it.p_rollouts = full if few else mid
+    it.by_rollouts = few and (bool(it.blind) or unequal or it.p_rollouts < it.p)
+    if it.by_rollouts or (unequal and it.p_rollouts > it.p):
+        it.p, it.test, it.exact = it.p_rollouts, "relabelled rollouts", False
+
+
+def _test_one_task(it: Comparison, sign: float, alpha: float) -> None:
+    """Test single tasks by their own rollouts."""
+    extreme = extreme_test(it.pair, sign)
+    it.p = it.p_rollouts = extreme.p
+    it.test, it.by_rollouts = "relabelled rollouts of each task", True
+    it.proven = tuple(it.pair.tasks[i] for i in extreme.tasks)
+    if extreme.least >= alpha:
+        k = next(k for k in range(1, 64) if 1 / math.comb(2 * k, k) < alpha)
+        it.blind = (
+            f"a task has too few rollouts: no drop of any size can reach p < {alpha:g}; "
+            f"{k} of each task are needed on both sides"
         )
 
-    def by_relabelling(self, drop: float) -> None:
-        """Test by rollouts where sides are unequal, or where there are too few units."""
-        pair = self.pair
-        unequal = bool((pair.rewards_baseline.counts != pair.rewards_current.counts).any())
-        of = "cluster" if self.clusters is not None else "task"
-        if 0.5**self.units >= self.alpha:
-            self.blind = too_few(self.units, of, self.alpha)
-        if self.blind and self.clusters is not None:  # mid-p may fall below what can be reached
-            self.p = max(self.p, 0.5**self.units)
-        few = self.clusters is None and (bool(self.blind) or self._few_susceptible())
-        if not (unequal or few) or drop <= 0:
-            return
-        full, mid = _relabelled(pair, self.sign, self.seed, self.influence)
-        # alone it decides by the full p: of few rollouts half of what was seen is much
-        self.p_rollouts = full if few else mid
-        if few and (self.blind or unequal or self.p_rollouts < self.p):
-            self.p, self.test, self.rollouts_alone = self.p_rollouts, "relabelled rollouts", True
-        elif unequal and self.p_rollouts > self.p:
-            self.p, self.test = self.p_rollouts, "relabelled rollouts"
-        self.exact = self.exact and self.test != "relabelled rollouts"
 
-    def _few_susceptible(self) -> bool:
-        """Whether the baseline leaves too few tasks room to fall for a drop to be significant."""
-        pair = self.pair
-        if not pair.bounded or pair.baseline is None:
-            return False
-        room = pair.baseline if self.sign > 0 else 1 - pair.baseline
-        return bool(0.5 ** int(np.count_nonzero(room > _EXACT)) >= self.alpha)
-
-    def of_one_task(self) -> None:
-        """Test single tasks by their own rollouts."""
-        extreme = extreme_test(self.pair, self.sign)
-        self.p = self.p_rollouts = extreme.p
-        self.test, self.rollouts_alone = "relabelled rollouts of each task", True
-        self.proven = extreme.tasks
-        if extreme.least >= self.alpha:
-            k = next(k for k in range(1, 64) if 1 / math.comb(2 * k, k) < self.alpha)
-            self.blind = (
-                f"a task has too few rollouts: no drop of any size can reach p < {self.alpha:g}; "
-                f"{k} of each task are needed on both sides"
-            )
-
-
-class _Linear(msgspec.Struct, frozen=True):
-    """The test of a mean: its p, by which test, and the interval."""
-
-    p: float
-    name: str
-    exact: bool
-    interval: stats.StatResult
-
-    @property
-    def se(self) -> float:
-        return self.interval.se
-
-    @property
-    def units(self) -> int:
-        return self.interval.units
-
-
-def _linear_test(damage: Floats, clusters: NDArray[np.int64] | None) -> _Linear:
-    """Test a mean over tasks, or clusters of them."""
-    interval = stats.paired_t(damage, clusters=clusters, alternative="greater", level=LEVEL)
+def _linear_test(damage: Floats, clusters: Codes | None) -> stats.StatResult:
+    """Test a mean over tasks, or clusters of them; `mid_p` is that of an exact test."""
+    result = stats.paired_t(damage, clusters=clusters, alternative="greater", level=LEVEL)
     # a cluster's tasks have one sign to flip
     units = damage if clusters is None else np.bincount(clusters, weights=damage)
     moved = np.abs(units) > _EXACT * np.abs(units).max(initial=0.0)
     count = int(np.count_nonzero(moved))
-    p, name, exact = interval.p, interval.name, False
     if 0 < count < (_FEW if clusters is None else _FEW_CLUSTERS):
         flipped = stats.signflip_exact(units, alternative="greater")
-        p, name, exact = flipped.mid_p, flipped.name, True
-        if clusters is not None:
-            name = f"clustered {name}"
-    elif count and not (units[moved] < 0).any():
-        p = min(p, 0.5**count)  # all worse: a spread among these is no doubt
-    return _Linear(p, name, exact, interval)
+        name = flipped.name if clusters is None else f"clustered {flipped.name}"
+        return structs.replace(result, p=flipped.mid_p, name=name, mid_p=flipped.mid_p)
+    if count and not (units[moved] < 0).any():
+        # all worse: a spread among these is no doubt
+        return structs.replace(result, p=min(result.p, 0.5**count))
+    return result
 
 
 def _relabelled(
@@ -382,18 +314,6 @@ def _relabelled(
         seed=seed,
     )
     return result.p, result.mid_p
-
-
-def _improved(drop: float, interval: stats.StatResult, exact: float) -> bool:
-    """Whether the one-sided p of an improvement is below what the interval leaves out."""
-    tail = (1 - LEVEL) / 2
-    if not drop < 0:
-        return False
-    if not math.isnan(exact):
-        return 1 - exact < tail
-    if math.isnan(interval.high):  # all tasks moved alike
-        return interval.se == 0 and 0.5**interval.units < tail
-    return interval.high < 0
 
 
 def _damage(pair: PairedMetric, sign: float) -> tuple[Floats, str]:
@@ -427,9 +347,7 @@ def _span(pair: PairedMetric) -> float:
     return float(max(v.max() for v in values) - min(v.min() for v in values))
 
 
-def in_order(
-    pair: PairedMetric, clusters: NDArray[np.int64] | None
-) -> tuple[PairedMetric, NDArray[np.int64] | None]:
+def in_order(pair: PairedMetric, clusters: Codes | None) -> tuple[PairedMetric, Codes | None]:
     """Put a pair's tasks in the order of a `RolloutTable`, and number clusters as they appear.
 
     Whole numbers ascend; where any id is text, all ascend as text. No sum and no draw then
@@ -450,7 +368,7 @@ def in_order(
     return pair, rank[codes]
 
 
-def _taken(pair: PairedMetric, order: NDArray[np.int64]) -> PairedMetric:
+def _taken(pair: PairedMetric, order: Codes) -> PairedMetric:
     difference = pair.difference
     both = np.concatenate((order, order + len(order)))
     return replace(
@@ -475,14 +393,7 @@ def seed_of(gate: str, tasks: Sequence[TaskId]) -> int:
     return stats.seed_of(gate, [digest.hexdigest()])
 
 
-def _detectable_drop(
-    pair: PairedMetric,
-    sign: float,
-    interval: stats.StatResult,
-    *,
-    alpha: float,
-    clusters: NDArray[np.int64] | None,
-) -> float:
+def _detectable_drop(it: Comparison, sign: float, alpha: float) -> float:
     """Return the smallest drop that the test finds with 80 % power; NaN where none is.
 
     Of rewards with two values each task loses the same share of its good rollouts: that thins
@@ -490,12 +401,12 @@ def _detectable_drop(
     brings. Other rewards fall by the same amount. Then drop = (t_{1-alpha} + t_{0.8}) SE(drop)
     (Miller 2024, arXiv 2411.00640, section 5).
     """
-    factor = _factor(interval.df, alpha)
+    pair, clusters, factor = it.pair, it.clusters, _factor(it.df, alpha)
     one, other = pair.rewards_baseline.values, pair.rewards_current.values
     low, high = min(one.min(), other.min()), max(one.max(), other.max())
     two_valued = low < high and all(((v == low) | (v == high)).all() for v in (one, other))
     if not two_valued or pair.baseline is None or pair.difference is not None:
-        return factor * interval.se
+        return factor * it.se
     good, bad = (high, low) if sign > 0 else (low, high)
     rewards = pair.rewards_current
     passes = np.add.reduceat(rewards.values == good, rewards.offsets[:-1], dtype=np.int64)
@@ -545,7 +456,7 @@ def thinned_drop(lost: Callable[[float], tuple[float, float]], factor: float) ->
     return float(f"{drop:.6g}")  # what is left is of the processor, not of the rollouts
 
 
-def _binomial(trials: NDArray[np.int64], width: int, chance: float) -> Floats:
+def _binomial(trials: Codes, width: int, chance: float) -> Floats:
     """Return P(X = j), shape (kinds, width)."""
     j = np.arange(width)
     logs = np.concatenate(([0.0], np.cumsum(np.log(np.arange(1, width + 1)))))

@@ -2,9 +2,8 @@
 
 A metric that is no mean over tasks (a custom metric, a median): `swap_test`. Nothing changed means
 that a task's two results could have changed sides, so the metric is computed again with the sides
-of random tasks swapped. That holds its level from three tasks on, whatever the metric. Its linear
-part, the jackknife's pseudo-values, is tested as a mean is; where both always agree, as they do
-for a mean, the p value is that of the linear test, to the last digit.
+of random tasks swapped. Its linear part, the jackknife's pseudo-values, is tested as a mean is;
+where both always agree, the p value is that of the linear test.
 
 The lowest or highest task: `extreme_test`. No resampling of tasks shows a lower one, so the
 rollouts of each task are tested, corrected over the tasks.
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
 
 WeightedCombine = Callable[["NDArray[np.float64]", "NDArray[np.float64]"], float]
 # damage of each task, and what is independent -> the test of its mean
-LinearTest = Callable[["NDArray[np.float64]", "NDArray[np.int64] | None"], Any]
+LinearTest = Callable[["NDArray[np.float64]", "NDArray[np.int64] | None"], stats.StatResult]
 
 _ONE_BY_ONE = 512  # tasks that are left out and swapped one by one; else in random groups
 _GROUPS, _LARGE_GROUPS = 200, 64
@@ -59,7 +58,7 @@ _ALIKE = 1 - 1e-9  # the correlation of two names of one number
 class SwapTest(msgspec.Struct, frozen=True):
     """Result of a swap test."""
 
-    linear: Any  # the test of the jackknife's pseudo-values
+    linear: stats.StatResult  # the test of the jackknife's pseudo-values
     damage: Floats  # these, one for each task
     p: float  # one-sided mid-p of no damage
     se: float  # of the damage

@@ -269,7 +269,7 @@ def _evidence(found: Comparison, gated: Gated) -> dict[str, Any]:
     smallest drop seen with 80 % power; ``unseen_flips``, where no task differs, the share that may.
     ``run_sd`` is the noise between the baseline's ``runs`` beyond their tasks, unknown of one run.
     """
-    pair, resampled = found.pair, bool(found.draws)
+    pair = found.pair
     unmoved = found.unseen is not None and not found.damage.any()
     evidence: dict[str, Any] = {
         "baseline": found.baseline,
@@ -296,8 +296,8 @@ def _evidence(found: Comparison, gated: Gated) -> dict[str, Any]:
         "worst_tasks": _worst(found),
         "mde": found.mde,
         "unseen_flips": found.unseen if unmoved else None,
-        "draws": found.draws if resampled else None,
-        "seed": str(found.seed) if resampled else None,
+        "draws": found.draws or None,
+        "seed": str(found.seed) if found.draws else None,
         "improved": found.improved,
         "runs": 1 if found.runs is None else len(found.runs.values),
         "run_sd": found.run_sd,

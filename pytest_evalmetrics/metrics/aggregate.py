@@ -49,30 +49,17 @@ def reduce_agent(
     level: float = 0.95,
     notes: list[str] | None = None,
 ) -> AgentResult:
-    """Compute all metrics of one agent.
+    """Compute all metrics of one agent, whose rollouts `table` holds.
 
-    Parameters
-    ----------
-    plan, agent, table
-        The benchmark's metrics, the agent's name, and its rollouts alone.
-    expected
-        Rollouts that each task should have: one number, or shape (tasks,); None is as many
-        as it has.
-    compute_metrics, key_metrics
-        The two hooks, where anything implements them.
-    level
-        The confidence of the intervals.
-    notes
-        Takes what a reader should know, such as groups that have no reward.
+    `expected` are the rollouts that each task should have: one number, or shape (tasks,); None is
+    as many as it has. `level` is the confidence of the intervals; `notes` takes what a reader
+    should know, such as groups that have no reward.
 
-    Returns
-    -------
-    AgentResult
-        `estimates` holds the listed metrics, the first hundred of ``breakdown:``, the
-        key metrics, those with a threshold, and those of ``plan.also``, by canonical name;
-        one that is written otherwise (``my_pkg.metrics:Median``) is there under what was
-        written too. A metric, score, field or value that is not known is an error, and so is a
-        metric that can't be computed: none is ever left out.
+    The result's `estimates` hold the listed metrics, the first hundred of ``breakdown:``, the key
+    metrics, those with a threshold, and those of ``plan.also``, by canonical name; one that is
+    written otherwise (``my_pkg.metrics:Median``) is there under what was written too. An unknown
+    metric, score, field or value is an error, and so is a metric that can't be computed: none is
+    ever left out.
     """
     counts = Counts.of(table, plan.spec.reward, expected, instead=plan.spec.row_columns)
     table = with_missing_rewards(table, plan.spec)

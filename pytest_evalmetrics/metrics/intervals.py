@@ -73,14 +73,10 @@ def estimate(
                                                       or over clusters
     ================================================  ==================================
 
-    `tasks` are the tasks' ids, for messages; `clusters` each task's cluster, shape (tasks,).
-    `value` is the metric's where it is known to the last digit already, and `ends` the range that
-    its values lie in, where one is known: no interval leaves it.
-
-    Notes
-    -----
-    Miller 2024 (arXiv 2411.00640); Bowyer et al. 2025 (arXiv 2503.01747) for rates of few
-    tasks; Cochran 1977, Sampling Techniques, for the ratio.
+    `tasks` are the tasks' ids, for messages. `value` is the metric's where it is known to the last
+    digit already, and `ends` the range that its values lie in, where one is known. Miller 2024
+    (arXiv 2411.00640); Bowyer et al. 2025 (arXiv 2503.01747) for rates of few tasks; Cochran 1977,
+    Sampling Techniques, for the ratio.
     """
     measured, parts = metric.measure(rewards, tasks)
     held = rewards.counts > 0 if parts is None else parts.held

@@ -1,15 +1,9 @@
 """Pure statistics: arrays in, numbers out, without any notion of a benchmark.
 
-Three rules hold throughout. A number that is not finite is refused with `StatsError`, never
-skipped. What the data can't tell (one task, one cluster, no spread) is NaN, not 0 and not an
-interval of no width; the one exception is documented in `means.clustered_se`. The same input
-gives the same output, resampled or not.
-
-Tests are two-sided unless ``alternative`` says ``greater`` or ``less``; a regression gate
-asks for ``greater`` on damages.
-
-What no gate needs (`holm`, `mcnemar_exact`, `bootstrap_ci` ...) is in `textbook`, and imported from
-there when it is asked for by name.
+A number that is not finite is refused with `StatsError`; what the data can't tell (one task, no
+spread) is NaN, not 0 and not an interval of no width. The same input gives the same output. Tests
+are two-sided unless ``alternative`` says ``greater`` or ``less``. What no gate needs (`holm`,
+`mcnemar_exact` ...) is in `textbook`, and imported from there when it is asked for by name.
 """
 
 from __future__ import annotations
@@ -34,6 +28,7 @@ from pytest_evalmetrics.stats.means import (
     paired_differences,
     paired_t,
     ratio_mean,
+    signflip_exact,
     t_interval,
 )
 from pytest_evalmetrics.stats.proportions import (
@@ -52,7 +47,6 @@ from pytest_evalmetrics.stats.resampling import (
     reducer_draws,
     seed_of,
 )
-from pytest_evalmetrics.stats.sign_tests import signflip_exact
 
 __all__ = [
     "FEWEST",

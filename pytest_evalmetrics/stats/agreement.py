@@ -18,24 +18,10 @@ if TYPE_CHECKING:
 def krippendorff_alpha(
     ratings: ArrayLike, level: Literal["nominal", "interval"] = "nominal"
 ) -> float:
-    """Return Krippendorff's alpha of several raters: 1 for full agreement, 0 for chance.
+    """Return Krippendorff's alpha of ratings, shape (raters, units), NaN where a rater gave none.
 
-    Parameters
-    ----------
-    ratings
-        Shape (raters, units), NaN where a rater rated nothing.
-    level
-        ``nominal``: ratings are the same or not. ``interval``: they differ by the square of
-        their distance.
-
-    Returns
-    -------
-    float
-        NaN where no unit was rated twice, or where all ratings are the same.
-
-    Notes
-    -----
-    1 - D_o / D_e over the units that were rated at least twice. Source: K. Krippendorff,
+    1 - D_o / D_e over the units that were rated at least twice; NaN where there is none, or all
+    ratings are the same. Interval ratings differ by the square of their distance. K. Krippendorff,
     *Content Analysis*, 2nd ed. 2004, chapter 11.
     """
     table = np.asarray(ratings, dtype=np.float64)
@@ -68,25 +54,11 @@ def krippendorff_alpha(
 def cohen_kappa(
     a: ArrayLike, b: ArrayLike, weights: Literal["none", "quadratic"] = "none"
 ) -> float:
-    """Return Cohen's kappa of two raters: 1 for full agreement, 0 for chance.
+    """Return Cohen's kappa of two raters of the same units: 1 for full agreement, 0 for chance.
 
-    Parameters
-    ----------
-    a, b
-        Their ratings of the same units, shape (units,).
-    weights
-        ``none``: ratings are the same or not. ``quadratic``: they differ by the square of
-        their distance.
-
-    Returns
-    -------
-    float
-        NaN where both give one and the same rating to all.
-
-    Notes
-    -----
-    Sources: J. Cohen, "A coefficient of agreement for nominal scales", 1960; J. Cohen,
-    "Weighted kappa", 1968, whose squared weights are those of the ratings' values here.
+    NaN where both give one and the same rating to all. J. Cohen, "A coefficient of agreement for
+    nominal scales", 1960; "Weighted kappa", 1968, whose squared weights are those of the ratings'
+    values.
     """
     one, other = vector(a, "a"), vector(b, "b")
     if len(one) != len(other) or not len(one):
@@ -106,30 +78,17 @@ def cohen_kappa(
 
 
 def ppi_mean(predicted: ArrayLike, labels: ArrayLike, clusters: ArrayLike) -> tuple[MeanSE, float]:
-    """Return the mean of what labels would be, from a judge's predictions and a few labels.
+    """Return the mean of what labels would be, by a judge's predictions, and the weight of these.
 
-    Parameters
-    ----------
-    predicted
-        The judge's score of each row, shape (rows,).
-    labels
-        A person's score of some, NaN of the others, shape (rows,). Which ones has to be chance.
-    clusters
-        The task of each row, shape (rows,): rows of one task are not independent.
+    `labels` is NaN where a row, shape (rows,), has none; which ones have has to be chance.
+    `clusters` are the rows' tasks: rows of one task are not independent. NaN with fewer than two
+    labelled tasks.
 
-    Returns
-    -------
-    MeanSE
-        NaN with fewer than two labelled tasks.
-    float
-        The weight of the predictions, from 0 (the labels alone) to 1.
-
-    Notes
-    -----
-    ``w mean(f of unlabelled) + mean(y - w f of labelled)``, w the one of least variance: PPI++,
-    Angelopoulos, Duchi and Zrnic 2023 (arXiv 2311.01453), example 6.1. Half a squared range over
-    the squared number of labels is added to the variance, as labels that all agree with the judge
-    do not show that it never errs (the idea of Agresti and Coull 1998).
+    ``w mean(f of unlabelled) + mean(y - w f of labelled)``, w from 0 (the labels alone) to 1 the
+    one of least variance: PPI++, Angelopoulos, Duchi and Zrnic 2023 (arXiv 2311.01453), example
+    6.1. Half a squared range over the squared number of labels is added to the variance, as labels
+    that all agree with the judge do not show that it never errs (the idea of Agresti and Coull
+    1998).
     """
     f, y = vector(predicted), np.asarray(labels, dtype=np.float64)
     known = ~np.isnan(y)

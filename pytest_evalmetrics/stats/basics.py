@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
@@ -106,14 +106,10 @@ def nonzero(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def lattice_step(d: ArrayLike) -> float | None:
-    """Return the largest step that all of `d`, shape (n,), are multiples of.
+    """Return the largest step that all of `d` are multiples of; None where there is none.
 
-    None where there is no such step, as with continuous scores, or no difference at all.
-
-    Notes
-    -----
-    Each difference over the smallest one is a fraction with a small denominator; the step
-    is the smallest difference over their least common multiple.
+    Each difference over the smallest one is a fraction with a small denominator; the step is the
+    smallest difference over their least common multiple.
     """
     sizes = np.unique(np.abs(nonzero(vector(d, "d"))))
     if not sizes.size:
@@ -167,7 +163,6 @@ _NORMAL = NormalDist()
 _LOG_2PI = math.log(2 * math.pi)
 _MEDIAN = 0.5
 _SETTLED = 1e-11  # of a step in the log of a quantile
-_SQUARABLE = 1e150  # the square of more is no float
 _TINY = 1e-300  # what Lentz's method puts for a zero
 _EPS = 4e-16
 _ROUNDS = 200_000  # of the continued fraction; it needs about sqrt(max(a, b))
@@ -195,11 +190,10 @@ def t_sf(t: float, df: float) -> float:
     if math.isinf(df):
         return normal_sf(t)
     ratio = abs(t) / math.sqrt(df)
-    if ratio > _SQUARABLE:
-        tail = 0.5 * math.exp(_log_far_t(ratio, df))
-    else:
-        square = ratio * ratio
-        tail = 0.5 * _beta_pair(1 / (1 + square), square / (1 + square), df / 2, 0.5)[0]
+    square = ratio * ratio
+    if math.isinf(square):
+        return 0.0 if t > 0 else 1.0
+    tail = 0.5 * beta_parts(1 / (1 + square), square / (1 + square), df / 2, 0.5)[0]
     return tail if t >= 0 else 1 - tail
 
 
@@ -216,24 +210,6 @@ def t_ppf(p: float, df: float) -> float:
     return -_t_upper_quantile(p, df) if p < _MEDIAN else _t_upper_quantile(1 - p, df)
 
 
-def beta_ppf(p: float, a: float, b: float) -> float:
-    """Return the quantile of Beta(a, b): the x with I_x(a, b) = p."""
-    _check_probability(p)
-    if p in (0, 1):
-        return float(p)
-    if not (a > 0 and b > 0):
-        raise StatsError(f"a beta distribution needs a, b > 0; they are {a} and {b}")
-    mean = a / (a + b)
-    if p <= _beta_pair(mean, 1 - mean, a, b)[0]:
-        return _beta_low_quantile(p, a, b, mean)
-    x = 1 - _beta_low_quantile(1 - p, b, a, b / (a + b))
-    if x >= _MEDIAN or x <= 0:
-        return x
-    # the digits that a small x lost as a difference from 1: one step of Newton's
-    slope = math.exp(_log_beta_power(x, 1 - x, a, b)) / (x * (1 - x))
-    return x - (1 - p - _beta_pair(x, 1 - x, a, b)[1]) / slope
-
-
 def binom_pmf(k: int, n: int, p: float) -> float:
     """Return P(X = k) for X ~ Bin(n, p) (Loader 2000, saddle-point form)."""
     _check_probability(p)
@@ -245,7 +221,7 @@ def binom_sf(k: int, n: int, p: float) -> float:
     _check_probability(p)
     if k <= 0:
         return 1.0
-    return 0.0 if k > n else _beta_pair(p, 1 - p, k, n - k + 1)[0]
+    return 0.0 if k > n else beta_parts(p, 1 - p, k, n - k + 1)[0]
 
 
 def binom_cdf(k: int, n: int, p: float) -> float:
@@ -253,7 +229,7 @@ def binom_cdf(k: int, n: int, p: float) -> float:
     _check_probability(p)
     if k >= n:
         return 1.0
-    return 0.0 if k < 0 else _beta_pair(p, 1 - p, k + 1, n - k)[1]
+    return 0.0 if k < 0 else beta_parts(p, 1 - p, k + 1, n - k)[1]
 
 
 def _check_probability(p: float) -> None:
@@ -266,12 +242,6 @@ def _check_df(df: float) -> None:
         raise StatsError(f"Student's t needs df > 0; it is {df}")
 
 
-def _log_far_t(ratio: float, df: float) -> float:
-    """Log P(|T| > ratio sqrt(df)) by its leading term."""
-    log_beta = math.lgamma(df / 2) + math.lgamma(0.5) - math.lgamma(df / 2 + 0.5)
-    return -df * math.log(ratio) - math.log(df / 2) - log_beta
-
-
 @lru_cache(maxsize=1024)  # many small benchmarks ask for the same few
 def _t_upper_quantile(tail: float, df: float) -> float:
     """Return the t with P(T > t) = tail, for 0 < tail < 1/2.
@@ -282,48 +252,24 @@ def _t_upper_quantile(tail: float, df: float) -> float:
     outer = tail < _MEDIAN / 2
     target = math.log(tail if outer else _MEDIAN - tail)
 
-    def gap_and_slope(log_t: float) -> tuple[float, float]:
+    log_t, last = math.log(-_NORMAL.inv_cdf(tail)), math.inf
+    for _ in range(200):
         ratio = math.exp(log_t) / math.sqrt(df)
-        if ratio > _SQUARABLE:
-            return _log_far_t(ratio, df) - math.log(2) - target, -df
         x, y = 1 / (1 + ratio * ratio), ratio * ratio / (1 + ratio * ratio)
         log_density = _log_beta_power(x, y, df / 2, 0.5)  # of log |t|
         if outer:
             log_tail = log_density - math.log(_beta_fraction(x, y, df / 2, 0.5))
-            return log_tail - math.log(2) - target, -2 * math.exp(log_density - log_tail)
-        within = _beta_pair(x, y, df / 2, 0.5)[1]
-        return math.log(within / 2) - target, 2 * math.exp(log_density) / within
-
-    return math.exp(_newton(gap_and_slope, math.log(-_NORMAL.inv_cdf(tail))))
-
-
-def _beta_low_quantile(p: float, a: float, b: float, mean: float) -> float:
-    """Return the x below the mean with I_x(a, b) = p: Newton in log x on log I, concave."""
-    target = math.log(p)
-
-    def gap_and_slope(log_x: float) -> tuple[float, float]:
-        x = math.exp(log_x)
-        y = 1 - x
-        fraction = _beta_fraction(x, y, a, b)
-        return _log_beta_power(x, y, a, b) - math.log(fraction) - target, fraction / y
-
-    spread = math.sqrt(mean * (1 - mean) / (a + b + 1))
-    start = max(mean + spread * _NORMAL.inv_cdf(p), mean / 10)
-    return math.exp(_newton(gap_and_slope, math.log(min(start, mean))))
-
-
-def _newton(gap_and_slope: Callable[[float], tuple[float, float]], start: float) -> float:
-    """Newton's root of a monotone concave function."""
-    at, last = start, math.inf
-    for _ in range(200):
-        gap, slope = gap_and_slope(at)
+            gap, slope = log_tail - math.log(2) - target, -2 * math.exp(log_density - log_tail)
+        else:
+            within = beta_parts(x, y, df / 2, 0.5)[1]
+            gap, slope = math.log(within / 2) - target, 2 * math.exp(log_density) / within
         step = gap / slope
-        at -= step
+        log_t -= step
         # near the root a step that is not much smaller than the last is rounding alone
         if (abs(step) <= _SETTLED and abs(step) >= last / 2) or step == 0:
             break
         last = abs(step)
-    return at
+    return math.exp(log_t)
 
 
 # The regularised incomplete beta function, which Student's t and the binomial rest on. The
@@ -331,7 +277,7 @@ def _newton(gap_and_slope: Callable[[float], tuple[float, float]], start: float)
 # nine digits of it.
 
 
-def _beta_pair(x: float, y: float, a: float, b: float) -> tuple[float, float]:
+def beta_parts(x: float, y: float, a: float, b: float) -> tuple[float, float]:
     """I_x(a, b) and its complement, where y = 1 - x is known better than by subtracting."""
     if x <= 0 or y <= 0:
         return (0.0, 1.0) if x <= 0 else (1.0, 0.0)

@@ -1,8 +1,7 @@
-"""Means over tasks: standard errors, intervals, the paired t test, and what it detects.
+"""Means over tasks, and tests of paired differences.
 
-Each value is one task's: K rollouts of a task are one observation. Tasks that depend on each
-other (one repository, one document, one question in five languages) are clustered; then the
-clusters are what is independent.
+Each value is one task's: K rollouts of a task are one observation. Tasks that depend on each other
+(one repository, one document) are clustered; then the clusters are what is independent.
 """
 
 from __future__ import annotations
@@ -21,6 +20,8 @@ from pytest_evalmetrics.stats.basics import (
     alternative_of,
     cluster_codes,
     fraction,
+    lattice_step,
+    nonzero,
     one_tail,
     t_ppf,
     t_sf,
@@ -31,12 +32,15 @@ from pytest_evalmetrics.sums import mean_of, squares, total
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from pytest_evalmetrics.stats.basics import Labels
+    from pytest_evalmetrics.stats.basics import Alternative, Labels
 
     Floats = NDArray[np.float64]
 
 _ROUNDING = 8 * np.finfo(np.float64).eps
 _SAME = 1e-12  # two means of the same rewards, added in another order
+_TIED = 1e-11  # relative: a multiple, but for rounding
+_WORK = 2_000_000_000  # additions; a few seconds
+_ENUMERATED = 32  # differences whose signs are enumerated: two halves of 65,536 sums
 
 
 class MeanSE(NamedTuple):
@@ -49,21 +53,12 @@ class MeanSE(NamedTuple):
 
 
 def mean_se(x: ArrayLike, clusters: Labels | None = None) -> MeanSE:
-    """Return the mean of `x`, shape (n,), with its standard error.
+    """Return the mean of `x`, one value per task, with its standard error.
 
-    Parameters
-    ----------
-    x
-        One value per task, shape (n,).
-    clusters
-        One label per task, shape (n,).
-
-    Notes
-    -----
-    Without clusters: Miller 2024, Adding Error Bars to Evals (arXiv 2411.00640), section 2.
-    With clusters: the CR2 estimator of Bell and McCaffrey 2002, which holds for few clusters of
-    unequal size; degrees of freedom by Satterthwaite under equicorrelated tasks within a
-    cluster (Imbens and Kolesar 2016, Robust Standard Errors in Small Samples, equation 14).
+    Without clusters: Miller 2024, Adding Error Bars to Evals (arXiv 2411.00640), section 2. With
+    clusters: the CR2 estimator of Bell and McCaffrey 2002, which holds for few clusters of unequal
+    size; degrees of freedom by Satterthwaite under equicorrelated tasks within a cluster (Imbens
+    and Kolesar 2016, Robust Standard Errors in Small Samples, equation 14).
     """
     values = vector(x)
     mean = mean_of(values) if values.size else math.nan
@@ -135,20 +130,11 @@ def t_interval(estimate: MeanSE, level: float) -> Bounds:
 
 
 def ratio_mean(sums: ArrayLike, counts: ArrayLike, clusters: Labels | None = None) -> MeanSE:
-    """Return a mean pooled over tasks of unequal size, with its standard error by task.
+    """Return a mean pooled over tasks, of their sums and counts, with its standard error by task.
 
-    Parameters
-    ----------
-    sums, counts
-        Each task's sum over its rollouts, and their number, shapes (n,).
-    clusters
-        One label per task, shape (n,).
-
-    Notes
-    -----
-    R = sum y / sum m. Linearised, with e_i = y_i - R m_i: SE^2 = G / (G - 1) *
-    sum over units of (sum of e)^2 / (sum m)^2. Cochran 1977, Sampling Techniques, chapter
-    6, for an infinite population. With equal counts it is `mean_se` of the tasks' means.
+    R = sum y / sum m. Linearised, with e_i = y_i - R m_i: SE^2 = G / (G - 1) * sum over units of
+    (sum of e)^2 / (sum m)^2. Cochran 1977, Sampling Techniques, chapter 6, for an infinite
+    population. With equal counts it is `mean_se` of the tasks' means.
     """
     tops, bottoms = vector(sums, "sums"), vector(counts, "counts")
     if tops.size != bottoms.size:
@@ -173,10 +159,10 @@ def ratio_mean(sums: ArrayLike, counts: ArrayLike, clusters: Labels | None = Non
 
 
 def paired_differences(a: ArrayLike, b: ArrayLike) -> Floats:
-    """Return a - b per task, shape (n,), exactly 0 where they differ by rounding alone.
+    """Return a - b per task, exactly 0 where they differ by rounding alone.
 
-    The same rewards in another order give means that differ in the last digit; such a
-    difference is neither a flip nor evidence.
+    The same rewards in another order give means that differ in the last digit: neither a flip nor
+    evidence.
     """
     first, second = vector(a, "a"), vector(b, "b")
     if first.size != second.size:
@@ -195,29 +181,11 @@ def paired_t(
 ) -> StatResult:
     """Test the mean of paired differences against 0, by task or by cluster.
 
-    Parameters
-    ----------
-    d
-        One difference per task, shape (n,).
-    clusters
-        One label per task, shape (n,).
-    alternative
-        ``greater`` for H1: mean(d) > 0.
-    level
-        The confidence of the two-sided interval in the result.
-
-    Returns
-    -------
-    StatResult
-        p is NaN where there are fewer than two independent units. Where all differences
-        are equal there is no standard error to divide by: all 0 gives p = 1, another
-        value the p of the sign flip of the units, 2^-units one-sided, for no more can be
-        had from them. The interval is NaN in both.
-
-    Notes
-    -----
-    Miller 2024, Adding Error Bars to Evals (arXiv 2411.00640), section 4.2, with
-    Student's t for the normal.
+    `level` is the confidence of the two-sided interval. p is NaN where there are fewer than two
+    independent units. Where all differences are equal there is no standard error to divide by: all
+    0 gives p = 1, another value the p of the sign flip of the units, 2^-units one-sided, for no
+    more can be had from them; the interval is NaN in both. Miller 2024 (arXiv 2411.00640), section
+    4.2, with Student's t for the normal.
     """
     side = alternative_of(alternative)
     values = vector(d, "d")
@@ -257,3 +225,85 @@ def mde_from_se(
     if math.isnan(se) or not df > 0:
         return math.nan
     return (t_ppf(quantile, df) + t_ppf(power, df)) * se
+
+
+def signflip_exact(d: ArrayLike, *, alternative: str = "two-sided") -> StatResult:
+    """Test paired differences against a distribution symmetric about 0.
+
+    `p` is P(T >= t), T the sum over all signs, two-sided its size; `units` are the differences that
+    are not 0, p = 1 without any. More than 32 of them have to be multiples of one step, and few
+    enough to convolve, or are a `StatsError`. Fisher 1935, The Design of Experiments, chapter III.
+    Exact to rounding: probabilities are halved and added, never subtracted.
+    """
+    side = alternative_of(alternative)
+    values = vector(d, "d")
+    moved = nonzero(values)
+    if moved.size <= _ENUMERATED:
+        p, mid = _all_signs(moved, side)
+    else:
+        step = lattice_step(values)
+        if step is None:
+            raise StatsError("the differences are not multiples of one step: take the t test")
+        p, mid = convolved_p(np.rint(moved / step).astype(np.int64), side)
+    return StatResult(
+        name="exact sign flip",
+        p=p,
+        statistic=float(values.sum()),
+        estimate=float(values.mean()) if values.size else math.nan,
+        n=values.size,
+        units=moved.size,
+        mid_p=mid,
+    )
+
+
+def _all_signs(moved: NDArray[np.float64], side: Alternative) -> tuple[float, float]:
+    """Return p and mid-p of the sum over all signs: each half's sums, sorted and matched."""
+    seen = float(moved.sum()) * (-1 if side == "less" else 1)
+    if side == "two-sided":
+        seen = abs(seen)
+    sums = [np.zeros(1), np.zeros(1)]
+    for at, size in enumerate(np.abs(moved).tolist()):
+        sums[at % 2] = np.concatenate((sums[at % 2] + size, sums[at % 2] - size))
+    sums[1].sort()
+    slack = _TIED * max(float(np.abs(moved).sum()), abs(seen))
+    above = len(sums[1]) - np.searchsorted(sums[1], seen + slack - sums[0], side="right")
+    least = len(sums[1]) - np.searchsorted(sums[1], seen - slack - sums[0], side="left")
+    total = 2.0**moved.size
+    beyond, reached = float(above.sum()) / total, float((least - above).sum()) / total
+    if side == "two-sided":
+        beyond *= 2
+        reached *= 2 if seen > slack else 1
+    return min(beyond + reached, 1.0), min(beyond + reached / 2, 1.0)
+
+
+def convolved_p(steps: NDArray[np.int64], side: Alternative) -> tuple[float, float]:
+    """Return p and mid-p of the sum of integers, over all of their signs."""
+    total, up = int(np.abs(steps).sum()), int(steps[steps > 0].sum())
+    if total * steps.size > _WORK:
+        raise StatsError(
+            f"{steps.size} differences of {total} steps in all are too many to convolve:"
+            " take the t test"
+        )
+    # with W the sum of the positive ones, T = 2 W - total, and W is symmetric
+    seen = up if side == "greater" else total - up
+    if side == "two-sided":
+        seen = max(up, total - up)
+    chance = _positive_sum(np.sort(np.abs(steps)), total)
+    beyond, at = float(chance[seen + 1 :].sum()), float(chance[seen])
+    if side == "two-sided":
+        at = 2 * at if 2 * seen > total else at
+        beyond *= 2
+    return min(beyond + at, 1.0), min(beyond + at / 2, 1.0)
+
+
+def _positive_sum(steps: NDArray[np.int64], total: int) -> NDArray[np.float64]:
+    """P(W = w) for w = 0 ... total, where each step is in W with chance 1/2."""
+    chance: NDArray[np.float64] = np.zeros(total + 1)
+    chance[0] = 1.0
+    top = 0
+    for step in steps.tolist():
+        half = chance[: top + 1] / 2
+        chance[: top + 1] = half
+        chance[step : top + step + 1] += half
+        top += step
+    return chance

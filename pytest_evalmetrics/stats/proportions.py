@@ -20,34 +20,19 @@ from pytest_evalmetrics.stats.basics import (
 from pytest_evalmetrics.sums import row_totals
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from numpy.typing import ArrayLike, NDArray
 
-    # n, k, several c -> the chance for each c
-    Estimator = Callable[[int, int, NDArray[np.int64]], NDArray[np.float64]]
+    Floats = NDArray[np.float64]
 
 _EXACT = 1024  # up to this n the binomials are whole numbers, above it products
 
 
 def wilson(k: float, n: float, level: float = 0.95, alternative: str = "two-sided") -> Bounds:
-    """Return Wilson's score interval, within [0, 1]; NaN where n = 0.
+    """Return Wilson's score interval of k in n, within [0, 1]; NaN where n = 0.
 
-    Parameters
-    ----------
-    k
-        Successes; may be a fraction, such as the sum of rewards on [0, 1].
-    n
-        Trials.
-    level
-        Its confidence.
-    alternative
-        ``greater`` gives a lower bound alone, ``less`` an upper one.
-
-    Notes
-    -----
-    Wilson 1927; Brown, Cai and DasGupta 2001, Interval Estimation for a Binomial
-    Proportion.
+    `k` may be a fraction, such as the sum of rewards on [0, 1]. ``greater`` gives a lower bound
+    alone, ``less`` an upper one. Wilson 1927; Brown, Cai and DasGupta 2001, Interval Estimation for
+    a Binomial Proportion.
     """
     low_tail, high_tail = tails(k, n, level, alternative)
     if n == 0:
@@ -63,22 +48,15 @@ def wilson(k: float, n: float, level: float = 0.95, alternative: str = "two-side
 
 
 def zero_flip_bound(n: int, alpha: float = 0.05) -> float:
-    """Return the upper bound 1 - alpha^(1/n) on the chance to flip, after none in n.
-
-    Clopper and Pearson's one-sided bound at 0 of n; 1 where n = 0.
-    """
+    """Return Clopper and Pearson's upper bound 1 - alpha^(1/n) on a chance, after 0 of n."""
     n = integer(n, "n")
     return -math.expm1(math.log(fraction(alpha, "alpha")) / n) if n else 1.0
 
 
-def _check_share(k: float, n: float) -> None:
-    if not (0 <= k <= n and math.isfinite(n)):
-        raise StatsError(f"{k} of {n} is no share")
-
-
 def tails(k: float, n: float, level: float, alternative: str) -> tuple[float, float]:
     """Check the arguments of an interval; return what it leaves out below and above."""
-    _check_share(k, n)
+    if not (0 <= k <= n and math.isfinite(n)):
+        raise StatsError(f"{k} of {n} is no share")
     rest = 1 - fraction(level, "level")
     side = alternative_of(alternative)
     if side == "two-sided":
@@ -87,47 +65,30 @@ def tails(k: float, n: float, level: float, alternative: str) -> tuple[float, fl
 
 
 def pass_at_k(n: ArrayLike, c: ArrayLike, k: int) -> Any:
-    """Return the chance that at least one of k rollouts passes, unbiased.
+    """Return the chance that at least one of k of n rollouts passes, c of which did, unbiased.
 
-    `n` rollouts of each task, `c` of which passed: numbers, or arrays that broadcast. The result is
-    1 - C(n - c, k) / C(n, k), of the shape that they broadcast to; 1 where n - c < k <= n, NaN
-    where n < k.
-
-    Chen et al. 2021, Evaluating Large Language Models Trained on Code (arXiv 2107.03374),
-    equation 1. Correctly rounded up to n = 1024; above by their product, in logarithms.
+    1 - C(n - c, k) / C(n, k), of the shape that the arrays broadcast to; NaN where n < k. Chen et
+    al. 2021 (arXiv 2107.03374), equation 1. Correctly rounded up to n = 1024; above by their
+    product, in logarithms.
     """
-    return _by_table(n, c, k, _pass_at)
+    return _by_table(n, c, 1, integer(k, "k", 1))
 
 
 def pass_hat_k(n: ArrayLike, c: ArrayLike, k: int) -> Any:
-    """Return the chance that all of k rollouts pass, unbiased: C(c, k) / C(n, k).
+    """Return the chance that all of k rollouts pass, unbiased, C(c, k) / C(n, k).
 
-    Arguments and result as of `pass_at_k`. Yao et al. 2024, tau-bench (arXiv
-    2406.12045).
+    Yao et al. 2024, tau-bench (arXiv 2406.12045).
     """
-    return _by_table(n, c, k, _pass_hat)
+    return _by_table(n, c, integer(k, "k", 1), k)
 
 
 def pass_m_of_n(n: ArrayLike, c: ArrayLike, m: int, k: int) -> Any:
-    """Return the chance that at least m of k rollouts pass, unbiased.
+    """Return the chance that at least m of k rollouts pass, unbiased, as of `pass_at_k`.
 
-    Arguments and result as of `pass_at_k`, which it is for m = 1; the upper tail of the
-    hypergeometric distribution, sum over j >= m of C(c, j) C(n - c, k - j) / C(n, k).
+    The upper tail of the hypergeometric distribution: sum over j >= m of C(c, j) C(n - c, k - j) /
+    C(n, k).
     """
-    return _by_table(n, c, k, _at_least(integer(m, "m", 1)))
-
-
-@lru_cache(maxsize=64)
-def _at_least(m: int) -> Estimator:
-    def estimate(n: int, k: int, counts: NDArray[np.int64]) -> NDArray[np.float64]:
-        ways = math.comb(n, k)
-        tails = (
-            sum(math.comb(c, j) * math.comb(n - c, k - j) for j in range(m, k + 1))
-            for c in counts.tolist()
-        )
-        return np.array([tail / ways for tail in tails])
-
-    return estimate
+    return _by_table(n, c, integer(m, "m", 1), integer(k, "k", 1))
 
 
 def max_at_k(rewards: ArrayLike, k: int) -> Any:
@@ -148,30 +109,8 @@ def max_at_k(rewards: ArrayLike, k: int) -> Any:
     return row_totals(weighted.reshape(-1, n)).reshape(values.shape[:-1])[()]
 
 
-def _pass_at(n: int, k: int, counts: NDArray[np.int64]) -> NDArray[np.float64]:
-    if n > _EXACT:
-        return np.array([-math.expm1(log) for log in _log_none(n, k, counts).tolist()])
-    ways = math.comb(n, k)
-    return np.array([(ways - math.comb(n - c, k)) / ways for c in counts.tolist()])
-
-
-def _pass_hat(n: int, k: int, counts: NDArray[np.int64]) -> NDArray[np.float64]:
-    if n > _EXACT:
-        return np.array([math.exp(log) for log in _log_none(n, k, n - counts).tolist()])
-    ways = math.comb(n, k)
-    return np.array([math.comb(c, k) / ways for c in counts.tolist()])
-
-
-def _log_none(n: int, k: int, counts: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Log of C(n - c, k) / C(n, k): that none of k is among the c."""
-    factors = [math.log1p(-k / m) for m in range(n, k, -1)]  # C(n - 1, k) / C(n, k) and so on down
-    logs = np.concatenate(([0.0], np.cumsum(factors)))
-    return np.where(n - counts < k, -np.inf, logs[np.minimum(counts, n - k)])
-
-
-def _by_table(n: ArrayLike, c: ArrayLike, k: int, estimate: Estimator) -> Any:
+def _by_table(n: ArrayLike, c: ArrayLike, m: int, k: int) -> Any:
     """Compute each c of an n once, and look it up for every task."""
-    k = integer(k, "k", 1)
     tries, passes = _counts(n, "n"), _counts(c, "c")
     if tries.shape != passes.shape:
         tries, passes = np.broadcast_arrays(tries, passes)
@@ -183,13 +122,27 @@ def _by_table(n: ArrayLike, c: ArrayLike, k: int, estimate: Estimator) -> Any:
     for size in sizes:
         if size >= k:
             of_size = tries == size if len(sizes) > 1 else ...
-            values[of_size] = _every_count(estimate, size, k)[passes[of_size]]
+            values[of_size] = _every_count(size, m, k)[passes[of_size]]
     return values[()]
 
 
 @lru_cache(maxsize=256)
-def _every_count(estimate: Estimator, n: int, k: int) -> NDArray[np.float64]:
-    return estimate(n, k, np.arange(n + 1))
+def _every_count(n: int, m: int, k: int) -> Floats:
+    """Return the chance that at least m of k pass, where 0 ... n of n do."""
+    if n > _EXACT and m in (1, k):
+        # log of C(n - c, k) / C(n, k), that none of k is among the c: C(n - 1, k) / C(n, k), ...
+        factors = [math.log1p(-k / i) for i in range(n, k, -1)]
+        none = [0.0, *np.cumsum(factors).tolist(), *[-math.inf] * k]
+        of_all = [math.exp(log) for log in reversed(none)]
+        return np.array(of_all if m == k else [-math.expm1(log) for log in none])
+    ways = math.comb(n, k)
+    if m == 1:
+        return np.array([(ways - math.comb(n - c, k)) / ways for c in range(n + 1)])
+    tails = (
+        sum(math.comb(c, j) * math.comb(n - c, k - j) for j in range(m, k + 1))
+        for c in range(n + 1)
+    )
+    return np.array([tail / ways for tail in tails])
 
 
 def _counts(values: ArrayLike, name: str) -> NDArray[np.int64]:

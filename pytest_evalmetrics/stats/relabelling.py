@@ -60,29 +60,14 @@ def relabel_test(
 ) -> StatResult:
     """Test a metric that is a mean over tasks by relabelling the rollouts within each task.
 
-    Parameters
-    ----------
-    baseline, current
-        The rewards of each side, shape (rollouts,), and where each task's begin and the last
-        ends, shape (tasks + 1,). No task may be empty.
-    sign
-        1 where a fall is damage, -1 where a rise is.
-    statistic
-        Each task's value; by default the mean of its rewards.
-    seed
-        Of PCG64, for random deals.
+    Each side is its rewards, and where each task's begin and the last ends; no task may be empty. A
+    positive `sign` means that a fall is damage. `statistic` values tasks, by default by the mean of
+    their rewards; `seed` is of random deals. One-sided, of the damage summed over tasks: `p` is the
+    mid-p too where the distribution is approximated, 1 where no relabelling changes anything.
 
-    Returns
-    -------
-    StatResult
-        One-sided, of the damage summed over tasks. `p` is the mid-p too where the distribution
-        is approximated; 1 where no relabelling changes anything.
-
-    Notes
-    -----
-    Fisher 1935, The Design of Experiments, chapter III; Lancaster 1961 for mid-p. Cumulants of
-    a mean drawn without replacement: Cochran 1977, Sampling Techniques, chapter 2, and Sukhatme
-    1944. The tail of the type III distribution: Wilson and Hilferty 1931.
+    Fisher 1935, The Design of Experiments, chapter III; Lancaster 1961 for mid-p. Cumulants of a
+    mean drawn without replacement: Cochran 1977, Sampling Techniques, chapter 2, and Sukhatme 1944.
+    The tail of the type III distribution: Wilson and Hilferty 1931.
     """
     n = len(baseline[1]) - 1
     low = min(float(side[0].min()) for side in (baseline, current))
@@ -164,10 +149,7 @@ def _two_valued(
 def two_valued(
     sizes: Ints, ups: Ints, ends: tuple[float, float], statistic: TaskStatistic | None = None
 ) -> Floats:
-    """Value tasks of `sizes` rollouts, `ups` of which have the second of two rewards.
-
-    `ends` are the two rewards. The result has the shape of `sizes` and `ups`.
-    """
+    """Value tasks of `sizes` rollouts, `ups` of which have the second of two rewards, `ends`."""
     if statistic is None:
         return np.asarray(ends[0] + (ends[1] - ends[0]) * ups / sizes)
     size, up = sizes.ravel(), ups.ravel()

@@ -40,10 +40,7 @@ class TooManyUnitsError(StatsError):
 
 
 def quantile7(x: ArrayLike, q: float) -> float:
-    """Return the q-quantile of `x`, shape (n,), linear between order statistics.
-
-    Definition 7 of Hyndman and Fan 1996, the default of numpy and R; NaN where n = 0.
-    """
+    """Return the q-quantile by definition 7 of Hyndman and Fan 1996, numpy's; NaN where n = 0."""
     if not 0 <= q <= 1:
         raise StatsError(f"q is {q}, where a number from 0 to 1 is expected")
     values = vector(x)
@@ -53,26 +50,11 @@ def quantile7(x: ArrayLike, q: float) -> float:
 def quantile_interval(x: ArrayLike, q: float, level: float = 0.95) -> Bounds:
     """Return the interval of a quantile between two order statistics, whatever the distribution.
 
-    Parameters
-    ----------
-    x
-        Independent values, shape (n,).
-    q
-        Which quantile, between 0 and 1.
-    level
-        Its confidence; covers at least so often.
-
-    Returns
-    -------
-    Bounds
-        Where ties make it a point, it reaches to the next values on both sides. NaN where n is
-        too small for the level (of the median below 6 for 95 %), or all values are the same.
-
-    Notes
-    -----
-    From the r-th to the s-th smallest value, with r the largest for which P(B < r) is at most
-    (1 - level) / 2, s the smallest for which P(B >= s) is, and B binomial (n, q). David and
-    Nagaraja 2003, Order Statistics, section 7.1; `scipy.stats.quantile_test` gives the same.
+    From the r-th to the s-th smallest value, with r the largest for which P(B < r) is at most (1 -
+    level) / 2, s the smallest for which P(B >= s) is, and B binomial (n, q): it covers at least so
+    often. Where ties make it a point, it reaches to the next values on both sides. NaN where n is
+    too small for the level, or all values are the same. David and Nagaraja 2003, Order Statistics,
+    section 7.1; `scipy.stats.quantile_test` gives the same.
     """
     values, tail = np.sort(vector(x)), (1 - fraction(level, "level")) / 2
     n, q = values.size, fraction(q, "q")
@@ -91,10 +73,9 @@ def quantile_interval(x: ArrayLike, q: float, level: float = 0.95) -> Bounds:
 
 
 def seed_of(gate_id: str, task_ids: Iterable[object]) -> int:
-    """Return the seed of a gate over given tasks: the same whatever their order.
+    """Return the seed of a gate over given tasks, the same whatever their order.
 
-    A 128-bit blake2b of the gate's id and the sorted texts of the task ids, each with its
-    length, so that no two lists run together.
+    Each text is hashed with its length, so that no two lists run together.
     """
     names = [gate_id, *sorted(map(str, task_ids))]
     sizes = np.fromiter(map(len, names), dtype="<i8", count=len(names))
@@ -121,30 +102,11 @@ def reducer_draws(
     *,
     weighted: WeightedReducer | None = None,
 ) -> Floats:
-    """Return `draws` bootstrap values of any estimate, shape (draws,).
+    """Return `draws` bootstrap values of any estimate over `n` tasks, or over `groups` of them.
 
-    Parameters
-    ----------
-    reducer
-        Index vector of the drawn tasks -> estimate; used for up to 2,048 tasks.
-    n
-        Tasks.
-    groups
-        Each task's cluster from 0, shape (n,), and the number of clusters: then clusters
-        are drawn.
-    draws
-        How many.
-    rng
-        The random numbers.
-    weighted
-        How often each task was drawn, shape (n,) -> estimate; used for more tasks.
-
-    Raises
-    ------
-    TooManyUnitsError
-        Where n > 2,048 and there is no `weighted`.
-    StatsError
-        Where a value is not finite: a p value over the others would be made up.
+    `reducer` takes the index vector of the drawn tasks, up to 2,048; of more, `weighted` takes how
+    often each task was drawn, and without it they are a `TooManyUnitsError`. A value that is not
+    finite is a `StatsError`: a p value over the others would be made up.
     """
     count = n if groups is None else groups[1]
     out = np.empty(draws)

@@ -17,7 +17,7 @@ from pytest_evalmetrics.stats.basics import (
     StatResult,
     StatsError,
     alternative_of,
-    beta_ppf,
+    beta_parts,
     binom_cdf,
     binom_pmf,
     binom_sf,
@@ -29,9 +29,8 @@ from pytest_evalmetrics.stats.basics import (
     one_tail,
     vector,
 )
-from pytest_evalmetrics.stats.means import mean_se, residuals, unless_rounding
+from pytest_evalmetrics.stats.means import convolved_p, mean_se, residuals, unless_rounding
 from pytest_evalmetrics.stats.proportions import pass_hat_k, tails
-from pytest_evalmetrics.stats.sign_tests import convolved_p
 from pytest_evalmetrics.sums import mean_of, squares
 
 if TYPE_CHECKING:
@@ -42,7 +41,12 @@ if TYPE_CHECKING:
 _SLACK = 1 + 1e-7  # R's and scipy's, for outcomes as likely as the one that was seen
 
 
-# -- shares --------------------------------------------------------------------------------
+def _beta_quantile(p: float, a: float, b: float) -> float:
+    low, high = 0.0, float(p > 0)
+    while low < (middle := (low + high) / 2) < high:
+        reached = p < 1 and beta_parts(middle, 1 - middle, a, b)[0] >= p
+        low, high = (low, middle) if reached else (middle, high)
+    return high
 
 
 def beta_interval(
@@ -54,7 +58,7 @@ def beta_interval(
     """
     low_tail, high_tail = tails(k, n, level, alternative)
     a, b = 1 + k, 1 + n - k
-    return Bounds(beta_ppf(low_tail, a, b), beta_ppf(1 - high_tail, a, b))
+    return Bounds(_beta_quantile(low_tail, a, b), _beta_quantile(1 - high_tail, a, b))
 
 
 def clopper_pearson(k: int, n: int, level: float = 0.95, alternative: str = "two-sided") -> Bounds:
@@ -63,8 +67,8 @@ def clopper_pearson(k: int, n: int, level: float = 0.95, alternative: str = "two
     low_tail, high_tail = tails(k, n, level, alternative)
     if n == 0:
         return NO_BOUNDS
-    low = 0.0 if k == 0 else beta_ppf(low_tail, k, n - k + 1)
-    return Bounds(low, 1.0 if k == n else beta_ppf(1 - high_tail, k + 1, n - k))
+    low = 0.0 if k == 0 else _beta_quantile(low_tail, k, n - k + 1)
+    return Bounds(low, 1.0 if k == n else _beta_quantile(1 - high_tail, k + 1, n - k))
 
 
 def binom_p(k: int, n: int, p: float = 0.5, alternative: str = "two-sided") -> float:
@@ -138,9 +142,6 @@ def mean_pass_hat_k(n: ArrayLike, c: ArrayLike, k: int) -> float:
     """Return pass^k, the mean of `pass_hat_k` over tasks; NaN where any task has n < k."""
     values = np.atleast_1d(pass_hat_k(n, c, k))
     return mean_of(values) if values.size else math.nan
-
-
-# -- means ---------------------------------------------------------------------------------
 
 
 def se_clt(x: ArrayLike) -> float:
@@ -238,9 +239,6 @@ def wilcoxon_exact(d: ArrayLike, *, alternative: str = "two-sided") -> StatResul
     p, mid = convolved_p(ranks, alternative_of(alternative))
     positive = float(ranks[ranks > 0].sum()) / 2
     return StatResult("Wilcoxon", p, positive, n=values.size, units=moved.size, mid_p=mid)
-
-
-# -- several tests, and sample sizes -------------------------------------------------------
 
 
 def holm(p: ArrayLike) -> NDArray[np.float64]:

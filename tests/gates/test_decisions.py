@@ -29,11 +29,6 @@ def found(drop=0.05, *, baseline=0.7, se=0.01, n=100, **changed):
     known = {
         "pair": pair,
         "damage": np.array([drop]),
-        "influence": np.array([drop]),
-        "clusters": None,
-        "p_rollouts": math.nan,
-        "blind": "",
-        "by_rollouts": False,
         "df": n - 1,
         "drop": drop,
         "low": drop - 2 * se,
@@ -42,11 +37,8 @@ def found(drop=0.05, *, baseline=0.7, se=0.01, n=100, **changed):
         "p": 0.001,
         "test": "paired t",
         "units": n,
-        "clustered": False,
         "mde": 3.2 * se,
-        "unseen": None,
         "span": 1.0,
-        "improved": False,
     }
     return Comparison(**(known | changed))
 

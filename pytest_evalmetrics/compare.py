@@ -1,4 +1,5 @@
-"""``evalmetrics compare A B``: runs against the first of them, without a benchmark file."""
+"""``evalmetrics compare A B`` and ``culprit A B C``: recorded runs, without a benchmark file."""
+# ruff: noqa: PLC0415 - nothing is loaded that only another command or format needs
 
 from __future__ import annotations
 
@@ -7,10 +8,10 @@ import html
 import json
 import shutil
 import sys
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from pathlib import Path
-from textwrap import wrap
+from textwrap import TextWrapper
 from typing import TYPE_CHECKING, Any, Final
 
 from pytest_evalmetrics.errors import EvalMetricsError
@@ -21,19 +22,14 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.data import RolloutTable
     from pytest_evalmetrics.results import BenchmarkResult, Check
+    from pytest_evalmetrics.spec import Benchmark
 
-__all__ = ["Difference", "compare", "main"]
+__all__ = ["Difference", "compare", "culprit", "main"]
 
 _ALONE: Final = "run"  # what a run is called that no report names
 _WIDE: Final = 200  # columns where there is no terminal
 _ANSWERS: Final = (
-    "answer",
-    "output_text",
-    "response",
-    "output",
-    "completion",
-    "prediction",
-    "pred",
+    *("answer", "output_text", "response", "output", "completion", "prediction", "pred"),
 )
 _WORST: Final = 5  # tasks that a line names
 
@@ -129,34 +125,80 @@ def compare(paths: Sequence[str], settings: Settings | None = None) -> list[Diff
         A run can't be read.
     """
     settings = settings or Settings()
-    first, *others = paths
-    reports = [_report_of(path) for path in paths]
-    names = _short_names(others)
-    if all(reports):
-        found = [
-            difference
-            for name, report in zip(names, reports[1:], strict=True)
-            for difference in _of_reports(name, reports[0], report, settings, len(others))
-        ]
-    elif any(reports):
+    reports, others = _reports_of(paths), len(paths) - 1
+    of: Any = _of_reports if reports else _of_rollouts
+    first, *rest = reports or paths
+    return [
+        difference
+        for name, path in zip(_short_names(paths[1:]), rest, strict=True)
+        for difference in of(name, first, path, settings, others)
+    ]
+
+
+def _reports_of(paths: Sequence[str]) -> list[Path]:
+    """Return the runs' reports; none where all of them are rollouts."""
+    files = [path / "report.json" if path.is_dir() else path for path in map(Path, paths)]
+    reports = [f.resolve() for f in files if f.name.endswith("report.json") and f.is_file()]
+    if reports and len(reports) < len(paths):
         raise EvalMetricsError(
             "some of these runs are reports, and some are rollouts",
             hint="compare files of rollouts with each other, or reports with each other",
         )
-    else:
-        found = [
-            difference
-            for name, path in zip(names, others, strict=True)
-            for difference in _of_rollouts(name, first, path, settings, len(others))
-        ]
-    return found
+    return reports
 
 
-def _report_of(path: str) -> Path | None:
-    found = Path(path)
-    if found.is_dir():
-        found /= "report.json"
-    return found.resolve() if found.name.endswith("report.json") and found.is_file() else None
+def culprit(paths: Sequence[str], settings: Settings) -> tuple[list[str], bool]:
+    """Find the first worse of runs, the oldest first; return lines, and whether there is one.
+
+    Runs are named as for `compare`; one ``FROM..TO=PATTERN`` stands for the commits of git.
+    """
+    from pytest_evalmetrics import metrics
+    from pytest_evalmetrics.pipeline.culprit import described, first_worse, runs_of_commits
+    from pytest_evalmetrics.pipeline.regressions import rule_of
+
+    names, notes = _short_names(paths), list[str]()
+    if len(paths) == 1 and "=" in paths[0]:
+        names, paths, notes = runs_of_commits(paths[0])
+    if len(paths) < 2:  # noqa: PLR2004 - nothing came before one
+        raise EvalMetricsError("two runs or more are needed, the oldest first")
+    lines, is_worse = [], False
+    for name, runs in _series(paths, settings).items():
+        benchmark = _benchmark(settings.values("(runs)", {}))
+        plan = metrics.plan(benchmark.spec, also=settings.metrics)
+        here = [names[at] for at in runs]
+        for metric in settings.metrics:
+            rule = rule_of(benchmark, metric, bounded=True)
+            suspect = first_worse(plan, metric, [*runs.values()], lower=rule.direction == "lower")
+            title = " ".join(filter(None, (name, metric)))
+            lines.append(described(title, suspect, here, alpha=rule.alpha))
+            is_worse |= suspect.p < rule.alpha
+    return [*lines, *notes], is_worse
+
+
+def _series(paths: Sequence[str], settings: Settings) -> dict[str, dict[int, RolloutTable]]:
+    """Read the runs of each benchmark and agent, by their places."""
+    from pytest_evalmetrics import baselines, metrics, rollouts
+
+    series: dict[str, dict[int, RolloutTable]] = {}
+    reports = _reports_of(paths)
+    for at, report in enumerate(reports):
+        for name, file in _benchmarks(report).items():
+            document = baselines.from_report(report, name, file=Path(file), shown=paths[at])
+            tables = baselines.tables(document, file=paths[at])
+            for agent, (table,) in tables.items():
+                title = f"{name} {agent}" if len(tables) > 1 else name
+                series.setdefault(title, {})[at] = table
+    for at, path in enumerate(() if reports else map(_rollouts_at, paths)):
+        for guess in (None, _guessed(path, settings)):
+            settings = settings if guess is None else replace(settings, shape=guess)
+            spec = _benchmark(settings.values(settings.source(path), {})).spec
+            scores = metrics.plan(spec, also=settings.metrics).scores
+            with suppress(*([EvalMetricsError] if guess is None and not settings.fields else [])):
+                table = rollouts.load(spec.rows, Path.cwd(), scores=scores)
+                for agent, part in table.by_agent():
+                    series.setdefault(agent if len(table.agents) > 1 else "", {})[at] = part
+                break
+    return series
 
 
 def _short_names(paths: Sequence[str]) -> list[str]:
@@ -181,12 +223,11 @@ def _rollouts_at(path: str) -> Path:
 # -- through the gate ------------------------------------------------------------------------
 
 
-def _evaluated(values: Mapping[str, Any], table: RolloutTable | None, runs: int) -> BenchmarkResult:
-    from pydantic import ValidationError  # noqa: PLC0415 - only where something is compared
+def _benchmark(values: Mapping[str, Any]) -> Benchmark:
+    from pydantic import ValidationError
 
-    from pytest_evalmetrics.config.benchmark_files import adapter  # noqa: PLC0415 - the same
-    from pytest_evalmetrics.pipeline import evaluate  # noqa: PLC0415 - the same
-    from pytest_evalmetrics.spec import Benchmark  # noqa: PLC0415 - the same
+    from pytest_evalmetrics.config.benchmark_files import adapter
+    from pytest_evalmetrics.spec import Benchmark
 
     try:
         spec = adapter().validate_json(json.dumps(values))
@@ -195,8 +236,15 @@ def _evaluated(values: Mapping[str, Any], table: RolloutTable | None, runs: int)
         more = f" (and {count - 1} more)" if count > 1 else ""
         where = ".".join(map(str, first["loc"]))
         raise EvalMetricsError(f"{where}: {first['msg']}{more}") from None
-    benchmark = Benchmark(spec, Path.cwd() / "compare", {})
-    done = evaluate(benchmark, item_id="compare", table=table, benchmarks=runs, detailed=False)
+    return Benchmark(spec, Path.cwd() / "compare", {})
+
+
+def _evaluated(values: Mapping[str, Any], table: RolloutTable | None, runs: int) -> BenchmarkResult:
+    from pytest_evalmetrics.pipeline import evaluate
+
+    done = evaluate(
+        _benchmark(values), item_id="compare", table=table, benchmarks=runs, detailed=False
+    )
     return done.result
 
 
@@ -217,7 +265,7 @@ def _of_rollouts(
 
 def _guessed(path: Path, settings: Settings) -> dict[str, Any] | None:
     """Guess how rows are read that nobody has described; None where that is known."""
-    from pytest_evalmetrics.rollouts.propose import propose  # noqa: PLC0415 - as above
+    from pytest_evalmetrics.rollouts.propose import propose
 
     if settings.fields:
         return None
@@ -235,9 +283,9 @@ def _guessed(path: Path, settings: Settings) -> dict[str, Any] | None:
 
 
 def _of_reports(
-    name: str, first: Path | None, path: Path | None, settings: Settings, runs: int
+    name: str, first: Path, path: Path, settings: Settings, runs: int
 ) -> Iterator[Difference]:
-    from pytest_evalmetrics import baselines  # noqa: PLC0415 - only where reports are compared
+    from pytest_evalmetrics import baselines
 
     before, after = _benchmarks(first), _benchmarks(path)
     for benchmark in before:
@@ -246,9 +294,8 @@ def _of_reports(
             yield Difference(name, benchmark, "", "", "INCONCLUSIVE", reason)
             continue
         try:
-            document = baselines.from_report(
-                Path(str(path)), benchmark, file=Path(after[benchmark]), shown=name
-            )
+            file = Path(after[benchmark])
+            document = baselines.from_report(path, benchmark, file=file, shown=name)
             tables = baselines.tables(document, file=name)
         except EvalMetricsError as error:
             yield Difference(name, benchmark, "", "", "INCONCLUSIVE", error.message)
@@ -262,10 +309,10 @@ def _of_reports(
                     yield replace(found, agent=agent if len(tables) > 1 else "")
 
 
-def _benchmarks(report: Path | None) -> dict[str, str]:
+def _benchmarks(report: Path) -> dict[str, str]:
     """List the benchmarks of a report, with their files."""
     try:
-        entries = json.loads(Path(str(report)).read_bytes())["benchmarks"]
+        entries = json.loads(report.read_bytes())["benchmarks"]
         return {entry["name"]: entry["file"] for entry in entries}
     except (OSError, ValueError, TypeError, KeyError):
         hint = "name a report.json that a run of this plugin wrote"
@@ -286,7 +333,7 @@ def _differences(
 
 
 def _difference(check: Check, name: str, benchmark: str, settings: Settings) -> Difference:
-    from pytest_evalmetrics.results import Verdict  # noqa: PLC0415 - as above
+    from pytest_evalmetrics.results import Verdict
 
     found = check.evidence
     lower = found.get("direction") == "lower"
@@ -318,7 +365,7 @@ def _difference(check: Check, name: str, benchmark: str, settings: Settings) -> 
 
 def _equivalence(found: Mapping[str, Any], margin: float | None) -> float | None:
     """Test twice, one-sided, that the change lies within the margin (Schuirmann 1987)."""
-    from pytest_evalmetrics.stats import t_sf  # noqa: PLC0415 - only where something is compared
+    from pytest_evalmetrics.stats import t_sf
 
     drop, se, units = found.get("drop"), found.get("se"), found.get("units") or 0
     if margin is None or drop is None or se is None or units < 2:  # noqa: PLR2004 - no spread
@@ -333,18 +380,16 @@ def _equivalence(found: Mapping[str, Any], margin: float | None) -> float | None
 
 def _churn(before: Path, after: Path, settings: Settings) -> dict[str, float]:
     """Share of the rollouts on both sides whose answer differs, by agent and of all (``""``)."""
-    from pytest_evalmetrics import rollouts  # noqa: PLC0415 - only where something is compared
-    from pytest_evalmetrics.config.benchmark_files import adapter  # noqa: PLC0415 - the same
+    from pytest_evalmetrics import rollouts
 
     field = settings.answer or _answer_field(before)
     if field is None:
         return {}
     tables = []
     for path in (before, after):
-        values = settings.values(settings.source(path), {})
-        spec = adapter().validate_json(json.dumps(values)).rows
+        rows = _benchmark(settings.values(settings.source(path), {})).spec.rows
         try:
-            tables.append(rollouts.load(spec, Path.cwd(), scores=(), categories=(field,)))
+            tables.append(rollouts.load(rows, Path.cwd(), scores=(), categories=(field,)))
         except EvalMetricsError:
             if settings.answer is not None:
                 raise
@@ -360,9 +405,9 @@ def _churn(before: Path, after: Path, settings: Settings) -> dict[str, float]:
 
 def _answer_field(path: Path) -> str | None:
     """Guess which field holds the answer: the first usual name that holds text."""
-    from pytest_evalmetrics.rollouts.documents import documents  # noqa: PLC0415 - as above
-    from pytest_evalmetrics.rollouts.files import find_files  # noqa: PLC0415 - as above
-    from pytest_evalmetrics.rollouts.source import open_source  # noqa: PLC0415 - as above
+    from pytest_evalmetrics.rollouts.documents import documents
+    from pytest_evalmetrics.rollouts.files import find_files
+    from pytest_evalmetrics.rollouts.source import open_source
 
     try:
         file = next(iter(find_files((str(path),), Path.cwd())))
@@ -393,7 +438,7 @@ _HEADER: Final = (
 
 
 def _cells(d: Difference) -> tuple[str, ...]:
-    from pytest_evalmetrics.reports.lines import number  # noqa: PLC0415 - as above
+    from pytest_evalmetrics.reports.lines import number
 
     def signed(value: float | None) -> str:
         return "" if value is None else ("+" if value > 0 else "") + number(value)
@@ -418,53 +463,56 @@ def _cells(d: Difference) -> tuple[str, ...]:
     )
 
 
-def _told(differences: Iterable[Difference]) -> Iterator[str]:
+def _words(differences: Iterable[Difference]) -> Iterator[str]:
     """Say what the numbers do not."""
     for d in differences:
         parts = (d.run, d.benchmark, d.agent, "" if d.reason.startswith(d.metric) else d.metric)
-        named = " ".join(filter(None, parts))
+        name = " ".join(filter(None, parts))
         if d.reason:
-            yield f"{named}: {d.reason}"
+            yield f"{name}: {d.reason}"
         if d.fails and d.worst:
-            yield f"  worse: task {', '.join(d.worst)}" + (
-                ", ..." if d.worse > len(d.worst) else ""
-            )
+            more = ", ..." if d.worse > len(d.worst) else ""
+            yield f"  worse: task {', '.join(d.worst)}{more}"
         if not d.reason and d.detectable:
-            yield f"{named}: a loss of {d.detectable:.3g} would be seen with 80 % power"
+            yield f"{name}: a loss of {d.detectable:.3g} would be seen with 80 % power"
 
 
-_WRAP: Final = partial(
-    wrap, subsequent_indent="    ", break_on_hyphens=False, break_long_words=False
-)
+def _used(differences: Sequence[Difference]) -> list[list[str]]:
+    """Lay out the columns that hold anything, below their header."""
+    rows = [_cells(d) for d in differences]
+    used = [n for n in range(len(_HEADER)) if any(row[n] for row in rows)]
+    return [[row[n] for n in used] for row in (_HEADER, *rows)]
 
 
 def text(differences: Sequence[Difference], first: str, width: int) -> str:
     """Lay out as a table, or where that is too wide as a block for each difference."""
-    from pytest_evalmetrics.reports.lines import table  # noqa: PLC0415 - as above
+    from pytest_evalmetrics.reports.lines import table
 
+    width = max(width, 40)
     lines = table(_HEADER, [_cells(d) for d in differences])
-    if max(map(len, lines)) > max(width, 40):
+    if max(map(len, lines)) > width:
         lines = []
         for d in differences:
             cells = dict(zip(_HEADER, map(visible, _cells(d)), strict=True))
             head = [cells.pop(key) for key in ("verdict", "run", "benchmark", "agent", "metric")]
             lines += ["  ".join(filter(None, head))]
             lines += [f"  {key:13} {cell}" for key, cell in cells.items() if cell]
-    told = [part for line in _told(differences) for part in _WRAP(visible(line), max(width, 40))]
+    wrapped = TextWrapper(
+        width, subsequent_indent="    ", break_on_hyphens=False, break_long_words=False
+    )
+    words = [part for line in _words(differences) for part in wrapped.wrap(visible(line))]
     title = f"against {visible(first)}"
-    return "\n".join([title, "", *lines, *([""] if told else []), *told]) + "\n"
+    return "\n".join([title, "", *lines, *([""] if words else []), *words]) + "\n"
 
 
 def markdown(differences: Sequence[Difference]) -> str:
     """Write a table, for a comment or a page."""
-    from pytest_evalmetrics.reports.summary import plain  # noqa: PLC0415 - as above
+    from pytest_evalmetrics.reports.summary import plain
 
-    rows = [_cells(d) for d in differences]
-    used = [n for n in range(len(_HEADER)) if any(row[n] for row in rows)]
-    lines = [[_HEADER[n] for n in used], ["---"] * len(used)]
-    lines += [[plain(row[n]) for n in used] for row in rows]
-    told = [f"- {plain(line.strip())}" for line in _told(differences)]
-    return "\n".join([*(f"| {' | '.join(line)} |" for line in lines), "", *told]).rstrip() + "\n"
+    header, *rows = _used(differences)
+    lines = [header, ["---"] * len(header), *(map(plain, row) for row in rows)]
+    words = [f"- {plain(line.strip())}" for line in _words(differences)]
+    return "\n".join([*(f"| {' | '.join(line)} |" for line in lines), "", *words]).rstrip() + "\n"
 
 
 _PAGE: Final = """<!doctype html>
@@ -487,7 +535,7 @@ tr.fails td:first-child {{ font-weight: 700; color: light-dark(#b00020, #ff8a80)
 {rows}
 </tbody></table></div>
 <ul>
-{told}
+{words}
 </ul>
 </html>
 """
@@ -495,19 +543,18 @@ tr.fails td:first-child {{ font-weight: 700; color: light-dark(#b00020, #ff8a80)
 
 def page(differences: Sequence[Difference], first: str) -> str:
     """Write a page of its own; all that comes from files is shown as text."""
-    cells = [_cells(d) for d in differences]
-    used = [n for n in range(len(_HEADER)) if any(row[n] for row in cells)]
+    header, *cells = _used(differences)
     rows = [
         ('<tr class="fails">' if d.fails else "<tr>")
-        + "".join(f"<td>{html.escape(visible(row[n]))}</td>" for n in used)
+        + "".join(f"<td>{html.escape(visible(cell))}</td>" for cell in row)
         + "</tr>"
         for d, row in zip(differences, cells, strict=True)
     ]
     return _PAGE.format(
         title=f"Each against {html.escape(visible(first))}.",
-        head="".join(f'<th scope="col">{_HEADER[n]}</th>' for n in used),
+        head="".join(f'<th scope="col">{name}</th>' for name in header),
         rows="\n".join(rows),
-        told="\n".join(f"<li>{html.escape(visible(line))}</li>" for line in _told(differences)),
+        words="\n".join(f"<li>{html.escape(visible(line))}</li>" for line in _words(differences)),
     )
 
 
@@ -537,61 +584,69 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     parser = argparse.ArgumentParser("evalmetrics", description="Gates for benchmark results.")
     commands = parser.add_subparsers(dest="command", required=True)
-    asked = commands.add_parser(
-        "compare",
-        help="compare recorded runs with the first of them",
-        description="Compare recorded runs with the first of them: files of rollouts, folders, or "
-        "report.json files. Exit status: 0 nothing got worse, 1 a regression or no verdict, 2 a "
-        "run can't be read.",
-    )
-    asked.add_argument("runs", nargs="+", metavar="RUN", help="the first one is the baseline")
-    asked.add_argument("--metric", action="append", help="default mean_reward; may be repeated")
-    for name in ("task", "sample", "agent", "reward"):
-        asked.add_argument(f"--{name}", metavar="FIELD", help=f"the field that holds the {name}")
-    asked.add_argument("--answer", metavar="FIELD", help="the field whose changes churn counts")
-    asked.add_argument("--pass-threshold", type=float, help="a reward from which a rollout passes")
-    asked.add_argument("--max-drop", type=float, help="a loss up to which nothing is a regression")
-    asked.add_argument("--alpha", type=float, help="the level of a false alarm; default 0.01")
-    asked.add_argument("--margin", type=float, help="test too that the runs differ by less")
-    asked.add_argument("--format", choices=("text", "markdown", "json", "html"), default="text")
+    asked = {}
+    for name, does, first in (
+        (
+            "compare",
+            "compare recorded runs with the first of them",
+            "the first one is the baseline",
+        ),
+        ("culprit", "find the first worse of recorded runs", "the oldest first"),
+    ):
+        asked[name] = each = commands.add_parser(
+            name,
+            help=does,
+            description=f"{does.capitalize()}: files of rollouts, folders, or report.json files. "
+            "Exit status: 0 nothing worse, 1 a regression or no verdict, 2 a run can't be read.",
+        )
+        each.add_argument("runs", nargs="+", metavar="RUN", help=first)
+        each.add_argument("--metric", action="append", help="default mean_reward; may be repeated")
+        for field in ("task", "sample", "agent", "reward"):
+            words = f"the field that holds the {field}"
+            each.add_argument(f"--{field}", metavar="FIELD", help=words)
+        each.add_argument("--pass-threshold", type=float, help="a reward from which it passes")
+        each.add_argument("--alpha", type=float, help="the level of a false alarm; default 0.01")
+    both = asked["compare"]
+    both.add_argument("--answer", metavar="FIELD", help="the field whose changes churn counts")
+    both.add_argument("--max-drop", type=float, help="a loss up to which nothing is a regression")
+    both.add_argument("--margin", type=float, help="test too that the runs differ by less")
+    both.add_argument("--format", choices=("text", "markdown", "json", "html"), default="text")
     site = commands.add_parser("site", help="write a static site over many runs")
     site.add_argument("folder", type=Path, help="holds the artifacts of runs, each in a folder")
     site.add_argument("--output", type=Path, default=Path("site"), help="default: site")
     given = parser.parse_args(argv)
+    if given.command == "compare" and len(given.runs) < 2:  # noqa: PLR2004 - the first, and another
+        both.error("name two runs or more")
+    try:
+        return _run(given)
+    except EvalMetricsError as error:
+        sys.stderr.write(f"evalmetrics {given.command}: {visible(str(error))}\n")
+        return 2
+
+
+def _run(given: argparse.Namespace) -> int:
     if given.command == "site":
-        return _site(given.folder, given.output)
-    if len(given.runs) < 2:  # noqa: PLR2004 - one run has nothing to be compared with
-        asked.error("name two runs or more")
-    named = {name: getattr(given, name) for name in ("task", "sample", "agent", "reward")}
+        from pytest_evalmetrics.reports.site import build_site
+
+        index, notes = build_site(given.folder, given.output)
+        sys.stderr.writelines(f"evalmetrics site: {visible(note)}\n" for note in notes)
+        sys.stdout.write(f"{visible(str(index))}\n")
+        return 0
+    values = vars(given)
+    fields = {k: values[k] for k in ("task", "sample", "agent", "reward") if values[k] is not None}
+    own = ("pass_threshold", "max_drop", "alpha", "margin", "answer")
     settings = Settings(
         metrics=tuple(given.metric or ("mean_reward",)),
-        fields={name: field for name, field in named.items() if field is not None} or None,
-        pass_threshold=given.pass_threshold,
-        max_drop=given.max_drop,
-        alpha=given.alpha,
-        margin=given.margin,
-        answer=given.answer,
+        fields=fields or None,
+        **{name: values[name] for name in own if name in values},
     )
-    try:
-        differences = compare(given.runs, settings)
-    except EvalMetricsError as error:
-        sys.stderr.write(f"evalmetrics compare: {visible(str(error))}\n")
-        return 2
+    if given.command == "culprit":
+        lines, is_worse = culprit(given.runs, settings)
+        sys.stdout.writelines(f"{visible(line)}\n" for line in lines)
+        return int(is_worse)
+    differences = compare(given.runs, settings)
     sys.stdout.write(written(differences, given.format, given.runs[0]))
     return int(any(d.fails for d in differences))
-
-
-def _site(folder: Path, output: Path) -> int:
-    from pytest_evalmetrics.reports.site import build_site  # noqa: PLC0415 - for this command alone
-
-    try:
-        index, notes = build_site(folder, output)
-    except EvalMetricsError as error:
-        sys.stderr.write(f"evalmetrics site: {visible(str(error))}\n")
-        return 2
-    sys.stderr.writelines(f"evalmetrics site: {visible(note)}\n" for note in notes)
-    sys.stdout.write(f"{visible(str(index))}\n")
-    return 0
 
 
 if __name__ == "__main__":

@@ -21,12 +21,13 @@ from pytest_evalmetrics.pipeline.preflight import all_problems, unknown_metrics
 from pytest_evalmetrics.reports import FailureText
 from pytest_evalmetrics.run_folder import remove_stale
 from pytest_evalmetrics.selection import let_register
-from pytest_evalmetrics.settings import journal_mode
+from pytest_evalmetrics.settings import history_path, journal_mode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from os import PathLike
 
+    from pytest_evalmetrics.pipeline.evaluation import Evaluated
     from pytest_evalmetrics.results import Power
     from pytest_evalmetrics.spec import Benchmark
 
@@ -176,6 +177,45 @@ def _calls_planned(
         runtime.transport().close()
     note = f"; {answered} answered by the journal" if answered else ""
     yield f"calls of {item.nodeid}: {rest.text}{note}"
+
+
+def calibration_lines(items: Sequence[pytest.Item]) -> tuple[list[str], bool]:
+    """Describe the noise of benchmarks, and write the settings that fit it as a patch."""
+    from pytest_evalmetrics.baselines.store import Store  # noqa: PLC0415 - loads syrupy
+    from pytest_evalmetrics.pipeline.calibration import calibrate, patch  # noqa: PLC0415 - asked for
+    from pytest_evalmetrics.pipeline.evaluation import Evaluation  # noqa: PLC0415 - loaded by now
+
+    lines: list[str] = []
+    proposed: dict[str, list[Any]] = {}
+    good = True
+    for item in items:
+        if not isinstance(item, BenchmarkItem):
+            continue
+
+        def evaluate(benchmark: Benchmark, item: BenchmarkItem = item) -> Evaluated:
+            from pytest_evalmetrics.run_transport import ItemRuntime  # noqa: PLC0415 - loads asyncio
+
+            runtime = ItemRuntime(item, item.nodeid)
+            return Evaluation(benchmark, item_id=item.nodeid, runtime=runtime, updates=True).run()
+
+        lines += ["", item.nodeid]
+        with names_for(item):
+            try:
+                words, settings = calibrate(
+                    item.benchmark,
+                    count=int(item.config.getoption("evalmetrics_runs") or 0),
+                    evaluate=evaluate,
+                    snapshot=Store(item).read,
+                    label=item.nodeid,
+                    history=history_path(item.config),
+                )
+            except EvalMetricsError as error:
+                words, settings, good = str(error).split("\n"), {}, False
+        lines += map(visible, words)
+        proposed.setdefault(item.nodeid.partition("::")[0], []).append((item.benchmark, settings))
+    diffs = [line for shown, several in proposed.items() for line in patch(several, shown)]
+    head = ["", "settings that fit it, as a patch: git apply takes what is printed from here on"]
+    return [*lines, *(head if diffs else ()), *diffs], good
 
 
 def check_lines(session: pytest.Session) -> tuple[list[str], bool]:

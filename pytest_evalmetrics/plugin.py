@@ -90,12 +90,12 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
             option = f"--{name.replace('_', '-')}"
             raise pytest.UsageError(f"{option} works in one process: leave -n out")
     validate(config)
-    compared = config.getoption("evalmetrics_compare")
-    if compared is not None:
-        from pytest_evalmetrics.compare import main
+    for command in ("compare", "culprit"):
+        if (runs := config.getoption(f"evalmetrics_{command}")) is not None:
+            from pytest_evalmetrics.compare import main
 
-        with let_register(config):
-            return main(["compare", *compared])
+            with let_register(config):
+                return main([command, *runs])
     options = ("list", "explain", "init", "inspect", "to_parquet", "label", "schema")
     asked = {name: config.getoption(f"evalmetrics_{name}") for name in options}
     if all(value in (None, False, []) for value in asked.values()):
@@ -185,14 +185,16 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
         title = "baselines"
         lines, good = handle_unused(config, delete=unused == "delete")
     else:
-        from pytest_evalmetrics.items import check_lines, plan_lines
+        from pytest_evalmetrics.items import calibration_lines, check_lines, plan_lines
 
-        title, lines, good = "what the gates can see", [], True
         if config.getoption("evalmetrics_check"):
             title = "check"
             lines, good = check_lines(session)
+        elif config.getoption("evalmetrics_calibrate"):
+            title = "noise of an unchanged system"
+            lines, good = calibration_lines(session.items)
         else:
-            lines = plan_lines(session.items)
+            title, lines, good = "what the gates can see", plan_lines(session.items), True
     session.testsfailed += not good
     reporter = config.pluginmanager.get_plugin("terminalreporter")
     if lines and reporter is not None:

@@ -13,7 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 # in place of a run
-PRINTING = ("evalmetrics_check", "evalmetrics_plan", "evalmetrics_delete_unused")
+PRINTING = (
+    *("evalmetrics_check", "evalmetrics_plan", "evalmetrics_calibrate"),
+    "evalmetrics_delete_unused",
+)
 COLLECTED = pytest.StashKey["list[pytest.Item]"]()  # before any selection
 SHARED_BUDGET = "evalmetrics_budget"  # of xdist's workers: its file, and when the run began
 _CHOICES = {
@@ -53,6 +56,12 @@ _OPTIONS = """
 --evalmetrics-plan
     evaluate nothing: print the smallest drop that each gated metric can see, how many
     rollouts a task would see max_drop, and what the calls will take
+--evalmetrics-calibrate
+    gate nothing: print the noise between runs of an unchanged system (those of each baseline),
+    what dominates it, flaky tasks, the false alarms that today's settings give, and a patch with
+    settings that fit it
+--evalmetrics-runs N
+    with --evalmetrics-calibrate: make so many runs now of what a model answers or a judge scores
 --evalmetrics-check
     evaluate nothing and call nothing: print everything that is wrong with the benchmark
     files, their templates, rows and secrets, as a linter does; exit status 1 where anything
@@ -107,6 +116,9 @@ _OPTIONS = """
 --evalmetrics-compare RUN+
     compare recorded runs (files, folders or report.json files) with the first of them, and exit;
     `evalmetrics compare` has more options
+--evalmetrics-culprit RUN+
+    print which of some runs is the first worse one, and how sure that is, and exit; the oldest
+    first, or FROM..TO=PATTERN for the commits of git, such as v1..HEAD=artifacts/{commit}
 --evalmetrics-to-parquet FILE
     with --evalmetrics-inspect: write the numbers of these rollouts into a Parquet file
     instead, which is several times as fast to read, and exit
@@ -179,6 +191,11 @@ def validate(config: pytest.Config) -> None:
         value = config.getini(setting)
         if value not in choices:
             raise pytest.UsageError(f"{setting} = {value}: expected one of {', '.join(choices)}")
+    runs = config.getoption("evalmetrics_runs")
+    if runs is not None and not (runs.isdecimal() and 2 <= int(runs) <= 50):  # noqa: PLR2004
+        raise pytest.UsageError(f"--evalmetrics-runs {runs}: expected a number from 2 to 50")
+    if runs is not None and not config.getoption("evalmetrics_calibrate"):
+        raise pytest.UsageError("--evalmetrics-runs needs --evalmetrics-calibrate")
     budget(config)
     _validate_engine(config)
 

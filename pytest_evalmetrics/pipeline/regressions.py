@@ -477,7 +477,7 @@ class Judging:
             removed=compared.removed,
             line=self.benchmark.line_of("baseline", "metrics", text),
             estimate=estimate,
-            runs=_runs_of(metric, runs, compared.pair) if len(runs) > 1 else None,
+            runs=runs_of(metric, runs, compared.pair) if len(runs) > 1 else None,
             stated=pairing.stated_error(metric),
         )
 
@@ -581,9 +581,7 @@ class Judging:
         )
 
 
-def _runs_of(
-    metric: BoundMetric, runs: Sequence[metrics.Pairing], pair: PairedMetric
-) -> gates.Runs:
+def runs_of(metric: BoundMetric, runs: Sequence[metrics.Pairing], pair: PairedMetric) -> gates.Runs:
     """Compute a metric of each of a baseline's runs over the tasks that are compared."""
     pairs = [run.pair(metric).pair for run in runs]
     if any(len(each.tasks) != len(pair.tasks) for each in pairs):

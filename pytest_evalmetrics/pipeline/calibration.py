@@ -1,0 +1,369 @@
+"""The noise of an unchanged system, from several runs of it, and the settings that fit it."""
+
+from __future__ import annotations
+
+import math
+import re
+from contextlib import suppress
+from dataclasses import replace
+from difflib import unified_diff
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+import yaml
+
+from pytest_evalmetrics import gates, metrics
+from pytest_evalmetrics.data import pool
+from pytest_evalmetrics.errors import DataError, EvalMetricsError, MetricError
+from pytest_evalmetrics.gates.run_noise import RunNoise, with_run_noise
+from pytest_evalmetrics.layout import of_many
+from pytest_evalmetrics.pipeline.regressions import reference_of, rule_of, runs_of
+from pytest_evalmetrics.pipeline.scored_rows import with_reward
+from pytest_evalmetrics.results import Verdict
+from pytest_evalmetrics.spec.sources import Rounds
+from pytest_evalmetrics.stats import normal_ppf, normal_sf
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from pytest_evalmetrics.data import RolloutTable
+    from pytest_evalmetrics.pipeline.evaluation import Evaluated
+    from pytest_evalmetrics.results import Check
+    from pytest_evalmetrics.spec import Benchmark
+
+    Runs = Sequence[RolloutTable]
+    Values = dict[tuple[str, ...], str]  # of keys of a benchmark
+
+_POWER = 0.8
+_MOST = 1024  # rollouts of a task that are worth proposing
+_NEAR = 3  # other runs that each run is compared with, one by one
+_NAMED = 5  # flaky tasks
+_HOW = (
+    "add each run of the unchanged system to the baseline (--snapshot-update "
+    "--evalmetrics-add-run), name their files (baseline: {rollouts: [[run1/*], [run2/*]]}), keep "
+    "them in the history (baseline: {history: 10}), or make some now: --evalmetrics-runs 5"
+)
+
+
+def calibrate(
+    benchmark: Benchmark,
+    *,
+    count: int,
+    evaluate: Callable[[Benchmark], Evaluated],
+    **reading: Any,
+) -> tuple[list[str], Values]:
+    """Describe the noise of a benchmark; return lines, and the settings that are proposed.
+
+    The runs are those of its baseline (`reading` as `reference_of` takes it), or `count` runs that
+    `evaluate` makes now.
+    """
+    spec = benchmark.spec
+    if spec.scorers:
+        benchmark = with_reward(benchmark, tuple(n for s in spec.scorers for n in s.score_names))
+    plan = metrics.plan(benchmark.spec, also=benchmark.spec.gated, line_of=benchmark.line_of)
+    recorded: Mapping[str, Runs] = {}
+    if spec.baseline is not None:
+        with suppress(*([EvalMetricsError] if count else [])):
+            reference = reference_of(benchmark, plan, **reading)
+            recorded = {} if reference is None else reference.runs
+    today = max(map(len, recorded.values()), default=1)  # runs in the baseline
+    several = _made_now(benchmark, count, evaluate) if count and spec.runs else recorded
+    if min(map(len, several.values()), default=0) < 2:  # noqa: PLR2004 - one shows no noise
+        raise DataError("two runs of the unchanged system are needed, better ten", hint=_HOW)
+    lines: list[str] = []
+    proposed: Values = {}
+    for agent, runs in several.items():
+        lines += [f"agent {agent}"] if len(several) > 1 else []
+        lines += _flaky_tasks(benchmark, runs)
+        m, judge = len(runs), _judge_noise(benchmark, runs)
+        alone = [
+            _checks(benchmark, plan, run, [runs[(at + step) % m]])
+            for step in range(1, min(_NEAR + 1, m))
+            for at, run in enumerate(runs)
+        ]
+        others = [
+            _checks(benchmark, plan, run, [*runs[:at], *runs[at + 1 :]])
+            for at, run in enumerate(runs[: m if m > 2 else 0])  # noqa: PLR2004 - the same if two
+        ]
+        for text in alone[0]:
+            failed = [
+                f"{sum(each[text].verdict is Verdict.FAIL for each in checks)} of {len(checks)}"
+                for checks in (alone, others)
+            ]
+            noise = _noise(plan, text, [each[text] for each in alone], m)
+            if noise is None:
+                lines.append(f"{text}: no mean over tasks, so that its noise can't be told apart")
+                continue
+            of_score = judge if text in benchmark.spec.metrics and "/" not in text else 0.0
+            lines += _described(benchmark, text, noise, failed, of_score)
+            k = int(np.median(runs[0].counts))
+            for key, value, why in _proposals(benchmark, text, noise, today, k):
+                lines.append(f"  {why}")
+                if key:
+                    proposed.setdefault(key, value)
+    return lines, proposed
+
+
+# -- the runs --------------------------------------------------------------------------------
+
+
+def _made_now(
+    benchmark: Benchmark, count: int, evaluate: Callable[[Benchmark], Evaluated]
+) -> dict[str, Runs]:
+    """Make runs: a model's one after the other, of recorded answers judgements of each row."""
+    spec = benchmark.spec
+    answered = spec.answers is not None
+    k = spec.num_samples.most if isinstance(spec.num_samples, Rounds) else spec.num_samples or 1
+    given: tuple[Any, ...] = spec.scorers
+    scorers = tuple(
+        replace(s, judge_repeats=max(s.judge_repeats, 2 if answered else count))
+        if hasattr(s, "judge_repeats") and not getattr(s, "judges", None)
+        else s
+        for s in given
+    )
+    if not answered and all(getattr(s, "judge_repeats", 1) < count for s in scorers):
+        raise DataError("nothing of it varies: there is no model, and no judge that repeats")
+    expect = replace(spec.expect, rollouts=None) if answered else spec.expect
+    spec = replace(spec, scorers=scorers, expect=expect)
+    for run in range(1, count + 1) if answered else (1,):  # the journal answers the runs before
+        samples = k * run if answered else spec.num_samples
+        evaluated = evaluate(replace(benchmark, spec=replace(spec, num_samples=samples)))
+        rows = evaluated.row_scores
+        if evaluated.baseline is None or rows is None:
+            reason = next(c.reason for c in evaluated.result.checks if c.verdict.fails)
+            raise DataError(f"run {run} of {count} is not complete: {reason}")
+    reward = benchmark.spec.reward
+    runs: dict[str, Runs] = {}
+    for agent, part in rows.table.by_agent() if rows is not None else ():
+        if answered:
+            runs[agent] = [part.where(part.sample // k == run) for run in range(count)]
+        else:
+            columns = [part.scores[f"{reward}@{run}"] for run in range(1, count + 1)]
+            runs[agent] = [replace(part, scores={**part.scores, reward: c}) for c in columns]
+    return runs
+
+
+def _judge_noise(benchmark: Benchmark, runs: Runs) -> float:
+    """Return a judge's share in the noise of one run, by its repeats; 0 where it has none."""
+    scores, reward = runs[0].scores, benchmark.spec.reward
+    repeats = [scores[name] for name in scores if re.fullmatch(rf"{re.escape(reward)}@\d+", name)]
+    if len(repeats) < 2:  # noqa: PLR2004 - no spread
+        return 0.0
+    each = benchmark.spec.answers is not None  # else a run is one of the judgements
+    variance = float(np.nanmean(np.var(repeats, axis=0, ddof=1))) / (len(repeats) if each else 1)
+    return math.sqrt(variance / max(len(runs[0]), 1))
+
+
+def _flaky_tasks(benchmark: Benchmark, runs: Runs) -> Iterator[str]:
+    """Name the tasks that pass in some rollouts and fail in others."""
+    table, spec = pool(runs), benchmark.spec
+    passed = table.scores.get(spec.reward, np.empty(0)) >= spec.pass_threshold
+    if not len(passed):
+        return
+    sums = np.bincount(table.task, passed, len(table.tasks)).astype(int)
+    rest = np.minimum(sums, table.counts - sums)
+    order = np.argsort(-rest / table.counts, kind="stable")[: int((rest > 0).sum())]
+    named = [f"{table.tasks[at]} ({sums[at]} of {table.counts[at]})" for at in order[:_NAMED]]
+    more = ", ..." if len(order) > _NAMED else ""
+    yield (
+        f"flaky: {of_many(len(order), len(table.tasks), 'task', 'has')} rollouts that pass and "
+        f"rollouts that fail{': ' if named else ''}{', '.join(named)}{more}"
+    )
+
+
+def _checks(
+    benchmark: Benchmark, plan: metrics.Plan, run: RolloutTable, others: Runs
+) -> dict[str, Check]:
+    """Hold a run against other runs, by the gate and its settings as they are."""
+    pooled, *each = (
+        metrics.Pairing(plan, run, metrics.align(run, other)[0], run.counts)
+        for other in (pool(others), *others)
+    )
+    gated = {}
+    for text in dict.fromkeys((*benchmark.spec.gated, *benchmark.spec.thresholds)):
+        with suppress(MetricError):  # of a hook, or of a judge
+            metric = plan.names.bind(text)
+            compared = (pooled if metric.unbiased else each[-1]).pair(metric)
+            gated[text] = gates.Gated(
+                compared.pair,
+                rule_of(benchmark, text, bounded=compared.pair.bounded),
+                clusters=compared.clusters,
+                combine_weighted=compared.combine_weighted,
+                runs=runs_of(metric, each, compared.pair) if len(each) > 1 else None,
+            )
+    return dict(zip(gated, gates.check_regression([*gated.values()], min_coverage=0), strict=True))
+
+
+# -- the noise -------------------------------------------------------------------------------
+
+
+class Noise(msgspec.Struct, frozen=True):
+    """What a metric of an unchanged system does from run to run."""
+
+    values: tuple[float, ...]  # of each run
+    tasks: float  # standard error of one run's value, by its tasks' rollouts
+    unbiased: bool  # then runs are pooled
+
+    @property
+    def runs(self) -> float:
+        """The standard deviation between runs, beyond what tasks explain."""
+        return self._against(1.0, pooled=False).sd
+
+    def chance(self, drop: float, *, pooled: bool) -> float:
+        """Return the chance that a further run is that much worse, though nothing changed."""
+        if drop < 0:
+            return 1 - self.chance(-drop, pooled=pooled)
+        return self._against(drop, pooled=pooled).p
+
+    def drop(self, chance: float, *, pooled: bool) -> float:
+        """Return by how much a further run is worse with a chance."""
+        noise = self._against(1.0, pooled=pooled, level=1 - 2 * chance)
+        further = 1 + (1 / len(self.values) if pooled else 1)
+        plain = -normal_ppf(chance) * math.sqrt(further * (self.tasks**2 + noise.sd**2))
+        return plain if math.isnan(noise.half) else noise.half
+
+    def _against(self, drop: float, *, pooled: bool, level: float = 0.95) -> RunNoise:
+        """Hold a drop from the mean of all runs, or from one of them, against the noise."""
+        se = self.tasks * math.sqrt(1 + (1 / len(self.values) if pooled else 1))
+        p = normal_sf(drop / se) if se else float(drop <= 0)
+        runs = gates.Runs(self.values, pooled, 1.0)
+        return with_run_noise(runs, drop=drop, p=p, se=se, alpha=0.01, level=level)
+
+
+def _noise(plan: metrics.Plan, text: str, alone: Sequence[Check], m: int) -> Noise | None:
+    errors = [check.evidence["se"] for check in alone]
+    if any(se is None or not math.isfinite(se) for se in errors):
+        return None
+    values = tuple(float(check.evidence["current"]) for check in alone[:m])
+    of_one_run = math.sqrt(float(np.mean(np.square(errors))) / 2)
+    return Noise(values, of_one_run, plan.names.bind(text).unbiased)
+
+
+def _described(
+    benchmark: Benchmark, text: str, noise: Noise, failed: Sequence[str], judge: float
+) -> Iterator[str]:
+    rule = rule_of(benchmark, text, bounded=True)
+    values, m = noise.values, len(noise.values)
+    yield f"{text}: {np.mean(values):.4g}, {min(values):.4g} to {max(values):.4g} in {m} runs"
+    parts = {"rollouts": noise.tasks, "runs": noise.runs, "the judge": judge}
+    which = "noise between runs" if noise.runs > noise.tasks else "noise of rollouts"
+    which = "noise of the judge" if judge**2 > max(noise.tasks**2 / 2, noise.runs**2) else which
+    sds = ", ".join(f"{name} {sd:.2g}" for name, sd in parts.items() if sd or name != "the judge")
+    yield f"  standard deviations of a run's value: {sds}; the {which} dominates"
+    one, rest = (_limit(rule, noise, pooled=pooled) for pooled in (False, True))
+    yield (
+        f"  false alarms of '{rule}' against one run: {_percent(noise.chance(one, pooled=False))} "
+        f"expected, and {failed[0]} comparisons of these runs fail"
+    )
+    if m > 2:  # noqa: PLR2004 - the same if two
+        expected = _percent(noise.chance(rest, pooled=True))
+        yield f"  against all others: {expected} expected, and {failed[1]} runs fail"
+
+
+def _limit(rule: gates.Rule, noise: Noise, *, pooled: bool) -> float:
+    """Return the drop from which a rule fails."""
+    if not rule.tests:
+        allowed = rule.allowed(float(np.mean(noise.values)))
+        return rule.max_drop if allowed is None else allowed
+    by_tasks = -normal_ppf(rule.alpha) * noise.tasks * math.sqrt(2)
+    tested = noise.drop(rule.alpha, pooled=True) if pooled else by_tasks
+    return max(tested, rule.max_drop if rule.name == "practical" else 0.0)
+
+
+def _proposals(
+    benchmark: Benchmark, text: str, noise: Noise, today: int, k: int
+) -> Iterator[tuple[tuple[str, ...], str, str]]:
+    """Yield settings, each with its key, or none, its value and the reason."""
+    spec, rule = benchmark.spec, rule_of(benchmark, text, bounded=True)
+    pooled, drop = today > 1 and noise.unbiased, rule.max_drop
+    if text in spec.gated:
+        alarms = noise.chance(_limit(rule, noise, pooled=pooled), pooled=pooled)
+        if alarms > 1.2 * rule.alpha:
+            drop = float(f"{noise.drop(rule.alpha, pooled=pooled):.3g}")
+            own = ("metrics", text) if len(spec.gated) > 1 else ()
+            why = f"max_drop: {drop:g} gives {_percent(rule.alpha)} of false alarms, not "
+            why += _percent(alarms)
+            yield ("baseline", *own, "max_drop"), f"{drop:g}", why
+        per_drop = -normal_ppf(rule.alpha) + normal_ppf(_POWER)
+        further = 1 + (1 / len(noise.values) if pooled else 1)
+        allowed = (drop / per_drop) ** 2 / further - noise.runs**2
+        needed = math.ceil(k * noise.tasks**2 / allowed - 1e-9) if allowed > 0 else _MOST + 1
+        seen = f"a drop of {drop:g} with {_percent(_POWER)} power"
+        if needed > _MOST:
+            yield (), "", f"no num_samples shows {seen}: compare with more runs, or more tasks"
+        elif needed > k:
+            key = ("num_samples",) if spec.answers is not None else ()
+            yield key, f"{needed}", f"num_samples: {needed} shows {seen}; now {k}"
+    threshold = spec.thresholds.get(text)
+    if threshold is None or threshold.bound != "point":
+        return
+    mean, room = float(np.mean(noise.values)), noise.drop(rule.alpha, pooled=True)
+    for end, sign in (("min", 1), ("max", -1)):
+        bound = getattr(threshold, end)
+        if bound is not None and sign * (mean - bound) < room:
+            new = mean - sign * room
+            new = (math.floor if sign > 0 else math.ceil)(new * 1e4) / 1e4
+            fails = noise.chance(sign * (mean - bound), pooled=True)
+            value = f"{'>=' if sign > 0 else '<='} {new:g}"
+            why = f"threshold {value} fails {_percent(rule.alpha)} of such runs, {threshold} "
+            why += _percent(fails)
+            alone = threshold.min is None or threshold.max is None
+            yield ("thresholds", text) if alone else (), f'"{value}"', why
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2g} %"
+
+
+# -- the patch -------------------------------------------------------------------------------
+
+
+def patch(benchmarks: Sequence[tuple[Benchmark, Values]], shown: str) -> Iterator[str]:
+    """Write settings of the benchmarks of one file as a patch to it."""
+    file = benchmarks[0][0].file
+    text = old = file.read_text(encoding="utf-8")
+    # from the last line to the first, so that lines of keys stay where they are
+    edits = [(b.line_of(*key), b, key, value) for b, of in benchmarks for key, value in of.items()]
+    for _, benchmark, key, value in sorted(edits, key=lambda edit: -edit[0]):
+        edited = _with_value(text.split("\n"), benchmark, key, value)
+        with suppress(yaml.YAMLError, LookupError, TypeError):
+            place = reduce(lambda at, k: at[k], (*benchmark.path, *key), yaml.safe_load(edited))
+            text = edited if place == yaml.safe_load(value) else text
+    diff = unified_diff(
+        old.splitlines(), text.splitlines(), f"a/{shown}", f"b/{shown}", lineterm=""
+    )
+    yield from diff
+
+
+def _with_value(lines: list[str], benchmark: Benchmark, key: tuple[str, ...], value: str) -> str:
+    """Write a value into a benchmark file, in the style of what is there."""
+    depth = len(key)
+    while depth and key[:depth] not in benchmark.lines:
+        depth -= 1
+    for name in reversed(key[depth + 1 :]):
+        value = f'{{"{name}": {value}}}' if re.search(r"\W", name) else f"{{{name}: {value}}}"
+    at = benchmark.line_of(*(key[:depth] or ("name",))) - 1
+    line = lines[at]
+    if depth == 0:  # beside the name
+        lines.insert(at + 1, f"{' ' * line.index('name')}{key[0]}: {value}")
+        return "\n".join(lines)
+    found = re.search(rf"(?<!\w){re.escape(key[depth - 1])}[\"']?\s*:\s*", line)
+    if found is None:
+        return ""
+    head, rest = line[: found.end()], line[found.end() :]
+    if depth == len(key):
+        lines[at] = head + re.sub(r"^(\"[^\"]*\"|'[^']*'|[^,}#\s]+)", value, rest)
+        return "\n".join(lines)
+    name = f'"{key[depth]}"' if re.search(r"\W", key[depth]) else key[depth]
+    if rest.startswith("{"):
+        lines[at] = (
+            f"{head}{{{name}: {value}{', ' if rest[1:].strip()[:1] != '}' else ''}{rest[1:]}"
+        )
+    elif rest and not rest.startswith("#"):
+        lines[at] = f"{head}{{{name}: {value}}}"
+    else:
+        indent = re.match(r"\s*", lines[at + 1])
+        lines.insert(at + 1, f"{indent[0] if indent else ''}{name}: {value}")
+    return "\n".join(lines)

@@ -1,0 +1,87 @@
+"""--evalmetrics-culprit: the first worse of several runs, or of commits with their artifacts."""
+
+from __future__ import annotations
+
+import random
+import re
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from conftest import Project
+
+
+def write(project: Project, name: str, seed: int, drop: float = 0.0) -> None:
+    draw, chances = random.Random(seed), random.Random(0)  # noqa: S311 - no secret
+    of_task = [chances.betavariate(0.4, 0.4) for _ in range(200)]
+    runs = [[float(draw.random() < p - drop) for _ in range(4)] for p in of_task]
+    project.rollouts(runs, name)
+
+
+@pytest.fixture
+def runs(project: Project) -> list[str]:
+    """Six runs, of which the fourth is the first worse one."""
+    for n in range(6):
+        write(project, f"r{n}.jsonl", n + 1, 0.08 * (n >= 3))
+    return [f"r{n}.jsonl" for n in range(6)]
+
+
+def test_the_first_worse_run_is_found_with_its_confidence(
+    project: Project, runs: list[str]
+) -> None:
+    result = project.run("--evalmetrics-culprit", *runs)
+    assert result.ret == 1
+    text = result.stdout.str()
+    found = re.search(r"(\S+) is the first worse run, ([\d.]+) % sure: from ([\d.]+) to", text)
+    assert (found[1], float(found[2]) > 90, float(found[3]) > 0.45) == ("r3.jsonl", True, True)
+    assert project.run("--evalmetrics-culprit", *runs[:3]).ret == 0
+    assert project.run("--evalmetrics-culprit", *runs[3:]).ret == 0
+    better = project.run("--evalmetrics-culprit", *runs[::-1])
+    better.stdout.fnmatch_lines(["*no run is worse than those before it*"])
+    command = [sys.executable, "-m", "pytest_evalmetrics.compare", "culprit"]
+    command += ["--metric", "mean/wer", "--reward", "wer"]  # of which less is better
+    for name in runs:
+        rows = (project.path / name).read_text()
+        (project.path / f"wer-{name}").write_text(rows.replace('"reward"', '"wer"'))
+    names = [f"wer-{name}" for name in runs]
+    assert project.pytester.run(*command, *names).ret == 0
+    assert project.pytester.run(*command, *names[::-1]).ret == 1
+    assert project.run("--evalmetrics-culprit", "r0.jsonl").ret == 2
+    assert project.run("--evalmetrics-culprit", "r0.jsonl", "gone.jsonl").ret == 2
+
+
+def test_reports_of_commits_give_the_commit(project: Project, runs: list[str]) -> None:
+    def git(*args: str) -> str:
+        who = ("-c", "user.name=a", "-c", "user.email=a@b.c")
+        done = subprocess.run(
+            ["git", *who, *args], cwd=project.path, capture_output=True, text=True, check=True
+        )
+        return done.stdout.strip()
+
+    git("init", "-q")
+    project.bench("metrics: [mean_reward]\nexpect: {tasks: 200}")
+    commits = []
+    for n, name in enumerate([runs[0], None, *runs[1:]]):
+        git("commit", "-q", "--allow-empty", "-m", f"change {n}")
+        commits.append(git("rev-parse", "HEAD"))
+        if name is not None and n != 4:  # two commits without artifacts
+            source: Path = project.path / name
+            (project.path / "runs.jsonl").write_bytes(source.read_bytes())
+            project.run(f"--evalmetrics-output=artifacts/{commits[-1][:10]}/")
+    span = f"{commits[0]}..HEAD=artifacts/{{commit}}/report.json"
+    result = project.run("--evalmetrics-culprit", span)
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(
+        [
+            f"math mean_reward: {commits[5][:7]} is the first worse run, * % sure*",
+            f"1 commit without artifacts between {commits[0][:7]} and {commits[2][:7]}",
+            f"1 commit without artifacts between {commits[3][:7]} and {commits[5][:7]}",
+        ]
+    )
+    assert project.run("--evalmetrics-culprit", "nowhere..HEAD=artifacts/{commit}").ret == 2
+    assert project.run("--evalmetrics-culprit", f"{commits[0]}..HEAD=artifacts").ret == 2

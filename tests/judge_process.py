@@ -1,13 +1,10 @@
 """A judge in a process of its own, and rows that are judged without a pytest run."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
 import urllib.request
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter
 
@@ -16,16 +13,13 @@ from pytest_evalmetrics.scorers import BoundScorer, Calls, Terms, make_scorers
 from pytest_evalmetrics.spec.model_keys import ModelSpec
 from pytest_evalmetrics.transport import Journal, JournalMode, Occurrences, Transport
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
-
 CHAT = "/v1/chat/completions"
 
 
 class JudgeProcess:
     """A process of scorers/judge.py; what it saw is counted from `forget` on."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         path = Path(__file__).parent / "scorers" / "judge.py"
         self.process = subprocess.Popen(
             [sys.executable, str(path)], stdout=subprocess.PIPE, text=True
@@ -34,50 +28,45 @@ class JudgeProcess:
         self.port = int(self.process.stdout.readline())
         self.forget()
 
-    def kill(self) -> None:
+    def kill(self):
         self.process.kill()
         self.process.wait()
         assert self.process.stdout
         self.process.stdout.close()
 
-    def url(self, query: str = "") -> str:
+    def url(self, query=""):
         return f"http://127.0.0.1:{self.port}{CHAT}" + (f"?{query}" if query else "")
 
-    def model(self, query: str = "", **more: Any) -> ModelSpec:
+    def model(self, query="", **more):
         return ModelSpec(url=self.url(query), name="judge", **more)
 
-    def entry(self, query: str = "", **more: Any) -> dict[str, Any]:
+    def entry(self, query="", **more):
         """Write the model as a benchmark file does."""
         return {"url": self.url(query), "name": "judge", **more}
 
-    def forget(self) -> None:
+    def forget(self):
         seen = self._seen()
         self._posts, self._bodies = seen["posts"], len(seen["bodies"])
 
-    def _seen(self) -> Any:
+    def _seen(self):
         url = f"http://127.0.0.1:{self.port}/"
         with urllib.request.urlopen(url, timeout=10) as response:
             return json.load(response)
 
     @property
-    def posts(self) -> int:
+    def posts(self):
         return int(self._seen()["posts"]) - self._posts
 
     @property
-    def bodies(self) -> list[Any]:
+    def bodies(self):
         return list(self._seen()["bodies"][self._bodies :])
 
 
-def row(**item: Any) -> Row:
+def row(**item):
     return Row(0, "agent", 0, 0, item, {}, "data.jsonl:1")
 
 
-def run(
-    work: Callable[[Calls], Coroutine[Any, Any, Any]],
-    path: Path | None = None,
-    mode: JournalMode = JournalMode.NORMAL,
-    of: Row | None = None,
-) -> tuple[Any, Calls]:
+def run(work, path=None, mode=JournalMode.NORMAL, of=None):
     """Do something with a row's calls; give what came out, and the calls."""
     with Transport(None if path is None else Journal(path, mode)) as transport:
         calls = Calls(transport, (of or row()).sample, Occurrences(), "x")
@@ -87,7 +76,7 @@ def run(
 TERMS = Terms(timeout_s=10)
 
 
-def scorer_of(terms: Terms = TERMS, **keys: Any) -> BoundScorer:
+def scorer_of(terms=TERMS, **keys):
     """Make the scorer of an entry of a benchmark file."""
     whole = {"name": "x", "dataset": "d.jsonl", "scorers": [keys]}
     (scorer,) = make_scorers(
@@ -96,7 +85,7 @@ def scorer_of(terms: Terms = TERMS, **keys: Any) -> BoundScorer:
     return scorer
 
 
-def judged(scorer: Any, found: Row, path: Path | None = None, **more: Any) -> Any:
+def judged(scorer, found, path=None, **more):
     """Score one row."""
     score = scorer.score_with if isinstance(scorer, BoundScorer) else scorer.score
     return run(lambda calls: score(found, calls), path, of=found, **more)[0]

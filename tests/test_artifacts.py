@@ -1,7 +1,5 @@
 """The artifacts: where they lie, that they are whole, and that they do not depend on the run."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

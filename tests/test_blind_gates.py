@@ -1,7 +1,5 @@
 """What a user sees of a gate that can't fail, of many gates, and of single tasks."""
 
-from __future__ import annotations
-
 import pytest
 
 

@@ -5,8 +5,6 @@ does, and answers for the API. The steps themselves are executed; those that ins
 index, and are run where EVALMETRICS_CI_INSTALL says so.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

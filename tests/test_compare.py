@@ -1,7 +1,5 @@
 """Runs compared without a benchmark file: against scipy and statsmodels, and what is printed."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The recipes of CONTRIBUTING.md work: each is written into a folder of its own, and run."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What the documentation shows is true: its benchmark files are valid, its links lead somewhere."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The examples that ship with the project do what README says."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

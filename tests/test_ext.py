@@ -1,7 +1,5 @@
 """`pytest_evalmetrics.ext`: every name is there, typed, documented, and loaded on first use."""
 
-from __future__ import annotations
-
 import ast
 import re
 import subprocess

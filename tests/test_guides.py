@@ -5,8 +5,6 @@ A comment before a block says what it is: ``file: NAME`` (the block is written t
 anything), ``not run: REASON``. A page is one project, from its first block to its last.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

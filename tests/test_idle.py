@@ -1,7 +1,5 @@
 """A pytest run without a benchmark pays for nothing, one that only reads for no endpoints."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

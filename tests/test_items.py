@@ -1,7 +1,5 @@
 """Benchmarks as pytest items: whatever pytest can do with a test, it can do with them."""
 
-from __future__ import annotations
-
 import pytest
 
 TWO = """

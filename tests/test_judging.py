@@ -1,25 +1,18 @@
 """Judged benchmarks, run by a real pytest against a real judge process."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
 
 import pytest
-
-if TYPE_CHECKING:
-    from conftest import Project
-    from judge_process import JudgeProcess
 
 
 class Judged:
     """A project with one benchmark whose rows say what the judge is to answer."""
 
-    def __init__(self, project: Project, server: JudgeProcess) -> None:
+    def __init__(self, project, server):
         self.project, self.server = project, server
         self.rows("data.jsonl", range(1, 5))
 
-    def rows(self, name: str, qualities: Any, **more: Any) -> None:
+    def rows(self, name, qualities, **more):
         self.project.rows(
             name,
             [
@@ -28,7 +21,7 @@ class Judged:
             ],
         )
 
-    def bench(self, scorer: str = "", text: str = "", query: str = "", **model: Any) -> None:
+    def bench(self, scorer="", text="", query="", **model):
         said = {"url": self.server.url(query), "name": "judge", **model}
         self.project.write(
             "a.bench.yaml",
@@ -41,28 +34,28 @@ class Judged:
             + "".join(f"  {line}\n" for line in text.splitlines()),
         )
 
-    def run(self, *args: str) -> pytest.RunResult:
+    def run(self, *args):
         result = self.project.pytester.runpytest_subprocess(*args)
         text = result.stdout.str() + result.stderr.str()
         assert "INTERNALERROR" not in text, text
         assert "Traceback" not in text, text
         return result
 
-    def entry(self) -> Any:
+    def entry(self):
         (entry,) = self.project.report()["benchmarks"]
         return entry
 
-    def artifacts(self) -> list[bytes]:
+    def artifacts(self):
         folder = self.project.path / "evalmetrics"
         return [(folder / name).read_bytes() for name in ("report.json", "row_scores.jsonl")]
 
 
 @pytest.fixture
-def judged(project: Project, judge_server: JudgeProcess) -> Judged:
+def judged(project, judge_server):
     return Judged(project, judge_server)
 
 
-def test_what_a_judge_took_is_told_the_same_by_every_run(judged: Judged) -> None:
+def test_what_a_judge_took_is_told_the_same_by_every_run(judged):
     price = {"input": 2, "output": 10}
     judged.bench(
         text="params: {limit_samples: 2}", query="bad=first&takes=json_object", price=price
@@ -88,7 +81,7 @@ def test_what_a_judge_took_is_told_the_same_by_every_run(judged: Judged) -> None
     assert judged.server.posts == 10
 
 
-def test_unusable_answers_are_failed_rows_and_cost_no_more_than_they_may(judged: Judged) -> None:
+def test_unusable_answers_are_failed_rows_and_cost_no_more_than_they_may(judged):
     judged.rows("data.jsonl", [1, 9, 3, 4])
     judged.bench(text="params: {max_retries: 1}")
     result = judged.run()
@@ -99,7 +92,7 @@ def test_unusable_answers_are_failed_rows_and_cost_no_more_than_they_may(judged:
     assert judged.server.posts == 6  # only what was refused is asked again
 
 
-def test_a_judge_is_asked_again_and_agrees_with_itself_or_not(judged: Judged) -> None:
+def test_a_judge_is_asked_again_and_agrees_with_itself_or_not(judged):
     judged.bench()
     judged.run().assert_outcomes(passed=1)
     judged.bench("judge_repeats: 3", "thresholds: {mean/quality@2: '>= 1'}")

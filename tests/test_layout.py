@@ -1,7 +1,5 @@
 """How texts are laid out for people."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,11 +16,11 @@ from pytest_evalmetrics.layout import many, of_many, visible, visible_lines
         ("\x9b2J\u2028\u202e", r"\x9b2J\u2028\u202e"),
     ],
 )
-def test_control_characters_are_shown_as_escapes(text: str, shown: str) -> None:
+def test_control_characters_are_shown_as_escapes(text, shown):
     assert visible(text) == shown
 
 
-def test_one_is_one_and_more_are_more() -> None:
+def test_one_is_one_and_more_are_more():
     assert [many(n, "task") for n in (0, 1, 2)] == ["0 tasks", "1 task", "2 tasks"]
     assert [many(n, "row", "has") for n in (1, 2)] == ["1 row has", "2 rows have"]
     assert of_many(1, 3, "task", "is") == "1 of 3 tasks is"
@@ -31,6 +29,6 @@ def test_one_is_one_and_more_are_more() -> None:
 
 
 @given(st.text())
-def test_nothing_of_any_text_paints_or_breaks_a_line(text: str) -> None:
+def test_nothing_of_any_text_paints_or_breaks_a_line(text):
     assert visible(text).isprintable()
     assert visible_lines(text).count("\n") == text.count("\n")

@@ -1,7 +1,5 @@
 """From a benchmark file and its rollouts to a verdict and the artifacts, run for real."""
 
-from __future__ import annotations
-
 import pytest
 
 GOOD = [[1.0, 1.0], [1.0, 0.0], [0.0, 0.0], [1.0, 1.0]]

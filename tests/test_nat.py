@@ -3,22 +3,13 @@
 EVALMETRICS_NAT_PYTHON names the interpreter of an environment with the extra `nat-server`.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import socket
 import subprocess
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from conftest import Project
-    from judge_process import JudgeProcess
 
 PYTHON = os.environ.get("EVALMETRICS_NAT_PYTHON")
 pytestmark = [
@@ -28,7 +19,7 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def url(tmp_path_factory):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -52,7 +43,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     server.communicate()
 
 
-def bench(project: Project, url: str, evaluator: str) -> None:
+def bench(project, url, evaluator):
     rows = [
         {
             "id": str(n),
@@ -80,7 +71,7 @@ benchmark:
     )
 
 
-def test_scores_and_failures_of_a_real_server(project: Project, url: str) -> None:
+def test_scores_and_failures_of_a_real_server(project, url):
     bench(project, url, "overlap")
     project.run().assert_outcomes(passed=1)
     text = (project.path / "evalmetrics/row_scores.jsonl").read_text(encoding="utf-8")
@@ -91,16 +82,14 @@ def test_scores_and_failures_of_a_real_server(project: Project, url: str) -> Non
     assert "no judge" in errors[0]["reason"]
 
 
-def test_an_unknown_evaluator_stops_with_the_servers_words(project: Project, url: str) -> None:
+def test_an_unknown_evaluator_stops_with_the_servers_words(project, url):
     bench(project, url, "nope")
     result = project.run()
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["*INCONCLUSIVE*404*Evaluator 'nope' not found*overlap*"])
 
 
-def test_trajectory_scores_are_those_of_the_toolkits_evaluator(
-    project: Project, judge_server: JudgeProcess
-) -> None:
+def test_trajectory_scores_are_those_of_the_toolkits_evaluator(project, judge_server):
     model = {"event_type": "LLM_END", "name": "m", "data": {"input": "?", "output": "Act"}}
     tool = {"event_type": "TOOL_END", "name": "search", "data": {"input": "q", "output": "hits"}}
     rows = [

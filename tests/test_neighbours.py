@@ -1,7 +1,5 @@
 """Other plugins beside ours, and pytest without some of its own."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 
@@ -14,7 +12,7 @@ NEIGHBOURS = os.environ.get("EVALMETRICS_NEIGHBOURS", "")
 def beside(project, monkeypatch):
     """Let a plugin be loaded in the runs of a test; each in a folder of its own."""
 
-    def load(package: str, *args: str):
+    def load(package, *args):
         found = next(Path(NEIGHBOURS or "-").glob(f"**/{package}/__init__.py"), None)
         if found is None:
             pytest.skip(f"EVALMETRICS_NEIGHBOURS names no folder with {package}")
@@ -60,7 +58,7 @@ def test_retry_evaluates_a_benchmark_again(project, beside, reward, outcome):
     assert project.report()["verdict"] == {"passed": "PASS", "failed": "FAIL"}[outcome]
 
 
-def shuffled(project, seed: int) -> dict[str, bytes]:
+def shuffled(project, seed):
     """The files of a run of 420 benchmarks in some order: pages show no more than 400 whole."""
     project.rollouts([[1.0], [0.0]])
     names = "".join(f"  - {{name: b{n:03}}}\n" for n in range(420))

@@ -1,35 +1,29 @@
 """Benchmarks whose scorers call nothing, or functions of the user's own, by a real pytest."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
 
 import pytest
-
-if TYPE_CHECKING:
-    from conftest import Project
 
 RIGHT = {"name": "book", "args": {"people": 2}}
 
 
-def agent_row(*calls: Any, **more: Any) -> dict[str, Any]:
+def agent_row(*calls, **more):
     said = [{"type": "human", "content": "hi"}, {"type": "ai", "tool_calls": list(calls)}]
     return {"user_input": said, "reference_tool_calls": [RIGHT], **more}
 
 
-def bench(project: Project, scorers: str, text: str, source: str = "dataset: data.jsonl") -> None:
+def bench(project, scorers, text, source="dataset: data.jsonl"):
     lines = "".join(f"    - {line}\n" for line in scorers.splitlines())
     rest = "".join(f"  {line}\n" for line in text.splitlines())
     project.write("a.bench.yaml", f"benchmark:\n  name: a\n  {source}\n  scorers:\n{lines}{rest}")
 
 
-def row_scores(project: Project) -> list[Any]:
+def row_scores(project):
     text = (project.path / "evalmetrics/row_scores.jsonl").read_text(encoding="utf-8")
     return [json.loads(line) for line in text.splitlines()]
 
 
-def test_several_scorers_of_one_type_score_under_names_of_their_own(project: Project) -> None:
+def test_several_scorers_of_one_type_score_under_names_of_their_own(project):
     calls = [{"function": {"name": "book", "arguments": "{}"}}]
     said = {"content": "Paris", "tool_calls": calls}
     project.rows("data.jsonl", [{"reference": "Rome", "response": said, "calls": calls}])
@@ -64,7 +58,7 @@ def test_several_scorers_of_one_type_score_under_names_of_their_own(project: Pro
     assert len(scores) == 22
 
 
-def test_scores_with_a_dash_in_their_names_are_gated(project: Project) -> None:
+def test_scores_with_a_dash_in_their_names_are_gated(project):
     rows = [{"reference": "Paris", "response": word} for word in ("paris!", "Rome")]
     project.rows("data.jsonl", rows)
     bench(
@@ -94,16 +88,14 @@ def test_scores_with_a_dash_in_their_names_are_gated(project: Project) -> None:
     ],
     ids=["undeclared", "num_samples", "any", "told-apart", "rollouts"],
 )
-def test_rows_of_one_id_are_not_taken_for_attempts_unasked(
-    project: Project, source: str, said: str
-) -> None:
+def test_rows_of_one_id_are_not_taken_for_attempts_unasked(project, source, said):
     rows = [{"id": i, "task_id": i, "turn": f"{i}{n}"} for i in "ab" for n in range(2)]
     project.rows("data.jsonl", [{**row, "reference": "x", "response": "x"} for row in rows])
     bench(project, "type: exact-match", 'thresholds: {mean_reward: ">= 0.5"}', source)
     project.run().stdout.fnmatch_lines([said])
 
 
-def test_a_malformed_row_fails_with_its_place_and_the_others_are_scored(project: Project) -> None:
+def test_a_malformed_row_fails_with_its_place_and_the_others_are_scored(project):
     project.rows("data.jsonl", [agent_row(RIGHT), agent_row("book"), agent_row(RIGHT)])
     bench(project, "type: tool_call_accuracy", "metrics: mean_reward")
     result = project.run()
@@ -122,9 +114,7 @@ def test_a_malformed_row_fails_with_its_place_and_the_others_are_scored(project:
         ("{python: 'mine:f', x: 1}", "*a.bench.yaml:5: 'mine:f' can't be called with a row and*"),
     ],
 )
-def test_a_function_that_is_none_is_told_with_its_line(
-    project: Project, scorer: str, said: str
-) -> None:
+def test_a_function_that_is_none_is_told_with_its_line(project, scorer, said):
     project.write("pytest.ini", "[pytest]\npythonpath = .\n")
     project.write("mine.py", "def f(item):\n    return 1\n")
     project.rows("data.jsonl", [{"response": "abc"}])
@@ -134,8 +124,8 @@ def test_a_function_that_is_none_is_told_with_its_line(
     result.stdout.fnmatch_lines([said])
 
 
-def test_what_another_tool_recorded_is_scored_and_its_failures_are_not(project: Project) -> None:
-    def result(name: str, **more: Any) -> dict[str, Any]:
+def test_what_another_tool_recorded_is_scored_and_its_failures_are_not(project):
+    def result(name, **more):
         case = {"description": name, "vars": {"capital": "Rome"}}
         graded = {"success": False, "score": 0, "failureReason": 0}
         return {"testCase": case, "promptIdx": 0, "provider": "m", **graded, **more}

@@ -3,14 +3,11 @@
 EVALMETRICS_RAGAS_PYTHON names the interpreter of an environment with the extra `ragas`.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random
 import subprocess
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import pytest
 from judge_process import CHAT, TERMS
@@ -24,10 +21,6 @@ from pytest_evalmetrics.scorers.judge_scorers import (
 from pytest_evalmetrics.scorers.tool_call_scorers import ToolCallAccuracySpec
 from pytest_evalmetrics.transport import Occurrences, Transport, run_bounded
 
-if TYPE_CHECKING:
-    from conftest import Project
-    from judge_process import JudgeProcess
-
 PYTHON = os.environ.get("EVALMETRICS_RAGAS_PYTHON")
 pytestmark = [
     pytest.mark.ragas,
@@ -37,7 +30,7 @@ ROWS = 200
 TOPICS = ("health", "food", "cars", "sport", "tax", "music")
 
 
-def conversations(rng: random.Random) -> dict[str, Any]:
+def conversations(rng):
     """Make rows for the metrics that need a judge."""
     topics = rng.sample(TOPICS, rng.randint(1, 6))
     refused = rng.sample(TOPICS, rng.randint(0, 4)) or ["none"]
@@ -64,10 +57,10 @@ def conversations(rng: random.Random) -> dict[str, Any]:
     }
 
 
-def tool_calls(rng: random.Random) -> dict[str, Any]:
+def tool_calls(rng):
     """Make a row with calls, and a reference that is often nearly the same."""
 
-    def call() -> dict[str, Any]:
+    def call():
         keys = rng.sample("xyz", rng.randint(0, 3))
         return {"name": rng.choice("fg"), "args": {k: rng.choice([1, "1", 2.0]) for k in keys}}
 
@@ -77,13 +70,13 @@ def tool_calls(rng: random.Random) -> dict[str, Any]:
         rng.shuffle(made)
     if rng.random() < 0.1:
         made.append(call())
-    messages: list[dict[str, Any]] = [{"type": "human", "content": "go"}]
+    messages = [{"type": "human", "content": "go"}]
     messages += [{"type": "ai", "content": "", "tool_calls": [c]} for c in made]
     messages += [{"type": "ai", "content": "done"}]
     return {"user_input": messages, "reference_tool_calls": wanted}
 
 
-def all_rows() -> dict[str, list[Any]]:
+def all_rows():
     rng = random.Random(20)  # noqa: S311 - the same rows each time
     made = [conversations(rng) for _ in range(ROWS)]
     found = {name: [row[name] for row in made] for name in made[0]}
@@ -99,10 +92,10 @@ def all_rows() -> dict[str, list[Any]]:
     }
 
 
-def ours(rows: dict[str, list[Any]], judge_server: JudgeProcess) -> dict[str, list[float]]:
+def ours(rows, judge_server):
     judge = judge_server.model()
     topic, goal = "topic_adherence", "agent_goal_accuracy"
-    specs: dict[str, Any] = {
+    specs = {
         mode: TopicAdherenceSpec(type=topic, metric_mode=mode, judge_model=judge)  # type: ignore[arg-type]
         for mode in ("precision", "recall", "f1")
     }
@@ -119,9 +112,7 @@ def ours(rows: dict[str, list[Any]], judge_server: JudgeProcess) -> dict[str, li
             (scorer,) = scorers.make_scorers([specs[name]], TERMS, lambda *_: 1)
             occurrences = Occurrences()
 
-            async def score(
-                at: int, each: list[Any] = each, name: str = name, scorer: Any = scorer
-            ) -> None:
+            async def score(at, each=each, name=name, scorer=scorer):
                 row = scorers.Row(at, "a", at, 0, each[at])
                 calls = scorers.Calls(transport, row.sample, occurrences, "x")  # noqa: B023 - awaited in its turn
                 (found[name][at],) = (await scorer.score_with(row, calls)).values()
@@ -130,7 +121,7 @@ def ours(rows: dict[str, list[Any]], judge_server: JudgeProcess) -> dict[str, li
     return found
 
 
-def test_scores_are_those_of_ragas(judge_server: JudgeProcess) -> None:
+def test_scores_are_those_of_ragas(judge_server):
     rows = all_rows()
     peer = Path(__file__).parent / "scorers" / "ragas_peer.py"
     url = judge_server.url().removesuffix(CHAT) + "/v1"
@@ -149,7 +140,7 @@ def test_scores_are_those_of_ragas(judge_server: JudgeProcess) -> None:
         assert len(set(mine[name])) > 1, name
 
 
-def bench(project: Project, metric: str, url: str) -> None:
+def bench(project, metric, url):
     project.write(
         "a.bench.yaml",
         f"""\
@@ -165,7 +156,7 @@ benchmark:
     )
 
 
-def run(project: Project, *args: str) -> str:
+def run(project, *args):
     process = subprocess.run(
         [str(PYTHON), "-m", "pytest", *args],
         cwd=project.path,
@@ -177,9 +168,7 @@ def run(project: Project, *args: str) -> str:
     return process.stdout
 
 
-def test_a_metric_by_the_package_itself_goes_over_our_journal(
-    project: Project, judge_server: JudgeProcess
-) -> None:
+def test_a_metric_by_the_package_itself_goes_over_our_journal(project, judge_server):
     rows = all_rows()["f1"][:20]
     project.rows("data.jsonl", rows)
     bench(project, "TopicAdherence", judge_server.url("bad=first"))
@@ -194,7 +183,7 @@ def test_a_metric_by_the_package_itself_goes_over_our_journal(
     assert judge_server.posts == 0
 
 
-def test_a_refusing_judge_is_no_nan(project: Project, judge_server: JudgeProcess) -> None:
+def test_a_refusing_judge_is_no_nan(project, judge_server):
     project.rows("data.jsonl", [{"user_input": "?", "response": "a", "reference": "b"}] * 20)
     bench(project, "answer_accuracy", judge_server.url("status=401"))
     text = run(project)
@@ -203,16 +192,14 @@ def test_a_refusing_judge_is_no_nan(project: Project, judge_server: JudgeProcess
     assert judge_server.posts <= 16
 
 
-def test_an_unusable_answer_is_asked_for_once_more(
-    project: Project, judge_server: JudgeProcess
-) -> None:
+def test_an_unusable_answer_is_asked_for_once_more(project, judge_server):
     project.rows("data.jsonl", [{"user_input": "?", "response": "a", "reference": "b"}])
     bench(project, "AnswerAccuracy", judge_server.url("bad=always"))
     assert "holds no JSON object" in run(project)
     assert judge_server.posts == 2  # ten by RAGAS alone
 
 
-def test_an_unknown_metric_says_which_there_are(project: Project) -> None:
+def test_an_unknown_metric_says_which_there_are(project):
     project.rows("data.jsonl", [{"user_input": "?"}])
     bench(project, "Faithfullness", "http://127.0.0.1:1/v1")
     assert "did you mean 'Faithfulness'?" in run(project)

@@ -1,7 +1,5 @@
 """What a user sees of a comparison with the baseline, run for real."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Scored benchmarks, run by a real pytest against a real server process."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -14,14 +12,8 @@ import sys
 import urllib.request
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import pytest
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from conftest import Project
 
 ENDPOINT = Path(__file__).parent / "scorers" / "endpoint.py"
 
@@ -29,37 +21,37 @@ ENDPOINT = Path(__file__).parent / "scorers" / "endpoint.py"
 class Endpoint:
     """A process of scorers/endpoint.py; it can be killed and come back on its port."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.port = 0
         self.start()
 
-    def start(self) -> None:
+    def start(self):
         self.process = subprocess.Popen(
             [sys.executable, str(ENDPOINT), str(self.port)], stdout=subprocess.PIPE, text=True
         )
         assert self.process.stdout
         self.port = int(self.process.stdout.readline())
 
-    def kill(self) -> None:
+    def kill(self):
         self.process.kill()
         self.process.wait()
         assert self.process.stdout
         self.process.stdout.close()
 
-    def url(self, path: str) -> str:
+    def url(self, path):
         return f"http://127.0.0.1:{self.port}{path}"
 
-    def seen(self) -> Any:
+    def seen(self):
         with urllib.request.urlopen(self.url("/"), timeout=10) as response:  # noqa: S310 - loopback
             return json.load(response)
 
     @property
-    def posts(self) -> int:
+    def posts(self):
         return int(self.seen()["posts"])
 
 
 @pytest.fixture
-def endpoint() -> Iterator[Endpoint]:
+def endpoint():
     found = Endpoint()
     yield found
     found.kill()
@@ -68,23 +60,23 @@ def endpoint() -> Iterator[Endpoint]:
 class Scored:
     """A project with one scored benchmark."""
 
-    def __init__(self, project: Project, endpoint: Endpoint) -> None:
+    def __init__(self, project, endpoint):
         self.project = project
         self.endpoint = endpoint
         self.path = project.path
 
-    def rows(self, *rows: dict[str, Any]) -> None:
+    def rows(self, *rows):
         self.project.rows("data.jsonl", rows)
 
     def bench(
         self,
-        text: str = "",
+        text="",
         *,
-        path: str = "/score",
-        source: str = "dataset: data.jsonl",
-        scorer: str = "",
-        name: str = "a.bench.yaml",
-    ) -> None:
+        path="/score",
+        source="dataset: data.jsonl",
+        scorer="",
+        name="a.bench.yaml",
+    ):
         remote = f"""\
     - type: remote
       url: {self.endpoint.url(path)}
@@ -97,27 +89,27 @@ class Scored:
             f"benchmark:\n  name: scored\n  {source}\n  scorers:\n{scorer or remote}{lines}",
         )
 
-    def run(self, *args: str) -> pytest.RunResult:
+    def run(self, *args):
         result = self.project.pytester.runpytest_subprocess(*args)
         text = result.stdout.str() + result.stderr.str()
         assert "INTERNALERROR" not in text, text
         assert "Traceback" not in text, text
         return result
 
-    def report_bytes(self) -> bytes:
+    def report_bytes(self):
         return (self.path / "evalmetrics/report.json").read_bytes()
 
-    def row_scores(self) -> list[Any]:
+    def row_scores(self):
         text = (self.path / "evalmetrics/row_scores.jsonl").read_text(encoding="utf-8")
         return [json.loads(line) for line in text.splitlines()]
 
 
 @pytest.fixture
-def scored(project: Project, endpoint: Endpoint) -> Scored:
+def scored(project, endpoint):
     return Scored(project, endpoint)
 
 
-def test_failed_rows_are_told_in_groups_and_the_rest_goes_on(scored: Scored) -> None:
+def test_failed_rows_are_told_in_groups_and_the_rest_goes_on(scored):
     modes = ["nan", "html", "500", "close", None, "html", None]
     scored.rows(*({"score": 1, "mode": mode} for mode in modes), {"other": 1})
     scored.bench("params: {max_retries: 0}\nexpect: {max_missing: 15%}")
@@ -151,7 +143,7 @@ def test_failed_rows_are_told_in_groups_and_the_rest_goes_on(scored: Scored) -> 
     ("value", "kind"),
     [(7, "out-of-range"), ("x", "no-number"), ("NaN", "no-number"), (None, "no-score")],
 )
-def test_what_is_no_score_is_the_rows_error(scored: Scored, value: Any, kind: str) -> None:
+def test_what_is_no_score_is_the_rows_error(scored, value, kind):
     scored.rows({"score": value}, {"score": "0.25"}, {"score": True})
     scored.bench(
         scorer=f"""\
@@ -169,7 +161,7 @@ def test_what_is_no_score_is_the_rows_error(scored: Scored, value: Any, kind: st
     assert (second["scores"]["s"], third["scores"]["s"]) == (0.25, 1.0)
 
 
-def test_a_key_is_sent_and_shown_nowhere(scored: Scored, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_key_is_sent_and_shown_nowhere(scored, monkeypatch):
     monkeypatch.setenv("MY_KEY", "sesame-opens")
     scored.rows({"score": 1}, {"score": "the key is sesame-opens"})
     scorer = f"""\
@@ -191,7 +183,7 @@ def test_a_key_is_sent_and_shown_nowhere(scored: Scored, monkeypatch: pytest.Mon
     result.stdout.fnmatch_lines(["*(no-number), at data.jsonl:2: *the key is [*][*][*]*"])
 
 
-def test_a_missing_key_is_told_before_anything_is_sent(scored: Scored) -> None:
+def test_a_missing_key_is_told_before_anything_is_sent(scored):
     scored.rows({"score": 1})
     scorer = f"""\
     - type: nemo-agent-toolkit-remote
@@ -211,7 +203,7 @@ def test_a_missing_key_is_told_before_anything_is_sent(scored: Scored) -> None:
 # -- the journal ------------------------------------------------------------------------------
 
 
-def test_a_second_run_pays_only_for_what_is_new(scored: Scored) -> None:
+def test_a_second_run_pays_only_for_what_is_new(scored):
     scored.rows(*({"score": n / 10} for n in range(5)))
     scored.bench()
     scored.run()
@@ -226,9 +218,7 @@ def test_a_second_run_pays_only_for_what_is_new(scored: Scored) -> None:
     assert scored.endpoint.posts == 6
 
 
-def test_replay_sends_nothing_and_needs_no_key(
-    scored: Scored, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_replay_sends_nothing_and_needs_no_key(scored, monkeypatch):
     monkeypatch.setenv("MY_KEY", "sesame-opens")
     scored.rows({"score": 1}, {"score": 0.5})
     scorer = f"""\
@@ -252,7 +242,7 @@ def test_replay_sends_nothing_and_needs_no_key(
     scored.endpoint.start()
 
 
-def test_a_replay_tells_of_failed_rows_what_the_run_told(scored: Scored) -> None:
+def test_a_replay_tells_of_failed_rows_what_the_run_told(scored):
     modes = ("422", None, "500", "html", "nan", "close")
     scored.rows(*({"id": n, "score": 1, "mode": mode} for n, mode in enumerate(modes)))
     scored.bench("metrics: mean_reward\nparams: {max_retries: 1}")
@@ -290,11 +280,11 @@ def test_a_replay_tells_of_failed_rows_what_the_run_told(scored: Scored) -> None
     assert scored.endpoint.posts == asked
 
 
-def test_refresh_no_journal_and_clear(scored: Scored) -> None:
+def test_refresh_no_journal_and_clear(scored):
     scored.rows({"score": 1})
     scored.bench(path="/count", text="metrics: mean_reward")
 
-    def score() -> float:
+    def score():
         return float(scored.row_scores()[0]["scores"]["accuracy"])
 
     scored.run()
@@ -318,7 +308,7 @@ def test_refresh_no_journal_and_clear(scored: Scored) -> None:
 
 
 @pytest.mark.parametrize("name", ["journal.jsonl", "journal.jsonl.gz"])
-def test_a_journal_travels_as_one_file(scored: Scored, name: str) -> None:
+def test_a_journal_travels_as_one_file(scored, name):
     scored.rows({"score": 1}, {"score": 0.5})
     scored.bench("metrics: mean_reward")
     scored.run(f"--evalmetrics-journal-export={name}").stdout.fnmatch_lines(
@@ -334,7 +324,7 @@ def test_a_journal_travels_as_one_file(scored: Scored, name: str) -> None:
     result.stderr.fnmatch_lines(["ERROR: *bad.jsonl:1: this is no exported journal*"])
 
 
-def test_without_pytests_cache_plugin_the_journal_is_the_same(scored: Scored) -> None:
+def test_without_pytests_cache_plugin_the_journal_is_the_same(scored):
     scored.rows({"score": 1})
     scored.bench("metrics: mean_reward")
     scored.run()
@@ -342,7 +332,7 @@ def test_without_pytests_cache_plugin_the_journal_is_the_same(scored: Scored) ->
     assert scored.endpoint.posts == 1
 
 
-def test_workers_share_one_journal_and_the_report_is_the_same(scored: Scored) -> None:
+def test_workers_share_one_journal_and_the_report_is_the_same(scored):
     scored.rows(*({"score": n / 10} for n in range(5)))
     for name in ("a", "b", "c"):
         scored.bench("metrics: mean_reward", name=f"{name}.bench.yaml")
@@ -359,7 +349,7 @@ def test_workers_share_one_journal_and_the_report_is_the_same(scored: Scored) ->
 # -- interrupted, broken, at once -------------------------------------------------------------
 
 
-def start(scored: Scored, *args: str) -> subprocess.Popen[str]:
+def start(scored, *args):
     return subprocess.Popen(
         [sys.executable, "-m", "pytest", *args],
         cwd=scored.path,
@@ -369,14 +359,14 @@ def start(scored: Scored, *args: str) -> subprocess.Popen[str]:
     )
 
 
-def wait_for_posts(scored: Scored, count: int) -> None:
+def wait_for_posts(scored, count):
     while scored.endpoint.posts < count:
         pass  # each look is a request of its own: no busier than that
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals")
 @pytest.mark.parametrize("number", ["SIGINT", "SIGKILL"])
-def test_an_interrupted_run_ends_with_the_same_report(scored: Scored, number: str) -> None:
+def test_an_interrupted_run_ends_with_the_same_report(scored, number):
     scored.rows(*({"score": n / 40} for n in range(40)))
     scored.bench("params: {parallelism: 2}\nmetrics: mean_reward", path="/score?latency=0.03")
     first = start(scored)
@@ -393,7 +383,7 @@ def test_an_interrupted_run_ends_with_the_same_report(scored: Scored, number: st
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a disk that is full")
-def test_a_journal_that_cant_be_written_costs_only_what_it_saves(scored: Scored) -> None:
+def test_a_journal_that_cant_be_written_costs_only_what_it_saves(scored):
     scored.rows({"score": 1}, {"score": 0.5})
     scored.bench("metrics: mean_reward")
     scored.run()
@@ -433,9 +423,7 @@ def test_a_journal_that_cant_be_written_costs_only_what_it_saves(scored: Scored)
         ("    - {type: nameless}\n", "", "*a.bench.yaml:5: the scorer 'nameless' does not say*"),
     ],
 )
-def test_a_scorer_that_cant_be_made_is_told_with_its_line(
-    scored: Scored, scorer: str, text: str, said: str
-) -> None:
+def test_a_scorer_that_cant_be_made_is_told_with_its_line(scored, scorer, text, said):
     scored.project.write(
         "conftest.py",
         """
@@ -468,7 +456,7 @@ class Nameless:
     result.stdout.fnmatch_lines([said])
 
 
-def test_a_type_that_nobody_offers_is_found_at_collection(scored: Scored) -> None:
+def test_a_type_that_nobody_offers_is_found_at_collection(scored):
     scored.project.write(
         "conftest.py",
         """
@@ -513,9 +501,7 @@ class Length:
     ],
     ids=["refused", "dns", "tls", "redirect"],
 )
-def test_an_endpoint_that_isnt_there_is_told_in_clear_words(
-    scored: Scored, url: str, said: str
-) -> None:
+def test_an_endpoint_that_isnt_there_is_told_in_clear_words(scored, url, said):
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))  # bound, and nobody listens
         refused = closed.getsockname()[1]
@@ -540,9 +526,7 @@ def test_an_endpoint_that_isnt_there_is_told_in_clear_words(
 # -- what was asked, and what failed ----------------------------------------------------------
 
 
-def test_what_was_asked_for_a_row_is_written_with_it(
-    scored: Scored, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_was_asked_for_a_row_is_written_with_it(scored, monkeypatch):
     monkeypatch.setenv("MY_KEY", "sesame-opens")
     scored.rows(
         {"score": 0.5, "text": "für \U0001f600"},
@@ -585,7 +569,7 @@ def test_what_was_asked_for_a_row_is_written_with_it(
         assert (scored.path / "evalmetrics/row_scores.jsonl").read_bytes() == found
 
 
-def test_the_report_names_the_first_rows_that_failed(scored: Scored) -> None:
+def test_the_report_names_the_first_rows_that_failed(scored):
     scored.rows(*({"score": 1, "mode": "html" if n % 2 else "500"} for n in range(50)), {"a": 1})
     scored.bench("params: {max_retries: 0}\nexpect: {max_missing: 2%}")
     scored.run().assert_outcomes(failed=1)
@@ -602,9 +586,7 @@ def test_the_report_names_the_first_rows_that_failed(scored: Scored) -> None:
     assert scored.project.report()["benchmarks"][0]["failed_rows"] == []
 
 
-def test_why_a_scorer_scored_as_it_did_is_written_with_the_row(
-    scored: Scored, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_why_a_scorer_scored_as_it_did_is_written_with_the_row(scored, monkeypatch):
     monkeypatch.setenv("MY_KEY", "sesame-opens")
     scored.project.write(
         "conftest.py",
@@ -650,7 +632,7 @@ class Asks(Explains):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs a limit of the size of files")
-def test_a_full_disk_is_told_and_leaves_nothing_half_written(scored: Scored) -> None:
+def test_a_full_disk_is_told_and_leaves_nothing_half_written(scored):
     scored.project.write(
         "conftest.py",
         "import resource\n"
@@ -675,7 +657,7 @@ def test_a_full_disk_is_told_and_leaves_nothing_half_written(scored: Scored) -> 
 # -- progress ---------------------------------------------------------------------------------
 
 
-def test_nothing_of_the_progress_stays_in_a_log_of_a_short_run(scored: Scored) -> None:
+def test_nothing_of_the_progress_stays_in_a_log_of_a_short_run(scored):
     scored.rows({"score": 1})
     scored.bench("metrics: mean_reward")
     out = scored.run().stdout.str()
@@ -685,7 +667,7 @@ def test_nothing_of_the_progress_stays_in_a_log_of_a_short_run(scored: Scored) -
 
 @pytest.mark.skipif(os.name == "nt", reason="needs a pseudo terminal")
 @pytest.mark.parametrize("flag", ["-v", "-q"])
-def test_a_live_line_on_a_terminal(scored: Scored, flag: str) -> None:
+def test_a_live_line_on_a_terminal(scored, flag):
     import pty  # noqa: PLC0415 - not on Windows
 
     scored.rows(*({"score": 1} for _ in range(8)))
@@ -717,7 +699,7 @@ def test_a_live_line_on_a_terminal(scored: Scored, flag: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["file", "folder", "URL"])
-def test_a_journal_is_shared_by_jobs(scored: Scored, tmp_path: Path, kind: str) -> None:
+def test_a_journal_is_shared_by_jobs(scored, tmp_path, kind):
     (tmp_path / "shared").mkdir()
     place = {
         "file": str(tmp_path / "shared/calls.sqlite3"),
@@ -734,7 +716,7 @@ def test_a_journal_is_shared_by_jobs(scored: Scored, tmp_path: Path, kind: str) 
     assert scored.endpoint.posts == 4
 
 
-def test_a_later_version_of_the_journal_stops_before_anything_is_paid(scored: Scored) -> None:
+def test_a_later_version_of_the_journal_stops_before_anything_is_paid(scored):
     scored.rows({"score": 1})
     scored.bench("metrics: mean_reward")
     scored.run().assert_outcomes(passed=1)
@@ -749,9 +731,7 @@ def test_a_later_version_of_the_journal_stops_before_anything_is_paid(scored: Sc
 
 
 @pytest.mark.parametrize("module", ["aiohttp", "jinja2", "jsonpath"])
-def test_without_the_extra_it_is_told_what_to_install(
-    scored: Scored, module: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_the_extra_it_is_told_what_to_install(scored, module, monkeypatch):
     monkeypatch.setenv("EVALMETRICS_TESTS_SPAWN", "1")  # nothing may be imported already
     scored.project.write("conftest.py", f"import sys\nsys.modules[{module!r}] = None\n")
     scored.rows({"score": 1})

@@ -1,14 +1,8 @@
 """What a run did not evaluate: whatever ends it, its reports and the terminal say so."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
 
 import pytest
-
-if TYPE_CHECKING:
-    from conftest import Project
 
 GOOD = """
 defaults: {rollouts: runs.jsonl, expect: {tasks: 2}, thresholds: {mean_reward: ">= 0"}}
@@ -19,13 +13,13 @@ ANYWAY = ("--continue-on-collection-errors",)
 
 
 @pytest.fixture
-def some(project: Project) -> Project:
+def some(project):
     project.rollouts([[1.0], [0.5]])
     project.write("good.bench.yaml", GOOD)
     return project
 
 
-def _told(project: Project) -> tuple[str, list[str]]:
+def _told(project):
     """The verdict, and what was not evaluated; the summary says the same."""
     report = project.report()
     summary = (project.path / "evalmetrics/summary.md").read_text(encoding="utf-8")
@@ -34,7 +28,7 @@ def _told(project: Project) -> tuple[str, list[str]]:
 
 
 @pytest.mark.parametrize("how", [XDIST, ANYWAY, ()])
-def test_what_cannot_be_collected_is_not_passed_over(some: Project, how: tuple[str, ...]) -> None:
+def test_what_cannot_be_collected_is_not_passed_over(some, how):
     some.write("broken.bench.yaml", "benchmark: {nam: x}")
     some.write("test_x.py", "import nowhere\ndef test_x(evalmetrics): ...")
     some.write("sub/conftest.py", "import nowhere")
@@ -47,13 +41,13 @@ def test_what_cannot_be_collected_is_not_passed_over(some: Project, how: tuple[s
     result.stdout.fnmatch_lines([f"INCONCLUSIVE  {name}  was not evaluated" for name in lost])
 
 
-def test_what_checks_nothing_and_cannot_be_collected_is_not_ours(some: Project) -> None:
+def test_what_checks_nothing_and_cannot_be_collected_is_not_ours(some):
     some.write("test_x.py", "import pytest_evalmetrics, nowhere\ndef test_x(): ...")
     assert some.run(*ANYWAY).ret == pytest.ExitCode.TESTS_FAILED
     assert _told(some) == ("PASS", [])
 
 
-def test_tests_that_a_dead_worker_leaves_are_told(some: Project) -> None:
+def test_tests_that_a_dead_worker_leaves_are_told(some):
     some.write("test_a.py", "def test_first(): ...")
     some.write("test_b.py", "import os\ndef test_dies(): os._exit(0)")
     some.write("test_c.py", "def test_checks(evalmetrics): evalmetrics.check([1])")
@@ -89,7 +83,7 @@ def test_skips(evalmetrics):
 
 
 @pytest.mark.parametrize("how", [(), XDIST])
-def test_a_test_that_ends_between_its_checks_is_told(some: Project, how: tuple[str, ...]) -> None:
+def test_a_test_that_ends_between_its_checks_is_told(some, how):
     some.write("test_x.py", HALF)
     result = some.run("test_x.py", *how)
     result.assert_outcomes(passed=1, failed=3, skipped=1)
@@ -103,7 +97,7 @@ def test_a_test_that_ends_between_its_checks_is_told(some: Project, how: tuple[s
     result.stdout.fnmatch_lines(["SKIPPED       test_x.py::test_skips  no gpu"])
 
 
-def test_a_gate_that_fails_is_no_breaking_off(some: Project) -> None:
+def test_a_gate_that_fails_is_no_breaking_off(some):
     some.write(
         "test_x.py",
         """
@@ -143,9 +137,7 @@ def test_lenient(evalmetrics):
 
 
 @pytest.mark.parametrize("how", [(), XDIST])
-def test_what_was_to_fail_and_passes_fails_in_the_reports_too(
-    some: Project, how: tuple[str, ...]
-) -> None:
+def test_what_was_to_fail_and_passes_fails_in_the_reports_too(some, how):
     some.write("good.bench.yaml", GOOD.replace("{name: one}", "{name: one, xfail: weak}"))
     some.write("pytest.ini", "[pytest]\nxfail_strict = true")
     some.write("test_x.py", STRICT)
@@ -173,7 +165,7 @@ def test_what_was_to_fail_and_passes_fails_in_the_reports_too(
     assert len(re.findall('evalmetrics.verdict" value="FAIL"', junit)) == len([*told, "known"])
 
 
-def test_an_xfail_of_a_file_covers_no_failure_that_pytest_shows(some: Project) -> None:
+def test_an_xfail_of_a_file_covers_no_failure_that_pytest_shows(some):
     some.write("good.bench.yaml", "benchmark: {name: one, rollouts: nowhere.jsonl, xfail: weak}")
     weak = GOOD.replace(">= 0", ">= 2").replace("{name: one}", "{name: one, xfail: weak}")
     some.write("weak.yaml", weak)
@@ -185,7 +177,7 @@ def test_an_xfail_of_a_file_covers_no_failure_that_pytest_shows(some: Project) -
 
 
 @pytest.mark.parametrize("how", [(), XDIST])
-def test_a_selection_says_what_it_leaves_out(some: Project, how: tuple[str, ...]) -> None:
+def test_a_selection_says_what_it_leaves_out(some, how):
     some.write("test_x.py", "".join(f"def test_{i}(evalmetrics): ...\n" for i in range(9)))
     some.write("test_y.py", "def test_y(): ...")
     result = some.run("-k", "one", *how)
@@ -200,7 +192,7 @@ def test_a_selection_says_what_it_leaves_out(some: Project, how: tuple[str, ...]
     assert some.report()["deselected"] == []
 
 
-def test_files_that_last_failed_passes_over_are_told(some: Project) -> None:
+def test_files_that_last_failed_passes_over_are_told(some):
     some.write("bad.bench.yaml", GOOD.replace(">= 0", ">= 2"))
     args = ("-p", "cacheprovider")
     assert some.pytester.runpytest_subprocess(*args).ret == 1
@@ -210,7 +202,7 @@ def test_files_that_last_failed_passes_over_are_told(some: Project) -> None:
     assert some.report()["deselected"] == ["good.bench.yaml"]
 
 
-def test_a_run_that_a_plugin_ends_early_is_not_green(some: Project) -> None:
+def test_a_run_that_a_plugin_ends_early_is_not_green(some):
     some.write(
         "conftest.py",
         "import pytest\n\n"
@@ -220,12 +212,12 @@ def test_a_run_that_a_plugin_ends_early_is_not_green(some: Project) -> None:
     assert _told(some) == ("INCONCLUSIVE", ["good.bench.yaml::two"])
 
 
-def test_what_only_sets_tests_up_evaluates_and_reports_nothing(some: Project) -> None:
+def test_what_only_sets_tests_up_evaluates_and_reports_nothing(some):
     assert some.run("--setup-plan").ret == 0
     assert not (some.path / "evalmetrics").exists()
 
 
-def test_of_a_benchmark_that_each_worker_evaluates_the_worst_result_counts(some: Project) -> None:
+def test_of_a_benchmark_that_each_worker_evaluates_the_worst_result_counts(some):
     some.write(
         "conftest.py",
         """
@@ -252,7 +244,7 @@ def pytest_sessionfinish():
     assert _told(some) == ("FAIL", [])
 
 
-def test_pytest_may_lack_what_is_not_needed(some: Project) -> None:
+def test_pytest_may_lack_what_is_not_needed(some):
     result = some.run("-p", "no:setuponly", "-p", "no:setupplan", "-p", "no:skipping")
     result.assert_outcomes(passed=2)
     assert some.report()["verdict"] == "PASS"

@@ -1,7 +1,5 @@
 """Options and settings: the command line wins, and what means nothing is refused at the start."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
@@ -10,15 +8,15 @@ from baselines.conftest import Quick, _loaded  # noqa: F401 - a fixture of this 
 
 
 @pytest.fixture
-def project(pytester: pytest.Pytester) -> Quick:
+def project(pytester):
     return Quick(pytester)
 
 
-def ini(project: Quick, *lines: str) -> None:
+def ini(project, *lines):
     project.write("pytest.ini", "[pytest]\n" + "".join(f"{line}\n" for line in lines))
 
 
-def test_a_mode_of_the_journal_that_is_none_is_refused(project: Quick) -> None:
+def test_a_mode_of_the_journal_that_is_none_is_refused(project):
     ini(project, "evalmetrics_journal = sometimes")
     result = project.run()
     assert result.ret == pytest.ExitCode.USAGE_ERROR
@@ -45,16 +43,14 @@ def pytest_sessionstart(session):
         (("evalmetrics_journal = replay",), ("-o", "evalmetrics_journal=normal"), "NORMAL"),
     ],
 )
-def test_the_mode_of_the_journal(
-    project: Quick, lines: tuple[str, ...], args: tuple[str, ...], mode: str
-) -> None:
+def test_the_mode_of_the_journal(project, lines, args, mode):
     ini(project, *lines, "evalmetrics_journal_path = kept/journal.sqlite3")
     project.write("conftest.py", CONFTEST)
     result = project.run("-s", *args)
     result.stdout.fnmatch_lines([f"*journal {mode} {project.path}/kept/journal.sqlite3"])
 
 
-def test_the_journal_lies_where_the_setting_says(project: Quick) -> None:
+def test_the_journal_lies_where_the_setting_says(project):
     project.write(
         "pyproject.toml",
         '[tool.pytest.ini_options]\nevalmetrics_journal_path = "kept/journal.sqlite3"\n',
@@ -66,7 +62,7 @@ def test_the_journal_lies_where_the_setting_says(project: Quick) -> None:
     )
 
 
-def test_every_option_and_setting_of_the_help_is_documented(project: Quick) -> None:
+def test_every_option_and_setting_of_the_help_is_documented(project):
     text = project.run_apart("--help").stdout.str()
     found = set(re.findall(r"^ +(--evalmetrics-[a-z-]+|evalmetrics_[a-z_]+)", text, re.MULTILINE))
     assert {"--evalmetrics-list", "--evalmetrics-history", "evalmetrics_journal_path"} <= found
@@ -87,7 +83,7 @@ CODES = [
 
 
 @pytest.mark.parametrize(("args", "code"), CODES)
-def test_exit_codes(project: Quick, args: tuple[str, ...], code: pytest.ExitCode) -> None:
+def test_exit_codes(project, args, code):
     project.rollouts([[1.0]])
     project.bench(name="ok.bench.yaml")
     project.bench('thresholds: {mean_reward: ">= 2"}', name="low.bench.yaml")

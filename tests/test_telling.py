@@ -1,14 +1,7 @@
 """--evalmetrics-list and --evalmetrics-explain: all that can be named, whoever provides it."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 from baselines.conftest import Quick, _loaded  # noqa: F401 - a fixture of this file too
-
-if TYPE_CHECKING:
-    from conftest import Project
 
 CONFTEST = """
 from pytest_evalmetrics import register_metric, register_reporter, register_scorer
@@ -38,7 +31,7 @@ def pytest_evalmetrics_register(registry):
 
 
 @pytest.fixture
-def own(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
+def own(project, monkeypatch):
     """A project with things of its own, and an installed package with more."""
     project.write("conftest.py", CONFTEST)
     project.write(
@@ -53,7 +46,7 @@ def own(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
     return project
 
 
-def test_the_list_says_what_there_is_and_who_provides_it(own: Project) -> None:
+def test_the_list_says_what_there_is_and_who_provides_it(own):
     result = own.run("--evalmetrics-list")
     assert result.ret == 0
     result.stdout.fnmatch_lines(
@@ -134,20 +127,20 @@ NOT_THERE = [
 
 
 @pytest.mark.parametrize(("name", "told"), OURS)
-def test_one_of_ours_is_explained(pytester: pytest.Pytester, name: str, told: list[str]) -> None:
+def test_one_of_ours_is_explained(pytester, name, told):
     result = Quick(pytester).run("--evalmetrics-explain", name)
     assert result.ret == 0
     result.stdout.fnmatch_lines(told)
 
 
 @pytest.mark.parametrize(("name", "told"), OWN)
-def test_one_of_another_s_is_explained(own: Project, name: str, told: list[str]) -> None:
+def test_one_of_another_s_is_explained(own, name, told):
     result = own.run("--evalmetrics-explain", name)
     assert result.ret == 0
     result.stdout.fnmatch_lines(told)
 
 
-def test_a_reference_is_explained_as_the_one_kind_that_it_is(own: Project) -> None:
+def test_a_reference_is_explained_as_the_one_kind_that_it_is(own):
     own.write(
         "mine.py",
         "class Strict:\n    scores = ('ok',)\n    def score(self, row): ...\n"
@@ -160,7 +153,7 @@ def test_a_reference_is_explained_as_the_one_kind_that_it_is(own: Project) -> No
         assert f"mine:{name}: {kind}" in text
 
 
-def test_a_name_of_one_s_own_is_no_family(own: Project) -> None:
+def test_a_name_of_one_s_own_is_no_family(own):
     more = '\n\n@register_metric("pass@k")\ndef plain(tasks):\n    "All of them."\n    return 1.0\n'
     own.write("conftest.py", CONFTEST + more)
     result = own.run("--evalmetrics-explain", "pass@k")
@@ -168,21 +161,19 @@ def test_a_name_of_one_s_own_is_no_family(own: Project) -> None:
 
 
 @pytest.mark.parametrize(("name", "told"), NOT_THERE)
-def test_what_is_not_there_is_a_usage_error(
-    pytester: pytest.Pytester, name: str, told: str
-) -> None:
+def test_what_is_not_there_is_a_usage_error(pytester, name, told):
     result = Quick(pytester).run("--evalmetrics-explain", name)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines([told])
 
 
-def test_what_can_t_be_loaded_is_a_usage_error_that_says_why(own: Project) -> None:
+def test_what_can_t_be_loaded_is_a_usage_error_that_says_why(own):
     result = own.run("--evalmetrics-explain", "gone")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["ERROR: the metric 'gone' of shipped can't be loaded from *"])
 
 
-def test_every_thing_of_ours_says_what_it_is(pytester: pytest.Pytester) -> None:
+def test_every_thing_of_ours_says_what_it_is(pytester):
     # a process of its own: other tests register things here
     result = pytester.runpytest_subprocess("--evalmetrics-list")
     result.stdout.fnmatch_lines(["*mean_reward*"])
@@ -190,7 +181,7 @@ def test_every_thing_of_ours_says_what_it_is(pytester: pytest.Pytester) -> None:
 
 
 @pytest.mark.parametrize("name", ["remote", "jsonl"])
-def test_how_ours_are_made_is_not_told(pytester: pytest.Pytester, name: str) -> None:
+def test_how_ours_are_made_is_not_told(pytester, name):
     result = Quick(pytester).run("--evalmetrics-explain", name)
     assert result.ret == 0
     result.stdout.no_fnmatch_line("  Parameters*")

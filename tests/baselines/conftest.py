@@ -1,21 +1,15 @@
 """A project whose four benchmarks have recorded baselines."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from importlib import import_module
 from pkgutil import walk_packages
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
 
 import pytest
 from conftest import Project
 
 import pytest_evalmetrics
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 BEFORE = [[1.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 1.0]]
 AFTER = [[1.0, 1.0], [1.0, 1.0], [0.0, 1.0], [1.0, 1.0]]
@@ -37,7 +31,7 @@ MATH, OLD, PHYSICS, OTHER = ALL = (
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _loaded() -> None:
+def _loaded():
     """Load everything: what a run in this process loads is unloaded at its end."""
     import hypothesis  # noqa: F401, PLC0415 - which says something at the end of every run
 
@@ -48,69 +42,69 @@ def _loaded() -> None:
 class Quick(Project):
     """Runs pytest in this process, which is faster by far."""
 
-    def run(self, *args: str) -> pytest.RunResult:
+    def run(self, *args):
         result = self.pytester.runpytest_inprocess("-p", "no:cacheprovider", *args)
         text = result.stdout.str() + result.stderr.str()
         assert "INTERNALERROR" not in text, text
         assert "Traceback" not in text, text
         return result
 
-    def run_apart(self, *args: str) -> pytest.RunResult:
+    def run_apart(self, *args):
         """Run pytest in a process of its own, which a signal or a crash may end."""
         return super().run(*args)
 
-    def baseline(self, name: str = "math.bench/math.json") -> Path:
+    def baseline(self, name="math.bench/math.json"):
         return self.path / "__baselines__" / name
 
 
 @pytest.fixture
-def quick(pytester: pytest.Pytester) -> Quick:
+def quick(pytester):
     return Quick(pytester)
 
 
 class Evals:
     """The project; `evals/` holds the files one.bench.yaml and two.bench.yaml."""
 
-    def __init__(self, project: Quick) -> None:
+    def __init__(self, project):
         self.project = project
         self.folder = project.path / "evals"
-        self.recorded: dict[str, bytes] = {}
+        self.recorded = {}
 
-    def write(self, name: str, text: str) -> Path:
+    def write(self, name, text):
         return self.project.write(f"evals/{name}", text)
 
-    def rollouts(self, rewards: list[list[float]], name: str = "runs.jsonl") -> None:
+    def rollouts(self, rewards, name="runs.jsonl"):
         self.project.rollouts(rewards, f"evals/{name}")
 
-    def baselines(self) -> dict[str, bytes]:
+    def baselines(self):
         root = self.folder / "__baselines__"
         return {p.relative_to(root).as_posix(): p.read_bytes() for p in root.rglob("*.json")}
 
-    def rewritten(self) -> set[str]:
+    def rewritten(self):
         """Name the baselines that were rewritten; none may be gone."""
         now = self.baselines()
         assert set(now) >= set(self.recorded), f"deleted: {set(self.recorded) - set(now)}"
         return {name for name in self.recorded if now[name] != self.recorded[name]}
 
-    def orphan(self, name: str = "one.bench/gone.json") -> Path:
+    def orphan(self, name="one.bench/gone.json"):
         """Leave a baseline that no benchmark declares."""
         path = self.folder / "__baselines__" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(self.recorded[MATH])
         return path
 
-    def run(self, *args: str) -> pytest.RunResult:
+    def run(self, *args):
         return self.project.run(*args)
 
 
-def _lay_out(evals: Evals) -> None:
+def _lay_out(evals):
     evals.rollouts(BEFORE)
     evals.write("one.bench.yaml", ONE)
     evals.write("two.bench.yaml", TWO)
 
 
 @pytest.fixture(scope="session")
-def recorded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+def recorded(tmp_path_factory):
     """Record the baselines once for all tests, for real."""
     evals = Evals(Quick(SimpleNamespace(path=tmp_path_factory.mktemp("recorded"))))
     _lay_out(evals)
@@ -125,7 +119,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
 
 
 @pytest.fixture
-def evals(quick: Quick, recorded: dict[str, bytes]) -> Evals:
+def evals(quick, recorded):
     """The project as it was recorded; its next run would record something else."""
     found = Evals(quick)
     _lay_out(found)

@@ -1,20 +1,14 @@
 """A benchmark that is no longer the one that was recorded: said, never a traceback."""
 
-from __future__ import annotations
-
 import xml.etree.ElementTree as ET
-from typing import TYPE_CHECKING, Any
 
 import pytest
-
-if TYPE_CHECKING:
-    from baselines.conftest import Quick
 
 UPDATE = "--snapshot-update"
 RECORD = "*record a new baseline with --snapshot-update*"
 
 
-def rows(agents: dict[str, list[float]], **scores: float) -> list[dict[str, Any]]:
+def rows(agents, **scores):
     return [
         {
             "_ng_task_index": task,
@@ -30,7 +24,7 @@ def rows(agents: dict[str, list[float]], **scores: float) -> list[dict[str, Any]
 
 
 @pytest.fixture
-def recorded(quick: Quick) -> Quick:
+def recorded(quick):
     quick.rows("runs.jsonl", rows({"a": [1.0, 0.0, 1.0]}))
     quick.bench("metrics: [mean_reward]\nexpect: {tasks: '>= 1'}\nbaseline: true")
     assert quick.run(UPDATE).ret == 0

@@ -1,8 +1,5 @@
 """Which baselines are orphans: only what is known not to be declared."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 import pytest
@@ -13,14 +10,10 @@ from pytest_evalmetrics.baselines.declared import FOLDER, Declared, file_name, f
 from pytest_evalmetrics.ext import BenchmarkSpec
 from pytest_evalmetrics.spec import BaselineSpec, RolloutsSpec
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-
 PATTERNS = ("*.bench.yaml", "*.bench.yml")
 
 
-def spec(name: str, *, baseline: bool = True) -> BenchmarkSpec:
+def spec(name, *, baseline=True):
     return BenchmarkSpec(
         name=name,
         rollouts=RolloutsSpec(path=("x",)),
@@ -29,7 +22,7 @@ def spec(name: str, *, baseline: bool = True) -> BenchmarkSpec:
 
 
 @pytest.fixture
-def lie(tmp_path: Path) -> Path:
+def lie(tmp_path):
     """Lay out the baselines of three benchmark files, of which one is gone."""
     for name in ("one.bench/a", "one.bench/b", "two.bench/a", "gone.bench/a"):
         path = tmp_path / FOLDER / f"{name}.json"
@@ -40,7 +33,7 @@ def lie(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def orphans(declared: Declared, folder: Path) -> list[str]:
+def orphans(declared, folder):
     found = declared.orphans(folder / FOLDER)
     return [path.relative_to(folder / FOLDER).as_posix() for path in found]
 

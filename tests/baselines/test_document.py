@@ -1,11 +1,8 @@
 """From a run to a baseline's text and back: the same numbers, and the same bytes."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -26,20 +23,13 @@ from pytest_evalmetrics.errors import BaselineError
 from pytest_evalmetrics.ext import AgentResult, Estimate, RolloutTable
 from pytest_evalmetrics.results import Interval
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from baselines.conftest import Quick
-
-
 NUMBERS = st.one_of(
     st.floats(allow_nan=True, allow_infinity=False),
     st.sampled_from([0.0, -0.0, 1.0, 0.1, 2.0**53, -(2.0**63), 1e300, 5e-324]),
 )
 
 
-def table(tasks: dict[Any, list[float]], name: str = "reward", agent: str = "a") -> RolloutTable:
+def table(tasks, name="reward", agent="a"):
     counts = [len(scores) for scores in tasks.values()]
     column = np.array([v for scores in tasks.values() for v in scores], dtype=np.float64)
     return RolloutTable(
@@ -52,7 +42,7 @@ def table(tasks: dict[Any, list[float]], name: str = "reward", agent: str = "a")
     )
 
 
-def result(**metrics: float) -> AgentResult:
+def result(**metrics):
     estimates = {
         name: Estimate(name, value, 3, 6, Interval(value / 3, value, 0.95, "t"))
         for name, value in metrics.items()
@@ -60,7 +50,7 @@ def result(**metrics: float) -> AgentResult:
     return AgentResult("a", 3, 6, 0, estimates, metrics, {})
 
 
-def made(rollouts: RolloutTable, **metrics: float) -> str:
+def made(rollouts, **metrics):
     columns = tuple(rollouts.scores)
     described = agent_document(result(**metrics), rollouts, columns)
     return render(document("b", {"a": described}, {"recorded": "now"}))
@@ -191,15 +181,15 @@ BASELINE = 'metrics: [pass@1]\nexpect: {tasks: 2}\nbaseline: true\nthresholds: {
 
 
 @pytest.fixture
-def recorded(quick: Quick) -> Quick:
+def recorded(quick):
     quick.rollouts([[1.0], [1.0]])
     quick.bench(BASELINE)
     assert quick.run(UPDATE).ret == 0
     return quick
 
 
-def edit(change: Callable[[Any], Any]) -> Callable[[str], str]:
-    def edited(text: str) -> str:
+def edit(change):
+    def edited(text):
         doc = json.loads(text)
         change(doc)
         return json.dumps(doc)
@@ -207,7 +197,7 @@ def edit(change: Callable[[Any], Any]) -> Callable[[str], str]:
     return edited
 
 
-BROKEN: dict[str, tuple[Callable[[str], str], str]] = {
+BROKEN = {
     "conflict": (
         lambda text: text.replace("  }", "<<<<<<< HEAD\n  }\n=======\n>>>>>>> main", 1),
         "*math.json:*marks of a merge conflict*",
@@ -268,16 +258,16 @@ def test_a_broken_baseline_is_inconclusive_and_replaced_by_an_update(recorded, k
     assert recorded.run().ret == 0
 
 
-def _no_utf8(path: Path) -> None:
+def _no_utf8(path):
     path.write_bytes(b'{"schema_version": "\xff"}')
 
 
-def _loop(path: Path) -> None:
+def _loop(path):
     path.unlink()
     path.symlink_to(path)
 
 
-def _folder(path: Path) -> None:
+def _folder(path):
     path.unlink()
     path.mkdir()
 

@@ -1,16 +1,8 @@
 """A baseline elsewhere: another run's rollouts, or its report."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
 
 import pytest
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from baselines.conftest import Quick
 
 GOOD = [[1.0, 1.0], [1.0, 0.0], [0.0, 0.0], [1.0, 1.0]]
 WORSE = [[1.0, 1.0], [0.0, 0.0], [0.0, 0.0], [0.0, 1.0]]
@@ -22,7 +14,7 @@ KINDS = {
 }
 
 
-def main_run(quick: Quick, rewards: Any, kind: str, name: str = "math") -> None:
+def main_run(quick, rewards, kind, name="math"):
     """Leave what a run on the main branch leaves."""
     if kind == "rollouts":
         quick.rollouts(rewards, "main/runs.jsonl")
@@ -47,7 +39,7 @@ def test_an_update_leaves_another_run_alone(quick, kind):
     assert entry["recorded"] == {}
 
 
-def edit(quick: Quick, change: Callable[[Any], object]) -> None:
+def edit(quick, change):
     path = quick.path / "main" / "report.json"
     report = json.loads(path.read_text())
     change(report)
@@ -55,7 +47,7 @@ def edit(quick: Quick, change: Callable[[Any], object]) -> None:
     path.with_name("run.json").unlink(missing_ok=True)  # it holds the report's digest
 
 
-BAD: dict[str, tuple[Callable[[Any], object], str]] = {
+BAD = {
     "other name": (
         lambda report: report["benchmarks"][0].update(name="maths"),
         "the report holds no benchmark named 'math': did you mean 'maths'? it holds: maths",
@@ -151,7 +143,7 @@ def test_a_report_that_is_none(quick, content, told):
 
 @pytest.mark.parametrize("kind", ["rollouts", "report"])
 def test_paths_are_relative_to_the_benchmark_file_and_agents_are_kept_apart(quick, kind):
-    def rows(rewards: dict[str, list[float]]) -> list[dict[str, Any]]:
+    def rows(rewards):
         return [
             {"_ng_task_index": t, "agent_ref": {"name": agent}, "reward": reward}
             for agent, found in rewards.items()

@@ -3,22 +3,15 @@
 Nothing but --evalmetrics-delete-unused deletes any, whatever a run selects or leaves out.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 from baselines.conftest import BEFORE, ONE, TWO
-
-if TYPE_CHECKING:
-    from baselines.conftest import Evals
 
 UPDATE = "--snapshot-update"
 DELETE = "--evalmetrics-delete-unused"
 
 
 @pytest.fixture
-def same(evals: Evals) -> Evals:
+def same(evals):
     """Let the run be the recorded one: only orphans are to be seen."""
     evals.rollouts(BEFORE)
     return evals

@@ -1,17 +1,11 @@
 """What measures is compared before any number is: another ruler, another threshold, by hand."""
 
-from __future__ import annotations
-
 import json
 import sys
-from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_evalmetrics.baselines import parse, render, stamped
-
-if TYPE_CHECKING:
-    from baselines.conftest import Quick
 
 UPDATE = "--snapshot-update"
 STRICT = '''
@@ -26,7 +20,7 @@ def strict(item):
 LAX = STRICT.replace("== item", "[:1] == item").replace('"reference"]', '"reference"][:1]')
 
 
-def rows(quick: Quick, right: int, of: int = 30) -> None:
+def rows(quick, right, of=30):
     quick.rows(
         "runs.jsonl",
         [
@@ -36,7 +30,7 @@ def rows(quick: Quick, right: int, of: int = 30) -> None:
     )
 
 
-def bench(quick: Quick, scorer: str = "python: scoring:strict", text: str = "") -> None:
+def bench(quick, scorer="python: scoring:strict", text=""):
     keys = "".join(f"  {line}\n" for line in text.splitlines())
     quick.write(
         "math.bench.yaml",
@@ -47,7 +41,7 @@ def bench(quick: Quick, scorer: str = "python: scoring:strict", text: str = "") 
 
 
 @pytest.fixture
-def scored(quick: Quick, monkeypatch: pytest.MonkeyPatch) -> Quick:
+def scored(quick, monkeypatch):
     quick.pytester.syspathinsert()
     monkeypatch.setattr(sys, "dont_write_bytecode", True)  # two versions in one second
     quick.write("scoring.py", STRICT)
@@ -57,7 +51,7 @@ def scored(quick: Quick, monkeypatch: pytest.MonkeyPatch) -> Quick:
     return quick
 
 
-def baseline(quick: Quick) -> Any:
+def baseline(quick):
     path = quick.path / "__baselines__/math.bench/math.json"
     return json.loads(path.read_text(encoding="utf-8"))
 
@@ -128,7 +122,7 @@ def test_an_earlier_report_tells_its_ruler_too(scored):
 
 
 def test_kept_rows_are_judged_once_by_another_judge(quick, judge_server):
-    def judged(model: str) -> None:
+    def judged(model):
         said = {"url": judge_server.url(), "name": model}
         quick.write(
             "math.bench.yaml",
@@ -139,13 +133,13 @@ def test_kept_rows_are_judged_once_by_another_judge(quick, judge_server):
             "      scores: [{name: quality, minimum: 1, maximum: 5}]\n",
         )
 
-    def answers(quality: int) -> None:
+    def answers(quality):
         quick.rows(
             "data.jsonl",
             [{"id": f"t{n}", "say": json.dumps({"quality": quality})} for n in range(30)],
         )
 
-    def run(*args: str) -> pytest.RunResult:
+    def run(*args):
         return quick.pytester.runpytest_inprocess(*args)  # with a cache, which holds the journal
 
     answers(4)
@@ -208,13 +202,13 @@ def test_a_hook_that_computes_metrics_is_a_part_of_the_ruler(quick):
     assert quick.checks()["mean_reward"]["verdict"] == "PASS"
 
 
-def over(quick: Quick, rollouts: str, text: str = "") -> None:
+def over(quick, rollouts, text=""):
     quick.bench(f"{text}metrics: [mean_reward]\nbaseline: true")
     path = quick.path / "math.bench.yaml"
     path.write_text(path.read_text().replace("runs.jsonl", rollouts))
 
 
-def promptfoo(**of: Any) -> str:
+def promptfoo(**of):
     rubric = {"type": "llm-rubric", "value": "polite", "provider": of["judge"]}
     rows = [
         {
@@ -238,7 +232,7 @@ def promptfoo(**of: Any) -> str:
     return json.dumps({"results": {"version": 3, "results": rows}, "metadata": meta})
 
 
-def deepeval(**of: Any) -> str:
+def deepeval(**of):
     metric = {"name": "Faithful", "score": 1.0, "success": True, "threshold": of["threshold"]}
     metric["evaluationModel"] = of["judge"]
     cases = [
@@ -248,7 +242,7 @@ def deepeval(**of: Any) -> str:
     return json.dumps({"testCases": cases, "metricsScores": []})
 
 
-def inspect_ai(**of: Any) -> str:
+def inspect_ai(**of):
     samples = [
         {"id": f"t{n}", "epoch": 1, "input": str(n), "scores": {"qa": {"value": "C"}}}
         for n in range(20)
@@ -263,7 +257,7 @@ def inspect_ai(**of: Any) -> str:
     return json.dumps({"version": 2, "status": "success", "eval": spec, "samples": samples})
 
 
-def pydantic_evals(**of: Any) -> str:
+def pydantic_evals(**of):
     source = {"name": "LLMJudge", "arguments": {"rubric": "polite", "model": of["judge"]}}
     found = {"name": "tone", "value": 1.0, "source": source, "evaluator_version": of["version"]}
     cases = [
@@ -274,7 +268,7 @@ def pydantic_evals(**of: Any) -> str:
     return json.dumps({"name": "report", "cases": cases, "failures": []})
 
 
-def verifiers_traces(**of: Any) -> str:
+def verifiers_traces(**of):
     reward = {"score": 1.0, "weight": of["threshold"]}
     rows = [{"task": {"key": f"t{n}"}, "traces": [{"rewards": {"ok": reward}}]} for n in range(20)]
     return "".join(json.dumps(row) + "\n" for row in rows)
@@ -320,7 +314,7 @@ def test_what_scored_in_the_files_of_a_tool_is_a_part_of_the_ruler(
 
 
 def test_the_version_of_a_task_of_lm_eval(quick):
-    def wrote(task: str, version: float, metric: str = "acc") -> None:
+    def wrote(task, version, metric="acc"):
         row = {"doc": {}, "filtered_resps": ["x"], "filter": "none", "metrics": ["acc"], "acc": 1.0}
         lines = [json.dumps({"doc_id": n, **row, "doc": {"q": n}}) + "\n" for n in range(20)]
         date = f"2026-01-0{len(task)}T03-04-05.6"

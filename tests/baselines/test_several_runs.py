@@ -1,9 +1,6 @@
 """Baselines of several runs: recorded one after the other, or named as files."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -12,25 +9,22 @@ from scipy import integrate, stats
 from pytest_evalmetrics.gates import Runs
 from pytest_evalmetrics.gates.run_noise import with_run_noise
 
-if TYPE_CHECKING:
-    from baselines.conftest import Quick
-
 ADD = ("--snapshot-update", "--evalmetrics-add-run")
 SKILL = np.random.default_rng(7).beta(0.4, 0.4, 300)
 
 
-def write(quick: Quick, name: str, seed: int, shift: float = 0.0) -> None:
+def write(quick, name, seed, shift=0.0):
     """Record 300 tasks x 4; `shift` moves the chances of all of them."""
     rng = np.random.default_rng(seed)
     chance = np.clip(0.1 + 0.8 * SKILL + shift, 0, 1)
     quick.rollouts((rng.random((300, 4)) < chance[:, None]).astype(float).tolist(), name)
 
 
-def bench(quick: Quick, keys: str = "baseline: true") -> None:
+def bench(quick, keys="baseline: true"):
     quick.bench(f"metrics: [mean_reward]\nexpect: {{tasks: 300}}\n{keys}")
 
 
-def check(quick: Quick, metric: str = "mean_reward") -> dict[str, Any]:
+def check(quick, metric="mean_reward"):
     (found,) = [
         c
         for c in quick.report()["benchmarks"][0]["checks"]
@@ -39,20 +33,19 @@ def check(quick: Quick, metric: str = "mean_reward") -> dict[str, Any]:
     return found
 
 
-def baseline(quick: Quick) -> dict[str, Any]:
+def baseline(quick):
     (path,) = (quick.path / "__baselines__").rglob("*.json")
-    read: dict[str, Any] = json.loads(path.read_text())
-    return read
+    return json.loads(path.read_text())
 
 
-def record(quick: Quick, shifts: list[float]) -> None:
+def record(quick, shifts):
     bench(quick)
     for seed, shift in enumerate(shifts):
         write(quick, "runs.jsonl", seed, shift)
         assert quick.run(*ADD).ret == 0
 
 
-def test_runs_are_kept_side_by_side(quick: Quick) -> None:
+def test_runs_are_kept_side_by_side(quick):
     record(quick, [0.0] * 3)
     doc = baseline(quick)
     agent = doc["agents"]["agent"]
@@ -73,7 +66,7 @@ def test_runs_are_kept_side_by_side(quick: Quick) -> None:
     assert evidence["baseline"] == pytest.approx(every.mean())
 
 
-def test_the_oldest_run_leaves(quick: Quick) -> None:
+def test_the_oldest_run_leaves(quick):
     bench(quick, "baseline: {runs: 2}")
     means = []
     for seed in range(3):
@@ -84,7 +77,7 @@ def test_the_oldest_run_leaves(quick: Quick) -> None:
     assert len(baseline(quick)["provenance"]["runs"]) == 2
 
 
-def test_an_update_alone_starts_again_with_one_run(quick: Quick) -> None:
+def test_an_update_alone_starts_again_with_one_run(quick):
     record(quick, [0.0, 0.0])
     assert quick.run("--snapshot-update").ret == 0
     agent = baseline(quick)["agents"]["agent"]
@@ -95,7 +88,7 @@ def test_an_update_alone_starts_again_with_one_run(quick: Quick) -> None:
     assert (evidence["runs"], evidence["run_sd"]) == (1, None)
 
 
-def test_a_shift_that_runs_are_known_to_make_is_no_regression(quick: Quick) -> None:
+def test_a_shift_that_runs_are_known_to_make_is_no_regression(quick):
     shifts = [0.03, -0.02, 0.04, -0.04, 0.0, 0.02, -0.03, 0.03]
     record(quick, shifts)
     write(quick, "runs.jsonl", 99, -0.04)
@@ -110,7 +103,7 @@ def test_a_shift_that_runs_are_known_to_make_is_no_regression(quick: Quick) -> N
     assert noisy["p"] > 10 * check(quick)["evidence"]["p"]
 
 
-def test_several_quiet_runs_find_a_drop_and_say_how_quiet(quick: Quick) -> None:
+def test_several_quiet_runs_find_a_drop_and_say_how_quiet(quick):
     record(quick, [0.0] * 8)
     write(quick, "runs.jsonl", 99, -0.06)
     result = quick.run()
@@ -118,7 +111,7 @@ def test_several_quiet_runs_find_a_drop_and_say_how_quiet(quick: Quick) -> None:
     result.stdout.fnmatch_lines(["*8 runs of the baseline, sd * between them beyond their tasks*"])
 
 
-def test_files_of_several_runs(quick: Quick) -> None:
+def test_files_of_several_runs(quick):
     for seed in range(3):
         write(quick, f"run{seed}/a.jsonl", seed)
     write(quick, "runs.jsonl", 9)
@@ -133,7 +126,7 @@ def test_files_of_several_runs(quick: Quick) -> None:
     result.stdout.fnmatch_lines(["*either paths, or one list of paths for each run*"])
 
 
-def test_runs_of_other_tasks_are_not_pooled(quick: Quick) -> None:
+def test_runs_of_other_tasks_are_not_pooled(quick):
     write(quick, "run0/a.jsonl", 0)
     quick.rollouts([[1.0] * 4] * 200, "run1/a.jsonl")
     write(quick, "runs.jsonl", 9)
@@ -143,7 +136,7 @@ def test_runs_of_other_tasks_are_not_pooled(quick: Quick) -> None:
     result.stdout.fnmatch_lines(["INCONCLUSIVE*its runs hold 300, 200 of the 300 compared tasks*"])
 
 
-def test_a_metric_that_needs_equal_rollouts_is_compared_with_the_newest_run(quick: Quick) -> None:
+def test_a_metric_that_needs_equal_rollouts_is_compared_with_the_newest_run(quick):
     bench(quick)
     quick.bench("metrics: [worst_task, median]\nbaseline: true")
     for seed in range(3):
@@ -163,7 +156,7 @@ def test_a_metric_that_needs_equal_rollouts_is_compared_with_the_newest_run(quic
         ("metric", "it keeps other scores than the runs before"),
     ],
 )
-def test_what_repeats_no_run_is_not_added(quick: Quick, change: str, why: str) -> None:
+def test_what_repeats_no_run_is_not_added(quick, change, why):
     record(quick, [0.0])
     before = baseline(quick)
     if change == "tasks":
@@ -183,7 +176,7 @@ def test_what_repeats_no_run_is_not_added(quick: Quick, change: str, why: str) -
     assert baseline(quick) == before
 
 
-def test_a_baseline_with_half_of_its_runs_is_refused(quick: Quick) -> None:
+def test_a_baseline_with_half_of_its_runs_is_refused(quick):
     record(quick, [0.0, 0.0])
     (path,) = (quick.path / "__baselines__").rglob("*.json")
     doc = baseline(quick)
@@ -196,7 +189,7 @@ def test_a_baseline_with_half_of_its_runs_is_refused(quick: Quick) -> None:
 
 @pytest.mark.parametrize("m", [2, 3, 5, 10])
 @pytest.mark.parametrize("drop", [0.01, 0.03, 0.06])
-def test_p_is_the_predictive_tail(m: int, drop: float) -> None:
+def test_p_is_the_predictive_tail(m, drop):
     """Integrate the posterior of the sd between runs with scipy."""
     none = {2: 0.98, 3: 0.95, 5: 0.35, 10: 0.4}[m]
     values = 0.7 + 0.02 * np.linspace(-1, 1, m) ** 3
@@ -204,14 +197,14 @@ def test_p_is_the_predictive_tail(m: int, drop: float) -> None:
     s = se / np.sqrt(1 / m + 1)
     scatter = values.var(ddof=1)
 
-    def weight(tau: float) -> float:
+    def weight(tau):
         return float(stats.chi2.pdf((m - 1) * scatter / (s**2 + tau**2), m - 1) / (s**2 + tau**2))
 
-    def tail(tau: float) -> float:
+    def tail(tau):
         return float(stats.norm.sf(drop / np.hypot(se, tau * np.sqrt(1 + 1 / m))))
 
-    def slab(f: Any) -> float:
-        def over(x: float) -> float:  # tau = 4 s tan(x): a half-Cauchy prior
+    def slab(f):
+        def over(x):  # tau = 4 s tan(x): a half-Cauchy prior
             tau = 4 * s * np.tan(x)
             return f(tau) * weight(tau) * 2 / np.pi
 
@@ -232,13 +225,13 @@ def test_p_is_the_predictive_tail(m: int, drop: float) -> None:
     assert found.sd == pytest.approx(np.sqrt(max(scatter - s**2, 0)), rel=1e-5)
 
 
-def test_runs_that_do_not_scatter_change_nothing() -> None:
+def test_runs_that_do_not_scatter_change_nothing():
     runs = Runs((0.5,) * 4, pooled=True, more_rollouts=1.0)
     found = with_run_noise(runs, drop=0.02, p=0.003, se=0.01, alpha=0.01, level=0.95)
     assert (found.sd, found.p, found.wider) == (0.0, 0.003, 1.0)
 
 
-def test_where_tasks_explain_nothing_runs_alone_decide() -> None:
+def test_where_tasks_explain_nothing_runs_alone_decide():
     """The prediction interval of a further value: t with m - 1 degrees of freedom."""
     values = (0.70, 0.72, 0.71, 0.74)
     runs = Runs(values, pooled=True, more_rollouts=1.0)

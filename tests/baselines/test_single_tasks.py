@@ -1,7 +1,5 @@
 """Single tasks, as a user meets them: flips, must_pass, max_broken, quarantine."""
 
-from __future__ import annotations
-
 import pytest
 
 UPDATE = "--snapshot-update"

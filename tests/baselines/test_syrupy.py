@@ -1,7 +1,5 @@
 """Without syrupy, beside a plugin that conflicts with it, and two benchmarks in one place."""
 
-from __future__ import annotations
-
 import pytest
 
 UPDATE = "--snapshot-update"

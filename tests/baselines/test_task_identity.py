@@ -1,19 +1,12 @@
 """Tasks are compared with themselves where rows move, change, come or go, in files of tools."""
 
-from __future__ import annotations
-
 import json
 from itertools import count
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 
 from pytest_evalmetrics.baselines import stamped
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from baselines.conftest import Quick
 
 COUNT = count()  # what differs from row to row and from run to run
 UPDATE, ACCEPT = "--snapshot-update", "--evalmetrics-accept-tasks"
@@ -29,7 +22,7 @@ TASKS = [Task(f"What is {i} + {i}?", i % 3 > 0) for i in range(30)]
 BROKEN = [t._replace(passes=t.passes and i % 2 == 0) for i, t in enumerate(TASKS)]
 
 
-def promptfoo(tasks: list[Task]) -> str:
+def promptfoo(tasks):
     results = [
         {
             "testIdx": i,
@@ -47,7 +40,7 @@ def promptfoo(tasks: list[Task]) -> str:
     return json.dumps({"results": {"version": 3, "results": results, "prompts": []}})
 
 
-def inspect_ai(tasks: list[Task]) -> str:
+def inspect_ai(tasks):
     samples = [
         {
             "id": t.name or i + 1,
@@ -62,7 +55,7 @@ def inspect_ai(tasks: list[Task]) -> str:
     return json.dumps({**head, "samples": samples})
 
 
-def lm_eval(tasks: list[Task]) -> str:
+def lm_eval(tasks):
     rows = [
         {
             "doc_id": t.name or i,
@@ -78,7 +71,7 @@ def lm_eval(tasks: list[Task]) -> str:
     return "".join(json.dumps(row) + "\n" for row in rows)
 
 
-def gym(tasks: list[Task]) -> str:
+def gym(tasks):
     rows = [
         {
             "responses_create_params": {
@@ -97,7 +90,7 @@ def gym(tasks: list[Task]) -> str:
     return "".join(json.dumps(row) + "\n" for row in rows)
 
 
-def generic(tasks: list[Task]) -> str:
+def generic(tasks):
     rows = [
         {"n": t.name or i, "meta": {"question": t.question}, "reward": t.passes}
         for i, t in enumerate(tasks)
@@ -105,13 +98,13 @@ def generic(tasks: list[Task]) -> str:
     return "".join(json.dumps(row) + "\n" for row in rows)
 
 
-def table(tasks: list[Task]) -> str:
+def table(tasks):
     rows = [f"{t.name or i},{t.question},{int(t.passes)}\n" for i, t in enumerate(tasks)]
     return "n,meta.question,reward\n" + "".join(rows)
 
 
 OWN = "{path: runs.json, fields: {task: n, content: meta.question}}"
-FORMATS: dict[str, tuple[Callable[[list[Task]], str], str]] = {
+FORMATS = {
     "promptfoo": (promptfoo, "runs.json\nreward: success"),
     "inspect_ai": (inspect_ai, "runs.json"),
     "lm_eval": (lm_eval, "runs.json"),
@@ -121,39 +114,38 @@ FORMATS: dict[str, tuple[Callable[[list[Task]], str], str]] = {
 }
 
 
-def bench(quick: Quick, text: str) -> None:
+def bench(quick, text):
     lines = "".join(f"  {line}\n" for line in text.splitlines())
     quick.write("math.bench.yaml", f"benchmark:\n  name: math\n{lines}")
 
 
 class Run:
-    def __init__(self, quick: Quick, name: str) -> None:
+    def __init__(self, quick, name):
         self.quick = quick
         self._write, rollouts = FORMATS[name]
         bench(quick, f"rollouts: {rollouts}\nmetrics: [mean_reward]\nbaseline: true")
 
-    def __call__(self, tasks: list[Task], *args: str) -> dict[str, Any]:
+    def __call__(self, tasks, *args):
         self.quick.write("runs.json", self._write(tasks))
         self.result = self.quick.run(*args)
         report = json.loads((self.quick.path / "evalmetrics" / "report.json").read_text())
         (entry,) = report["benchmarks"]
-        found: dict[str, Any] = entry
-        return found
+        return entry
 
 
 @pytest.fixture(params=FORMATS)
-def run(quick: Quick, request: pytest.FixtureRequest) -> Run:
+def run(quick, request):
     recorded = Run(quick, request.param)
     assert recorded(TASKS, UPDATE)["verdict"] == "PASS"
     return recorded
 
 
-def check(entry: dict[str, Any], name: str = "tasks") -> dict[str, Any]:
+def check(entry, name="tasks"):
     (found,) = [c for c in entry["checks"] if c["gate"] == "baseline" and c["name"] == name]
     return dict(found)
 
 
-def rotated(tasks: list[Task]) -> list[Task]:
+def rotated(tasks):
     return [*tasks[1:], tasks[0]]
 
 
@@ -224,8 +216,8 @@ def test_another_runs_rollouts_are_paired_by_content_too(quick):
     assert quick.checks()["mean_reward"]["verdict"] == "FAIL"
 
 
-def test_an_update_does_not_drop_an_agent_unasked(quick: Quick) -> None:
-    def rows(*agents: str) -> None:
+def test_an_update_does_not_drop_an_agent_unasked(quick):
+    def rows(*agents):
         quick.rows(
             "runs.jsonl",
             [
@@ -250,8 +242,8 @@ def test_an_update_does_not_drop_an_agent_unasked(quick: Quick) -> None:
 
 
 @pytest.mark.parametrize("rows", [2, 5000], ids=["few", "many"])
-def test_two_questions_under_one_id_of_one_file_are_said(quick: Quick, rows: int) -> None:
-    def row(n: int, text: str, **more: str) -> dict[str, Any]:
+def test_two_questions_under_one_id_of_one_file_are_said(quick, rows):
+    def row(n, text, **more):
         asked = {"input": [{"role": "user", "content": text, **more}]}
         return {"_ng_task_index": n, "reward": 1, "responses_create_params": asked}
 
@@ -293,7 +285,7 @@ def test_a_group_of_missing_rollouts_alone_is_left_out(quick):
 
 
 def test_an_allowed_missing_rollout_is_compared_at_its_worst(quick):
-    rows: list[dict[str, Any]] = [{"_ng_task_index": i, "reward": i % 2} for i in range(60)]
+    rows = [{"_ng_task_index": i, "reward": i % 2} for i in range(60)]
     quick.rows("runs.jsonl", rows)
     quick.bench("metrics: [mean_reward]\nexpect: {max_missing: 5%}\nbaseline: true")
     assert quick.run(UPDATE).ret == 0

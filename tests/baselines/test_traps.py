@@ -1,7 +1,5 @@
 """No good baseline is ever deleted, nor rewritten but where its benchmark ran to its end."""
 
-from __future__ import annotations
-
 import json
 import signal
 

@@ -1,14 +1,8 @@
 """What an update records, what it says, and when it is refused."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
 
 import pytest
-
-if TYPE_CHECKING:
-    from baselines.conftest import Quick
 
 UPDATE = "--snapshot-update"
 GOOD = [[1.0, 1.0], [1.0, 0.0], [0.0, 0.0], [1.0, 1.0]]
@@ -17,7 +11,7 @@ BASELINE = "metrics: [pass@1]\nexpect: {tasks: 4}\nbaseline: true"
 
 
 @pytest.fixture
-def recorded(quick: Quick) -> Quick:
+def recorded(quick):
     quick.rollouts(GOOD)
     quick.bench(BASELINE)
     result = quick.run(UPDATE)

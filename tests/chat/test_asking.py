@@ -1,10 +1,7 @@
 """One question: its form, its second try, its requests counted against a real process."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
 
 import pytest
 from judge_process import TERMS, row, run
@@ -22,14 +19,6 @@ from pytest_evalmetrics.transport import (
     Transport,
 )
 
-if TYPE_CHECKING:
-    from collections.abc import Coroutine
-    from pathlib import Path
-
-    from judge_process import JudgeProcess
-
-    from pytest_evalmetrics.ext import ChatModel, Reply
-
 SCHEMA = {
     "type": "object",
     "properties": {"n": {"type": "integer"}},
@@ -38,20 +27,18 @@ SCHEMA = {
 }
 
 
-def read(reply: Reply) -> int:
+def read(reply):
     found = json_in(reply)
     if not isinstance(found, dict) or not isinstance(found.get("n"), int):
         raise RowError("bad-answer", "there is no n in it")
     return int(found["n"])
 
 
-def model(judge_server: JudgeProcess, query: str = "", **more: Any) -> ChatModel:
+def model(judge_server, query="", **more):
     return chat_model(judge_server.model(query, **more), TERMS)
 
 
-def question(
-    calls: Calls, of: ChatModel, text: str = '[[say: {"n": 3}]]', schema: Any = SCHEMA
-) -> Coroutine[Any, Any, int]:
+def question(calls, of, text='[[say: {"n": 3}]]', schema=SCHEMA):
     messages = [{"role": "user", "content": text}]
     return ask(calls, of, messages, kind="number/1", read=read, schema=schema)
 
@@ -60,12 +47,10 @@ def question(
     ("takes", "requests", "form"),
     [("json_schema", 3, "json_schema"), ("json_object", 4, "json_object"), ("none", 5, None)],
 )
-def test_the_form_is_found_out_once(
-    judge_server: JudgeProcess, takes: str, requests: int, form: str | None
-) -> None:
+def test_the_form_is_found_out_once(judge_server, takes, requests, form):
     judge = model(judge_server, f"takes={takes}")
 
-    async def work(calls: Calls) -> list[int]:
+    async def work(calls):
         return await side_by_side([question(calls, judge) for _ in range(3)])
 
     found, calls = run(work)
@@ -77,7 +62,7 @@ def test_the_form_is_found_out_once(
     assert (judge.spending.calls, judge.spending.requests) == (3, 3)
 
 
-def test_a_schema_is_sent_in_the_strict_form(judge_server: JudgeProcess) -> None:
+def test_a_schema_is_sent_in_the_strict_form(judge_server):
     run(lambda calls: question(calls, model(judge_server)))
     (body,) = judge_server.bodies
     assert body == {
@@ -91,9 +76,7 @@ def test_a_schema_is_sent_in_the_strict_form(judge_server: JudgeProcess) -> None
 
 
 @pytest.mark.parametrize("takes", ["json_schema", "none"])
-def test_a_bad_answer_is_asked_for_once_more_with_the_reason(
-    judge_server: JudgeProcess, tmp_path: Path, takes: str
-) -> None:
+def test_a_bad_answer_is_asked_for_once_more_with_the_reason(judge_server, tmp_path, takes):
     judge = model(judge_server, f"takes={takes}&bad=first")
     found, calls = run(lambda calls: question(calls, judge), tmp_path / "j")
     assert found == 3
@@ -114,9 +97,7 @@ def test_a_bad_answer_is_asked_for_once_more_with_the_reason(
 
 
 @pytest.mark.parametrize("retries", [0, 1, 3])
-def test_no_more_requests_than_calls_times_one_and_retries(
-    judge_server: JudgeProcess, retries: int
-) -> None:
+def test_no_more_requests_than_calls_times_one_and_retries(judge_server, retries):
     judge = model(judge_server, "bad=always", max_retries=retries)
     with pytest.raises((RowError, CallError), match="no JSON") as raised:
         run(lambda calls: question(calls, judge))
@@ -124,12 +105,10 @@ def test_no_more_requests_than_calls_times_one_and_retries(
     assert ("asked twice" in str(raised.value)) == (retries > 0)
 
 
-def test_second_tries_side_by_side_find_their_answers_again(
-    judge_server: JudgeProcess, tmp_path: Path
-) -> None:
+def test_second_tries_side_by_side_find_their_answers_again(judge_server, tmp_path):
     judge = model(judge_server, "bad=first")
 
-    async def work(calls: Calls) -> list[int]:
+    async def work(calls):
         texts = [f'{n}: [[say: {{"n": {n % 2}}}]]' for n in range(6)]
         texts += texts[:2]  # the same question twice
         return await side_by_side([question(calls, judge, text) for text in texts])
@@ -143,14 +122,12 @@ def test_second_tries_side_by_side_find_their_answers_again(
     assert len(same.exchanges) == 16
 
 
-def test_what_the_journal_answers_says_nothing_of_the_form(
-    judge_server: JudgeProcess, tmp_path: Path
-) -> None:
+def test_what_the_journal_answers_says_nothing_of_the_form(judge_server, tmp_path):
     judge = model(judge_server, "takes=json_object")
     run(lambda calls: question(calls, judge), tmp_path / "j")
     judge_server.forget()
 
-    async def work(calls: Calls) -> list[int]:
+    async def work(calls):
         old = question(calls, judge)
         return [await old, await question(calls, judge, '[[say: {"n": 4}]]')]
 
@@ -159,9 +136,7 @@ def test_what_the_journal_answers_says_nothing_of_the_form(
     assert judge_server.posts == 2  # refused as a schema, then taken
 
 
-def test_a_question_that_is_refused_in_every_form_is_no_matter_of_form(
-    judge_server: JudgeProcess,
-) -> None:
+def test_a_question_that_is_refused_in_every_form_is_no_matter_of_form(judge_server):
     judge = model(judge_server, "status=400")
     with Transport() as transport:
         for at in range(5):
@@ -171,10 +146,10 @@ def test_a_question_that_is_refused_in_every_form_is_no_matter_of_form(
             assert judge_server.posts == (3 * (at + 1) if at < 3 else 9 + at - 2)
 
 
-def test_an_endpoint_that_refuses_stops_at_once_with_its_words(judge_server: JudgeProcess) -> None:
+def test_an_endpoint_that_refuses_stops_at_once_with_its_words(judge_server):
     judge = model(judge_server, "status=401")
 
-    async def work(calls: Calls) -> list[int]:
+    async def work(calls):
         return await side_by_side([question(calls, judge) for _ in range(3)])
 
     with pytest.raises(EndpointError, match="this judge answers nobody"):
@@ -182,10 +157,10 @@ def test_an_endpoint_that_refuses_stops_at_once_with_its_words(judge_server: Jud
     assert judge_server.posts <= 3
 
 
-def test_the_first_error_in_order_is_told(judge_server: JudgeProcess) -> None:
+def test_the_first_error_in_order_is_told(judge_server):
     judge = model(judge_server, max_retries=0)
 
-    async def work(calls: Calls) -> list[int]:
+    async def work(calls):
         texts = ['[[say: {"n": 1}]]', '[[say: {"m": 2}]]', "[[garbage]]"]
         return await side_by_side([question(calls, judge, text) for text in texts])
 
@@ -194,14 +169,14 @@ def test_the_first_error_in_order_is_told(judge_server: JudgeProcess) -> None:
     assert judge_server.posts == 3
 
 
-def test_questions_are_counted_in_the_order_they_are_put() -> None:
-    taken: list[str] = []
+def test_questions_are_counted_in_the_order_they_are_put():
+    taken = []
 
     class Calls:
-        def __init__(self) -> None:
-            self.memory: dict[Any, Any] = {}
+        def __init__(self):
+            self.memory = {}
 
-        def ticket(self, _endpoint: Any, body: Any, **_: Any) -> Any:
+        def ticket(self, _endpoint, body, **_):
             taken.append(body["messages"][0]["content"])
             raise RowError("enough", "nothing is sent here")
 
@@ -212,16 +187,16 @@ def test_questions_are_counted_in_the_order_they_are_put() -> None:
     assert taken == ["a", "b"]  # before anything was awaited
 
 
-def server_of_none() -> Any:
+def server_of_none():
     from pytest_evalmetrics.spec.model_keys import ModelSpec  # noqa: PLC0415 - the only one here
 
     return ModelSpec(url="http://127.0.0.1:1/v1", name="none")
 
 
-def test_a_cancelled_question_cancels(judge_server: JudgeProcess, tmp_path: Path) -> None:
+def test_a_cancelled_question_cancels(judge_server, tmp_path):
     judge = model(judge_server, "latency=30")
 
-    async def work(calls: Calls) -> None:
+    async def work(calls):
         async with asyncio.timeout(0.2):
             await side_by_side([question(calls, judge) for _ in range(2)])
 
@@ -234,10 +209,10 @@ def test_a_cancelled_question_cancels(judge_server: JudgeProcess, tmp_path: Path
 class Sleepers:
     """Counts who waits at once."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.now = self.most = 0
 
-    async def sleep(self, _seconds: float) -> None:
+    async def sleep(self, _seconds):
         self.now += 1
         self.most = max(self.most, self.now)
         for _ in range(100):  # turns of the loop: all others come as far
@@ -248,18 +223,18 @@ class Sleepers:
 class Gone:
     """A host at which nothing listens."""
 
-    async def send(self, _request: Any) -> Any:
+    async def send(self, _request):
         raise SendFailure("refused", "the connection was refused", retry=True)
 
-    async def close(self) -> None:
+    async def close(self):
         pass
 
 
-def test_nobody_waits_in_line_for_a_judge_that_is_not_there() -> None:
+def test_nobody_waits_in_line_for_a_judge_that_is_not_there():
     judge = chat_model(server_of_none(), replace(TERMS, max_retries=1))
     sleepers = Sleepers()
 
-    async def work(calls: Calls) -> list[int]:
+    async def work(calls):
         return await side_by_side([question(calls, judge) for _ in range(20)])
 
     with Transport(sender=Gone(), clock=Clock(sleep=sleepers.sleep)) as transport:

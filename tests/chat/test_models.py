@@ -1,9 +1,5 @@
 """What is sent to a model: what the user asked for, and nothing else."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import pytest
 
 from pytest_evalmetrics.ext import chat_model
@@ -14,7 +10,7 @@ from pytest_evalmetrics.spec.model_keys import ModelSpec, PriceSpec
 SAID = [{"role": "user", "content": "hello"}]
 
 
-def spec(url: str = "http://h/v1/chat/completions", **more: Any) -> ModelSpec:
+def spec(url="http://h/v1/chat/completions", **more):
     return ModelSpec(url=url, name="m", **more)
 
 
@@ -29,16 +25,16 @@ def spec(url: str = "http://h/v1/chat/completions", **more: Any) -> ModelSpec:
         ("http://h/openai/deployments/a", None, "http://h/openai/deployments/a", False),
     ],
 )
-def test_where_it_is(url: str, form: Any, sent_to: str, plain: bool) -> None:
+def test_where_it_is(url, form, sent_to, plain):
     model = chat_model(spec(url, format=form), Terms())
     assert (model.endpoint.url, model.plain) == (sent_to, plain)
 
 
-def test_nothing_is_sent_that_nobody_asked_for() -> None:
+def test_nothing_is_sent_that_nobody_asked_for():
     assert chat_model(spec(), Terms()).request(SAID, tools=None) == {"model": "m", "messages": SAID}
 
 
-def test_a_models_own_keys_come_before_those_of_params() -> None:
+def test_a_models_own_keys_come_before_those_of_params():
     params = ParamsSpec(
         inference={"temperature": 0, "seed": 1},
         system_prompt="detailed thinking on",
@@ -59,12 +55,12 @@ def test_a_models_own_keys_come_before_those_of_params() -> None:
     assert own.request(system)["messages"] == system
 
 
-def test_a_plain_one_gets_one_text() -> None:
+def test_a_plain_one_gets_one_text():
     model = chat_model(spec("http://h/v1/completions", system_prompt="be short"), Terms())
     assert model.request(SAID) == {"model": "m", "prompt": "be short\n\nhello"}
 
 
-def test_prices_are_per_million_tokens() -> None:
+def test_prices_are_per_million_tokens():
     model = chat_model(spec(price=PriceSpec(input=2, output=6)), Terms())
     assert model.price is not None
     model.spending.add(1, 0.25, None)

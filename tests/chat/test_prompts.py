@@ -1,9 +1,5 @@
 """Prompts: a text, messages, and columns that hold messages."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import pytest
 
 from pytest_evalmetrics.errors import RowError
@@ -12,7 +8,7 @@ from pytest_evalmetrics.ext import compile_prompt
 USER = {"role": "user", "content": "hi"}
 
 
-def ask(template: Any, **row: Any) -> Any:
+def ask(template, **row):
     return compile_prompt(template)({**row, "item": row})
 
 
@@ -53,7 +49,7 @@ def ask(template: Any, **row: Any) -> Any:
         ([{"role": "user", "content": "{{ n }}"}], {"n": 5}, [{"role": "user", "content": "5"}]),
     ],
 )
-def test_what_is_sent(template: Any, row: dict[str, Any], messages: Any) -> None:
+def test_what_is_sent(template, row, messages):
     assert ask(template, **row) == messages
 
 
@@ -68,7 +64,7 @@ def test_what_is_sent(template: Any, row: dict[str, Any], messages: Any) -> None
         ([{"role": "user", "content": "{{ q }}"}], {"q": {"a": 1}}, "bad-prompt"),
     ],
 )
-def test_what_no_row_can_be_asked(template: Any, row: dict[str, Any], kind: str) -> None:
+def test_what_no_row_can_be_asked(template, row, kind):
     with pytest.raises(RowError) as raised:
         ask(template, **row)
     assert raised.value.kind == kind

@@ -1,9 +1,6 @@
 """What a model said: the answer, its reasoning, the JSON in it."""
 
-from __future__ import annotations
-
 from contextlib import suppress
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -14,18 +11,18 @@ from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.ext import Reply, json_in
 
 
-def body(content: Any = None, finish: str = "stop", **message: Any) -> dict[str, Any]:
+def body(content=None, finish="stop", **message):
     return {"choices": [{"message": {"content": content, **message}, "finish_reason": finish}]}
 
 
-def test_the_answer_is_what_follows_the_last_end_token() -> None:
+def test_the_answer_is_what_follows_the_last_end_token():
     reply = read_reply(body("<think>a</think>b</think>\n c "), "</think>")
     assert (reply.text, reply.reasoning) == ("c", "<think>a</think>b")
     assert read_reply(body("no thoughts"), "</think>").text == "no thoughts"
     assert read_reply(body("x", reasoning_content="why")).reasoning == "why"
 
 
-def test_parts_are_joined_and_plain_completions_read() -> None:
+def test_parts_are_joined_and_plain_completions_read():
     parts = [{"type": "text", "text": "a"}, {"type": "image"}, {"type": "text", "text": "b"}]
     assert read_reply(body(parts)).text == "ab"
     assert read_reply({"choices": [{"text": "c", "finish_reason": "stop"}]}).text == "c"
@@ -47,13 +44,13 @@ def test_parts_are_joined_and_plain_completions_read() -> None:
         (body("<think>and on", "length"), "cut-off"),
     ],
 )
-def test_what_is_no_answer(answer: Any, kind: str) -> None:
+def test_what_is_no_answer(answer, kind):
     with pytest.raises(RowError) as raised:
         read_reply(answer, "</think>")
     assert raised.value.kind == kind
 
 
-def test_calls_of_tools_are_an_answer() -> None:
+def test_calls_of_tools_are_an_answer():
     reply = read_reply(body(None, "tool_calls", tool_calls=[{"id": "1"}, "x"]))
     assert (reply.text, reply.tool_calls, reply.finish_reason) == ("", ({"id": "1"},), "tool_calls")
 
@@ -68,12 +65,12 @@ def test_calls_of_tools_are_an_answer() -> None:
         ('a { b {"c": 1}', {"c": 1}),
     ],
 )
-def test_json_is_found(text: str, found: Any) -> None:
+def test_json_is_found(text, found):
     assert json_in(Reply(text)) == found
 
 
 @pytest.mark.parametrize("text", ["", "four", '{"a": 1', "{" * 5000, '{"a":' * 3000])
-def test_text_without_json(text: str) -> None:
+def test_text_without_json(text):
     with pytest.raises(RowError) as raised:
         json_in(Reply(text, finish_reason="length"))
     assert raised.value.kind == "no-json"
@@ -81,7 +78,7 @@ def test_text_without_json(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ['{"a": NaN}', '{"a": [1, -Infinity]}', '{"a": 1e999}'])
-def test_no_number_that_is_not_finite_gets_in(text: str) -> None:
+def test_no_number_that_is_not_finite_gets_in(text):
     with pytest.raises(RowError) as raised:
         json_in(Reply(text))
     assert raised.value.kind == "no-number"
@@ -93,13 +90,13 @@ _JSON = st.recursive(
 
 
 @given(st.dictionaries(st.text(), _JSON, max_size=4), st.text(alphabet="ab \n"))
-def test_an_object_is_found_in_any_chatter(value: dict[str, Any], chatter: str) -> None:
+def test_an_object_is_found_in_any_chatter(value, chatter):
     import json  # noqa: PLC0415 - the oracle
 
     assert json_in(Reply(chatter + json.dumps(value) + chatter)) == value
 
 
 @given(st.text())
-def test_any_text_is_read_or_refused(text: str) -> None:
+def test_any_text_is_read_or_refused(text):
     with suppress(RowError):
         json_in(read_reply(body(text)))

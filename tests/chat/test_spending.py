@@ -1,7 +1,5 @@
 """What answers took: the same in whatever order they come."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,14 +14,14 @@ ANSWER = st.tuples(
 )
 
 
-def spent(answers: list[tuple[int, float, Tokens | None]]) -> Spending:
+def spent(answers):
     found = Spending()
     for answer in answers:
         found.add(*answer)
     return found
 
 
-def test_sums_cost_and_latency() -> None:
+def test_sums_cost_and_latency():
     found = spent([(1, 0.5, Tokens(1000, 100, 1100)), (3, 1.5, Tokens(3000, 100, 3100))])
     assert found.as_dict(Price(2, 10)) == {
         "calls": 2,
@@ -37,12 +35,12 @@ def test_sums_cost_and_latency() -> None:
     }
 
 
-def test_nothing_was_spent() -> None:
+def test_nothing_was_spent():
     found = Spending().as_dict(Price(1, 1))
     assert (found["calls"], found["cost"], found["latency_s"]) == (0, 0.0, {})
 
 
 @given(st.lists(ANSWER, max_size=8).flatmap(lambda a: st.tuples(st.just(a), st.permutations(a))))
-def test_the_order_changes_nothing(orders: tuple[list, list]) -> None:
+def test_the_order_changes_nothing(orders):
     first, other = orders
     assert spent(first).as_dict(Price(1, 2)) == spent(other).as_dict(Price(1, 2))

@@ -1,11 +1,9 @@
 """Tests with checks in them, run in this process, which is faster by far."""
 
-from __future__ import annotations
-
 import pytest
 from baselines.conftest import Quick, _loaded  # noqa: F401 - a fixture of this folder too
 
 
 @pytest.fixture
-def quick(pytester: pytest.Pytester) -> Quick:
+def quick(pytester):
     return Quick(pytester)

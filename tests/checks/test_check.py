@@ -1,17 +1,10 @@
 """evalmetrics.check: a test's own numbers, gated, reported, and kept as those of a file are."""
 
-from __future__ import annotations
-
 import xml.etree.ElementTree as ET
-from typing import TYPE_CHECKING
 
 import pytest
 
 from pytest_evalmetrics import EvalMetrics
-
-if TYPE_CHECKING:
-    from baselines.conftest import Quick
-    from conftest import Project
 
 UPDATE = "--snapshot-update"
 FAILING = """
@@ -26,7 +19,7 @@ def test_sums(evalmetrics):
 """
 
 
-def test_a_check_that_holds_returns_its_result(quick: Quick) -> None:
+def test_a_check_that_holds_returns_its_result(quick):
     quick.write(
         "test_x.py",
         """
@@ -57,9 +50,7 @@ def test_sums(evalmetrics):
 
 
 @pytest.mark.parametrize("workers", [(), ("-n", "1")])
-def test_a_check_that_fails_shows_the_test_s_own_line_and_no_traceback(
-    quick: Quick, workers: tuple[str, ...]
-) -> None:
+def test_a_check_that_fails_shows_the_test_s_own_line_and_no_traceback(quick, workers):
     quick.write("test_x.py", FAILING)
     result = quick.run(*workers, "--force-short-summary")
     result.assert_outcomes(failed=1)
@@ -80,7 +71,7 @@ def test_a_check_that_fails_shows_the_test_s_own_line_and_no_traceback(
     assert quick.report()["verdict"] == "FAIL"
 
 
-def test_a_helper_is_not_where_the_test_is_wrong(quick: Quick) -> None:
+def test_a_helper_is_not_where_the_test_is_wrong(quick):
     quick.write("helper.py", "def gate(e, r): e.check(r, thresholds={'mean_reward': '>= 1'})\n")
     quick.write(
         "test_x.py",
@@ -96,7 +87,7 @@ def test_a_helper_is_not_where_the_test_is_wrong(quick: Quick) -> None:
     )
 
 
-def test_where_failing_is_not_asked_for_the_result_says_it(quick: Quick) -> None:
+def test_where_failing_is_not_asked_for_the_result_says_it(quick):
     quick.write(
         "test_x.py",
         """
@@ -131,7 +122,7 @@ FILES = {
 }
 
 
-def test_each_parameter_set_and_each_name_has_its_own_baseline_and_entry(quick: Quick) -> None:
+def test_each_parameter_set_and_each_name_has_its_own_baseline_and_entry(quick):
     quick.write("evals/test_x.py", SEVERAL)
     quick.run().assert_outcomes(failed=3)  # there are no baselines
     quick.run(UPDATE, "-n", "2").assert_outcomes(passed=3)
@@ -148,7 +139,7 @@ def test_each_parameter_set_and_each_name_has_its_own_baseline_and_entry(quick: 
     ]
 
 
-def test_a_regression_against_the_baseline_names_the_tasks_that_flipped(quick: Quick) -> None:
+def test_a_regression_against_the_baseline_names_the_tasks_that_flipped(quick):
     text = """
 def test_sums(evalmetrics):
     evalmetrics.check({f"t{i}": [i >= BAD] * 2 for i in range(60)}, metrics="pass@1", baseline=True)
@@ -212,7 +203,7 @@ WRONG_CALLS = [
 ]
 
 
-def test_what_means_nothing_is_told_without_a_traceback(quick: Quick) -> None:
+def test_what_means_nothing_is_told_without_a_traceback(quick):
     tests = [f"def test_{i}(evalmetrics): {call}\n" for i, (call, _) in enumerate(WRONG_CALLS)]
     quick.write("test_x.py", "".join(tests))
     result = quick.run("-p", "no:randomly")
@@ -224,7 +215,7 @@ def test_what_means_nothing_is_told_without_a_traceback(quick: Quick) -> None:
         result.stdout.fnmatch_lines([at, "> *evalmetrics.*", *lines])
 
 
-def test_scores_and_labels_of_one_s_own(quick: Quick) -> None:
+def test_scores_and_labels_of_one_s_own(quick):
     quick.write(
         "test_x.py",
         """
@@ -247,7 +238,7 @@ def test_sums(evalmetrics):
     quick.run().assert_outcomes(passed=1)
 
 
-def test_what_is_known_to_fail_is_no_failure_of_the_report(quick: Quick) -> None:
+def test_what_is_known_to_fail_is_no_failure_of_the_report(quick):
     quick.write("test_x.py", FAILING.replace("def test", "@pytest.mark.xfail\ndef test"))
     quick.run().assert_outcomes(xfailed=1)
     assert quick.report()["verdict"] == "PASS"
@@ -255,7 +246,7 @@ def test_what_is_known_to_fail_is_no_failure_of_the_report(quick: Quick) -> None
     assert (entry["verdict"], entry["xfail"]) == ("FAIL", True)
 
 
-def test_a_mark_that_does_not_apply_keeps_no_baseline_from_being_recorded(quick: Quick) -> None:
+def test_a_mark_that_does_not_apply_keeps_no_baseline_from_being_recorded(quick):
     quick.write(
         "test_x.py",
         """
@@ -275,7 +266,7 @@ def test_more(evalmetrics):
     assert not quick.baseline("test_x/test_more.json").exists()
 
 
-def test_junit_tells_the_metrics_of_each_check(quick: Quick) -> None:
+def test_junit_tells_the_metrics_of_each_check(quick):
     quick.write(
         "test_x.py",
         """
@@ -294,7 +285,7 @@ def test_sums(evalmetrics):
     assert (failure.text or "").startswith("test_x.py:4: in test_sums")
 
 
-def test_hooks_and_metrics_of_a_conftest_have_their_say(project: Project) -> None:
+def test_hooks_and_metrics_of_a_conftest_have_their_say(project):
     project.write(
         "conftest.py",
         """
@@ -329,7 +320,7 @@ benchmarks:
 """
 
 
-def test_the_benchmarks_of_a_file_run_from_a_test(quick: Quick) -> None:
+def test_the_benchmarks_of_a_file_run_from_a_test(quick):
     quick.rollouts([[1.0], [0.0]], "sub/runs.jsonl")
     quick.write("sub/two.yaml", BENCH)
     quick.write(
@@ -365,7 +356,7 @@ def test_another(evalmetrics):
     }
 
 
-def test_a_value_that_is_not_there_is_told_with_those_that_are(quick: Quick) -> None:
+def test_a_value_that_is_not_there_is_told_with_those_that_are(quick):
     quick.write(
         "test_x.py",
         """
@@ -382,7 +373,7 @@ def test_sums(evalmetrics):
     quick.run().assert_outcomes(passed=1)
 
 
-def test_a_check_in_a_fixture_reaches_the_report(quick: Quick) -> None:
+def test_a_check_in_a_fixture_reaches_the_report(quick):
     quick.write(
         "test_x.py",
         """
@@ -416,7 +407,7 @@ def test_left(evalmetrics): pass
 """
 
 
-def test_a_test_that_ends_before_its_check_is_told(quick: Quick) -> None:
+def test_a_test_that_ends_before_its_check_is_told(quick):
     quick.write("test_x.py", ENDED)
     for workers in ((), ("-n", "1")):
         quick.run(*workers).assert_outcomes(passed=2, skipped=2, failed=1)
@@ -425,5 +416,5 @@ def test_a_test_that_ends_before_its_check_is_told(quick: Quick) -> None:
     assert quick.report()["verdict"] == "INCONCLUSIVE"
 
 
-def test_the_type_is_at_hand_for_annotations() -> None:
+def test_the_type_is_at_hand_for_annotations():
     assert EvalMetrics.check.__doc__

@@ -1,16 +1,8 @@
 """Which baselines of checks are unused: only where their test ran without them, or is gone."""
 
-from __future__ import annotations
-
 from itertools import chain, product
-from typing import TYPE_CHECKING
 
 import pytest
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from baselines.conftest import Quick
 
 UPDATE = "--snapshot-update"
 DELETE = "--evalmetrics-delete-unused"
@@ -38,7 +30,7 @@ ALL = {
 
 
 @pytest.fixture
-def folder(quick: Quick) -> Path:
+def folder(quick):
     """Where all baselines of the file lie, as recorded."""
     quick.write("test_x.py", TEXT)
     assert quick.run(UPDATE).ret == 0
@@ -47,11 +39,11 @@ def folder(quick: Quick) -> Path:
     return folder
 
 
-def names(folder: Path) -> set[str]:
+def names(folder):
     return {path.name for path in folder.iterdir()} if folder.exists() else set()
 
 
-def test_a_check_that_its_test_makes_no_more(quick: Quick, folder: Path) -> None:
+def test_a_check_that_its_test_makes_no_more(quick, folder):
     quick.write("test_x.py", TEXT.replace('name="other"', 'name="new"'))
     result = quick.run("--snapshot-details", "-k", "not named")
     assert result.ret == 0  # a selection says nothing
@@ -63,7 +55,7 @@ def test_a_check_that_its_test_makes_no_more(quick: Quick, folder: Path) -> None
     result.stdout.fnmatch_lines(["*1 snapshot unused*", "Unused test_named-other*"])
 
 
-def test_an_unused_one_fails_the_run(quick: Quick, folder: Path) -> None:
+def test_an_unused_one_fails_the_run(quick, folder):
     quick.write(
         "test_x.py",
         TEXT.replace('    evalmetrics.check([1, 0], name="other", baseline=True)\n', ""),
@@ -75,7 +67,7 @@ def test_an_unused_one_fails_the_run(quick: Quick, folder: Path) -> None:
     assert names(folder) == ALL
 
 
-def test_a_test_or_a_file_that_is_gone(quick: Quick, folder: Path) -> None:
+def test_a_test_or_a_file_that_is_gone(quick, folder):
     quick.write("test_x.py", TEXT.partition("def test_last")[0])
     assert quick.run().ret == 1
     assert quick.run(UPDATE).ret == 0
@@ -90,7 +82,7 @@ def test_a_test_or_a_file_that_is_gone(quick: Quick, folder: Path) -> None:
     assert names(folder) == set()
 
 
-def test_inherited_and_generated_tests_and_what_a_conftest_leaves_out(quick: Quick) -> None:
+def test_inherited_and_generated_tests_and_what_a_conftest_leaves_out(quick):
     quick.write(
         "base.py",
         "class Base:\n"
@@ -126,7 +118,7 @@ CHANGES = [
 ]
 
 
-def test_what_may_still_be_asked_for_is_kept(quick: Quick, folder: Path) -> None:
+def test_what_may_still_be_asked_for_is_kept(quick, folder):
     for change in CHANGES:
         text = TEXT.replace(*change)
         assert text != TEXT
@@ -136,7 +128,7 @@ def test_what_may_still_be_asked_for_is_kept(quick: Quick, folder: Path) -> None
         assert names(folder) == ALL
 
 
-def test_a_file_of_benchmarks_of_the_same_stem(quick: Quick, folder: Path) -> None:
+def test_a_file_of_benchmarks_of_the_same_stem(quick, folder):
     quick.write("pytest.ini", "[pytest]\nevalmetrics_files = *.yaml\n")
     quick.rollouts([[1.0]])
     quick.write("test_x.yaml", "benchmark: {name: a, rollouts: runs.jsonl, baseline: true}")

@@ -1,10 +1,7 @@
 """Whatever a file holds, it is read, or refused with a line that it has."""
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -12,10 +9,6 @@ from hypothesis import strategies as st
 from pytest_evalmetrics.config import load_benchmarks
 from pytest_evalmetrics.config.yaml_reader import LOADERS, parse_yaml
 from pytest_evalmetrics.errors import ConfigError
-
-if TYPE_CHECKING:
-    from pytest_evalmetrics.errors import Problem
-    from pytest_evalmetrics.spec import Benchmark
 
 WHOLE = """\
 defaults: &d
@@ -61,12 +54,12 @@ PIECES = st.sampled_from(
 )
 
 
-def check(data: bytes) -> None:
+def check(data):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "a.bench.yaml"
         path.write_bytes(data)
-        benchmarks: tuple[Benchmark, ...] = ()
-        problems: tuple[Problem, ...] = ()
+        benchmarks = ()
+        problems = ()
         try:
             benchmarks = load_benchmarks(path, shown="a")
         except ConfigError as error:
@@ -82,7 +75,7 @@ def check(data: bytes) -> None:
 
 
 @given(st.text(max_size=60).map(str.encode) | st.binary(max_size=40))
-def test_any_text_and_any_bytes(data: bytes) -> None:
+def test_any_text_and_any_bytes(data):
     check(data)
 
 
@@ -94,7 +87,7 @@ def test_any_text_and_any_bytes(data: bytes) -> None:
 @example("defaults: {name: {a: [b]}}\nbenchmarks: [{name: [a]}, {name: {}}]")
 @example("benchmark: {name: x, rollouts: {path: {path: 1}, fields: {scores: []}}}")
 @example("benchmark: {xfail: {reason: {reason: 1}}, expect: {tasks: {min: 1, max: {}}}}")
-def test_anything_like_a_benchmark_file(text: str) -> None:
+def test_anything_like_a_benchmark_file(text):
     check(text.encode())
     for loader in LOADERS:  # each scanner
         source = parse_yaml(text, loader)
@@ -103,7 +96,7 @@ def test_anything_like_a_benchmark_file(text: str) -> None:
 
 @settings(max_examples=40)
 @given(st.data())
-def test_a_benchmark_file_with_a_slip(data: st.DataObject) -> None:
+def test_a_benchmark_file_with_a_slip(data):
     text = WHOLE
     for _ in range(data.draw(st.integers(1, 3))):
         start = data.draw(st.integers(0, len(text)))

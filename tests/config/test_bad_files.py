@@ -4,10 +4,8 @@ A case is the file, what is said of it line by line, and whether an editor that 
 JSON Schema marks it too: what follows from two values together, it can't see.
 """
 
-from __future__ import annotations
-
 from dataclasses import fields
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -17,9 +15,6 @@ from pytest_evalmetrics.config.benchmark_schema import schema_of_file
 from pytest_evalmetrics.config.yaml_reader import parse_yaml, plain
 from pytest_evalmetrics.errors import ConfigError
 from pytest_evalmetrics.ext import BenchmarkSpec
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 KEYS = ", ".join(sorted(field.name for field in fields(BenchmarkSpec)))
 A_COUNT = "expected a whole number from 1, or '>= 100'"
@@ -40,11 +35,11 @@ class Bad(NamedTuple):
     in_schema: bool = True
 
 
-def bad(text: str, *messages: str, in_schema: bool = True) -> Bad:
+def bad(text, *messages, in_schema=True):
     return Bad(text, messages, in_schema)
 
 
-def one(keys: str, *messages: str, in_schema: bool = True) -> Bad:
+def one(keys, *messages, in_schema=True):
     """A file of one benchmark; `keys` start on line 4."""
     lines = "".join(f"  {line}\n" for line in keys.splitlines())
     return Bad(f"benchmark:\n  name: a\n  rollouts: r\n{lines}", messages, in_schema)
@@ -468,7 +463,7 @@ VALIDATOR = Draft202012Validator(schema_of_file())
 
 
 @pytest.mark.parametrize("bad", BAD.values(), ids=BAD)
-def test_what_is_said(bad: Bad, tmp_path: Path) -> None:
+def test_what_is_said(bad, tmp_path):
     path = tmp_path / "a.bench.yaml"
     path.write_text(bad.text, encoding="utf-8")
     with pytest.raises(ConfigError) as caught:
@@ -479,7 +474,7 @@ def test_what_is_said(bad: Bad, tmp_path: Path) -> None:
     assert VALIDATOR.is_valid(plain(root)) is not bad.in_schema  # what an editor sees
 
 
-def test_the_whole_message(tmp_path: Path) -> None:
+def test_the_whole_message(tmp_path):
     path = tmp_path / "a.bench.yaml"
     path.write_text("benchmark:\n  name: a\n  skip: no\n", encoding="utf-8")
     with pytest.raises(ConfigError) as caught:
@@ -491,7 +486,7 @@ def test_the_whole_message(tmp_path: Path) -> None:
     )
 
 
-def test_what_is_no_yaml_is_said_as_well(tmp_path: Path) -> None:
+def test_what_is_no_yaml_is_said_as_well(tmp_path):
     path = tmp_path / "a.bench.yaml"
     path.write_text("benchmark:\n  thresholds:\n    pass@1: >= 0.7\n", encoding="utf-8")
     with pytest.raises(ConfigError) as caught:

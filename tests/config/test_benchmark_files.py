@@ -1,9 +1,5 @@
 """What a benchmark file says: each short form means its long form, and editors accept both."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 from jsonschema import Draft202012Validator
 
@@ -13,13 +9,8 @@ from pytest_evalmetrics.config.yaml_reader import parse_yaml, plain
 from pytest_evalmetrics.ext import FieldMap
 from pytest_evalmetrics.spec import Count, ExpectSpec, RolloutsSpec, Threshold, XFail
 
-if TYPE_CHECKING:
-    from pathlib import Path
 
-    from pytest_evalmetrics.spec import Benchmark
-
-
-def load(tmp_path: Path, text: str) -> tuple[Benchmark, ...]:
+def load(tmp_path, text):
     path = tmp_path / "a.bench.yaml"
     path.write_text(text, encoding="utf-8")
     return load_benchmarks(path, shown="a.bench.yaml")
@@ -52,7 +43,7 @@ benchmark:
 """
 
 
-def test_everything_is_read(tmp_path: Path) -> None:
+def test_everything_is_read(tmp_path):
     (benchmark,) = load(tmp_path, FULL)
     spec = benchmark.spec
     assert benchmark.file == tmp_path / "a.bench.yaml"
@@ -104,7 +95,7 @@ SHORT = {
 }
 
 
-def one(keys: str) -> str:
+def one(keys):
     rollouts = "" if "rollouts: " in keys.split("expect", maxsplit=1)[0] else "rollouts: r\n"
     lines = "".join(f"  {line}\n" for line in f"name: a\n{rollouts}{keys}".splitlines())
     return f"benchmark:\n{lines}"
@@ -113,7 +104,7 @@ def one(keys: str) -> str:
 VALIDATOR = Draft202012Validator(schema_of_file())
 
 
-def marks(text: str) -> list[str]:
+def marks(text):
     """Return what an editor that knows the JSON Schema marks."""
     root = parse_yaml(text).root
     assert root is not None
@@ -121,13 +112,13 @@ def marks(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize(("short", "long"), SHORT.items())
-def test_a_short_form_means_its_long_form(short: str, long: str, tmp_path: Path) -> None:
+def test_a_short_form_means_its_long_form(short, long, tmp_path):
     (a,), (b,) = load(tmp_path, one(short)), load(tmp_path, one(long))
     assert a.spec == b.spec
     assert marks(one(short)) == marks(one(long)) == []
 
 
-def test_counts(tmp_path: Path) -> None:
+def test_counts(tmp_path):
     (benchmark,) = load(tmp_path, one("expect: {tasks: '>=100', rollouts: '>= 2'}"))
     assert benchmark.spec.expect == ExpectSpec(tasks=Count(min=100), rollouts=Count(min=2))
 
@@ -196,12 +187,12 @@ benchmarks:
 
 
 @pytest.mark.parametrize(("text", "whole"), MERGED.items(), ids=["defaults", "partial", "anchors"])
-def test_defaults_and_anchors(text: str, whole: str, tmp_path: Path) -> None:
+def test_defaults_and_anchors(text, whole, tmp_path):
     assert [b.spec for b in load(tmp_path, text)] == [b.spec for b in load(tmp_path, whole)]
     assert marks(text) == marks(whole) == marks(FULL) == []
 
 
-def test_lines(tmp_path: Path) -> None:
+def test_lines(tmp_path):
     (benchmark,) = load(tmp_path, FULL)
     assert benchmark.line_of() == 2
     assert benchmark.line_of("name") == 3
@@ -212,7 +203,7 @@ def test_lines(tmp_path: Path) -> None:
     assert benchmark.line_of("baseline", "max_drop") == 2
 
 
-def test_lines_of_what_comes_from_defaults(tmp_path: Path) -> None:
+def test_lines_of_what_comes_from_defaults(tmp_path):
     text = """\
 defaults:
   thresholds:

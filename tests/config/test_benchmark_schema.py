@@ -1,35 +1,28 @@
-from __future__ import annotations
-
 import json
 import re
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
 
 import pytest
 from jsonschema import Draft202012Validator
 
 from pytest_evalmetrics.config.benchmark_schema import SHIPPED, schema_of_file
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
-
-def test_the_module_writes_what_is_shipped(tmp_path: Path) -> None:
+def test_the_module_writes_what_is_shipped(tmp_path):
     module = "pytest_evalmetrics.config.benchmark_schema"
     made = tmp_path / "made.json"
     subprocess.run([sys.executable, "-W", "error", "-m", module, str(made)], check=True)
     assert made.read_bytes() == SHIPPED.read_bytes(), f"run: python -m {module}"
 
 
-def test_it_is_a_schema_of_the_draft_that_it_names() -> None:
+def test_it_is_a_schema_of_the_draft_that_it_names():
     made = schema_of_file()
     assert made["$schema"] == Draft202012Validator.META_SCHEMA["$id"]
     Draft202012Validator.check_schema(made)
 
 
-def objects(node: Any) -> Iterator[dict[str, Any]]:
+def objects(node):
     if isinstance(node, dict):
         if "properties" in node:
             yield node
@@ -40,7 +33,7 @@ def objects(node: Any) -> Iterator[dict[str, Any]]:
             yield from objects(child)
 
 
-def test_each_key_is_described_and_no_other_allowed() -> None:
+def test_each_key_is_described_and_no_other_allowed():
     made = schema_of_file()
     del made["then"]  # says again what stands above
     for node in objects(made):
@@ -51,13 +44,13 @@ def test_each_key_is_described_and_no_other_allowed() -> None:
             assert "\n" not in key["description"]
 
 
-def test_each_definition_is_used_and_each_reference_defined() -> None:
+def test_each_definition_is_used_and_each_reference_defined():
     made = schema_of_file()
     used = set(re.findall(r'"#/\$defs/(\w+)"', json.dumps(made)))
     assert used == set(made["$defs"])
 
 
-def test_every_regular_expression_means_the_same_to_an_editor() -> None:
+def test_every_regular_expression_means_the_same_to_an_editor():
     # ECMAScript knows neither \Z nor (?P<name>) nor (?i)
     for pattern in re.findall(r'"pattern": "((?:[^"\\]|\\.)*)"', json.dumps(schema_of_file())):
         assert not re.search(r"\\[AZz]|\(\?[^:=!]", json.loads(f'"{pattern}"'))
@@ -79,5 +72,5 @@ def test_every_regular_expression_means_the_same_to_an_editor() -> None:
         ({"benchmarks": [{"name": "a", "rollouts": {"format": "x"}}]}, False),
     ],
 )
-def test_what_is_required_depends_on_defaults(file: Any, valid: bool) -> None:
+def test_what_is_required_depends_on_defaults(file, valid):
     assert Draft202012Validator(schema_of_file()).is_valid(file) is valid

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
@@ -61,7 +59,7 @@ def test_a_name_that_says_nothing_has_no_direction(name):
     assert named_direction(name) is None
 
 
-def rows() -> list[tuple[str, str]]:
+def rows():
     """Each word of the table in docs/gates.md, with the side on which it stands."""
     text = GATES.read_text(encoding="utf-8").partition("<!-- directions -->")[2]
     found = []

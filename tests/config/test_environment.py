@@ -1,30 +1,23 @@
 """``${NAME}`` in URLs and models' names: filled in from the environment."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
-
 import pytest
 
 from pytest_evalmetrics.config import load_benchmarks
 from pytest_evalmetrics.errors import ConfigError
 
-if TYPE_CHECKING:
-    from pathlib import Path
 
-
-def model(tmp_path: Path, url: str, name: str = "m") -> Any:
+def model(tmp_path, url, name="m"):
     path = tmp_path / "a.bench.yaml"
     path.write_text(
         "benchmark:\n  name: a\n  dataset: d.jsonl\n  scorers:\n    - type: answer_accuracy\n"
         f'      judge_model: {{url: "{url}", name: "{name}"}}\n'
     )
     (benchmark,) = load_benchmarks(path, shown="a.bench.yaml")
-    scorer: Any = benchmark.spec.scorers[0]
+    scorer = benchmark.spec.scorers[0]
     return scorer.model
 
 
-def test_a_variable_or_its_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_variable_or_its_default(tmp_path, monkeypatch):
     monkeypatch.delenv("JUDGE_HOST", raising=False)
     url = "http://${JUDGE_HOST:-localhost:8000}/v1"
     assert model(tmp_path, url, "${JUDGE:-a}/${JUDGE:-b}").url == "http://localhost:8000/v1"
@@ -41,9 +34,7 @@ def test_a_variable_or_its_default(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         ("${JUDGE_HOST:-nowhere}", "expected a URL such as"),
     ],
 )
-def test_what_is_not_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str, message: str
-) -> None:
+def test_what_is_not_there(tmp_path, monkeypatch, url, message):
     monkeypatch.delenv("JUDGE_HOST", raising=False)
     with pytest.raises(ConfigError) as raised:
         model(tmp_path, url)

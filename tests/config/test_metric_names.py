@@ -1,16 +1,9 @@
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_evalmetrics.errors import MetricError
 from pytest_evalmetrics.spec.metric_names import STATISTICS, MetricName, parse
-
-if TYPE_CHECKING:
-    from pytest_evalmetrics.ext import Metric
 
 
 @pytest.mark.parametrize(
@@ -44,18 +37,18 @@ if TYPE_CHECKING:
         ("pass@1[topic=line\nbreak]", MetricName("pass@1", None, "topic", "line\nbreak")),
     ],
 )
-def test_a_name_is_taken_apart_and_put_together(text: str, expected: Any) -> None:
+def test_a_name_is_taken_apart_and_put_together(text, expected):
     assert parse(text) == expected
     assert str(parse(text)) == text
 
 
 @pytest.mark.parametrize("text", ["", "/accuracy", "pass@1/", "[a=b]", "pass@1/[a=b]"])
-def test_a_name_without_a_metric_or_a_score_is_refused(text: str) -> None:
+def test_a_name_without_a_metric_or_a_score_is_refused(text):
     with pytest.raises(MetricError, match="is no metric's name"):
         parse(text)
 
 
-def test_only_with_a_score_is_median_a_base_statistic() -> None:
+def test_only_with_a_score_is_median_a_base_statistic():
     assert not parse("median").is_statistic
     assert not parse("median[a=b]").is_statistic
     assert parse("median/reward").is_statistic
@@ -69,8 +62,6 @@ def test_only_with_a_score_is_median_a_base_statistic() -> None:
     st.text(st.characters(exclude_characters="[]="), min_size=1),
     st.text(),
 )
-def test_any_value_of_a_breakdown_survives(
-    metric: Metric, score: str | None, field: str, value: Any
-) -> None:
+def test_any_value_of_a_breakdown_survives(metric, score, field, value):
     name = MetricName(metric, score).over(field, value)
     assert parse(str(name)) == name

@@ -1,9 +1,5 @@
 """``scorers:``, ``dataset:``, ``model:``, ``params:``: what is wrong, before anything runs."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
-
 import pytest
 import yaml
 from jsonschema import Draft202012Validator
@@ -14,9 +10,6 @@ from pytest_evalmetrics.errors import ConfigError
 from pytest_evalmetrics.scorers.remote_scorers import NatScorerSpec, RemoteScorerSpec
 from pytest_evalmetrics.scorers.tool_call_scorers import ToolCallAccuracySpec
 from pytest_evalmetrics.spec.scorer_keys import CustomScorerSpec, PythonScorerSpec
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SCHEMA = schema_of_file()
 VALIDATOR = Draft202012Validator(SCHEMA)
@@ -81,7 +74,7 @@ REMOTE = (
 NUMBERS = "{{type: number-check, left_template: a, right_template: b, operation: {}}}"
 
 
-def load(tmp_path: Path, text: str) -> Any:
+def load(tmp_path, text):
     """Read a file with one benchmark; a scorer of no known type is wrong too."""
     path = tmp_path / "a.bench.yaml"
     path.write_text(text, encoding="utf-8")
@@ -89,13 +82,13 @@ def load(tmp_path: Path, text: str) -> Any:
     return benchmark.spec
 
 
-def wrong(tmp_path: Path, text: str) -> ConfigError:
+def wrong(tmp_path, text):
     with pytest.raises(ConfigError) as raised:
         load(tmp_path, text)
     return raised.value
 
 
-def is_valid(text: str) -> bool:
+def is_valid(text):
     return VALIDATOR.is_valid(yaml.safe_load(text))
 
 
@@ -110,14 +103,12 @@ def is_valid(text: str) -> bool:
         ("metrik: mean_reward", "unknown key 'metrik': did you mean 'metrics'"),
     ],
 )
-def test_keys_of_an_evaluator_job_are_told_where_they_go(
-    tmp_path: Path, key: str, said: str
-) -> None:
+def test_keys_of_an_evaluator_job_are_told_where_they_go(tmp_path, key, said):
     error = wrong(tmp_path, f"benchmark:\n  name: a\n  rollouts: a.jsonl\n  {key}\n")
     assert f"a.bench.yaml:4: benchmark: {said}" in str(error)
 
 
-def test_all_that_may_be_said(tmp_path: Path) -> None:
+def test_all_that_may_be_said(tmp_path):
     spec = load(tmp_path, CALLING)
     remote, nat, mine = spec.scorers
     assert isinstance(remote, RemoteScorerSpec)
@@ -132,7 +123,7 @@ def test_all_that_may_be_said(tmp_path: Path) -> None:
     assert is_valid(CALLING)
 
 
-def test_all_that_may_be_said_online(tmp_path: Path) -> None:
+def test_all_that_may_be_said_online(tmp_path):
     spec = load(tmp_path, ONLINE)
     assert spec.answers is spec.model
     assert spec.dataset.chosen_with == 7
@@ -149,14 +140,14 @@ def test_all_that_may_be_said_online(tmp_path: Path) -> None:
         ('["{{ history }}"]', ["{{ history }}"]),
     ],
 )
-def test_the_forms_of_a_prompt(tmp_path: Path, prompt: str, kept: Any) -> None:
+def test_the_forms_of_a_prompt(tmp_path, prompt, kept):
     text = ONLINE.replace('[{role: user, content: "{{ q }}"}]', prompt)
     spec = load(tmp_path, text)
     assert spec.prompt_template == kept
     assert is_valid(text)
 
 
-def test_all_that_may_be_said_offline(tmp_path: Path) -> None:
+def test_all_that_may_be_said_offline(tmp_path):
     scorers = load(tmp_path, OFFLINE).scorers
     assert [scorer.score_names for scorer in scorers] == [
         ("tool_call_accuracy",),
@@ -303,14 +294,12 @@ OF_ONLINE = [
     ("text", "old", "new", "problem"),
     [*((CALLING, *case) for case in OF_CALLING), *((ONLINE, *case) for case in OF_ONLINE)],
 )
-def test_what_is_wrong_is_told_with_its_line(
-    tmp_path: Path, text: str, old: str, new: str, problem: str
-) -> None:
+def test_what_is_wrong_is_told_with_its_line(tmp_path, text, old, new, problem):
     assert text.count(old) == 1 or "http" in old
     assert f"a.bench.yaml:{problem}" in str(wrong(tmp_path, text.replace(old, new, 1)))
 
 
-def test_what_is_measured_may_be_the_reward(tmp_path: Path) -> None:
+def test_what_is_measured_may_be_the_reward(tmp_path):
     text = ONLINE.replace(
         'scorers: [{type: exact-match, reference: "{{ a }}"}]', "reward: latency_s"
     )
@@ -318,12 +307,12 @@ def test_what_is_measured_may_be_the_reward(tmp_path: Path) -> None:
     assert spec.reward == "latency_s"
 
 
-def test_a_wrong_model_is_not_told_twice(tmp_path: Path) -> None:
+def test_a_wrong_model_is_not_told_twice(tmp_path):
     error = wrong(tmp_path, ONLINE.replace("http://h/v1", "h/v1"))
     assert len(error.problems) == 1
 
 
-def test_a_name_tells_two_scorers_of_one_type_apart(tmp_path: Path) -> None:
+def test_a_name_tells_two_scorers_of_one_type_apart(tmp_path):
     text = (
         "benchmark:\n  name: a\n  dataset: d.jsonl\n  reward: strict\n  scorers:\n"
         "    - {type: exact-match}\n    - {type: exact-match, name: strict, candidate: x}\n"
@@ -352,9 +341,7 @@ def test_a_name_tells_two_scorers_of_one_type_apart(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_two_of_one_name_are_told_the_way_out(
-    tmp_path: Path, first: str, second: str, way_out: str
-) -> None:
+def test_two_of_one_name_are_told_the_way_out(tmp_path, first, second, way_out):
     text = (
         f"benchmark:\n  name: a\n  dataset: d.jsonl\n  reward: f1\n  scorers:\n    - {{{first}}}\n"
     )
@@ -398,7 +385,7 @@ def test_two_of_one_name_are_told_the_way_out(
         ("{python: 'm:f1'}\n    - type: f1", "benchmark.scorers[1]: the score 'f1' is given by sc"),
     ],
 )
-def test_a_wrong_scorer_is_told_with_its_line(tmp_path: Path, scorer: str, problem: str) -> None:
+def test_a_wrong_scorer_is_told_with_its_line(tmp_path, scorer, problem):
     head = "benchmark:\n  name: a\n  dataset: data.jsonl\n  scorers:\n"
     error = wrong(tmp_path, f"{head}    - {scorer}\n")
     assert len(error.problems) == 1
@@ -407,7 +394,7 @@ def test_a_wrong_scorer_is_told_with_its_line(tmp_path: Path, scorer: str, probl
     assert f"a.bench.yaml:{line}: {at}" in str(error)
 
 
-def test_an_editor_sees_wrong_keys_too() -> None:
+def test_an_editor_sees_wrong_keys_too():
     validator = Draft202012Validator(schema_of_file())
     for scorer in (
         "{type: tool-calling}",
@@ -430,7 +417,7 @@ def test_an_editor_sees_wrong_keys_too() -> None:
         ("dataset:\n  scorers: [{type: f1}]", "1: benchmark: 'dataset' is missing: rows to sco"),
     ],
 )
-def test_what_belongs_together(tmp_path: Path, text: str, problem: str) -> None:
+def test_what_belongs_together(tmp_path, text, problem):
     error = wrong(tmp_path, f"benchmark:\n  name: a\n  {text}\n")
     assert str(error).count("\n") == 1  # nothing else
     assert f"a.bench.yaml:{problem}" in str(error)

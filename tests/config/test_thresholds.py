@@ -1,7 +1,5 @@
 """Thresholds with a tolerance or a confidence of their own, and benchmarks without a reward."""
 
-from __future__ import annotations
-
 import pytest
 from scipy.stats import binomtest, t
 

@@ -1,8 +1,6 @@
 # ruff: noqa: E501 - messages stand in one piece
 """Gates that no run could break, or that can't be judged: refused at their line."""
 
-from __future__ import annotations
-
 import pytest
 
 from pytest_evalmetrics.config import load_benchmarks

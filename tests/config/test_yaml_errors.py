@@ -1,9 +1,5 @@
 """What YAML's scanner refuses, in plain words. Each text is a whole file."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import pytest
 
 from pytest_evalmetrics.config.yaml_reader import LOADERS, parse_yaml
@@ -121,19 +117,19 @@ WORDS = {
 
 @pytest.mark.parametrize("loader", LOADERS, ids=lambda loader: loader.__name__)
 @pytest.mark.parametrize(("text", "expected"), WORDS.values(), ids=WORDS)
-def test_in_plain_words(text: str, expected: str, loader: type[Any]) -> None:
+def test_in_plain_words(text, expected, loader):
     source = parse_yaml(text, loader)
     assert source.root is None
     assert [str(problem) for problem in source.problems] == [expected]
 
 
-def test_half_a_character_is_refused_by_each_scanner_in_its_own_way() -> None:
+def test_half_a_character_is_refused_by_each_scanner_in_its_own_way():
     for loader in LOADERS:
         (problem,) = parse_yaml('a: "\\ud800"', loader).problems
         assert problem.line == 1
         assert "\\u escape" in problem.message
 
 
-def test_what_is_not_listed_is_said_as_the_scanner_says_it() -> None:
+def test_what_is_not_listed_is_said_as_the_scanner_says_it():
     (problem,) = parse_yaml("%YAML 2.0\n---\na: 1", LOADERS[-1]).problems
     assert problem.message.startswith("this is no YAML: found incompatible YAML document")

@@ -1,8 +1,5 @@
-from __future__ import annotations
-
 import json
 import math
-from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import example, given, settings
@@ -17,20 +14,17 @@ from pytest_evalmetrics.config.yaml_reader import (
     read_yaml,
 )
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 LOADER = pytest.mark.parametrize("loader", LOADERS, ids=lambda loader: loader.__name__)
 
 
-def values(text: str, loader: type[Any] | None = None) -> Any:
+def values(text, loader=None):
     source = parse_yaml(text, loader)
     assert source.problems == ()
     assert source.root is not None
     return plain(source.root)
 
 
-def problems(text: str, loader: type[Any] | None = None) -> list[str]:
+def problems(text, loader=None):
     return [str(problem) for problem in parse_yaml(text, loader).problems]
 
 
@@ -38,7 +32,7 @@ def problems(text: str, loader: type[Any] | None = None) -> list[str]:
 
 
 @LOADER
-def test_values_and_their_lines(loader: type[Any]) -> None:
+def test_values_and_their_lines(loader):
     text = """\
 # a comment
 a: 1
@@ -78,7 +72,7 @@ f: 'it''s'
 
 
 @LOADER
-def test_aliases_and_merge_keys(loader: type[Any]) -> None:
+def test_aliases_and_merge_keys(loader):
     text = """\
 one: &one {a: 1, b: 1, c: 1}
 two: &two {b: 2, d: 2}
@@ -101,7 +95,7 @@ quoted:
     }
 
 
-def test_what_is_merged_in_keeps_its_lines_and_its_place() -> None:
+def test_what_is_merged_in_keeps_its_lines_and_its_place():
     source = parse_yaml("a: &a\n  x: 1\nb:\n  <<: *a\n  y: 2\n")
     assert source.root is not None
     assert lines_of(source.root)[("b", "x")] == 2
@@ -110,7 +104,7 @@ def test_what_is_merged_in_keeps_its_lines_and_its_place() -> None:
 
 
 @LOADER
-def test_tags_of_the_core_schema(loader: type[Any]) -> None:
+def test_tags_of_the_core_schema(loader):
     text = """\
 a: !!str 1
 b: !!float 1
@@ -129,7 +123,7 @@ f: !!map {x: !!seq [1]}
     }
 
 
-def json_values() -> st.SearchStrategy[Any]:
+def json_values():
     # YAML forbids control characters, PyYAML breaks lines at three more characters
     text = st.text(
         st.characters(
@@ -150,21 +144,21 @@ def json_values() -> st.SearchStrategy[Any]:
 @settings(deadline=None)
 @given(st.dictionaries(st.just("k"), json_values(), min_size=1), st.sampled_from([None, 0, 2]))
 @example({"k": {"": -0.0, "<<": [1e16, 5e-324]}}, None)
-def test_json_is_read_as_json_reads_it(value: dict[str, Any], indent: int | None) -> None:
+def test_json_is_read_as_json_reads_it(value, indent):
     text = json.dumps(value, ensure_ascii=False, indent=indent)
     for loader in LOADERS:
         assert values(text, loader) == json.loads(text)
 
 
-def written(value: Any, path: tuple[str | int, ...], out: list[tuple[Any, ...]]) -> list[str]:
+def written(value, path, out):
     """Write block YAML and note the line of everything: an oracle for `lines_of`."""
-    lines: list[str] = []
+    lines = []
     items = value.items() if isinstance(value, dict) else enumerate(value)
     for key, child in items:
         at = (*path, key)
         head = f"{key}:" if isinstance(value, dict) else "-"
         if isinstance(child, dict | list) and child:
-            below: list[tuple[Any, ...]] = []
+            below = []
             inner = written(child, at, below)
             lines.append(head)
             line = len(lines)
@@ -187,8 +181,8 @@ def written(value: Any, path: tuple[str | int, ...], out: list[tuple[Any, ...]])
         max_leaves=20,
     )
 )
-def test_every_line_is_the_one_on_which_it_is_written(value: Any) -> None:
-    out: list[tuple[Any, ...]] = []
+def test_every_line_is_the_one_on_which_it_is_written(value):
+    out = []
     lines = written({"top": value}, (), out)
     for loader in LOADERS:
         source = parse_yaml("\n".join(lines), loader)
@@ -284,11 +278,11 @@ REFUSED = {
 
 @LOADER
 @pytest.mark.parametrize(("text", "expected"), REFUSED.values(), ids=REFUSED)
-def test_refused(text: str, expected: list[str], loader: type[Any]) -> None:
+def test_refused(text, expected, loader):
     assert problems(text, loader) == expected
 
 
-def test_of_duplicate_keys_the_first_is_read_on() -> None:
+def test_of_duplicate_keys_the_first_is_read_on():
     source = parse_yaml("a: 1\na: 2\nb: 3")
     assert source.root is not None
     assert plain(source.root) == {"a": 1, "b": 3}
@@ -296,19 +290,19 @@ def test_of_duplicate_keys_the_first_is_read_on() -> None:
 
 @LOADER
 @pytest.mark.parametrize("bracket", ["[", "{a: ", "- "])
-def test_depth_is_limited_before_the_stack_is_full(bracket: str, loader: type[Any]) -> None:
+def test_depth_is_limited_before_the_stack_is_full(bracket, loader):
     assert problems(bracket * 100_000, loader) == [
         "line 1: this is nested more than 50 levels deep"
     ]
 
 
 @LOADER
-def test_fifty_levels_are_read(loader: type[Any]) -> None:
+def test_fifty_levels_are_read(loader):
     assert problems("[" * 50 + "]" * 50, loader) == []
     assert problems("[" * 51 + "]" * 51, loader) != []
 
 
-def test_depth_by_aliases_is_limited() -> None:
+def test_depth_by_aliases_is_limited():
     lines = ["a0: &a0 [x]", *(f"a{n}: &a{n} [*a{n - 1}]" for n in range(1, 2000))]
     (problem,) = problems("\n".join(lines))
     assert problem.endswith("aliases nest more than 50 levels deep")
@@ -318,7 +312,7 @@ def test_depth_by_aliases_is_limited() -> None:
 @pytest.mark.parametrize(
     "first", ["[x, x, x, x, x, x, x, x, x, x]", '"' + "x" * 50_000 + '"'], ids=["many", "long"]
 )
-def test_an_alias_bomb_is_no_danger(first: str, loader: type[Any]) -> None:
+def test_an_alias_bomb_is_no_danger(first, loader):
     lines = [f"a0: &a0 {first}"]
     lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 10)]
     (problem,) = problems("\n".join(lines), loader)
@@ -328,7 +322,7 @@ def test_an_alias_bomb_is_no_danger(first: str, loader: type[Any]) -> None:
 # -- files --------------------------------------------------------------------------------
 
 
-def test_a_byte_order_mark_and_line_ends_of_windows(tmp_path: Path) -> None:
+def test_a_byte_order_mark_and_line_ends_of_windows(tmp_path):
     path = tmp_path / "a.yaml"
     path.write_bytes(b"\xef\xbb\xbfa: \xc3\xa4\r\nb:\r\n  c: 2\r\n")
     source = read_yaml(path)
@@ -347,7 +341,7 @@ def test_a_byte_order_mark_and_line_ends_of_windows(tmp_path: Path) -> None:
         (..., "line 1: the file can't be read: No such file or directory"),
     ],
 )
-def test_what_can_t_be_read(tmp_path: Path, data: Any, expected: str) -> None:
+def test_what_can_t_be_read(tmp_path, data, expected):
     path = tmp_path / "a.yaml"
     if data is None:
         path.mkdir()
@@ -388,7 +382,7 @@ TEXTS = [
 ]
 
 
-def test_scalars_of_the_core_schema_and_everything_else_as_text() -> None:
+def test_scalars_of_the_core_schema_and_everything_else_as_text():
     for text, value in OF_THE_SPEC.items():
         read = read_scalar(text)
         assert (type(read), repr(read)) == (type(value), repr(value)), text
@@ -405,7 +399,7 @@ def test_scalars_of_the_core_schema_and_everything_else_as_text() -> None:
         ("0x" + "F" * 290, f"the number 0x{'F' * 58} is out of range"),
     ],
 )
-def test_a_number_beyond_a_float_is_refused(text: str, message: str) -> None:
+def test_a_number_beyond_a_float_is_refused(text, message):
     with pytest.raises(ValueError, match="out of range") as caught:
         read_scalar(text)
     assert str(caught.value) == message

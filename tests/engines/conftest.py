@@ -1,7 +1,5 @@
 """A real Ray cluster of several nodes on this machine, and benchmarks that are run on it."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess
@@ -10,7 +8,6 @@ import urllib.request
 import warnings
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import pytest
 from generation.conftest import Model
@@ -18,12 +15,6 @@ from generation.conftest import Model
 from pytest_evalmetrics.config import load_benchmarks
 from pytest_evalmetrics.pipeline import evaluate
 from pytest_evalmetrics.transport import Journal, JournalMode, Progress, Transport
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from pytest_evalmetrics.engines.ray_engine import RayEngine
-    from pytest_evalmetrics.pipeline import Evaluated
 
 ENDPOINT = Path(__file__).parents[1] / "scorers" / "endpoint.py"
 STORE = 80 * 2**20  # bytes of a node's object store: the least that Ray takes
@@ -39,43 +30,43 @@ QUICK = {
 class Nodes:
     """A cluster: a head without a core, and two nodes with one each."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         from ray.cluster_utils import Cluster  # noqa: PLC0415 - a second to import, where it is
 
         self._cluster = Cluster()
-        self._more: list[Any] = []
+        self._more = []
 
-    def start(self) -> None:
+    def start(self):
         self._cluster.add_node(num_cpus=0, object_store_memory=STORE, _system_config=QUICK)
         for _ in range(2):
             self.add()
 
     @property
-    def address(self) -> str:
+    def address(self):
         return str(self._cluster.address)
 
-    def add(self) -> Any:
+    def add(self):
         """Add a node with one core."""
         node = self._cluster.add_node(num_cpus=1, object_store_memory=STORE)
         self._more.append(node)
         return node
 
-    def kill(self, node: Any) -> None:
+    def kill(self, node):
         """Let a node be gone, without a word."""
         self._more.remove(node)
         self._cluster.remove_node(node, allow_graceful=False)
 
     @property
-    def folder(self) -> Path:
+    def folder(self):
         """Where it writes its logs, and what its stores have no room for."""
         return Path(self._cluster.head_node.get_session_dir_path())
 
-    def end(self) -> None:
+    def end(self):
         self._cluster.shutdown()
 
 
 @pytest.fixture(scope="session")
-def nodes() -> Iterator[Nodes]:
+def nodes():
     pytest.importorskip("ray")
     with warnings.catch_warnings(), pytest.MonkeyPatch.context() as patch:
         warnings.simplefilter("ignore")  # Ray's own
@@ -94,7 +85,7 @@ def nodes() -> Iterator[Nodes]:
 
 
 @pytest.fixture(scope="session")
-def ray_engine(nodes: Nodes, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RayEngine]:
+def ray_engine(nodes, tmp_path_factory):
     """An engine on that cluster, connected once; reads the smallest files there."""
     from pytest_evalmetrics.engines.ray_engine import RayEngine  # noqa: PLC0415 - of the extra
 
@@ -105,13 +96,13 @@ def ray_engine(nodes: Nodes, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 
 @pytest.fixture(autouse=True)
-def _watched() -> Iterator[None]:
+def _watched():
     """Let what waits for ever fail: a cluster has many ways to do so."""
     if not hasattr(signal, "SIGALRM"):
         yield
         return
 
-    def too_long(*_: object) -> None:
+    def too_long(*_):
         raise TimeoutError("this test takes longer than four minutes")
 
     before = signal.signal(signal.SIGALRM, too_long)
@@ -126,22 +117,22 @@ def _watched() -> Iterator[None]:
 class Endpoint:
     """A process of scorers/endpoint.py."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.process = subprocess.Popen(
             [sys.executable, str(ENDPOINT)], stdout=subprocess.PIPE, text=True
         )
         assert self.process.stdout
         self.port = int(self.process.stdout.readline())
 
-    def url(self, path: str) -> str:
+    def url(self, path):
         return f"http://127.0.0.1:{self.port}{path}"
 
     @property
-    def posts(self) -> int:
+    def posts(self):
         with urllib.request.urlopen(self.url("/"), timeout=10) as response:  # noqa: S310 - loopback
             return int(json.load(response)["posts"])
 
-    def end(self) -> None:
+    def end(self):
         self.process.kill()
         self.process.wait()
         assert self.process.stdout
@@ -149,14 +140,14 @@ class Endpoint:
 
 
 @pytest.fixture
-def endpoint() -> Iterator[Endpoint]:
+def endpoint():
     found = Endpoint()
     yield found
     found.end()
 
 
 @pytest.fixture
-def model() -> Iterator[Model]:
+def model():
     found = Model()
     yield found
     found.close()
@@ -165,40 +156,35 @@ def model() -> Iterator[Model]:
 class Runtime:
     """A run of one benchmark, with a journal of its own or a given one."""
 
-    def __init__(self, journal: Path | None, mode: JournalMode) -> None:
+    def __init__(self, journal, mode):
         self.replays, self.budget = mode is JournalMode.REPLAY, None
         self._transport = Transport(None if journal is None else Journal(journal, mode))
 
-    def transport(self) -> Transport:
+    def transport(self):
         return self._transport
 
     @contextmanager
-    def progress(self, total: int) -> Iterator[Progress]:
+    def progress(self, total):
         yield Progress(total=total)
 
-    def close(self) -> None:
+    def close(self):
         self._transport.close()
 
 
 class Bench:
     """A scored benchmark in a folder."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path):
         self.path = path
 
-    def write(self, rows: Sequence[Mapping[str, Any]], text: str) -> None:
+    def write(self, rows, text):
         lines = "".join(json.dumps(row) + "\n" for row in rows)
         (self.path / "data.jsonl").write_text(lines, encoding="utf-8")
         body = "".join(f"  {line}\n" for line in text.strip("\n").splitlines())
         whole = f"benchmark:\n  name: scored\n  dataset: data.jsonl\n{body}"
         (self.path / "a.bench.yaml").write_text(whole, encoding="utf-8")
 
-    def run(
-        self,
-        engine: RayEngine | None = None,
-        journal: Path | None = None,
-        mode: JournalMode = JournalMode.NORMAL,
-    ) -> Ran:
+    def run(self, engine=None, journal=None, mode=JournalMode.NORMAL):
         (benchmark,) = load_benchmarks(self.path / "a.bench.yaml", shown="a.bench.yaml")
         runtime = Runtime(journal, mode)
         try:
@@ -213,10 +199,10 @@ class Bench:
 class Ran:
     """What a run came to."""
 
-    def __init__(self, found: Evaluated, runtime: Runtime) -> None:
+    def __init__(self, found, runtime):
         self.result = found.result
         self.usage = runtime.transport().usage.by_label().get("a.bench.yaml::scored")
-        self.rows: list[Any] = []
+        self.rows = []
         if found.row_scores is not None:
             rows, table = found.row_scores, found.row_scores.table
             for n in range(len(table)):
@@ -227,5 +213,5 @@ class Ran:
 
 
 @pytest.fixture
-def bench(tmp_path: Path) -> Bench:
+def bench(tmp_path):
     return Bench(tmp_path)

@@ -1,18 +1,12 @@
 """What is refused before anything is done, and what the choice of an engine costs otherwise."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
-from typing import TYPE_CHECKING
 
 import pytest
 
 from pytest_evalmetrics.errors import ConfigError, DataError, Problem, RowError
 from pytest_evalmetrics.ext import CallError
-
-if TYPE_CHECKING:
-    from conftest import Project
 
 NO_RAY = """
 import importlib.util
@@ -31,9 +25,7 @@ A_RAY = NO_RAY.replace("None if", "object() if")
         (["--evalmetrics-ray-address", "x:1"], "", "needs --evalmetrics-engine ray"),
     ],
 )
-def test_what_can_not_work_is_refused(
-    project: Project, options: list[str], settings: str, told: str
-) -> None:
+def test_what_can_not_work_is_refused(project, options, settings, told):
     project.write("pytest.ini", f"[pytest]\n{settings}\n")
     project.write("early.py", NO_RAY)
     project.bench()
@@ -42,7 +34,7 @@ def test_what_can_not_work_is_refused(
     assert told in result.stderr.str()
 
 
-def test_xdist_needs_a_cluster_that_runs(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_xdist_needs_a_cluster_that_runs(project, monkeypatch):
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
     project.write("early.py", A_RAY)
     project.bench()
@@ -51,7 +43,7 @@ def test_xdist_needs_a_cluster_that_runs(project: Project, monkeypatch: pytest.M
     assert "each worker would start a Ray cluster of its own" in result.stderr.str()
 
 
-def test_the_command_line_wins(project: Project) -> None:
+def test_the_command_line_wins(project):
     project.write("pytest.ini", "[pytest]\nevalmetrics_engine = ray\n")
     project.rollouts([[1, 0], [1, 1]])
     project.bench("thresholds: {mean_reward: '>= 0.5'}")
@@ -59,7 +51,7 @@ def test_the_command_line_wins(project: Project) -> None:
     assert project.run("-p", "early", "--evalmetrics-engine", "local").ret == 0
 
 
-def test_ray_is_imported_by_nobody_but_its_own_module() -> None:
+def test_ray_is_imported_by_nobody_but_its_own_module():
     code = (
         "import sys, pytest_evalmetrics.engines.ray_engine, pytest_evalmetrics.engines.ray_scoring,"
         "pytest_evalmetrics.engines.ray_reading; sys.exit('ray' in sys.modules)"
@@ -76,7 +68,7 @@ def test_ray_is_imported_by_nobody_but_its_own_module() -> None:
         ConfigError("a.bench.yaml", (Problem(1, "x", "wrong"),)),
     ],
 )
-def test_errors_cross_processes_as_what_they_are(error: Exception) -> None:
+def test_errors_cross_processes_as_what_they_are(error):
     import pickle  # noqa: PLC0415 - what is tested
 
     found = pickle.loads(pickle.dumps(error))  # noqa: S301 - our own

@@ -1,21 +1,11 @@
 """Rows answered, and their answers scored, by workers of a real cluster."""
 
-from __future__ import annotations
-
 import os
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
 
 import pytest
 from generation.running import online, rows, run
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from generation.conftest import Model
-
-    from pytest_evalmetrics.engines.ray_engine import RayEngine
 
 pytestmark = pytest.mark.ray
 
@@ -58,13 +48,13 @@ def as_answer(row):
 
 
 @pytest.fixture
-def engine(ray_engine: RayEngine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> RayEngine:
+def engine(ray_engine, monkeypatch, tmp_path):
     """Let the folder of the test be the project, whose modules go along."""
     monkeypatch.setattr(ray_engine, "_root", tmp_path)
     return ray_engine
 
 
-def sums(count: int) -> list[dict[str, Any]]:
+def sums(count):
     return [
         {"id": f"q{n}", "question": f"{MODES.get(n, '')}{n % 9} + 1", "answer": str(n % 9 + 1)}
         for n in range(count)
@@ -74,25 +64,25 @@ def sums(count: int) -> list[dict[str, Any]]:
 class Both:
     """A data set in two folders: one is worked at here, the other on the cluster."""
 
-    def __init__(self, path: Path, engine: RayEngine, count: int = 24) -> None:
+    def __init__(self, path, engine, count=24):
         self.path, self.engine = path, engine
         for name in ("here", "there"):
             (path / name).mkdir()
             rows(path / name / "data.jsonl", sums(count))
 
-    def here(self, text: str, name: str = "here", **more: Any) -> Any:
+    def here(self, text, name="here", **more):
         return run(self.path / name, text, **more)
 
-    def there(self, text: str, name: str = "there", **more: Any) -> Any:
+    def there(self, text, name="there", **more):
         return run(self.path / name, text, engine=self.engine, **more)
 
 
 @pytest.fixture
-def both(tmp_path: Path, engine: RayEngine) -> Both:
+def both(tmp_path, engine):
     return Both(tmp_path, engine)
 
 
-def shown(found: Any) -> str:
+def shown(found):
     """Write all that a run came to; in this form NaN is NaN."""
     evaluated, lines = found
     scores = evaluated.row_scores
@@ -125,7 +115,7 @@ benchmark:
 """
 
 
-def test_what_one_engine_was_answered_the_other_makes_the_same_of(both: Both, model: Model) -> None:
+def test_what_one_engine_was_answered_the_other_makes_the_same_of(both, model):
     text = JUDGED.format(url=model.url)
     here = both.here(text)
     paid = model.posts
@@ -145,7 +135,7 @@ def test_what_one_engine_was_answered_the_other_makes_the_same_of(both: Both, mo
     assert model.seen()["most_in_flight"] <= 16  # model and judge are one endpoint
 
 
-def test_a_budget_of_requests_takes_the_same_rows(both: Both, model: Model) -> None:
+def test_a_budget_of_requests_takes_the_same_rows(both, model):
     text = online(model.url, "  budget: {requests: 7}\n  expect: {max_missing: 1}\n", samples=2)
     here, there = both.here(text), both.there(text)
     failed = [evaluated.row_scores.failed for evaluated, _ in (here, there)]
@@ -155,7 +145,7 @@ def test_a_budget_of_requests_takes_the_same_rows(both: Both, model: Model) -> N
     assert "7 requests was used up, and 41 of 48 rollouts were not asked for" in check.reason
 
 
-def test_a_budget_holds_across_workers_and_the_next_run_goes_on(both: Both, model: Model) -> None:
+def test_a_budget_holds_across_workers_and_the_next_run_goes_on(both, model):
     rest = "  budget: {tokens: 60}\n  params: {parallelism: 2}\n  expect: {max_missing: 1}\n"
     text = online(model.url + "?latency=0.02", rest, prompt='"1 + 1"')
     found, _ = both.there(text)
@@ -167,9 +157,7 @@ def test_a_budget_holds_across_workers_and_the_next_run_goes_on(both: Both, mode
 
 
 @pytest.mark.parametrize("function", ["plain", "asks"])
-def test_targets_answer_in_the_workers(
-    both: Both, monkeypatch: pytest.MonkeyPatch, function: str
-) -> None:
+def test_targets_answer_in_the_workers(both, monkeypatch, function):
     monkeypatch.syspath_prepend(both.path)
     module = f"far_agents_{function}"
     (both.path / f"{module}.py").write_text(AGENT)

@@ -1,7 +1,5 @@
 """A cluster whose head is killed in the middle of a run."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
@@ -9,15 +7,8 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 import pytest
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from conftest import Project
-    from engines.conftest import Endpoint
 
 pytestmark = pytest.mark.ray
 
@@ -48,7 +39,7 @@ benchmark:
 
 
 @contextmanager
-def head() -> Iterator[tuple[str, list[int]]]:
+def head():
     """Start a head of its own; give its address and the processes that make it."""
     pytest.importorskip("ray")
     process = subprocess.Popen(
@@ -76,9 +67,7 @@ OWN = "    - {type: 'own_scorers:one'}\n"
     [(slice(1), ""), (slice(1), OWN), (slice(2), OWN)],
     ids=["its store, beside calls", "its store", "all of it"],
 )
-def test_a_dead_head_is_said_and_what_was_paid_is_kept(
-    project: Project, endpoint: Endpoint, killed: slice, more: str
-) -> None:
+def test_a_dead_head_is_said_and_what_was_paid_is_kept(project, endpoint, killed, more):
     project.write("pytest.ini", "[pytest]\npythonpath = .\n")
     project.write("own_scorers.py", "def one(item):\n    return 1.0\n")
     project.rows("data.jsonl", [{"id": n, "score": n % 2} for n in range(ROWS)])

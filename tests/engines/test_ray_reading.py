@@ -1,10 +1,7 @@
 """Rollouts read by the nodes of a real cluster: the same bits, the same errors."""
 
-from __future__ import annotations
-
 import gzip
 import json
-from typing import TYPE_CHECKING, Any
 
 import pytest
 from rollouts.same import all_bits
@@ -15,19 +12,10 @@ from pytest_evalmetrics.ext import FieldMap, Source
 from pytest_evalmetrics.rollouts import load, load_dataset
 from pytest_evalmetrics.spec import DatasetSpec, RolloutsSpec
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from engines.conftest import Nodes
-
-    from pytest_evalmetrics.engines.ray_engine import RayEngine
-    from pytest_evalmetrics.rollouts.large import Piece
-
 pytestmark = pytest.mark.ray
 
 
-def some_rows(first: int, count: int) -> list[dict[str, Any]]:
+def some_rows(first, count):
     return [
         {
             "_ng_task_index": i // 4,
@@ -43,18 +31,18 @@ def some_rows(first: int, count: int) -> list[dict[str, Any]]:
     ]
 
 
-def lines(rows: list[dict[str, Any]], end: str = "\n") -> bytes:
+def lines(rows, end="\n"):
     return end.join([*(json.dumps(row) for row in rows), ""]).encode()
 
 
-def written(folder: Path) -> RolloutsSpec:
+def written(folder):
     (folder / "a.jsonl").write_bytes(lines(some_rows(0, 500)))
     (folder / "b.jsonl").write_bytes(b"\xef\xbb\xbf" + lines(some_rows(500, 400), "\r\n"))
     (folder / "c.json.gz").write_bytes(gzip.compress(json.dumps(some_rows(900, 50)).encode()))
     return RolloutsSpec(path=("*.json*",))
 
 
-def test_the_cluster_reads_what_one_process_does(ray_engine: RayEngine, tmp_path: Path) -> None:
+def test_the_cluster_reads_what_one_process_does(ray_engine, tmp_path):
     spec = written(tmp_path)
     wanted = {"scores": ["reward"], "categories": ["level"]}
     alone = load(spec, tmp_path, **wanted)
@@ -62,9 +50,7 @@ def test_the_cluster_reads_what_one_process_does(ray_engine: RayEngine, tmp_path
     assert all_bits(load(spec, tmp_path, **wanted, reader=ray_engine.read)) == all_bits(alone)
 
 
-def test_the_nodes_read_parts_of_what_lies_behind_urls(
-    ray_engine: RayEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_nodes_read_parts_of_what_lies_behind_urls(ray_engine, tmp_path, monkeypatch):
     written(tmp_path)
     spec = RolloutsSpec(path=(f"{tmp_path.as_uri()}/*.json*",))
     alone = load(spec, tmp_path, scores=["reward"])
@@ -72,10 +58,10 @@ def test_the_nodes_read_parts_of_what_lies_behind_urls(
     monkeypatch.setattr(  # here nothing is copied any more
         "pytest_evalmetrics.rollouts.remote._copy", lambda *_: pytest.fail("copied here")
     )
-    pieces: list[Any] = []
+    pieces = []
     results = ray_reading._results
 
-    def counted(cluster: Any, found: Sequence[Piece], *more: Any) -> Any:
+    def counted(cluster, found, *more):
         pieces.extend(found)
         return results(cluster, found, *more)
 
@@ -88,7 +74,7 @@ def test_the_nodes_read_parts_of_what_lies_behind_urls(
     assert [piece.file for piece in pieces if piece.file not in spans] == [2]  # it is compressed
 
 
-def test_a_data_set_is_numbered_over_all_pieces(ray_engine: RayEngine, tmp_path: Path) -> None:
+def test_a_data_set_is_numbered_over_all_pieces(ray_engine, tmp_path):
     (tmp_path / "d.jsonl").write_bytes(lines([{"score": i, "x": "y" * 90} for i in range(300)]))
     spec = DatasetSpec(path=("d.jsonl",))
     alone = load_dataset(spec, tmp_path, scores=["score"])
@@ -108,7 +94,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("what", BROKEN)
-def test_errors_cross_as_themselves(ray_engine: RayEngine, tmp_path: Path, what: str) -> None:
+def test_errors_cross_as_themselves(ray_engine, tmp_path, what):
     good = lines(some_rows(0, 400))
     (tmp_path / "a.jsonl").write_bytes(good)
     more = b"" if what == "empty" else lines(some_rows(400, 300)) + BROKEN[what]
@@ -123,9 +109,7 @@ def test_errors_cross_as_themselves(ray_engine: RayEngine, tmp_path: Path, what:
     assert told[0] == told[1]
 
 
-def test_a_node_that_is_gone_in_the_middle_costs_nothing(
-    nodes: Nodes, ray_engine: RayEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_node_that_is_gone_in_the_middle_costs_nothing(nodes, ray_engine, tmp_path, monkeypatch):
     from pytest_evalmetrics.rollouts.part import Room  # noqa: PLC0415 - what is looked into
 
     for number in range(4):
@@ -135,7 +119,7 @@ def test_a_node_that_is_gone_in_the_middle_costs_nothing(
     victim, pieces = nodes.add(), []
     was = Room.check
 
-    def check(room: Room, part: Any, share: float = 1.0) -> None:
+    def check(room, part, share=1.0):
         pieces.append(share)
         if len(pieces) == 10:
             nodes.kill(victim)
@@ -147,7 +131,7 @@ def test_a_node_that_is_gone_in_the_middle_costs_nothing(
     assert all_bits(found) == all_bits(alone)
 
 
-def test_a_node_that_does_not_see_the_files_is_said(tmp_path: Path) -> None:
+def test_a_node_that_does_not_see_the_files_is_said(tmp_path):
     from pytest_evalmetrics.engines.ray_reading import read_piece  # noqa: PLC0415 - on a node
     from pytest_evalmetrics.ext import Request  # noqa: PLC0415 - the same
 

@@ -1,23 +1,13 @@
 """Whole pytest runs on a real cluster: the same files, whatever happens to a node."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
 import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING, Any
 
 import pytest
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from conftest import Project
-    from engines.conftest import Endpoint, Nodes
-    from generation.conftest import Model
 
 pytestmark = pytest.mark.ray
 
@@ -83,7 +73,7 @@ TIMES = re.compile("latency|time_per_task").search
 class Far:
     """A project with a scorer in its conftest.py, and one in a module of its own."""
 
-    def __init__(self, project: Project, endpoint: Endpoint, model: Model, address: str) -> None:
+    def __init__(self, project, endpoint, model, address):
         self.path, self.endpoint, self.model = project.path, endpoint, model
         self.options = ["--evalmetrics-engine", "ray", "--evalmetrics-ray-address", address]
         project.write("pytest.ini", "[pytest]\npythonpath = .\n")
@@ -101,15 +91,15 @@ class Far:
         )
         self.bench()
 
-    def bench(self, more: str = "") -> None:
+    def bench(self, more=""):
         url = self.endpoint.url("/score?latency=0.1")
         (self.path / "a.bench.yaml").write_text(BENCH.format(url=url, more=more), encoding="utf-8")
 
     @property
-    def posts(self) -> int:
+    def posts(self):
         return self.endpoint.posts + self.model.posts
 
-    def start(self, output: str, *options: str) -> subprocess.Popen[str]:
+    def start(self, output, *options):
         command = [sys.executable, "-m", "pytest", "-q", "--evalmetrics-output", f"{output}/"]
         return subprocess.Popen(
             [*command, *options],
@@ -120,7 +110,7 @@ class Far:
             text=True,
         )
 
-    def end(self, run: subprocess.Popen[str], status: int = 0) -> str:
+    def end(self, run, status=0):
         try:
             text, _ = run.communicate(timeout=150)
         except subprocess.TimeoutExpired:
@@ -130,13 +120,13 @@ class Far:
         assert run.returncode == status, text
         return text
 
-    def same(self, one: str, other: str) -> None:
+    def same(self, one, other):
         for name in FILES:
             first, second = self.path / one / name, self.path / other / name
             assert first.exists() == second.exists()
             assert not first.exists() or first.read_bytes() == second.read_bytes()
 
-    def alike(self, one: str, other: str) -> None:
+    def alike(self, one, other):
         """Compare but for the seconds that answers took."""
         for name in FILES:
             texts = [self.path / folder / name for folder in (one, other)]
@@ -144,14 +134,14 @@ class Far:
                 assert _untimed(texts[0]) == _untimed(texts[1])
 
 
-def _untimed(path: Path) -> list[Any]:
+def _untimed(path):
     text = path.read_text(encoding="utf-8")
     return [
         _without(json.loads(t)) for t in (text.splitlines() if ".jsonl" in path.name else [text])
     ]
 
 
-def _without(value: Any) -> Any:
+def _without(value):
     if isinstance(value, list):
         return [_without(item) for item in value]
     if not isinstance(value, dict):
@@ -162,14 +152,12 @@ def _without(value: Any) -> Any:
 
 
 @pytest.fixture
-def far(project: Project, endpoint: Endpoint, model: Model, nodes: Nodes) -> Far:
+def far(project, endpoint, model, nodes):
     return Far(project, endpoint, model, nodes.address)
 
 
 @pytest.mark.parametrize("calls", [1, 2], ids=["scored", "answered"])
-def test_a_node_that_is_gone_in_the_middle_loses_nothing_that_was_paid(
-    far: Far, nodes: Nodes, calls: int
-) -> None:
+def test_a_node_that_is_gone_in_the_middle_loses_nothing_that_was_paid(far, nodes, calls):
     if calls == 2:
         far.bench(ANSWERED.format(url=far.model.url + "?latency=0.1"))
     far.end(far.start("here", "--evalmetrics-no-journal"))
@@ -205,13 +193,13 @@ def test_a_node_that_is_gone_in_the_middle_loses_nothing_that_was_paid(
         assert SECRET.encode() not in file.read_bytes(), file
 
 
-def _entry(folder: Path) -> dict[str, list[dict[str, object]]]:
+def _entry(folder):
     found: dict[str, list[dict[str, object]]]
     (found,) = json.loads((folder / "report.json").read_text(encoding="utf-8"))["benchmarks"]
     return found
 
 
-def test_a_cluster_that_is_not_there_is_said(far: Far) -> None:
+def test_a_cluster_that_is_not_there_is_said(far):
     options = [*far.options[:3], "127.0.0.1:1"]
     run = far.start("out", *options)
     text = far.end(run, status=1)

@@ -1,7 +1,5 @@
 """Rows scored by workers of a real cluster: the same scores, the same journal."""
 
-from __future__ import annotations
-
 import os
 import re
 import sys
@@ -9,19 +7,12 @@ import threading
 from dataclasses import asdict
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.ext import register_scorer
 from pytest_evalmetrics.transport import JournalMode
-
-if TYPE_CHECKING:
-    from engines.conftest import Bench, Endpoint, Ran
-    from judge_process import JudgeProcess
-
-    from pytest_evalmetrics.engines.ray_engine import RayEngine
 
 pytestmark = pytest.mark.ray
 
@@ -45,10 +36,10 @@ class Length:
 
     scores = ("length", "is_short")
 
-    def __init__(self, *, short: int) -> None:
+    def __init__(self, *, short):
         self.short = short
 
-    def score(self, row: Any) -> dict[str, float]:
+    def score(self, row):
         if row.index == 7:
             raise RowError("no-output", "there is no output", hint="write some")
         return {"length": row.index, "is_short": row.index < self.short}
@@ -60,10 +51,10 @@ class Asking:
 
     scores = ("asked",)
 
-    def __init__(self, terms: Any, *, url: str) -> None:
+    def __init__(self, terms, *, url):
         self.endpoint = terms.endpoint(url)
 
-    async def score(self, row: Any, calls: Any) -> float:
+    async def score(self, row, calls):
         first = await calls.post(self.endpoint, {"score": 1}, kind="asking/1")
         later = await calls.post(self.endpoint, {"score": row.index % 3}, kind="asking/1")
         return float(first["result"]["score"] + later["result"]["score"])
@@ -76,7 +67,7 @@ class Unsendable:
     scores = ("x",)
     lock = threading.Lock()
 
-    def score(self, row: Any) -> float:
+    def score(self, row):
         return float(row.index)
 
 
@@ -97,21 +88,19 @@ class Deadly:
 
     scores = ("x",)
 
-    def score(self, row: Any) -> float:
+    def score(self, row):
         os._exit(row.index)
 
 
 @pytest.fixture
-def engine(ray_engine: RayEngine, monkeypatch: pytest.MonkeyPatch, request: Any) -> RayEngine:
+def engine(ray_engine, monkeypatch, request):
     """Let these tests be the project whose modules go along."""
     monkeypatch.setattr(ray_engine, "_root", request.path.parent)
     return ray_engine
 
 
-def test_scores_failures_and_requests_are_those_of_a_local_run(
-    bench: Bench, endpoint: Endpoint, engine: RayEngine
-) -> None:
-    modes: dict[int, dict[str, Any]] = {3: {"mode": "500"}, 11: {"score": None}}
+def test_scores_failures_and_requests_are_those_of_a_local_run(bench, endpoint, engine):
+    modes = {3: {"mode": "500"}, 11: {"score": None}}
     rows = [{"id": n, "score": n % 5, **modes.get(n, {})} for n in range(60)]
     more = "  - {type: far-length, short: 9}\n"
     more += f"  - {{type: far-asking, url: '{endpoint.url('/score')}'}}"
@@ -133,8 +122,8 @@ def test_scores_failures_and_requests_are_those_of_a_local_run(
 
 
 def test_a_replay_tells_of_failed_rows_what_the_run_told_wherever_it_was(
-    bench: Bench, endpoint: Endpoint, engine: RayEngine, tmp_path: Path
-) -> None:
+    bench, endpoint, engine, tmp_path
+):
     modes = {2: {"mode": "422"}, 3: {"mode": "500"}, 5: {"score": None}}
     rows = [{"id": n, "score": n % 5, **modes.get(n, {})} for n in range(12)]
     bench.write(rows, REMOTE.format(url=endpoint.url("/score"), more=""))
@@ -150,14 +139,12 @@ def test_a_replay_tells_of_failed_rows_what_the_run_told_wherever_it_was(
     assert endpoint.posts == asked
 
 
-def shown(ran: Ran) -> str:
+def shown(ran):
     """Write a result; in this form NaN is NaN."""
     return re.sub(r" at 0x\w+", "", repr(ran.result))
 
 
-def test_what_one_engine_paid_for_the_other_finds(
-    bench: Bench, endpoint: Endpoint, engine: RayEngine, tmp_path: Path
-) -> None:
+def test_what_one_engine_paid_for_the_other_finds(bench, endpoint, engine, tmp_path):
     # the same question again and again, and no two answers alike: each row keeps its own
     rows = [{"id": n, "score": n % 2} for n in range(50)]
     bench.write(rows, REMOTE.format(url=endpoint.url("/count"), more=""))
@@ -172,9 +159,7 @@ def test_what_one_engine_paid_for_the_other_finds(
     assert (again.usage.from_journal, again.usage.requests) == (50, 0)
 
 
-def test_judges_that_ask_several_questions(
-    bench: Bench, judge_server: JudgeProcess, engine: RayEngine, tmp_path: Path
-) -> None:
+def test_judges_that_ask_several_questions(bench, judge_server, engine, tmp_path):
     rows = [
         {
             "id": n,
@@ -206,19 +191,17 @@ expect: {{max_missing: 50%}}
     assert _without_times(there.result.judges) == _without_times(here.result.judges)
 
 
-def _without_ids(ran: Ran) -> Any:
+def _without_ids(ran):
     """Give the rows; what was asked again has another id."""
     return [(*row[:2], re.sub(rb"chatcmpl-\d+", b"", row[2]), row[3]) for row in ran.rows]
 
 
-def _without_times(judges: Any) -> Any:
+def _without_times(judges):
     assert judges
     return [{k: v for k, v in asdict(judge).items() if k != "latency_s"} for judge in judges]
 
 
-def test_an_endpoint_that_refuses_all_stops_the_benchmark(
-    bench: Bench, endpoint: Endpoint, engine: RayEngine
-) -> None:
+def test_an_endpoint_that_refuses_all_stops_the_benchmark(bench, endpoint, engine):
     rows = [{"id": n, "score": 1} for n in range(200)]
     bench.write(rows, REMOTE.format(url=endpoint.url("/gone"), more=""))
     there = bench.run(engine)
@@ -227,9 +210,7 @@ def test_an_endpoint_that_refuses_all_stops_the_benchmark(
     assert "answered 404 Not Found, and said: no evaluator of that name" in check.reason
 
 
-def test_a_scorer_that_can_not_be_sent_is_imported_by_the_workers(
-    bench: Bench, engine: RayEngine
-) -> None:
+def test_a_scorer_that_can_not_be_sent_is_imported_by_the_workers(bench, engine):
     bench.write([{"id": n} for n in range(3)], "scorers: [{type: far-unsendable}]\nreward: x")
     assert [scores for _, scores, _, _ in bench.run(engine).rows] == [
         {"x": "0.0"},
@@ -238,9 +219,7 @@ def test_a_scorer_that_can_not_be_sent_is_imported_by_the_workers(
     ]
 
 
-def test_one_that_can_neither_be_sent_nor_imported_says_so(
-    bench: Bench, engine: RayEngine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_that_can_neither_be_sent_nor_imported_says_so(bench, engine, monkeypatch):
     lost = ModuleType("far_and_nowhere")
     lost.__file__ = str(Path(__file__).with_name("far_and_nowhere.py"))
     monkeypatch.setitem(sys.modules, lost.__name__, lost)
@@ -255,9 +234,7 @@ def test_one_that_can_neither_be_sent_nor_imported_says_so(
     assert "create what can't be pickled" in check.hint
 
 
-def test_workers_that_die_again_and_again_end_the_benchmark(
-    bench: Bench, engine: RayEngine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_workers_that_die_again_and_again_end_the_benchmark(bench, engine, monkeypatch):
     monkeypatch.setattr("pytest_evalmetrics.engines.ray_scoring._DEATHS", 2)
     rows = [{"id": n} for n in range(9)]
     bench.write(rows, "scorers: [{type: far-deadly}]\nmetrics: mean_reward")
@@ -266,11 +243,9 @@ def test_workers_that_die_again_and_again_end_the_benchmark(
     assert "--evalmetrics-engine local does without" in check.hint
 
 
-def test_a_cluster_without_a_free_core_is_said(
-    bench: Bench, engine: RayEngine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_cluster_without_a_free_core_is_said(bench, engine, monkeypatch):
     class Holder:
-        def ready(self) -> bool:
+        def ready(self):
             return True
 
     ray = engine.cluster.ray

@@ -1,9 +1,5 @@
 """JSONPath, RFC 9535."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import pytest
 
 from pytest_evalmetrics.expressions import JsonPath
@@ -28,11 +24,11 @@ ANSWER = {"result": {"score": 0.5, "none": None, "list": [{"k": "a", "v": 1}, {"
         ("$.result.list.v", (False, None)),
     ],
 )
-def test_the_first_match(query: str, found: tuple[bool, Any]) -> None:
+def test_the_first_match(query, found):
     assert JsonPath(query).first(ANSWER) == found
 
 
 @pytest.mark.parametrize("query", ["result.score", "$.a[", "", "$.a b", "$.*.%", "$[?@.a ==]"])
-def test_what_is_no_query(query: str) -> None:
+def test_what_is_no_query(query):
     with pytest.raises(ValueError, match="is no JSONPath"):
         JsonPath(query)

@@ -1,27 +1,21 @@
 """Templates in JSON-like values."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.expressions import compile_value, faults_of
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 ITEM = {"want": 1, "lst": [1, 2], "d": {"a": 1}, "values": 5, "text": "7", "_ng_task_index": 3}
 
 
-def render(value: Any, item: dict[str, Any] | None = None, *, body: bool = False) -> Any:
+def render(value, item=None, *, body=False):
     item = ITEM if item is None else item
     return compile_value(value, body=body)({**item, "item": item, "sample": {}})
 
 
-def test_the_cases_of_the_nemo_sdk(acceptance: Path) -> None:
+def test_the_cases_of_the_nemo_sdk(acceptance):
     cases = json.loads((acceptance / "nemo_sdk" / "cases.json").read_text(encoding="utf-8"))
     assert len(cases["template"]) > 10
     for case in cases["template"]:
@@ -63,7 +57,7 @@ def test_the_cases_of_the_nemo_sdk(acceptance: Path) -> None:
         (5, 5),
     ],
 )
-def test_what_a_template_becomes(template: Any, value: Any) -> None:
+def test_what_a_template_becomes(template, value):
     found = render(template)
     assert found == value
     assert type(found) is type(value)
@@ -94,7 +88,7 @@ ATTACK = 'x", "reference": "x'
         ("[INST] {{ item.n }} [/INST]", "[INST] 1 [/INST]"),
     ],
 )
-def test_data_is_never_structure_of_a_body(body: Any, value: Any) -> None:
+def test_data_is_never_structure_of_a_body(body, value):
     item = {"r": "r", "x": ATTACK, "n": 1, "l": [1], "d": {"k": 1}, "json": "1, 2"}
     assert render(body, item, body=True) == value
 
@@ -108,7 +102,7 @@ def test_data_is_never_structure_of_a_body(body: Any, value: Any) -> None:
         ('{"a": "{{ item. }}"}', "no good"),
     ],
 )
-def test_a_body_that_is_no_json_is_found_when_it_is_read(body: str, message: str) -> None:
+def test_a_body_that_is_no_json_is_found_when_it_is_read(body, message):
     ((_, fault),) = faults_of(body, body=True)
     assert message in fault
 
@@ -125,21 +119,21 @@ def test_a_body_that_is_no_json_is_found_when_it_is_read(body: str, message: str
         ("{{ range(999999999) | list }}", "Range too big"),
     ],
 )
-def test_what_a_row_cant_fill_in(template: str, said: str) -> None:
+def test_what_a_row_cant_fill_in(template, said):
     with pytest.raises(RowError) as raised:
         render(template)
     assert raised.value.kind == "template"
     assert said in str(raised.value)
 
 
-def test_a_template_changes_no_row() -> None:
+def test_a_template_changes_no_row():
     item = {"lst": [1]}
     with pytest.raises(RowError):
         render("{{ item.lst.append(2) }}", item)
     assert item == {"lst": [1]}
 
 
-def test_faults_are_found_with_their_places() -> None:
+def test_faults_are_found_with_their_places():
     value = {
         "a": ["{{ item.x }}", "{{ item. }}"],
         "b": {"c": "{% for %}"},

@@ -1,31 +1,18 @@
 """Comparisons made by hand: a metric on both sides, and what a comparison may come to."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
-
 import numpy as np
 
 from pytest_evalmetrics.data import PairedMetric
 from pytest_evalmetrics.ext import TaskRewards
 from pytest_evalmetrics.gates import Gated, Rule, check_regression
-from pytest_evalmetrics.gates.comparison import Comparison, compare
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from numpy.typing import NDArray
-
-    from pytest_evalmetrics.ext import Check
-
-    Rewards = Sequence[Sequence[float]]
+from pytest_evalmetrics.gates.comparison import compare
 
 
-def make_pair(before: Rewards, after: Rewards, /, **changed: Any) -> PairedMetric:
+def make_pair(before, after, /, **changed):
     """Pair the mean reward of tasks; one inner sequence per task."""
     sides = TaskRewards.from_lists(before), TaskRewards.from_lists(after)
     means = [np.array([np.mean(task) for task in side]) for side in (before, after)]
-    known: dict[str, Any] = {
+    known = {
         "name": "mean_reward",
         "tasks": tuple(range(len(before))),
         "baseline": means[0],
@@ -39,17 +26,11 @@ def make_pair(before: Rewards, after: Rewards, /, **changed: Any) -> PairedMetri
     return PairedMetric(**(known | changed))
 
 
-def make_combined(
-    before: Sequence[float],
-    after: Sequence[float],
-    /,
-    combine: Callable[[NDArray[np.float64]], float] = np.median,
-    **changed: Any,
-) -> PairedMetric:
+def make_combined(before, after, /, combine=np.median, **changed):
     """Pair a metric that combines the tasks' values, of one rollout each."""
     one, other = np.array(before, dtype=float), np.array(after, dtype=float)
     both = np.concatenate((one, other))
-    known: dict[str, Any] = {
+    known = {
         "name": "median",
         "value_baseline": float(combine(one)),
         "value_current": float(combine(other)),
@@ -59,14 +40,14 @@ def make_combined(
     return make_pair([[v] for v in one], [[v] for v in other], **(known | changed))
 
 
-def flips(worse: int, better: int, same: int) -> PairedMetric:
+def flips(worse, better, same):
     """Tasks of one 0/1 rollout, so many of which flipped."""
     baseline = [1] * worse + [0] * better + [1] * same
     current = [0] * worse + [1] * better + [1] * same
     return make_pair([[v] for v in baseline], [[v] for v in current])
 
 
-def run(seed: int, tasks: int, samples: int, loss: float = 0.0) -> PairedMetric:
+def run(seed, tasks, samples, loss=0.0):
     """Two runs of the same tasks; a loss takes its share of each task's chance to pass."""
     rng = np.random.default_rng(seed)
     chance = rng.beta(0.4, 0.4, (tasks, 1))
@@ -77,18 +58,16 @@ def run(seed: int, tasks: int, samples: int, loss: float = 0.0) -> PairedMetric:
     return make_pair(*sides)
 
 
-def rule(name: str = "practical", **changed: Any) -> Rule:
+def rule(name="practical", **changed):
     known = {"direction": "higher", "alpha": 0.01, "warn_alpha": 0.05, "max_drop": 0.01}
     return Rule(name=name, **(known | changed))
 
 
-def compared(pair: PairedMetric, **changed: Any) -> Comparison:
+def compared(pair, **changed):
     return compare(pair, **({"direction": "higher", "alpha": 0.01, "gate_id": "g"} | changed))
 
 
-def checked(
-    pair: PairedMetric, asked: Rule | None = None, *, min_coverage: float = 0.9, **changed: Any
-) -> Check:
+def checked(pair, asked=None, *, min_coverage=0.9, **changed):
     """Judge one metric."""
     gated = Gated(pair, asked or rule(), gate_id="g", **changed)
     (check,) = check_regression([gated], min_coverage=min_coverage)

@@ -1,33 +1,24 @@
 """Thresholds on other scores than the reward: as many rollouts as a user believes."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 from pydantic import TypeAdapter
 
 from pytest_evalmetrics.ext import BenchmarkSpec, Estimate, RolloutTable, Verdict
-from pytest_evalmetrics.gates import Completeness, check_completeness, check_thresholds
+from pytest_evalmetrics.gates import check_completeness, check_thresholds
 from pytest_evalmetrics.gates.expectations import distinct
 from pytest_evalmetrics.results import Interval
 from pytest_evalmetrics.spec import Benchmark
 from pytest_evalmetrics.spec.gate_keys import Threshold
 
-if TYPE_CHECKING:
-    from conftest import Project
-
-    from pytest_evalmetrics.ext import Check
-
-
 PASS, FAIL = Verdict.PASS, Verdict.FAIL
 
 
-def table(rewards: list[list[float | None]]) -> RolloutTable:
+def table(rewards):
     counts = [len(task) for task in rewards]
     flat = [np.nan if v is None else v for task in rewards for v in task]
     return RolloutTable(
@@ -40,20 +31,20 @@ def table(rewards: list[list[float | None]]) -> RolloutTable:
     )
 
 
-def check(rewards: list[list[float | None]], **keys: Any) -> Completeness:
+def check(rewards, **keys):
     text = json.dumps({"name": "b", "rollouts": "runs.jsonl", **keys})
     lines = {(): 1, ("expect",): 5, ("expect", "tasks"): 6, ("num_samples",): 4}
     spec = TypeAdapter(BenchmarkSpec).validate_json(text)
     return check_completeness(Benchmark(spec, Path("b.bench.yaml"), lines), "new", table(rewards))
 
 
-def verdicts(found: Completeness) -> dict[str, Verdict]:
+def verdicts(found):
     assert {c.gate for c in found.checks} == {"expect"}
     assert {c.agent for c in found.checks} == {"new"}
     return {c.name: c.verdict for c in found.checks}
 
 
-def of(found: Completeness, name: str) -> Any:
+def of(found, name):
     return next(c for c in found.checks if c.name == name)
 
 
@@ -156,7 +147,7 @@ def test_nothing_at_all_is_not_complete():
     assert verdicts(check([], expect={"tasks": 3}))["tasks"] is FAIL
 
 
-def rows(project: Project, *, told: int, of: int = 200) -> None:
+def rows(project, *, told, of=200):
     """Write rollouts, of which so many say how many tokens they took."""
     project.rows(
         "runs.jsonl",
@@ -292,7 +283,7 @@ def test_the_rewards_own_missing_ones_are_told_once(project):
 PASS, FAIL, INCONCLUSIVE = Verdict.PASS, Verdict.FAIL, Verdict.INCONCLUSIVE
 
 
-def check_one(threshold: Threshold, value: float, interval: Interval | None = None) -> Check:
+def check_one(threshold, value, interval=None):
     estimate = Estimate("pass@1", value, 10, 40, interval, "" if interval else "there is no spread")
     benchmark = SimpleNamespace(
         spec=SimpleNamespace(thresholds={"pass@1": threshold}), line_of=lambda *path: len(path)

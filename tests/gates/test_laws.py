@@ -1,7 +1,5 @@
 """Laws of the regression gate, whatever the rollouts."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from gates.making import checked, flips, make_combined, make_pair, rule

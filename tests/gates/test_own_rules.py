@@ -1,7 +1,5 @@
 """Gate rules of a project: what they receive, what they decide, and how they are refused."""
 
-from __future__ import annotations
-
 import pytest
 
 CONFTEST = """

@@ -1,7 +1,5 @@
 """The faults that were measured in other tools, each a test of ours."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

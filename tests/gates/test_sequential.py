@@ -1,7 +1,5 @@
 """StopBounds of group-sequential tests against published tables."""
 
-from __future__ import annotations
-
 import math
 from itertools import accumulate
 
@@ -27,7 +25,7 @@ FIVE = (0.2, 0.4, 0.6, 0.8, 1.0)
     ],
     ids=["obrien-fleming", "pocock"],
 )
-def test_bounds_that_spend_alpha(spent: list[float], expected: tuple[float, ...]) -> None:
+def test_bounds_that_spend_alpha(spent, expected):
     bounds = sequential.efficacy_bounds(FIVE, spent)
     assert bounds == pytest.approx(expected, abs=2e-4)
     never = sequential.StopBounds(bounds, (-8.0,) * 5)
@@ -45,9 +43,7 @@ def test_bounds_that_spend_alpha(spent: list[float], expected: tuple[float, ...]
         (10, 2.087, 0.5, 1.040),
     ],
 )
-def test_published_constants_have_their_level_and_power(
-    looks: int, constant: float, shape: float, inflation: float
-) -> None:
+def test_published_constants_have_their_level_and_power(looks, constant, shape, inflation):
     times = tuple((i + 1) / looks for i in range(looks))
     high = tuple(constant * t**-shape for t in times)
     bounds = sequential.StopBounds(high, tuple(-z for z in high))
@@ -59,7 +55,7 @@ def test_published_constants_have_their_level_and_power(
         assert fails == pytest.approx(expected, rel=2e-3)
 
 
-def test_looks_and_what_each_knows() -> None:
+def test_looks_and_what_each_knows():
     assert sequential.looks_between(2, 8) == (2, 4, 6, 8)
     assert sequential.looks_between(1, 2) == (1, 2)
     assert sequential.looks_between(1, 8) == (1, 3, 6, 8)
@@ -68,7 +64,7 @@ def test_looks_and_what_each_knows() -> None:
     assert sequential.fractions_of((2, 8), math.inf) == pytest.approx((0.25, 1.0))
 
 
-def test_futility_never_costs_level_and_little_power() -> None:
+def test_futility_never_costs_level_and_little_power():
     fractions = sequential.fractions_of((2, 4, 6, 8), 8)
     bounds = sequential.bounds_of(fractions, 0.01)
     assert all(low < high for low, high in zip(*_interim(bounds), strict=True))
@@ -80,11 +76,11 @@ def test_futility_never_costs_level_and_little_power() -> None:
         assert least <= sum(fail for _, fail in looks) <= most
 
 
-def _interim(bounds: sequential.StopBounds) -> tuple[tuple[float, ...], tuple[float, ...]]:
+def _interim(bounds):
     return bounds.futility[:-1], bounds.efficacy[:-1]
 
 
-def test_what_stopped_a_run_is_overstated_and_corrected() -> None:
+def test_what_stopped_a_run_is_overstated_and_corrected():
     fractions = sequential.fractions_of((2, 4, 6, 8), 8)
     bounds = sequential.bounds_of(fractions, 0.01)
     drift, low, high = sequential.adjusted(fractions[:1], bounds, 3.0)  # nothing went before

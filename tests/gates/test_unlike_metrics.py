@@ -1,7 +1,5 @@
 """Metrics that are no mean, and metrics of unlike tasks, against swaps made by hand."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,24 +1,18 @@
 """A real server process on loopback that speaks as OpenAI's API does."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
 import urllib.request
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import pytest
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 class Model:
     """A process of openai_server.py."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         path = Path(__file__).with_name("openai_server.py")
         self.process = subprocess.Popen(
             [sys.executable, str(path)], stdout=subprocess.PIPE, text=True
@@ -26,27 +20,27 @@ class Model:
         assert self.process.stdout
         self.port = int(self.process.stdout.readline())
 
-    def close(self) -> None:
+    def close(self):
         self.process.kill()
         self.process.wait()
         assert self.process.stdout
         self.process.stdout.close()
 
     @property
-    def url(self) -> str:
+    def url(self):
         return f"http://127.0.0.1:{self.port}/v1"
 
-    def seen(self) -> Any:
+    def seen(self):
         with urllib.request.urlopen(self.url, timeout=10) as response:  # noqa: S310 - loopback
             return json.load(response)
 
     @property
-    def posts(self) -> int:
+    def posts(self):
         return int(self.seen()["posts"])
 
 
 @pytest.fixture
-def model() -> Iterator[Model]:
+def model():
     """One whose requests are counted."""
     server = Model()
     yield server
@@ -54,7 +48,7 @@ def model() -> Iterator[Model]:
 
 
 @pytest.fixture(scope="module")
-def shared_model() -> Iterator[Model]:
+def shared_model():
     """One for all tests that don't count what it saw."""
     server = Model()
     yield server

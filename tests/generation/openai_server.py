@@ -7,20 +7,17 @@ message. A sum such as `2 + 3` is answered right. `?latency=0.05` in the URL mak
 Written on bare asyncio, so that it is faster than what is measured with it.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json
 import re
 import sys
 import time
-from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 MODE = re.compile(r"mode=(\w+)(?::(\d+))?")
 SUM = re.compile(r"(\d+) \+ (\d+)")
-SEEN: dict[str, Any] = {
+SEEN = {
     "posts": 0,
     "bodies": [],
     "keys": [],
@@ -33,16 +30,16 @@ SEEN: dict[str, Any] = {
 KEPT = 200  # bodies
 
 
-def reply(status: int, body: bytes, kind: str = "application/json", **more: str) -> bytes:
+def reply(status, body, kind="application/json", **more):
     lines = [f"HTTP/1.1 {status} Reason", f"Content-Type: {kind}", f"Content-Length: {len(body)}"]
     lines += [f"{name.replace('_', '-')}: {value}" for name, value in more.items()]
     return ("\r\n".join(lines) + "\r\n\r\n").encode() + body
 
 
-def said(text: Any, *, finish: str = "stop", usage: bool = True, **message: Any) -> bytes:
+def said(text, *, finish="stop", usage=True, **message):
     """Word an answer as chat completions do."""
     told = {"role": "assistant", "content": text, **message}
-    body: dict[str, Any] = {
+    body = {
         "id": "c-1",
         "object": "chat.completion",
         "model": "m",
@@ -54,7 +51,7 @@ def said(text: Any, *, finish: str = "stop", usage: bool = True, **message: Any)
     return reply(200, json.dumps(body).encode())
 
 
-def as_text(body: dict[str, Any]) -> str:
+def as_text(body):
     if "prompt" in body:
         return str(body["prompt"])
     content = body["messages"][-1]["content"]
@@ -63,7 +60,7 @@ def as_text(body: dict[str, Any]) -> str:
     return str(content)
 
 
-def answer(path: str, body: dict[str, Any]) -> bytes:  # noqa: PLR0911 - one return for each mode
+def answer(path, body):  # noqa: PLR0911 - one return for each mode
     asked = as_text(body)
     match = MODE.search(asked)
     mode, number = (match[1], int(match[2] or 1)) if match else ("", 0)
@@ -115,7 +112,7 @@ def answer(path: str, body: dict[str, Any]) -> bytes:  # noqa: PLR0911 - one ret
     return said(text)
 
 
-async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def serve(reader, writer):
     try:
         while True:
             head = await reader.readuntil(b"\r\n\r\n")
@@ -154,7 +151,7 @@ async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
             await writer.wait_closed()
 
 
-async def main(port: int) -> None:
+async def main(port):
     server = await asyncio.start_server(serve, "127.0.0.1", port, backlog=512, limit=2**24)
     print(server.sockets[0].getsockname()[1], flush=True)  # noqa: T201 - how its starter learns it
     async with server:

@@ -1,45 +1,34 @@
 """One benchmark evaluated in this process, over a real client and journal."""
 
-from __future__ import annotations
-
 import json
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
 
 from pytest_evalmetrics.config import load_benchmarks
 from pytest_evalmetrics.pipeline import evaluate
 from pytest_evalmetrics.reports.payload import rollout_lines
 from pytest_evalmetrics.transport import Journal, JournalMode, Progress, Transport
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-    from pathlib import Path
-
-    from pytest_evalmetrics.pipeline import Evaluated
-
 
 class Run:
     """What a benchmark needs of its run."""
 
-    def __init__(self, folder: Path, mode: JournalMode = JournalMode.NORMAL) -> None:
+    def __init__(self, folder, mode=JournalMode.NORMAL):
         self.replays, self.budget = mode is JournalMode.REPLAY, None
         self._transport = Transport(Journal(folder / "journal.sqlite3", mode))
 
-    def transport(self) -> Transport:
+    def transport(self):
         return self._transport
 
     @contextmanager
-    def progress(self, total: int) -> Iterator[Progress]:
+    def progress(self, total):
         yield Progress("", total)
 
 
-def rows(path: Path, found: Iterable[Mapping[str, Any]]) -> None:
+def rows(path, found):
     path.write_text("".join(json.dumps(row) + "\n" for row in found), encoding="utf-8")
 
 
-def run(
-    folder: Path, text: str, mode: JournalMode = JournalMode.NORMAL, **more: Any
-) -> tuple[Evaluated, list[dict[str, Any]]]:
+def run(folder, text, mode=JournalMode.NORMAL, **more):
     """Evaluate the benchmark of a text; give also what rollouts.jsonl would hold."""
     path = folder / "a.bench.yaml"
     path.write_text(text, encoding="utf-8")
@@ -55,7 +44,7 @@ def run(
         runtime.transport().close()
 
 
-def online(url: str, rest: str = "", samples: int = 1, prompt: str = '"{{ question }}"') -> str:
+def online(url, rest="", samples=1, prompt='"{{ question }}"'):
     """Write a benchmark that asks a model and compares with `answer`."""
     return f"""\
 benchmark:

@@ -1,9 +1,6 @@
 """Rows are answered by a real server, scored, reduced; what can go wrong is told."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
 
 import pytest
 from generation.running import online, rows, run
@@ -11,34 +8,27 @@ from generation.running import online, rows, run
 from pytest_evalmetrics.ext import Verdict
 from pytest_evalmetrics.transport import JournalMode
 
-if TYPE_CHECKING:
-    from pathlib import Path
 
-    from generation.conftest import Model
-
-    from pytest_evalmetrics.ext import RolloutTable
-
-
-def kinds(evaluated: Any) -> dict[str, int]:
+def kinds(evaluated):
     return {kind: n for found in evaluated.result.failed_rows for kind, n in found.kinds.items()}
 
 
-def columns(evaluated: Any) -> dict[str, list[float]]:
-    table: RolloutTable = evaluated.row_scores.table
+def columns(evaluated):
+    table = evaluated.row_scores.table
     return {name: column.tolist() for name, column in table.scores.items()}
 
 
-def numbers(evaluated: Any) -> Any:
+def numbers(evaluated):
     (agent,) = evaluated.result.agents
     groups = [dict(entry) for entry in agent.aggregate["group_level_metrics"]]
     return agent.estimates, {**agent.aggregate, "group_level_metrics": groups}
 
 
-def checks(evaluated: Any) -> dict[str, Any]:
+def checks(evaluated):
     return {check.name: check for check in evaluated.result.checks}
 
 
-def test_each_row_is_answered_as_often_as_is_said(tmp_path: Path, model: Model) -> None:
+def test_each_row_is_answered_as_often_as_is_said(tmp_path, model):
     rows(
         tmp_path / "data.jsonl",
         [{"id": f"q{i}", "question": f"{i} + 1", "answer": str(i + 1)} for i in range(5)],
@@ -59,7 +49,7 @@ def test_each_row_is_answered_as_often_as_is_said(tmp_path: Path, model: Model) 
     assert numbers(again) == numbers(found)
 
 
-def test_what_an_answer_took_is_a_score(tmp_path: Path, model: Model) -> None:
+def test_what_an_answer_took_is_a_score(tmp_path, model):
     asked = ["2 + 3", "mode=length one two three", "mode=nousage 1 + 1"]
     rows(tmp_path / "data.jsonl", [{"question": q, "answer": "5"} for q in asked])
     rest = "  thresholds: {mean/output_tokens: {max: 2}, mean/cost: {max: 1}}\n"
@@ -78,7 +68,7 @@ def test_what_an_answer_took_is_a_score(tmp_path: Path, model: Model) -> None:
     assert lines[1]["truncated"] == 1
 
 
-def test_answers_that_are_none_are_missing_with_their_reason(tmp_path: Path, model: Model) -> None:
+def test_answers_that_are_none_are_missing_with_their_reason(tmp_path, model):
     asked = ["1 + 1", *(f"mode={m}" for m in ("500", "empty", "refuse", "filter", "stream"))]
     rows(tmp_path / "data.jsonl", [{"question": q, "answer": "2", "response": "2"} for q in asked])
     found, lines = run(tmp_path, online(model.url))
@@ -103,7 +93,7 @@ def test_answers_that_are_none_are_missing_with_their_reason(tmp_path: Path, mod
     assert model.posts - posts == 3 + 1 + 1
 
 
-def test_failed_requests_can_be_left_out_loudly(tmp_path: Path, model: Model) -> None:
+def test_failed_requests_can_be_left_out_loudly(tmp_path, model):
     asked = ["1 + 1", "1 + 2", "mode=500", "mode=refuse"]
     rows(tmp_path / "data.jsonl", [{"question": q, "answer": "2"} for q in asked])
     rest = "  params: {ignore_request_failure: true}\n  expect: {missing_reward: 0.0}\n"
@@ -118,7 +108,7 @@ def test_failed_requests_can_be_left_out_loudly(tmp_path: Path, model: Model) ->
     assert len(lines) == 8  # and every one is in the files
 
 
-def test_reasoning_is_cut_and_kept_apart(tmp_path: Path, shared_model: Model) -> None:
+def test_reasoning_is_cut_and_kept_apart(tmp_path, shared_model):
     asked = ["mode=think 1 + 1", "mode=apart 1 + 1", "mode=cut", "1 + 1"]
     rows(tmp_path / "data.jsonl", [{"question": q, "answer": "2"} for q in asked])
     rest = '  params: {reasoning: {end_token: "</think>"}, system_prompt: think}\n'
@@ -136,7 +126,7 @@ def test_reasoning_is_cut_and_kept_apart(tmp_path: Path, shared_model: Model) ->
     assert columns(found)["output_tokens"][2] == 4  # it was paid for
 
 
-def test_tools_and_forms_are_passed_on(tmp_path: Path, model: Model) -> None:
+def test_tools_and_forms_are_passed_on(tmp_path, model):
     tool = {"type": "function", "function": {"name": "look_up", "parameters": {"type": "object"}}}
     call = {"function": {"name": "look_up", "arguments": {"of": "x"}}}
     rows(
@@ -160,7 +150,7 @@ def test_tools_and_forms_are_passed_on(tmp_path: Path, model: Model) -> None:
     assert lines[0]["_evalmetrics"]["sample"]["tool_calls"][0]["function"]["name"] == "look_up"
 
 
-def test_plain_completions_too(tmp_path: Path, model: Model) -> None:
+def test_plain_completions_too(tmp_path, model):
     rows(tmp_path / "data.jsonl", [{"question": "1 + 1", "answer": "2"}])
     text = online(model.url, prompt='"Q: {{ question }}\\nA:"')
     found, _ = run(tmp_path, text.replace("name: m,", "name: m, format: completions,"))
@@ -168,7 +158,7 @@ def test_plain_completions_too(tmp_path: Path, model: Model) -> None:
     assert model.seen()["bodies"] == [{"model": "m", "prompt": "Q: 1 + 1\nA:"}]
 
 
-def test_a_refused_key_stops_it_at_once(tmp_path: Path, model: Model) -> None:
+def test_a_refused_key_stops_it_at_once(tmp_path, model):
     asked = [f"mode=401 {i}" for i in range(40)]
     rows(tmp_path / "data.jsonl", [{"question": q, "answer": "2"} for q in asked])
     found, _ = run(tmp_path, online(model.url, "  params: {parallelism: 2}\n"))
@@ -178,7 +168,7 @@ def test_a_refused_key_stops_it_at_once(tmp_path: Path, model: Model) -> None:
     assert model.posts <= 3
 
 
-def test_rejudging_the_file_gives_the_same_numbers(tmp_path: Path, shared_model: Model) -> None:
+def test_rejudging_the_file_gives_the_same_numbers(tmp_path, shared_model):
     asked = ["1 + 1", "mode=refuse", "mode=think 1 + 1", "1 + 2", "mode=500", "mode=length 2"]
     rows(
         tmp_path / "data.jsonl",
@@ -217,7 +207,7 @@ def test_rejudging_the_file_gives_the_same_numbers(tmp_path: Path, shared_model:
     assert kinds(again) == kinds(found)
 
 
-def test_replay_answers_from_the_journal_alone(tmp_path: Path, model: Model) -> None:
+def test_replay_answers_from_the_journal_alone(tmp_path, model):
     rows(tmp_path / "data.jsonl", [{"question": f"{i} + 1", "answer": "1"} for i in range(3)])
     _, lines = run(tmp_path, online(model.url))
     posts = model.posts
@@ -227,7 +217,7 @@ def test_replay_answers_from_the_journal_alone(tmp_path: Path, model: Model) -> 
     assert again[:3] == lines
 
 
-def test_scorers_that_ask_find_their_answers_again(tmp_path: Path, model: Model) -> None:
+def test_scorers_that_ask_find_their_answers_again(tmp_path, model):
     # all rows and answers are alike: what tells the judge's calls apart is which answer they judge
     rows(tmp_path / "data.jsonl", [{"id": i, "question": "1 + 1", "answer": "2"} for i in range(6)])
     scorer = f"""\
@@ -250,7 +240,7 @@ def test_scorers_that_ask_find_their_answers_again(tmp_path: Path, model: Model)
     assert model.seen()["most_in_flight"] <= 3  # of both together: they are one endpoint
 
 
-def test_rows_that_are_alike_keep_each_its_own_answer(tmp_path: Path, model: Model) -> None:
+def test_rows_that_are_alike_keep_each_its_own_answer(tmp_path, model):
     rows(tmp_path / "data.jsonl", [{"id": i, "question": "mode=count"} for i in range(12)])
     text = online(model.url, "  params: {parallelism: 3}\n", samples=2)
     text = text.replace('"{{ answer }}"', '"1"')

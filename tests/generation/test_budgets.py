@@ -1,19 +1,11 @@
 """The budget of a whole run, and the forecast of its calls."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
-
 import pytest
 from generation.running import online
 
-if TYPE_CHECKING:
-    from conftest import Project
-    from generation.conftest import Model
-
 
 @pytest.fixture
-def asking(project: Project, model: Model) -> Project:
+def asking(project, model):
     """Two benchmarks of ten questions each: 11 or 12 tokens an answer, at 1 and 2 a million."""
     for added, name in enumerate("ab"):
         rows = ({"id": i, "question": f"{i} + {added}", "answer": "1"} for i in range(10))
@@ -24,13 +16,13 @@ def asking(project: Project, model: Model) -> Project:
     return project
 
 
-def checks(project: Project) -> dict[str, Any]:
+def checks(project):
     entries = project.report()["benchmarks"]
     found = {e["name"]: [c for c in e["checks"] if c["name"] == "budget"] for e in entries}
     return {name: of[0] for name, of in found.items() if of}
 
 
-def test_a_run_stops_at_its_budget_and_the_next_goes_on(asking: Project, model: Model) -> None:
+def test_a_run_stops_at_its_budget_and_the_next_goes_on(asking, model):
     plan = asking.run("--evalmetrics-plan").stdout
     plan.fnmatch_lines(["calls of a.bench.yaml::a: 10 calls", "calls of b.bench.yaml::b: 10 calls"])
     asking.run("--evalmetrics-budget", "14calls,1h").stderr.fnmatch_lines(["*'1h' is no limit*"])
@@ -54,7 +46,7 @@ def test_a_run_stops_at_its_budget_and_the_next_goes_on(asking: Project, model: 
     assert model.posts == 20
 
 
-def test_workers_share_a_budget(asking: Project, model: Model) -> None:
+def test_workers_share_a_budget(asking, model):
     for bench in asking.path.glob("*.bench.yaml"):
         bench.write_text(bench.read_text() + "  params: {parallelism: 1}\n")
     asking.run("-n", "2", "--evalmetrics-budget", "40tokens")
@@ -64,7 +56,7 @@ def test_workers_share_a_budget(asking: Project, model: Model) -> None:
     assert "the run's budget of 40 tokens was used up" in found["a"]["reason"]
 
 
-def test_money_needs_a_price_and_minutes_pass(asking: Project, model: Model) -> None:
+def test_money_needs_a_price_and_minutes_pass(asking, model):
     bench = asking.path / "a.bench.yaml"
     bench.write_text(bench.read_text().replace(", price: {input: 1, output: 2}", ""))
     asking.run("--evalmetrics-budget", "5usd,30min").assert_outcomes(passed=1, failed=1)
@@ -80,7 +72,7 @@ def test_money_needs_a_price_and_minutes_pass(asking: Project, model: Model) -> 
     assert "budget of 5e-05 eur was used up" in checks(asking)["b"]["reason"]
 
 
-def test_a_baseline_tells_what_calls_take(asking: Project) -> None:
+def test_a_baseline_tells_what_calls_take(asking):
     bench = asking.path / "a.bench.yaml"
     bench.write_text(bench.read_text() + "  baseline: true\n")
     asking.run("--snapshot-update", "-k", "a.bench")

@@ -1,16 +1,9 @@
 """Rounds of rollouts: a run stops as soon as its gates are sure, and pays for no more."""
 
-from __future__ import annotations
-
 import random
-from typing import TYPE_CHECKING, Any
 
 import pytest
 from generation.running import online
-
-if TYPE_CHECKING:
-    from conftest import Project
-    from generation.conftest import Model
 
 RECORDED = """
 benchmark:
@@ -24,7 +17,7 @@ benchmark:
 EARLY = "{min: 2, max: 8, stop: early}"
 
 
-def rows(seed: int, drop: float = 0.0) -> list[dict[str, Any]]:
+def rows(seed, drop=0.0):
     draw = random.Random(seed)  # noqa: S311 - no secret
     chances = [random.Random(task).betavariate(0.4, 0.4) for task in range(120)]  # noqa: S311
     return [
@@ -38,13 +31,13 @@ def rows(seed: int, drop: float = 0.0) -> list[dict[str, Any]]:
     ]
 
 
-def look_of(project: Project, name: str = "mean_reward") -> tuple[str, dict[str, Any]]:
+def look_of(project, name="mean_reward"):
     (entry,) = project.report()["benchmarks"]
     (check,) = [c for c in entry["checks"] if c["name"] == name]
     return check["verdict"], check["evidence"]["look"]
 
 
-def test_recorded_rollouts_are_read_up_to_the_look_that_is_sure(project: Project) -> None:
+def test_recorded_rollouts_are_read_up_to_the_look_that_is_sure(project):
     bench = project.write(
         "math.bench.yaml",
         RECORDED.format(samples=EARLY, gate="baseline: true", metric="pass@2"),
@@ -94,7 +87,7 @@ def test_recorded_rollouts_are_read_up_to_the_look_that_is_sure(project: Project
     ("threshold", "verdict", "looks"),
     [(">= 0.2", "PASS", 1), (">= 0.9", "FAIL", 1), (">= 0.5", "", 4)],
 )
-def test_thresholds_stop_alike(project: Project, threshold: str, verdict: str, looks: int) -> None:
+def test_thresholds_stop_alike(project, threshold, verdict, looks):
     gate = f'thresholds: {{mean_reward: "{threshold}"}}'
     project.write("math.bench.yaml", RECORDED.format(samples=EARLY, gate=gate, metric="pass_rate"))
     project.rows("runs.jsonl", rows(1))
@@ -104,7 +97,7 @@ def test_thresholds_stop_alike(project: Project, threshold: str, verdict: str, l
     assert not verdict or (found, look["settled"]) == (verdict, verdict.lower())
 
 
-def test_a_file_is_refused_that_leaves_no_round(project: Project) -> None:
+def test_a_file_is_refused_that_leaves_no_round(project):
     for samples, words in (
         ("{min: 8, max: 8, stop: early}", "*num_samples: min 8 leaves no round before max 8*"),
         ("{min: 1, max: 8, stop: early}", "*pass@2 needs 2 rollouts*num_samples: {min: 1}*"),
@@ -115,7 +108,7 @@ def test_a_file_is_refused_that_leaves_no_round(project: Project) -> None:
         project.run().stdout.fnmatch_lines([words])
 
 
-def test_an_online_run_pays_for_no_more_than_it_needs(project: Project, model: Model) -> None:
+def test_an_online_run_pays_for_no_more_than_it_needs(project, model):
     project.rows(
         "data.jsonl", ({"id": i, "question": f"{i} + 1", "answer": "1"} for i in range(30))
     )

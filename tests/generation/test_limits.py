@@ -1,27 +1,19 @@
 """Budgets, chosen rows, and data sets that changed."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
 
 import pytest
 from generation.running import online, rows, run
 
 from pytest_evalmetrics.baselines import render, stamped
-from pytest_evalmetrics.ext import Check, Verdict
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from generation.conftest import Model
+from pytest_evalmetrics.ext import Verdict
 
 
-def sums(n: int) -> list[dict[str, Any]]:
+def sums(n):
     return [{"id": f"q{i}", "question": f"{i} + 1", "answer": str(i + 1)} for i in range(n)]
 
 
-def split_mix(z: int) -> int:
+def split_mix(z):
     """Mix as SplitMix64 does (Steele, Lea, Flood 2014), in Python's whole numbers."""
     z = z * 0x9E3779B97F4A7C15 % 2**64
     z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 % 2**64
@@ -29,11 +21,11 @@ def split_mix(z: int) -> int:
     return z ^ z >> 31
 
 
-def check(evaluated: Any, name: str) -> Any:
+def check(evaluated, name):
     return next((c for c in evaluated.result.checks if c.name == name), None)
 
 
-def test_a_budget_of_requests_holds_and_the_next_run_goes_on(tmp_path: Path, model: Model) -> None:
+def test_a_budget_of_requests_holds_and_the_next_run_goes_on(tmp_path, model):
     rows(tmp_path / "data.jsonl", sums(10))
     text = online(model.url, "  budget: {requests: 7}\n  expect: {max_missing: 1}\n", samples=2)
     found, lines = run(tmp_path, text)
@@ -61,7 +53,7 @@ def test_a_budget_of_requests_holds_and_the_next_run_goes_on(tmp_path: Path, mod
         ("cost: 0.00003", "a cost of 3e-05"),
     ],
 )
-def test_the_other_budgets(tmp_path: Path, model: Model, budget: str, said: str) -> None:
+def test_the_other_budgets(tmp_path, model, budget, said):
     rows(tmp_path / "data.jsonl", sums(8))
     rest = f"  budget: {{{budget}}}\n  params: {{parallelism: 1}}\n"
     found, _ = run(tmp_path, online(model.url, rest))
@@ -69,7 +61,7 @@ def test_the_other_budgets(tmp_path: Path, model: Model, budget: str, said: str)
     assert model.posts == 3  # 11 tokens each
 
 
-def test_a_budget_stops_scorers_too(tmp_path: Path, model: Model) -> None:
+def test_a_budget_stops_scorers_too(tmp_path, model):
     rows(tmp_path / "data.jsonl", [{"id": i, "score": 1} for i in range(6)])
     text = f"""\
 benchmark:
@@ -88,10 +80,10 @@ benchmark:
     assert "2 of 6 rollouts were not asked for" in check(found, "budget").reason
 
 
-def test_a_part_of_a_data_set(tmp_path: Path, shared_model: Model) -> None:
+def test_a_part_of_a_data_set(tmp_path, shared_model):
     rows(tmp_path / "data.jsonl", sums(20))
 
-    def taken(spec: str, rest: str = "") -> list[str]:
+    def taken(spec, rest=""):
         text = online(shared_model.url, rest).replace("dataset: data.jsonl", f"dataset: {spec}")
         found, lines = run(tmp_path, text)
         assert found.result.agents[0].estimates["mean_reward"].value == 1.0
@@ -112,7 +104,7 @@ def test_a_part_of_a_data_set(tmp_path: Path, shared_model: Model) -> None:
     assert len(few) == 2
 
 
-def test_rows_of_tables_are_answered(tmp_path: Path, shared_model: Model) -> None:
+def test_rows_of_tables_are_answered(tmp_path, shared_model):
     text = "id,question,answer\na,1 + 1,2\nb,2 + 2,4\n"
     (tmp_path / "data.csv").write_text(text)
     text = online(shared_model.url).replace("data.jsonl", "data.csv")
@@ -121,16 +113,14 @@ def test_rows_of_tables_are_answered(tmp_path: Path, shared_model: Model) -> Non
     assert found.result.agents[0].tasks == 2
 
 
-def test_two_rows_of_one_task_are_refused_before_anything_is_paid(
-    tmp_path: Path, model: Model
-) -> None:
+def test_two_rows_of_one_task_are_refused_before_anything_is_paid(tmp_path, model):
     rows(tmp_path / "data.jsonl", [*sums(3), sums(1)[0]])
     found, _ = run(tmp_path, online(model.url, samples=2))
     assert "the task 'q0' stands in several rows" in found.result.checks[0].reason
     assert model.posts == 0
 
 
-def test_a_changed_data_set_is_noticed(tmp_path: Path, shared_model: Model) -> None:
+def test_a_changed_data_set_is_noticed(tmp_path, shared_model):
     before = sums(4)
     rows(tmp_path / "data.jsonl", before)
     text = online(shared_model.url, "  baseline: true\n")
@@ -140,7 +130,7 @@ def test_a_changed_data_set_is_noticed(tmp_path: Path, shared_model: Model) -> N
     assert list(agent["content"]) == ["q0", "q1", "q2", "q3"]
     written = render(stamped(found.baseline))
 
-    def task_lists(now: list[dict[str, Any]]) -> list[Check]:
+    def task_lists(now):
         rows(tmp_path / "data.jsonl", now)
         again, _ = run(tmp_path, text, snapshot=lambda: (written, "b.json"))
         return [c for c in again.result.checks if c.gate == "baseline" and c.name == "tasks"]
@@ -158,7 +148,7 @@ def test_a_changed_data_set_is_noticed(tmp_path: Path, shared_model: Model) -> N
     }
 
 
-def test_numbers_of_rollouts_survive_a_line_that_is_odd(tmp_path: Path, model: Model) -> None:
+def test_numbers_of_rollouts_survive_a_line_that_is_odd(tmp_path, model):
     odd = {"question": "1 + 1", "answer": "2", "nan": float("nan"), "big": 2**60, "half": "x\ud800"}
     rows(tmp_path / "data.jsonl", [{"id": "ü\u2028", **odd}, {"id": "b", **odd, "big": 10**30}])
     _, (line, other) = run(tmp_path, online(model.url))

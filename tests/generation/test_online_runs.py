@@ -1,21 +1,14 @@
 """Real pytest runs of online benchmarks: files, an interrupt, several benchmarks."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from conftest import Project
-    from generation.conftest import Model
 
 
-def write(project: Any, url: str, n: int = 12, rest: str = "", name: str = "sums") -> None:
+def write(project, url, n=12, rest="", name="sums"):
     project.rows(
         "data.jsonl",
         [{"id": f"q{i}", "question": f"{i} + 1", "answer": str(i + 1)} for i in range(n)],
@@ -35,9 +28,7 @@ benchmark:
     project.write(f"{name}.bench.yaml", text)
 
 
-def test_a_run_leaves_its_rollouts_and_no_key(
-    project: Project, model: Model, monkeypatch: Any
-) -> None:
+def test_a_run_leaves_its_rollouts_and_no_key(project, model, monkeypatch):
     monkeypatch.setenv("MY_KEY", "s3cr3t-key-of-mine")
     write(project, model.url)
     result = project.pytester.runpytest_subprocess("-q")
@@ -55,9 +46,7 @@ def test_a_run_leaves_its_rollouts_and_no_key(
     assert model.posts == 24  # the same requests: the journal answers them
 
 
-def test_an_interrupted_run_goes_on_where_it_stopped(
-    project: Project, model: Model, monkeypatch: Any
-) -> None:
+def test_an_interrupted_run_goes_on_where_it_stopped(project, model, monkeypatch):
     monkeypatch.setenv("MY_KEY", "k")
     url = f"{model.url}/chat/completions?latency=0.05"
     write(project, url, n=60, rest="  params: {parallelism: 2}\n")

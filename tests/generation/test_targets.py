@@ -1,9 +1,6 @@
 """A Python function in place of a model."""
 
-from __future__ import annotations
-
 import sys
-from typing import TYPE_CHECKING, Any
 
 import pytest
 from generation.running import rows, run
@@ -11,9 +8,6 @@ from generation.running import rows, run
 from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.generators import as_json, read_answer
 from pytest_evalmetrics.transport import JournalMode
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 BENCH = """\
 benchmark:
@@ -91,7 +85,7 @@ def two(row, tools):
 
 
 @pytest.fixture
-def agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def agent(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "an_agent", raising=False)
     (tmp_path / "an_agent.py").write_text(AGENT)
@@ -100,16 +94,16 @@ def agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     sys.modules.pop("an_agent", None)
 
 
-def bench(target: str, rest: str = "") -> str:
+def bench(target, rest=""):
     return BENCH.format(target=target, rest=rest)
 
 
-def mean(evaluated: Any) -> float:
+def mean(evaluated):
     return float(evaluated.result.agents[0].estimates["mean_reward"].value)
 
 
 @pytest.mark.parametrize("name", ["plain", "asks", "side_by_side", "Agent"])
-def test_all_forms_of_a_target(agent: Path, name: str) -> None:
+def test_all_forms_of_a_target(agent, name):
     found, lines = run(agent, bench(f"an_agent:{name}"))
     assert mean(found) == 1.0
     assert [line["response"] for line in lines] == [str(i + 1) for i in range(4) for _ in "ab"]
@@ -119,7 +113,7 @@ def test_all_forms_of_a_target(agent: Path, name: str) -> None:
         assert lines[0]["_evalmetrics"]["sample"]["steps"] == ["thought"]
 
 
-def test_only_a_target_with_a_version_is_kept_in_the_journal(agent: Path) -> None:
+def test_only_a_target_with_a_version_is_kept_in_the_journal(agent):
     import an_agent  # noqa: PLC0415 - it was just written
 
     for times in (8, 16):
@@ -136,7 +130,7 @@ def test_only_a_target_with_a_version_is_kept_in_the_journal(agent: Path) -> Non
     assert len(an_agent.CALLS) == 32
 
 
-def test_what_a_target_raises_is_the_failure_of_that_rollout(agent: Path) -> None:
+def test_what_a_target_raises_is_the_failure_of_that_rollout(agent):
     target = '{function: "an_agent:fails", timeout_seconds: 0.1}'
     found, _ = run(agent, bench(target, "  expect: {missing_reward: exclude, max_missing: 1}\n"))
     (failures,) = found.result.failed_rows
@@ -151,9 +145,7 @@ def test_what_a_target_raises_is_the_failure_of_that_rollout(agent: Path) -> Non
 @pytest.mark.parametrize(
     ("name", "other"), [("ends", "KeyboardInterrupt"), ("ends_too", "CancelledError")]
 )
-def test_a_target_that_would_end_the_run_ends_its_rollout(
-    agent: Path, name: str, other: str
-) -> None:
+def test_a_target_that_would_end_the_run_ends_its_rollout(agent, name, other):
     found, _ = run(
         agent, bench(f"an_agent:{name}", "  expect: {missing_reward: exclude, max_missing: 1}\n")
     )
@@ -172,14 +164,14 @@ def test_a_target_that_would_end_the_run_ends_its_rollout(
         ("an_agent:two", "can't be called with a row: two(row, tools)"),
     ],
 )
-def test_a_target_that_is_none_is_told_with_its_line(agent: Path, name: str, said: str) -> None:
+def test_a_target_that_is_none_is_told_with_its_line(agent, name, said):
     found, _ = run(agent, bench(name))
     (check,) = found.result.checks
     assert said in check.reason
     assert check.line == 5
 
 
-def test_all_forms_of_an_answer() -> None:
+def test_all_forms_of_an_answer():
     body = {
         "choices": [{"message": {"content": "hi", "tool_calls": []}, "finish_reason": "stop"}],
         "usage": {"prompt_tokens": 2, "completion_tokens": 1},
@@ -208,9 +200,9 @@ def test_all_forms_of_an_answer() -> None:
         assert raised.value.kind == "no-answer"
 
 
-def test_what_is_written_is_json() -> None:
+def test_what_is_written_is_json():
     class Dumps:
-        def model_dump(self, mode: str) -> dict[str, str]:
+        def model_dump(self, mode):
             return {"output": mode}
 
     assert as_json(Dumps()) == '{"output":"json"}'

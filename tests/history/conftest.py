@@ -1,20 +1,13 @@
 """A benchmark that is held against its history."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
-
 import pytest
 from baselines.conftest import Quick, _loaded  # noqa: F401 - a fixture of this folder too
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 CI = ("CI_COMMIT_SHA", "GIT_COMMIT", "BUILDKITE_COMMIT", "CIRCLE_SHA1", "GITLAB_CI")
 
 
 @pytest.fixture
-def quick(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Quick:
+def quick(pytester, monkeypatch):
     for name in CI:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(pytester.path.parent))
@@ -22,6 +15,6 @@ def quick(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Quick:
 
 
 @pytest.fixture
-def passing(quick: Quick) -> Callable[[int], Any]:
+def passing(quick):
     """Write rollouts of ten tasks of which so many pass."""
     return lambda count: quick.rollouts([[float(i < count)] for i in range(10)])

@@ -1,7 +1,5 @@
 """Which earlier number a run is held against."""
 
-from __future__ import annotations
-
 import pytest
 
 from pytest_evalmetrics.history import Anchors

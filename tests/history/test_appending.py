@@ -1,7 +1,5 @@
 """Lines are added whole, whoever else adds some, and nothing that is there is lost."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

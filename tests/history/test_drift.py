@@ -1,10 +1,7 @@
 """Drift over the history: what is warned of, where it began, and how often without cause."""
 
-from __future__ import annotations
-
 import json
 import math
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -13,18 +10,13 @@ from hypothesis import strategies as st
 
 from pytest_evalmetrics.stats.drift import last_shift, limit
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from baselines.conftest import Quick
-
 GATED = (
     "num_samples: 1\nexpect: {tasks: 10}\nmetrics: [pass@1]\n"
     "baseline: {against: best, rule: absolute, max_drop: 0.9}\n"
 )
 
 
-def runs(values: list[float], starts: dict[int, str], **keys: Any) -> str:
+def runs(values, starts, **keys):
     """Write the lines of a history, a run a day."""
     made = []
     for day, value in enumerate(values, 1):
@@ -54,9 +46,7 @@ FELL = (
 )
 
 
-def test_a_shift_is_warned_of_with_its_commits_everywhere(
-    quick: Quick, passing: Callable[[int], Any]
-) -> None:
+def test_a_shift_is_warned_of_with_its_commits_everywhere(quick, passing):
     quick.bench(GATED)
     passing(7)
     quick.write("h.jsonl", runs(STEADY + FALLEN, {}))
@@ -81,9 +71,7 @@ def test_a_shift_is_warned_of_with_its_commits_everywhere(
         (runs(STEADY[:3] + FALLEN, {}), 7),  # too few runs to tell
     ],
 )
-def test_what_is_no_drift_is_not_warned_of(
-    quick: Quick, passing: Callable[[int], Any], history: str, count: int
-) -> None:
+def test_what_is_no_drift_is_not_warned_of(quick, passing, history, count):
     quick.bench(GATED)
     passing(count)
     quick.write("h.jsonl", history)
@@ -91,9 +79,7 @@ def test_what_is_no_drift_is_not_warned_of(
 
 
 @pytest.mark.parametrize(("step", "warned"), [(0.03, True), (0.005, False)])
-def test_a_ratchet_of_accepted_changes_is_held_against_the_first(
-    quick: Quick, passing: Callable[[int], Any], step: float, warned: bool
-) -> None:
+def test_a_ratchet_of_accepted_changes_is_held_against_the_first(quick, passing, step, warned):
     quick.bench(GATED)
     passing(7 if warned else 9)
     starts = {1: "", 5: "cheaper", 9: "", 13: "a new server"}
@@ -106,7 +92,7 @@ def test_a_ratchet_of_accepted_changes_is_held_against_the_first(
     assert (told in out) is warned
 
 
-def shift_by_definition(values: list[float]) -> bool:
+def shift_by_definition(values):
     """Whether the two-sample t statistic of any split is beyond the limit, split by split."""
     n, best = len(values), 0.0
     for cut in range(3, n - 2):
@@ -119,12 +105,12 @@ def shift_by_definition(values: list[float]) -> bool:
 
 
 @given(st.lists(st.integers(0, 10**6), min_size=8, max_size=8, unique=True), st.integers(0, 10**6))
-def test_the_limit_is_that_of_the_largest_t_statistic(values: list[int], shift: int) -> None:
+def test_the_limit_is_that_of_the_largest_t_statistic(values, shift):
     numbers = [v + shift * (i >= 5) for i, v in enumerate(values)]
     assert (last_shift(numbers) is not None) == shift_by_definition(numbers)
 
 
-def test_a_shift_that_was_repaired_is_the_last_one() -> None:
+def test_a_shift_that_was_repaired_is_the_last_one():
     rng = np.random.default_rng(3)
     levels = np.repeat([10.0, 4.0, 10.0], 15)
     shift = last_shift(list(levels + rng.normal(0, 1, 45)))
@@ -135,7 +121,7 @@ def test_a_shift_that_was_repaired_is_the_last_one() -> None:
     assert last_shift([0.5] * 20 + [0.4] * 3) is not None  # of a system without noise
 
 
-def test_a_shift_of_two_sd_is_found_within_ten_runs_at_one_false_alarm_in_two_hundred() -> None:
+def test_a_shift_of_two_sd_is_found_within_ten_runs_at_one_false_alarm_in_two_hundred():
     rng = np.random.default_rng(1)
     false = sum(last_shift(list(rng.normal(size=60))) is not None for _ in range(150))
     assert 150 * 0.10 < false < 150 * 0.36  # 1 - .995^53 = .23

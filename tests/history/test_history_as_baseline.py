@@ -1,35 +1,27 @@
 """``baseline: {history: N}``: the last runs of the history, task by task; reasons of changes."""
 
-from __future__ import annotations
-
 import json
 import random
-from typing import TYPE_CHECKING, Any
 
 import pytest
-
-if TYPE_CHECKING:
-    from baselines.conftest import Quick
 
 KEEP = ("--evalmetrics-history", "h.jsonl")
 UPDATE = ("--snapshot-update", *KEEP)
 FILE = "expect: {tasks: 60}\nmetrics: [pass@1]\nbaseline: {history: 3}"
 
 
-def rollouts(quick: Quick, seed: int, drop: float = 0.0, tasks: int = 60) -> None:
+def rollouts(quick, seed, drop=0.0, tasks=60):
     draw = random.Random(seed)  # noqa: S311 - no secret
     chances = [0.2 + 0.01 * task - drop for task in range(tasks)]
     quick.rollouts([[float(draw.random() < p) for _ in range(4)] for p in chances])
 
 
-def gate(quick: Quick) -> Any:
+def gate(quick):
     return quick.checks()["pass@1"]
 
 
 @pytest.mark.parametrize("workers", [(), ("-n", "1")])
-def test_a_run_is_held_against_the_last_runs_task_by_task(
-    quick: Quick, workers: tuple[str, ...]
-) -> None:
+def test_a_run_is_held_against_the_last_runs_task_by_task(quick, workers):
     quick.bench(FILE)
     rollouts(quick, 1)
     result = quick.run(*KEEP)
@@ -55,7 +47,7 @@ def test_a_run_is_held_against_the_last_runs_task_by_task(
     assert all("baseline" not in run for run in quick.report()["history"]["math.bench.yaml::math"])
 
 
-def test_an_accepted_change_starts_anew_and_says_why(quick: Quick) -> None:
+def test_an_accepted_change_starts_anew_and_says_why(quick):
     quick.bench(FILE)
     rollouts(quick, 1)
     quick.run(*UPDATE)
@@ -78,7 +70,7 @@ def test_an_accepted_change_starts_anew_and_says_why(quick: Quick) -> None:
     assert quick.run(*KEEP).ret == 0
 
 
-def test_the_history_may_be_another_file_and_must_be_one(quick: Quick) -> None:
+def test_the_history_may_be_another_file_and_must_be_one(quick):
     quick.bench(FILE)
     rollouts(quick, 1)
     result = quick.run()
@@ -89,7 +81,7 @@ def test_the_history_may_be_another_file_and_must_be_one(quick: Quick) -> None:
     assert quick.report()["benchmarks"][0]["checks"][-1]["gate"] == "baseline"
 
 
-def test_the_reason_stays_in_a_committed_baseline_until_its_numbers_change(quick: Quick) -> None:
+def test_the_reason_stays_in_a_committed_baseline_until_its_numbers_change(quick):
     quick.bench(FILE.replace("{history: 3}", "true"))
     rollouts(quick, 1)
     assert "needs --snapshot-update" in quick.run("--evalmetrics-reason", "x").stderr.str()

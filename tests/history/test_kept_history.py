@@ -1,16 +1,8 @@
 """--evalmetrics-history: who appends, what is shown of it, and what is held against it."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
 
 import pytest
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from baselines.conftest import Quick
 
 KEEP = ("--evalmetrics-history", "h.jsonl")
 UPDATE = "--snapshot-update"
@@ -18,13 +10,11 @@ PLAIN = "num_samples: 1\nexpect: {tasks: 10}\nmetrics: [pass@1]\n"
 BEST = PLAIN + "baseline: {against: best, rule: absolute, max_drop: 0.15}\n"
 
 
-def lines(quick: Quick, name: str = "h.jsonl") -> list[Any]:
+def lines(quick, name="h.jsonl"):
     return [json.loads(line) for line in (quick.path / name).read_text().splitlines()]
 
 
-def test_a_run_appends_a_line_per_benchmark(
-    quick: Quick, passing: Callable[[int], Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_appends_a_line_per_benchmark(quick, passing, monkeypatch):
     monkeypatch.setenv("CI_COMMIT_SHA", "1a2b3c")
     monkeypatch.setenv("CI_COMMIT_REF_NAME", "main")
     passing(7)
@@ -43,16 +33,14 @@ def test_a_run_appends_a_line_per_benchmark(
 
 
 @pytest.mark.parametrize("args", [("--collect-only",), ("--evalmetrics-plan",), ("-k", "none")])
-def test_what_evaluates_nothing_appends_nothing(
-    quick: Quick, passing: Callable[[int], Any], args: tuple[str, ...]
-) -> None:
+def test_what_evaluates_nothing_appends_nothing(quick, passing, args):
     passing(7)
     quick.bench(PLAIN + "baseline: true")
     quick.run(*KEEP, *args)
     assert not (quick.path / "h.jsonl").exists()
 
 
-def test_workers_append_nothing_themselves(quick: Quick, passing: Callable[[int], Any]) -> None:
+def test_workers_append_nothing_themselves(quick, passing):
     passing(7)
     quick.write(
         "many.bench.yaml",
@@ -68,9 +56,7 @@ def test_workers_append_nothing_themselves(quick: Quick, passing: Callable[[int]
     assert len(lines(quick)) == len(lines(quick, "kept/h.jsonl")) == 6
 
 
-def test_what_is_known_to_fail_or_not_complete_does_not_count(
-    quick: Quick, passing: Callable[[int], Any]
-) -> None:
+def test_what_is_known_to_fail_or_not_complete_does_not_count(quick, passing):
     passing(7)
     for text in (
         'xfail: true\nthresholds: {pass@1: ">= 0.9"}',
@@ -82,9 +68,7 @@ def test_what_is_known_to_fail_or_not_complete_does_not_count(
     assert [line["usable"] for line in lines(quick)] == [False] * 3
 
 
-def test_the_trend_is_in_the_summary_and_in_the_report(
-    quick: Quick, passing: Callable[[int], Any]
-) -> None:
+def test_the_trend_is_in_the_summary_and_in_the_report(quick, passing):
     quick.bench(PLAIN)
     for count in (5, 8, 9):
         passing(count)
@@ -99,7 +83,7 @@ def test_the_trend_is_in_the_summary_and_in_the_report(
     assert "last runs" not in (quick.path / "evalmetrics/summary.md").read_text()
 
 
-def test_a_broken_line_is_told_and_left_alone(quick: Quick, passing: Callable[[int], Any]) -> None:
+def test_a_broken_line_is_told_and_left_alone(quick, passing):
     passing(7)
     quick.bench(PLAIN)
     quick.run(*KEEP)
@@ -112,9 +96,7 @@ def test_a_broken_line_is_told_and_left_alone(quick: Quick, passing: Callable[[i
     assert len(quick.report()["history"]["math.bench.yaml::math"]) == 2
 
 
-def test_a_history_that_can_t_be_written_fails_the_run_and_keeps_the_reports(
-    quick: Quick, passing: Callable[[int], Any]
-) -> None:
+def test_a_history_that_can_t_be_written_fails_the_run_and_keeps_the_reports(quick, passing):
     passing(7)
     quick.bench(PLAIN)
     result = quick.run("--evalmetrics-history", ".")
@@ -126,9 +108,7 @@ def test_a_history_that_can_t_be_written_fails_the_run_and_keeps_the_reports(
 # -- against ------------------------------------------------------------------------------
 
 
-def test_best_has_to_be_started_then_holds_and_is_accepted_anew(
-    quick: Quick, passing: Callable[[int], Any]
-) -> None:
+def test_best_has_to_be_started_then_holds_and_is_accepted_anew(quick, passing):
     quick.bench(BEST)
     passing(7)
     result = quick.run(*KEEP)
@@ -162,9 +142,7 @@ def test_best_has_to_be_started_then_holds_and_is_accepted_anew(
     assert (evidence["against"], evidence["baseline"], evidence["runs"]) == ("best", 0.7, 1)
 
 
-def test_without_a_history_to_append_to_nothing_is_accepted(
-    quick: Quick, passing: Callable[[int], Any]
-) -> None:
+def test_without_a_history_to_append_to_nothing_is_accepted(quick, passing):
     quick.bench(BEST)
     passing(7)
     for args in ((), (UPDATE,)):
@@ -178,9 +156,7 @@ def test_without_a_history_to_append_to_nothing_is_accepted(
         )
 
 
-def test_the_median_of_a_history_beside_the_benchmark_file(
-    quick: Quick, passing: Callable[[int], Any]
-) -> None:
+def test_the_median_of_a_history_beside_the_benchmark_file(quick, passing):
     quick.bench(PLAIN)
     for count in (9, 6, 7):
         passing(count)
@@ -197,7 +173,7 @@ def test_the_median_of_a_history_beside_the_benchmark_file(
     assert len(lines(quick, "main.jsonl")) == 3
 
 
-def test_noninferior_rests_on_the_interval(quick: Quick, passing: Callable[[int], Any]) -> None:
+def test_noninferior_rests_on_the_interval(quick, passing):
     rule = "baseline: {against: best, rule: noninferior, max_drop: %s}\n"
     passing(7)
     quick.bench(PLAIN)
@@ -212,9 +188,7 @@ def test_noninferior_rests_on_the_interval(quick: Quick, passing: Callable[[int]
     assert quick.checks()["pass@1"]["verdict"] == "FAIL"
 
 
-def test_a_benchmark_that_has_grown_is_no_longer_comparable(
-    quick: Quick, passing: Callable[[int], Any]
-) -> None:
+def test_a_benchmark_that_has_grown_is_no_longer_comparable(quick, passing):
     passing(7)
     quick.bench(BEST)
     assert quick.run(*KEEP, UPDATE).ret == 0
@@ -225,7 +199,7 @@ def test_a_benchmark_that_has_grown_is_no_longer_comparable(
     result.stdout.fnmatch_lines(["*rest on another number of tasks: 10, and now 20"])
 
 
-def test_an_agent_that_is_gone_is_missed(quick: Quick) -> None:
+def test_an_agent_that_is_gone_is_missed(quick):
     rows = [
         {"agent_ref": {"name": a}, "_ng_task_index": t, "_ng_rollout_index": 0, "reward": 1.0}
         for a in ("a", "b")
@@ -262,9 +236,7 @@ def test_an_agent_that_is_gone_is_missed(quick: Quick) -> None:
         ("{against: best, rule: exact, report: r.json}", "takes the history: drop rollouts"),
     ],
 )
-def test_what_a_history_can_t_do_is_told_before_anything_runs(
-    quick: Quick, baseline: str, told: str
-) -> None:
+def test_what_a_history_can_t_do_is_told_before_anything_runs(quick, baseline, told):
     quick.bench(f"baseline: {baseline}")
     result = quick.run()
     assert result.ret == 2

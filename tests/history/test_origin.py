@@ -1,7 +1,5 @@
 """The commit and the branch: from a CI system, else from git, else unknown."""
 
-from __future__ import annotations
-
 import subprocess
 
 import pytest

@@ -1,9 +1,6 @@
 """Benchmarks and tables of rollouts, made by hand."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -13,27 +10,14 @@ from pytest_evalmetrics.data import Category
 from pytest_evalmetrics.ext import BenchmarkSpec, RolloutTable
 from pytest_evalmetrics.metrics import plan
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from pytest_evalmetrics.ext import TaskId
-
 SPEC = TypeAdapter(BenchmarkSpec)
 
 
-def make_spec(**keys: Any) -> BenchmarkSpec:
+def make_spec(**keys):
     return SPEC.validate_json(json.dumps({"name": "b", "rollouts": "runs.jsonl", **keys}))
 
 
-def make_table(
-    rewards: Sequence[Sequence[float | None]],
-    *,
-    tasks: Sequence[TaskId] | None = None,
-    labels: Mapping[str, Sequence[str]] | None = None,
-    integers: Sequence[str] = (),
-    score: str = "reward",
-    **scores: Sequence[float | None],
-) -> RolloutTable:
+def make_table(rewards, *, tasks=None, labels=None, integers=(), score="reward", **scores):
     """Make one agent's table; `labels` and `scores` hold one value per row."""
     counts = [len(task) for task in rewards]
     flat = {score: [v for task in rewards for v in task], **scores}
@@ -59,16 +43,16 @@ def make_table(
 
 
 @pytest.fixture(scope="session")
-def table() -> Callable[..., RolloutTable]:
+def table():
     return make_table
 
 
 @pytest.fixture(scope="session")
-def spec() -> Callable[..., BenchmarkSpec]:
+def spec():
     return make_spec
 
 
 @pytest.fixture(scope="session")
-def planned() -> Callable[..., Any]:
+def planned():
     """Look up the metrics of a benchmark with these keys."""
     return lambda **keys: plan(make_spec(**keys))

@@ -1,10 +1,7 @@
 """Make the oracle numbers of row_metrics.json: run with scikit-learn installed, from anywhere."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import sklearn
@@ -13,14 +10,14 @@ from sklearn import metrics as oracle
 LABELS = ["ant", "bee", "cat", "dog"]
 
 
-def agreement(rng: np.random.Generator) -> dict[str, Any]:
+def agreement(rng):
     """Labels of four kinds, most of them right; every label is both true and predicted."""
     n = int(rng.integers(20, 60))
     gold = np.concatenate((np.arange(4), rng.integers(0, 4, n)))
     predicted = np.where(rng.random(n + 4) < 0.6, gold, rng.integers(0, 4, n + 4))
     predicted[:4] = np.arange(4)
     both = gold, predicted
-    kinds: dict[str, Any] = {"accuracy": oracle.accuracy_score(*both)}
+    kinds = {"accuracy": oracle.accuracy_score(*both)}
     for average in ("macro", "micro"):
         kinds |= {
             f"precision {average}": oracle.precision_score(*both, average=average),
@@ -42,7 +39,7 @@ def agreement(rng: np.random.Generator) -> dict[str, Any]:
     return {"columns": {"gold": names[0], "predicted": names[1]}, "expected": kinds}
 
 
-def foretold(rng: np.random.Generator) -> dict[str, Any]:
+def foretold(rng):
     """Outcomes and probabilities, some of them tied."""
     n = int(rng.integers(20, 80))
     score = np.round(rng.random(n) * 0.98 + 0.01, 2)
@@ -56,7 +53,7 @@ def foretold(rng: np.random.Generator) -> dict[str, Any]:
     return {"columns": {"gold": gold.tolist(), "p": score.tolist()}, "expected": kinds}
 
 
-def ranking(rng: np.random.Generator) -> dict[str, Any]:
+def ranking(rng):
     """Five queries with ten documents each."""
     relevance = rng.integers(0, 4, (5, 10))
     relevance[:, 0] = 1
@@ -69,7 +66,7 @@ def ranking(rng: np.random.Generator) -> dict[str, Any]:
     return {"columns": columns, "expected": kinds}
 
 
-def main() -> None:
+def main():
     """Write the file beside this one."""
     rng = np.random.default_rng(21)
     made = [make(rng) for make in (agreement, foretold, ranking) for _ in range(6)]

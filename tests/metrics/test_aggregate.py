@@ -1,11 +1,8 @@
 """One agent from its table to its result."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +17,7 @@ from pytest_evalmetrics.spec.metric_names import STATISTICS
 FOUR = [[1, 1, 0], [1, 0, 0], [0, 0, 0], [1, 1, 1]]
 
 
-def metrics_of(found: Any) -> dict[str, Any]:
+def metrics_of(found):
     return found.aggregate["agent_metrics"]
 
 

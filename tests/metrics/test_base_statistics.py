@@ -1,7 +1,4 @@
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
@@ -13,13 +10,8 @@ from pytest_evalmetrics.errors import MetricError
 from pytest_evalmetrics.metrics import base_statistics
 from pytest_evalmetrics.metrics.base_statistics import Counts, GroupEntries, pooled_statistics
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
-    from pytest_evalmetrics.ext import RolloutTable
-
-
-def statistics_of_tasks(made: RolloutTable) -> list[dict[str, Any]]:
+def statistics_of_tasks(made):
     """Return each task's statistics without what else an entry holds."""
     entries = GroupEntries(made, "agent", Counts.of(made, "reward"))
     return [{k: v for k, v in entry.items() if "/" in k} for entry in entries]
@@ -106,7 +98,7 @@ def test_a_number_that_overflows_is_an_error(table):
 # -- against pandas, to the last digit ----------------------------------------------------
 
 
-def described(frame: Any) -> dict[str, Any]:
+def described(frame):
     """Describe a frame as NeMo Gym does, with pandas."""
     found = {name: getattr(frame, name)() for name in ("mean", "max", "min", "median", "std")}
     if found["std"].isna().all():
@@ -126,7 +118,7 @@ VALUES = st.one_of(
 
 
 @st.composite
-def rows(draw: Any) -> list[dict[str, Any]]:
+def rows(draw):
     """Rows of some tasks: columns may be sparse, whole, mixed, or appear late."""
     counts = draw(st.lists(st.integers(1, 12), min_size=1, max_size=6))
     if draw(st.booleans()):
@@ -146,7 +138,7 @@ def rows(draw: Any) -> list[dict[str, Any]]:
     return made
 
 
-def as_table(made: Any, table: Callable[..., RolloutTable]) -> RolloutTable:
+def as_table(made, table):
     names = list(dict.fromkeys(name for row in made for name in row if name != "task"))
     by_task = {}
     for row in made:
@@ -185,13 +177,13 @@ def test_so_are_those_of_many_rows(table):
         assert_same(mine, described(frame.iloc[400 * task : 400 * (task + 1)]))
 
 
-def assert_same(mine: dict[str, Any], theirs: dict[str, Any]) -> None:
+def assert_same(mine, theirs):
     assert list(mine) == list(theirs)
     assert mine == theirs
     assert [type(v) for v in mine.values()] == [type(v) for v in theirs.values()]
 
 
-def counts(entries: GroupEntries) -> list[tuple[int, ...]]:
+def counts(entries):
     names = ("num_rollouts", "expected_num_rollouts", "missing_num_rollouts")
     return [tuple(entry[name] for name in names) for entry in entries]
 

@@ -1,10 +1,7 @@
 """What holds for each built-in metric, against the definition in plain Python."""
 
-from __future__ import annotations
-
 from itertools import combinations
 from statistics import mean, median
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -17,14 +14,8 @@ from pytest_evalmetrics.metrics import Names, reduce_agent
 from pytest_evalmetrics.metrics.builtin_metrics import ACCEPTED, Median, TokensPerTask, WorstTask
 from pytest_evalmetrics.registry import metrics
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
-    from pytest_evalmetrics.ext import RolloutTable
-    from pytest_evalmetrics.metrics import BoundMetric, Plan
-
-
-def plainly(name: str, tasks: list[list[float]], threshold: float) -> float:
+def plainly(name, tasks, threshold):
     """Compute a metric as one would explain it; pass@k and the like by the first k."""
     tasks = [task for task in tasks if task]
     passing = [[reward >= threshold for reward in task] for task in tasks]
@@ -50,11 +41,11 @@ FIRST_K = MetricOptions(pass_estimator="first_k")  # noqa: S106 - the "pass" of 
 OPTIONS = st.builds(MetricOptions, st.sampled_from([0.0, 0.25, 1.0]), st.just("first_k"))
 
 
-def bind(name: str, options: MetricOptions = None) -> BoundMetric:
+def bind(name, options=None):
     return Names(options).bind(name)
 
 
-def value(name: str, tasks: list[list[float]], options: MetricOptions = None) -> float:
+def value(name, tasks, options=None):
     return bind(name, options).value(TaskRewards.from_lists(tasks))
 
 
@@ -200,7 +191,7 @@ def test_counting_a_task_is_repeating_it(pairs):
     assert WorstTask().combine_weighted(values, times) == min(repeated)
 
 
-def economics(planned: Callable[..., Plan], made: RolloutTable, **keys: Any) -> dict[str, float]:
+def economics(planned, made, **keys):
     found = reduce_agent(planned(metrics=["mean_reward"], **keys), "agent", made)
     return {k: v for k, v in found.aggregate["agent_metrics"].items() if k in ACCEPTED}
 

@@ -1,22 +1,12 @@
 """NeMo Gym's own rollouts, and the aggregate metrics that it computed from them."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_evalmetrics.metrics import reduce_agent
 from pytest_evalmetrics.spec.metric_names import STATISTICS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from pytest_evalmetrics.ext import RolloutTable
-
 
 AGGREGATES = [
     "asr_with_pc/example_rollouts",
@@ -35,7 +25,7 @@ PROFILES = [
 NOT_OURS = {"rollout_infos", "sample"}
 
 
-def read(path: Path, table: Callable[..., RolloutTable]) -> RolloutTable:
+def read(path, table):
     """Read rollouts as `facts` say that NeMo Gym does."""
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     rows.sort(key=lambda row: (row["_ng_task_index"], row["_ng_rollout_index"]))
@@ -64,7 +54,7 @@ def read(path: Path, table: Callable[..., RolloutTable]) -> RolloutTable:
     return replace(made, scores={name: made.scores[name] for name in names})  # the file's order
 
 
-def base(metrics: Any, made: RolloutTable) -> dict[str, Any]:
+def base(metrics, made):
     """Keep the base statistics: the other keys come from a server's own hook."""
     names = [f"{statistic}/{score}" for statistic in STATISTICS for score in made.scores]
     return {k: v for k, v in metrics.items() if k in names}

@@ -1,9 +1,6 @@
 """The two hooks, as plain callables."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Never
 
 import numpy as np
 import pytest
@@ -11,27 +8,14 @@ import pytest
 from pytest_evalmetrics.errors import MetricError, RegistryError
 from pytest_evalmetrics.metrics import reduce_agent
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
-    from pytest_evalmetrics.ext import AgentResult, RolloutTable
-    from pytest_evalmetrics.metrics import Plan
-
-
-def reduced(
-    planned: Callable[..., Plan],
-    made: RolloutTable,
-    *,
-    hook: Any = None,
-    choose: Any = None,
-    **keys: Any,
-) -> AgentResult:
+def reduced(planned, made, *, hook=None, choose=None, **keys):
     keys = {"metrics": ["mean_reward"]} | keys
     return reduce_agent(planned(**keys), "agent", made, compute_metrics=hook, key_metrics=choose)
 
 
 @pytest.fixture
-def made(table: Callable[..., RolloutTable]) -> RolloutTable:
+def made(table):
     return table([[1.0, 0.0], [1.0, None]], tokens=[3, 4, 5, 6], integers=["tokens"])
 
 
@@ -44,7 +28,7 @@ def test_it_sees_one_list_per_task_with_one_mapping_per_rollout(planned, table):
         labels={"kind": ["x", "y", "y"]},
     )
     names = ("_ng_task_index", "_ng_rollout_index", "kind", "reward", "tokens")
-    seen: list[Any] = []
+    seen = []
     reduced(planned, made, hook=seen.append)
     assert seen[0] == [
         [dict(zip(names, row, strict=True)) for row in task]
@@ -57,7 +41,7 @@ def test_it_sees_one_list_per_task_with_one_mapping_per_rollout(planned, table):
 
 
 def test_what_it_gives_is_added_and_its_numbers_can_be_gated(planned, made):
-    def hook(_: Any) -> list[dict[str, Any] | None]:
+    def hook(_):
         return [None, {"pass@k": np.float64(0.25), "solved": 1}, {"curve": [0.1, {"k": None}]}]
 
     found = reduced(
@@ -114,7 +98,7 @@ def test_what_can_not_be_a_metric_is_an_error_naming_the_hook(planned, made, ans
 
 @pytest.mark.parametrize("which", ["hook", "choose"])
 def test_a_hook_that_raises_is_an_error_with_its_line(planned, made, which):
-    def fails(_: Any) -> Never:
+    def fails(_):
         raise LookupError("no such thing")
 
     with pytest.raises(MetricError, match="its call: LookupError: no such thing") as caught:
@@ -178,7 +162,7 @@ def test_a_single_name_is_a_name_and_not_its_letters(planned, made):
 
 
 def test_it_sees_everything_that_was_computed_and_can_not_change_it(planned, made):
-    def choose(known: Any) -> None:
+    def choose(known):
         assert {"mean/reward", "mean_reward", "mine"} <= set(known)
         known["mean_reward"] = 1.0
 

@@ -1,7 +1,4 @@
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -18,16 +15,13 @@ from pytest_evalmetrics.metrics.intervals import estimate
 from pytest_evalmetrics.spec.metric_names import MetricName
 from pytest_evalmetrics.stats import quantile_interval
 
-if TYPE_CHECKING:
-    from pytest_evalmetrics.ext import Estimate
 
-
-def of(name: Any, rewards: list[list[float]], **keywords: Any) -> Estimate:
+def of(name, rewards, **keywords):
     metric = name if isinstance(name, BoundMetric) else Names().bind(name)
     return estimate(metric, TaskRewards.from_lists(rewards), **keywords)
 
 
-def ends(found: Any) -> Any:
+def ends(found):
     assert found.interval is not None, found.reason
     return pytest.approx([found.interval.low, found.interval.high], abs=1e-9)
 
@@ -35,14 +29,14 @@ def ends(found: Any) -> Any:
 class Custom:
     """What a user writes: nested lists in, a number out."""
 
-    def __init__(self, function: Any) -> None:
+    def __init__(self, function):
         self.function = function
 
-    def compute(self, task_rewards: Any) -> Any:
+    def compute(self, task_rewards):
         return self.function(task_rewards)
 
 
-def custom(function: Any) -> BoundMetric:
+def custom(function):
     return BoundMetric(MetricName("custom"), Custom(function))
 
 

@@ -1,11 +1,8 @@
 """A user's own metrics: what they may be, and what is said of one that is wrong."""
 
-from __future__ import annotations
-
 import itertools
 import sys
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -15,23 +12,18 @@ from pytest_evalmetrics.ext import MetricOptions, TaskRewards
 from pytest_evalmetrics.metrics import Names, plan
 from pytest_evalmetrics.spec.metric_names import STATISTICS
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-
 REWARDS = TaskRewards.from_lists([[1.0, 0.0], [], [1.0]])
 _numbers = itertools.count()
 
 
 @pytest.fixture
-def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], str]]:
+def module(tmp_path, monkeypatch):
     """Write a module of the user's, and return its name."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     written = []
 
-    def write(text: str) -> str:
+    def write(text):
         name = f"users_metrics_{next(_numbers)}"
         (tmp_path / f"{name}.py").write_text(text, encoding="utf-8")
         written.append(name)
@@ -42,9 +34,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable
         sys.modules.pop(name, None)
 
 
-def compute(
-    reference: str, rewards: list[list[float]] = REWARDS, options: MetricOptions = None
-) -> Any:
+def compute(reference, rewards=REWARDS, options=None):
     return Names(options).bind(reference).value(rewards)
 
 

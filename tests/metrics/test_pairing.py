@@ -1,7 +1,4 @@
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -9,25 +6,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_evalmetrics.errors import MetricError, RegistryError
-from pytest_evalmetrics.metrics import BoundMetric, Compared, Pairing
+from pytest_evalmetrics.metrics import BoundMetric, Pairing
 from pytest_evalmetrics.metrics.pairing import positions
 from pytest_evalmetrics.spec.metric_names import parse
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
-    from pytest_evalmetrics.ext import RolloutTable
-    from pytest_evalmetrics.metrics import Plan
-
-
-def pairing(
-    plan: Plan, baseline: RolloutTable, current: RolloutTable, expected: int = 0
-) -> Pairing:
+def pairing(plan, baseline, current, expected=0):
     wanted = np.maximum(np.diff(current.offsets), expected)
     return Pairing(plan, current, baseline, wanted)
 
 
-def paired(plan: Plan, name: str, baseline: RolloutTable, current: RolloutTable) -> Compared:
+def paired(plan, name, baseline, current):
     both = pairing(plan, baseline, current)
     return both.pair(both.metric(name))
 
@@ -136,7 +125,7 @@ def test_in_a_comparison_of_a_pooled_rate_each_task_weighs_the_same(planned, tab
 
 
 def test_breakdowns_clusters_and_other_scores(planned, table):
-    labels: dict[str, Any] = {"level": ["e", "h", "e"], "repo": ["r", "s", "s"]}
+    labels = {"level": ["e", "h", "e"], "repo": ["r", "s", "s"]}
     baseline = table([[1], [0], [0]], accuracy=[0.25, 1, 0.5])
     current = table([[1], [0], [0]], accuracy=[0.75, 1, 0.5], labels=labels)
     # the baseline keeps no labels: those of the run's tasks are its tasks'
@@ -246,20 +235,20 @@ def test_a_metric_that_offers_weights_is_told_with_them(planned, table):
 @pytest.mark.parametrize("form", ["combine", "combine_weighted"])
 def test_a_metric_that_fails_on_resampled_tasks_is_named(planned, table, form):
     class Mine:
-        def task_values(self, rewards: Any) -> Any:
+        def task_values(self, rewards):
             return rewards.values
 
-        def combine(self, values: Any) -> float:
+        def combine(self, values):
             if len(set(values.tolist())) < 3:
                 raise ValueError("two of one kind")
             return float(values.max())
 
-        def combine_weighted(self, values: Any, times: Any) -> float:
+        def combine_weighted(self, values, times):
             return float("nan") if (times == 0).any() else float(values.max())
 
     both = pairing(planned(), table([[1], [0.5], [0]]), table([[1], [0.5], [0.25]]))
     found = both.pair(BoundMetric(parse("mine"), Mine()))
-    resampled: dict[str, Callable[[], float]] = {
+    resampled = {
         "combine": lambda: found.pair.difference(np.array([0, 0, 1]), np.arange(3)),
         "combine_weighted": lambda: found.combine_weighted(np.ones(2), np.array([2.0, 0.0])),
     }

@@ -1,7 +1,5 @@
 """Metrics over rows against scikit-learn's numbers, scipy, and plain loops over every choice."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import math

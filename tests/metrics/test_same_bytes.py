@@ -4,15 +4,12 @@ Where ``EVALMETRICS_OTHER_PYTHON`` names an interpreter with another version of 
 package), a whole run is repeated in it.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import os
 import random
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -21,13 +18,10 @@ from hypothesis import strategies as st
 
 from pytest_evalmetrics import sums
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 SIZES = [1, 2, 3, 7, 8, 9, 127, 129, 1000, 8191, 8192, 8193, 16384, 50_000, 100_003]
 
 
-def stretch(values: list[float]) -> float:
+def stretch(values):
     """Add up to 8192 numbers as all versions of NumPy do: by halves, down to 128 in eight lanes."""
     n = len(values)
     if n < 8:
@@ -94,7 +88,7 @@ benchmarks:
 """
 
 
-def write_rows(path: Path, seed: int, tasks: int, rollouts: int) -> None:
+def write_rows(path, seed, tasks, rollouts):
     chance = random.Random(seed)  # noqa: S311 - rewards are no secrets
     lines = []
     for task in range(tasks):
@@ -115,7 +109,7 @@ def write_rows(path: Path, seed: int, tasks: int, rollouts: int) -> None:
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def left_by(python: str, folder: Path) -> dict[str, Any]:
+def left_by(python, folder):
     """Run it all and return what it leaves, but for the time of recording."""
     command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--snapshot-update"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)

@@ -1,23 +1,15 @@
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
-
 import numpy as np
 import pytest
 
 from pytest_evalmetrics.errors import DataError, MetricError
 from pytest_evalmetrics.metrics import Names, SampleSource
 
-if TYPE_CHECKING:
-    from pytest_evalmetrics.ext import RolloutTable
-    from pytest_evalmetrics.metrics.samples import Sample
 
-
-def sample(made: RolloutTable, name: str, cluster: Any = None) -> Sample:
+def sample(made, name, cluster=None):
     return SampleSource(made, "reward", cluster).sample(Names().bind(name))
 
 
-def lists(found: Any) -> list[list[float]]:
+def lists(found):
     return found.rewards.to_lists()
 
 

@@ -1,10 +1,7 @@
 """Benchmarks and runs made by hand, and what is said of them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from pydantic import TypeAdapter
@@ -15,28 +12,17 @@ from pytest_evalmetrics.ext import BenchmarkSpec, RolloutTable
 from pytest_evalmetrics.pipeline.regressions import Judging, Reference
 from pytest_evalmetrics.spec import Benchmark
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from pytest_evalmetrics.ext import Check
-
 SPEC = TypeAdapter(BenchmarkSpec)
 
 
-def make_benchmark(**keys: Any) -> Benchmark:
+def make_benchmark(**keys):
     """A benchmark that is gated against its baseline, with these keys."""
     known = {"name": "b", "rollouts": "runs.jsonl", "metrics": ["mean_reward"], "baseline": True}
     lines = {(): 1, ("baseline",): 9, ("baseline", "metrics", "mean/tokens"): 12}
     return Benchmark(SPEC.validate_json(json.dumps(known | keys)), Path("b.bench.yaml"), lines)
 
 
-def make_table(
-    rewards: Sequence[Sequence[float | None]],
-    *,
-    tasks: Sequence[int | str] | None = None,
-    labels: Mapping[str, Sequence[str]] | None = None,
-    **scores: Sequence[float | None],
-) -> RolloutTable:
+def make_table(rewards, *, tasks=None, labels=None, **scores):
     """One agent's rollouts; `labels` and `scores` have one value per row."""
     counts = [len(task) for task in rewards]
     columns = {"reward": [v for task in rewards for v in task], **scores}
@@ -59,20 +45,12 @@ def make_table(
     )
 
 
-def repeated(passing: int, failing: int, k: int = 1) -> list[list[float]]:
+def repeated(passing, failing, k=1):
     """So many tasks that always pass, and so many that never do."""
     return [[1.0] * k] * passing + [[0.0] * k] * failing
 
 
-def judged(
-    benchmark: Benchmark,
-    runs: RolloutTable | Mapping[str, RolloutTable],
-    baseline: RolloutTable | Mapping[str, RolloutTable],
-    *,
-    expected: int = 0,
-    hook: Callable[..., Any] | None = None,
-    **reference: Any,
-) -> list[Check]:
+def judged(benchmark, runs, baseline, *, expected=0, hook=None, **reference):
     """Reduce each agent's run, and judge all against the baseline."""
     runs = {"agent": runs} if isinstance(runs, RolloutTable) else runs
     baseline = {"agent": baseline} if isinstance(baseline, RolloutTable) else baseline

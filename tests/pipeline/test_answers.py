@@ -1,23 +1,16 @@
 """A red benchmark shows what was asked and answered, before and now."""
 
-from __future__ import annotations
-
 import gzip
 import json
-from typing import TYPE_CHECKING, Any
 
 import pytest
-
-if TYPE_CHECKING:
-    from conftest import Project
-    from judge_process import JudgeProcess
 
 OLD = [(f"q{t}", s, 1.0, f"It is {t}.") for t in range(12) for s in range(2)]
 NEW = [(t, s, 0.0 if t != "q0" else r, f"No idea {t}.") for t, s, r, _ in OLD]
 FIELDS = "fields: {task: id, sample: try}"
 
 
-def save(project: Project, name: str, rows: Any, **more: Any) -> None:
+def save(project, name, rows, **more):
     project.rows(
         name,
         [
@@ -27,7 +20,7 @@ def save(project: Project, name: str, rows: Any, **more: Any) -> None:
     )
 
 
-def bench(project: Project, text: str) -> None:
+def bench(project, text):
     project.write(
         "math.bench.yaml",
         f"benchmark:\n  name: math\n  rollouts: {{path: runs.jsonl, {FIELDS}}}\n"
@@ -35,11 +28,11 @@ def bench(project: Project, text: str) -> None:
     )
 
 
-def entry(project: Project) -> Any:
+def entry(project):
     return project.report()["benchmarks"][0]
 
 
-def test_another_run_has_its_rows(project: Project) -> None:
+def test_another_run_has_its_rows(project):
     save(project, "old.jsonl", OLD, expected="e")
     save(project, "runs.jsonl", NEW, expected="e")
     bench(project, f"  baseline: {{rollouts: {{path: old.jsonl, {FIELDS}}}}}\n")
@@ -60,7 +53,7 @@ def test_another_run_has_its_rows(project: Project) -> None:
     }
 
 
-def test_a_committed_baseline_keeps_answers_where_asked_to(project: Project) -> None:
+def test_a_committed_baseline_keeps_answers_where_asked_to(project):
     save(project, "runs.jsonl", OLD)
     bench(project, "  baseline: {answers: true}\n")
     project.run("--snapshot-update")
@@ -83,7 +76,7 @@ def test_a_committed_baseline_keeps_answers_where_asked_to(project: Project) -> 
     assert entry(project)["flips"][0]["now"][0]["text"] == "No idea q1."
 
 
-def test_a_file_without_texts_shows_none(project: Project) -> None:
+def test_a_file_without_texts_shows_none(project):
     project.rollouts([[1, 1]] * 12, "old.jsonl")
     project.rollouts([[0, 0]] * 12)
     project.bench("baseline: {rollouts: old.jsonl}")
@@ -91,7 +84,7 @@ def test_a_file_without_texts_shows_none(project: Project) -> None:
     assert "flips" not in entry(project)
 
 
-def gym(text: str) -> dict[str, Any]:
+def gym(text):
     message = {"type": "message", "role": "assistant", "content": [{"text": text}]}
     called = {"type": "function_call", "name": "look_up", "arguments": '{"a": 1}'}
     return {"output": [{"type": "reasoning", "summary": []}, called, message]}
@@ -112,7 +105,7 @@ def gym(text: str) -> dict[str, Any]:
         ({"response": "x" * 9_000}, ("text", "x" * 4_000 + " …")),
     ],
 )
-def test_texts_of_many_layouts(project: Project, row: Any, expected: tuple[str, str]) -> None:
+def test_texts_of_many_layouts(project, row, expected):
     for name, reward in (("old.jsonl", 1.0), ("runs.jsonl", 0.0)):
         rows = [{"id": f"q{t}", "try": 0, "reward": reward, **row} for t in range(12)]
         project.rows(name, rows)
@@ -126,7 +119,7 @@ def test_texts_of_many_layouts(project: Project, row: Any, expected: tuple[str, 
         assert flips == [{}]  # what was asked alone is no answer
 
 
-def test_the_texts_of_a_benchmark_have_a_bound(project: Project) -> None:
+def test_the_texts_of_a_benchmark_have_a_bound(project):
     many = [(f"q{t}", s, 1.0, "long " * 700) for t in range(60) for s in range(4)]
     save(project, "old.jsonl", many)
     save(project, "runs.jsonl", [(t, s, 0.0, text) for t, s, _, text in many])
@@ -138,12 +131,10 @@ def test_the_texts_of_a_benchmark_have_a_bound(project: Project) -> None:
     assert (project.path / "evalmetrics" / "report.html").stat().st_size < 3_000_000
 
 
-def test_an_online_benchmark_shows_answers_and_hides_keys(
-    project: Project, judge_server: JudgeProcess, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_online_benchmark_shows_answers_and_hides_keys(project, judge_server, monkeypatch):
     monkeypatch.setenv("MY_KEY", "sk-secret-of-mine-123")
 
-    def online(answer: str) -> None:
+    def online(answer):
         asked = f'[[say: "{answer}"]] {{{{ question }}}}'
         project.rows(
             "rows.jsonl", [{"id": t, "question": f"q{t}", "want": "yes"} for t in range(12)]
@@ -172,7 +163,7 @@ def test_an_online_benchmark_shows_answers_and_hides_keys(
     assert b"sk-secret-of-mine-123" not in held
 
 
-def test_what_cannot_be_read_again_is_left_out(project: Project) -> None:
+def test_what_cannot_be_read_again_is_left_out(project):
     save(project, "old.jsonl", OLD)
     save(project, "runs.jsonl", NEW)
     bench(project, f"  baseline: {{rollouts: {{path: old.jsonl, {FIELDS}}}}}\n")

@@ -1,9 +1,6 @@
 """From files to verdicts: a run is recorded, and a later one is compared with it."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -11,11 +8,6 @@ from pytest_evalmetrics.baselines import render, stamped
 from pytest_evalmetrics.config import load_benchmarks
 from pytest_evalmetrics.ext import Verdict
 from pytest_evalmetrics.pipeline import evaluate
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from pytest_evalmetrics.pipeline import Evaluated
 
 PASS, WARN, FAIL, INCONCLUSIVE = (
     Verdict.PASS,
@@ -29,11 +21,11 @@ ALL = [[1.0, 1.0]] * 60 + [[0.0, 1.0]] * 20
 class Runs:
     """One benchmark in a folder, and its committed baseline."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder):
         self.folder = folder
-        self.text: str | None = None
+        self.text = None
 
-    def write(self, rewards: dict[str, list[list[float | None]]], **fields: Any) -> None:
+    def write(self, rewards, **fields):
         rows = [
             {"agent_ref": {"name": agent}, "_ng_task_index": t, "_ng_rollout_index": s, "reward": r}
             | {name: values[t] for name, values in fields.items()}
@@ -44,19 +36,10 @@ class Runs:
         text = "".join(json.dumps(row) + "\n" for row in rows)
         self.folder.joinpath("runs.jsonl").write_text(text, encoding="utf-8")
 
-    def evaluate(
-        self, keys: str, rewards: list[list[float | None]], *, updates: bool = False, **fields: Any
-    ) -> Evaluated:
+    def evaluate(self, keys, rewards, *, updates=False, **fields):
         return self.evaluate_agents(keys, {"agent": rewards}, updates=updates, **fields)
 
-    def evaluate_agents(
-        self,
-        keys: str,
-        rewards: dict[str, list[list[float | None]]],
-        *,
-        updates: bool = False,
-        **fields: Any,
-    ) -> Evaluated:
+    def evaluate_agents(self, keys, rewards, *, updates=False, **fields):
         self.write(rewards, **fields)
         path = self.folder / "b.bench.yaml"
         path.write_text(

@@ -1,19 +1,12 @@
 """The mean of a judge's rewards, corrected by people's labels of some."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pytest
 
 from pytest_evalmetrics import stats
 
-if TYPE_CHECKING:
-    from conftest import Project
 
-
-def rows(project: Project, labelled: int, name: str = "runs.jsonl", tasks: int = 400) -> float:
+def rows(project, labelled, name="runs.jsonl", tasks=400):
     """Write rollouts whose judge is too kind to one in five; return the mean of all labels."""
     human = [float(t % 10 < 6) for t in range(tasks)]
     judge = [max(y, float(t % 5 == 4)) for t, y in enumerate(human)]
@@ -25,7 +18,7 @@ def rows(project: Project, labelled: int, name: str = "runs.jsonl", tasks: int =
     return sum(human) / tasks
 
 
-def test_a_judge_that_is_too_kind_is_corrected(project: Project) -> None:
+def test_a_judge_that_is_too_kind_is_corrected(project):
     truth = rows(project, 100)
     project.bench(
         "labels: human\nmetrics: [mean_reward]\nexpect: {tasks: 400}\n"
@@ -59,7 +52,7 @@ def test_a_judge_that_is_too_kind_is_corrected(project: Project) -> None:
         ("", 100, "*it needs labels*"),
     ],
 )
-def test_what_labels_must_be(project: Project, text: str, labelled: int, words: str) -> None:
+def test_what_labels_must_be(project, text, labelled, words):
     rows(project, labelled)
     project.bench(f"{text}\nthresholds: {{ppi/mean_reward: '>= 0.1'}}")
     result = project.run()
@@ -68,7 +61,7 @@ def test_what_labels_must_be(project: Project, text: str, labelled: int, words: 
 
 
 @pytest.mark.parametrize("accuracy", [0.8, 0.9, 0.95, 0.98])
-def test_the_interval_covers_the_truth(accuracy: float) -> None:
+def test_the_interval_covers_the_truth(accuracy):
     rng, hits, narrower, runs, n = np.random.default_rng(7), 0, 0.0, 1000, 1000
     for _ in range(runs):
         truth = (rng.random(n) < 0.7).astype(float)
@@ -83,7 +76,7 @@ def test_the_interval_covers_the_truth(accuracy: float) -> None:
     assert narrower < {0.8: 0.87, 0.9: 0.71, 0.95: 0.58, 0.98: 0.47}[accuracy]
 
 
-def test_rollouts_of_one_task_are_not_independent() -> None:
+def test_rollouts_of_one_task_are_not_independent():
     rng, hits, runs = np.random.default_rng(3), 0, 600
     for _ in range(runs):
         chance = np.repeat(rng.beta(1, 1, 200), 4)

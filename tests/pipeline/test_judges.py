@@ -1,9 +1,6 @@
 """The judges of a benchmark: labels to check them against, thresholds to hold them to."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -18,23 +15,10 @@ from pytest_evalmetrics.pipeline.scored_rows import with_reward
 from pytest_evalmetrics.scorers import About, summarise_all
 from pytest_evalmetrics.transport import Transport
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from judge_process import JudgeProcess
-
 NAN = float("nan")
 
 
-def judges(
-    folder: Path,
-    labels: Sequence[Any],
-    text: str = "label: human",
-    *,
-    url: str = "",
-    gates: str = "",
-) -> Judges:
+def judges(folder, labels, text="label: human", *, url="", gates=""):
     (folder / "labels.jsonl").write_text("".join(json.dumps(x) + "\n" for x in labels))
     path = folder / "a.bench.yaml"
     path.write_text(
@@ -58,11 +42,11 @@ benchmark:
     return Judges(benchmark, made)
 
 
-def row(quality: str, human: Any) -> dict[str, Any]:
+def row(quality, human):
     return {"say": json.dumps({"quality": quality, "other": 0.5}), "human": human}
 
 
-def run(found: Judges) -> Any:
+def run(found):
     found.read_labels()
     with Transport() as transport:
         return found.judged(
@@ -70,9 +54,7 @@ def run(found: Judges) -> Any:
         )
 
 
-def test_labels_may_be_numbers_or_those_of_the_rubric(
-    judge_server: JudgeProcess, tmp_path: Path
-) -> None:
+def test_labels_may_be_numbers_or_those_of_the_rubric(judge_server, tmp_path):
     rows = [row("good", "good"), row("good", 1), row("bad", "good"), row("bad", False)]
     found = run(judges(tmp_path, rows, url=judge_server.url()))
     (check,) = found.checks
@@ -85,7 +67,7 @@ def test_labels_may_be_numbers_or_those_of_the_rubric(
     assert (use.calls, use.scores) == (4, ("quality", "other"))
 
 
-def test_a_score_other_than_the_first(judge_server: JudgeProcess, tmp_path: Path) -> None:
+def test_a_score_other_than_the_first(judge_server, tmp_path):
     rows = [row("good", 0.5), row("bad", 0.5)]
     found = run(judges(tmp_path, rows, "label: human, score: other", url=judge_server.url()))
     (check,) = found.checks
@@ -96,7 +78,7 @@ def test_a_score_other_than_the_first(judge_server: JudgeProcess, tmp_path: Path
 GATES = 'judge_accuracy/quality: ">= 0.5", judge_kappa/quality: ">= 0.5"'
 
 
-def test_what_is_undefined_holds_no_threshold(judge_server: JudgeProcess, tmp_path: Path) -> None:
+def test_what_is_undefined_holds_no_threshold(judge_server, tmp_path):
     rows = [row("good", 1), row("good", 1)]
     found = run(judges(tmp_path, rows, url=judge_server.url(), gates=GATES))
     accuracy, kappa = found.gates
@@ -107,9 +89,7 @@ def test_what_is_undefined_holds_no_threshold(judge_server: JudgeProcess, tmp_pa
     assert "all scores and labels are the same" in kappa.reason
 
 
-def test_a_labelled_row_without_a_score_leaves_nothing_judged(
-    judge_server: JudgeProcess, tmp_path: Path
-) -> None:
+def test_a_labelled_row_without_a_score_leaves_nothing_judged(judge_server, tmp_path):
     rows = [row("good", 1), row("so-so", 1)]
     found = run(judges(tmp_path, rows, url=judge_server.url(), gates=GATES))
     assert [check.verdict for check in found.gates] == [Verdict.INCONCLUSIVE] * 2
@@ -132,19 +112,17 @@ def test_a_labelled_row_without_a_score_leaves_nothing_judged(
         ([row("good", 1)], "label: human", 'judge_kappa: ">= 1"', "judge_check: quality"),
     ],
 )
-def test_labels_that_are_none(
-    tmp_path: Path, labels: list[Any], text: str, gates: str, message: str
-) -> None:
+def test_labels_that_are_none(tmp_path, labels, text, gates, message):
     with pytest.raises(DataError, match=message):
         judges(tmp_path, labels, text, gates=gates).read_labels()
 
 
-def test_thresholds_on_judges_are_none_on_rewards(tmp_path: Path) -> None:
+def test_thresholds_on_judges_are_none_on_rewards(tmp_path):
     found = judges(tmp_path, [], gates=f'mean_reward: ">= 0", {GATES}')
     assert list(found.benchmark.spec.thresholds) == ["mean_reward"]
 
 
-def test_each_judges_own_score_is_no_reward_unasked(tmp_path: Path) -> None:
+def test_each_judges_own_score_is_no_reward_unasked(tmp_path):
     path = tmp_path / "a.bench.yaml"
     path.write_text(
         """\
@@ -163,7 +141,7 @@ benchmark:
     assert with_reward(benchmark, names).spec.reward == "quality"
 
 
-def test_what_summaries_tell_of_rubrics_and_panels() -> None:
+def test_what_summaries_tell_of_rubrics_and_panels():
     columns = {
         "q": np.array([1.0, 0.0, 1.0, NAN, 0.0]),
         "q@a": np.array([1.0, 0.0, 1.0, NAN, 1.0]),

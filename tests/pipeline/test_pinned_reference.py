@@ -1,9 +1,6 @@
 """``reference:``: differences of differences tell a drift from a regression."""
 
-from __future__ import annotations
-
 import json
-from typing import Any
 
 import numpy as np
 import pytest
@@ -21,7 +18,7 @@ benchmark:
 TASKS, K = 80, 4
 
 
-def measure(project, seed: int, *, drift: float = 0.0, drop: float = 0.0) -> Any:
+def measure(project, seed, *, drift=0.0, drop=0.0):
     """Write a run and its reference, both shifted by `drift`; return their means by task."""
     draw = np.random.default_rng(seed)
     level = np.linspace(0.3, 0.9, TASKS)[:, None]
@@ -33,7 +30,7 @@ def measure(project, seed: int, *, drift: float = 0.0, drop: float = 0.0) -> Any
     return (run.round(6).mean(1) - pinned.round(6).mean(1)), run.round(6).mean(1)
 
 
-def gates(project) -> dict[str, Any]:
+def gates(project):
     (entry,) = project.report()["benchmarks"]
     return {check["name"]: check for check in entry["checks"] if check["gate"] == "baseline"}
 

@@ -1,7 +1,5 @@
 """The plan's numbers against simulation and against the formula by hand."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

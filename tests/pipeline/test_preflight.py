@@ -1,14 +1,6 @@
 """What is wrong is found before anything is paid for, and by a check that calls nothing."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
-
-if TYPE_CHECKING:
-    from conftest import Project
-    from judge_process import JudgeProcess
 
 ROWS = [{"id": i, "question": f"q{i}", "reference": "r", "level": "easy"} for i in range(4)]
 ONLINE = """\
@@ -36,13 +28,13 @@ benchmark:
 
 
 @pytest.fixture
-def paid(project: Project, judge_server: JudgeProcess) -> Project:
+def paid(project, judge_server):
     project.rows("rows.jsonl", ROWS)
     project.url = judge_server.url()  # type: ignore[attr-defined]
     return project
 
 
-def write(project: Project, text: str, name: str = "a.bench.yaml") -> None:
+def write(project, text, name="a.bench.yaml"):
     project.write(name, text.replace("URL", project.url))  # type: ignore[attr-defined]
 
 
@@ -85,9 +77,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_nothing_is_paid_for_a_benchmark_that_cannot_be_judged(
-    paid: Project, judge_server: JudgeProcess, fault: str
-) -> None:
+def test_nothing_is_paid_for_a_benchmark_that_cannot_be_judged(paid, judge_server, fault):
     text, old, new, line = FAULTS[fault]
     assert old in text
     write(paid, text.replace(old, new))
@@ -99,7 +89,7 @@ def test_nothing_is_paid_for_a_benchmark_that_cannot_be_judged(
     assert judge_server.posts == 0
 
 
-def test_a_check_of_what_is_right_calls_nothing(paid: Project, judge_server: JudgeProcess) -> None:
+def test_a_check_of_what_is_right_calls_nothing(paid, judge_server):
     write(paid, ONLINE)
     write(paid, REMOTE.replace("name: a", "name: b", 1), "b.bench.yaml")
     paid.write("test_broken.py", "import nothing_of_the_kind\n")  # tests are no business of it
@@ -108,7 +98,7 @@ def test_a_check_of_what_is_right_calls_nothing(paid: Project, judge_server: Jud
     assert (result.ret, judge_server.posts) == (0, 0)
 
 
-def test_a_check_reports_everything_at_once(paid: Project, judge_server: JudgeProcess) -> None:
+def test_a_check_reports_everything_at_once(paid, judge_server):
     wrong = ONLINE.replace("name: m}", 'name: "<model>", api_key_secret: NO_SUCH_KEY}')
     wrong = wrong.replace("question }}", "quetion }}").replace("[mean_reward]", "[mean_rewrd]")
     write(paid, wrong.replace("{mean_reward:", "{mean/f1:"))
@@ -135,9 +125,7 @@ def test_a_check_reports_everything_at_once(paid: Project, judge_server: JudgePr
     result.stdout.no_fnmatch_line("*NO_SUCH_KEY*")
 
 
-def test_rows_that_lack_a_name_are_refused_where_expect_allows_none(
-    paid: Project, judge_server: JudgeProcess
-) -> None:
+def test_rows_that_lack_a_name_are_refused_where_expect_allows_none(paid, judge_server):
     paid.rows("rows.jsonl", [*ROWS, {"id": 9, "question": "q"}])
     write(paid, ONLINE)
     result = paid.run()
@@ -160,20 +148,20 @@ def test_rows_that_lack_a_name_are_refused_where_expect_allows_none(
         "{{ item['question'] ~ item.get('hint', '') }}",
     ],
 )
-def test_names_that_a_row_need_not_have(paid: Project, template: str) -> None:
+def test_names_that_a_row_need_not_have(paid, template):
     write(paid, ONLINE.replace("{{ question }}", template))
     result = paid.run("--evalmetrics-check")
     assert result.ret == 0, result.stdout.str()
 
 
-def test_a_hook_may_compute_what_is_gated(paid: Project) -> None:
+def test_a_hook_may_compute_what_is_gated(paid):
     hook = "def pytest_evalmetrics_compute_metrics(tasks):\n    return {'own': 1.0}\n"
     paid.write("conftest.py", hook)
     write(paid, ONLINE.replace("{mean_reward:", "{own:"))
     assert paid.run("--evalmetrics-check").ret == 0
 
 
-def test_a_check_counts_tasks(paid: Project) -> None:
+def test_a_check_counts_tasks(paid):
     write(paid, f"{ONLINE}  expect: {{tasks: 164}}\n")
     paid.rollouts([[1.0], [1.0, 0.0]])
     paid.bench("expect: {rollouts: 2}\nthresholds: {mean_reward: '>= 0'}")

@@ -1,9 +1,6 @@
 """``sample:``: a stratified subset of the tasks, the same on both sides and in every run."""
 
-from __future__ import annotations
-
 import random
-from typing import Any
 
 import numpy as np
 
@@ -19,7 +16,7 @@ benchmark:
 """
 
 
-def rows(seed: int, drop: float = 0.0, tasks: int = 160, first: int = 0) -> list[Any]:
+def rows(seed, drop=0.0, tasks=160, first=0):
     """Rollouts whose ids are positions and whose question tells what the task is."""
     draw = random.Random(seed)  # noqa: S311 - no secret
     return [
@@ -35,12 +32,12 @@ def rows(seed: int, drop: float = 0.0, tasks: int = 160, first: int = 0) -> list
     ]
 
 
-def drawn(project, benchmark: int = 0) -> set[str]:
+def drawn(project, benchmark=0):
     (agent,) = project.report()["benchmarks"][benchmark]["agents"]
     return set(agent["task_scores"])
 
 
-def check(project) -> Any:
+def check(project):
     (found,) = [c for c in project.report()["benchmarks"][0]["checks"] if c["name"] == "pass@1"]
     return found
 

@@ -1,31 +1,24 @@
-from __future__ import annotations
-
 import sys
-from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_evalmetrics.errors import RegistryError
 from pytest_evalmetrics.registry import Registry, origin, same
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
 
 @pytest.fixture
-def things() -> Registry:
+def things():
     """Make a registry with nothing in it."""
     return Registry("thing", "tests.no_such_group", "string")
 
 
 @pytest.fixture
-def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Registry]]:
+def installed(tmp_path, monkeypatch):
     """Install a distribution that offers things."""
     monkeypatch.syspath_prepend(tmp_path)
     modules = []
 
-    def install(package: str, entry_points: str, **sources: str) -> Registry:
+    def install(package, entry_points, **sources):
         info = tmp_path / f"{package}-1.0.dist-info"
         info.mkdir()
         (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
@@ -40,7 +33,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Calla
         sys.modules.pop(name, None)
 
 
-def test_a_registered_thing_is_found(things: Registry) -> None:
+def test_a_registered_thing_is_found(things):
     @things.register("one")
     class One:
         pass
@@ -53,7 +46,7 @@ def test_a_registered_thing_is_found(things: Registry) -> None:
     assert things.holder("two") is None
 
 
-def test_a_family_is_found_by_its_members(things: Registry) -> None:
+def test_a_family_is_found_by_its_members(things):
     things.register("top@{k}of{n}")(dict)
     found = things.find("top@12of3")
     assert (found.name, found.target) == ("top@{k}of{n}", dict)
@@ -63,7 +56,7 @@ def test_a_family_is_found_by_its_members(things: Registry) -> None:
             things.find(name)
 
 
-def test_an_unknown_name_lists_what_there_is_and_guesses(things: Registry) -> None:
+def test_an_unknown_name_lists_what_there_is_and_guesses(things):
     things.register("accuracy")(dict)
     things.register("recall")(list)
     with pytest.raises(RegistryError) as caught:
@@ -74,10 +67,10 @@ def test_an_unknown_name_lists_what_there_is_and_guesses(things: Registry) -> No
     assert "@register_thing" in (caught.value.hint or "")
 
 
-def test_the_same_thing_again_is_fine(things: Registry) -> None:
-    def make() -> type:
+def test_the_same_thing_again_is_fine(things):
+    def make():
         class One:
-            def method(self) -> None:
+            def method(self):
                 """Do nothing."""
 
         return One
@@ -88,7 +81,7 @@ def test_the_same_thing_again_is_fine(things: Registry) -> None:
     assert things.find("one").target is again
 
 
-def test_another_thing_under_a_name_is_an_error_naming_both_places(things: Registry) -> None:
+def test_another_thing_under_a_name_is_an_error_naming_both_places(things):
     @things.register("one")
     class First:
         pass
@@ -107,8 +100,8 @@ def test_another_thing_under_a_name_is_an_error_naming_both_places(things: Regis
     assert things.find("one").target is First
 
 
-def test_two_classes_of_one_place_and_two_instances_are_two_things(things: Registry) -> None:
-    def made(act: Any) -> type:
+def test_two_classes_of_one_place_and_two_instances_are_two_things(things):
+    def made(act):
         return type("Thing", (), {"act": act})
 
     one = made(lambda _: 1)
@@ -120,19 +113,19 @@ def test_two_classes_of_one_place_and_two_instances_are_two_things(things: Regis
 
 
 @pytest.mark.parametrize("names", [("top@{k}", "top@1"), ("top@1", "top@{k}")])
-def test_a_member_of_a_family_is_taken(things: Registry, names: Any) -> None:
+def test_a_member_of_a_family_is_taken(things, names):
     things.register(names[0])(dict)
     with pytest.raises(RegistryError, match=r"registered twice: by builtins.dict .* as 'top@"):
         things.register(names[1])(list)
 
 
 @pytest.mark.parametrize("name", ["", " one", "one/two", "one[a=b]"])
-def test_a_name_that_could_not_be_written_is_refused(things: Registry, name: str) -> None:
+def test_a_name_that_could_not_be_written_is_refused(things, name):
     with pytest.raises(RegistryError, match="can't be the name of a thing"):
         things.register(name)
 
 
-def test_a_forgotten_name_is_told(things: Registry) -> None:
+def test_a_forgotten_name_is_told(things):
     with pytest.raises(RegistryError, match=r"needs a name, and got .*Bare") as caught:
 
         @things.register
@@ -145,7 +138,7 @@ def test_a_forgotten_name_is_told(things: Registry) -> None:
 # -- package.module:attribute -------------------------------------------------------------
 
 
-def test_a_reference_is_imported(things: Registry) -> None:
+def test_a_reference_is_imported(things):
     import collections  # noqa: PLC0415 - what is referred to
 
     found = things.find("collections:OrderedDict")
@@ -163,9 +156,7 @@ def test_a_reference_is_imported(things: Registry) -> None:
         ("collections:OrderedDict.kopy", "has no 'kopy'; did you mean 'copy'"),
     ],
 )
-def test_a_reference_to_nothing_says_what_is_not_there(
-    things: Registry, reference: str, message: str
-) -> None:
+def test_a_reference_to_nothing_says_what_is_not_there(things, reference, message):
     with pytest.raises(RegistryError) as caught:
         things.find(reference)
     assert message in caught.value.message
@@ -179,9 +170,7 @@ def test_a_reference_to_nothing_says_what_is_not_there(
         ("def broken(:", "can't be imported: SyntaxError"),
     ],
 )
-def test_a_module_that_breaks_says_how(
-    installed: Callable[..., Registry], text: str, message: str
-) -> None:
+def test_a_module_that_breaks_says_how(installed, text, message):
     things = installed("broken", "", broken_module_of_tests=text)
     with pytest.raises(RegistryError) as caught:
         things.find("broken_module_of_tests:Thing")
@@ -191,7 +180,7 @@ def test_a_module_that_breaks_says_how(
 # -- entry points -------------------------------------------------------------------------
 
 
-def test_an_entry_point_is_loaded_at_first_use(installed: Callable[..., Registry]) -> None:
+def test_an_entry_point_is_loaded_at_first_use(installed):
     points = "one = things_of_plugin:One\ntop@{k} = builtins:dict\nbad = things_of_plugin:Two\n"
     things = installed("plugin", points, things_of_plugin="class One:\n    pass\n")
     assert things.names() == ["bad", "one", "top@{k}"]
@@ -206,9 +195,7 @@ def test_an_entry_point_is_loaded_at_first_use(installed: Callable[..., Registry
     assert "fix or uninstall plugin" in text
 
 
-def test_an_entry_point_may_be_a_module_that_registers(
-    installed: Callable[..., Registry], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_entry_point_may_be_a_module_that_registers(installed, monkeypatch):
     things = installed(
         "plugin", "one = registering\n", registering="import here\nhere.register()\n"
     )
@@ -218,7 +205,7 @@ def test_an_entry_point_may_be_a_module_that_registers(
     assert things.find("one").target is dict
 
 
-def test_one_name_of_two_providers_is_an_error(installed: Callable[..., Registry]) -> None:
+def test_one_name_of_two_providers_is_an_error(installed):
     registered = installed("plugin", "one = builtins:dict\n")
     registered.register("one")(list)
     things = installed("another", "one = builtins:list\n")
@@ -228,7 +215,7 @@ def test_one_name_of_two_providers_is_an_error(installed: Callable[..., Registry
         things.find("one")
 
 
-def test_origin_says_where_a_thing_is_written() -> None:
+def test_origin_says_where_a_thing_is_written():
     written = "pytest_evalmetrics.registry.names.Registry ("
     assert origin(Registry).startswith(written)
     assert origin(Registry("thing", "", "")).startswith(written)

@@ -1,7 +1,5 @@
 """What a conftest.py registers holds below its folder, as its fixtures do."""
 
-from __future__ import annotations
-
 import pytest
 
 SCORER = """
@@ -34,12 +32,12 @@ benchmark:
 """
 
 
-def scored(project, folder: str) -> None:
+def scored(project, folder):
     project.write(f"{folder}/math.bench.yaml", SCORED)
     project.rows(f"{folder}/data.jsonl", [{"id": "a"}, {"id": "b"}])
 
 
-def verdicts(project) -> dict[str, str]:
+def verdicts(project):
     return {b["id"].partition("/")[0]: b["verdict"] for b in project.report()["benchmarks"]}
 
 

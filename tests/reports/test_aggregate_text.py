@@ -1,35 +1,30 @@
 """The aggregate's text: the same whether it is made at once, in pieces, or in a file."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import pytest
 
 from pytest_evalmetrics.reports.payload import write_aggregates
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 class Groups(list[dict[str, Any]]):
     """Entries that write themselves, two at a time."""
 
-    def pieces(self) -> Iterator[bytes]:
+    def pieces(self):
         for start in range(0, len(self), 2):
             yield msgspec.json.encode(self[start : start + 2])[1:-1]
 
 
-def aggregate(tasks: int, kind: type[list[Any]], agent: str = "é") -> dict[str, Any]:
+def aggregate(tasks, kind, agent="é"):
     groups = kind({"_ng_task_index": i, "mean/reward": i / 7} for i in range(tasks))
     return {"agent_ref": {"name": agent}, "agent_metrics": {}, "group_level_metrics": groups}
 
 
 @pytest.mark.parametrize("tasks", [0, 1, 5, 120_000])
-def test_pieces_are_the_whole(tasks: int) -> None:
+def test_pieces_are_the_whole(tasks):
     plain = write_aggregates("b", [aggregate(tasks, list), aggregate(1, list, "x")])
     pieces = write_aggregates("b", [aggregate(tasks, Groups), aggregate(1, Groups, "x")])
     assert pieces == plain
@@ -40,7 +35,7 @@ def test_pieces_are_the_whole(tasks: int) -> None:
     assert second["agent_ref"] == {"name": "x"}
 
 
-def test_a_large_text_goes_to_a_file(tmp_path: Path) -> None:
+def test_a_large_text_goes_to_a_file(tmp_path):
     (text, _) = write_aggregates("b", [aggregate(120_000, Groups)])
     (empty, path) = write_aggregates("b", [aggregate(120_000, Groups)], tmp_path, held=1)
     assert empty == ""
@@ -48,12 +43,12 @@ def test_a_large_text_goes_to_a_file(tmp_path: Path) -> None:
     assert Path(path).read_text(encoding="utf-8") == text
 
 
-def test_what_is_no_json_leaves_no_file(tmp_path: Path) -> None:
+def test_what_is_no_json_leaves_no_file(tmp_path):
     bad = {"agent_metrics": object()}
     with pytest.raises(TypeError):
         write_aggregates("b", [aggregate(120_000, Groups), bad], tmp_path, held=1)
     assert not list(tmp_path.iterdir())
 
 
-def test_no_agent_is_no_text() -> None:
+def test_no_agent_is_no_text():
     assert write_aggregates("b", []) == ("", "")

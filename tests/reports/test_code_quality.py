@@ -1,7 +1,5 @@
 """GitLab's Code Quality: each documented field, and a fingerprint that outlives a new number."""
 
-from __future__ import annotations
-
 import json
 import re
 

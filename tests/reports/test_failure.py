@@ -1,7 +1,5 @@
 """The text of a failure, and the line of it that summaries show."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from pytest_evalmetrics.ext import BenchmarkResult, Check, Verdict

@@ -1,7 +1,5 @@
 """report.json says what the standard library would write, only sooner."""
 
-from __future__ import annotations
-
 import json
 import math
 import struct
@@ -20,7 +18,7 @@ VALUES = st.recursive(
 
 @pytest.mark.parametrize("text", ["", 'é 😀 / \\ "x"\n', "half a pair: \ud800"])
 @pytest.mark.parametrize("large", [10**30, 10**3])
-def test_it_is_what_json_writes(text: str, large: int) -> None:
+def test_it_is_what_json_writes(text, large):
     value = {text: [], "b": {}, "c": text, "d": [1e-05, 1e22, -0.0, large], "f": [[], {"a": None}]}
     assert json.loads(_indented(value)) == value
     lines = json.dumps(value, indent=2).splitlines()
@@ -41,12 +39,12 @@ def test_no_number_is_lost(value):
 
 
 @pytest.mark.parametrize("number", [math.nan, -math.nan, math.inf, -math.inf])
-def test_what_is_no_number_is_refused(number: float) -> None:
+def test_what_is_no_number_is_refused(number):
     with pytest.raises(ValueError, match="not JSON compliant"):
         _indented({"a": [{"b": number}]})
 
 
-def test_a_text_that_looks_like_one_is_none() -> None:
+def test_a_text_that_looks_like_one_is_none():
     looks = struct.pack(">d", math.nan)[:2].decode("latin-1")
     value = {"a": f"\xcb{looks}", "b": [0xCB7FF8, 0xCB7FF8 << 40]}
     assert json.loads(_indented(value)) == value

@@ -1,7 +1,5 @@
 """How numbers are written."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,14 +1,8 @@
 """Who writes the files: ours, and reporters of one's own, of which one may fail."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
 
 import pytest
-
-if TYPE_CHECKING:
-    from conftest import Project
 
 OWN = """
 import json
@@ -41,13 +35,13 @@ def leaving(report, prefix):
 
 
 @pytest.fixture
-def one(project: Project) -> Project:
+def one(project):
     project.rollouts([[1.0]])
     project.bench("expect: {tasks: 1}")
     return project
 
 
-def files(project: Project, folder: str = "evalmetrics") -> set[str]:
+def files(project, folder="evalmetrics"):
     """All that is there but for run.json, see test_run_folder."""
     names = {path.name for path in (project.path / folder).iterdir()}
     return {name for name in names if not name.endswith("run.json")}
@@ -56,7 +50,7 @@ def files(project: Project, folder: str = "evalmetrics") -> set[str]:
 OURS = {"aggregate_metrics.json", "report.json", "summary.md", "report.html"}
 
 
-def test_ours_and_those_that_are_registered_write(one: Project) -> None:
+def test_ours_and_those_that_are_registered_write(one):
     one.write("conftest.py", OWN)
     result = one.run("--evalmetrics-output", "out/x")
     assert result.ret == 0
@@ -67,7 +61,7 @@ def test_ours_and_those_that_are_registered_write(one: Project) -> None:
     }
 
 
-def test_those_that_are_chosen_write_alone(one: Project) -> None:
+def test_those_that_are_chosen_write_alone(one):
     one.write("conftest.py", OWN)
     one.write("pytest.ini", "[pytest]\nevalmetrics_reporters = summary.md verdicts\n")
     assert one.run("-n", "1").ret == 0
@@ -76,7 +70,7 @@ def test_those_that_are_chosen_write_alone(one: Project) -> None:
     assert files(one) == {"counts.txt", "report.json"}  # none of an earlier run
 
 
-def test_one_that_fails_is_told_and_keeps_no_other_from_writing(one: Project) -> None:
+def test_one_that_fails_is_told_and_keeps_no_other_from_writing(one):
     one.write("conftest.py", OWN + BROKEN)
     result = one.run()
     assert result.ret == pytest.ExitCode.TESTS_FAILED
@@ -92,9 +86,7 @@ def test_one_that_fails_is_told_and_keeps_no_other_from_writing(one: Project) ->
     assert files(one) == {*OURS, "verdicts.json", "counts.txt"}
 
 
-def test_one_that_is_not_there_is_told_with_a_guess_before_anything_is_paid_for(
-    one: Project,
-) -> None:
+def test_one_that_is_not_there_is_told_with_a_guess_before_anything_is_paid_for(one):
     result = one.run("--evalmetrics-reporters", "sumary.md")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(
@@ -104,7 +96,7 @@ def test_one_that_is_not_there_is_told_with_a_guess_before_anything_is_paid_for(
     assert not (one.path / "evalmetrics").exists()
 
 
-def test_a_file_that_can_t_be_written_keeps_no_other_from_it(one: Project) -> None:
+def test_a_file_that_can_t_be_written_keeps_no_other_from_it(one):
     (one.path / "evalmetrics" / "report.json").mkdir(parents=True)
     (one.path / "evalmetrics" / "report.json" / "x").touch()
     result = one.run()
@@ -113,7 +105,7 @@ def test_a_file_that_can_t_be_written_keeps_no_other_from_it(one: Project) -> No
     assert files(one) == OURS
 
 
-def test_gitlab_s_file_is_written_on_gitlab(one: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gitlab_s_file_is_written_on_gitlab(one, monkeypatch):
     one.bench('expect: {tasks: 1}\nthresholds: {mean_reward: ">= 2"}')
     one.run("--evalmetrics-reporters", "gl-code-quality-report.json")
     monkeypatch.setenv("GITLAB_CI", "true")

@@ -1,7 +1,5 @@
 """The shipped schema of report.json is the one that its types give."""
 
-from __future__ import annotations
-
 import json
 
 from pytest_evalmetrics.reports.schema import report_schema

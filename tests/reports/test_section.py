@@ -1,7 +1,5 @@
 """The section at the end of a run, line by line."""
 
-from __future__ import annotations
-
 import pytest
 
 from pytest_evalmetrics.reports import report_document, section

@@ -1,7 +1,5 @@
 """The page for a pull request, and what GitHub is told."""
 
-from __future__ import annotations
-
 import json
 import re
 

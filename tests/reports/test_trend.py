@@ -1,7 +1,5 @@
 """The last runs of a metric as a row of a table."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

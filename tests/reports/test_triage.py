@@ -1,21 +1,15 @@
 """Many failures at once: what the terminal, the summary and the annotations show of them."""
 
-from __future__ import annotations
-
 import json
 import math
-from typing import TYPE_CHECKING
 
 import pytest
-
-if TYPE_CHECKING:
-    from conftest import Project
 
 WIDTH = 80
 AGENTS = {"mid": 0.0, "big": 1.0}
 
 
-def many(project: Project, count: int, failing: int) -> None:
+def many(project, count, failing):
     """Write benchmarks in one file, some of which fall to zero for one of two agents."""
     for name, reward in (("good", 1.0), ("bad", 0.0)):
         rows = [
@@ -39,14 +33,14 @@ def many(project: Project, count: int, failing: int) -> None:
 
 
 @pytest.fixture
-def github(monkeypatch: pytest.MonkeyPatch) -> None:
+def github(monkeypatch):
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     monkeypatch.setenv("COLUMNS", str(WIDTH))
 
 
 @pytest.mark.usefixtures("github")
 @pytest.mark.parametrize("workers", [(), ("-n", "2")])
-def test_many_failures_are_grouped_by_cause_and_folded(project: Project, workers) -> None:
+def test_many_failures_are_grouped_by_cause_and_folded(project, workers):
     many(project, count=60, failing=50)
     result = project.run(*workers)
     assert result.parseoutcomes() == {"failed": 50, "passed": 10}
@@ -72,13 +66,13 @@ def test_many_failures_are_grouped_by_cause_and_folded(project: Project, workers
     assert sum(line.startswith("FAILED ") for line in verbose.stdout.lines) >= 50
 
 
-def test_a_few_failures_are_each_shown(project: Project) -> None:
+def test_a_few_failures_are_each_shown(project):
     many(project, count=10, failing=10)
     result = project.run()
     assert sum(line.startswith("FAILED ") for line in result.stdout.lines) == 10
 
 
-def test_fewer_lines_with_a_shorter_traceback_style(project: Project) -> None:
+def test_fewer_lines_with_a_shorter_traceback_style(project):
     many(project, count=1, failing=1)
     long, short, line = (project.run(f"--tb={style}").stdout for style in ("long", "short", "line"))
     short.fnmatch_lines(["FAIL  all.bench.yaml:*: mid: mean_reward is 0, below 0.9"])

@@ -3,14 +3,12 @@
 Each layout is named with the public source that it was read from; the values are made up.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import json
 import sys
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pyarrow.parquet
 
@@ -26,11 +24,11 @@ class Layout(NamedTuple):
     beside: dict[str, str] = {}  # noqa: RUF012 - read alone
 
 
-def _lines(*rows: dict[str, Any]) -> str:
+def _lines(*rows):
     return "".join(json.dumps(row) + "\n" for row in rows)
 
 
-def _csv(*rows: dict[str, Any]) -> str:
+def _csv(*rows):
     text = io.StringIO()
     writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
     writer.writeheader()
@@ -38,19 +36,19 @@ def _csv(*rows: dict[str, Any]) -> str:
     return text.getvalue()
 
 
-def _stat(name: str, mean: float) -> dict[str, Any]:
+def _stat(name, mean):
     return {"name": {"name": name, "split": "test"}, "count": 1, "sum": mean, "mean": mean}
 
 
-def _instance(task: str, *stats: dict[str, Any], **more: Any) -> dict[str, Any]:
+def _instance(task, *stats, **more):
     return {"instance_id": task, "train_trial_index": 0, "stats": list(stats), **more}
 
 
-def _event(task: str, kind: str, **data: Any) -> dict[str, Any]:
+def _event(task, kind, **data):
     return {"run_id": "r", "event_id": 0, "sample_id": task, "type": kind, "data": data}
 
 
-def _simulation(task: str, trial: int, reward: float | None) -> dict[str, Any]:
+def _simulation(task, trial, reward):
     return {
         "id": f"{task}-{trial}",
         "task_id": task,
@@ -62,11 +60,11 @@ def _simulation(task: str, trial: int, reward: float | None) -> dict[str, Any]:
     }
 
 
-def _evaluated(task: str, base: str, plus: str) -> dict[str, Any]:
+def _evaluated(task, base, plus):
     return {"task_id": task, "solution": "", "base_status": base, "plus_status": plus}
 
 
-def _score(trace: str, name: str, value: float) -> dict[str, Any]:
+def _score(trace, name, value):
     return {"id": f"{trace}{name}", "traceId": trace, "name": name, "value": value}
 
 

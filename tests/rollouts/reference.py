@@ -1,17 +1,10 @@
 """What a table has to hold, computed the plain way: every row by `json.loads`, no columns."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from pytest_evalmetrics.ext import FieldMap, RolloutTable
+from typing import Any
 
 
 @dataclass
@@ -26,7 +19,7 @@ class Plain:
     labels: dict[str, list[str]] = field(default_factory=dict)
 
 
-def places(value: Any, path: str) -> list[Any]:
+def places(value, path):
     """Everything that a dotted path may mean, keys that hold dots first."""
     parts = path.split(".")
     found = []
@@ -42,11 +35,11 @@ def places(value: Any, path: str) -> list[Any]:
     return found
 
 
-def first(value: Any, path: str) -> Any:
+def first(value, path):
     return next((v for v in places(value, path) if v is not None), None)
 
 
-def number(value: Any) -> float | None:
+def number(value):
     if not isinstance(value, int | float):
         return None
     try:
@@ -55,12 +48,12 @@ def number(value: Any) -> float | None:
         return None
 
 
-def paths_of(fields: FieldMap) -> dict[str, str]:
+def paths_of(fields):
     reward = {"reward": fields.reward} if fields.reward else {}
     return {**fields.scores, **reward}
 
 
-def met(row: dict[str, Any], fields: FieldMap) -> list[tuple[str, bool, Any]]:
+def met(row, fields):
     """Every value of a row that may be one of a score: name, whether of the usage, value."""
     mapped = paths_of(fields)
     taken = {fields.task, fields.sample, fields.agent, *mapped.values()}
@@ -80,7 +73,7 @@ def met(row: dict[str, Any], fields: FieldMap) -> list[tuple[str, bool, Any]]:
     return found + [(name, False, v) for name, p in mapped.items() for v in places(row, p)]
 
 
-def value_of(row: dict[str, Any], name: str, fields: FieldMap) -> float | None:
+def value_of(row, name, fields):
     if name in paths_of(fields):
         return first_number(places(row, paths_of(fields)[name]))
     for usage in (True, False):
@@ -93,22 +86,22 @@ def value_of(row: dict[str, Any], name: str, fields: FieldMap) -> float | None:
     return None
 
 
-def first_number(values: list[Any]) -> float | None:
+def first_number(values):
     return number(next((v for v in values if isinstance(v, int | float)), None))
 
 
-def label(value: Any) -> str:
+def label(value):
     if value is None:
         return "(missing)"
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def read(rows: Sequence[dict[str, Any]], fields: FieldMap, categories: Sequence[str]) -> Plain:
+def read(rows, fields, categories):
     ids = [first(row, fields.task or "_ng_task_index") for row in rows]
     if any(isinstance(i, str) for i in ids):
         ids = [str(i) for i in ids]
     agents = [first(row, fields.agent or "agent_ref.name") or "agent" for row in rows]
-    count: Counter[Any] = Counter()
+    count = Counter()
     samples = []
     for row, agent, task in zip(rows, agents, ids, strict=True):
         sample = first(row, fields.sample or "_ng_rollout_index")
@@ -135,7 +128,7 @@ def read(rows: Sequence[dict[str, Any]], fields: FieldMap, categories: Sequence[
     )
 
 
-def plain(table: RolloutTable) -> Plain:
+def plain(table):
     """Turn a table into builtins."""
     return Plain(
         agents=list(table.agents),

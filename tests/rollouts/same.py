@@ -1,19 +1,13 @@
 """Whether two tables are the same, to the bit."""
 
-from __future__ import annotations
-
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pytest_evalmetrics.data import Category
 
-if TYPE_CHECKING:
-    from pytest_evalmetrics.ext import RolloutTable
 
-
-def bits(value: Any) -> Any:
+def bits(value):
     """Make builtins of what a table holds; arrays as their type and bytes."""
     if isinstance(value, np.ndarray):
         return value.dtype.str, value.tobytes()
@@ -24,5 +18,5 @@ def bits(value: Any) -> Any:
     return value
 
 
-def all_bits(table: RolloutTable) -> dict[str, Any]:
+def all_bits(table):
     return {field.name: bits(getattr(table, field.name)) for field in fields(table)}

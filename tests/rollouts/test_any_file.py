@@ -1,18 +1,12 @@
 """Whatever stands in a file of another tool: a table, or an error in words."""
 
-from __future__ import annotations
-
 import copy
 import json
 import random
-from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_evalmetrics.errors import EvalMetricsError
-
-if TYPE_CHECKING:
-    from rollouts.conftest import Folder
 
 JUNK = [
     *[None, 0, -1, 1.5, float("nan"), float("inf"), 10**400, True],
@@ -33,11 +27,11 @@ LINES = {
 ROUNDS = 25
 
 
-def mutate(document: Any, rng: random.Random) -> None:
+def mutate(document, rng):
     """Replace or remove something, rather near the top."""
-    places: list[tuple[Any, Any]] = []
+    places = []
 
-    def walk(value: Any) -> None:
+    def walk(value):
         keys = list(value) if isinstance(value, dict) else range(len(value))
         for key in keys:
             places.append((value, key))
@@ -52,7 +46,7 @@ def mutate(document: Any, rng: random.Random) -> None:
         del holder[key]
 
 
-def survives(folder: Folder, name: str, kind: str, rng: random.Random) -> None:
+def survives(folder, name, kind, rng):
     for format_ in (None, kind):
         try:
             folder.load(
@@ -66,7 +60,7 @@ def survives(folder: Folder, name: str, kind: str, rng: random.Random) -> None:
 
 
 @pytest.mark.parametrize("kind", DOCUMENTS)
-def test_any_document(real: Folder, folder: Folder, kind: str) -> None:
+def test_any_document(real, folder, kind):
     rng = random.Random(kind)  # noqa: S311 - no secret
     whole = json.loads((real.path / DOCUMENTS[kind]).read_text())
     for sample in whole.get("samples", ()):
@@ -80,7 +74,7 @@ def test_any_document(real: Folder, folder: Folder, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", LINES)
-def test_any_lines(real: Folder, folder: Folder, kind: str) -> None:
+def test_any_lines(real, folder, kind):
     rng = random.Random(kind)  # noqa: S311 - no secret
     (path,) = real.path.glob(LINES[kind])
     whole = [json.loads(line) for line in path.read_text().splitlines()]
@@ -92,7 +86,7 @@ def test_any_lines(real: Folder, folder: Folder, kind: str) -> None:
         survives(folder, "runs.jsonl", kind, rng)
 
 
-def test_an_archive_that_is_cut_anywhere(real: Folder, folder: Folder) -> None:
+def test_an_archive_that_is_cut_anywhere(real, folder):
     (path,) = (real.path / "formats/inspect_ai/generated_0.3.285").glob("*.eval")
     whole = path.read_bytes()
     for end in range(10, len(whole), len(whole) // 40):

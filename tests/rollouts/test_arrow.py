@@ -1,20 +1,12 @@
 """Parquet, Arrow and Feather files."""
 
-from __future__ import annotations
-
 import gzip
 import sys
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
 from pytest_evalmetrics.rollouts.parquet import Parquet
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from rollouts.conftest import Folder
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -39,7 +31,7 @@ ROWS = [
 ]
 
 
-def write(folder: Folder, kind: str, rows: list[dict[str, Any]] = ROWS) -> str:
+def write(folder, kind, rows=ROWS):
     table = pa.Table.from_pylist(rows)
     path = folder.path / f"runs.{kind}"
     if kind == "parquet":
@@ -50,7 +42,7 @@ def write(folder: Folder, kind: str, rows: list[dict[str, Any]] = ROWS) -> str:
 
 
 @pytest.mark.parametrize("kind", ["parquet", "feather"])
-def test_columns(folder: Folder, kind: str) -> None:
+def test_columns(folder, kind):
     name = write(folder, kind)
     table = folder.load(name, scores=["reward"], categories=["difficulty"])
     assert (table.tasks, table.agents) == ((0, 1), ("coder",))
@@ -65,7 +57,7 @@ def test_columns(folder: Folder, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["parquet", "feather"])
-def test_what_is_asked_for_inside_of_a_struct(folder: Folder, kind: str) -> None:
+def test_what_is_asked_for_inside_of_a_struct(folder, kind):
     fields = {"reward": "result.f1", "task": "text", "sample": "_ng_rollout_index"}
     rows = [ROWS[0], ROWS[1]]
     table = folder.load(write(folder, kind, rows), scores=["reward"], fields=fields)
@@ -73,7 +65,7 @@ def test_what_is_asked_for_inside_of_a_struct(folder: Folder, kind: str) -> None
     assert table.scores["reward"].tolist() == [0.25, 0.25]
 
 
-def test_the_same_table_as_of_json_lines(folder: Folder) -> None:
+def test_the_same_table_as_of_json_lines(folder):
     folder.rows(ROWS)
     ours, theirs = folder.load(write(folder, "parquet")), folder.load("runs.jsonl")
     np.testing.assert_equal(dict(ours.scores), dict(theirs.scores))
@@ -83,7 +75,7 @@ def test_the_same_table_as_of_json_lines(folder: Folder) -> None:
     )
 
 
-def test_columns_that_are_not_needed_are_not_read(folder: Folder) -> None:
+def test_columns_that_are_not_needed_are_not_read(folder):
     name = write(folder, "parquet")
     whole = bytearray((folder.path / name).read_bytes())
     for group in range(2):
@@ -100,14 +92,14 @@ def test_columns_that_are_not_needed_are_not_read(folder: Folder) -> None:
     assert "can't be read" in folder.refused(name, categories=["text"]).message
 
 
-def test_a_compressed_one(folder: Folder) -> None:
+def test_a_compressed_one(folder):
     name = write(folder, "parquet")
     folder.write(gzip.compress((folder.path / name).read_bytes()), "runs.parquet.gz")
     assert len(folder.load("runs.parquet.gz", scores=["reward"])) == 4
 
 
 @pytest.mark.parametrize("kind", ["parquet", "feather"])
-def test_a_truncated_file(folder: Folder, kind: str) -> None:
+def test_a_truncated_file(folder, kind):
     name = write(folder, kind)
     folder.write((folder.path / name).read_bytes()[:-200], name)
     refused = folder.refused(name, scores=["reward"])
@@ -124,29 +116,25 @@ def test_a_truncated_file(folder: Folder, kind: str) -> None:
         ({}, {"fields": {"task": "problem"}}, "there is no 'problem'"),
     ],
 )
-def test_what_is_refused(
-    folder: Folder, change: dict[str, Any], options: dict[str, Any], message: str
-) -> None:
+def test_what_is_refused(folder, change, options, message):
     name = write(folder, "parquet", [{**ROWS[0], **change}])
     assert message in folder.refused(name, scores=["reward"], **options).message
 
 
-def test_an_empty_file(folder: Folder) -> None:
+def test_an_empty_file(folder):
     schema = pa.schema([("_ng_task_index", pa.int64()), ("reward", pa.float64())])
     pq.write_table(schema.empty_table(), folder.path / "runs.parquet")
     assert "holds no row" in folder.refused("runs.parquet").message
 
 
-def test_without_pyarrow_it_says_what_to_install(
-    folder: Folder, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_pyarrow_it_says_what_to_install(folder, monkeypatch):
     name = write(folder, "parquet")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     refused = folder.refused(name)
     assert 'pip install "pytest-evalmetrics[parquet]"' in str(refused.hint)
 
 
-def test_decimals_and_large_numbers(folder: Folder, tmp_path: Path) -> None:
+def test_decimals_and_large_numbers(folder, tmp_path):
     from decimal import Decimal  # noqa: PLC0415 - only here
 
     columns = {

@@ -1,22 +1,13 @@
 """Bounds on what is read: a row's length, a compressed file's expansion, one value per key."""
 
-from __future__ import annotations
-
 import json
 import socket
 import subprocess
 import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, Any
 
 import pytest
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from rollouts.conftest import Folder
 
 _BOMB = """
 import sys
@@ -71,9 +62,7 @@ except DataError as error:
         ),
     ],
 )
-def test_a_bomb_is_refused_soon_and_in_little_memory(
-    tmp_path: Path, name: str, start: str, text: str, bound: str
-) -> None:
+def test_a_bomb_is_refused_soon_and_in_little_memory(tmp_path, name, start, text, bound):
     """320 MiB are enough: what is read does not depend on what follows."""
     make = [sys.executable, "-c", _BOMB, name, start, text, "320"]
     subprocess.run(make, check=True, cwd=tmp_path)
@@ -85,7 +74,7 @@ def test_a_bomb_is_refused_soon_and_in_little_memory(
     assert float(mebibytes) < 300
 
 
-def test_the_bounds_can_be_set(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_bounds_can_be_set(folder, monkeypatch):
     row = {"_ng_task_index": 0, "reward": 1, "text": "x" * (5 << 20)}
     folder.rows([row])
     folder.write(json.dumps([row]), "runs.json")
@@ -99,7 +88,7 @@ def test_the_bounds_can_be_set(folder: Folder, monkeypatch: pytest.MonkeyPatch) 
     assert "EVALMETRICS_MAX_ROW_BYTES is 'many'" in folder.refused().message
 
 
-def test_the_expansion_can_be_set(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_expansion_can_be_set(folder, monkeypatch):
     start = '{"_ng_task_index": 0, "reward": 1}'
     make = [sys.executable, "-c", _BOMB, "runs.jsonl.zst", start, "\\n", "260"]
     subprocess.run(make, check=True, cwd=folder.path)
@@ -111,7 +100,7 @@ def test_the_expansion_can_be_set(folder: Folder, monkeypatch: pytest.MonkeyPatc
 # -- one value per key --------------------------------------------------------------------------
 
 
-def lines(count: int, odd: int, text: str) -> str:
+def lines(count, odd, text):
     rows = [
         f'{{"_ng_task_index": {n}, "reward": 1, "usage": {{"t": {n}}}}}\n' for n in range(count)
     ]
@@ -129,21 +118,21 @@ def lines(count: int, odd: int, text: str) -> str:
         ('{"_ng_task_index": 9000, "reward": NaN, "usage": {"t": 1, "\\u0074": 2}}', "t"),
     ],
 )
-def test_a_key_that_stands_twice_is_refused(folder: Folder, odd: int, text: str, key: str) -> None:
+def test_a_key_that_stands_twice_is_refused(folder, odd, text, key):
     folder.write(lines(200, odd, text))
     refused = folder.refused(scores=["reward"])
     assert (refused.file, refused.line) == ("runs.jsonl", odd + 1)
     assert refused.message == f"the key {key!r} stands twice in one object of this row"
 
 
-def test_it_is_refused_in_every_row_of_a_large_file(folder: Folder) -> None:
+def test_it_is_refused_in_every_row_of_a_large_file(folder):
     row = '{"_ng_task_index": %d, "reward": 1, "reward": 0, "text": "' + "x" * 4000 + '"}\n'
     folder.write("".join(row % n for n in range(2000)))
     assert folder.refused(scores=["reward"]).line == 1
 
 
 @pytest.mark.parametrize("odd", [1, 170])
-def test_it_is_refused_in_an_array(folder: Folder, odd: int) -> None:
+def test_it_is_refused_in_an_array(folder, odd):
     rows = lines(200, odd, '{"_ng_task_index": 9000, "a": 1, "a": 2}').splitlines()
     folder.write("[" + ",\n".join(rows) + "]", "a.json")
     refused = folder.refused("a.json", scores=["reward"])
@@ -151,7 +140,7 @@ def test_it_is_refused_in_an_array(folder: Folder, odd: int) -> None:
     assert "the key 'a' stands twice" in refused.message
 
 
-def test_an_underscore_makes_no_number_of_a_cell(folder: Folder) -> None:
+def test_an_underscore_makes_no_number_of_a_cell(folder):
     folder.write("_ng_task_index,reward\n1, 1_000 \n", "a.csv")
     refused = folder.refused("a.csv", scores=["reward"])
     assert refused.message == "the score 'reward' is '1_000'; expected a number"
@@ -163,10 +152,10 @@ def test_an_underscore_makes_no_number_of_a_cell(folder: Folder) -> None:
 class LoginPage(BaseHTTPRequestHandler):
     """Answers everything with a page."""
 
-    def log_message(self, *_: object) -> None:
+    def log_message(self, *_):
         pass
 
-    def do_GET(self) -> None:
+    def do_GET(self):
         text = b"\n<!DOCTYPE html><html><title>Sign in</title></html>"
         self.send_response(200)
         self.send_header("Content-Length", str(len(text)))
@@ -178,7 +167,7 @@ class LoginPage(BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def login() -> Iterator[str]:
+def login():
     pytest.importorskip("aiohttp")
     pytest.importorskip("fsspec")
     made = ThreadingHTTPServer(("127.0.0.1", 0), LoginPage)
@@ -190,14 +179,13 @@ def login() -> Iterator[str]:
     thread.join()
 
 
-def closed_port() -> int:
+def closed_port():
     with socket.socket() as opened:
         opened.bind(("127.0.0.1", 0))
-        port: int = opened.getsockname()[1]
-    return port
+        return opened.getsockname()[1]
 
 
-def test_a_login_page_is_no_file_of_rollouts(folder: Folder, login: str) -> None:
+def test_a_login_page_is_no_file_of_rollouts(folder, login):
     refused = folder.refused(f"http://{login}/runs.jsonl", scores=["reward"])
     assert refused.message == "this is a web page, not rollouts"
     assert "login page" in str(refused.hint)
@@ -214,19 +202,19 @@ def test_a_login_page_is_no_file_of_rollouts(folder: Folder, login: str) -> None
         ("http://[::1/runs.jsonl", "this is no valid URL: "),
     ],
 )
-def test_a_host_that_does_not_answer(folder: Folder, url: str, message: str) -> None:
+def test_a_host_that_does_not_answer(folder, url, message):
     pytest.importorskip("aiohttp")
     pytest.importorskip("fsspec")
     refused = folder.refused(url.format(port=closed_port()), scores=["reward"])
     assert refused.message.startswith(message)
 
 
-def test_a_proxy_that_does_not_answer(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_proxy_that_does_not_answer(folder, monkeypatch):
     pytest.importorskip("aiohttp")
     pytest.importorskip("fsspec")
     monkeypatch.delenv("NO_PROXY", raising=False)
     monkeypatch.delenv("no_proxy", raising=False)
     monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{closed_port()}")
-    refused: Any = folder.refused("http://example.invalid/runs.jsonl", scores=["reward"])
+    refused = folder.refused("http://example.invalid/runs.jsonl", scores=["reward"])
     assert refused.message.startswith("the proxy can't be reached: ")
     assert "HTTP_PROXY" in refused.hint

@@ -1,15 +1,9 @@
 """CSV files."""
 
-from __future__ import annotations
-
 import csv
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-
-if TYPE_CHECKING:
-    from rollouts.conftest import Folder
 
 TEXT = """task,attempt,model,reward,passed,note,difficulty
 a,0,m1,0.5,true,"one, or
@@ -23,7 +17,7 @@ FIELDS = {"task": "task", "sample": "attempt", "agent": "model"}
 
 @pytest.mark.parametrize("separator", [",", ";", "\t"])
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
-def test_columns(folder: Folder, separator: str, end: str) -> None:
+def test_columns(folder, separator, end):
     rows = list(csv.reader(TEXT.splitlines(keepends=True)))
     with (folder.path / "runs.csv").open("w", newline="") as file:
         csv.writer(file, delimiter=separator, lineterminator=end).writerows(rows)
@@ -37,7 +31,7 @@ def test_columns(folder: Folder, separator: str, end: str) -> None:
     assert table.notes == ("reward: 1 value is NaN and counts as missing (runs.csv:6)",)
 
 
-def test_the_names_of_nemo_gym_and_whole_numbers(folder: Folder) -> None:
+def test_the_names_of_nemo_gym_and_whole_numbers(folder):
     folder.write("_ng_task_index,_ng_rollout_index,reward,n\n10,1,1,007\n2,0,0,8\n10,0,1,9\n")
     table = folder.load(scores=["reward"])
     assert table.tasks == (2, 10)
@@ -45,7 +39,7 @@ def test_the_names_of_nemo_gym_and_whole_numbers(folder: Folder) -> None:
     assert table.integers == {"reward"}
 
 
-def test_long_cells_many_rows_and_compression(folder: Folder) -> None:
+def test_long_cells_many_rows_and_compression(folder):
     import gzip  # noqa: PLC0415 - only here
 
     lines = "".join(f'{n},{n % 2},"{"x" * (200_000 if n == 5 else 1)}"\n' for n in range(40_000))
@@ -69,7 +63,7 @@ def test_long_cells_many_rows_and_compression(folder: Folder) -> None:
         ("name,reward\na,1\n", None, "no column has the tasks' ids: there is no 'id'"),
     ],
 )
-def test_what_is_refused(folder: Folder, text: str, line: int | None, message: str) -> None:
+def test_what_is_refused(folder, text, line, message):
     folder.write(text, "runs.csv")
     fields = {"task": "id", **({"sample": "n"} if ",n\n" in text else {})}
     refused = folder.refused("runs.csv", fields=fields, scores=["reward"])
@@ -77,25 +71,25 @@ def test_what_is_refused(folder: Folder, text: str, line: int | None, message: s
     assert message in refused.message
 
 
-def test_two_columns_of_one_name(folder: Folder) -> None:
+def test_two_columns_of_one_name(folder):
     folder.write("id,x,x\n1,2,3\n", "runs.csv")
     refused = folder.refused("runs.csv", fields={"task": "id"}, format="csv")
     assert "two columns have the name 'x'" in refused.message
 
 
-def test_only_names(folder: Folder) -> None:
+def test_only_names(folder):
     folder.write("id,reward\n", "runs.csv")
     refused = folder.refused("runs.csv", fields={"task": "id"}, format="csv")
     assert "the file holds no row" in refused.message
 
 
 @pytest.mark.parametrize("text", ["some words, and more\nthat's it\n", "plain\n", '"a": 1,\n"b"\n'])
-def test_text_that_is_no_csv(folder: Folder, text: str) -> None:
+def test_text_that_is_no_csv(folder, text):
     folder.write(text)
     assert "is no JSON" in folder.refused().message
 
 
-def test_bytes_that_are_no_text(folder: Folder) -> None:
+def test_bytes_that_are_no_text(folder):
     folder.write(b"id,reward\na,1\n" + b"b,\xff\n", "runs.csv")
     refused = folder.refused("runs.csv", fields={"task": "id"}, format="csv")
     assert "found the byte 0xff" in refused.message

@@ -1,31 +1,25 @@
 """Test runs of deepeval."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
-if TYPE_CHECKING:
-    from rollouts.conftest import Folder
 
-
-def metric(name: str, score: float | None, **more: Any) -> dict[str, Any]:
+def metric(name, score, **more):
     return {"name": name, "score": score, "success": score is not None and score >= 0.5, **more}
 
 
-def case(name: str, *metrics: dict[str, Any], **more: Any) -> dict[str, Any]:
+def case(name, *metrics, **more):
     success = all(m["success"] for m in metrics)
     return {"name": name, "input": "?", "success": success, "metricsData": list(metrics), **more}
 
 
-def write(folder: Folder, *cases: dict[str, Any], **more: Any) -> None:
+def write(folder, *cases, **more):
     folder.write(json.dumps({"testCases": cases, "metricsScores": [], **more}), "run.json")
 
 
-def test_what_the_tool_wrote(real: Folder) -> None:
+def test_what_the_tool_wrote(real):
     path = "formats/deepeval/test_run_sample.json"
     whole = json.loads((real.path / path).read_text())
     table = real.load(path, scores=["success"])
@@ -39,7 +33,7 @@ def test_what_the_tool_wrote(real: Folder) -> None:
     )
 
 
-def test_usage(folder: Folder) -> None:
+def test_usage(folder):
     taken = {"tokenCost": 0.5, "completionTime": 2.5, "inputTokenCount": 7, "outputTokenCount": 3}
     write(folder, case("a", metric("m", 1.0), **taken), hyperparameters={"model": "gpt"})
     table = folder.load("run.json", scores=["m"])
@@ -48,7 +42,7 @@ def test_usage(folder: Folder) -> None:
     assert table.agents == ("gpt",)
 
 
-def test_what_was_not_judged_is_missing_and_no_failure(folder: Folder) -> None:
+def test_what_was_not_judged_is_missing_and_no_failure(folder):
     broken = metric("m", None, error="rate limit")
     write(
         folder,
@@ -69,7 +63,7 @@ def test_what_was_not_judged_is_missing_and_no_failure(folder: Folder) -> None:
     assert none.startswith("not judged: 1 rollout")
 
 
-def test_cases_of_one_name_and_input_are_samples(folder: Folder) -> None:
+def test_cases_of_one_name_and_input_are_samples(folder):
     one, two = case("a", metric("m", 1.0)), case("a", metric("m", 0.0))
     write(folder, one, two, case("b", metric("m", 1.0)))
     table = folder.load("run.json", scores=["m"])
@@ -78,20 +72,20 @@ def test_cases_of_one_name_and_input_are_samples(folder: Folder) -> None:
     assert folder.load("run.json", scores=["m"]).tasks == ("a [?]", "a [another question]")
 
 
-def test_conversations_are_cases(folder: Folder) -> None:
+def test_conversations_are_cases(folder):
     talk = case("talk", metric("m", 0.75), scenario="a refund")
     write(folder, case("a", metric("m", 1.0)), conversationalTestCases=[talk])
     assert folder.load("run.json", scores=["m"]).scores["m"].tolist() == [1, 0.75]
 
 
-def test_what_evaluate_returns_is_read_too(folder: Folder) -> None:
+def test_what_evaluate_returns_is_read_too(folder):
     found = case("a", metric("m", 0.75))
     found["metrics_data"] = found.pop("metricsData")
     folder.write(json.dumps({"test_results": [found], "confident_link": None}), "run.json")
     assert folder.load("run.json", scores=["m"]).scores["m"].tolist() == [0.75]
 
 
-def test_runs_of_early_versions_and_metrics_of_one_name(folder: Folder) -> None:
+def test_runs_of_early_versions_and_metrics_of_one_name(folder):
     one, two = {**metric("x", 0.75), "metric": "m"}, {**metric("x", 0.25), "metric": "m"}
     del one["name"], two["name"]
     early = {"name": "a", "input": "?", "success": False, "metricsMetadata": [one, two]}
@@ -100,7 +94,7 @@ def test_runs_of_early_versions_and_metrics_of_one_name(folder: Folder) -> None:
     assert (scores["m"].tolist(), scores["m 2"].tolist()) == ([0.75], [0.25])
 
 
-def test_its_own_counts_are_compared(folder: Folder) -> None:
+def test_its_own_counts_are_compared(folder):
     write(folder, case("a", metric("m", 1.0)), testPassed=2, testFailed=0)
     (note,) = folder.load("run.json", scores=["m"]).notes
     assert "testPassed is 2, and the test cases give 1" in note
@@ -114,7 +108,7 @@ def test_its_own_counts_are_compared(folder: Folder) -> None:
         ('{"testCases": {}, "testPassed": 0}', "expected a list"),
     ],
 )
-def test_broken_files(folder: Folder, content: str, message: str) -> None:
+def test_broken_files(folder, content, message):
     folder.write(content, "run.json")
     refused = folder.refused("run.json")
     assert refused.file == "run.json"

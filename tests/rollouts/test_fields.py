@@ -1,10 +1,7 @@
 """`fields:` says where a row keeps what we need."""
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, settings
@@ -14,15 +11,12 @@ from rollouts.reference import first, places, plain, read
 
 from pytest_evalmetrics.ext import FieldMap
 
-if TYPE_CHECKING:
-    from pytest_evalmetrics.ext import RolloutTable
 
-
-def columns(table: RolloutTable) -> dict[str, list[float | None]]:
+def columns(table):
     return plain(table).scores
 
 
-def test_task_sample_agent_and_reward_by_dotted_paths(folder: Folder) -> None:
+def test_task_sample_agent_and_reward_by_dotted_paths(folder):
     folder.rows([{"doc": {"id": "q1"}, "try": 2, "who": "base", "result": {"acc": 0.5}}])
     table = folder.load(
         fields={"task": "doc.id", "sample": "try", "agent": "who", "reward": "result.acc"},
@@ -32,7 +26,7 @@ def test_task_sample_agent_and_reward_by_dotted_paths(folder: Folder) -> None:
     assert columns(table) == {"reward": [0.5]}
 
 
-def test_further_scores_through_objects_and_lists(folder: Folder) -> None:
+def test_further_scores_through_objects_and_lists(folder):
     folder.rows(
         [
             {"id": 1, "r": {"f1": 0.5, "more": 1}, "choices": [{"score": 3}, {"score": 4}, 5]},
@@ -47,7 +41,7 @@ def test_further_scores_through_objects_and_lists(folder: Folder) -> None:
     assert columns(table) == {"f1": [0.5, None, None, None], "second": [4, None, None, 7]}
 
 
-def test_a_key_that_holds_dots_comes_before_a_path(folder: Folder) -> None:
+def test_a_key_that_holds_dots_comes_before_a_path(folder):
     folder.rows(
         [
             {"id": 1, "a": {"b": 1, "b.c": {"d": 2}}},
@@ -59,7 +53,7 @@ def test_a_key_that_holds_dots_comes_before_a_path(folder: Folder) -> None:
     assert columns(folder.load(fields=fields)) == {"s": [1, 3, 4], "deep": [2, None, None]}
 
 
-def test_what_is_read_as_one_thing_is_no_score_of_its_own(folder: Folder) -> None:
+def test_what_is_read_as_one_thing_is_no_score_of_its_own(folder):
     folder.rows([{"id": 7, "k": 0, "acc": 0.5, "n": 1, "usage": {"cost": 2, "tokens": 3}}])
     fields = {"task": "id", "sample": "k", "reward": "acc", "scores": {"cents": "usage.cost"}}
     assert columns(folder.load(fields=fields)) == {
@@ -71,7 +65,7 @@ def test_what_is_read_as_one_thing_is_no_score_of_its_own(folder: Folder) -> Non
     assert columns(folder.load(fields=fields, scores=["acc"]))["acc"] == [0.5]
 
 
-def test_a_mapped_score_replaces_its_namesakes(folder: Folder) -> None:
+def test_a_mapped_score_replaces_its_namesakes(folder):
     folder.rows([{"_ng_task_index": 0, "reward": 1, "usage": {"reward": 2}, "true": {"r": 3}}])
     assert columns(folder.load(fields={"reward": "true.r"})) == {"reward": [3]}
 
@@ -85,16 +79,14 @@ def test_a_mapped_score_replaces_its_namesakes(folder: Folder) -> None:
         ({"sample": "attempt"}, "the path 'attempt' of the sample"),
     ],
 )
-def test_a_path_that_leads_nowhere_is_refused(
-    folder: Folder, fields: dict[str, Any], message: str
-) -> None:
+def test_a_path_that_leads_nowhere_is_refused(folder, fields, message):
     folder.rows([{"id": 1, "model": "m", "result": {"acc": 1}}] * 3)
     error = folder.refused(fields={"task": "id", **fields})
     assert message in error.message
     assert "id, model, result" in error.message
 
 
-def test_a_task_path_that_leads_nowhere_names_the_row_and_its_keys(folder: Folder) -> None:
+def test_a_task_path_that_leads_nowhere_names_the_row_and_its_keys(folder):
     folder.rows([{"task_id": 1, "reward": 1}, {"task_id": 2, "score": 1}])
     error = folder.refused(fields={"task": "taskid"})
     assert error.where == "runs.jsonl:1"
@@ -104,7 +96,7 @@ def test_a_task_path_that_leads_nowhere_names_the_row_and_its_keys(folder: Folde
     )
 
 
-def test_a_path_of_too_many_parts_is_refused(folder: Folder) -> None:
+def test_a_path_of_too_many_parts_is_refused(folder):
     folder.rows([{"id": 1}])
     assert "more than 10 parts" in folder.refused(fields={"task": "a" + ".b" * 40}).message
 
@@ -121,7 +113,7 @@ nested = st.recursive(
 keys = st.sampled_from(["a", "b", "a.b", "a.0", "usage", "response"])
 
 
-def refused(row: dict[str, Any], reward: str, category: str) -> bool:
+def refused(row, reward, category):
     """Whether a row holds no number where one is needed, or no label."""
     rewards = [v for v in places(row, reward) if v is not None]
     number = not rewards or any(isinstance(v, int | float) for v in rewards)
@@ -135,9 +127,7 @@ def refused(row: dict[str, Any], reward: str, category: str) -> bool:
     st.sampled_from(["b", "a.b.0", "response.usage.b"]),
     st.integers(1, 70),
 )
-def test_paths_are_read_as_the_plain_way_reads_them(
-    rows: list[dict[str, Any]], reward: str, category: str, repeats: int
-) -> None:
+def test_paths_are_read_as_the_plain_way_reads_them(rows, reward, category, repeats):
     rows = [{"id": i, **row} for i, row in enumerate([rows[0]] * repeats + rows)]
     fields = {"task": "id", "reward": reward}
     rows = [row for row in rows if not refused(row, reward, category)]

@@ -1,22 +1,16 @@
 """Paths and globs to files."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.rollouts.files import find_files
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 
 @pytest.fixture
-def base(tmp_path: Path) -> Path:
+def base(tmp_path):
     for name in (
         "b.jsonl",
         "a.jsonl",
@@ -32,11 +26,11 @@ def base(tmp_path: Path) -> Path:
     return tmp_path / "bench"
 
 
-def shown(base: Path, *patterns: str) -> list[str]:
+def shown(base, *patterns):
     return [file.shown for file in find_files(patterns, base)]
 
 
-def refused(base: Path, *patterns: str) -> str:
+def refused(base, *patterns):
     with pytest.raises(DataError) as caught:
         find_files(patterns, base)
     return str(caught.value)
@@ -58,18 +52,18 @@ def refused(base: Path, *patterns: str) -> str:
         (["../*.jsonl"], ["../other.jsonl"]),
     ],
 )
-def test_paths_and_globs(base: Path, patterns: Sequence[str], expected: list[str]) -> None:
+def test_paths_and_globs(base, patterns, expected):
     assert shown(base, *patterns) == expected
 
 
-def test_absolute_paths(base: Path) -> None:
+def test_absolute_paths(base):
     assert shown(base, str(base / "a.jsonl")) == ["a.jsonl"]
     assert shown(base, str(base / "runs" / "*.jsonl")) == ["runs/10.jsonl", "runs/2.jsonl"]
     other = base.parent / "other.jsonl"
     assert shown(base, str(other)) == [other.as_posix()]
 
 
-def test_the_users_home(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_users_home(base, monkeypatch):
     monkeypatch.setenv("HOME", str(base.parent))
     monkeypatch.setenv("USERPROFILE", str(base.parent))
     assert shown(base, "~/bench/a.jsonl", "~/*.jsonl") == [
@@ -78,60 +72,60 @@ def test_the_users_home(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ]
 
 
-def test_a_link_to_a_file_is_the_file(base: Path) -> None:
+def test_a_link_to_a_file_is_the_file(base):
     (base / "c.jsonl").symlink_to(base / "a.jsonl")
     assert shown(base, "*.jsonl") == ["a.jsonl", "b.jsonl"]
 
 
-def test_a_name_that_looks_like_a_glob(base: Path) -> None:
+def test_a_name_that_looks_like_a_glob(base):
     (base / "run[1].jsonl").write_text("{}")
     assert shown(base, "run[1].jsonl") == ["run[1].jsonl"]
 
 
 @pytest.mark.parametrize("folder", ["runs", "runs/", "./runs"])
-def test_a_folder_is_refused_with_a_glob_to_write(base: Path, folder: str) -> None:
+def test_a_folder_is_refused_with_a_glob_to_write(base, folder):
     message = refused(base, folder)
     assert f"{folder!r} is a folder" in message
     assert f"'{folder.rstrip('/')}/*.jsonl'" in message
 
 
-def test_a_glob_of_folders_only(base: Path) -> None:
+def test_a_glob_of_folders_only(base):
     assert "matches only folders: runs\n  write a glob such as 'run*/*.jsonl'" in refused(
         base, "run*"
     )
 
 
-def test_a_missing_file_with_what_is_there(base: Path) -> None:
+def test_a_missing_file_with_what_is_there(base):
     message = refused(base, "runs/3.jsonl")
     assert "there is no file 'runs/3.jsonl': did you mean" in message
     assert f"{base / 'runs'} holds: 10.jsonl, 2.jsonl, deep" in message
 
 
-def test_a_missing_folder(base: Path) -> None:
+def test_a_missing_folder(base):
     assert f"there is no folder {base / 'rnus'}" in refused(base, "rnus/3.jsonl")
     assert f"there is no folder {base / 'rnus'}" in refused(base, "rnus/*.jsonl")
 
 
-def test_a_glob_that_matches_nothing_with_the_folder_searched(base: Path) -> None:
+def test_a_glob_that_matches_nothing_with_the_folder_searched(base):
     message = refused(base, "a.jsonl", "**/*.json")
     assert f"'**/*.json' matches no file: searched {base}, which holds: a.jsonl, b.jsonl" in message
     (base / "empty").mkdir()
     assert f"searched {base / 'empty'}, which holds: nothing" in refused(base, "empty/*")
 
 
-def test_a_full_folder_is_not_listed_whole(base: Path) -> None:
+def test_a_full_folder_is_not_listed_whole(base):
     for i in range(30):
         (base / "runs" / f"{i:02}.log").write_text("")
     assert "and 23 more" in refused(base, "runs/*.json")
 
 
-def test_the_folder_may_be_relative(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_folder_may_be_relative(base, monkeypatch):
     monkeypatch.chdir(base.parent)
     assert shown(Path(os.path.abspath("bench")), "a.jsonl") == ["a.jsonl"]  # noqa: PTH100 - as load does
 
 
 @pytest.mark.parametrize("key", ["rollouts: runs/*.jsonl", "rollouts: {path: runs/*.jsonl}"])
-def test_no_match_is_reported_at_the_line_of_the_path(pytester: pytest.Pytester, key: str) -> None:
+def test_no_match_is_reported_at_the_line_of_the_path(pytester, key):
     text = f"benchmark:\n  name: math\n  description: one\n  {key}\n  metrics: [mean_reward]\n"
     pytester.path.joinpath("a.bench.yaml").write_text(text, encoding="utf-8")
     run = pytester.runpytest_subprocess("-p", "no:cacheprovider")

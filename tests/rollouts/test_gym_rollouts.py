@@ -1,7 +1,5 @@
 """Real rollouts of NeMo Gym, read as they are."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path
@@ -21,7 +19,7 @@ pytestmark = pytest.mark.skipif(not FILES, reason="the acceptance inputs are not
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.parent.name)
-def test_rows_tasks_and_sums(path: Path) -> None:
+def test_rows_tasks_and_sums(path):
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     table = load(RolloutsSpec(path=(path.name,)), path.parent, scores=["reward"])
     assert len(table) == table.sources[0].rows == len(rows)
@@ -33,7 +31,7 @@ def test_rows_tasks_and_sums(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.parent.name)
-def test_the_means_are_those_that_gym_computed(path: Path) -> None:
+def test_the_means_are_those_that_gym_computed(path):
     computed = path.with_name(path.name.replace(".jsonl", "_aggregate_metrics.json"))
     if not computed.exists():
         pytest.skip("these rollouts came without Gym's metrics")

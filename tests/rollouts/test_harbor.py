@@ -1,31 +1,23 @@
 """Jobs of Harbor."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
-if TYPE_CHECKING:
-    from rollouts.conftest import Folder
 
-
-def span(start: int, seconds: float) -> dict[str, str]:
+def span(start, seconds):
     return {
         "started_at": f"2026-08-25T03:{start:02d}:00Z",
         "finished_at": f"2026-08-25T03:{start:02d}:{seconds:09.6f}Z",
     }
 
 
-def failed(kind: str) -> dict[str, str]:
+def failed(kind):
     return {"exception_type": kind, "exception_message": f"{kind} happened"}
 
 
-def trial(
-    folder: Folder, task: str, code: str, reward: Any = None, *, job: str = "job", **more: Any
-) -> None:
+def trial(folder, task, code, reward=None, *, job="job", **more):
     name = f"{task}__{code}"
     result = {
         "id": name,
@@ -40,7 +32,7 @@ def trial(
     folder.write(json.dumps(result), f"{job}/{name}/result.json")
 
 
-def job(folder: Folder, planned: int, name: str = "job", **evals: Any) -> None:
+def job(folder, planned, name="job", **evals):
     result = {"id": "1", "n_total_trials": planned, "stats": {"n_completed_trials": planned}}
     result["stats"]["evals"] = evals
     folder.write(json.dumps(result), f"{name}/result.json")
@@ -49,7 +41,7 @@ def job(folder: Folder, planned: int, name: str = "job", **evals: Any) -> None:
 # -- what the tool wrote ------------------------------------------------------------------
 
 
-def test_a_job_whose_reward_is_0(real: Folder) -> None:
+def test_a_job_whose_reward_is_0(real):
     stats = json.loads((real.path / "harbor/job_reward0/result.json").read_text())["stats"]
     table = real.load("harbor/job_reward0", scores=["reward"])
     ((_, own),) = stats["evals"].items()
@@ -63,7 +55,7 @@ def test_a_job_whose_reward_is_0(real: Folder) -> None:
     assert table.notes == ()
 
 
-def test_a_job_whose_trial_crashed(real: Folder) -> None:
+def test_a_job_whose_trial_crashed(real):
     table = real.load("harbor/job_errored", scores=["reward"])
     assert table.tasks == ("terminal-bench/pytorch-model-recovery",)
     assert np.isnan(table.scores["reward"]).tolist() == [True]  # Harbor's own mean says 0
@@ -72,7 +64,7 @@ def test_a_job_whose_trial_crashed(real: Folder) -> None:
     assert "job_errored/pytorch-model-recovery__HCjaKtr/result.json: pi subscription" in note
 
 
-def test_trials_without_a_job_in_the_order_of_their_start(real: Folder) -> None:
+def test_trials_without_a_job_in_the_order_of_their_start(real):
     folder = real.path / "harbor/trials_claude_3attempts"
     results = [json.loads(p.read_text()) for p in folder.glob("*/result.json")]
     results.sort(key=lambda r: r["started_at"])
@@ -90,7 +82,7 @@ def test_trials_without_a_job_in_the_order_of_their_start(real: Folder) -> None:
 
 
 @pytest.mark.parametrize("path", ["harbor", "harbor/**/result.json"])
-def test_many_jobs_at_once(real: Folder, path: str) -> None:
+def test_many_jobs_at_once(real, path):
     table = real.load(path, scores=["reward"])
     assert len(table) == 5
     assert len(table.agents) == 2
@@ -101,7 +93,7 @@ def test_many_jobs_at_once(real: Folder, path: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["job", "job/", "jo*", "job/result.json", "job/*/result.json"])
-def test_however_a_job_is_named(folder: Folder, path: str) -> None:
+def test_however_a_job_is_named(folder, path):
     trial(folder, "b", "x", {"reward": 0.5})
     trial(folder, "a", "z", {"reward": 0}, **span(3, 9))
     trial(folder, "a", "y", {"reward": 1}, **span(4, 9))
@@ -113,7 +105,7 @@ def test_however_a_job_is_named(folder: Folder, path: str) -> None:
     assert table.notes == ()
 
 
-def test_versions_of_a_task_are_a_content_that_no_single_version_has(folder: Folder) -> None:
+def test_versions_of_a_task_are_a_content_that_no_single_version_has(folder):
     trial(folder, "a", "1", {"reward": 1}, task_checksum="one")
     once = folder.load("job").content
     trial(folder, "a", "2", {"reward": 0}, task_checksum="two")
@@ -124,7 +116,7 @@ def test_versions_of_a_task_are_a_content_that_no_single_version_has(folder: Fol
         assert table.content[0] == table.content[1] != once[0]
 
 
-def test_errors_are_missing_unless_they_were_graded(folder: Folder) -> None:
+def test_errors_are_missing_unless_they_were_graded(folder):
     trial(folder, "a", "1", exception_info=failed("DockerError"), agent_result=None)
     trial(folder, "b", "2", {"reward": 0.0}, exception_info=failed("AgentTimeoutError"))
     trial(folder, "c", "3")
@@ -141,7 +133,7 @@ def test_errors_are_missing_unless_they_were_graded(folder: Folder) -> None:
     assert "StepError: 1 rollout" in notes
 
 
-def test_a_trial_that_left_no_result_is_missing(folder: Folder) -> None:
+def test_a_trial_that_left_no_result_is_missing(folder):
     trial(folder, "a", "1", {"reward": 1})
     for name in ("a__2", "gone__3"):
         config = {"trial_name": name, "task": {"path": "C:\\tasks\\gone"}, "agent": {"name": "x"}}
@@ -155,7 +147,7 @@ def test_a_trial_that_left_no_result_is_missing(folder: Folder) -> None:
     assert "no result: 2 rollouts without a score" in table.notes[1]
 
 
-def test_steps_are_added_up(folder: Folder) -> None:
+def test_steps_are_added_up(folder):
     used = {"n_input_tokens": 100, "n_output_tokens": 10, "n_cache_tokens": 7, "cost_usd": 0.5}
     steps = [
         {"agent_result": used, "agent_execution": span(1, 2)},
@@ -174,7 +166,7 @@ def test_steps_are_added_up(folder: Folder) -> None:
     }
 
 
-def test_several_rewards_need_a_name(folder: Folder) -> None:
+def test_several_rewards_need_a_name(folder):
     trial(folder, "a", "1", {"tests": 1, "style": 0.25})
     job(folder, 1, coder__m1__adhoc={"metrics": [{"tests": 1.0, "style": 0.5}]})
     assert "tests, style" in folder.refused("job", scores=["reward"]).message
@@ -183,17 +175,17 @@ def test_several_rewards_need_a_name(folder: Folder) -> None:
     assert ["mean style" in note and "0.5" in note for note in table.notes] == [True]
 
 
-def test_one_reward_of_another_name_is_the_reward(folder: Folder) -> None:
+def test_one_reward_of_another_name_is_the_reward(folder):
     trial(folder, "a", "1", {"accuracy": 0.5})
     assert folder.load("job", scores=["reward"]).scores["reward"].tolist() == [0.5]
 
 
-def test_trials_of_early_versions(folder: Folder) -> None:
+def test_trials_of_early_versions(folder):
     trial(folder, "a", "1", verifier_result={"reward": 0.25})
     assert folder.load("job", scores=["reward"]).scores["reward"].tolist() == [0.25]
 
 
-def test_the_jobs_own_mean_is_compared_with_missing_as_0(folder: Folder) -> None:
+def test_the_jobs_own_mean_is_compared_with_missing_as_0(folder):
     trial(folder, "a", "1", {"reward": 1}, source="bench")
     trial(folder, "b", "2", exception_info=failed("E"), source="bench")
     job(folder, 2, coder__m1__bench={"n_trials": 1, "metrics": [{"mean": 0.5}]})
@@ -204,7 +196,7 @@ def test_the_jobs_own_mean_is_compared_with_missing_as_0(folder: Folder) -> None
     assert "the mean reward of coder__m1__bench is 1, and its trials give 0.5" in notes[0]
 
 
-def test_the_same_run_in_two_jobs_is_numbered_through(folder: Folder) -> None:
+def test_the_same_run_in_two_jobs_is_numbered_through(folder):
     trial(folder, "a", "1", {"reward": 1}, job="jobs/2", **span(9, 9))
     trial(folder, "a", "2", {"reward": 0}, job="jobs/1", **span(10, 9))
     for paths in (["jobs"], ["jobs/1", "jobs/2"]):
@@ -212,7 +204,7 @@ def test_the_same_run_in_two_jobs_is_numbered_through(folder: Folder) -> None:
         assert table.scores["reward"].tolist() == [1, 0]
 
 
-def test_labels_and_names_by_path(folder: Folder) -> None:
+def test_labels_and_names_by_path(folder):
     trial(folder, "a", "1", {"reward": 1}, source="bench")
     fields = {"agent": "agent_info.version", "task": "source"}
     table = folder.load("job", scores=["reward"], fields=fields, categories=["agent_info.name"])
@@ -237,7 +229,7 @@ def test_labels_and_names_by_path(folder: Folder) -> None:
         ('{"task_name": "a", "trial_name": "b", "verifier_result": 3}', "expected an object"),
     ],
 )
-def test_one_bad_trial_among_many_is_named(folder: Folder, content: str, message: str) -> None:
+def test_one_bad_trial_among_many_is_named(folder, content, message):
     for n in range(30):
         trial(folder, f"task{n}", "x", {"reward": 1})
     folder.write(content, "job/task20__x/result.json")
@@ -246,7 +238,7 @@ def test_one_bad_trial_among_many_is_named(folder: Folder, content: str, message
     assert message in refused.message
 
 
-def test_a_reward_that_is_text(folder: Folder) -> None:
+def test_a_reward_that_is_text(folder):
     trial(folder, "a", "1", {"reward": "1.0"})
     refused = folder.refused("job", scores=["reward"])
     assert (refused.file, refused.message[:24]) == (
@@ -255,7 +247,7 @@ def test_a_reward_that_is_text(folder: Folder) -> None:
     )
 
 
-def test_a_job_without_trials(folder: Folder) -> None:
+def test_a_job_without_trials(folder):
     job(folder, 3)
     assert "no Harbor trial here" in folder.refused("job").message
     (folder.path / "empty").mkdir()

@@ -1,7 +1,5 @@
 """Rewards at hand -> the table that files are read into."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

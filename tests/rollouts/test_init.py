@@ -1,26 +1,20 @@
 """A file that nobody has described is gated in two commands."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
-
-if TYPE_CHECKING:
-    from conftest import Project
 
 N = 12
 PASSES = [n % 3 > 0 for n in range(N)]  # two of three
 
 
-def lines(*rows: Any) -> str:
+def lines(*rows):
     return "".join(json.dumps(row) + "\n" for row in rows)
 
 
 # a name, what it holds, and what is proposed: the shape, and the metric with its value
-ODD: dict[str, tuple[str, dict[str, Any], str, float]] = {
+ODD = {
     "wrapped.json": (
         json.dumps(
             {
@@ -145,7 +139,7 @@ ODD: dict[str, tuple[str, dict[str, Any], str, float]] = {
 
 
 @pytest.mark.parametrize("name", ODD)
-def test_an_odd_file_is_gated_in_two_commands(project: Project, name: str) -> None:
+def test_an_odd_file_is_gated_in_two_commands(project, name):
     text, shape, metric, value = ODD[name]
     project.write(name, text)
     begun = project.run("--evalmetrics-init", name)
@@ -160,7 +154,7 @@ def test_an_odd_file_is_gated_in_two_commands(project: Project, name: str) -> No
     assert agent["estimates"][metric]["value"] == pytest.approx(value)
 
 
-def test_another_number_fails_after_that(project: Project) -> None:
+def test_another_number_fails_after_that(project):
     text, *_ = ODD["keyed.json"]
     project.write("keyed.json", text)
     project.run("--evalmetrics-init", "keyed.json")
@@ -180,7 +174,7 @@ def test_another_number_fails_after_that(project: Project) -> None:
         ("nan.jsonl", '{"id": NaN}\n', "nan.jsonl"),
     ],
 )
-def test_what_cannot_be_read_is_said(project: Project, name: str, text: str, expected: str) -> None:
+def test_what_cannot_be_read_is_said(project, name, text, expected):
     if text is not None:
         project.write(name, text)
     result = project.run("--evalmetrics-init", name)
@@ -189,7 +183,7 @@ def test_what_cannot_be_read_is_said(project: Project, name: str, text: str, exp
     assert not list(project.path.glob("*.bench.yaml"))
 
 
-def test_no_file_is_written_over(project: Project) -> None:
+def test_no_file_is_written_over(project):
     project.write("keyed.json", ODD["keyed.json"][0])
     project.write("keyed.bench.yaml", "mine")
     result = project.run("--evalmetrics-init", "keyed.json")
@@ -211,7 +205,7 @@ RTOL
 
 
 @pytest.mark.parametrize(("rtol", "status"), [("", 0), ("rtol: 0.01", 1)])
-def test_settings_of_vllms_lm_eval_tests(project: Project, rtol: str, status: int) -> None:
+def test_settings_of_vllms_lm_eval_tests(project, rtol, status):
     project.write("Llama.yaml", VLLM.replace("RTOL", rtol))
     begun = project.run("--evalmetrics-init", "Llama.yaml")
     assert begun.ret == 0
@@ -263,7 +257,7 @@ def test_settings_of_vllms_lm_eval_tests(project: Project, rtol: str, status: in
         ),
     ],
 )
-def test_settings_of_other_tools(project: Project, name: str, text: str, thresholds: Any) -> None:
+def test_settings_of_other_tools(project, name, text, thresholds):
     project.write(name, text)
     assert project.run("--evalmetrics-init", name).ret == 0
     (file,) = project.path.glob("*.bench.yaml")
@@ -271,7 +265,7 @@ def test_settings_of_other_tools(project: Project, name: str, text: str, thresho
     assert project.run("--collect-only", "-q").ret == 0
 
 
-def test_thresholds_that_a_file_of_deepeval_names(project: Project) -> None:
+def test_thresholds_that_a_file_of_deepeval_names(project):
     metric = {"name": "Faithfulness", "threshold": 0.7, "success": True, "score": 0.9}
     case = {"input": "q", "actualOutput": "a", "success": True, "metricsData": [metric]}
     cases = [{**case, "name": f"case {n}", "input": f"q{n}", "order": n} for n in range(4)]
@@ -282,7 +276,7 @@ def test_thresholds_that_a_file_of_deepeval_names(project: Project) -> None:
 
 
 @pytest.mark.parametrize("text", ["[1, 2", "a: 1", "- 1", ""])
-def test_settings_of_no_tool(project: Project, text: str) -> None:
+def test_settings_of_no_tool(project, text):
     project.write("other.yaml", text)
     result = project.run("--evalmetrics-init", "other.yaml")
     assert result.ret == pytest.ExitCode.USAGE_ERROR

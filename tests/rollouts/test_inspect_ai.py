@@ -1,37 +1,31 @@
 """Logs of inspect_ai."""
 
-from __future__ import annotations
-
 import io
 import json
 import zipfile
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
-if TYPE_CHECKING:
-    from rollouts.conftest import Folder
-
 GENERATED = "formats/inspect_ai/generated_0.3.285"
 
 
-def sample(task: Any, epoch: int = 1, score: Any = "C", **more: Any) -> dict[str, Any]:
+def sample(task, epoch=1, score="C", **more):
     scores = {} if score is None else {"scores": {"match": {"value": score}}}
     return {"id": task, "epoch": epoch, "input": "?", "target": "!", **scores, **more}
 
 
-def log(samples: list[dict[str, Any]] | None, **more: Any) -> dict[str, Any]:
+def log(samples, **more):
     spec = {"task": "arith", "model": "mock/model", "dataset": {}, "config": {}}
     spec.update(more.pop("eval", {}))
     return {"version": 2, "status": "success", "eval": spec, "samples": samples, **more}
 
 
-def write(folder: Folder, samples: list[dict[str, Any]] | None, **more: Any) -> None:
+def write(folder, samples, **more):
     folder.write(json.dumps(log(samples, **more)), "log.json")
 
 
-def archive(samples: list[dict[str, Any]], summaries: list[dict[str, Any]] | None = None) -> bytes:
+def archive(samples, summaries=None):
     header = log(None)
     del header["samples"]
     packed = io.BytesIO()
@@ -49,7 +43,7 @@ def archive(samples: list[dict[str, Any]], summaries: list[dict[str, Any]] | Non
 
 
 @pytest.mark.parametrize("kind", ["*.eval", "*.json"])
-def test_a_log_of_today_zstd_members_and_all(real: Folder, kind: str) -> None:
+def test_a_log_of_today_zstd_members_and_all(real, kind):
     table = real.load(f"{GENERATED}/{kind}", scores=["reward"])
     (path,) = (real.path / GENERATED).glob("*.json")
     samples = json.loads(path.read_text())["samples"]
@@ -66,7 +60,7 @@ def test_a_log_of_today_zstd_members_and_all(real: Folder, kind: str) -> None:
     assert table.notes == ()  # its own accuracy is that of its samples
 
 
-def test_a_log_that_was_never_scored_is_missing_everywhere(real: Folder) -> None:
+def test_a_log_that_was_never_scored_is_missing_everywhere(real):
     table = real.load("formats/inspect_ai/*.eval", scores=["reward"])
     assert len(table) == 10
     assert np.isnan(table.scores["reward"]).all()
@@ -75,7 +69,7 @@ def test_a_log_that_was_never_scored_is_missing_everywhere(real: Folder) -> None
     assert "not scored: 10 rollouts without a score" in table.notes[0]
 
 
-def test_a_cancelled_log_that_has_all_its_samples(real: Folder) -> None:
+def test_a_cancelled_log_that_has_all_its_samples(real):
     table = real.load("formats/inspect_ai/*.json", scores=["reward"])
     assert table.scores["match"].mean() == pytest.approx(0.6666666666666666)
     assert table.scores["latency_s"].tolist() == [0.664, 1.775, 0.657]
@@ -92,14 +86,12 @@ def test_a_cancelled_log_that_has_all_its_samples(real: Folder) -> None:
         *[(True, 1), (0.3, 0.3), (2, 2)],
     ],
 )
-def test_a_value_is_the_number_that_inspect_makes_of_it(
-    folder: Folder, value: Any, number: float
-) -> None:
+def test_a_value_is_the_number_that_inspect_makes_of_it(folder, value, number):
     write(folder, [sample("a", score=value)])
     assert folder.load("log.json", scores=["reward"]).scores["reward"].tolist() == [number]
 
 
-def test_objects_and_lists_are_scores_of_their_own(folder: Folder) -> None:
+def test_objects_and_lists_are_scores_of_their_own(folder):
     write(folder, [sample(1, score={"tone": "P", "facts": 3}), sample(2, score={"tone": None})])
     table = folder.load("log.json", scores=["match.tone"])
     np.testing.assert_equal(table.scores["match.tone"], [0.5, np.nan])
@@ -109,21 +101,21 @@ def test_objects_and_lists_are_scores_of_their_own(folder: Folder) -> None:
     assert [table.scores[f"match.{i}"].tolist() for i in (0, 1)] == [[1], [0.25]]
 
 
-def test_other_text_is_no_score_of_zero(folder: Folder) -> None:
+def test_other_text_is_no_score_of_zero(folder):
     write(folder, [sample(1, score="a long answer"), sample(2)])
     refused = folder.refused("log.json", scores=["match"])
     assert "the score 'match' is text: \"a long answer\"" in refused.message
     assert refused.file == "log.json, sample 1, epoch 1"
 
 
-def test_an_unscored_sample_is_nan_and_missing(folder: Folder) -> None:
+def test_an_unscored_sample_is_nan_and_missing(folder):
     write(folder, [sample(1, score=float("nan")), sample(2)])
     table = folder.load("log.json", scores=["reward"])
     np.testing.assert_equal(table.scores["reward"], [np.nan, 1])
     assert any("NaN" in note and "sample 1, epoch 1" in note for note in table.notes)
 
 
-def test_several_scorers_need_a_name(folder: Folder) -> None:
+def test_several_scorers_need_a_name(folder):
     both = {"match": {"value": "C"}, "judge": {"value": 0.5}}
     write(folder, [sample(1, score=None, scores=both)])
     refused = folder.refused("log.json", scores=["reward"])
@@ -134,7 +126,7 @@ def test_several_scorers_need_a_name(folder: Folder) -> None:
     assert table.scores["reward"].tolist() == [0.5]
 
 
-def test_logs_of_early_versions(folder: Folder) -> None:
+def test_logs_of_early_versions(folder):
     early = log(
         [sample(1, score=None, score_={"value": "C"})],
         version=1,
@@ -163,9 +155,7 @@ def test_logs_of_early_versions(folder: Folder) -> None:
         ({"input_tokens": 10, "input_tokens_cache_write": 4, "output_tokens": 2}, 14),
     ],
 )
-def test_the_prompt_has_what_came_from_the_cache_once(
-    folder: Folder, used: dict[str, int], prompt: int
-) -> None:
+def test_the_prompt_has_what_came_from_the_cache_once(folder, used, prompt):
     other = {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}
     write(folder, [sample(1, model_usage={"a/b": used, "c/d": other})])
     scores = folder.load("log.json", scores=["reward"]).scores
@@ -176,7 +166,7 @@ def test_the_prompt_has_what_came_from_the_cache_once(
 # -- what went wrong ----------------------------------------------------------------------
 
 
-def test_errors_are_missing_unless_they_were_graded(folder: Folder) -> None:
+def test_errors_are_missing_unless_they_were_graded(folder):
     error = {"message": "RuntimeError('the sandbox is gone')", "traceback": "..."}
     write(
         folder,
@@ -196,7 +186,7 @@ def test_errors_are_missing_unless_they_were_graded(folder: Folder) -> None:
     assert graded.startswith("RuntimeError: 1 rollout graded all the same")
 
 
-def test_what_was_planned_and_never_run_is_missing(folder: Folder) -> None:
+def test_what_was_planned_and_never_run_is_missing(folder):
     spec = {"dataset": {"sample_ids": ["a", "b"]}, "config": {"epochs": 2}}
     write(folder, [sample("a"), sample("b"), sample("a", 2)], eval=spec, status="cancelled")
     table = folder.load("log.json", scores=["reward"])
@@ -209,7 +199,7 @@ def test_what_was_planned_and_never_run_is_missing(folder: Folder) -> None:
     assert len(folder.load("log.json", scores=["reward"])) == 1
 
 
-def test_an_invalidated_sample_is_missing(folder: Folder) -> None:
+def test_an_invalidated_sample_is_missing(folder):
     spoilt = sample("a", invalidation={"reason": "leaked answer"})
     told = {"model_usage": {}, "total_time": 1.0}
     folder.write(archive([spoilt, sample("b")]), "log.eval")
@@ -221,7 +211,7 @@ def test_an_invalidated_sample_is_missing(folder: Folder) -> None:
     assert folder.load("log.eval", scores=["reward"]).scores["reward"].tolist() == [1]
 
 
-def test_the_logs_own_accuracy_is_compared(folder: Folder) -> None:
+def test_the_logs_own_accuracy_is_compared(folder):
     stated = {"name": "match", "scorer": "match", "metrics": {"accuracy": {"value": 0.75}}}
     write(folder, [sample(1), sample(2, score="I")], results={"scores": [stated]})
     (note,) = folder.load("log.json", scores=["reward"]).notes
@@ -239,7 +229,7 @@ def test_the_logs_own_accuracy_is_compared(folder: Folder) -> None:
         ("pass_at_2", (1 + 0.5) / 2),
     ],
 )
-def test_each_reducer_is_compared_with_its_own(folder: Folder, reducer: str, value: float) -> None:
+def test_each_reducer_is_compared_with_its_own(folder, reducer, value):
     scores = {"a": "CCCI", "b": "CIII"}
     samples = [sample(t, n, s) for t, each in scores.items() for n, s in enumerate(each, 1)]
     samples.append(sample("b", 5, float("nan")))  # which reducers leave out
@@ -257,7 +247,7 @@ def test_each_reducer_is_compared_with_its_own(folder: Folder, reducer: str, val
 # -- archives -----------------------------------------------------------------------------
 
 
-def test_summaries_are_enough_unless_they_are_fewer(folder: Folder) -> None:
+def test_summaries_are_enough_unless_they_are_fewer(folder):
     told = {"model_usage": {}, "total_time": 2.0}
     both = [sample("a", **told), sample("b", score="I", **told)]
     folder.write(archive([{"id": "a", "epoch": 1}, {"id": "b", "epoch": 1}], both), "log.eval")
@@ -266,7 +256,7 @@ def test_summaries_are_enough_unless_they_are_fewer(folder: Folder) -> None:
     assert folder.load("log.eval", scores=["reward"]).scores["reward"].tolist() == [1, 0]
 
 
-def test_labels_come_from_the_samples(folder: Folder) -> None:
+def test_labels_come_from_the_samples(folder):
     told = {"model_usage": {}, "total_time": 2.0}
     whole = sample("a", metadata={"difficulty": "hard"}, **told)
     folder.write(archive([whole], [sample("a", **told)]), "log.eval")
@@ -274,12 +264,12 @@ def test_labels_come_from_the_samples(folder: Folder) -> None:
     assert table.categories["metadata.difficulty"].labels == ("hard",)
 
 
-def test_a_sample_that_was_run_again_counts_once(folder: Folder) -> None:
+def test_a_sample_that_was_run_again_counts_once(folder):
     write(folder, [sample("a", score="I"), sample("a", score="C")])
     assert folder.load("log.json", scores=["reward"]).scores["reward"].tolist() == [1]
 
 
-def test_models_are_agents(folder: Folder) -> None:
+def test_models_are_agents(folder):
     for model in ("x/one", "x/two"):
         folder.write(json.dumps(log([sample(1)], eval={"model": model})), f"{model[2:]}.json")
     assert folder.load("*.json", scores=["reward"]).agents == ("x/one", "x/two")
@@ -288,7 +278,7 @@ def test_models_are_agents(folder: Folder) -> None:
 # -- what is refused ----------------------------------------------------------------------
 
 
-def test_two_inspect_tasks_are_two_benchmarks(folder: Folder) -> None:
+def test_two_inspect_tasks_are_two_benchmarks(folder):
     for task in ("arith", "logic"):
         folder.write(json.dumps(log([sample(1)], eval={"task": task})), f"{task}.json")
     refused = folder.refused("*.json", scores=["reward"])
@@ -297,7 +287,7 @@ def test_two_inspect_tasks_are_two_benchmarks(folder: Folder) -> None:
 
 
 @pytest.mark.parametrize("share", [0.2, 0.5, 0.9])
-def test_a_truncated_archive(folder: Folder, share: float) -> None:
+def test_a_truncated_archive(folder, share):
     whole = archive([sample(n, input="x" * 500) for n in range(20)])
     folder.write(whole[: int(len(whole) * share)], "log.eval")
     refused = folder.refused("log.eval", scores=["reward"])
@@ -305,7 +295,7 @@ def test_a_truncated_archive(folder: Folder, share: float) -> None:
     assert "its end is missing" in refused.message
 
 
-def test_a_damaged_archive(folder: Folder) -> None:
+def test_a_damaged_archive(folder):
     whole = bytearray(archive([sample(n) for n in range(20)]))
     start = whole.index(b"samples/0_epoch_1.json") + len("samples/0_epoch_1.json")
     whole[start + 8 : start + 24] = bytes(16)
@@ -327,14 +317,14 @@ def test_a_damaged_archive(folder: Folder) -> None:
         (json.dumps({**log([]), "samples": [1]}), "expected an object"),
     ],
 )
-def test_a_broken_log(folder: Folder, content: str, message: str) -> None:
+def test_a_broken_log(folder, content, message):
     folder.write(content, "log.json")
     refused = folder.refused("log.json", scores=["reward"])
     assert refused.file == "log.json"
     assert message in refused.message
 
 
-def test_another_zip_archive_is_none_of_ours(folder: Folder) -> None:
+def test_another_zip_archive_is_none_of_ours(folder):
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as file:
         file.writestr("word/document.xml", "<x/>")

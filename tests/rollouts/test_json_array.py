@@ -1,9 +1,6 @@
 """A JSON array of rows, in whatever way it is laid out and cut."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -11,9 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_evalmetrics.rollouts.json_files import _split
-
-if TYPE_CHECKING:
-    from rollouts.conftest import Folder
 
 ROW = '{"_ng_task_index": 0, "reward": 1.0}'
 inner = st.recursive(
@@ -26,9 +20,7 @@ inner = st.recursive(
 
 
 @given(st.lists(st.dictionaries(st.text(max_size=3), inner, max_size=3), max_size=5), st.data())
-def test_a_text_is_split_at_its_rows_wherever_it_is_cut(
-    rows: list[dict[str, Any]], data: st.DataObject
-) -> None:
+def test_a_text_is_split_at_its_rows_wherever_it_is_cut(rows, data):
     indent = data.draw(st.sampled_from([None, 2]))
     text = json.dumps(rows, indent=indent).encode()[1:]
     cut = data.draw(st.integers(0, len(text)))
@@ -46,7 +38,7 @@ def test_a_text_is_split_at_its_rows_wherever_it_is_cut(
 
 
 @pytest.mark.parametrize("indent", [None, 0, 4])
-def test_a_large_array_is_read_in_blocks(folder: Folder, indent: int | None) -> None:
+def test_a_large_array_is_read_in_blocks(folder, indent):
     rows = [
         {"_ng_task_index": i, "text": 'a "b" ] } \\' * 3000, "reward": i, "x": [{"y": [i]}]}
         for i in range(300)
@@ -75,7 +67,7 @@ def test_a_large_array_is_read_in_blocks(folder: Folder, indent: int | None) -> 
         (f'[{ROW},\n{{"_ng_task_index": null}}]', 2, "row 2: this row has no task id"),
     ],
 )
-def test_a_broken_array(folder: Folder, content: str | bytes, line: int, message: str) -> None:
+def test_a_broken_array(folder, content, line, message):
     folder.write(content)
     error = folder.refused()
     assert message in error.message

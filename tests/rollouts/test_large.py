@@ -1,7 +1,5 @@
 """Large files read by real processes: the same table, the same errors, nothing left behind."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os
@@ -10,7 +8,6 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import pytest
 from rollouts.same import all_bits
@@ -23,16 +20,10 @@ from pytest_evalmetrics.rollouts.large import process_count, read_large, usable_
 from pytest_evalmetrics.rollouts.table import TableBuilder
 from pytest_evalmetrics.spec import RolloutsSpec
 
-if TYPE_CHECKING:
-    from conftest import Project
-    from rollouts.conftest import Folder
-
-    from pytest_evalmetrics.ext import RolloutTable
-
 LINUX = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
 
 
-def some_rows(first: int, count: int) -> list[dict[str, Any]]:
+def some_rows(first, count):
     return [
         {
             "_ng_task_index": i // 4,
@@ -47,19 +38,19 @@ def some_rows(first: int, count: int) -> list[dict[str, Any]]:
     ]
 
 
-def many(folder: Folder) -> None:
+def many(folder):
     folder.rows(some_rows(0, 500), "a.jsonl")
     lines = "\r\n".join(json.dumps(row) for row in some_rows(500, 400))
     folder.write(b"\xef\xbb\xbf" + lines.encode(), "b.jsonl")
     folder.write(gzip.compress(json.dumps(some_rows(900, 50)).encode()), "c.json.gz")
 
 
-def shared(folder: Folder, *, count: int = 3, size: int = 5000) -> RolloutTable | None:
+def shared(folder, *, count=3, size=5000):
     files = find_files(("*",), folder.path)
     return read_large(files, None, Request(FieldMap(), ("reward",)), count=count, size=size)
 
 
-def test_several_processes_read_what_one_does(folder: Folder) -> None:
+def test_several_processes_read_what_one_does(folder):
     many(folder)
     alone = folder.load("*", scores=["reward"])
     assert len(alone.notes) == 2
@@ -69,17 +60,13 @@ def test_several_processes_read_what_one_does(folder: Folder) -> None:
 
 
 @pytest.mark.parametrize("dies", ["raise SystemExit(3)", "import os; os.abort()"])
-def test_a_process_that_dies_leaves_the_files_to_one(
-    folder: Folder, monkeypatch: pytest.MonkeyPatch, dies: str
-) -> None:
+def test_a_process_that_dies_leaves_the_files_to_one(folder, monkeypatch, dies):
     many(folder)
     monkeypatch.setattr(large, "_CHILD", dies)
     assert shared(folder) is None
 
 
-def test_a_process_loads_what_reading_takes_and_no_more(
-    folder: Folder, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_a_process_loads_what_reading_takes_and_no_more(folder, monkeypatch, tmp_path_factory):
     many(folder)
     told = tmp_path_factory.mktemp("told") / "modules"
     tells = (
@@ -98,13 +85,11 @@ def test_a_process_loads_what_reading_takes_and_no_more(
     assert not modules & {"pydantic", "pytest", "yaml", "pytest_evalmetrics.spec"}
 
 
-def test_a_file_that_is_replaced_while_it_is_read_is_refused(
-    folder: Folder, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_is_replaced_while_it_is_read_is_refused(folder, monkeypatch):
     many(folder)
     extend = TableBuilder.extend
 
-    def meanwhile(*args: Any) -> None:
+    def meanwhile(*args):
         (folder.path / "a.jsonl").replace(folder.path / "old")
         folder.rows(some_rows(0, 500), "a.jsonl")
         extend(*args)
@@ -114,9 +99,7 @@ def test_a_file_that_is_replaced_while_it_is_read_is_refused(
         shared(folder)
 
 
-def test_no_interpreter_leaves_the_files_to_one_process(
-    folder: Folder, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_interpreter_leaves_the_files_to_one_process(folder, monkeypatch):
     many(folder)
     monkeypatch.setattr(sys, "executable", str(folder.path / "none"))
     assert shared(folder) is None
@@ -131,7 +114,7 @@ def test_no_interpreter_leaves_the_files_to_one_process(
         "[]",
     ],
 )
-def test_what_is_wrong_with_a_row_is_left_to_one_process(folder: Folder, spoil: str) -> None:
+def test_what_is_wrong_with_a_row_is_left_to_one_process(folder, spoil):
     many(folder)
     with (folder.path / "a.jsonl").open("a", encoding="utf-8") as file:
         file.write(spoil + "\n")
@@ -139,20 +122,20 @@ def test_what_is_wrong_with_a_row_is_left_to_one_process(folder: Folder, spoil: 
 
 
 @pytest.mark.parametrize("wrong", ["empty", "blank", "other"])
-def test_files_that_are_no_shards_are_left_to_one_process(folder: Folder, wrong: str) -> None:
+def test_files_that_are_no_shards_are_left_to_one_process(folder, wrong):
     many(folder)
     content = {"empty": "", "blank": "\n\n", "other": "task,reward\n1,1\n"}[wrong]
     folder.write(content, "d.csv")
     assert shared(folder) is None
 
 
-def test_one_core_or_one_shard_is_left_to_one_process(folder: Folder) -> None:
+def test_one_core_or_one_shard_is_left_to_one_process(folder):
     folder.rows(some_rows(0, 5))
     assert shared(folder, count=1) is None
     assert shared(folder, size=10**6) is None
 
 
-def test_small_files_are_not_shared(folder: Folder) -> None:
+def test_small_files_are_not_shared(folder):
     path = folder.rows(some_rows(0, 5))
     assert not is_large(find_files(("*",), folder.path))
     os.truncate(path, LARGE)
@@ -162,7 +145,7 @@ def test_small_files_are_not_shared(folder: Folder) -> None:
 # -- for real: as large as it takes -----------------------------------------------------------
 
 
-def write_large(path: Path, last: str = "") -> None:
+def write_large(path, last=""):
     """Write some more than `LARGE` bytes in 64 KiB rows."""
     padding = "x" * 65_000
     with path.open("w", encoding="utf-8") as file:
@@ -171,9 +154,7 @@ def write_large(path: Path, last: str = "") -> None:
         file.write(last)
 
 
-def test_the_error_of_a_large_file_is_that_of_its_first_bad_row(
-    folder: Folder, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_error_of_a_large_file_is_that_of_its_first_bad_row(folder, monkeypatch):
     write_large(folder.path / "runs.jsonl", '{"reward": 1}\n{"reward": ')
     monkeypatch.setenv("EVALMETRICS_PROCESSES", "1")
     alone = str(folder.refused())
@@ -181,7 +162,7 @@ def test_the_error_of_a_large_file_is_that_of_its_first_bad_row(
     assert str(folder.refused()) == alone
 
 
-def test_a_run_over_a_large_file(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_over_a_large_file(project, monkeypatch):
     monkeypatch.setenv("EVALMETRICS_PROCESSES", "2")
     write_large(project.path / "runs.jsonl")
     project.bench("metrics: [mean_reward]\nthresholds: {mean_reward: '>= 0.4'}")
@@ -210,11 +191,11 @@ except KeyboardInterrupt:
 """
 
 
-def children(pid: int) -> list[int]:
+def children(pid):
     return [int(c) for c in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
-def gone(pids: list[int]) -> bool:
+def gone(pids):
     deadline = time.monotonic() + 30
     while any(Path(f"/proc/{pid}").exists() for pid in pids) and time.monotonic() < deadline:
         time.sleep(0.01)
@@ -223,7 +204,7 @@ def gone(pids: list[int]) -> bool:
 
 @LINUX
 @pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGKILL])
-def test_processes_end_with_the_run(folder: Folder, by: signal.Signals) -> None:
+def test_processes_end_with_the_run(folder, by):
     many(folder)
     process = subprocess.Popen(
         [sys.executable, "-c", _INTERRUPTED, str(folder.path)], stdout=subprocess.PIPE
@@ -238,7 +219,7 @@ def test_processes_end_with_the_run(folder: Folder, by: signal.Signals) -> None:
     assert gone(readers)
 
 
-def test_the_one_way_in_shares_large_files(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_one_way_in_shares_large_files(folder, monkeypatch):
     write_large(folder.path / "runs.jsonl")
     monkeypatch.setenv("EVALMETRICS_PROCESSES", "1")
     spec = RolloutsSpec(path=("runs.jsonl",))
@@ -252,7 +233,7 @@ def test_the_one_way_in_shares_large_files(folder: Folder, monkeypatch: pytest.M
 
 
 @pytest.fixture(autouse=True)
-def _no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+def _no_settings(monkeypatch):
     for name in ("EVALMETRICS_PROCESSES", "PYTEST_XDIST_WORKER_COUNT"):
         monkeypatch.delenv(name, raising=False)
 
@@ -272,9 +253,7 @@ def _no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"EVALMETRICS_PROCESSES": "3", "PYTEST_XDIST_WORKER_COUNT": "4"}, 8, 2),
     ],
 )
-def test_the_cores_are_shared(
-    monkeypatch: pytest.MonkeyPatch, environ: dict[str, str], cores: int, expected: int
-) -> None:
+def test_the_cores_are_shared(monkeypatch, environ, cores, expected):
     monkeypatch.setattr(large, "usable_cores", lambda: cores)
     monkeypatch.setattr(large, "_idle_cores", lambda: cores)
     for name, value in environ.items():
@@ -283,9 +262,7 @@ def test_the_cores_are_shared(
 
 
 @pytest.mark.parametrize("cap", ["0", "-1", "two", "1.5", "²"])
-def test_a_cap_that_is_no_whole_number_is_refused(
-    cap: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_cap_that_is_no_whole_number_is_refused(cap, monkeypatch):
     monkeypatch.setenv("EVALMETRICS_PROCESSES", cap)
     with pytest.raises(DataError) as caught:
         process_count()
@@ -297,9 +274,7 @@ def test_a_cap_that_is_no_whole_number_is_refused(
 @pytest.mark.parametrize(
     ("quota", "expected"), [("50000 100000", 1), ("150000 100000", 1), ("max 100000", 4), (None, 4)]
 )
-def test_a_container_has_its_quota(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, quota: str | None, expected: int
-) -> None:
+def test_a_container_has_its_quota(tmp_path, monkeypatch, quota, expected):
     path = tmp_path / "cpu.max"
     if quota is not None:
         path.write_text(quota, encoding="ascii")
@@ -312,9 +287,7 @@ def test_a_container_has_its_quota(
     ("running", "expected"),
     [("1/200", 4), ("0/200", 4), ("3/200", 2), ("9/200", 1), ("", 4), ("x/y", 4)],
 )
-def test_busy_cores_are_left_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, running: str, expected: int
-) -> None:
+def test_busy_cores_are_left_alone(tmp_path, monkeypatch, running, expected):
     path = tmp_path / "loadavg"
     path.write_text(f"0.5 0.4 0.3 {running} 12345\n" if running else "0.5", encoding="ascii")
     monkeypatch.setattr(large, "_LOAD", path)

@@ -1,23 +1,16 @@
 """Samples of lm-evaluation-harness."""
 
-from __future__ import annotations
-
 import json
 import math
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 from scipy.stats import ttest_ind_from_stats
 
-if TYPE_CHECKING:
-    from conftest import Project
-    from rollouts.conftest import Folder
-
 DATE = "2026-01-02T03-04-05.678901"
 
 
-def row(doc: Any, *, filter: str | None = "none", **metrics: Any) -> dict[str, Any]:  # noqa: A002
+def row(doc, *, filter="none", **metrics):  # noqa: A002
     return {
         "doc_id": doc,
         "doc": {"q": "?", "subject": "math"},
@@ -29,14 +22,14 @@ def row(doc: Any, *, filter: str | None = "none", **metrics: Any) -> dict[str, A
     }
 
 
-def run(folder: Folder, rows: list[dict[str, Any]], task: str = "toy", **results: Any) -> None:
+def run(folder, rows, task="toy", **results):
     folder.rows(rows, f"out/samples_{task}_{DATE}.jsonl")
     if results:
         document = {"results": {}, "configs": {}, "model_name": "org/model", **results}
         folder.write(json.dumps(document, indent=2), f"out/results_{DATE}.json")
 
 
-def test_what_the_tool_wrote(real: Folder) -> None:
+def test_what_the_tool_wrote(real):
     (path,) = (real.path / "formats/lm_eval").glob("*/results_*.json")
     stated = json.loads(path.read_text())["results"]["toy_add"]["exact_match,none"]
     table = real.load("formats/lm_eval/*/samples_*.jsonl", scores=["reward"])
@@ -48,7 +41,7 @@ def test_what_the_tool_wrote(real: Folder) -> None:
     assert ["answered 3 times and scored once" in note for note in table.notes] == [True]
 
 
-def test_each_filter_has_its_own_scores(folder: Folder) -> None:
+def test_each_filter_has_its_own_scores(folder):
     strict = [row(n, filter="strict", exact_match=n % 2) for n in range(3)]
     loose = [row(n, filter="loose", exact_match=1) for n in range(3)]
     run(folder, strict + loose)
@@ -60,13 +53,13 @@ def test_each_filter_has_its_own_scores(folder: Folder) -> None:
     assert table.scores["exact_match,loose"].tolist() == [1, 1, 1]
 
 
-def test_several_metrics_need_a_name(folder: Folder) -> None:
+def test_several_metrics_need_a_name(folder):
     run(folder, [row(0, acc=1.0, acc_norm=0.0)])
     assert "acc, acc_norm" in folder.refused("out/*.jsonl", scores=["reward"]).message
     assert folder.load("out/*.jsonl", scores=["acc_norm"]).scores["acc_norm"].tolist() == [0]
 
 
-def test_rows_of_early_versions(folder: Folder) -> None:
+def test_rows_of_early_versions(folder):
     rows = [row(n, filter=None, acc=n % 2) for n in range(4)]
     folder.write(json.dumps(rows, indent=1), "toy.jsonl")  # an array, whatever it is called
     table = folder.load("toy.jsonl", scores=["reward"])
@@ -74,7 +67,7 @@ def test_rows_of_early_versions(folder: Folder) -> None:
     assert table.scores["reward"].tolist() == [0, 1, 0, 1]
 
 
-def test_tasks_of_several_files_and_the_label_that_tells_them_apart(folder: Folder) -> None:
+def test_tasks_of_several_files_and_the_label_that_tells_them_apart(folder):
     run(folder, [row(0, acc=1)], "mmlu_law")
     run(folder, [row(0, acc=0)], "mmlu_art")
     table = folder.load("out/*.jsonl", scores=["acc"], categories=["task", "doc.subject"])
@@ -87,9 +80,7 @@ def test_tasks_of_several_files_and_the_label_that_tells_them_apart(folder: Fold
     ("aggregation", "stated", "told"),
     [("mean", 0.5, False), ("mean", 0.75, True), (None, 0.75, True), ("f1", 0.75, False)],
 )
-def test_the_results_are_compared_where_they_are_means(
-    folder: Folder, aggregation: str | None, stated: float, told: bool
-) -> None:
+def test_the_results_are_compared_where_they_are_means(folder, aggregation, stated, told):
     metrics = [{"metric": "acc", "aggregation": aggregation}] if aggregation else None
     run(
         folder,
@@ -102,14 +93,14 @@ def test_the_results_are_compared_where_they_are_means(
     assert any(said in note for note in notes) is told
 
 
-def test_documents_that_are_not_there_are_told(folder: Folder) -> None:
+def test_documents_that_are_not_there_are_told(folder):
     counts = {"toy": {"original": 9, "effective": 3}}
     run(folder, [row(0, acc=1), row(1, acc=0)], **{"n-samples": counts})
     (note,) = folder.load("out/samples*", scores=["acc"]).notes
     assert "counts 3 documents, and there are 2" in note
 
 
-def test_what_is_no_number(folder: Folder) -> None:
+def test_what_is_no_number(folder):
     run(folder, [row(0, acc=1, word_perplexity=[-3.5, 4]), row(1, acc=None, word_perplexity=None)])
     table = folder.load("out/*", scores=["acc"])
     np.testing.assert_equal(table.scores["acc"], [1, np.nan])
@@ -126,20 +117,20 @@ def test_what_is_no_number(folder: Folder) -> None:
         ([row(0, acc=1), row(None, acc=0)], "doc_id is None"),
     ],
 )
-def test_rows_that_are_refused(folder: Folder, rows: list[dict[str, Any]], message: str) -> None:
+def test_rows_that_are_refused(folder, rows, message):
     folder.rows(rows)
     refused = folder.refused()
     assert message in refused.message
     assert refused.line == 2
 
 
-def test_a_half_line(folder: Folder) -> None:
+def test_a_half_line(folder):
     folder.write(json.dumps(row(0, acc=1)) + "\n" + json.dumps(row(1, acc=1))[:-9])
     refused = folder.refused()
     assert (refused.line, refused.message[:34]) == (2, "the file ends in the middle of a r")
 
 
-def results_alone(accuracy: float, stderr: float | str, n: int = 1319) -> str:
+def results_alone(accuracy, stderr, n=1319):
     """Write a file of results as lm-evaluation-harness 0.4 does, without samples."""
     metrics = {"exact_match,strict-match": accuracy, "exact_match_stderr,strict-match": stderr}
     return json.dumps(
@@ -153,8 +144,8 @@ def results_alone(accuracy: float, stderr: float | str, n: int = 1319) -> str:
     )
 
 
-def test_results_without_samples_are_gated_by_welch(project: Project) -> None:
-    def spread(accuracy: float) -> float:
+def test_results_without_samples_are_gated_by_welch(project):
+    def spread(accuracy):
         return math.sqrt(accuracy * (1 - accuracy) / 1318)
 
     project.write("results.json", results_alone(0.72, spread(0.72)))

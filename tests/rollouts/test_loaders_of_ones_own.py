@@ -1,15 +1,6 @@
 """Loaders of one's own, found by a run of pytest: in a conftest.py, and in another package."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from conftest import Project
 
 PAIRS = '''
 import numpy as np
@@ -44,7 +35,7 @@ benchmark:
 """
 
 
-def install(folder: Path, entry_point: str) -> None:
+def install(folder, entry_point):
     """Lay out a package as pip does."""
     info = folder / "pairs_loader-1.0.dist-info"
     info.mkdir(parents=True)
@@ -53,7 +44,7 @@ def install(folder: Path, entry_point: str) -> None:
 
 
 @pytest.fixture
-def site(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+def site(tmp_path_factory, monkeypatch):
     """A folder that the run finds packages in."""
     folder = tmp_path_factory.mktemp("site")
     monkeypatch.setenv("PYTHONPATH", str(folder))
@@ -62,9 +53,7 @@ def site(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize("how", ["conftest", "entry point"])
 @pytest.mark.parametrize(("rows", "verdict"), [("a 1\nb 0.5\n", 0), ("a 1\nb 0.25\n", 1)])
-def test_it_reads_and_gates(
-    project: Project, site: Path, how: str, rows: str, verdict: int
-) -> None:
+def test_it_reads_and_gates(project, site, how, rows, verdict):
     if how == "conftest":
         project.write("conftest.py", PAIRS.format(decorator='@register_loader("pairs")'))
     else:
@@ -80,7 +69,7 @@ def test_it_reads_and_gates(
     assert f"mean_reward {mean:.4f}, 2 tasks, 2 rollouts" in result.stdout.str()
 
 
-def test_what_a_loader_stumbles_over_is_told(project: Project, site: Path) -> None:
+def test_what_a_loader_stumbles_over_is_told(project, site):
     install(site, "pairs_loader:Pairs")
     (site / "pairs_loader.py").write_text(PAIRS.format(decorator=""))
     project.write("math.bench.yaml", BENCH)
@@ -91,7 +80,7 @@ def test_what_a_loader_stumbles_over_is_told(project: Project, site: Path) -> No
     result.stdout.no_fnmatch_line("*Traceback*")
 
 
-def test_a_package_that_does_not_import_is_named(project: Project, site: Path) -> None:
+def test_a_package_that_does_not_import_is_named(project, site):
     install(site, "no_such_module_of_pairs:Pairs")
     project.write("math.bench.yaml", BENCH)
     project.write("runs.txt", "a 1\n")
@@ -101,7 +90,7 @@ def test_a_package_that_does_not_import_is_named(project: Project, site: Path) -
     assert "Traceback" not in result.stdout.str()
 
 
-def test_a_name_that_nobody_registered_lists_what_there_is(project: Project) -> None:
+def test_a_name_that_nobody_registered_lists_what_there_is(project):
     project.write("math.bench.yaml", BENCH)
     project.write("runs.txt", "a 1\n")
     result = project.run()

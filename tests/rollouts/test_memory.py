@@ -1,9 +1,5 @@
 """Rollouts that do not fit into memory are refused before it is full."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pytest
 
@@ -13,21 +9,14 @@ from pytest_evalmetrics.rollouts import part as part_module
 from pytest_evalmetrics.rollouts import recorded
 from pytest_evalmetrics.rollouts.part import Part, Room, available
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from conftest import Project
-    from rollouts.conftest import Folder
-
 ROWS = 1_000_000
 
 
-def whole() -> float:
+def whole():
     return 1.0
 
 
-def part(path: Path) -> Part:
+def part(path):
     made = Part(Request(FieldMap()))
     scores = {f"s{i}": np.zeros(ROWS) for i in range(4)}
     nothing = [None] * ROWS
@@ -37,7 +26,7 @@ def part(path: Path) -> Part:
     return made
 
 
-def test_columns_without_room_are_refused(tmp_path: Path) -> None:
+def test_columns_without_room_are_refused(tmp_path):
     made = part(tmp_path)
     held = made.nbytes()
     assert held == ROWS * (7 * 8 + 4)
@@ -50,7 +39,7 @@ def test_columns_without_room_are_refused(tmp_path: Path) -> None:
     )
 
 
-def test_what_is_still_to_come_counts(tmp_path: Path) -> None:
+def test_what_is_still_to_come_counts(tmp_path):
     made = part(tmp_path)
     Room(lambda: 19 * made.nbytes()).check(made, lambda: 0.1)
     with pytest.raises(
@@ -59,11 +48,11 @@ def test_what_is_still_to_come_counts(tmp_path: Path) -> None:
         Room(lambda: 18 * made.nbytes()).check(made, lambda: 0.1)
 
 
-def test_where_nobody_tells_nothing_is_refused(tmp_path: Path) -> None:
+def test_where_nobody_tells_nothing_is_refused(tmp_path):
     Room(lambda: None).check(part(tmp_path), whole)
 
 
-def test_it_looks_now_and_then(tmp_path: Path) -> None:
+def test_it_looks_now_and_then(tmp_path):
     looks = []
     room = Room(lambda: looks.append(1))
     made = part(tmp_path)
@@ -83,13 +72,7 @@ def test_it_looks_now_and_then(tmp_path: Path) -> None:
     ("limit", "expected"),
     [("max", 5000 * 1024), ("4000000", 4000000 - 1000000 + 300), ("900000", 300 - 100000)],
 )
-def test_the_machine_and_the_container_both_limit(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    names: tuple[str, str, str],
-    limit: str,
-    expected: int,
-) -> None:
+def test_the_machine_and_the_container_both_limit(tmp_path, monkeypatch, names, limit, expected):
     assert names in [group[1:] for group in part_module._GROUPS]
     meminfo = tmp_path / "meminfo"
     meminfo.write_text("MemTotal:  9000 kB\nMemAvailable:  5000 kB\n", encoding="ascii")
@@ -104,7 +87,7 @@ def test_the_machine_and_the_container_both_limit(
     assert available() is None
 
 
-def test_so_does_a_limit_of_addresses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_so_does_a_limit_of_addresses(tmp_path, monkeypatch):
     resource = pytest.importorskip("resource")
     pages = tmp_path / "statm"
     pages.write_text("100 2 3\n", encoding="ascii")
@@ -119,13 +102,11 @@ def test_so_does_a_limit_of_addresses(tmp_path: Path, monkeypatch: pytest.Monkey
     assert found != resource.getpagesize()
 
 
-def test_one_process_knows_how_much_is_still_to_come(
-    folder: Folder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    shares: list[float] = []
+def test_one_process_knows_how_much_is_still_to_come(folder, monkeypatch):
+    shares = []
 
     class Looks:
-        def check(self, _: Part, share: Callable[[], float]) -> None:
+        def check(self, _, share):
             shares.append(share())
 
     padding = "x" * 1_000
@@ -145,7 +126,7 @@ def test_one_process_knows_how_much_is_still_to_come(
 @pytest.mark.parametrize(
     "where", ["rollouts.table.TableBuilder.build", "reports.payload.page_pieces"]
 )
-def test_memory_that_is_full_is_told(project: Project, where: str) -> None:
+def test_memory_that_is_full_is_told(project, where):
     project.rollouts([[1]])
     project.bench()
     project.write(

@@ -1,12 +1,9 @@
 """Bare NaN and Infinity: read at once, and told as if each row were read on its own."""
 
-from __future__ import annotations
-
 import json
 import re
 import tempfile
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -30,7 +27,7 @@ separators = st.sampled_from([(",", ":"), (", ", ": "), (" , ", " : ")])
 
 
 @pytest.mark.parametrize("number", ["-3.1738582604951726e-291", "-4.2649371850362817E-292"])
-def test_a_number_that_looks_like_a_stand_in_stays_what_it_is(number: str, tmp_path: Path) -> None:
+def test_a_number_that_looks_like_a_stand_in_stays_what_it_is(number, tmp_path):
     rows = [f'{{"_ng_task_index": {n}, "reward": 1, "x": {number}, "y": NaN}}' for n in range(200)]
     (tmp_path / "runs.jsonl").write_text("\n".join(rows))
     table = load(RolloutsSpec(path=("runs.jsonl",)), tmp_path, scores=())
@@ -40,9 +37,7 @@ def test_a_number_that_looks_like_a_stand_in_stays_what_it_is(number: str, tmp_p
 @given(objects, separators, st.booleans())
 @example([{": NaN, ": ": NaN,", "a\\": float("nan")}], (",", ":"), False)
 @example([{"a": [float("-inf"), "NaN", float("inf")]}], (", ", ": "), True)
-def test_labels_and_numbers_beside_them_are_what_json_reads(
-    found: list[dict[str, Any]], by: tuple[str, str], escaped: bool
-) -> None:
+def test_labels_and_numbers_beside_them_are_what_json_reads(found, by, escaped):
     rows = [
         {"task": i, "reward": float("nan"), "other": json.dumps(value)}
         for i, value in enumerate(found)
@@ -70,7 +65,7 @@ rows = st.lists(
 
 
 @given(rows)
-def test_lines_are_read_and_told_as_rows_are_one_by_one(found: list[dict[str, Any]]) -> None:
+def test_lines_are_read_and_told_as_rows_are_one_by_one(found):
     given_ = [{"_ng_task_index": i // 2, **row} for i, row in enumerate(found)]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -87,7 +82,7 @@ def test_lines_are_read_and_told_as_rows_are_one_by_one(found: list[dict[str, An
     assert one.integers == other.integers
 
 
-def test_a_broken_row_behind_them_is_told(tmp_path: Path) -> None:
+def test_a_broken_row_behind_them_is_told(tmp_path):
     text = '{"_ng_task_index": 0, "reward": NaN}\n' * 3 + '{"_ng_task_index": 1, "reward": -NaN}\n'
     (tmp_path / "a.jsonl").write_text(text, "utf-8")
     with pytest.raises(DataError, match="this line is no JSON") as raised:

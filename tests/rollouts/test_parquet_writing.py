@@ -1,10 +1,7 @@
 """A run kept as Parquet columns is the same run."""
 
-from __future__ import annotations
-
 import json
 import sys
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -12,20 +9,14 @@ import pytest
 from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.rollouts.parquet import to_parquet
 
-if TYPE_CHECKING:
-    from conftest import Project
-    from rollouts.conftest import Folder
-
-    from pytest_evalmetrics.ext import RolloutTable
-
 pq = pytest.importorskip("pyarrow.parquet")
 
 
-def row(task: int | str, sample: int, reward: Any, **more: Any) -> dict[str, Any]:
+def row(task, sample, reward, **more):
     return {"_ng_task_index": task, "_ng_rollout_index": sample, "reward": reward, **more}
 
 
-def assert_same(one: RolloutTable, other: RolloutTable) -> None:
+def assert_same(one, other):
     assert (one.agents, one.tasks, one.integers) == (other.agents, other.tasks, other.integers)
     assert [type(task) for task in one.tasks] == [type(task) for task in other.tasks]
     assert list(one.scores) == list(other.scores)
@@ -41,7 +32,7 @@ def assert_same(one: RolloutTable, other: RolloutTable) -> None:
 
 
 @pytest.mark.parametrize("tasks", [(7, 0, 1 << 40), ("b", "a", "10"), (1, "a", 2)])
-def test_json_lines(folder: Folder, tasks: tuple[int | str, ...]) -> None:
+def test_json_lines(folder, tasks):
     usage = {"input_tokens": 5, "output_tokens": 0.5}
     folder.rows(
         row(
@@ -73,7 +64,7 @@ def test_json_lines(folder: Folder, tasks: tuple[int | str, ...]) -> None:
     assert [path.name for path in (folder.path / "out").iterdir()] == ["run.parquet"]
 
 
-def test_a_foreign_format_with_an_only_score(folder: Folder) -> None:
+def test_a_foreign_format_with_an_only_score(folder):
     cases = [
         {"name": n, "scores": {"a: b": {"value": s}}, "task_duration": d}
         for n, s, d in [("x", 0.5, 1.0), ("y", None, 2.5), ("w", 1, 0)]
@@ -88,14 +79,14 @@ def test_a_foreign_format_with_an_only_score(folder: Folder) -> None:
     assert_same(ours, theirs)
 
 
-def test_several_scores_and_no_reward(folder: Folder) -> None:
+def test_several_scores_and_no_reward(folder):
     folder.rows({"_ng_task_index": n, "b.c": n, "a": n / 2} for n in range(3))
     to_parquet("runs.jsonl", "run.parquet", folder.path)
     assert_same(folder.load("runs.jsonl"), folder.load("run.parquet"))
 
 
 @pytest.mark.parametrize("name", ["level", "meta"])
-def test_what_would_be_read_otherwise_is_refused(folder: Folder, name: str) -> None:
+def test_what_would_be_read_otherwise_is_refused(folder, name):
     folder.rows([row(0, 0, 1, level=2), row(0, 1, 0, level="hard")])
     folder.write("before", "run.parquet")
     message = "the label 'level' would not be read back" if name == "level" else "in no row"
@@ -105,10 +96,8 @@ def test_what_would_be_read_otherwise_is_refused(folder: Folder, name: str) -> N
     assert len(list(folder.path.iterdir())) == 2
 
 
-def test_a_write_that_fails_leaves_what_was_there(
-    folder: Folder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(_: object, path: str) -> None:
+def test_a_write_that_fails_leaves_what_was_there(folder, monkeypatch):
+    def full(_, path):
         with open(path, "wb") as file:  # noqa: PTH123 - as pyarrow does it
             file.write(b"PAR1")
         raise OSError(28, "No space left on device")
@@ -123,7 +112,7 @@ def test_a_write_that_fails_leaves_what_was_there(
     assert len(list(folder.path.iterdir())) == 2
 
 
-def test_without_pyarrow(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_pyarrow(folder, monkeypatch):
     folder.rows([row(0, 0, 1)])
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(DataError, match="takes pyarrow") as caught:
@@ -131,7 +120,7 @@ def test_without_pyarrow(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> Non
     assert 'pip install "pytest-evalmetrics[parquet]"' in str(caught.value.hint)
 
 
-def test_the_option(project: Project) -> None:
+def test_the_option(project):
     project.rollouts([[1, 0], [1, 1]], level="easy")
     made = project.run(
         "--evalmetrics-inspect=runs.jsonl",
@@ -154,7 +143,7 @@ def test_the_option(project: Project) -> None:
         (["--evalmetrics-inspect=b", "--evalmetrics-to-parquet=a"], "there is no file 'b'"),
     ],
 )
-def test_the_option_says_what_is_wrong(project: Project, args: list[str], message: str) -> None:
+def test_the_option_says_what_is_wrong(project, args, message):
     refused = project.run(*args)
     assert refused.ret == pytest.ExitCode.USAGE_ERROR
     assert message in refused.stderr.str()

@@ -1,9 +1,6 @@
 """The keys by which a format is recognised."""
 
-from __future__ import annotations
-
 import json
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -29,7 +26,7 @@ from pytest_evalmetrics.rollouts.source import keys_of
         ("[1, 2]", set()),
     ],
 )
-def test_keys_and_those_one_level_below(text: str, keys: set[str]) -> None:
+def test_keys_and_those_one_level_below(text, keys):
     assert keys_of(text.encode())[0] == keys
 
 
@@ -43,8 +40,8 @@ values = st.recursive(
 )
 
 
-def expected(value: Any, above: str = "", depth: int = 2) -> set[str]:
-    found: set[str] = set()
+def expected(value, above="", depth=2):
+    found = set()
     if isinstance(value, list):
         for each in value:
             found |= expected(each, above, depth)
@@ -56,10 +53,10 @@ def expected(value: Any, above: str = "", depth: int = 2) -> set[str]:
 
 
 @given(st.dictionaries(plain.filter(bool), values, max_size=4))
-def test_it_finds_the_keys_that_json_finds(value: dict[str, Any]) -> None:
+def test_it_finds_the_keys_that_json_finds(value):
     assert keys_of(json.dumps(value).encode()) == (expected(value), True)
 
 
 @pytest.mark.parametrize("text", ['{"a": 1', '{"a": {"b": 1}', '[{"a": "}"', "", "[1, 2]"])
-def test_it_says_that_the_object_goes_on(text: str) -> None:
+def test_it_says_that_the_object_goes_on(text):
     assert not keys_of(text.encode())[1]

@@ -1,18 +1,12 @@
 """Results of promptfoo."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
-if TYPE_CHECKING:
-    from rollouts.conftest import Folder
 
-
-def result(description: str | None = "add", **more: Any) -> dict[str, Any]:
+def result(description="add", **more):
     case = {"vars": more.pop("vars", {"q": "1"})}
     if description is not None:
         case["description"] = description
@@ -30,13 +24,13 @@ def result(description: str | None = "add", **more: Any) -> dict[str, Any]:
     }
 
 
-def write(folder: Folder, results: Any, *, version: int = 3, **stats: Any) -> None:
+def write(folder, results, *, version=3, **stats):
     body = {"version": version, "prompts": [], "results": results, "stats": stats}
     folder.write(json.dumps({"evalId": "e", "results": body}), "out.json")
 
 
 @pytest.mark.parametrize("name", ["results.json", "results.jsonl"])
-def test_what_the_tool_wrote(real: Folder, name: str) -> None:
+def test_what_the_tool_wrote(real, name):
     whole = json.loads((real.path / "formats/promptfoo/results.json").read_text())["results"]
     stats, (prompt,) = whole["stats"], whole["prompts"]
     table = real.load(f"formats/promptfoo/{name}", scores=["success"])
@@ -58,14 +52,14 @@ def test_what_the_tool_wrote(real: Folder, name: str) -> None:
     assert note.endswith(": model down)")
 
 
-def test_the_reward_has_to_be_named(folder: Folder) -> None:
+def test_the_reward_has_to_be_named(folder):
     write(folder, [result(namedScores={"tone": 0.5})])
     refused = folder.refused("out.json", scores=["reward"])
     assert "success, score, tone" in refused.message
     assert "`reward: success`" in str(refused.hint)
 
 
-def test_tests_are_told_apart_by_their_variables(folder: Folder) -> None:
+def test_tests_are_told_apart_by_their_variables(folder):
     rows = [
         result(vars={"q": "1"}, testIdx=1, score=0.1),
         result(vars={"q": "2"}, testIdx=2, score=0.2),
@@ -82,7 +76,7 @@ def test_tests_are_told_apart_by_their_variables(folder: Folder) -> None:
     assert table.scores["score"].tolist() == [0.3, 0.1, 0.2, 0.5, 0.4]  # repeats by testIdx
 
 
-def test_providers_and_prompts_are_agents(folder: Folder) -> None:
+def test_providers_and_prompts_are_agents(folder):
     write(folder, [result(), result(provider="plain:text")])
     assert folder.load("out.json", scores=["score"]).agents == ("openai:x", "plain:text")
     write(folder, [result(), result(prompt={"label": "p1"}, promptIdx=1)])
@@ -98,15 +92,13 @@ def test_providers_and_prompts_are_agents(folder: Folder) -> None:
         ({"failureReason": None, "error": "not equal"}, False),
     ],
 )
-def test_errors_are_told_from_assertions(
-    folder: Folder, more: dict[str, Any], missing: bool
-) -> None:
+def test_errors_are_told_from_assertions(folder, more, missing):
     write(folder, [result(success=False, score=0, **more)])
     value = folder.load("out.json", scores=["success"]).scores["success"]
     np.testing.assert_equal(value, [np.nan if missing else 0])
 
 
-def test_what_its_grader_could_not_answer_is_missing_and_no_failure(folder: Folder) -> None:
+def test_what_its_grader_could_not_answer_is_missing_and_no_failure(folder):
     broken = {"pass": False, "score": 0, "reason": "no JSON", "metadata": {"graderError": True}}
     failed = {"pass": False, "score": 0, "reason": "not equal"}
     named = {**broken, "assertion": {"metric": "tone"}}
@@ -127,7 +119,7 @@ def test_what_its_grader_could_not_answer_is_missing_and_no_failure(folder: Fold
     assert graded.startswith("the grader failed: 2 rollouts graded all the same")
 
 
-def test_what_a_provider_does_not_tell_is_not_0(folder: Folder) -> None:
+def test_what_a_provider_does_not_tell_is_not_0(folder):
     silent = {"total": 0, "prompt": 0, "completion": 0, "cached": 0}
     whole = {"total": 9, "prompt": 0, "completion": 0}  # only the sum is known
     write(
@@ -144,7 +136,7 @@ def test_what_a_provider_does_not_tell_is_not_0(folder: Folder) -> None:
     np.testing.assert_equal(scores["latency_s"], [0.012, np.nan])
 
 
-def test_its_own_counts_are_compared(folder: Folder) -> None:
+def test_its_own_counts_are_compared(folder):
     rows = [result(), result(success=False), result(success=False, failureReason=2, error="x")]
     write(folder, rows, successes=1, failures=1, errors=1)
     assert len(folder.load("out.json", scores=["success"]).notes) == 1
@@ -164,14 +156,14 @@ def test_its_own_counts_are_compared(folder: Folder) -> None:
         ('{"results": {"version": 3, "prompts": [], "results": [1]}}', "has no list of results"),
     ],
 )
-def test_broken_files(folder: Folder, content: str, message: str) -> None:
+def test_broken_files(folder, content, message):
     folder.write(content, "out.json")
     refused = folder.refused("out.json")
     assert refused.file == "out.json"
     assert message in refused.message
 
 
-def test_a_half_line(folder: Folder) -> None:
+def test_a_half_line(folder):
     line = json.dumps(result())
     folder.write(f"{line}\n{line[:-20]}", "out.jsonl")
     refused = folder.refused("out.jsonl", scores=["success"])

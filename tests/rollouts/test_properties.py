@@ -1,12 +1,9 @@
 """Laws: however rows are written and cut into blocks, the table is the plain reading's."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,9 +15,6 @@ from pytest_evalmetrics.rollouts.files import find_files
 from pytest_evalmetrics.rollouts.json_files import JsonArray, JsonLines
 from pytest_evalmetrics.rollouts.table import TableBuilder
 from pytest_evalmetrics.spec import RolloutsSpec
-
-if TYPE_CHECKING:
-    from pytest_evalmetrics.ext import RolloutTable
 
 text = st.text(max_size=8) | st.sampled_from(
     [
@@ -67,7 +61,7 @@ mostly_numbers = st.one_of(numbers, numbers, anything)
 
 
 @st.composite
-def rows_of(draw: st.DrawFn, *, many: bool) -> list[dict[str, Any]]:
+def rows_of(draw, *, many):
     """Rows with a task, and with a sample index or none."""
     shapes = draw(
         st.lists(
@@ -105,7 +99,7 @@ def rows_of(draw: st.DrawFn, *, many: bool) -> list[dict[str, Any]]:
     return rows
 
 
-def writable(value: Any) -> Any:
+def writable(value):
     """Spell out the halves of surrogate pairs, as text in UTF-8 has to."""
     if isinstance(value, dict):
         return {writable(k): writable(v) for k, v in value.items()}
@@ -116,7 +110,7 @@ def writable(value: Any) -> Any:
     return value
 
 
-def written(rows: list[dict[str, Any]], draw: st.DataObject, *, array: bool) -> bytes:
+def written(rows, draw, *, array):
     """Write rows in one of the ways in which tools write them."""
     ascii_only = draw.draw(st.booleans(), label="ascii")
     separators = draw.draw(st.sampled_from([None, (",", ":"), (" , ", " : ")]), label="separators")
@@ -132,9 +126,7 @@ def written(rows: list[dict[str, Any]], draw: st.DataObject, *, array: bool) -> 
     return draw.draw(st.sampled_from([b"", b"\xef\xbb\xbf"])) + whole.encode()
 
 
-def load_in_blocks(
-    path: Path, request: Request, loader: type[JsonLines | JsonArray], block: int, ahead: int
-) -> RolloutTable:
+def load_in_blocks(path, request, loader, block, ahead):
     table = TableBuilder(request)
     reader = loader(request, block=block, ahead=ahead)
     for file in find_files((path.name,), path.parent):
@@ -146,7 +138,7 @@ def load_in_blocks(
 
 @settings(max_examples=150, deadline=None)
 @given(st.data(), st.booleans(), st.booleans())
-def test_the_table_is_what_json_loads_says(data: st.DataObject, array: bool, many: bool) -> None:
+def test_the_table_is_what_json_loads_says(data, array, many):
     rows = data.draw(rows_of(many=many))
     content = written(rows, data, array=array)
     packed = data.draw(st.booleans(), label="gzip")

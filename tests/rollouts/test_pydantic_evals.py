@@ -1,36 +1,30 @@
 """Reports of pydantic-evals."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
-if TYPE_CHECKING:
-    from rollouts.conftest import Folder
 
-
-def results(values: dict[str, Any]) -> dict[str, Any]:
+def results(values):
     return {name: {"name": name, "value": value, "reason": None} for name, value in values.items()}
 
 
-def case(name: str, **more: Any) -> dict[str, Any]:
+def case(name, **more):
     kinds = {kind: results(more.pop(kind, {})) for kind in ("scores", "assertions", "labels")}
     return {"name": name, "inputs": "?", "metrics": {}, "task_duration": 0.5, **kinds, **more}
 
 
-def failure(name: str, message: str = "RuntimeError: down", **more: Any) -> dict[str, Any]:
+def failure(name, message="RuntimeError: down", **more):
     return {"name": name, "error_message": message, "error_stacktrace": "...", **more}
 
 
-def write(folder: Folder, *cases: dict[str, Any], failures: list[Any] | None = None) -> None:
+def write(folder, *cases, failures=None):
     report = {"name": "task", "cases": cases, "failures": failures or [], "analyses": []}
     folder.write(json.dumps(report), "report.json")
 
 
-def test_what_the_tool_wrote(real: Folder) -> None:
+def test_what_the_tool_wrote(real):
     table = real.load("formats/pydantic_evals/report.json", scores=["EqualsExpected"])
     assert table.tasks == ("case-a", "case-b", "case-boom")
     assert table.sample.tolist() == [0, 1] * 3
@@ -44,14 +38,14 @@ def test_what_the_tool_wrote(real: Folder) -> None:
     assert note.endswith("failures[0]: RuntimeError: model down)")
 
 
-def test_labels_are_fields(real: Folder) -> None:
+def test_labels_are_fields(real):
     table = real.load(
         "formats/pydantic_evals/report.json", scores=["closeness"], categories=["tone"]
     )
     assert set(table.categories["tone"].labels) == {"ok", "(missing)"}
 
 
-def test_runs_are_numbered_as_they_are_named(folder: Folder) -> None:
+def test_runs_are_numbered_as_they_are_named(folder):
     write(
         folder,
         case("y [1/2] [2/2]", source_case_name="y [1/2]", scores={"s": 0.5}),
@@ -63,7 +57,7 @@ def test_runs_are_numbered_as_they_are_named(folder: Folder) -> None:
     assert folder.load("report.json", scores=["reward"]).tasks == ("x [1/2]",)
 
 
-def test_an_evaluator_that_raised(folder: Folder) -> None:
+def test_an_evaluator_that_raised(folder):
     raised = {"name": "judge", "error_message": "ValueError: no answer"}
     write(
         folder,
@@ -82,7 +76,7 @@ def test_an_evaluator_that_raised(folder: Folder) -> None:
     assert none.startswith("not judged: 1 rollout")
 
 
-def test_metrics_are_no_reward_and_a_namesake_is_told_apart(folder: Folder) -> None:
+def test_metrics_are_no_reward_and_a_namesake_is_told_apart(folder):
     write(folder, case("a", scores={"s": 0.5}, assertions={"s": True}, metrics={"steps": 4}))
     assert "s, assertion.s" in folder.refused("report.json", scores=["reward"]).message
     write(folder, case("a", scores={"s": 0.5}, metrics={"steps": 4, "output_tokens": 9}))
@@ -91,7 +85,7 @@ def test_metrics_are_no_reward_and_a_namesake_is_told_apart(folder: Folder) -> N
     assert table.scores["completion_tokens"].tolist() == [9]
 
 
-def test_only_failures(folder: Folder) -> None:
+def test_only_failures(folder):
     write(folder, failures=[failure("a"), failure("b", "gone")])
     table = folder.load("report.json", scores=["reward"])
     assert np.isnan(table.scores["reward"]).tolist() == [True, True]
@@ -107,7 +101,7 @@ def test_only_failures(folder: Folder) -> None:
         ('{"name": "t", "cases": [3], "failures": [], "analyses": []}', "expected an object"),
     ],
 )
-def test_broken_files(folder: Folder, content: str, message: str) -> None:
+def test_broken_files(folder, content, message):
     folder.write(content, "report.json")
     refused = folder.refused("report.json")
     assert refused.file == "report.json"

@@ -1,12 +1,9 @@
 """Files on other machines, read in parts by several processes."""
 
-from __future__ import annotations
-
 import json
 import re
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, Any
 
 import pytest
 from rollouts.same import all_bits
@@ -16,14 +13,6 @@ from pytest_evalmetrics.ext import FieldMap, Request, RolloutFile, Source
 from pytest_evalmetrics.rollouts import remote
 from pytest_evalmetrics.rollouts.files import LARGE, find_files, is_large
 from pytest_evalmetrics.rollouts.large import cut, read_large
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from rollouts.conftest import Folder
-
-    from pytest_evalmetrics.ext import RolloutTable
 
 pytest.importorskip("fsspec")
 pytest.importorskip("aiohttp")
@@ -41,16 +30,16 @@ class Handler(BaseHTTPRequestHandler):
 
     asked: list[str]
 
-    def log_message(self, *_: object) -> None:
+    def log_message(self, *_):
         pass
 
-    def do_HEAD(self) -> None:
+    def do_HEAD(self):
         self.answer(body=False)
 
-    def do_GET(self) -> None:
+    def do_GET(self):
         self.answer(body=True)
 
-    def answer(self, *, body: bool) -> None:
+    def answer(self, *, body):
         text = TEXT if "array" not in self.path else json.dumps(ROWS).encode()
         part = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", ""))
         if body:
@@ -69,7 +58,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def server() -> Iterator[str]:
+def server():
     Handler.asked = []
     made = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=made.serve_forever, daemon=True)
@@ -80,12 +69,12 @@ def server() -> Iterator[str]:
     thread.join()
 
 
-def shared(path: Path, *urls: str) -> RolloutTable | None:
+def shared(path, *urls):
     files = find_files(urls, path, fetch=False)
     return read_large(files, None, Request(FieldMap(), ("reward",)), count=2, size=4000)
 
 
-def test_processes_read_parts_of_what_nobody_copied(folder: Folder, server: str) -> None:
+def test_processes_read_parts_of_what_nobody_copied(folder, server):
     url = f"{server}/runs.jsonl?token=secret"
     alone = folder.load(url, scores=["reward"])
     assert "" in Handler.asked  # the whole of it
@@ -97,7 +86,7 @@ def test_processes_read_parts_of_what_nobody_copied(folder: Folder, server: str)
     assert len(Handler.asked) > 10
 
 
-def test_parts_of_some_files_and_the_whole_of_others(folder: Folder, server: str) -> None:
+def test_parts_of_some_files_and_the_whole_of_others(folder, server):
     folder.write(TEXT.replace(b'rollout_index": 0', b'rollout_index": 1'), "b.jsonl")
     urls = (f"{server}/a.jsonl", "b.jsonl")
     found = shared(folder.path, *urls)
@@ -106,9 +95,7 @@ def test_parts_of_some_files_and_the_whole_of_others(folder: Folder, server: str
 
 
 @pytest.mark.parametrize("name", ["whole.jsonl", "array.json", "short.jsonl", "none.csv"])
-def test_what_can_not_be_read_in_parts_is_left_to_one_process(
-    folder: Folder, server: str, name: str
-) -> None:
+def test_what_can_not_be_read_in_parts_is_left_to_one_process(folder, server, name):
     if name == "none.csv":
         ranges_of = RolloutFile(folder.path, name, "ftp://127.0.0.1:1/none.csv", 5000)
         assert remote.look(ranges_of) is None
@@ -116,7 +103,7 @@ def test_what_can_not_be_read_in_parts_is_left_to_one_process(
     assert shared(folder.path, f"{server}/{name}") is None
 
 
-def test_where_whole_files_are_fetched_they_are_pieces(folder: Folder, server: str) -> None:
+def test_where_whole_files_are_fetched_they_are_pieces(folder, server):
     urls = [f"{server}/{name}.jsonl" for name in ("a", "whole")]
     files = find_files((*urls,), folder.path, fetch=False)
     pieces = cut(files, None, 2, size=10_000, fetches=True)
@@ -131,7 +118,7 @@ def test_where_whole_files_are_fetched_they_are_pieces(folder: Folder, server: s
     assert [piece.what for piece in small] == files
 
 
-def test_parts_end_where_lines_do(folder: Folder, server: str) -> None:
+def test_parts_end_where_lines_do(folder, server):
     (file,) = find_files((f"{server}/a.jsonl",), folder.path, fetch=False)
     source = remote.look(file)
     assert source is not None
@@ -143,14 +130,14 @@ def test_parts_end_where_lines_do(folder: Folder, server: str) -> None:
         assert len(ends) <= len(TEXT) // size + 1
 
 
-def test_less_than_was_asked_for_is_an_error(server: str) -> None:
+def test_less_than_was_asked_for_is_an_error(server):
     with pytest.raises(DataError) as raised:
         remote.read_range(f"{server}/short.jsonl?token=secret", "short.jsonl", 10, 30)
     assert raised.value.message == "only 19 of 20 bytes arrived"
 
 
-def test_what_lies_elsewhere_is_large_by_what_its_place_says(tmp_path: Path) -> None:
-    def of(size: int | None, name: str = "a.jsonl") -> list[Any]:
+def test_what_lies_elsewhere_is_large_by_what_its_place_says(tmp_path):
+    def of(size, name="a.jsonl"):
         return [RolloutFile(tmp_path / name, name, f"s3://runs/{name}", size)]
 
     assert is_large(of(LARGE))

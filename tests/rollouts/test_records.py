@@ -1,13 +1,10 @@
 """Rows as they are written, and data sets."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import math
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,10 +17,7 @@ from pytest_evalmetrics.rollouts import load, load_dataset
 from pytest_evalmetrics.rollouts.recorded import records
 from pytest_evalmetrics.spec import RolloutsSpec
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-ROWS: list[dict[str, Any]] = [
+ROWS = [
     {
         "_ng_task_index": t,
         "_ng_rollout_index": s,
@@ -35,7 +29,7 @@ ROWS: list[dict[str, Any]] = [
 ]
 
 
-def write(folder: Path) -> RolloutsSpec:
+def write(folder):
     lines = [json.dumps(row) for row in ROWS]
     (folder / "a.jsonl").write_text("\n\n".join(lines[:2]) + "\n")
     with gzip.open(folder / "b.json.gz", "wt") as file:
@@ -43,7 +37,7 @@ def write(folder: Path) -> RolloutsSpec:
     return RolloutsSpec(path=("a.jsonl", "b.json.gz"))
 
 
-def test_rows_come_whole_and_in_the_order_of_the_table(tmp_path: Path) -> None:
+def test_rows_come_whole_and_in_the_order_of_the_table(tmp_path):
     spec = write(tmp_path)
     found = list(records(spec, tmp_path))
     assert [where for where, _ in found] == [
@@ -64,7 +58,7 @@ def test_rows_come_whole_and_in_the_order_of_the_table(tmp_path: Path) -> None:
     assert sorted(part.read_as.tolist()) == [0, 1]
 
 
-def test_a_broken_row_is_told_with_its_line(tmp_path: Path) -> None:
+def test_a_broken_row_is_told_with_its_line(tmp_path):
     (tmp_path / "a.jsonl").write_text('{"a": 1}\n{"a": \n{"a": 2}\n')
     found = records(RolloutsSpec(path=("a.jsonl",)), tmp_path)
     assert next(found) == ("a.jsonl:1", {"a": 1})
@@ -82,16 +76,14 @@ def test_a_broken_row_is_told_with_its_line(tmp_path: Path) -> None:
         ([{"id": 1}, {"id": 1}], (1,)),
     ],
 )
-def test_how_the_tasks_of_a_data_set_are_known(
-    tmp_path: Path, rows: list[dict[str, Any]], tasks: tuple[Any, ...]
-) -> None:
+def test_how_the_tasks_of_a_data_set_are_known(tmp_path, rows, tasks):
     (tmp_path / "d.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     table = load_dataset(RolloutsSpec(path=("d.jsonl",)), tmp_path)
     assert table.tasks == tasks
     assert len(table) == len(rows)
 
 
-def test_positions_go_on_from_file_to_file_with_labels_and_numbers(tmp_path: Path) -> None:
+def test_positions_go_on_from_file_to_file_with_labels_and_numbers(tmp_path):
     for name, level in (("a", "easy"), ("b", "hard")):
         lines = "".join(json.dumps({"level": level, "n": i}) + "\n" for i in range(3))
         (tmp_path / f"{name}.jsonl").write_text(lines)
@@ -105,20 +97,20 @@ def test_positions_go_on_from_file_to_file_with_labels_and_numbers(tmp_path: Pat
     )
 
 
-def test_a_row_without_the_key_that_the_first_one_has(tmp_path: Path) -> None:
+def test_a_row_without_the_key_that_the_first_one_has(tmp_path):
     (tmp_path / "d.jsonl").write_text('{"id": 1}\n{"ID": 2}\n')
     with pytest.raises(DataError, match="no task id: 'id' is not there") as raised:
         load_dataset(RolloutsSpec(path=("d.jsonl",)), tmp_path)
     assert raised.value.where == "d.jsonl:2"
 
 
-def test_fields_say_which_key_it_is(tmp_path: Path) -> None:
+def test_fields_say_which_key_it_is(tmp_path):
     (tmp_path / "d.jsonl").write_text('{"id": 1, "q": {"n": "b"}}\n{"id": 2, "q": {"n": "a"}}\n')
     spec = RolloutsSpec(path=("d.jsonl",), fields=FieldMap(task="q.n"))
     assert load_dataset(spec, tmp_path).tasks == ("a", "b")
 
 
-def test_rows_of_tables_come_with_their_text(tmp_path: Path) -> None:
+def test_rows_of_tables_come_with_their_text(tmp_path):
     (tmp_path / "a.csv").write_text('id,question,n\nq1,"what, then?",007\n\nq2,ü,1.5\n')
     pq.write_table(
         pa.table(
@@ -155,13 +147,13 @@ def test_rows_of_tables_come_with_their_text(tmp_path: Path) -> None:
     assert loaded.tasks == ("q1", "q2")
 
 
-def test_a_broken_table_is_told_where_it_breaks(tmp_path: Path) -> None:
+def test_a_broken_table_is_told_where_it_breaks(tmp_path):
     (tmp_path / "a.csv").write_text('id,q\n1,"x\n')
     with pytest.raises(DataError, match="ends inside of quotes"):
         list(records(RolloutsSpec(path=("a.csv",), format="csv"), tmp_path))
 
 
-def test_rows_of_a_file_that_changes_meanwhile_are_refused(tmp_path: Path) -> None:
+def test_rows_of_a_file_that_changes_meanwhile_are_refused(tmp_path):
     spec = write(tmp_path)
     reading = records(spec, tmp_path)
     next(reading)

@@ -1,17 +1,11 @@
 """What is refused, and what the message says: file, line, what was found, the way out."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
 
 import pytest
 from rollouts.small import BLOCKS
 
 from pytest_evalmetrics.errors import RegistryError
-
-if TYPE_CHECKING:
-    from rollouts.conftest import Folder
 
 ROW = '{"_ng_task_index": 0, "_ng_rollout_index": 0, "reward": 1.0}\n'
 NEXT = ROW.replace('rollout_index": 0', 'rollout_index": 1')
@@ -47,9 +41,7 @@ INTERRUPTED = "the file ends in the middle of a row: was the run interrupted?"
     ],
 )
 @pytest.mark.parametrize("before", [0, 50])
-def test_a_broken_line(
-    folder: Folder, content: str | bytes, line: int, message: str, before: int
-) -> None:
+def test_a_broken_line(folder, content, line, message, before):
     rows = "".join(ROW.replace("0,", f"{-1 - i},", 1) for i in range(before)).encode()
     folder.write(rows + (content if isinstance(content, bytes) else content.encode()))
     for form in (None, BLOCKS):
@@ -59,7 +51,7 @@ def test_a_broken_line(
 
 
 @pytest.mark.parametrize("size", [1, 100_000])
-def test_a_broken_line_far_into_a_file(folder: Folder, size: int) -> None:
+def test_a_broken_line_far_into_a_file(folder, size):
     rows = [{"_ng_task_index": i, "text": "x" * size, "reward": 1} for i in range(150)]
     lines = [json.dumps(row) for row in rows]
     lines[120] = lines[120][:-9]
@@ -69,8 +61,8 @@ def test_a_broken_line_far_into_a_file(folder: Folder, size: int) -> None:
     assert folder.refused().message == INTERRUPTED
 
 
-def test_a_row_without_a_task_among_thousands(folder: Folder) -> None:
-    rows: list[dict[str, Any]] = [{"_ng_task_index": i, "reward": i % 2} for i in range(2000)]
+def test_a_row_without_a_task_among_thousands(folder):
+    rows = [{"_ng_task_index": i, "reward": i % 2} for i in range(2000)]
     del rows[1500]["_ng_task_index"]
     folder.rows(rows)
     for form in (None, BLOCKS):
@@ -79,7 +71,7 @@ def test_a_row_without_a_task_among_thousands(folder: Folder) -> None:
         assert "the row's keys: reward" in error.message
 
 
-def test_two_rows_on_a_line_are_not_taken_for_two_lines(folder: Folder) -> None:
+def test_two_rows_on_a_line_are_not_taken_for_two_lines(folder):
     rows = [f'{{"_ng_task_index": {i}, "reward": 1}}' for i in range(200)]
     folder.write("\n".join([*rows[:150], rows[150] + rows[151], "", *rows[152:]]))
     for form in (None, BLOCKS):
@@ -113,9 +105,7 @@ def test_two_rows_on_a_line_are_not_taken_for_two_lines(folder: Folder) -> None:
     ],
 )
 @pytest.mark.parametrize("before", [0, 1, 500])
-def test_a_row_that_does_not_fit(
-    folder: Folder, row: dict[str, Any], message: str, hint: str, before: int
-) -> None:
+def test_a_row_that_does_not_fit(folder, row, message, hint, before):
     good = [
         {"_ng_task_index": i, "_ng_rollout_index": 0, "reward": 1, "level": "x"}
         for i in range(before)
@@ -131,7 +121,7 @@ def test_a_row_that_does_not_fit(
         assert hint in str(error.hint)
 
 
-def test_a_long_value_is_shown_shortly(folder: Folder) -> None:
+def test_a_long_value_is_shown_shortly(folder):
     folder.rows([{"_ng_task_index": 0, "reward": list(range(1000))}])
     error = folder.refused(scores=["reward"])
     assert len(error.message) < 150
@@ -139,13 +129,13 @@ def test_a_long_value_is_shown_shortly(folder: Folder) -> None:
     assert "…" in error.message
 
 
-def test_text_is_no_number_only_where_a_number_is_needed(folder: Folder) -> None:
+def test_text_is_no_number_only_where_a_number_is_needed(folder):
     folder.rows([{"_ng_task_index": 0, "reward": 1, "acc": "0.5"}])
     assert list(folder.load(scores=["reward"]).scores) == ["reward"]
     assert "'acc' is text" in folder.refused(scores=["reward", "acc"]).message
 
 
-def test_a_list_of_tokens_does_not_hide_their_number(folder: Folder) -> None:
+def test_a_list_of_tokens_does_not_hide_their_number(folder):
     row = {"_ng_task_index": 0, "tokens": [1, 2], "response": {"usage": {"tokens": 2}}}
     folder.rows([row, {**row, "_ng_task_index": 1}])
     assert folder.load(scores=["tokens"]).scores["tokens"].tolist() == [2, 2]
@@ -157,7 +147,7 @@ def test_a_list_of_tokens_does_not_hide_their_number(folder: Folder) -> None:
     assert folder.refused(scores=["tokens"]).where == "runs.jsonl:100"
 
 
-def test_a_score_that_is_in_no_row(folder: Folder) -> None:
+def test_a_score_that_is_in_no_row(folder):
     folder.rows([{"_ng_task_index": 0, "rewards": 1, "acc": 0.5, "text": "x"}])
     error = folder.refused(scores=["reward"])
     assert error.message == (
@@ -168,13 +158,13 @@ def test_a_score_that_is_in_no_row(folder: Folder) -> None:
     assert "`fields: {reward: PATH}`" in str(error.hint)
 
 
-def test_a_category_that_is_in_no_row(folder: Folder) -> None:
+def test_a_category_that_is_in_no_row(folder):
     folder.rows([{"_ng_task_index": 0, "level": None}])
     assert folder.load(categories=["level"]).categories["level"].labels == ("(missing)",)
     assert "did you mean 'level'?" in folder.refused(categories=["lvel"]).message
 
 
-def test_the_same_attempt_twice(folder: Folder) -> None:
+def test_the_same_attempt_twice(folder):
     folder.write(ROW + NEXT, "a.jsonl")
     folder.write("\n" + NEXT.replace("0,", "1,", 1) + NEXT, "b.jsonl")
     error = folder.refused("*.jsonl")
@@ -184,7 +174,7 @@ def test_the_same_attempt_twice(folder: Folder) -> None:
     )
 
 
-def test_the_first_of_many_duplicates_is_named(folder: Folder) -> None:
+def test_the_first_of_many_duplicates_is_named(folder):
     one = [{"_ng_task_index": t, "_ng_rollout_index": 0} for t in (5, 3, 4)]
     folder.rows(one + one)
     error = folder.refused()
@@ -192,21 +182,21 @@ def test_the_first_of_many_duplicates_is_named(folder: Folder) -> None:
     assert "runs.jsonl:1: task 5" in error.message
 
 
-def test_duplicates_in_an_array_are_named_by_their_rows(folder: Folder) -> None:
+def test_duplicates_in_an_array_are_named_by_their_rows(folder):
     folder.write(json.dumps([json.loads(ROW), json.loads(NEXT), json.loads(ROW)]))
     assert str(folder.refused()).startswith(
         "runs.jsonl: row 3: this row is the same attempt as runs.jsonl, row 1: task 0, sample 0"
     )
 
 
-def test_some_rows_with_and_some_without_a_sample_index(folder: Folder) -> None:
+def test_some_rows_with_and_some_without_a_sample_index(folder):
     folder.write(ROW + NEXT + '{"_ng_task_index": 7}\n')
     error = folder.refused()
     assert error.where == "runs.jsonl:3"
     assert "this row has no sample index, and runs.jsonl:1 has one" in error.message
 
 
-def test_an_unknown_format(folder: Folder) -> None:
+def test_an_unknown_format(folder):
     folder.write(ROW)
     with pytest.raises(RegistryError, match="did you mean 'jsonl'"):
         folder.load(format="jsonlines")
@@ -216,9 +206,7 @@ def test_an_unknown_format(folder: Folder) -> None:
     ("content", "form", "message"),
     [(ROW, "json", "this is no JSON array"), (f"[{ROW}]", "jsonl", "this is a JSON array")],
 )
-def test_a_format_that_is_not_the_files(
-    folder: Folder, content: str, form: str, message: str
-) -> None:
+def test_a_format_that_is_not_the_files(folder, content, form, message):
     folder.write(content)
     assert message in folder.refused(format=form).message
     assert len(folder.load(format="json" if form == "jsonl" else "jsonl")) == 1

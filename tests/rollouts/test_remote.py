@@ -1,21 +1,13 @@
 """Rollouts that lie elsewhere: real servers on this machine's loopback."""
 
-from __future__ import annotations
-
 import json
 import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING
 
 import pytest
 
 from pytest_evalmetrics.rollouts import remote
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from rollouts.conftest import Folder
 
 pytest.importorskip("fsspec")
 ROWS = [{"_ng_task_index": n, "_ng_rollout_index": 0, "reward": n % 2} for n in range(50)]
@@ -25,16 +17,16 @@ TEXT = "".join(json.dumps(row) + "\n" for row in ROWS).encode()
 class Handler(BaseHTTPRequestHandler):
     """Serves rows, and what goes wrong with them."""
 
-    def log_message(self, *_: object) -> None:
+    def log_message(self, *_):
         pass
 
-    def do_HEAD(self) -> None:
+    def do_HEAD(self):
         self.answer(body=False)
 
-    def do_GET(self) -> None:
+    def do_GET(self):
         self.answer(body=True)
 
-    def answer(self, *, body: bool) -> None:
+    def answer(self, *, body):
         name = self.path.partition("?")[0]
         status = {"/denied.jsonl": 403, "/none.jsonl": 404, "/down.jsonl": 503}.get(name, 200)
         self.send_response(status)
@@ -52,7 +44,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[str]:
+def server():
     pytest.importorskip("aiohttp")
     made = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=made.serve_forever, daemon=True)
@@ -63,7 +55,7 @@ def server() -> Iterator[str]:
     thread.join()
 
 
-def test_over_http(folder: Folder, server: str) -> None:
+def test_over_http(folder, server):
     table = folder.load(f"{server}/runs.jsonl?token=secret", scores=["reward"])
     assert table.scores["reward"].tolist() == [row["reward"] for row in ROWS]
     ((source),) = table.sources
@@ -79,7 +71,7 @@ def test_over_http(folder: Folder, server: str) -> None:
         ("cut", "the connection was closed before all of it had arrived: "),
     ],
 )
-def test_what_goes_wrong_over_http(folder: Folder, server: str, name: str, message: str) -> None:
+def test_what_goes_wrong_over_http(folder, server, name, message):
     url = f"{server.replace('://', '://user:word@')}/{name}.jsonl?token=secret"
     refused = folder.refused(url)
     assert refused.file == f"{server}/{name}.jsonl"
@@ -89,7 +81,7 @@ def test_what_goes_wrong_over_http(folder: Folder, server: str, name: str, messa
 
 
 @pytest.mark.parametrize("name", ["cut", "chunked"])
-def test_a_connection_that_is_closed_in_the_middle(folder: Folder, server: str, name: str) -> None:
+def test_a_connection_that_is_closed_in_the_middle(folder, server, name):
     refused = folder.refused(f"{server}/{name}.jsonl?token=secret", scores=["reward"])
     assert refused.file == f"{server}/{name}.jsonl"
     assert refused.message.startswith("the connection was closed before all of it had arrived")
@@ -102,10 +94,10 @@ class Expired(BaseHTTPRequestHandler):
     code = "ExpiredToken"
     said = "The provided token has expired."
 
-    def log_message(self, *_: object) -> None:
+    def log_message(self, *_):
         pass
 
-    def answer(self, status: int, *, body: bool) -> None:
+    def answer(self, status, *, body):
         text = (
             '<?xml version="1.0" encoding="UTF-8"?>\n'
             f"<Error><Code>{self.code}</Code><Message>{self.said}</Message></Error>"
@@ -117,10 +109,10 @@ class Expired(BaseHTTPRequestHandler):
         if body:
             self.wfile.write(text)
 
-    def do_HEAD(self) -> None:
+    def do_HEAD(self):
         self.answer(400 if self.code == "ExpiredToken" else 403, body=False)
 
-    def do_GET(self) -> None:
+    def do_GET(self):
         self.answer(400 if self.code == "ExpiredToken" else 403, body=True)
 
 
@@ -134,19 +126,17 @@ class Denied(Expired):
 class Forbidden(Expired):
     """Answers as other stores do, with 403."""
 
-    def do_HEAD(self) -> None:
+    def do_HEAD(self):
         self.answer(403, body=False)
 
-    def do_GET(self) -> None:
+    def do_GET(self):
         self.answer(403, body=True)
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
 @pytest.mark.parametrize("name", ["a.jsonl", "*.jsonl"])
 @pytest.mark.parametrize("answers", [Expired, Forbidden, Denied])
-def test_credentials_that_do_not_open_it(
-    folder: Folder, monkeypatch: pytest.MonkeyPatch, answers: type[Expired], name: str
-) -> None:
+def test_credentials_that_do_not_open_it(folder, monkeypatch, answers, name):
     pytest.importorskip("s3fs")
     made = ThreadingHTTPServer(("127.0.0.1", 0), answers)
     thread = threading.Thread(target=made.serve_forever, daemon=True)
@@ -171,7 +161,7 @@ def test_credentials_that_do_not_open_it(
 
 
 @pytest.fixture(scope="module")
-def bucket() -> Iterator[None]:
+def bucket():
     pytest.importorskip("s3fs")
     boto3 = pytest.importorskip("boto3")
     moto = pytest.importorskip("moto.server")
@@ -196,7 +186,7 @@ def bucket() -> Iterator[None]:
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
 @pytest.mark.usefixtures("bucket")
-def test_from_s3(folder: Folder) -> None:
+def test_from_s3(folder):
     table = folder.load("s3://runs/math/*.jsonl", scores=["reward"])
     assert table.scores["reward"].tolist() == [row["reward"] for row in ROWS]
     assert [s.path for s in table.sources] == [f"s3://runs/math/{n}.jsonl" for n in "ab"]
@@ -206,12 +196,10 @@ def test_from_s3(folder: Folder) -> None:
     assert "is a folder" in folder.refused("s3://runs/math").message
 
 
-def test_a_file_that_grows_shorter(
-    folder: Folder, server: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_grows_shorter(folder, server, monkeypatch):
     made = remote.system_of
 
-    def system(url: str) -> object:
+    def system(url):
         found, path = made(url)
         monkeypatch.setattr(found, "info", lambda _: {"size": len(TEXT) + 7})
         return found, path
@@ -225,15 +213,13 @@ def test_a_file_that_grows_shorter(
     ("url", "extra"),
     [("s3://a/b.jsonl", "s3"), ("hf://datasets/a/b.jsonl", "hf"), ("https://a.invalid/b", "http")],
 )
-def test_what_has_to_be_installed(
-    folder: Folder, monkeypatch: pytest.MonkeyPatch, url: str, extra: str
-) -> None:
+def test_what_has_to_be_installed(folder, monkeypatch, url, extra):
     monkeypatch.setitem(sys.modules, "fsspec", None)
     refused = folder.refused(url)
     assert f'pip install "pytest-evalmetrics[{extra}]"' in str(refused.hint)
 
 
-def test_a_place_that_nobody_knows(folder: Folder) -> None:
+def test_a_place_that_nobody_knows(folder):
     refused = folder.refused("nowhere://a/b.jsonl")
     assert refused.file == "nowhere://a/b.jsonl"
     assert "can't be fetched" in refused.message

@@ -1,26 +1,18 @@
 """The way in, and the seam at which formats plug in."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 from perf.reading import write
 
 from pytest_evalmetrics import rollouts
-from pytest_evalmetrics.ext import Chunk, Request, Source
+from pytest_evalmetrics.ext import Chunk
 from pytest_evalmetrics.rollouts import loaders, register_loader
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
-    from rollouts.conftest import Folder
-
-
-def test_what_the_package_offers() -> None:
+def test_what_the_package_offers():
     assert rollouts.__all__ == sorted(set(rollouts.__all__))
     assert all(hasattr(rollouts, name) for name in rollouts.__all__)
     assert {"Chunk", "Loader", "Request", "load", "loaders", "register_loader"} <= {
@@ -28,17 +20,17 @@ def test_what_the_package_offers() -> None:
     }
 
 
-def test_the_formats_of_rows_are_known_by_name() -> None:
+def test_the_formats_of_rows_are_known_by_name():
     assert {"json", "jsonl"} <= set(loaders.names())
 
 
 class Pairs:
     """Reads `task reward` lines: a format of one's own in a dozen lines."""
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request):
         self.request = request
 
-    def read(self, source: Source) -> Iterator[Chunk]:
+    def read(self, source):
         with source.open() as stream:
             rows = [line.split() for line in stream]
         yield Chunk(
@@ -51,9 +43,7 @@ class Pairs:
 
 
 @pytest.mark.parametrize("registered", [True, False])
-def test_a_format_of_ones_own(
-    folder: Folder, registered: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_format_of_ones_own(folder, registered, monkeypatch):
     folder.write("b 1\na 0.5\nb 0\n", "pairs.txt")
     if registered:
         monkeypatch.setattr(loaders, "_entries", loaders._entries[:])
@@ -69,7 +59,7 @@ def test_a_format_of_ones_own(
     assert table.sample.tolist() == [0, 0, 1]
 
 
-def test_importing_the_package_reads_no_format() -> None:
+def test_importing_the_package_reads_no_format():
     program = (
         "import sys, pytest_evalmetrics.rollouts\n"
         "assert 'pytest_evalmetrics.rollouts.builtin_loaders' not in sys.modules"
@@ -77,7 +67,7 @@ def test_importing_the_package_reads_no_format() -> None:
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
-def test_the_file_that_speed_is_measured_on(folder: Folder) -> None:
+def test_the_file_that_speed_is_measured_on(folder):
     path = folder.path / "runs.jsonl"
     write(path, 96)
     assert 4096 < path.stat().st_size / 96 < 4700

@@ -1,9 +1,6 @@
 """What a format may tell of its rows beyond their numbers."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +12,7 @@ from pytest_evalmetrics.rollouts.table import TableBuilder
 SOURCE = Source(Path("a"), "a", 1, b"{")
 
 
-def chunk(tasks: list[str], scores: dict[str, list[float]] | None = None, **more: Any) -> Chunk:
+def chunk(tasks, scores=None, **more):
     return Chunk(
         places=np.arange(1, len(tasks) + 1),
         task=tasks,
@@ -26,14 +23,14 @@ def chunk(tasks: list[str], scores: dict[str, list[float]] | None = None, **more
     )
 
 
-def build(*chunks: Chunk, scores: tuple[str, ...] = ("reward",), **fields: Any) -> Any:
+def build(*chunks, scores=("reward",), **fields):
     table = TableBuilder(Request(FieldMap(**fields), scores))
     for each in chunks:
         table.add(SOURCE, each)
     return table.build()
 
 
-def test_rows_are_numbered_by_their_start() -> None:
+def test_rows_are_numbered_by_their_start():
     nan = float("nan")
     table = build(
         chunk(["x", "x", "y"], {"reward": [1, 2, 3]}, started=np.array([30.0, 20.0, nan])),
@@ -44,7 +41,7 @@ def test_rows_are_numbered_by_their_start() -> None:
     assert table.sample.tolist() == [0, 1, 2, 3, 0, 1, 2]
 
 
-def test_failures_are_counted_by_kind_with_the_first_place() -> None:
+def test_failures_are_counted_by_kind_with_the_first_place():
     table = build(
         chunk(
             ["x", "y"],
@@ -59,7 +56,7 @@ def test_failures_are_counted_by_kind_with_the_first_place() -> None:
     )
 
 
-def test_names_stand_in_messages() -> None:
+def test_names_stand_in_messages():
     bad = [NotFinite("reward", "NaN", 2)]
     rows = chunk(["x", "y"], {"reward": [1, np.nan]}, names=["x.json", "y.json"], not_finite=bad)
     assert build(rows).notes == ("reward: 1 value is NaN and counts as missing (y.json)",)
@@ -77,14 +74,14 @@ def test_names_stand_in_messages() -> None:
     assert "the same attempt as one.json" in caught.value.message
 
 
-def test_notes_are_kept_once() -> None:
+def test_notes_are_kept_once():
     rows = chunk(["x"], {"reward": [1]}, notes=["the file says 2"])
     assert build(rows, chunk(["y"], {"reward": [1]}, notes=["the file says 2"])).notes == (
         "the file says 2",
     )
 
 
-def test_the_only_score_of_a_format_is_the_reward() -> None:
+def test_the_only_score_of_a_format_is_the_reward():
     table = build(chunk(["x"], {"acc": [1.0], "n": [3.0]}, rewards=["acc"]))
     assert table.scores["reward"].tolist() == [1]
     assert table.integers == {"acc", "n", "reward"}
@@ -98,14 +95,14 @@ def test_the_only_score_of_a_format_is_the_reward() -> None:
     assert "reward" not in build(chunk(["x"], {"acc": [1.0]}, rewards=["acc"]), scores=()).scores
 
 
-def test_other_rows_have_no_such_rule() -> None:
+def test_other_rows_have_no_such_rule():
     with pytest.raises(DataError, match="the score 'reward' is in no row"):
         build(chunk(["x"], {"acc": [1.0]}))
     with pytest.raises(DataError, match="the path 'nowhere' of the score 'reward'"):
         build(chunk(["x"], {"acc": [1.0]}, rewards=["acc"]), reward="nowhere")
 
 
-def test_where_all_failed_every_score_is_missing() -> None:
+def test_where_all_failed_every_score_is_missing():
     failed = [Failure(0, "Error")]
     table = build(chunk(["x"], failures=failed, rewards=[]), scores=("reward", "acc"))
     assert np.isnan([table.scores["reward"], table.scores["acc"]]).all()
@@ -113,7 +110,7 @@ def test_where_all_failed_every_score_is_missing() -> None:
         build(chunk(["x"], {"reward": [1.0]}, failures=failed, rewards=[]), scores=("acc",))
 
 
-def test_a_loader_that_raises_is_put_into_words(folder: Any) -> None:
+def test_a_loader_that_raises_is_put_into_words(folder):
     folder.write("whatever\n")
     refused = folder.refused(format=f"{__name__}:Raises")
     assert refused.file == "runs.jsonl"
@@ -123,8 +120,8 @@ def test_a_loader_that_raises_is_put_into_words(folder: Any) -> None:
 class Raises:
     """A loader with a mistake in it."""
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request):
         self.request = request
 
-    def read(self, source: Source) -> Any:
+    def read(self, source):
         raise KeyError("gone") if source.shown else ValueError

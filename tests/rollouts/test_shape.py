@@ -1,12 +1,9 @@
 """`rows:`, `keyed:`, `lists:`, `where:`, `pivot:`, `join:` and `map:`: rows of any layout."""
 
-from __future__ import annotations
-
 import json
 import math
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import pytest
 from rollouts.layouts import LAYOUTS
@@ -15,14 +12,8 @@ from pytest_evalmetrics.config import load_benchmarks
 from pytest_evalmetrics.errors import ConfigError, DataError
 from pytest_evalmetrics.rollouts import load, records
 
-if TYPE_CHECKING:
-    from conftest import Project
 
-    from pytest_evalmetrics.data import RolloutTable
-    from pytest_evalmetrics.spec import RolloutsSpec
-
-
-def spec_of(folder: Path, rollouts: str) -> RolloutsSpec:
+def spec_of(folder, rollouts):
     file = folder / "x.bench.yaml"
     file.write_text(f"benchmark:\n  name: x\n  rollouts: {rollouts}\n")
     (benchmark,) = load_benchmarks(file, shown="x.bench.yaml")
@@ -30,7 +21,7 @@ def spec_of(folder: Path, rollouts: str) -> RolloutsSpec:
     return benchmark.spec.rollouts
 
 
-def read(folder: Path, rollouts: str, **files: Any) -> RolloutTable:
+def read(folder, rollouts, **files):
     for name, content in files.items():
         stem, _, suffix = name.rpartition("_")
         text = content if isinstance(content, str) else json.dumps(content)
@@ -38,8 +29,8 @@ def read(folder: Path, rollouts: str, **files: Any) -> RolloutTable:
     return load(spec_of(folder, rollouts), folder, scores=["reward"])
 
 
-def rewards(table: RolloutTable) -> dict[Any, list[float | None]]:
-    found: dict[Any, list[float | None]] = {}
+def rewards(table):
+    found = {}
     for task, value in zip(table.task.tolist(), table.scores["reward"].tolist(), strict=True):
         found.setdefault(table.tasks[task], []).append(None if math.isnan(value) else value)
     return found
@@ -126,12 +117,12 @@ LINES = "".join(
         ),
     ],
 )
-def test_layouts(tmp_path: Path, rollouts: str, content: Any, expected: Any) -> None:
+def test_layouts(tmp_path, rollouts, content, expected):
     table = read(tmp_path, rollouts.replace("{", "{path: r.json, ", 1), r_json=content)
     assert rewards(table) == expected
 
 
-def test_cells_of_csv(tmp_path: Path) -> None:
+def test_cells_of_csv(tmp_path):
     table = read(
         tmp_path,
         "{path: r.csv, where: {lang: [en]}, fields: {task: id, reward: v}, "
@@ -143,7 +134,7 @@ def test_cells_of_csv(tmp_path: Path) -> None:
         read(tmp_path, "{path: r.csv, fields: {task: id, reward: v}, map: {reward: {pass: 1}}}")
 
 
-def test_enclosing_objects_and_scores_with_a_map_of_their_own(tmp_path: Path) -> None:
+def test_enclosing_objects_and_scores_with_a_map_of_their_own(tmp_path):
     table = read(
         tmp_path,
         "{path: r.json, rows: runs, map: {reward: {y: 1}, lost: {y: 0}}, "
@@ -154,7 +145,7 @@ def test_enclosing_objects_and_scores_with_a_map_of_their_own(tmp_path: Path) ->
     assert (table.scores["reward"].tolist(), table.scores["lost"].tolist()) == ([1], [0])
 
 
-def test_rows_left_out_are_counted(tmp_path: Path) -> None:
+def test_rows_left_out_are_counted(tmp_path):
     table = read(
         tmp_path,
         "{path: r.json, where: {k: x}, fields: {task: t}}",
@@ -167,7 +158,7 @@ ANSWERS = '{"id": "a", "answer": "x"}\n{"id": "b", "answer": "y"}\n'
 JOIN = "{path: r.jsonl, fields: {task: id, reward: ok}, join: {path: g.jsonl, on: id%s}}"
 
 
-def test_join(tmp_path: Path) -> None:
+def test_join(tmp_path):
     grades = '{"id": "b", "ok": 0}\n{"id": "a", "ok": 1}\n'
     table = read(tmp_path, JOIN % "", r_jsonl=ANSWERS, g_jsonl=grades)
     assert rewards(table) == {"a": [1], "b": [0]}
@@ -175,7 +166,7 @@ def test_join(tmp_path: Path) -> None:
     assert rows[1] == ("r.jsonl:2", {"id": "b", "answer": "y", "ok": 0})
 
 
-def test_join_of_rows_without_a_partner(tmp_path: Path) -> None:
+def test_join_of_rows_without_a_partner(tmp_path):
     grades = '{"id": "a", "ok": 1}\n{"id": "c", "ok": 1}\n'
     with pytest.raises(DataError, match=r"1 row without the other half, the first at r.jsonl:2"):
         read(tmp_path, JOIN % "", r_jsonl=ANSWERS, g_jsonl=grades)
@@ -238,19 +229,19 @@ def test_join_of_rows_without_a_partner(tmp_path: Path) -> None:
         ("{format: harbor, rows: runs}", NESTED, "have a shape of their own"),
     ],
 )
-def test_misread_layouts_fail(tmp_path: Path, rollouts: str, content: Any, words: str) -> None:
+def test_misread_layouts_fail(tmp_path, rollouts, content, words):
     with pytest.raises(DataError, match=words):
         read(tmp_path, rollouts.replace("{", "{path: r.json, ", 1), r_json=content)
 
 
-def test_two_ways_to_read_an_object_are_refused(tmp_path: Path) -> None:
+def test_two_ways_to_read_an_object_are_refused(tmp_path):
     with pytest.raises(ConfigError, match="choose one"):
         spec_of(tmp_path, "{path: r.json, keyed: t, lists: {a: 1}}")
     with pytest.raises(ConfigError, match="a number, or null for missing"):
         spec_of(tmp_path, "{path: r.json, map: {reward: {a: yes}}}")
 
 
-def test_a_run_names_the_line_of_the_key(project: Project) -> None:
+def test_a_run_names_the_line_of_the_key(project):
     project.write("r.json", json.dumps({"runs": [{"t": "a", "v": "pass"}, {"t": "b", "v": "?"}]}))
     bench = (
         "benchmark:\n  name: x\n  rollouts:\n    path: r.json\n    rows: runs\n"
@@ -276,12 +267,12 @@ RECIPES = {
 }
 
 
-def _bytes(content: str | bytes) -> bytes:
+def _bytes(content):
     return content if isinstance(content, bytes) else content.encode()
 
 
 @pytest.mark.parametrize("name", LAYOUTS)
-def test_recipes_of_the_documentation(tmp_path: Path, name: str) -> None:
+def test_recipes_of_the_documentation(tmp_path, name):
     layout, recipe = LAYOUTS[name], RECIPES[name]
     assert len(recipe.splitlines()) <= 8
     for file, content in {layout.file: layout.content, **layout.beside}.items():
@@ -298,16 +289,16 @@ def test_recipes_of_the_documentation(tmp_path: Path, name: str) -> None:
         load(benchmark.spec.rows, tmp_path, scores=["reward"])
 
 
-def test_recipes_cover_the_layouts() -> None:
+def test_recipes_cover_the_layouts():
     assert set(RECIPES) == set(LAYOUTS)
 
 
-def test_the_published_win_rate_of_alpaca_eval() -> None:
+def test_the_published_win_rate_of_alpaca_eval():
     values = [value for (value,) in LAYOUTS["alpaca-eval"].rewards.values() if value is not None]
     assert sum(values) / len(values) * 100 == pytest.approx(95.27950310559004)
 
 
-def test_the_published_reliability_of_tau_bench(project: Project) -> None:
+def test_the_published_reliability_of_tau_bench(project):
     layout = LAYOUTS["tau-bench"]
     assert isinstance(layout.content, str)
     project.write(layout.file, layout.content)
@@ -318,7 +309,7 @@ def test_the_published_reliability_of_tau_bench(project: Project) -> None:
     assert [round(estimates[f"pass^{k}"]["value"], 3) for k in range(1, 5)] == published
 
 
-def test_tables_with_rows_of_another_length_fail(tmp_path: Path) -> None:
+def test_tables_with_rows_of_another_length_fail(tmp_path):
     with pytest.raises(DataError, match="row 2 has 1 cell, and the table 2 columns"):
         read(
             tmp_path,

@@ -1,13 +1,10 @@
 """Shards, however cut and whoever reads them, put together as one process reads the files."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import pickle
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -21,12 +18,6 @@ from pytest_evalmetrics.rollouts.json_files import JsonArray, JsonLines
 from pytest_evalmetrics.rollouts.large import ShardReader, shards_of, splits
 from pytest_evalmetrics.rollouts.table import TableBuilder
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from pytest_evalmetrics.ext import RolloutTable, Source
-    from pytest_evalmetrics.rollouts.part import Part
-
 REQUESTS = (
     Request(FieldMap(), (), ("agent_ref.name",)),
     Request(FieldMap(reward="b.c", scores={"x": "response.usage.a"}), ("a",)),
@@ -34,25 +25,25 @@ REQUESTS = (
 )
 
 
-def in_order(sources: Sequence[Source], request: Request) -> RolloutTable:
+def in_order(sources, request):
     table = TableBuilder(request)
-    loaders: dict[bool, Any] = {True: JsonArray(request), False: JsonLines(request)}
+    loaders = {True: JsonArray(request), False: JsonLines(request)}
     for source in sources:
         for chunk in loaders[source.is_array].read(source):
             table.add(source, chunk)
     return table.build()
 
 
-def merge(request: Request, shards: Sequence[Source], parts: Iterable[Part]) -> RolloutTable:
+def merge(request, shards, parts):
     table = TableBuilder(request)
     for shard, part in zip(shards, parts, strict=True):
         table.extend(shard, part)
     return table.build()
 
 
-def by_readers(shards: Sequence[Source], request: Request, whose: Sequence[int]) -> RolloutTable:
+def by_readers(shards, request, whose):
     """Read as several processes do: each keeps what it learns, each goes up."""
-    readers: dict[int, ShardReader] = {}
+    readers = {}
     parts = [
         pickle.dumps(readers.setdefault(who, ShardReader(request)).read(shard))
         for shard, who in zip(shards, whose, strict=True)
@@ -60,7 +51,7 @@ def by_readers(shards: Sequence[Source], request: Request, whose: Sequence[int])
     return merge(request, shards, map(pickle.loads, parts))
 
 
-def outcome(read: Any) -> Any:
+def outcome(read):
     try:
         return all_bits(read())
     except DataError as error:
@@ -69,7 +60,7 @@ def outcome(read: Any) -> Any:
 
 @settings(max_examples=50, deadline=None)
 @given(st.data(), st.sampled_from(REQUESTS))
-def test_shards_put_together_are_the_files(data: st.DataObject, request: Request) -> None:
+def test_shards_put_together_are_the_files(data, request):
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for number in range(data.draw(st.integers(1, 3), label="files")):
@@ -99,7 +90,7 @@ def test_shards_put_together_are_the_files(data: st.DataObject, request: Request
 
 @given(st.lists(st.binary(max_size=20), max_size=30), st.integers(1, 60))
 @example([b"", b"", b"a"], 1)
-def test_spans_are_whole_lines_and_all_of_them(lines: list[bytes], size: int) -> None:
+def test_spans_are_whole_lines_and_all_of_them(lines, size):
     content = b"{" + b"\n".join(lines)
     with tempfile.TemporaryDirectory() as name:
         path = Path(name, "rows.jsonl")
@@ -112,7 +103,7 @@ def test_spans_are_whole_lines_and_all_of_them(lines: list[bytes], size: int) ->
     assert all(a < b for a, b in spans)
 
 
-def two(folder: Path, first: list[Any], second: list[Any]) -> tuple[RolloutTable, RolloutTable]:
+def two(folder, first, second):
     """Read two files in order, and as two shards by two readers."""
     for name, rows in (("a", first), ("b", second)):
         lines = (row if isinstance(row, str) else json.dumps(row) for row in rows)
@@ -122,11 +113,11 @@ def two(folder: Path, first: list[Any], second: list[Any]) -> tuple[RolloutTable
     return in_order(sources, request), by_readers(sources, request, [0, 1])
 
 
-def row(task: int, **more: Any) -> dict[str, Any]:
+def row(task, **more):
     return {"_ng_task_index": task, **more}
 
 
-def test_text_before_the_first_number_is_told_as_such(tmp_path: Path) -> None:
+def test_text_before_the_first_number_is_told_as_such(tmp_path):
     table, shards = two(tmp_path, [row(0), row(1, x="text")], [row(2), row(3, x=1)])
     assert table.notes == (
         "x: in some rows this is no number and counts as missing, first in a.jsonl:2",
@@ -134,19 +125,19 @@ def test_text_before_the_first_number_is_told_as_such(tmp_path: Path) -> None:
     assert shards.notes == table.notes
 
 
-def test_not_finite_numbers_are_counted_over_shards(tmp_path: Path) -> None:
+def test_not_finite_numbers_are_counted_over_shards(tmp_path):
     bad = '{"_ng_task_index": %d, "x": NaN}'
     table, shards = two(tmp_path, [row(0, x=1), bad % 1, bad % 2], [bad % 3, row(4, x=2)])
     assert table.notes == ("x: 3 values are NaN and count as missing (a.jsonl:2)",)
     assert shards.notes == table.notes
 
 
-def test_a_late_column_stands_where_it_is_first_met(tmp_path: Path) -> None:
+def test_a_late_column_stands_where_it_is_first_met(tmp_path):
     table, shards = two(tmp_path, [row(0, a=1)], [row(1, z=1, a=2), row(2, b=1)])
     assert list(table.scores) == list(shards.scores) == ["a", "z", "b"]
 
 
-def test_lines_of_a_later_span_count_from_the_start_of_the_file(tmp_path: Path) -> None:
+def test_lines_of_a_later_span_count_from_the_start_of_the_file(tmp_path):
     lines = [json.dumps(row(i, x=i)) for i in range(40)]
     lines[33] = '{"_ng_task_index": 33, "x": Infinity}'
     tmp_path.joinpath("a.jsonl").write_text("\n\n".join(lines), encoding="utf-8")
@@ -158,7 +149,7 @@ def test_lines_of_a_later_span_count_from_the_start_of_the_file(tmp_path: Path) 
     assert "a.jsonl:67" in note
 
 
-def test_the_same_attempt_in_two_shards_is_refused_in_the_same_words(tmp_path: Path) -> None:
+def test_the_same_attempt_in_two_shards_is_refused_in_the_same_words(tmp_path):
     lines = [json.dumps({**row(i), "_ng_rollout_index": 0}) for i in [0, 1, 2, 3, 1]]
     tmp_path.joinpath("a.jsonl").write_text("\n".join(lines), encoding="utf-8")
     (source,) = (open_source(file) for file in find_files(("a.jsonl",), tmp_path))
@@ -170,7 +161,7 @@ def test_the_same_attempt_in_two_shards_is_refused_in_the_same_words(tmp_path: P
     assert told.startswith("a.jsonl:5: this row is the same attempt as a.jsonl:2")
 
 
-def test_only_our_own_loaders_read_in_shards(tmp_path: Path) -> None:
+def test_only_our_own_loaders_read_in_shards(tmp_path):
     tmp_path.joinpath("a.jsonl").write_text("{}\n{}\n", encoding="utf-8")
     tmp_path.joinpath("b.json").write_text("[{}]", encoding="utf-8")
     lines, array = (open_source(f) for f in find_files(("a.jsonl", "b.json"), tmp_path))

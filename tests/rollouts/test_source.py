@@ -1,14 +1,11 @@
 """Whatever a file is wrapped in: compressed, marked, cut short, or no text at all."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os
 import random
 import sys
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
 
 import pytest
 from rollouts.small import BLOCKS
@@ -23,10 +20,6 @@ if sys.version_info >= (3, 14):
 else:
     from backports import zstd
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from rollouts.conftest import Folder
 
 random_text = random.Random(1)  # noqa: S311 - what compresses badly
 ROWS = "".join(
@@ -39,9 +32,7 @@ pack = pytest.mark.parametrize("pack", [gzip.compress, zstd.compress], ids=["gzi
 
 @pack
 @pytest.mark.parametrize("name", ["runs.jsonl", "runs.jsonl.gz", "runs.bin"])
-def test_compressed_files_whatever_they_are_called(
-    folder: Folder, pack: Callable[[bytes], bytes], name: str
-) -> None:
+def test_compressed_files_whatever_they_are_called(folder, pack, name):
     path = folder.write(pack(ROWS), name)
     table = folder.load(name)
     assert len(table) == 3000
@@ -49,7 +40,7 @@ def test_compressed_files_whatever_they_are_called(
 
 
 @pack
-def test_compressed_arrays_and_parts(folder: Folder, pack: Callable[[bytes], bytes]) -> None:
+def test_compressed_arrays_and_parts(folder, pack):
     rows = [json.loads(line) for line in ROWS.splitlines()]
     folder.write(pack(json.dumps(rows, indent=1).encode()), "a")
     assert len(folder.load("a")) == 3000
@@ -60,9 +51,7 @@ def test_compressed_arrays_and_parts(folder: Folder, pack: Callable[[bytes], byt
 
 @pack
 @pytest.mark.parametrize("kept", [0.001, 0.3, 0.99])
-def test_a_compressed_file_that_is_cut_short(
-    folder: Folder, pack: Callable[[bytes], bytes], kept: float
-) -> None:
+def test_a_compressed_file_that_is_cut_short(folder, pack, kept):
     packed = pack(ROWS)
     folder.write(packed[: int(len(packed) * kept)])
     error = folder.refused()
@@ -71,7 +60,7 @@ def test_a_compressed_file_that_is_cut_short(
 
 
 @pack
-def test_a_compressed_file_that_is_damaged(folder: Folder, pack: Callable[[bytes], bytes]) -> None:
+def test_a_compressed_file_that_is_damaged(folder, pack):
     packed = bytearray(pack(ROWS))
     packed[20:400] = bytes(380)
     folder.write(bytes(packed))
@@ -81,7 +70,7 @@ def test_a_compressed_file_that_is_damaged(folder: Folder, pack: Callable[[bytes
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\n\n\n", "\n  \t\r\n"])
 @pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
 @pytest.mark.parametrize("start", ["", "\n \n"])
-def test_line_ends_blank_lines_and_marks(folder: Folder, end: str, mark: bytes, start: str) -> None:
+def test_line_ends_blank_lines_and_marks(folder, end, mark, start):
     rows = [f'{{"_ng_task_index": {i}, "_ng_rollout_index": 0}}' for i in range(300)]
     folder.write(mark + start.encode() + end.join([*rows, ""]).encode(), "whole.jsonl")
     folder.write(mark + start.encode() + end.join(rows).encode(), "open.jsonl")
@@ -115,7 +104,7 @@ def test_line_ends_blank_lines_and_marks(folder: Folder, end: str, mark: bytes, 
         (bytes(range(256)), "this is a binary file"),
     ],
 )
-def test_what_is_no_rollouts(folder: Folder, content: bytes, message: str) -> None:
+def test_what_is_no_rollouts(folder, content, message):
     folder.write(content)
     error = folder.refused()
     assert message in error.message
@@ -123,23 +112,23 @@ def test_what_is_no_rollouts(folder: Folder, content: bytes, message: str) -> No
     assert error.hint
 
 
-def test_a_git_lfs_pointer_says_what_to_run(folder: Folder) -> None:
+def test_a_git_lfs_pointer_says_what_to_run(folder):
     folder.write("version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12\n")
     assert folder.refused().hint == "run: git lfs pull"
 
 
-def test_text_of_many_spaces_before_the_first_row(folder: Folder) -> None:
+def test_text_of_many_spaces_before_the_first_row(folder):
     folder.write(b" \n" * 10_000 + b'[{"_ng_task_index": 5}]')
     assert folder.load().tasks == (5,)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
-def test_a_pipe_is_not_waited_for(folder: Folder) -> None:
+def test_a_pipe_is_not_waited_for(folder):
     os.mkfifo(folder.path / "pipe")
     assert "no regular file" in folder.refused("pipe").message
 
 
-def test_a_link_that_leads_nowhere(folder: Folder) -> None:
+def test_a_link_that_leads_nowhere(folder):
     (folder.path / "runs.jsonl").symlink_to("nowhere")
     assert folder.refused().message == "there is no such file"
 
@@ -152,15 +141,15 @@ def test_a_link_that_leads_nowhere(folder: Folder) -> None:
         (FileNotFoundError(2, "No such file"), "there is no such file"),
     ],
 )
-def test_what_the_system_says_is_put_into_words(raised: OSError, message: str) -> None:
+def test_what_the_system_says_is_put_into_words(raised, message):
     class Denied:
         """A path that can't be opened, whoever runs the test."""
 
-        def __fspath__(self) -> str:
+        def __fspath__(self):
             return __file__
 
         @contextmanager
-        def open(self, *_: object, **__: object):
+        def open(self, *_, **__):
             raise raised
             yield
 
@@ -170,13 +159,11 @@ def test_what_the_system_says_is_put_into_words(raised: OSError, message: str) -
     assert caught.value.message == message
 
 
-def test_a_file_that_is_written_to_while_it_is_read_is_refused(
-    folder: Folder, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_is_written_to_while_it_is_read_is_refused(folder, monkeypatch):
     path = folder.rows([{"_ng_task_index": 1, "reward": 1}])
     add = TableBuilder.add
 
-    def meanwhile(*told: Any) -> None:
+    def meanwhile(*told):
         folder.write(path.read_bytes() + b'{"_ng_task_index": 2, "reward": 0}\n')
         monkeypatch.setattr(TableBuilder, "add", add)
         add(*told)

@@ -1,9 +1,6 @@
 """What is told of recorded rollouts, and the benchmark file that comes with it."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
@@ -11,16 +8,12 @@ import yaml
 from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.rollouts.survey import survey
 
-if TYPE_CHECKING:
-    from conftest import Project
-    from rollouts.conftest import Folder
 
-
-def document(text: str) -> Any:
+def document(text):
     return yaml.safe_load(text[text.index("# a benchmark file") :])["benchmark"]
 
 
-def test_rows_of_nemo_gym(folder: Folder) -> None:
+def test_rows_of_nemo_gym(folder):
     folder.rows(
         {"_ng_task_index": n // 2, "_ng_rollout_index": n % 2, "reward": n % 2, "turns": n / 2}
         for n in range(6)
@@ -40,7 +33,7 @@ def test_rows_of_nemo_gym(folder: Folder) -> None:
     }
 
 
-def test_names_and_ids_that_would_paint_the_terminal(folder: Folder) -> None:
+def test_names_and_ids_that_would_paint_the_terminal(folder):
     folder.rows(
         {"_ng_task_index": task, "_ng_rollout_index": 0, "reward": 1, "cost\x1b[31m\nx": 2}
         for task in ("a\x1b[2J", "b\n::stop-commands::x\x07")
@@ -52,7 +45,7 @@ def test_names_and_ids_that_would_paint_the_terminal(folder: Folder) -> None:
     assert document(text)["expect"] == {"tasks": 2}
 
 
-def test_a_format_without_a_reward(folder: Folder) -> None:
+def test_a_format_without_a_reward(folder):
     cases = [
         {"name": n, "scores": {"a: b": {"value": s}, "c": {"value": 0.5}}, "task_duration": 1.0}
         for n, s in [("x", 0.5), ("y", None)]
@@ -70,7 +63,7 @@ def test_a_format_without_a_reward(folder: Folder) -> None:
 
 
 @pytest.mark.parametrize("samples", [[1, 1], [1, 2]])
-def test_several_agents(folder: Folder, samples: list[int]) -> None:
+def test_several_agents(folder, samples):
     folder.rows(
         {"_ng_task_index": 0, "reward": 1, "agent_ref": {"name": agent}}
         for agent, count in zip("ab", samples, strict=True)
@@ -81,7 +74,7 @@ def test_several_agents(folder: Folder, samples: list[int]) -> None:
     assert found["expect"] == {"tasks": 1}
 
 
-def test_many_files_are_counted(folder: Folder) -> None:
+def test_many_files_are_counted(folder):
     for n in range(12):
         folder.rows([{"_ng_task_index": n, "reward": 1}], f"{n}.jsonl")
     text = survey("*.jsonl", folder.path)
@@ -89,7 +82,7 @@ def test_many_files_are_counted(folder: Folder) -> None:
     assert "12 tasks (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ...)" in text
 
 
-def test_the_option_prints_a_file_that_works(project: Project) -> None:
+def test_the_option_prints_a_file_that_works(project):
     project.rollouts([[1, 0], [1, 1]])
     told = project.run("--evalmetrics-inspect", "runs.jsonl")
     assert told.ret == 0
@@ -99,13 +92,13 @@ def test_the_option_prints_a_file_that_works(project: Project) -> None:
     assert project.run().ret == 0
 
 
-def test_the_option_says_what_is_wrong(project: Project) -> None:
+def test_the_option_says_what_is_wrong(project):
     refused = project.run("--evalmetrics-inspect", "runs.jsonl")
     assert refused.ret == pytest.ExitCode.USAGE_ERROR
     refused.stderr.fnmatch_lines(["ERROR: there is no file 'runs.jsonl'*"])
 
 
-def test_rows_that_name_their_task_otherwise(folder: Folder) -> None:
+def test_rows_that_name_their_task_otherwise(folder):
     folder.rows({"task": f"t{n}", "attempt": 0, "reward": n % 2} for n in range(4))
     found = document(survey("runs.jsonl", folder.path))
     assert found["rollouts"] == {
@@ -115,14 +108,14 @@ def test_rows_that_name_their_task_otherwise(folder: Folder) -> None:
     assert found["expect"] == {"tasks": 4}
 
 
-def test_rows_without_anything_like_a_task(folder: Folder) -> None:
+def test_rows_without_anything_like_a_task(folder):
     folder.rows({"name": {"no": 1}, "reward": n % 2} for n in range(4))
     with pytest.raises(DataError, match="no task id"):
         survey("runs.jsonl", folder.path)
 
 
 @pytest.mark.parametrize(("name", "path"), [("a.jsonl", "*.jsonl"), ("deep/a.jsonl", "**/*.jsonl")])
-def test_a_folder_is_read_by_the_files_in_it(project: Project, name: str, path: str) -> None:
+def test_a_folder_is_read_by_the_files_in_it(project, name, path):
     project.rollouts([[1, 0], [1, 1]], f"runs/{name}")
     project.write("runs/notes.txt", "none of them")
     run = project.run("--evalmetrics-inspect", "runs")
@@ -130,7 +123,7 @@ def test_a_folder_is_read_by_the_files_in_it(project: Project, name: str, path: 
     assert document(run.stdout.str())["rollouts"] == f"runs/{path}"
 
 
-def test_columns_of_csv_are_recognised_as_keys_are(folder: Folder) -> None:
+def test_columns_of_csv_are_recognised_as_keys_are(folder):
     folder.write(
         "id,attempt,seed,score\n" + "".join(f"q{n},0,{n},{n % 2}\n" for n in range(12)), "a.csv"
     )
@@ -139,7 +132,7 @@ def test_columns_of_csv_are_recognised_as_keys_are(folder: Folder) -> None:
     assert (benchmark["reward"], benchmark["metrics"]) == ("score", ["pass@1"])
 
 
-def test_no_identifier_and_no_time_is_the_reward(folder: Folder) -> None:
+def test_no_identifier_and_no_time_is_the_reward(folder):
     folder.rows(
         {
             "task_id": n,
@@ -158,7 +151,7 @@ def test_no_identifier_and_no_time_is_the_reward(folder: Folder) -> None:
     assert "  reward: correct  # by its name; or quality, margin\n" in text
 
 
-def test_a_reward_inside_of_an_object(folder: Folder) -> None:
+def test_a_reward_inside_of_an_object(folder):
     folder.rows(
         {"meta": {"question_id": f"q{n}"}, "run": {"sample": 0}, "eval": {"passed": n % 2 == 0}}
         for n in range(4)

@@ -1,10 +1,7 @@
 """Chunks of whatever format to one table."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +16,7 @@ from pytest_evalmetrics.rollouts.table import TableBuilder
 SOURCE = Source(Path("a"), "a", 1, b"{")
 
 
-def chunk(rows: list[tuple[str | None, Any, int | None, float]], first: int = 1) -> Chunk:
+def chunk(rows, first=1):
     agent, task, sample, reward = zip(*rows, strict=True)
     return Chunk(
         places=np.arange(first, first + len(rows)),
@@ -30,7 +27,7 @@ def chunk(rows: list[tuple[str | None, Any, int | None, float]], first: int = 1)
     )
 
 
-def build(*chunks: Chunk) -> Any:
+def build(*chunks):
     table = TableBuilder(Request(FieldMap(), ("reward",)))
     for each in chunks:
         table.add(SOURCE, each)
@@ -41,9 +38,7 @@ attempts = st.tuples(st.sampled_from(["b", "a", None]), st.integers(0, 3), st.in
 
 
 @given(st.lists(attempts, unique=True, min_size=1), st.integers(1, 5))
-def test_rows_are_sorted_by_agent_task_and_sample(
-    keys: list[tuple[str | None, int, int]], size: int
-) -> None:
+def test_rows_are_sorted_by_agent_task_and_sample(keys, size):
     rows = [(*key, float(i)) for i, key in enumerate(keys)]
     table = build(*(chunk(rows[i : i + size], i + 1) for i in range(0, len(rows), size)))
     order = list(dict.fromkeys(key[0] or "agent" for key in keys))
@@ -53,9 +48,7 @@ def test_rows_are_sorted_by_agent_task_and_sample(
 
 
 @given(st.lists(attempts, min_size=1))
-def test_rows_without_an_index_are_numbered_as_they_come(
-    keys: list[tuple[str | None, int, int]],
-) -> None:
+def test_rows_without_an_index_are_numbered_as_they_come(keys):
     rows = [(agent, task, None, float(i)) for i, (agent, task, _) in enumerate(keys)]
     table = build(chunk(rows))
     for _, mine in table.by_agent():
@@ -66,7 +59,7 @@ def test_rows_without_an_index_are_numbered_as_they_come(
 
 
 @given(st.lists(attempts, min_size=1))
-def test_duplicates_are_found_wherever_they_are(keys: list[tuple[str | None, int, int]]) -> None:
+def test_duplicates_are_found_wherever_they_are(keys):
     keys = [(agent or "agent", task, sample) for agent, task, sample in keys]
     second = next((i for i, key in enumerate(keys) if key in keys[:i]), None)
     rows = [(*key, 0.0) for key in keys]
@@ -79,7 +72,7 @@ def test_duplicates_are_found_wherever_they_are(keys: list[tuple[str | None, int
     assert f"a:{keys.index(keys[second]) + 1}: " in caught.value.message
 
 
-def test_a_score_that_comes_with_a_later_chunk() -> None:
+def test_a_score_that_comes_with_a_later_chunk():
     later = Chunk(
         places=np.array([3]),
         task=[9],
@@ -95,19 +88,19 @@ def test_a_score_that_comes_with_a_later_chunk() -> None:
 
 
 @pytest.mark.parametrize("tasks", [[1, "1"], ["1", 1]])
-def test_a_number_and_its_text_are_refused_as_two_tasks(tasks: list[Any]) -> None:
+def test_a_number_and_its_text_are_refused_as_two_tasks(tasks):
     told = f"a:2: this row's task id is {tasks[1]!r}, and a:1 has {tasks[0]!r}"
     with pytest.raises(DataError, match=re.escape(told)):
         build(chunk([("a", task, i, 0.0) for i, task in enumerate(tasks)]))
 
 
-def test_task_ids_may_be_larger_than_any_machine_word() -> None:
+def test_task_ids_may_be_larger_than_any_machine_word():
     table = build(chunk([("a", 10**30, 0, 1.0), ("a", -(10**25), 0, 2.0)]))
     assert table.tasks == (-(10**25), 10**30)
     assert table.scores["reward"].tolist() == [2, 1]
 
 
-def test_types_are_those_of_a_table() -> None:
+def test_types_are_those_of_a_table():
     table = build(chunk([("a", 1, None, 1.0), ("a", 0, None, 2.0)]))
     assert table.agent.dtype == np.int32
     assert table.task.dtype == table.sample.dtype == np.int64

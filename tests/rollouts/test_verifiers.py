@@ -1,18 +1,12 @@
 """Rows of verifiers up to version 0.3."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
-if TYPE_CHECKING:
-    from rollouts.conftest import Folder
 
-
-def row(example: Any, reward: Any, **more: Any) -> dict[str, Any]:
+def row(example, reward, **more):
     return {
         "example_id": example,
         "prompt": [],
@@ -23,7 +17,7 @@ def row(example: Any, reward: Any, **more: Any) -> dict[str, Any]:
     }
 
 
-def test_what_the_tool_wrote(real: Folder) -> None:
+def test_what_the_tool_wrote(real):
     path = "formats/verifiers/legacy_2025-09"
     metadata = json.loads((real.path / path / "metadata.json").read_text())
     table = real.load(f"{path}/results.jsonl", scores=["reward"])
@@ -42,7 +36,7 @@ def test_what_the_tool_wrote(real: Folder) -> None:
     assert table.notes == ()
 
 
-def test_rows_of_later_versions(folder: Folder) -> None:
+def test_rows_of_later_versions(folder):
     folder.rows(
         [
             row(
@@ -73,7 +67,7 @@ def test_rows_of_later_versions(folder: Folder) -> None:
         ("it all went wrong", "error"),
     ],
 )
-def test_errors_are_missing_unless_they_were_graded(folder: Folder, error: Any, kind: str) -> None:
+def test_errors_are_missing_unless_they_were_graded(folder, error, kind):
     folder.rows([row(0, 0.0, error=error), row(1, 0.25, error=error), row(2, 0.0, error=None)])
     table = folder.load(scores=["reward"])
     np.testing.assert_equal(table.scores["reward"], [np.nan, 0.25, 0])
@@ -82,14 +76,14 @@ def test_errors_are_missing_unless_they_were_graded(folder: Folder, error: Any, 
     assert graded.startswith(f"{kind}: 1 rollout graded all the same (first runs.jsonl:2")
 
 
-def test_a_null_reward_is_missing(folder: Folder) -> None:
+def test_a_null_reward_is_missing(folder):
     folder.rows([row(0, None), row(1, 1.0)])
     table = folder.load(scores=["reward"])
     np.testing.assert_equal(table.scores["reward"], [np.nan, 1])
     assert "not scored: 1 rollout" in table.notes[0]
 
 
-def test_its_metadata_is_compared(folder: Folder) -> None:
+def test_its_metadata_is_compared(folder):
     folder.rows([row(0, 1.0), row(1, 0.0)], "results.jsonl")
     metadata = {"avg_reward": 0.75, "num_examples": 2, "rollouts_per_example": 2, "model": "m"}
     folder.write(json.dumps(metadata), "metadata.json")
@@ -101,7 +95,7 @@ def test_its_metadata_is_compared(folder: Folder) -> None:
     assert folder.refused("results.jsonl").file == "metadata.json"
 
 
-def test_rows_of_others_are_left_to_them(folder: Folder) -> None:
+def test_rows_of_others_are_left_to_them(folder):
     own = {"prompt": "", "completion": "", "reward": 1, "problem": 7}
     folder.rows([own])
     table = folder.load(scores=["reward"], fields={"task": "problem"})
@@ -110,7 +104,7 @@ def test_rows_of_others_are_left_to_them(folder: Folder) -> None:
     assert folder.load(scores=["reward"]).tasks == (5,)
 
 
-def test_broken_rows(folder: Folder) -> None:
+def test_broken_rows(folder):
     folder.rows([row(0, 1.0), row(None, 1.0)])
     refused = folder.refused()
     assert (refused.line, refused.message) == (2, "this row's example_id is None")

@@ -1,18 +1,12 @@
 """Episodes of verifiers from version 0.4 on."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
-if TYPE_CHECKING:
-    from rollouts.conftest import Folder
 
-
-def trace(rewards: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
+def trace(rewards=None, **more):
     return {
         "version": 1,
         "id": "t",
@@ -24,7 +18,7 @@ def trace(rewards: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
     }
 
 
-def episode(key: Any, *traces: dict[str, Any], **more: Any) -> dict[str, Any]:
+def episode(key, *traces, **more):
     task = {"type": "Task", "data": {"idx": 1}, "key": key, "hash": f"hash-{key}"}
     return {
         "id": "e",
@@ -38,11 +32,11 @@ def episode(key: Any, *traces: dict[str, Any], **more: Any) -> dict[str, Any]:
     }
 
 
-def call(**usage: Any) -> dict[str, Any]:
+def call(**usage):
     return {"model": "org/m", "usage": usage}
 
 
-def test_rewards_are_summed_by_their_weights(folder: Folder) -> None:
+def test_rewards_are_summed_by_their_weights(folder):
     rewards = {"exact": {"score": 1.0, "weight": 0.5}, "tone": {"score": 0.25}, "late": None}
     folder.rows([episode("a", trace(rewards, metrics={"turns": 3})), episode("b", trace(rewards))])
     table = folder.load(scores=["reward"])
@@ -54,7 +48,7 @@ def test_rewards_are_summed_by_their_weights(folder: Folder) -> None:
     assert table.notes == ()
 
 
-def test_what_the_calls_took(folder: Folder) -> None:
+def test_what_the_calls_took(folder):
     calls = [
         call(prompt_tokens=10, completion_tokens=2, cached_input_tokens=5, cost=0.25),
         call(prompt_tokens=20, completion_tokens=3),
@@ -76,7 +70,7 @@ def test_what_the_calls_took(folder: Folder) -> None:
     assert table.agents == ("org/m",)
 
 
-def test_episodes_of_one_task_are_its_samples(folder: Folder) -> None:
+def test_episodes_of_one_task_are_its_samples(folder):
     rows = [episode("a", trace({"r": {"score": s}}), group={"id": "g"}) for s in (1.0, 0.0)]
     del rows[0]["task"]["key"], rows[1]["task"]["key"]  # then it is known by its hash
     folder.rows(rows)
@@ -85,7 +79,7 @@ def test_episodes_of_one_task_are_its_samples(folder: Folder) -> None:
     assert table.scores["reward"].tolist() == [1, 0]
 
 
-def test_several_agents_in_an_episode(folder: Folder) -> None:
+def test_several_agents_in_an_episode(folder):
     solver = trace({"r": {"score": 1.0}}, agent={"name": "solver"})
     judge = trace({}, agent={"name": "judge", "trainable": False})
     folder.rows([episode("a", solver, solver, judge)])
@@ -95,7 +89,7 @@ def test_several_agents_in_an_episode(folder: Folder) -> None:
     assert folder.load(scores=["reward"]).scores["reward"].tolist() == [0.5]
 
 
-def test_errors_are_missing_unless_they_were_graded(folder: Folder) -> None:
+def test_errors_are_missing_unless_they_were_graded(folder):
     error = {"type": "SandboxError", "message": "gone"}
     broken = {"ok": False, "errors": [error]}
     good = {"r": {"score": 1.0}}
@@ -124,13 +118,13 @@ def test_errors_are_missing_unless_they_were_graded(folder: Folder) -> None:
         (episode("a", trace(version=7)), "of version 7"),
     ],
 )
-def test_rows_that_are_refused(folder: Folder, row: dict[str, Any], message: str) -> None:
+def test_rows_that_are_refused(folder, row, message):
     folder.rows([episode("x", trace({"r": {"score": 1.0}})), row])
     refused = folder.refused()
     assert message in refused.message
     assert refused.line == 2
 
 
-def test_a_half_line(folder: Folder) -> None:
+def test_a_half_line(folder):
     folder.write(json.dumps(episode("a", trace())) + "\n" + json.dumps(episode("b"))[:-5])
     assert folder.refused().line == 2

@@ -1,10 +1,7 @@
 """What other tools wrote of an attempt, whole, to be scored again."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -15,22 +12,15 @@ from pytest_evalmetrics.rollouts.recorded import records
 from pytest_evalmetrics.spec import RolloutsSpec
 from pytest_evalmetrics.spec.metric_names import MARK
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
-    from rollouts.conftest import Folder
-
-    from pytest_evalmetrics.ext import Request, Source
-
-
-def failures(rows: list[tuple[str, dict[str, Any]]]) -> list[Any]:
+def failures(rows):
     return [row.get(MARK, {}).get("failed") for _, row in rows]
 
 
 ANSWERS = ["0", "98", "4", "17", "6"]  # of the questions of verifiers, in their order
 
 # format, files, the key of a task in a record, and what an attempt holds
-WRITTEN: list[tuple[str, Callable[[dict[str, Any]], Any], Callable[[dict[str, Any]], Any]]] = [
+WRITTEN = [
     (
         "formats/inspect_ai/generated_0.3.285/*.eval",
         lambda row: row["id"],
@@ -57,12 +47,7 @@ WRITTEN: list[tuple[str, Callable[[dict[str, Any]], Any], Callable[[dict[str, An
 
 
 @pytest.mark.parametrize(("path", "task", "said"), WRITTEN, ids=[path for path, *_ in WRITTEN])
-def test_what_the_tools_wrote(
-    real: Folder,
-    path: str,
-    task: Callable[[dict[str, Any]], Any],
-    said: Callable[[dict[str, Any]], Any],
-) -> None:
+def test_what_the_tools_wrote(real, path, task, said):
     table, rows = real.whole(path)
     assert [table.tasks[t] for t in table.task] == [task(row) for _, row in rows]
     assert all(said(row) for _, row in rows)
@@ -71,7 +56,7 @@ def test_what_the_tools_wrote(
 
 
 @pytest.mark.parametrize("name", ["results.json", "results.jsonl"])
-def test_promptfoo_s_errors_are_no_answers(real: Folder, name: str) -> None:
+def test_promptfoo_s_errors_are_no_answers(real, name):
     table, rows = real.whole(f"formats/promptfoo/{name}")
     for at, (_, row) in enumerate(rows):
         wrong = table.tasks[table.task[at]] == "boom"
@@ -79,22 +64,22 @@ def test_promptfoo_s_errors_are_no_answers(real: Folder, name: str) -> None:
         assert wrong or row["response"]["output"]
 
 
-def test_pydantic_evals_failures_are_no_answers(real: Folder) -> None:
+def test_pydantic_evals_failures_are_no_answers(real):
     _, rows = real.whole("formats/pydantic_evals/report.json")
     for where, row in rows:
         assert (MARK in row) == ("failures[" in where)
         assert MARK in row or "output" in row
 
 
-def test_a_trial_of_harbor_that_crashed(real: Folder) -> None:
+def test_a_trial_of_harbor_that_crashed(real):
     _, rows = real.whole("harbor/job_errored")
     ((kind, said),) = failures(rows)
     assert kind.endswith("Error")
     assert said
 
 
-def test_who_failed_in_the_grading_alone_can_be_graded_again(folder: Folder) -> None:
-    def sample(task: str, value: Any, **more: Any) -> dict[str, Any]:
+def test_who_failed_in_the_grading_alone_can_be_graded_again(folder):
+    def sample(task, value, **more):
         score = {"value": value, "answer": "x"}
         return {"id": task, "epoch": 1, "scores": {"match": score}, "output": task, **more}
 
@@ -122,7 +107,7 @@ def test_who_failed_in_the_grading_alone_can_be_graded_again(folder: Folder) -> 
     assert [row.get("output") for _, row in rows] == ["a", "b", "c", "d", None]
 
 
-def test_attachments_stand_where_they_belong(folder: Folder) -> None:
+def test_attachments_stand_where_they_belong(folder):
     message = {"role": "user", "content": [{"type": "text", "text": "attachment://1"}]}
     sample = {
         "id": "a",
@@ -144,10 +129,10 @@ def test_attachments_stand_where_they_belong(folder: Folder) -> None:
 class Numbers:
     """A loader of a user's, which knows nothing of whole rows."""
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request):
         pass
 
-    def read(self, source: Source) -> Iterator[Chunk]:
+    def read(self, source):
         del source
         scores = {"reward": np.array([0.5])}
         yield Chunk(np.array([1]), task=["a"], sample=[None], agent=[None], scores=scores)
@@ -156,18 +141,18 @@ class Numbers:
 class Told(Numbers):
     """One that gives them where it is asked for them."""
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request):
         self.whole = request.whole
 
-    def read(self, source: Source) -> Iterator[Chunk]:
+    def read(self, source):
         for chunk in super().read(source):
             yield replace(chunk, records=[{"said": "x"}] if self.whole else [])
 
 
-def test_a_loader_without_records_is_refused_and_one_with_them_is_not(folder: Folder) -> None:
+def test_a_loader_without_records_is_refused_and_one_with_them_is_not(folder):
     folder.write("a 0.5\n", "runs.txt")
 
-    def read(name: str) -> list[tuple[str, dict[str, Any]]]:
+    def read(name):
         format_ = f"rollouts.test_whole_records:{name}"
         return list(records(RolloutsSpec(path=("runs.txt",), format=format_), folder.path))
 

@@ -1,16 +1,10 @@
 """Files that the tools write now, in an environment of their own, where there is one."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 from rollouts.tools import run_tool
-
-if TYPE_CHECKING:
-    from rollouts.conftest import Folder
 
 pytestmark = pytest.mark.tools
 
@@ -56,7 +50,7 @@ for kind in ("eval", "json"):
 """
 
 
-def test_inspect_ai(folder: Folder) -> None:
+def test_inspect_ai(folder):
     run_tool("inspect_ai", INSPECT, folder.path)
     for kind in ("eval", "json"):
         table = folder.load(f"{kind}-False/*", scores=["match"])
@@ -100,7 +94,7 @@ open("report.json", "wb").write(EvaluationReportAdapter.dump_json(report))
 """
 
 
-def test_pydantic_evals(folder: Folder) -> None:
+def test_pydantic_evals(folder):
     run_tool("pydantic_evals", PYDANTIC, folder.path)
     table = folder.load("report.json", scores=["Judge"], categories=["kind"])
     assert table.tasks == ("Case 2", "x [1/2]", "y")
@@ -140,7 +134,7 @@ cli_evaluate()
 """
 
 
-def test_lm_eval(folder: Folder) -> None:
+def test_lm_eval(folder):
     run_tool("lm_eval", LM_EVAL, folder.path)
     (results,) = (folder.path / "out").rglob("results_*.json")
     stated = json.loads(results.read_text())["results"]["toy"]
@@ -179,7 +173,7 @@ for number, (key, score) in enumerate([("a", 1.0), ("a", 0.0), ("b", None)]):
 """
 
 
-def test_verifiers(folder: Folder) -> None:
+def test_verifiers(folder):
     run_tool("verifiers", VERIFIERS, folder.path)
     table = folder.load("traces.jsonl", scores=["reward"])
     assert (table.tasks, table.sample.tolist(), table.agents) == (("a", "b"), [0, 1, 0], ("org/m",))

@@ -1,22 +1,16 @@
 """Where the tools themselves are, if they are: an environment of their own."""
 
-from __future__ import annotations
-
 import os
 import subprocess
-from typing import TYPE_CHECKING
 
 import pytest
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 __all__ = ["run_tool"]
 
 _VARIABLE = "EVALMETRICS_TOOLS_PYTHON"
 
 
-def run_tool(module: str, script: str, folder: Path) -> None:
+def run_tool(module, script, folder):
     """Run a script with the Python that has a tool, in `folder`; skip the test without one."""
     python = os.environ.get(_VARIABLE)
     if not python:

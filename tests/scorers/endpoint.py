@@ -5,22 +5,19 @@
 A row says what it wants: `score` is answered, `mode` breaks the answer. Every POST is counted.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 HTML = b"<!DOCTYPE html><html><head><title>Bad gateway</title></head><body>x</body></html>"
 LOCK = threading.Lock()
-SEEN: dict[str, Any] = {"posts": 0, "keys": []}
+SEEN = {"posts": 0, "keys": []}
 
 
-def nat(item: dict[str, Any]) -> Any:
+def nat(item):
     """Answer as a server of the NeMo Agent Toolkit does."""
     match item.get("mode"):
         case "crash":
@@ -36,10 +33,10 @@ def nat(item: dict[str, Any]) -> Any:
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
-    def log_message(self, *_: object) -> None:
+    def log_message(self, *_):
         pass
 
-    def say(self, status: int, body: bytes, kind: str = "application/json", **more: str) -> None:
+    def say(self, status, body, kind="application/json", **more):
         self.send_response(status)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))
@@ -48,11 +45,11 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def do_GET(self) -> None:
+    def do_GET(self):
         with LOCK:
             self.say(200, json.dumps(SEEN).encode())
 
-    def do_POST(self) -> None:
+    def do_POST(self):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         parts = urlsplit(self.path)
         query = dict(parse_qsl(parts.query))
@@ -83,7 +80,7 @@ class Handler(BaseHTTPRequestHandler):
             self.say(200, json.dumps({"result": {"score": body.get("score")}}).encode())
 
 
-def main(port: int) -> None:
+def main(port):
     ThreadingHTTPServer.request_queue_size = 512
     server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
     print(server.server_address[1], flush=True)  # noqa: T201 - how its starter learns it

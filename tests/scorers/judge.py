@@ -7,35 +7,32 @@ is cut out of the text and looked up, see `ANSWERS`. How it answers stands in th
 (json_schema, json_object, none), `bad` (first, always), `status`, `latency`, `usage=no`, `drifts`.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import sys
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 LOCK = threading.Lock()
-SEEN: dict[str, Any] = {"posts": 0, "keys": [], "bodies": []}
+SEEN = {"posts": 0, "keys": [], "bodies": []}
 FORMS = ("json_schema", "json_object", "none")
 
 
-def told(text: str, name: str) -> list[str]:
+def told(text, name):
     """Find `[[name: a, b]]` in a text."""
     return [
         part.strip() for m in re.findall(rf"\[\[{name}: (.*?)\]\]", text) for part in m.split(",")
     ]
 
 
-def material(text: str) -> Any:
+def material(text):
     """Parse the line of a prompt that is JSON."""
     return next(json.loads(line) for line in text.splitlines() if line.startswith("{"))
 
 
-def answer(text: str) -> Any:  # noqa: PLR0911 - one for each question
+def answer(text):  # noqa: PLR0911 - one for each question
     """Give what the text asks for."""
     of_ragas = re.findall(r"the following input\ninput: (.*)\nOutput: ", text, re.DOTALL)
     if of_ragas:
@@ -63,14 +60,14 @@ def answer(text: str) -> Any:  # noqa: PLR0911 - one for each question
     return json.loads(re.findall(r"\[\[say: (.*?)\]\]", asked, re.DOTALL)[0])
 
 
-def texts_of(value: Any) -> list[Any]:
+def texts_of(value):
     if isinstance(value, dict | list):
         inner = value.values() if isinstance(value, dict) else value
         return [text for each in inner for text in texts_of(each)]
     return [value]
 
 
-def answer_ragas(asked: dict[str, Any]) -> Any:
+def answer_ragas(asked):
     """Give the same to the questions of RAGAS."""
     if "topic" in asked:
         return {"refused_to_answer": asked["topic"] in told(asked["user_input"], "refused")}
@@ -90,10 +87,10 @@ def answer_ragas(asked: dict[str, Any]) -> Any:
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
-    def log_message(self, *_: object) -> None:
+    def log_message(self, *_):
         pass
 
-    def say(self, status: int, value: object) -> None:
+    def say(self, status, value):
         body = json.dumps(value).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
@@ -101,11 +98,11 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def do_GET(self) -> None:
+    def do_GET(self):
         with LOCK:
             self.say(200, SEEN)
 
-    def do_POST(self) -> None:
+    def do_POST(self):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         query = dict(parse_qsl(urlsplit(self.path).query))
         with LOCK:
@@ -150,7 +147,7 @@ class Handler(BaseHTTPRequestHandler):
         self.say(200, reply)
 
 
-def main(port: int) -> None:
+def main(port):
     ThreadingHTTPServer.request_queue_size = 512
     server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
     print(server.server_address[1], flush=True)  # noqa: T201 - how its starter learns it

@@ -3,17 +3,14 @@
 python nat_server.py PORT      with nvidia-nat-core and nvidia-nat-eval installed
 """
 
-from __future__ import annotations
-
 import sys
 import tempfile
 from pathlib import Path
 
-from nat.builder.builder import EvalBuilder
 from nat.builder.evaluator import EvaluatorInfo
 from nat.cli.entrypoint import cli
 from nat.cli.register_workflow import register_evaluator
-from nat.data_models.evaluator import EvalInputItem, EvaluatorBaseConfig
+from nat.data_models.evaluator import EvaluatorBaseConfig
 from nat.plugins.eval.data_models.evaluator_io import EvalOutputItem
 from nat.plugins.eval.evaluator.base_evaluator import BaseEvaluator
 
@@ -30,7 +27,7 @@ class OverlapConfig(EvaluatorBaseConfig, name="overlap"):
 
 
 class Overlap(BaseEvaluator):
-    async def evaluate_item(self, item: EvalInputItem) -> EvalOutputItem:
+    async def evaluate_item(self, item):
         if item.output_obj == "crash":
             raise RuntimeError("no judge")
         if item.output_obj == "nan":
@@ -41,7 +38,7 @@ class Overlap(BaseEvaluator):
 
 
 @register_evaluator(config_type=OverlapConfig)
-async def overlap(config: OverlapConfig, builder: EvalBuilder):
+async def overlap(config, builder):
     evaluator = Overlap()
     yield EvaluatorInfo(config=config, evaluate_fn=evaluator.evaluate, description="shared words")
 

@@ -5,8 +5,6 @@
 A row has a question that holds `[[grade: N]]`, intermediate_steps and a generated_answer.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

@@ -1,10 +1,7 @@
 """What the tests of scorers without calls share: one made of its keys, and rows to score."""
 
-from __future__ import annotations
-
 import json
 from functools import cache
-from typing import TYPE_CHECKING, Any
 
 import pytest
 from pydantic import TypeAdapter
@@ -13,40 +10,34 @@ from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.scorers import Row, Terms, make_scorers
 from pytest_evalmetrics.spec import BenchmarkSpec
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from pytest_evalmetrics.scorers import BoundScorer
-    from pytest_evalmetrics.spec import ScorerSpec
-
 
 @cache
-def _adapter() -> TypeAdapter[BenchmarkSpec]:
+def _adapter():
     return TypeAdapter(BenchmarkSpec)
 
 
-def entry(**keys: Any) -> Any:
+def entry(**keys):
     """Read one entry of `scorers:`."""
     whole = {"name": "x", "dataset": "d.jsonl", "scorers": [keys]}
     return _adapter().validate_json(json.dumps(whole)).scorers[0]
 
 
-def made(spec: ScorerSpec) -> BoundScorer:
+def made(spec):
     (scorer,) = make_scorers([spec], Terms(), lambda *_: 1)
     return scorer
 
 
-def recorded(item: Mapping[str, Any]) -> Row:
+def recorded(item):
     """Give the row of a recorded rollout."""
     return Row(0, "agent", "a", 0, item, item)
 
 
-def row(item: Mapping[str, Any], sample: Mapping[str, Any] | None = None) -> Row:
+def row(item, sample=None):
     """Give the row of a data set, or what was generated for one."""
     return Row(0, "agent", "a", 0, item, sample or {})
 
 
-def refusal(spec: ScorerSpec, found: Row) -> str:
+def refusal(spec, found):
     """Score a row that can't be; give the error's kind and words."""
     with pytest.raises(RowError) as raised:
         made(spec).score(found)

@@ -1,11 +1,8 @@
 """Functions that score, as users write them."""
 
-from __future__ import annotations
-
 import asyncio
 import functools
 import threading
-from typing import Any
 
 from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.ext import Explained
@@ -13,32 +10,32 @@ from pytest_evalmetrics.ext import Explained
 ITEM = {"output": "abc"}
 
 
-def length(item: Any) -> int:
+def length(item):
     return len(item["output"])
 
 
-def is_short(item: Any, *, limit: int = 5) -> bool:
+def is_short(item, *, limit=5):
     return len(item["output"]) <= limit
 
 
-def generated(item: Any, *, sample: Any = None) -> dict[str, float]:
+def generated(item, *, sample=None):
     return {"asked": len(item["output"]), "got": len(sample.get("output_text", ""))}
 
 
-def explained(item: Any) -> Explained:
+def explained(item):
     return Explained(0.5, f"half of {item['output']}")
 
 
-async def later(item: Any) -> float:
+async def later(item):
     await asyncio.sleep(0)
     return len(item["output"]) / 10
 
 
-def leaves(item: Any) -> float:
+def leaves(item):
     raise SystemExit(len(item["output"]))
 
 
-async def cancels(item: Any) -> float:
+async def cancels(item):
     del item
     task = asyncio.ensure_future(asyncio.sleep(60))
     task.cancel()
@@ -47,12 +44,12 @@ async def cancels(item: Any) -> float:
 
 
 class Called:
-    def __call__(self, item: Any) -> float:
+    def __call__(self, item):
         return 1.0 if item["output"] else 0.0
 
 
 class CalledLater:
-    async def __call__(self, item: Any) -> float:
+    async def __call__(self, item):
         return await later(item)
 
 
@@ -60,24 +57,24 @@ called, called_later = Called(), CalledLater()
 partial = functools.partial(is_short, limit=2)
 
 
-def forgets_await(item: Any) -> Any:
+def forgets_await(item):
     return later(item)
 
 
-def refuses(item: Any) -> float:
+def refuses(item):
     raise RowError("no-output", f"there is nothing in {item}")
 
 
-def breaks(item: Any) -> float:
+def breaks(item):
     return float(item["nothing"])
 
 
-inside: list[str] = []
+inside = []
 together = threading.Event()
 release = threading.Event()
 
 
-def slow(item: Any) -> float:
+def slow(item):
     assert not inside
     inside.append(threading.current_thread().name)
     together.set()

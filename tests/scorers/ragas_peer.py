@@ -5,8 +5,6 @@
 Rows and scores are lists by metric. Every call goes to the judge at URL.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -4,20 +4,12 @@ Each attack stands in every column that a judge is shown. The prompt has to be t
 harmless row, with another text in place of the harmless one, and nothing else.
 """
 
-from __future__ import annotations
-
 import json
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import pytest
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from conftest import Project
 
 ATTACKS = json.loads((Path(__file__).parent / "attacks.json").read_text(encoding="utf-8"))
 SAFE = "harmless"
@@ -42,7 +34,7 @@ SCORERS = f"""\
 """
 
 
-def attacked(text: str) -> dict[str, Any]:
+def attacked(text):
     """Put a text where rows of all judges hold one."""
     step = {"event_type": "TOOL_END", "name": text, "data": {"input": text, "output": {"k": text}}}
     messages = [
@@ -62,7 +54,7 @@ def attacked(text: str) -> dict[str, Any]:
     }
 
 
-def instance_of(schema: dict[str, Any]) -> Any:
+def instance_of(schema):
     """Make the simplest answer that has the form that was asked for."""
     if "enum" in schema:
         return schema["enum"][0]
@@ -74,14 +66,14 @@ def instance_of(schema: dict[str, Any]) -> Any:
 
 
 @pytest.fixture
-def prompts() -> Iterator[tuple[str, list[str]]]:
-    asked: list[str] = []
+def prompts():
+    asked = []
 
     class Judge(BaseHTTPRequestHandler):
-        def log_message(self, *_: object) -> None:
+        def log_message(self, *_):
             pass
 
-        def do_POST(self) -> None:
+        def do_POST(self):
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             asked.append(body["messages"][-1]["content"])
             found = instance_of(body["response_format"]["json_schema"]["schema"])
@@ -99,7 +91,7 @@ def prompts() -> Iterator[tuple[str, list[str]]]:
     server.server_close()
 
 
-def replaced(value: Any, text: str) -> Any:
+def replaced(value, text):
     """Put the attack in place of the harmless text, wherever a parsed line has it."""
     if isinstance(value, dict):
         return {replaced(key, text): replaced(item, text) for key, item in value.items()}
@@ -108,7 +100,7 @@ def replaced(value: Any, text: str) -> Any:
     return value.replace(SAFE, text) if isinstance(value, str) else value
 
 
-def quoted_in(line: str) -> list[tuple[str, Any]]:
+def quoted_in(line):
     """Cut a line of a prompt into its words and the JSON after them."""
     words, start, _ = line.partition(next((c for c in line if c in '{["'), "\0"))
     if not start or line.startswith("Answer with"):
@@ -117,7 +109,7 @@ def quoted_in(line: str) -> list[tuple[str, Any]]:
     return [(words, value), *quoted_in(line[end:])]
 
 
-def test_no_attack_leaves_its_place(project: Project, prompts: tuple[str, list[str]]) -> None:
+def test_no_attack_leaves_its_place(project, prompts):
     url, asked = prompts
     assert len(ATTACKS) >= 60
     texts = [SAFE, *ATTACKS]

@@ -1,9 +1,5 @@
 """The calls of a row: told apart from those of all others, the same in every run."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
-
 import pytest
 
 from pytest_evalmetrics.errors import RowError
@@ -18,37 +14,32 @@ from pytest_evalmetrics.transport import (
     run_bounded,
 )
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from pytest_evalmetrics.transport import HttpRequest
-
 ENDPOINT = Terms(timeout_s=5).endpoint("http://127.0.0.1:1/x")
 
 
 class Counting:
     """Answers each request with its number, the later the sooner."""
 
-    def __init__(self) -> None:
-        self.sent: list[bytes] = []
+    def __init__(self):
+        self.sent = []
 
-    async def send(self, request: HttpRequest) -> RawResponse:
+    async def send(self, request):
         assert request.body is not None
         self.sent.append(request.body)
         body = str(len(self.sent)).encode()
         return RawResponse(200, {"Content-Type": "application/json"}, body)
 
-    async def close(self) -> None:
+    async def close(self):
         pass
 
 
-def run(path: Path, bodies: list[list[Any]], sender: Counting, parallelism: int = 3) -> list[Any]:
+def run(path, bodies, sender, parallelism=3):
     """Make each row's calls one after the other; give all answers, row by row."""
     occurrences = Occurrences()
-    found: dict[int, list[Any]] = {}
+    found = {}
     with Transport(Journal(path), sender=sender) as transport:
 
-        async def score(index: int) -> None:
+        async def score(index):
             calls = Calls(transport, 0, occurrences, "x")
             found[index] = [
                 await calls.post(ENDPOINT, body, kind="test/1") for body in bodies[index]
@@ -60,7 +51,7 @@ def run(path: Path, bodies: list[list[Any]], sender: Counting, parallelism: int 
     return [found[index] for index in range(len(bodies))]
 
 
-def test_every_call_of_every_row_has_an_answer_of_its_own(tmp_path: Path) -> None:
+def test_every_call_of_every_row_has_an_answer_of_its_own(tmp_path):
     bodies = [["a", "b", "b"], ["a", "b"], ["a", "b"], ["c", "b"]]
     sender = Counting()
     first = run(tmp_path / "j", bodies, sender)
@@ -71,17 +62,17 @@ def test_every_call_of_every_row_has_an_answer_of_its_own(tmp_path: Path) -> Non
     assert not again.sent
 
 
-def test_what_a_check_refuses_is_asked_again(tmp_path: Path) -> None:
+def test_what_a_check_refuses_is_asked_again(tmp_path):
     sender = Counting()
 
-    def refuse(body: Any) -> None:
+    def refuse(body):
         if body == 1:
             raise RowError("bad", "this is no answer", hint="mend it")
 
     with Transport(Journal(tmp_path / "j"), sender=sender) as transport:
         row = Row(0, "a", 0, 0, {})
 
-        def ask() -> Any:
+        def ask():
             calls = Calls(transport, row.sample, Occurrences(), "x")
             return transport.run(calls.post(ENDPOINT, "a", kind="t/1", check=refuse))
 
@@ -92,7 +83,7 @@ def test_what_a_check_refuses_is_asked_again(tmp_path: Path) -> None:
         assert ask() == 2
 
 
-def test_terms_give_way_to_what_a_scorer_says() -> None:
+def test_terms_give_way_to_what_a_scorer_says():
     terms = Terms(parallelism=7, timeout_s=5, max_retries=0)
     endpoint = terms.endpoint("http://127.0.0.1:1/x")
     assert (endpoint.timeout_s, endpoint.max_retries, endpoint.parallelism) == (5, 0, 7)
@@ -102,7 +93,7 @@ def test_terms_give_way_to_what_a_scorer_says() -> None:
     assert (default.timeout_s, default.max_retries) == (30, 3)
 
 
-def test_a_key_is_needed_unless_nothing_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_key_is_needed_unless_nothing_is_sent(monkeypatch):
     name = "no-key"
     monkeypatch.delenv("NO_KEY", raising=False)
     with pytest.raises(SecretError):

@@ -1,10 +1,7 @@
 """Functions of the user's own: plain and async, with keys, and what is wrong with them."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
-from typing import TYPE_CHECKING, Any
 
 import pytest
 from scorers import own_functions
@@ -16,19 +13,16 @@ from pytest_evalmetrics.errors import DataError, RegistryError, RowError
 from pytest_evalmetrics.scorers import Terms, make_scorers
 from pytest_evalmetrics.spec.scorer_keys import CustomScorerSpec, PythonScorerSpec
 
-if TYPE_CHECKING:
-    from pytest_evalmetrics.ext import Row
-
 HERE = "scorers.own_functions"
 
 
-def spec(function: str, *, scores: tuple[str, ...] | None = None, **options: Any) -> Any:
+def spec(function, *, scores=None, **options):
     return PythonScorerSpec(
         type="python", function=f"{HERE}:{function}", scores=scores, options=options
     )
 
 
-def score(found: Any, at: Row) -> dict[str, float]:
+def score(found, at):
     return asyncio.run(made(found).score_with(at, None))  # type: ignore[arg-type]
 
 
@@ -47,30 +41,30 @@ def score(found: Any, at: Row) -> dict[str, float]:
         (CustomScorerSpec(type=f"{HERE}:is_short", options={"limit": 2}), {"is_short": 0}),
     ],
 )
-def test_functions_score(found: Any, expected: dict[str, float]) -> None:
+def test_functions_score(found, expected):
     assert score(found, recorded(ITEM)) == expected
 
 
-def test_a_plain_function_needs_no_loop_and_an_async_one_does() -> None:
+def test_a_plain_function_needs_no_loop_and_an_async_one_does():
     assert made(spec("length")).score(recorded(ITEM)) == {"length": 3}
     assert not made(spec("length")).calls
     assert made(spec("later")).calls
     assert made(spec("called_later")).calls
 
 
-def test_what_was_generated_is_given_to_who_asks_for_it() -> None:
+def test_what_was_generated_is_given_to_who_asks_for_it():
     found = spec("generated", scores=("got", "asked"))
     assert score(found, row(ITEM, {"output_text": "x"})) == {"got": 1, "asked": 3}
     assert score(found, row(ITEM)) == {"got": 0, "asked": 3}
 
 
-def test_functions_can_be_registered() -> None:
+def test_functions_can_be_registered():
     @register_scorer("test-functions-words")
-    def words(item: Any, *, sep: str = " ") -> int:
+    def words(item, *, sep=" "):
         return len(item["output"].split(sep))
 
     @register_scorer("test-functions-async")
-    async def _later(item: Any) -> float:
+    async def _later(item):
         return await later(item)
 
     found = CustomScorerSpec(type="test-functions-words", options={"sep": "b"})
@@ -80,9 +74,9 @@ def test_functions_can_be_registered() -> None:
     }
 
 
-def test_a_registered_function_says_what_it_gives() -> None:
+def test_a_registered_function_says_what_it_gives():
     @register_scorer("test-functions-several")
-    def several(item: Any) -> dict[str, float]:
+    def several(item):
         return {"a": 1.0, "b": float(len(item))}
 
     several.scores = ("a", "b")  # type: ignore[attr-defined]
@@ -92,16 +86,16 @@ def test_a_registered_function_says_what_it_gives() -> None:
     }
 
 
-def test_a_registered_function_may_make_a_scorer() -> None:
+def test_a_registered_function_may_make_a_scorer():
     class Counted:
         scores = ("counted",)
 
-        async def score(self, row: Row, calls: Any) -> float:
+        async def score(self, row, calls):
             del calls
             return len(row.item)
 
     @register_scorer("test-functions-factory")
-    def make() -> Counted:
+    def make():
         return Counted()
 
     assert score(CustomScorerSpec(type="test-functions-factory"), recorded(ITEM)) == {"counted": 1}
@@ -119,7 +113,7 @@ def test_a_registered_function_may_make_a_scorer() -> None:
         (CustomScorerSpec(type=f"{HERE}:breaks"), "raised-KeyError", "the scorer raised KeyError"),
     ],
 )
-def test_failed_rows(found: Any, kind: str, said: str) -> None:
+def test_failed_rows(found, kind, said):
     with pytest.raises(RowError) as raised:
         score(found, row(ITEM))
     assert raised.value.kind == kind
@@ -136,14 +130,14 @@ def test_failed_rows(found: Any, kind: str, said: str) -> None:
         (spec("asyncio"), RegistryError, f"'{HERE}:asyncio' is no function"),
     ],
 )
-def test_what_can_not_be_made(found: Any, error: type[Exception], said: str) -> None:
+def test_what_can_not_be_made(found, error, said):
     with pytest.raises(error) as raised:
         make_scorers([found], Terms(), lambda *_: 7)
     assert str(raised.value).startswith(said)
     assert raised.value.line == 7  # type: ignore[attr-defined]
 
 
-def test_a_function_that_forgets_to_await_stops_the_benchmark() -> None:
+def test_a_function_that_forgets_to_await_stops_the_benchmark():
     with pytest.raises(RegistryError, match="gives a coroutine: write it as `async def`"):
         made(spec("forgets_await")).score(recorded(ITEM))
 
@@ -151,10 +145,10 @@ def test_a_function_that_forgets_to_await_stops_the_benchmark() -> None:
 # -- beside calls -----------------------------------------------------------------------
 
 
-def test_a_plain_function_does_not_hold_the_loop_up_and_runs_once_at_a_time() -> None:
+def test_a_plain_function_does_not_hold_the_loop_up_and_runs_once_at_a_time():
     scorer = made(spec("slow"))
 
-    async def run() -> list[dict[str, float]]:
+    async def run():
         both = asyncio.gather(
             *(scorer.score_with(row({"n": n}), None) for n in (1, 2))  # type: ignore[arg-type]
         )

@@ -1,9 +1,6 @@
 """Scorers that ask a judge with prompts of ours: formulas, calls, what is no input."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
 
 import pytest
 from judge_process import TERMS, judged, row, scorer_of
@@ -12,13 +9,6 @@ from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.ext import CallError, Row
 from pytest_evalmetrics.scorers import Terms
 from pytest_evalmetrics.spec import ParamsSpec, ReasoningSpec
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from judge_process import JudgeProcess
-
-    from pytest_evalmetrics.scorers import BoundScorer
 
 CALL = {"name": "weather", "args": {"city": "Paris"}}
 RAGAS = [
@@ -37,11 +27,11 @@ OPENAI = [
 ]
 
 
-def made(judge_server: JudgeProcess, kind: str, query: str = "", **keys: Any) -> BoundScorer:
+def made(judge_server, kind, query="", **keys):
     return scorer_of(type=kind, judge_model=judge_server.entry(query), **keys)
 
 
-def lines_asked(judge_server: JudgeProcess, call: int = 0) -> list[Any]:
+def lines_asked(judge_server, call=0):
     """Parse the lines of a prompt that are JSON."""
     lines = judge_server.bodies[call]["messages"][-1]["content"].splitlines()
     return [json.loads(line) for line in lines if line.startswith("{")]
@@ -51,9 +41,7 @@ def lines_asked(judge_server: JudgeProcess, call: int = 0) -> list[Any]:
 
 
 @pytest.mark.parametrize("messages", [RAGAS, OPENAI])
-def test_a_conversation_is_one_object_a_line(
-    judge_server: JudgeProcess, messages: list[Any]
-) -> None:
+def test_a_conversation_is_one_object_a_line(judge_server, messages):
     said = {"role": "user", "content": "[[topics: a]]"}
     item = {"user_input": [*messages, said], "reference_topics": ["a"], "response": "recorded"}
     judged(made(judge_server, "topic_adherence"), row(**item))
@@ -74,7 +62,7 @@ def test_a_conversation_is_one_object_a_line(
 # -- topic_adherence
 
 
-def talk(topics: str, refused: str = "none") -> list[dict[str, Any]]:
+def talk(topics, refused="none"):
     said = f"[[topics: {topics}]] [[refused: {refused}]]"
     return [{"type": "human", "content": said}, {"type": "ai", "content": "Well."}]
 
@@ -82,7 +70,7 @@ def talk(topics: str, refused: str = "none") -> list[dict[str, Any]]:
 @pytest.mark.parametrize(
     ("mode", "expected"), [("precision", 2 / 4), ("recall", 2 / 3), ("f1", 4 / 7)]
 )
-def test_topic_adherence(judge_server: JudgeProcess, mode: str, expected: float) -> None:
+def test_topic_adherence(judge_server, mode, expected):
     name = f"topic_adherence(mode={mode})"
     # health and food answered on topic, cars and wine off topic, sport refused on topic
     found = row(
@@ -96,7 +84,7 @@ def test_topic_adherence(judge_server: JudgeProcess, mode: str, expected: float)
     assert judge_server.posts == 6 + 2
 
 
-def test_the_same_from_the_journal(judge_server: JudgeProcess, tmp_path: Path) -> None:
+def test_the_same_from_the_journal(judge_server, tmp_path):
     scorer = made(judge_server, "topic_adherence", "bad=first&takes=json_object")
     found = row(user_input=talk("a, b, c", "b"), reference_topics=["a", "b"])
     first = judged(scorer, found, tmp_path / "j")
@@ -106,7 +94,7 @@ def test_the_same_from_the_journal(judge_server: JudgeProcess, tmp_path: Path) -
     assert judge_server.posts == posts
 
 
-def test_no_topics_are_no_score(judge_server: JudgeProcess) -> None:
+def test_no_topics_are_no_score(judge_server):
     with pytest.raises(RowError) as raised:
         judged(
             made(judge_server, "topic_adherence"), row(user_input="hello", reference_topics=["a"])
@@ -118,7 +106,7 @@ def test_no_topics_are_no_score(judge_server: JudgeProcess) -> None:
 # -- agent_goal_accuracy
 
 
-def errand(goal: str, end: str) -> list[dict[str, Any]]:
+def errand(goal, end):
     return [
         {"role": "user", "content": f"[[goal: {goal}]] [[end: {end}]]"},
         {"role": "tool", "content": [{"type": "text", "text": "booked"}]},
@@ -135,9 +123,7 @@ def errand(goal: str, end: str) -> list[dict[str, Any]]:
         (False, None, "a table", 1),
     ],
 )
-def test_agent_goal_accuracy(
-    judge_server: JudgeProcess, use_reference: bool, reference: str | None, end: str, expected: int
-) -> None:
+def test_agent_goal_accuracy(judge_server, use_reference, reference, end, expected):
     found = row(user_input=errand("a table", end), reference=reference)
     scores = judged(made(judge_server, "agent_goal_accuracy", use_reference=use_reference), found)
     assert scores == {"agent_goal_accuracy": expected}
@@ -145,7 +131,7 @@ def test_agent_goal_accuracy(
     assert judge_server.posts == 2
 
 
-def test_params_hold_for_judges(judge_server: JudgeProcess) -> None:
+def test_params_hold_for_judges(judge_server):
     params = ParamsSpec(
         system_prompt="detailed thinking on",
         reasoning=ReasoningSpec(end_token="</think>"),  # noqa: S106 - no password
@@ -164,9 +150,7 @@ def test_params_hold_for_judges(judge_server: JudgeProcess) -> None:
 
 
 @pytest.mark.parametrize(("first", "second", "expected"), [(4, 2, 0.75), (0, 4, 0.5), (0, 0, 0)])
-def test_answer_accuracy(
-    judge_server: JudgeProcess, first: int, second: int, expected: float
-) -> None:
+def test_answer_accuracy(judge_server, first, second, expected):
     item = {"user_input": "?", "response": f"[[rating: {first}]]"}
     found = row(**item, reference=f"[[rating: {second}]]")
     scores = judged(made(judge_server, "answer-accuracy"), found)
@@ -175,7 +159,7 @@ def test_answer_accuracy(
     assert judge_server.posts == 2
 
 
-def test_what_was_generated_comes_before_a_recorded_response(judge_server: JudgeProcess) -> None:
+def test_what_was_generated_comes_before_a_recorded_response(judge_server):
     item = {"user_input": OPENAI, "response": "[[rating: 0]]", "reference": "[[rating: 4]]"}
     found = Row(0, "a", 0, 0, item, {"output_text": "[[rating: 4]]"})
     assert judged(made(judge_server, "answer_accuracy"), found) == {"nv_accuracy": 1}
@@ -183,9 +167,7 @@ def test_what_was_generated_comes_before_a_recorded_response(judge_server: Judge
 
 
 @pytest.mark.parametrize("rating", [1, 3, 5, -1])
-def test_a_rating_that_was_not_offered_is_no_rating(
-    judge_server: JudgeProcess, rating: int
-) -> None:
+def test_a_rating_that_was_not_offered_is_no_rating(judge_server, rating):
     found = row(user_input="?", response=f"[[rating: {rating}]]", reference="[[rating: 4]]")
     with pytest.raises((RowError, CallError), match="expected 0, 2 or 4") as raised:
         judged(made(judge_server, "answer_accuracy"), found)
@@ -193,12 +175,10 @@ def test_a_rating_that_was_not_offered_is_no_rating(
     assert judge_server.posts == 3
 
 
-def test_a_new_version_of_a_prompt_asks_anew(
-    judge_server: JudgeProcess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_new_version_of_a_prompt_asks_anew(judge_server, tmp_path, monkeypatch):
     found = row(user_input="?", response="[[rating: 4]]", reference="[[rating: 4]]")
 
-    def posts() -> int:
+    def posts():
         judge_server.forget()
         judged(made(judge_server, "answer_accuracy"), found, tmp_path / "j")
         return judge_server.posts
@@ -218,7 +198,7 @@ STEPS = [
 ]
 
 
-def trajectory(judge_server: JudgeProcess) -> BoundScorer:
+def trajectory(judge_server):
     return made(
         judge_server,
         "system/trajectory-evaluation",
@@ -227,7 +207,7 @@ def trajectory(judge_server: JudgeProcess) -> BoundScorer:
     )
 
 
-def agent_run(score: Any, **more: Any) -> dict[str, Any]:
+def agent_run(score, **more):
     return {
         "question": f'What? [[say: {{"reasoning": "why", "score": {score}}}]]',
         "generated_answer": "That.",
@@ -240,7 +220,7 @@ def agent_run(score: Any, **more: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("grade", "expected"), [(1, 0), (2, 0.25), (3.0, 0.5), ('"4"', 0.75), ('" 5 "', 1)]
 )
-def test_trajectory_evaluation(judge_server: JudgeProcess, grade: Any, expected: float) -> None:
+def test_trajectory_evaluation(judge_server, grade, expected):
     scores = judged(trajectory(judge_server), row(**agent_run(grade, answer=None)))
     assert (scores, scores.reason) == ({"trajectory_evaluation": expected}, "why")
     (asked,) = lines_asked(judge_server)
@@ -256,16 +236,14 @@ def test_trajectory_evaluation(judge_server: JudgeProcess, grade: Any, expected:
 
 
 @pytest.mark.parametrize("grade", ["3.5", "10", "0", '"great"', "null", "true"])
-def test_a_grade_that_was_not_offered_is_the_rows_error(
-    judge_server: JudgeProcess, grade: str
-) -> None:
+def test_a_grade_that_was_not_offered_is_the_rows_error(judge_server, grade):
     with pytest.raises((RowError, CallError), match="expected 1, 2, 3, 4 or 5"):
         judged(trajectory(judge_server), row(**agent_run(grade)))
     assert judge_server.posts == 2
 
 
 @pytest.mark.parametrize("say", ['{"reasoning": "no score"}', "[1]", "3"])
-def test_an_answer_without_the_field(judge_server: JudgeProcess, say: str) -> None:
+def test_an_answer_without_the_field(judge_server, say):
     with pytest.raises((RowError, CallError), match="has no 'score'"):
         judged(trajectory(judge_server), row(**agent_run(3, question=f"? [[say: {say} ]]")))
 
@@ -309,9 +287,7 @@ TOPIC = {"user_input": "[[topics: a]]", "reference_topics": ["a"]}
         ),
     ],
 )
-def test_a_row_that_can_not_be_judged_costs_nothing(
-    judge_server: JudgeProcess, kind: str, item: dict[str, Any], error: str
-) -> None:
+def test_a_row_that_can_not_be_judged_costs_nothing(judge_server, kind, item, error):
     if kind == "trajectory":
         scorer, item = trajectory(judge_server), agent_run(3, **item)
     else:

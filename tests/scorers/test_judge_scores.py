@@ -1,10 +1,7 @@
 """Scores in what a judge said, as the NeMo Evaluator SDK finds them, and where we differ."""
 
-from __future__ import annotations
-
 import json
 import math
-from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
@@ -21,9 +18,6 @@ from pytest_evalmetrics.scorers.llm_judge import (
     reader_of,
     schema_of,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 GOOD_BAD = (RubricSpec(label="good", value=1), RubricSpec(label="bad", value=0))
 SCORE = r"SCORE: (\d)"
@@ -42,7 +36,7 @@ PARSERS = {
 }
 
 
-def test_the_cases_of_the_sdk(acceptance: Path) -> None:
+def test_the_cases_of_the_sdk(acceptance):
     cases = json.loads((acceptance / "nemo_sdk/cases.json").read_text(encoding="utf-8"))
     for case in cases["judge_parse"]:
         message = {"content": case["text"]}
@@ -67,7 +61,7 @@ def test_the_cases_of_the_sdk(acceptance: Path) -> None:
         ("regex rubric", "good!", 1),
     ],
 )
-def test_what_is_found(parser: str, text: str, expected: float) -> None:
+def test_what_is_found(parser, text, expected):
     assert reader_of(PARSERS[parser])(Reply(text)) == expected
 
 
@@ -90,13 +84,13 @@ def test_what_is_found(parser: str, text: str, expected: float) -> None:
         ("regex rubric", "meh", "no-label"),
     ],
 )
-def test_what_is_no_score(parser: str, text: str, kind: str) -> None:
+def test_what_is_no_score(parser, text, kind):
     with pytest.raises(RowError) as raised:
         reader_of(PARSERS[parser])(Reply(text))
     assert raised.value.kind == kind
 
 
-def test_a_json_path_and_a_named_group() -> None:
+def test_a_json_path_and_a_named_group():
     deep = JudgeScoreSpec(name="a", parser=JsonParserSpec(json_path="$.result[0].score"))
     assert reader_of(deep)(Reply('{"result": [{"score": 0.5}]}')) == 0.5
     with pytest.raises(RowError, match="nothing at"):
@@ -108,7 +102,7 @@ def test_a_json_path_and_a_named_group() -> None:
         reader_of(JudgeScoreSpec(name="a", parser=optional))(Reply("a"))
 
 
-def test_the_schema_of_an_answer() -> None:
+def test_the_schema_of_an_answer():
     scores = [PARSERS["json range"], PARSERS["json rubric"]]
     assert schema_of(scores) == {
         "type": "object",
@@ -127,7 +121,7 @@ def test_the_schema_of_an_answer() -> None:
 @given(
     st.sampled_from(sorted(PARSERS)), st.text() | st.floats().map(lambda x: f'{{"quality": {x}}}')
 )
-def test_any_text_is_a_score_within_its_bounds_or_refused(parser: str, text: str) -> None:
+def test_any_text_is_a_score_within_its_bounds_or_refused(parser, text):
     score = PARSERS[parser]
     try:
         found = reader_of(score)(Reply(text))
@@ -136,7 +130,7 @@ def test_any_text_is_a_score_within_its_bounds_or_refused(parser: str, text: str
     assert found in (0, 1) if score.rubric else 1 <= found <= 5
 
 
-def spec_of(**more: Any) -> JudgeScoreSpec:
+def spec_of(**more):
     return JudgeScoreSpec(name="a", **more)
 
 
@@ -149,6 +143,6 @@ def spec_of(**more: Any) -> JudgeScoreSpec:
         ({"rubric": (GOOD_BAD[0], RubricSpec(label="x", value=1))}, "two values"),
     ],
 )
-def test_what_contradicts_itself(more: dict[str, Any], message: str) -> None:
+def test_what_contradicts_itself(more, message):
     with pytest.raises(ValueError, match=message):
         spec_of(**more)

@@ -1,9 +1,6 @@
 """A judge with a prompt and scores of the user's own; several of them."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
 
 import pytest
 from judge_process import TERMS, judged, row
@@ -19,9 +16,6 @@ from pytest_evalmetrics.scorers.llm_judge import (
 )
 from pytest_evalmetrics.spec.model_keys import ModelSpec
 
-if TYPE_CHECKING:
-    from judge_process import JudgeProcess
-
 QUALITY = JudgeScoreSpec(name="quality", description="how good", minimum=1, maximum=5)
 TONE = JudgeScoreSpec(
     name="tone",
@@ -33,16 +27,16 @@ TONE = JudgeScoreSpec(
 SAY = "Rate {{ item.text }}. [[say: {{ item.say }}]]"
 
 
-def spec(**more: Any) -> LlmJudgeSpec:
+def spec(**more):
     given = {"type": "llm-judge", "prompt_template": SAY, "scores": (QUALITY,), **more}
     return LlmJudgeSpec(**given)
 
 
-def said(**answer: Any) -> Row:
+def said(**answer):
     return row(text="this", say=json.dumps(answer))
 
 
-def test_one_judge(judge_server: JudgeProcess) -> None:
+def test_one_judge(judge_server):
     made = LlmJudge(spec(model=judge_server.model(), scores=(QUALITY, TONE)), TERMS)
     assert made.scores == ("quality", "tone")
     found = judged(made, said(quality=4, tone="kind", reasoning="it  is fine"))
@@ -55,7 +49,7 @@ def test_one_judge(judge_server: JudgeProcess) -> None:
     assert list(schema["schema"]["properties"]) == ["quality", "tone"]
 
 
-def test_messages_and_what_is_said_of_the_scores(judge_server: JudgeProcess) -> None:
+def test_messages_and_what_is_said_of_the_scores(judge_server):
     template = [
         {"role": "system", "content": "{% for s in scores.values() %}{{ s.name }}, {% endfor %}"},
         {"role": "user", "content": SAY},
@@ -70,7 +64,7 @@ def test_messages_and_what_is_said_of_the_scores(judge_server: JudgeProcess) -> 
     assert messages[0]["content"] == "quality, tone, "
 
 
-def test_the_default_prompt_shows_the_row_and_the_rubric(judge_server: JudgeProcess) -> None:
+def test_the_default_prompt_shows_the_row_and_the_rubric(judge_server):
     model = judge_server.model()
     made = LlmJudge(spec(model=model, prompt_template=None, scores=(QUALITY, TONE)), TERMS)
     item = {"say": '[[say: {"quality": 2, "tone": "cold"}]]'}
@@ -82,7 +76,7 @@ def test_the_default_prompt_shows_the_row_and_the_rubric(judge_server: JudgeProc
     assert made.judges[0].versions == {"prompts": "2"}
 
 
-def test_an_answer_in_free_text(judge_server: JudgeProcess) -> None:
+def test_an_answer_in_free_text(judge_server):
     score = JudgeScoreSpec(
         name="s", parser=RegexParserSpec(pattern=r"SCORE: (\d)", method="search")
     )
@@ -96,16 +90,14 @@ def test_an_answer_in_free_text(judge_server: JudgeProcess) -> None:
     ("structured_output", "form"),
     [(False, None), ({"schema": {"type": "object"}}, {"type": "object"})],
 )
-def test_the_form_that_is_asked_for(
-    judge_server: JudgeProcess, structured_output: Any, form: Any
-) -> None:
+def test_the_form_that_is_asked_for(judge_server, structured_output, form):
     made = LlmJudge(spec(model=judge_server.model(), structured_output=structured_output), TERMS)
     judged(made, said(quality=4))
     asked = judge_server.bodies[0].get("response_format")
     assert (asked and asked["json_schema"]["schema"]) == form
 
 
-def panel(judge_server: JudgeProcess, queries: list[str], **more: Any) -> LlmJudge:
+def panel(judge_server, queries, **more):
     models = tuple(
         ModelSpec(url=judge_server.url(query), name=f"org/judge {number}")
         for number, query in enumerate(queries)
@@ -113,7 +105,7 @@ def panel(judge_server: JudgeProcess, queries: list[str], **more: Any) -> LlmJud
     return LlmJudge(spec(judges=models, **more), TERMS)
 
 
-def test_several_judges_each_have_a_score_of_their_own(judge_server: JudgeProcess) -> None:
+def test_several_judges_each_have_a_score_of_their_own(judge_server):
     made = panel(judge_server, ["", "", ""])
     assert made.scores == (
         "quality",
@@ -127,14 +119,14 @@ def test_several_judges_each_have_a_score_of_their_own(judge_server: JudgeProces
     assert {b["model"] for b in judge_server.bodies} == {f"org/judge {n}" for n in range(3)}
 
 
-def test_one_judge_that_fails_leaves_no_score_of_the_others(judge_server: JudgeProcess) -> None:
+def test_one_judge_that_fails_leaves_no_score_of_the_others(judge_server):
     made = panel(judge_server, ["", "bad=always"])
     with pytest.raises((RowError, CallError), match=r"no JSON object.*asked twice"):
         judged(made, said(quality=4))
     assert judge_server.posts == 3
 
 
-def test_two_judges_of_one_name() -> None:
+def test_two_judges_of_one_name():
     models = (ModelSpec(url="http://h/v1", name="a"), ModelSpec(url="http://i/v1", name="a"))
     assert spec(judges=models).columns == {"quality": ("quality@a", "quality@a_2")}
 
@@ -148,9 +140,7 @@ def test_two_judges_of_one_name() -> None:
         ("majority", [1, 5], None),
     ],
 )
-def test_what_several_scores_come_to(
-    combine: str, values: list[float], expected: float | None, judge_server: JudgeProcess
-) -> None:
+def test_what_several_scores_come_to(combine, values, expected, judge_server):
     made = panel(judge_server, [""] * 2, combine=combine)
     if expected is None:
         with pytest.raises(RowError, match=r"no majority: the judges say \[1, 5\]"):
@@ -159,7 +149,7 @@ def test_what_several_scores_come_to(
         assert made._combine(values) == expected
 
 
-def test_what_the_columns_stand_for(judge_server: JudgeProcess) -> None:
+def test_what_the_columns_stand_for(judge_server):
     mean = panel(judge_server, ["", ""], scores=(TONE, QUALITY)).about
     assert (mean["tone"].labels, mean["tone"].level) == ((), "nominal")  # no label has the mean
     assert mean["tone@org_judge_0"].labels == (("kind", 1), ("cold", 0))
@@ -179,6 +169,6 @@ def test_what_the_columns_stand_for(judge_server: JudgeProcess) -> None:
         {"model": ModelSpec(url="http://h/v1", name="a"), "structured_output": {"form": 1}},
     ],
 )
-def test_what_a_judge_needs(more: dict[str, Any]) -> None:
+def test_what_a_judge_needs(more):
     with pytest.raises(ValueError, match=r"missing|say the same|structured_output"):
         spec(**more)

@@ -1,9 +1,6 @@
 """What a server of the NeMo Agent Toolkit answers, and what it means."""
 
-from __future__ import annotations
-
 import asyncio
-from typing import Any
 
 import pytest
 
@@ -21,25 +18,25 @@ ROW = Row(0, "agent", "a", 0, {"id": "a", "output_obj": "x"})
 class Answers:
     """Answers every call alike, and keeps what it was asked."""
 
-    def __init__(self, answer: Any) -> None:
+    def __init__(self, answer):
         self.answer = answer
-        self.asked: list[Any] = []
+        self.asked = []
 
-    async def post(self, endpoint: Any, body: Any, *, check: Any, **_: Any) -> Any:
+    async def post(self, endpoint, body, *, check, **_):
         self.asked.append((endpoint.url, body))
         check(self.answer)
         return self.answer
 
 
-def score(answer: Any) -> float:
+def score(answer):
     return asyncio.run(NatScorer(SPEC, Terms()).score(ROW, Answers(answer)))
 
 
-def result(value: Any, reasoning: Any = None, **more: Any) -> Any:
+def result(value, reasoning=None, **more):
     return {"success": True, "result": {"score": value, "reasoning": reasoning}, **more}
 
 
-def test_the_row_is_the_item_and_the_evaluator_names_the_score() -> None:
+def test_the_row_is_the_item_and_the_evaluator_names_the_score():
     calls = Answers(result(0.85, {"method": "cosine"}))
     scorer = NatScorer(SPEC, Terms())
     assert asyncio.run(scorer.score(ROW, calls)) == 0.85
@@ -63,7 +60,7 @@ def test_the_row_is_the_item_and_the_evaluator_names_the_score() -> None:
         ({"result": {"score": 1}}, 1.0),
     ],
 )
-def test_scores(answer: Any, value: float) -> None:
+def test_scores(answer, value):
     assert score(answer) == value
 
 
@@ -91,7 +88,7 @@ def test_scores(answer: Any, value: float) -> None:
         ([1], "no-score", "no object"),
     ],
 )
-def test_failed_rows(answer: Any, kind: str, said: str) -> None:
+def test_failed_rows(answer, kind, said):
     with pytest.raises(RowError) as raised:
         score(answer)
     assert raised.value.kind == kind

@@ -1,9 +1,6 @@
 """Comparisons of the last numbers of two texts."""
 
-from __future__ import annotations
-
 import re
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -11,7 +8,7 @@ from hypothesis import strategies as st
 from scorers.offline import entry, made, recorded, refusal
 
 
-def spec(operation: Any = "==", epsilon: float | None = None) -> Any:
+def spec(operation="==", epsilon=None):
     return entry(
         type="number-check",
         operation=operation,
@@ -21,7 +18,7 @@ def spec(operation: Any = "==", epsilon: float | None = None) -> Any:
     )
 
 
-def check(left: Any, right: Any, operation: Any = "==", epsilon: float | None = None) -> float:
+def check(left, right, operation="==", epsilon=None):
     found = made(spec(operation, epsilon)).score(recorded({"left": left, "right": right}))
     return found["number-check"]
 
@@ -48,11 +45,11 @@ def check(left: Any, right: Any, operation: Any = "==", epsilon: float | None = 
         ("less than", 1, 0, 0),
     ],
 )
-def test_operations(operation: Any, below: float, same: float, above: float) -> None:
+def test_operations(operation, below, same, above):
     assert [check(left, "2", operation) for left in ("1", "2.0", "3")] == [below, same, above]
 
 
-def test_a_difference_within_epsilon() -> None:
+def test_a_difference_within_epsilon():
     assert check("1.5", "2", "absolute difference", 0.5) == 1
     assert check("1.4", "2", "absolute difference", 0.5) == 0
     assert check("2", "2", "absolute difference", 0) == 1
@@ -73,19 +70,19 @@ def test_a_difference_within_epsilon() -> None:
         ("9007199254740993", 9007199254740993),  # to the digit
     ],
 )
-def test_the_last_number(text: Any, number: float) -> None:
+def test_the_last_number(text, number):
     assert check(text, number) == 1
 
 
 @pytest.mark.parametrize("value", ["", "none", "1.2.3", ".", "-", "9" * 5000, None, True, [1]])
-def test_what_has_no_number_is_a_failed_row(value: Any) -> None:
+def test_what_has_no_number_is_a_failed_row(value):
     assert refusal(spec(), recorded({"left": value, "right": 1})).startswith(
         "no-number: the left value is "
     )
 
 
 @given(st.text(alphabet="019.+- ax", max_size=12))
-def test_the_last_number_is_the_one_that_reading_forwards_finds_last(text: str) -> None:
+def test_the_last_number_is_the_one_that_reading_forwards_finds_last(text):
     found = re.findall(r"[+-]?[\.\d]*\d+", text)
     if found and found[-1].count(".") < 2:
         assert check(text, float(found[-1])) == 1
@@ -93,6 +90,6 @@ def test_the_last_number_is_the_one_that_reading_forwards_finds_last(text: str) 
         assert refusal(spec(), recorded({"left": text, "right": 1})).startswith("no-number")
 
 
-def test_a_long_text_takes_no_more_than_its_length() -> None:
+def test_a_long_text_takes_no_more_than_its_length():
     found = recorded({"left": "." * 1_000_000, "right": 1})  # its square would take hours
     assert refusal(spec(), found).startswith("no-number")

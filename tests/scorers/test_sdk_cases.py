@@ -1,21 +1,15 @@
 """Scorers of texts give what the NeMo Evaluator SDK gave."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
 
 import pytest
 from scorers.offline import entry, made, recorded, refusal
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 TEMPLATES = {"left_template": "{{ item.left }}", "right_template": "{{ item.right }}"}
 
 
 @pytest.fixture
-def cases(acceptance: Path) -> Any:
+def cases(acceptance):
     return json.loads((acceptance / "nemo_sdk/cases.json").read_text())
 
 
@@ -28,7 +22,7 @@ def cases(acceptance: Path) -> Any:
         ("rouge", entry(type="rouge", candidate="{{ item.candidate }}")),
     ],
 )
-def test_reference_and_candidate(cases: Any, section: str, spec: Any) -> None:
+def test_reference_and_candidate(cases, section, spec):
     scorer = made(spec)
     assert len(cases[section]) == 5
     for case in cases[section]:
@@ -38,13 +32,13 @@ def test_reference_and_candidate(cases: Any, section: str, spec: Any) -> None:
             assert scorer.score(recorded(case)) == pytest.approx(case["scores"], abs=1e-12)
 
 
-def test_string_check(cases: Any) -> None:
+def test_string_check(cases):
     for case in cases["string_check"]:
         spec = entry(type="string-check", operation=case["op"], **TEMPLATES)
         assert made(spec).score(recorded(case)) == case["scores"], case
 
 
-def test_number_check(cases: Any) -> None:
+def test_number_check(cases):
     for case in cases["number_check"]:
         more = {"epsilon": case["epsilon"]} if "epsilon" in case else {}
         spec = entry(type="number-check", operation=case["op"], **TEMPLATES, **more)

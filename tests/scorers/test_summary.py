@@ -1,10 +1,7 @@
 """A score over all rows."""
 
-from __future__ import annotations
-
 import json
 import math
-from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
@@ -14,11 +11,8 @@ from hypothesis import strategies as st
 
 from pytest_evalmetrics.scorers import summarise
 
-if TYPE_CHECKING:
-    from pathlib import Path
 
-
-def test_the_cases_of_the_nemo_sdk(acceptance: Path) -> None:
+def test_the_cases_of_the_nemo_sdk(acceptance):
     cases = json.loads((acceptance / "nemo_sdk" / "cases.json").read_text(encoding="utf-8"))
     assert cases["aggregate"]
     for case in cases["aggregate"]:
@@ -41,7 +35,7 @@ def test_the_cases_of_the_nemo_sdk(acceptance: Path) -> None:
 
 
 @given(st.lists(st.floats(-1e6, 1e6) | st.just(math.nan), max_size=40))
-def test_what_holds_for_any_column(values: list[float]) -> None:
+def test_what_holds_for_any_column(values):
     found = summarise("s", np.array(values, dtype=np.float64))
     finite = [v for v in values if not math.isnan(v)]
     assert found.count == len(finite)

@@ -1,9 +1,6 @@
 """Scorers that compare texts, against their definitions and the libraries they follow."""
 
-from __future__ import annotations
-
 from fractions import Fraction
-from typing import Any
 
 import pytest
 import sacrebleu
@@ -29,13 +26,13 @@ EXACT_MATCH = made(entry(type="exact-match"))
         ("«Paris»", "Paris", 0),  # ASCII punctuation only
     ],
 )
-def test_exact_match_by_hand(reference: str, candidate: str, expected: float) -> None:
+def test_exact_match_by_hand(reference, candidate, expected):
     found = EXACT_MATCH.score(recorded({"reference": reference, "response": candidate}))
     assert found == {"exact-match": expected}
 
 
 @given(st.text())
-def test_normalising_leaves_single_spaces(text: str) -> None:
+def test_normalising_leaves_single_spaces(text):
     found = normalised(text)
     assert " ".join(found.split()) == found
     assert not set(found.split()) & {"a", "an", "the"}
@@ -45,7 +42,7 @@ F1_SCORER = made(entry(type="f1"))
 COLOURS = st.lists(st.sampled_from(["red", "green", "blue", "the"]), max_size=6).map(" ".join)
 
 
-def f1(reference: str, candidate: str) -> float:
+def f1(reference, candidate):
     return F1_SCORER.score(recorded({"reference": reference, "response": candidate}))["f1"]
 
 
@@ -61,12 +58,12 @@ def f1(reference: str, candidate: str) -> float:
         ("the", "", 1),
     ],
 )
-def test_f1_by_hand(reference: str, candidate: str, expected: float) -> None:
+def test_f1_by_hand(reference, candidate, expected):
     assert f1(reference, candidate) == pytest.approx(expected)
 
 
 @given(COLOURS, COLOURS)
-def test_f1_is_symmetric_and_a_harmonic_mean(one: str, other: str) -> None:
+def test_f1_is_symmetric_and_a_harmonic_mean(one, other):
     assert f1(one, other) == f1(other, one)
     words, others = ([w for w in text.split() if w != "the"] for text in (one, other))
     shared = sum(min(words.count(w), others.count(w)) for w in set(words))
@@ -77,7 +74,7 @@ def test_f1_is_symmetric_and_a_harmonic_mean(one: str, other: str) -> None:
 
 
 @given(COLOURS, st.randoms(use_true_random=False))
-def test_the_order_counts_for_nothing(text: str, chance: object) -> None:
+def test_the_order_counts_for_nothing(text, chance):
     words = text.split()
     chance.shuffle(words)  # type: ignore[attr-defined]
     assert f1(text, " ".join(words)) == 1
@@ -89,12 +86,12 @@ BLEU_TEXTS = st.lists(st.sampled_from(BLEU_WORDS), max_size=8).map(" ".join)
 
 
 @given(BLEU_TEXTS, BLEU_TEXTS)
-def test_it_is_sacrebleus(reference: str, candidate: str) -> None:
+def test_it_is_sacrebleus(reference, candidate):
     found = BLEU.score(recorded({"reference": reference, "response": candidate}))
     assert found == {"sentence": sacrebleu.sentence_bleu(candidate, [reference]).score}
 
 
-def test_several_references_of_bleu() -> None:
+def test_several_references_of_bleu():
     references = ["the cat sat on the mat", "a cat was sitting there"]
     expected = sacrebleu.sentence_bleu("the cat was sitting there", references).score
     item = {"all": references, "one": references[0], "two": references[1]}
@@ -108,7 +105,7 @@ def test_several_references_of_bleu() -> None:
     ("reference", "said"),
     [([], "no-reference: the row has no reference"), ([1], "no-text: the reference is 1, expecte")],
 )
-def test_bleu_without_a_reference(reference: Any, said: str) -> None:
+def test_bleu_without_a_reference(reference, said):
     found = recorded({"reference": reference, "response": "x"})
     assert refusal(entry(type="bleu"), found).startswith(said)
 
@@ -121,7 +118,7 @@ ROUGE_TEXTS = st.lists(st.sampled_from(ROUGE_WORDS), max_size=8).map(" ".join)
 
 @settings(max_examples=50)
 @given(ROUGE_TEXTS, ROUGE_TEXTS)
-def test_it_is_rouge_scores(reference: str, candidate: str) -> None:
+def test_it_is_rouge_scores(reference, candidate):
     found = ROUGE.score(recorded({"reference": reference, "response": candidate}))
     expected = ORACLE.score(reference, candidate)
     assert found == {
@@ -132,12 +129,12 @@ def test_it_is_rouge_scores(reference: str, candidate: str) -> None:
     }
 
 
-def test_words_are_stemmed() -> None:
+def test_words_are_stemmed():
     found = ROUGE.score(recorded({"reference": "cats sitting", "response": "cat sit"}))
     assert found["rouge_L_score"] == 1
 
 
-def string_check(operation: Any) -> Any:
+def string_check(operation):
     return entry(
         type="string-check",
         operation=operation,
@@ -163,12 +160,12 @@ def string_check(operation: Any) -> Any:
         ("endswith", "abc", "ab", 0),
     ],
 )
-def test_string_operations(operation: Any, left: str, right: str, expected: float) -> None:
+def test_string_operations(operation, left, right, expected):
     found = made(string_check(operation)).score(recorded({"left": left, "right": right}))
     assert found == {"string-check": expected}
 
 
-def test_a_side_that_is_no_text_is_a_failed_row() -> None:
+def test_a_side_that_is_no_text_is_a_failed_row():
     assert refusal(string_check("=="), recorded({"left": "5", "right": 5})) == (
         "no-text: the right value is 5, expected text"
     )

@@ -1,10 +1,7 @@
 """Where scorers of texts find what they compare, and what they refuse."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
-from typing import Any
 
 import pytest
 from scorers.offline import entry, made, recorded, refusal, row
@@ -14,7 +11,7 @@ from pytest_evalmetrics.transport import MissingExtraError
 SPEC = entry(type="exact-match")
 
 
-def value(found: Any, **keys: Any) -> float:
+def value(found, **keys):
     return made(entry(type="exact_match", **keys)).score(found)["exact-match"]
 
 
@@ -33,23 +30,23 @@ def value(found: Any, **keys: Any) -> float:
         },
     ],
 )
-def test_the_text_of_a_response(response: Any) -> None:
+def test_the_text_of_a_response(response):
     assert value(recorded({"reference": "Paris", "response": response})) == 1
     assert value(row({"reference": "Paris", "response": response})) == 1
     assert value(recorded({"reference": "Rome", "response": response})) == 0
 
 
-def test_what_was_generated_wins_over_the_row() -> None:
+def test_what_was_generated_wins_over_the_row():
     found = row({"reference": "Paris", "response": "Rome"}, {"output_text": "Paris"})
     assert value(found) == 1
     assert value(recorded({"reference": "a b", "output_text": "a b", "response": "c"})) == 1
 
 
-def test_an_empty_answer_is_an_answer() -> None:
+def test_an_empty_answer_is_an_answer():
     assert value(recorded({"reference": "Paris", "response": ""})) == 0
 
 
-def test_templates_say_where_else() -> None:
+def test_templates_say_where_else():
     found = recorded({"want": {"text": "Paris"}, "got": ["x", "Paris"]})
     assert value(found, reference="{{ item.want.text }}", candidate="{{ got[1] }}") == 1
     assert value(found, reference="{{ item.want.text }}", candidate="in {{ got[0] }}") == 0
@@ -70,7 +67,7 @@ def test_templates_say_where_else() -> None:
         ),
     ],
 )
-def test_failed_rows(item: Any, said: str) -> None:
+def test_failed_rows(item, said):
     assert refusal(SPEC, recorded(item)).startswith(said)
 
 
@@ -88,9 +85,7 @@ def test_failed_rows(item: Any, said: str) -> None:
         (entry(type="rouge"), "rouge_score", "text"),
     ],
 )
-def test_a_package_that_is_missing_is_named_with_the_command(
-    spec: Any, module: str, extra: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_package_that_is_missing_is_named_with_the_command(spec, module, extra, monkeypatch):
     for name in list(sys.modules):
         if name.split(".")[0] == module or name == "pytest_evalmetrics.expressions":
             monkeypatch.delitem(sys.modules, name)
@@ -101,7 +96,7 @@ def test_a_package_that_is_missing_is_named_with_the_command(
     assert raised.value.hint == f"pip install 'pytest-evalmetrics[{extra}]'"
 
 
-def test_knowing_the_scorers_imports_nothing_of_an_extra() -> None:
+def test_knowing_the_scorers_imports_nothing_of_an_extra():
     code = "import sys, pytest_evalmetrics.scorers.builtin_scorers; print(sorted(sys.modules))"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "'pytest_evalmetrics.scorers.text_scorers'" in run.stdout

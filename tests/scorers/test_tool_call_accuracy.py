@@ -1,9 +1,6 @@
 """The formula of RAGAS, by hand and by an independent writing of it, and where the calls are."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
@@ -12,9 +9,6 @@ from scorers.offline import entry, made, recorded, refusal, row
 
 from pytest_evalmetrics.scorers import Explained
 
-if TYPE_CHECKING:
-    import random
-
 STRICT = entry(type="tool_call_accuracy")
 FLEXIBLE = entry(type="tool_call_accuracy", strict_order=False)
 
@@ -22,18 +16,18 @@ A = {"name": "search", "args": {"city": "Paris", "days": 2}}
 B = {"name": "book", "args": {"id": 7}}
 
 
-def ai(*calls: Any, **more: Any) -> dict[str, Any]:
+def ai(*calls, **more):
     return {"type": "ai", "content": "", "tool_calls": list(calls), **more}
 
 
-def talk(*messages: Any, reference: Any) -> dict[str, Any]:
+def talk(*messages, reference):
     return {
         "user_input": [{"type": "human", "content": "hi"}, *messages],
         "reference_tool_calls": reference,
     }
 
 
-def score(item: dict[str, Any], spec: Any = STRICT) -> float:
+def score(item, spec=STRICT):
     (value,) = made(spec).score(recorded(item)).values()
     return value
 
@@ -64,12 +58,12 @@ def score(item: dict[str, Any], spec: Any = STRICT) -> float:
         ([ai({"name": "Book", "args": {"id": 7}})], [B], 0, 0),
     ],
 )
-def test_by_hand(messages: Any, reference: Any, strict: float, flexible: float) -> None:
+def test_by_hand(messages, reference, strict, flexible):
     assert score(talk(*messages, reference=reference)) == strict
     assert score(talk(*messages, reference=reference), FLEXIBLE) == flexible
 
 
-def test_keys_within_an_argument_have_no_order() -> None:
+def test_keys_within_an_argument_have_no_order():
     one, other = {"a": 1, "b": [{"c": 1, "d": 2}]}, {"b": [{"d": 2, "c": 1}], "a": 1}
     item = talk(
         ai({"name": "f", "args": {"x": one}}), reference=[{"name": "f", "args": {"x": other}}]
@@ -89,7 +83,7 @@ def test_keys_within_an_argument_have_no_order() -> None:
         {"type": "function_call", "name": "book", "arguments": '{"id":7}', "call_id": "c"},
     ],
 )
-def test_every_form_of_a_call(form: Any) -> None:
+def test_every_form_of_a_call(form):
     item = {
         "user_input": [
             {"role": "system", "content": "s"},
@@ -115,7 +109,7 @@ def test_every_form_of_a_call(form: Any) -> None:
         (7, "no JSON object"),
     ],
 )
-def test_arguments_that_are_none_are_the_models_fault(arguments: Any, said: str) -> None:
+def test_arguments_that_are_none_are_the_models_fault(arguments, said):
     broken = {"function": {"name": "book", "arguments": arguments}}
     found = made(STRICT).target.score(recorded(talk(ai(broken), reference=[B])))
     assert found.scores == 0
@@ -126,7 +120,7 @@ def test_arguments_that_are_none_are_the_models_fault(arguments: Any, said: str)
     assert reason.startswith("bad-reference: reference_tool_calls[0]: the arguments of 'book'")
 
 
-def test_arguments_that_are_no_json_match_nothing_and_say_so() -> None:
+def test_arguments_that_are_no_json_match_nothing_and_say_so():
     scorer = made(STRICT).target
     broken = {"function": {"name": "book", "arguments": '{"id": 7'}}
     found = scorer.score(recorded(talk(ai(A, broken), reference=[A, B])))
@@ -140,34 +134,34 @@ def test_arguments_that_are_no_json_match_nothing_and_say_so() -> None:
 # -- where the calls are ----------------------------------------------------------------
 
 
-def answer(*calls: Any) -> dict[str, Any]:
+def answer(*calls):
     return {"choices": [{"message": {"role": "assistant", "tool_calls": list(calls)}}]}
 
 
-def value(found: Any) -> float:
+def value(found):
     return made(STRICT).score(found)["tool_call_accuracy"]
 
 
-def test_a_conversation_wins_over_a_recorded_response() -> None:
+def test_a_conversation_wins_over_a_recorded_response():
     item = {**talk(ai(A), reference=[A]), "response": answer(B)}
     assert value(recorded(item)) == 1
     assert value(row(item)) == 1
 
 
 @pytest.mark.parametrize("said", ["Book it", [{"type": "human", "content": "Book it"}], [], None])
-def test_a_recorded_response_is_taken_where_no_agent_spoke(said: Any) -> None:
+def test_a_recorded_response_is_taken_where_no_agent_spoke(said):
     item = {"user_input": said, "reference_tool_calls": [B], "response": answer(B)}
     assert value(recorded(item)) == 1
     assert value(row({**item, "response": answer()})) == 0
 
 
-def test_what_was_generated_wins_over_everything() -> None:
+def test_what_was_generated_wins_over_everything():
     item = {**talk(ai(A), reference=[B]), "response": answer(A)}
     assert value(row(item, {"output_text": "", "response": answer(B)})) == 1
     assert value(row(item, {"output_text": "no call", "response": answer()})) == 0
 
 
-def test_a_response_of_the_responses_api_and_a_lone_message() -> None:
+def test_a_response_of_the_responses_api_and_a_lone_message():
     output = [
         {"type": "reasoning", "summary": []},
         {"type": "function_call", "name": "book", "arguments": '{"id": 7}', "call_id": "c"},
@@ -208,7 +202,7 @@ def test_a_response_of_the_responses_api_and_a_lone_message() -> None:
         ),
     ],
 )
-def test_malformed_rows_are_told_in_clear_words(item: Any, said: str) -> None:
+def test_malformed_rows_are_told_in_clear_words(item, said):
     assert refusal(STRICT, recorded(item)).startswith(said)
 
 
@@ -225,10 +219,10 @@ CALLS = st.lists(
 )
 
 
-def by_definition(made_: Any, wanted: Any, *, strict: bool) -> float:
+def by_definition(made_, wanted, *, strict):
     """Write the formula down again, as RAGAS describes it."""
 
-    def key(call: Any) -> list[str]:
+    def key(call):
         return [call["name"], *(t for k in sorted(call["args"]) for t in (k, str(call["args"][k])))]
 
     if not made_ or not wanted:
@@ -249,16 +243,14 @@ def by_definition(made_: Any, wanted: Any, *, strict: bool) -> float:
 
 
 @given(CALLS, CALLS, st.booleans())
-def test_it_is_the_formula(found: Any, wanted: Any, strict: bool) -> None:
+def test_it_is_the_formula(found, wanted, strict):
     spec = STRICT if strict else FLEXIBLE
     expected = by_definition(found, wanted, strict=strict)
     assert score(talk(ai(*found), reference=wanted), spec) == pytest.approx(expected, abs=1e-12)
 
 
 @given(CALLS, CALLS, st.randoms(use_true_random=False))
-def test_the_order_counts_for_nothing_where_it_is_flexible(
-    found: Any, wanted: Any, chance: random.Random
-) -> None:
+def test_the_order_counts_for_nothing_where_it_is_flexible(found, wanted, chance):
     shuffled = [chance.sample(calls, len(calls)) for calls in (found, wanted)]
     assert score(talk(ai(*found), reference=wanted), FLEXIBLE) == score(
         talk(ai(*shuffled[0]), reference=shuffled[1]), FLEXIBLE
@@ -266,5 +258,5 @@ def test_the_order_counts_for_nothing_where_it_is_flexible(
 
 
 @given(CALLS)
-def test_an_agent_that_does_what_it_should_gets_one(calls: Any) -> None:
+def test_an_agent_that_does_what_it_should_gets_one(calls):
     assert score(talk(ai(*calls), reference=calls)) == 1

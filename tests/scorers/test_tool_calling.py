@@ -1,9 +1,6 @@
 """What the NeMo Evaluator SDK answered, where we differ on purpose, and laws of multisets."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
@@ -11,10 +8,6 @@ from hypothesis import strategies as st
 from scorers.offline import entry, made, recorded, refusal, row
 
 from pytest_evalmetrics.scorers import Explained
-
-if TYPE_CHECKING:
-    import random
-    from pathlib import Path
 
 SPEC = entry(type="tool-calling", reference="{{tool_calls}}")
 NAMES, WHOLE = "function_name_accuracy", "function_name_and_args_accuracy"
@@ -27,22 +20,22 @@ ON_PURPOSE = {
 }
 
 
-def answer(*calls: Any) -> dict[str, Any]:
+def answer(*calls):
     return {"choices": [{"message": {"role": "assistant", "tool_calls": list(calls)}}]}
 
 
-def call(name: str, arguments: Any) -> dict[str, Any]:
+def call(name, arguments):
     return {"function": {"name": name, "arguments": arguments}}
 
 
-def scores(made_: Any, wanted: Any) -> tuple[float, float]:
+def scores(made_, wanted):
     item = {"tool_calls": wanted, "response": answer(*made_)}
     found = made(SPEC).score(recorded(item))
     assert list(found) == [NAMES, WHOLE]
     return found[NAMES], found[WHOLE]
 
 
-def test_the_cases_that_the_sdk_answered(acceptance: Path) -> None:
+def test_the_cases_that_the_sdk_answered(acceptance):
     cases = json.loads((acceptance / "nemo_sdk/cases.json").read_text())["tool_calling"]
     differing = {}
     for case in cases:
@@ -83,11 +76,11 @@ def test_the_cases_that_the_sdk_answered(acceptance: Path) -> None:
         ([call("a", {})], [], (0, 0)),
     ],
 )
-def test_by_hand(made_: Any, wanted: Any, expected: tuple[float, float]) -> None:
+def test_by_hand(made_, wanted, expected):
     assert scores(made_, wanted) == expected
 
 
-def test_malformed_arguments_score_zero_and_say_so() -> None:
+def test_malformed_arguments_score_zero_and_say_so():
     item = {"tool_calls": [call("a", {"x": 1})], "response": answer(call("a", '{"x": 1'))}
     found = made(SPEC).target.score(recorded(item))
     assert isinstance(found, Explained)
@@ -96,7 +89,7 @@ def test_malformed_arguments_score_zero_and_say_so() -> None:
     assert "no JSON" in found.reason
 
 
-def test_what_was_generated_wins_over_the_row() -> None:
+def test_what_was_generated_wins_over_the_row():
     item = {"tool_calls": [call("a", {})], "response": answer()}
     found = row(item, {"output_text": "", "response": answer(call("a", "{}"))})
     assert made(SPEC).score(found) == {NAMES: 1, WHOLE: 1}
@@ -121,7 +114,7 @@ def test_what_was_generated_wins_over_the_row() -> None:
         ({"tool_calls": 3, "response": answer()}, "bad-reference: the reference is 3, expected a "),
     ],
 )
-def test_failed_rows(item: Any, said: str) -> None:
+def test_failed_rows(item, said):
     assert refusal(SPEC, recorded(item)).startswith(said)
 
 
@@ -136,19 +129,19 @@ CALLS = st.lists(
 
 
 @given(CALLS, CALLS)
-def test_it_is_symmetric(one: Any, other: Any) -> None:
+def test_it_is_symmetric(one, other):
     assert scores(one, other) == scores(other, one)
 
 
 @given(CALLS, CALLS, st.randoms(use_true_random=False))
-def test_the_order_counts_for_nothing(one: Any, other: Any, chance: random.Random) -> None:
+def test_the_order_counts_for_nothing(one, other, chance):
     assert scores(one, other) == scores(
         chance.sample(one, len(one)), chance.sample(other, len(other))
     )
 
 
 @given(CALLS, st.randoms(use_true_random=False))
-def test_the_same_calls_match_and_one_more_does_not(calls: Any, chance: random.Random) -> None:
+def test_the_same_calls_match_and_one_more_does_not(calls, chance):
     as_text = [call(c["function"]["name"], json.dumps(c["function"]["arguments"])) for c in calls]
     chance.shuffle(as_text)
     assert scores(as_text, calls) == (1, 1)

@@ -1,24 +1,18 @@
 """The published numbers that the statistics must reproduce, from the shared case file."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
 from pytest_evalmetrics import stats
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 CASES = Path(__file__).parents[2] / "../shared/acceptance/stats/cases.json"
 
 # the acceptance names on the left; their arguments go by keyword, as the file spells them
-FUNCTIONS: dict[str, Callable[..., Any]] = {
+FUNCTIONS = {
     "beta_interval": stats.beta_interval,
     "bh": stats.benjamini_hochberg,
     "binom_p": stats.binom_p,
@@ -51,11 +45,11 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 }
 
 
-def _fields(result: Any, *names: str) -> list[float]:
+def _fields(result, *names):
     return [getattr(result, name) for name in names]
 
 
-def _cases() -> list[dict[str, Any]]:
+def _cases():
     return json.loads(CASES.read_text(encoding="utf-8")) if CASES.is_file() else []
 
 

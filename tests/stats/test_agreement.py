@@ -1,7 +1,5 @@
 """Agreement of raters, against other people's code and worked examples."""
 
-from __future__ import annotations
-
 import math
 import warnings
 

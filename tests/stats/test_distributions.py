@@ -1,7 +1,5 @@
 """Against scipy, where scipy is right; against closed forms where it is not."""
 
-from __future__ import annotations
-
 import math
 import subprocess
 import sys
@@ -31,7 +29,7 @@ SHAPES = [
 ]
 
 
-def close(value: float) -> object:
+def close(value):
     return pytest.approx(value, rel=REL, abs=0)
 
 

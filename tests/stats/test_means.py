@@ -1,7 +1,5 @@
 """Against scipy's t tests, statsmodels' robust regressions, and the noncentral t."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -42,7 +40,7 @@ def test_clustered_against_cluster_robust_regression(finite):
     assert means.clustered_se(X, GROUPS, finite=finite) == pytest.approx(fit.bse[0], rel=1e-12)
 
 
-def satterthwaite(sizes: list[int], icc: float) -> float:
+def satterthwaite(sizes, icc):
     """The degrees of freedom of CR2 by matrices: Imbens and Kolesar 2016, equation 14."""
     n, codes = sum(sizes), np.repeat(np.arange(len(sizes)), sizes)
     residual_maker = np.eye(n) - np.ones((n, n)) / n

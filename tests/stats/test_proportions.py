@@ -1,7 +1,5 @@
 """Shares against scipy, statsmodels, every draw of k rollouts, and exact fractions."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from fractions import Fraction
@@ -172,7 +170,7 @@ counts = st.integers(1, 300).flatmap(
 )
 
 
-def exact_pass_at(n: int, c: int, k: int) -> Fraction:
+def exact_pass_at(n, c, k):
     return 1 - Fraction(math.comb(n - c, k), math.comb(n, k))
 
 

@@ -1,7 +1,5 @@
 """Relabelled rollouts against every way to deal them, and against scipy."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The bootstrap against scipy, and against the spread that it has in theory."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 import struct
@@ -82,14 +80,14 @@ SOME = DATA.normal(0.02, 0.3, 700)
 MANY = DATA.normal(0.02, 0.3, 30_000)
 
 
-def rng(seed: int = 1) -> np.random.Generator:
+def rng(seed=1):
     return np.random.Generator(np.random.PCG64(seed))
 
 
 def test_one_index_vector_is_what_a_reducer_sees():
-    seen: list[np.ndarray] = []
+    seen = []
 
-    def reducer(indices: np.ndarray) -> float:
+    def reducer(indices):
         seen.append(indices)
         return float(SOME[indices].mean())
 
@@ -105,7 +103,7 @@ def test_a_reducer_sees_whole_clusters():
     labels = ["a", "b", "b", "c", "c", "c"]
     sizes = {0: 1, 1: 2, 2: 2, 3: 3, 4: 3, 5: 3}
 
-    def reducer(indices: np.ndarray) -> float:
+    def reducer(indices):
         found, times = np.unique(indices, return_counts=True)
         for index in found:
             mates = [i for i in sizes if labels[i] == labels[index]]
@@ -123,7 +121,7 @@ def test_weights_serve_where_index_vectors_are_too_long(clustered):
     codes = np.arange(3_000) // 3
     groups = cluster_codes(codes, 3_000) if clustered else None
 
-    def weighted(weights: np.ndarray) -> float:
+    def weighted(weights):
         assert weights.sum() == 3_000
         return float(weights @ x / weights.sum())
 

@@ -1,7 +1,5 @@
 """Against full enumeration of the signs, scipy's Wilcoxon, McNemar at K = 1, and statsmodels."""
 
-from __future__ import annotations
-
 import itertools
 import math
 
@@ -26,7 +24,7 @@ SIDES = ["two-sided", "greater", "less"]
 small = st.lists(st.integers(-6, 6), min_size=1, max_size=9)
 
 
-def enumerated(values: list[int], side: str) -> tuple[float, float]:
+def enumerated(values, side):
     """Return p and mid-p over all signs, in whole numbers."""
     size = {"two-sided": abs, "greater": lambda t: t, "less": lambda t: -t}[side]
     signs = itertools.product((1, -1), repeat=len(values))

@@ -4,12 +4,9 @@ python crashing.py URL JOURNAL ROWS PARALLELISM [MODE]: scores rows, prints "ans
 each row as it is answered, and at the end a JSON of what it knows.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from pytest_evalmetrics.ext import CallError, Endpoint
 from pytest_evalmetrics.transport import (
@@ -22,31 +19,28 @@ from pytest_evalmetrics.transport import (
     run_bounded,
 )
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
-
-def say(line: str) -> None:
+def say(line):
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
 
 
-def main(url: str, path: str, rows: str, parallelism: str, mode: str = "normal") -> None:
+def main(url, path, rows, parallelism, mode="normal"):
     endpoint = Endpoint(url, parallelism=int(parallelism), max_retries=8)
     occurrences, outcomes, hits = Occurrences(), {}, []
     journal = Journal(Path(path), JournalMode(mode))
     with Transport(journal, policy=RetryPolicy(base_s=0.05)) as transport:
 
-        def calls() -> Iterator[Any]:
+        def calls():
             for n in range(int(rows)):
                 call = Call(endpoint, {"row": n // 2})  # each content comes twice
                 yield n, call, occurrences.next(call.payload)
 
-        async def ask(item: Any) -> Any:
+        async def ask(item):
             _, call, occurrence = item
             return await transport.call(call, occurrence=occurrence)
 
-        def done(item: Any, outcome: Any) -> None:
+        def done(item, outcome):
             failed = isinstance(outcome, CallError)
             if not failed and outcome.from_journal:
                 hits.append(item[0])

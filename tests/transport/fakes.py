@@ -1,20 +1,11 @@
 """What takes the network's and the clock's place in the tests of this room."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import sqlite3
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
 
 from pytest_evalmetrics.transport import Clock, RawResponse
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from pytest_evalmetrics.transport import HttpRequest
 
 JSON = {"Content-Type": "application/json"}
 
@@ -22,28 +13,28 @@ JSON = {"Content-Type": "application/json"}
 class FakeTime:
     """Time that passes only by sleeping; chance that is always the same."""
 
-    def __init__(self, random: float = 0.5) -> None:
+    def __init__(self, random=0.5):
         self.now = 1000.0
-        self.slept: list[float] = []
+        self.slept = []
         self.random = random
 
     @property
-    def clock(self) -> Clock:
+    def clock(self):
         return Clock(lambda: self.now, lambda: 1.7e9 + self.now, self.sleep, lambda: self.random)
 
-    async def sleep(self, seconds: float) -> None:
+    async def sleep(self, seconds):
         self.slept.append(seconds)
         self.now += seconds
         await asyncio.sleep(0)
 
 
-def ok(body: Any = None, **headers: str) -> RawResponse:
+def ok(body=None, **headers):
     return RawResponse(
         200, JSON | headers, json.dumps({"score": 1.0} if body is None else body).encode()
     )
 
 
-def status(code: int, said: str = "", **headers: str) -> RawResponse:
+def status(code, said="", **headers):
     headers = {name.replace("_", "-"): value for name, value in headers.items()}
     return RawResponse(code, JSON | headers, json.dumps({"error": {"message": said}}).encode())
 
@@ -54,12 +45,12 @@ class FakeSender:
     The last one answers for ever.
     """
 
-    def __init__(self, *script: RawResponse | BaseException | Callable[[HttpRequest], Any]) -> None:
+    def __init__(self, *script):
         self.script = list(script) or [ok()]
-        self.requests: list[HttpRequest] = []
+        self.requests = []
         self.closed = False
 
-    async def send(self, request: HttpRequest) -> RawResponse:
+    async def send(self, request):
         self.requests.append(request)
         step = self.script.pop(0) if len(self.script) > 1 else self.script[0]
         await asyncio.sleep(0)
@@ -71,11 +62,11 @@ class FakeSender:
             raise step
         return step
 
-    async def close(self) -> None:
+    async def close(self):
         self.closed = True
 
 
-def answers_in(path: Path) -> int:
+def answers_in(path):
     """Count the answers that a journal has on disk."""
     with closing(sqlite3.connect(path)) as db:
         (count,) = db.execute("SELECT count(*) FROM answers").fetchone()

@@ -6,8 +6,6 @@ Written on bare asyncio, so that it can break HTTP where it should. What is aske
 query: `/ok?latency=0.02`, `/flaky?times=2&status=503&retry_after=1`, `/status?code=404`.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import gzip
@@ -21,16 +19,14 @@ HTML = b"<!DOCTYPE html><html><head><title>Bad gateway</title></head><body>nginx
 class Seen:
     """What the server saw: requests per path, and the attempts of each flaky thing."""
 
-    def __init__(self) -> None:
-        self.paths: dict[str, int] = {}
-        self.tries: dict[str, int] = {}
+    def __init__(self):
+        self.paths = {}
+        self.tries = {}
         self.in_flight = self.most_in_flight = 0
         self.connections = 0
 
 
-def reply(
-    status: int, body: bytes, content_type: str | None = "application/json", **headers: str
-) -> bytes:
+def reply(status, body, content_type="application/json", **headers):
     lines = [f"HTTP/1.1 {status} Reason", f"Content-Length: {len(body)}"]
     if content_type:
         lines.append(f"Content-Type: {content_type}")
@@ -38,18 +34,13 @@ def reply(
     return ("\r\n".join(lines) + "\r\n\r\n").encode() + body
 
 
-def as_json(value: object) -> bytes:
+def as_json(value):
     return reply(200, json.dumps(value).encode())
 
 
 async def answer(  # noqa: PLR0911, PLR0917 - one return for each path
-    path: str,
-    query: dict[str, str],
-    headers: dict[str, str],
-    body: bytes,
-    seen: Seen,
-    writer: asyncio.StreamWriter,
-) -> bytes | None:
+    path, query, headers, body, seen, writer
+):
     """Give the answer; None where the connection is to be closed."""
     match path:
         case "/ok":
@@ -150,7 +141,7 @@ async def answer(  # noqa: PLR0911, PLR0917 - one return for each path
     return reply(404, b'{"error": "no such path"}')
 
 
-async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, seen: Seen) -> None:
+async def serve(reader, writer, seen):
     seen.connections += 1
     try:
         while True:
@@ -192,7 +183,7 @@ async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, seen
             await writer.wait_closed()
 
 
-async def main(port: int) -> None:
+async def main(port):
     seen = Seen()
     server = await asyncio.start_server(
         lambda reader, writer: serve(reader, writer, seen),

@@ -1,7 +1,4 @@
-from __future__ import annotations
-
 import json
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -12,11 +9,11 @@ from pytest_evalmetrics.ext import CallError, Endpoint
 from pytest_evalmetrics.transport import Call, RawResponse, Secret, Transport
 
 
-def raw(body: bytes, content_type: Any = "application/json", status: Any = 200) -> RawResponse:
+def raw(body, content_type="application/json", status=200):
     return RawResponse(status, {"Content-Type": content_type} if content_type else {}, body)
 
 
-def ask(*answers: RawResponse, secret: Secret | None = None) -> Any:
+def ask(*answers, secret=None):
     """Return the body of the last answer; the first one is of another call."""
     sender = FakeSender(ok(), *answers)
     call = Call(Endpoint("http://api.example/score", secret, max_retries=0))
@@ -24,7 +21,7 @@ def ask(*answers: RawResponse, secret: Secret | None = None) -> Any:
         return [transport.run(transport.call(call)).body for _ in range(2)][-1]
 
 
-def words_of(said: str, secret: Secret | None = None) -> str:
+def words_of(said, secret=None):
     with pytest.raises(CallError) as raised:
         ask(raw(said.encode(), status=400), secret=secret)
     return str(raised.value).partition(", and said: ")[2]
@@ -42,11 +39,11 @@ def words_of(said: str, secret: Secret | None = None) -> str:
         None,
     ],
 )
-def test_json_is_read_under_its_names_and_without_one(content_type: Any) -> None:
+def test_json_is_read_under_its_names_and_without_one(content_type):
     assert ask(raw('{"ä": 1}'.encode(), content_type)) == {"ä": 1}
 
 
-def test_other_encodings_and_marks_are_read() -> None:
+def test_other_encodings_and_marks_are_read():
     assert ask(raw(b"\xef\xbb\xbf[1]")) == [1]
     assert ask(raw('["ä"]'.encode("latin-1"), "application/json; charset=ISO-8859-1")) == ["ä"]
 
@@ -66,7 +63,7 @@ def test_other_encodings_and_marks_are_read() -> None:
         (raw(b"[]", "application/json; charset=klingon"), "invalid-json", "not in klingon"),
     ],
 )
-def test_what_is_no_json_is_named(answer: RawResponse, kind: str, message: str) -> None:
+def test_what_is_no_json_is_named(answer, kind, message):
     with pytest.raises(CallError, match=message) as error:
         ask(answer)
     assert (error.value.kind, error.value.attempts) == (kind, 1)
@@ -86,7 +83,7 @@ def test_what_is_no_json_is_named(answer: RawResponse, kind: str, message: str) 
         ('{"score": 1e999}', "not-finite"),
     ],
 )
-def test_what_is_no_number_or_no_json_is_refused(text: str, kind: str) -> None:
+def test_what_is_no_number_or_no_json_is_refused(text, kind):
     with pytest.raises(CallError) as error:
         ask(raw(text.encode()))
     assert error.value.kind == kind
@@ -102,12 +99,12 @@ _values = st.recursive(
 )
 
 
-def test_half_a_surrogate_pair_is_read_too() -> None:
+def test_half_a_surrogate_pair_is_read_too():
     assert ask(raw(b'["\\ud800", 1e-400]')) == ["\ud800", 0.0]
 
 
 @given(_values)
-def test_everything_else_is_read_as_json_reads_it(value: Any) -> None:
+def test_everything_else_is_read_as_json_reads_it(value):
     assert ask(raw(json.dumps(value).encode())) == value
 
 
@@ -130,23 +127,23 @@ def test_everything_else_is_read_as_json_reads_it(value: Any) -> None:
         ("", ""),
     ],
 )
-def test_the_endpoints_own_words(said: str, words: str) -> None:
+def test_the_endpoints_own_words(said, words):
     assert words_of(said) == words
 
 
 @given(st.text(max_size=3000))
-def test_they_are_short_and_in_one_line(said: str) -> None:
+def test_they_are_short_and_in_one_line(said):
     words = words_of(json.dumps({"error": said}))
     assert len(words) <= 200
     assert words.isprintable()
 
 
-def test_a_secret_is_hidden_before_anything_is_cut() -> None:
+def test_a_secret_is_hidden_before_anything_is_cut():
     text = "s3cr3t-" * 6
     secret = Secret("my-key", "MY_KEY", text)
     for before in (*range(150, 210, 7), *(8192 - n for n in range(0, len(text) + 2, 11))):
         assert "s3cr3t" not in words_of("x" * before + text, secret)
 
 
-def test_a_huge_page_is_not_looked_through_for_words() -> None:
+def test_a_huge_page_is_not_looked_through_for_words():
     assert len(words_of("<html>" + "<" * 5_000_000)) <= 200

@@ -1,7 +1,4 @@
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING, Any, Never
 
 import pytest
 from hypothesis import given
@@ -10,32 +7,29 @@ from hypothesis import strategies as st
 from pytest_evalmetrics.ext import CallError
 from pytest_evalmetrics.transport import EndpointError, run_bounded
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
-
-def collect(call: Any, items: Any, parallelism: Any) -> Any:
+def collect(call, items, parallelism):
     """Run, and return the outcomes by item, the order, and the count."""
     order = []
 
-    async def main() -> Any:
+    async def main():
         return await run_bounded(call, items, parallelism, lambda i, o: order.append((i, o)))
 
     return asyncio.run(main()), order
 
 
 @given(st.lists(st.integers(0, 5), max_size=40), st.integers(1, 12))
-def test_every_item_is_called_once_and_few_are_in_memory(delays: Any, parallelism: Any) -> None:
+def test_every_item_is_called_once_and_few_are_in_memory(delays, parallelism):
     pulled = ended = most = most_tasks = 0
 
-    def items() -> Iterator[Any]:
+    def items():
         nonlocal pulled, most
         for pair in enumerate(delays):
             pulled += 1
             most = max(most, pulled - ended)
             yield pair
 
-    async def call(pair: Any) -> Any:
+    async def call(pair):
         nonlocal most_tasks
         most_tasks = max(most_tasks, len(asyncio.all_tasks()) - 1)
         for _ in range(pair[1]):
@@ -44,7 +38,7 @@ def test_every_item_is_called_once_and_few_are_in_memory(delays: Any, parallelis
 
     outcomes = {}
 
-    def done(pair: Any, outcome: Any) -> None:
+    def done(pair, outcome):
         nonlocal ended
         ended += 1
         outcomes[pair[0]] = outcome
@@ -56,17 +50,17 @@ def test_every_item_is_called_once_and_few_are_in_memory(delays: Any, parallelis
     assert most_tasks <= min(parallelism, len(delays))
 
 
-def test_an_endless_source_is_pulled_only_as_far_as_needed() -> None:
+def test_an_endless_source_is_pulled_only_as_far_as_needed():
     pulled = []
 
-    def endless() -> Iterator[int]:
+    def endless():
         n = 0
         while True:
             pulled.append(n)
             yield n
             n += 1
 
-    async def call(n: int) -> None:
+    async def call(n):
         await asyncio.sleep(0)
         if n == 20:
             raise EndpointError("404")
@@ -76,8 +70,8 @@ def test_an_endless_source_is_pulled_only_as_far_as_needed() -> None:
     assert len(pulled) <= 24
 
 
-def test_outcomes_come_in_the_order_of_completion() -> None:
-    async def call(n: int) -> Any:
+def test_outcomes_come_in_the_order_of_completion():
+    async def call(n):
         for _ in range(10 - n):
             await asyncio.sleep(0)
         return n
@@ -86,8 +80,8 @@ def test_outcomes_come_in_the_order_of_completion() -> None:
     assert [item for item, _ in order] == [4, 3, 2, 1, 0]
 
 
-def test_a_failed_row_is_an_outcome_and_the_others_go_on() -> None:
-    async def call(n: int) -> Any:
+def test_a_failed_row_is_an_outcome_and_the_others_go_on():
+    async def call(n):
         if n == 1:
             raise CallError("timeout", "late")
         return n
@@ -102,28 +96,28 @@ def test_a_failed_row_is_an_outcome_and_the_others_go_on() -> None:
 class Watched:
     """A source that tells whether it was closed, and calls that tell how they ended."""
 
-    def __init__(self, n: int = 100) -> None:
+    def __init__(self, n=100):
         self.closed = False
         self.ended = []
         self.n = n
 
-    def items(self) -> Iterator[Any]:
+    def items(self):
         try:
             yield from range(self.n)
         finally:
             self.closed = True
 
-    async def hang(self, n: int) -> None:
+    async def hang(self, n):
         try:
             await asyncio.sleep(3600)
         finally:
             self.ended.append(n)
 
 
-def test_a_fatal_error_stops_all_the_others_and_comes_out_alone() -> None:
+def test_a_fatal_error_stops_all_the_others_and_comes_out_alone():
     watched = Watched()
 
-    async def call(n: int) -> None:
+    async def call(n):
         if n == 3:
             raise EndpointError("401: no")
         await watched.hang(n)
@@ -134,20 +128,20 @@ def test_a_fatal_error_stops_all_the_others_and_comes_out_alone() -> None:
     assert watched.closed
 
 
-def test_an_error_of_the_source_or_the_taker_stops_them_too() -> None:
+def test_an_error_of_the_source_or_the_taker_stops_them_too():
     watched = Watched()
 
-    def broken() -> Iterator[int]:
+    def broken():
         yield 0
         raise OSError("the file ended badly")
 
     with pytest.raises(OSError, match="ended badly"):
         collect(watched.hang, broken(), 4)
 
-    async def call(n: int) -> Any:
+    async def call(n):
         return n
 
-    def done(_item: Any, _outcome: Any) -> Never:
+    def done(_item, _outcome):
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
@@ -155,10 +149,10 @@ def test_an_error_of_the_source_or_the_taker_stops_them_too() -> None:
     assert watched.closed
 
 
-def test_cancelling_it_cancels_the_calls_and_closes_the_source() -> None:
+def test_cancelling_it_cancels_the_calls_and_closes_the_source():
     watched = Watched()
 
-    async def main() -> None:
+    async def main():
         task = asyncio.ensure_future(run_bounded(watched.hang, watched.items(), 4, lambda *_: None))
         await asyncio.sleep(0)
         await asyncio.sleep(0)
@@ -171,8 +165,8 @@ def test_cancelling_it_cancels_the_calls_and_closes_the_source() -> None:
     assert watched.closed
 
 
-def test_a_stop_iteration_that_slips_out_of_the_taker_ends_nothing_silently() -> None:
-    async def call(n: int) -> Any:
+def test_a_stop_iteration_that_slips_out_of_the_taker_ends_nothing_silently():
+    async def call(n):
         return n
 
     with pytest.raises(RuntimeError, match="StopIteration"):
@@ -180,14 +174,14 @@ def test_a_stop_iteration_that_slips_out_of_the_taker_ends_nothing_silently() ->
 
 
 def test_calls_that_never_wait_can_be_cancelled_too():
-    def rows() -> Iterator[int]:
+    def rows():
         yield from range(1_000_000)
         raise AssertionError("it heard nothing")
 
-    async def call(n: int) -> int:
+    async def call(n):
         return n
 
-    async def main() -> None:
+    async def main():
         task = asyncio.ensure_future(run_bounded(call, rows(), 4, lambda *_: None))
         for _ in range(3):
             await asyncio.sleep(0)
@@ -198,18 +192,18 @@ def test_calls_that_never_wait_can_be_cancelled_too():
     asyncio.run(main())
 
 
-def test_nothing_to_do_and_nobody_to_do_it() -> None:
+def test_nothing_to_do_and_nobody_to_do_it():
     assert collect(None, [], 3) == (0, [])
     with pytest.raises(ValueError, match="parallelism is 0, expected 1 or more"):
         collect(None, [], 0)
 
 
 @given(st.lists(st.integers(0, 3), max_size=200), st.integers(1, 12))
-def test_items_begin_in_their_order_whatever_has_to_wait(delays: Any, parallelism: Any) -> None:
+def test_items_begin_in_their_order_whatever_has_to_wait(delays, parallelism):
     # equal calls are counted as they begin: a run that the journal answers counts as the first
     begun = []
 
-    async def call(pair: Any) -> None:
+    async def call(pair):
         begun.append(pair[0])
         for _ in range(pair[1]):
             await asyncio.sleep(0)

@@ -1,9 +1,6 @@
-from __future__ import annotations
-
 import json
 from collections import Counter
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -15,7 +12,7 @@ from pytest_evalmetrics.transport import Call, EndpointError, Occurrences, Secre
 URL = "http://localhost:8000/evaluate"
 
 
-def as_is(text: str) -> str:
+def as_is(text):
     return text
 
 
@@ -34,12 +31,12 @@ def as_is(text: str) -> str:
         f"http://{'a' * 70}.example/x",
     ],
 )
-def test_an_unusable_url_is_refused(url: str) -> None:
+def test_an_unusable_url_is_refused(url):
     with pytest.raises(EndpointError, match="is no usable URL"):
         Endpoint(url)
 
 
-def test_a_password_in_the_url_is_refused_and_not_shown() -> None:
+def test_a_password_in_the_url_is_refused_and_not_shown():
     for url in ("https://user:hunter2@host/x", "https://hunter2@host/x", "ftp://u:hunter2@host"):
         with pytest.raises(EndpointError) as error:
             Endpoint(url)
@@ -55,18 +52,18 @@ def test_a_password_in_the_url_is_refused_and_not_shown() -> None:
         ({"parallelism": 0}, "parallelism is 0, expected 1 or more"),
     ],
 )
-def test_numbers_out_of_range_are_refused(settings: Any, message: str) -> None:
+def test_numbers_out_of_range_are_refused(settings, message):
     with pytest.raises(EndpointError, match=message):
         Endpoint(URL, **settings)
 
 
-def test_origin_and_shown() -> None:
+def test_origin_and_shown():
     assert Endpoint("https://API.example/v1?key=abc#x").origin == "https://api.example:443"
     assert Endpoint("http://a/b").origin == "http://a:80"
     assert Endpoint("https://api.example/v1?key=abc").shown == "https://api.example/v1"
 
 
-def test_a_body_is_sent_as_it_was_given() -> None:
+def test_a_body_is_sent_as_it_was_given():
     body = {"z": "ä\ud800", "a": [1, 2.5, True, None]}
     payload = Call(Endpoint(URL), body).payload
     assert json.loads(payload) == body
@@ -83,13 +80,13 @@ def test_a_body_is_sent_as_it_was_given() -> None:
         (object(), "body is a object"),
     ],
 )
-def test_a_body_that_json_can_not_write_is_that_rows_error(body: Any, message: str) -> None:
+def test_a_body_that_json_can_not_write_is_that_rows_error(body, message):
     with pytest.raises(CallError, match=message) as error:
         _ = Call(Endpoint(URL), body).payload
     assert error.value.kind == "bad-request"
 
 
-def test_a_body_without_end_is_an_error_too() -> None:
+def test_a_body_without_end_is_an_error_too():
     body = []
     body.append(body)
     with pytest.raises(CallError, match="can't be written as JSON"):
@@ -101,7 +98,7 @@ CALL = Call(
 )
 
 
-def test_the_key_is_the_same_for_ever() -> None:
+def test_the_key_is_the_same_for_ever():
     """A committed journal must be found by later versions: a change here makes it worthless."""
     assert CALL.key(0, as_is).hex() == "ee57f934e83f6e068ddf2ddaa608dc791e1c601e"
 
@@ -121,11 +118,11 @@ def test_the_key_is_the_same_for_ever() -> None:
         replace(CALL, sample=1),
     ],
 )
-def test_whatever_an_answer_depends_on_changes_the_key(other: Any) -> None:
+def test_whatever_an_answer_depends_on_changes_the_key(other):
     assert other.key(0, as_is) != CALL.key(0, as_is)
 
 
-def test_each_occurrence_has_its_own_key() -> None:
+def test_each_occurrence_has_its_own_key():
     assert len({CALL.key(n, as_is) for n in range(50)}) == 50
     # sample 1 of the first is not the second of sample 0
     assert replace(CALL, sample=1).key(0, as_is) != CALL.key(1, as_is)
@@ -145,11 +142,11 @@ def test_each_occurrence_has_its_own_key() -> None:
         replace(CALL, body=dict(CALL.body)),
     ],
 )
-def test_who_asks_and_how_does_not(same: Any) -> None:
+def test_who_asks_and_how_does_not(same):
     assert same.key(0, as_is) == CALL.key(0, as_is)
 
 
-def test_a_new_key_to_the_door_finds_the_old_answers() -> None:
+def test_a_new_key_to_the_door_finds_the_old_answers():
     keys = []
     for value in ("sk-old-key", "sk-new-key"):
         secret = Secret("k", "K", value)
@@ -161,7 +158,7 @@ def test_a_new_key_to_the_door_finds_the_old_answers() -> None:
 @given(
     st.lists(st.tuples(st.sampled_from([b"a", b"b", b"", None]), st.integers(0, 2)), max_size=30)
 )
-def test_occurrences_count_what_came_before(contents: Any) -> None:
+def test_occurrences_count_what_came_before(contents):
     occurrences, before = Occurrences(), Counter()
     for content, sample in contents:
         key = (content or b"", sample)

@@ -1,12 +1,9 @@
 """The client over a fake sender: what it does, without a network or a clock."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import gc
 import tracemalloc
-from typing import TYPE_CHECKING, Any
 
 import pytest
 from transport.fakes import FakeSender, FakeTime, answers_in, ok, status
@@ -25,13 +22,6 @@ from pytest_evalmetrics.transport import (
     run_bounded,
 )
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from pytest_evalmetrics.transport import Answer
-
-
 URL = "http://api.example/score"
 KEY = Secret("my-key", "MY_KEY", "sk-s3cr3t-value")
 
@@ -39,11 +29,11 @@ KEY = Secret("my-key", "MY_KEY", "sk-s3cr3t-value")
 class Client:
     """A transport over a script, and its journal's file."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path):
         self.path = path
         self.time = FakeTime()
 
-    def __call__(self, *script: Any, mode: Any = None, **settings: Any) -> Transport:
+    def __call__(self, *script, mode=None, **settings):
         self.sender = FakeSender(*script)
         journal = None if mode is None else Journal(self.path, mode)
         self.transport = Transport(journal, sender=self.sender, clock=self.time.clock, **settings)
@@ -51,27 +41,20 @@ class Client:
 
 
 @pytest.fixture
-def client(tmp_path: Path) -> Iterator[Client]:
+def client(tmp_path):
     client = Client(tmp_path / "journal.sqlite3")
     yield client
     client.transport.close()
     assert client.sender.closed
 
 
-def ask(
-    transport: Transport,
-    body: Any = None,
-    *,
-    occurrence: Any = 0,
-    check: Any = None,
-    **settings: Any,
-) -> Answer:
+def ask(transport, body=None, *, occurrence=0, check=None, **settings):
     endpoint = Endpoint(settings.pop("url", URL), **settings)
     call = Call(endpoint, {"a": 1} if body is None else body, label="test")
     return transport.run(transport.call(call, occurrence=occurrence, check=check))
 
 
-def test_an_answer(client: Client) -> None:
+def test_an_answer(client):
     answer = ask(client(ok({"score": 0.5})))
     assert (answer.status, answer.body, answer.attempts, answer.from_journal) == (
         200,
@@ -83,8 +66,8 @@ def test_an_answer(client: Client) -> None:
     assert (request.url, request.body) == (URL, b'{"a":1}')
 
 
-def test_the_latency_is_that_of_the_attempt_that_succeeded(client: Client) -> None:
-    def slow(_request: Any) -> RawResponse:
+def test_the_latency_is_that_of_the_attempt_that_succeeded(client):
+    def slow(_request):
         client.time.now += 0.25
         return ok()
 
@@ -93,10 +76,10 @@ def test_the_latency_is_that_of_the_attempt_that_succeeded(client: Client) -> No
     assert answer.attempts == 2
 
 
-def test_loading_the_http_client_is_no_latency(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_loading_the_http_client_is_no_latency(monkeypatch):
     time = FakeTime()
 
-    def slow_to_load() -> FakeSender:
+    def slow_to_load():
         time.now += 3.0
         return FakeSender()
 
@@ -114,13 +97,13 @@ PASSING = [
 
 
 @pytest.mark.parametrize("failure", PASSING, ids=repr)
-def test_what_may_pass_is_tried_again(client: Client, failure: Any) -> None:
+def test_what_may_pass_is_tried_again(client, failure):
     assert ask(client(failure, failure, ok())).attempts == 3
     assert client.time.slept == [0.5, 1.0]
 
 
 @pytest.mark.parametrize("failure", PASSING, ids=repr)
-def test_and_given_up_after_its_retries(client: Client, failure: Any) -> None:
+def test_and_given_up_after_its_retries(client, failure):
     ask(client(ok(), failure))
     with pytest.raises(CallError, match=r"POST .*score: .* \(3 attempts\)") as error:
         ask(client.transport, max_retries=2)
@@ -129,9 +112,7 @@ def test_and_given_up_after_its_retries(client: Client, failure: Any) -> None:
 
 
 @pytest.mark.parametrize("code", [400, 405, 409, 410, 413, 418, 422, 451])
-def test_another_4xx_is_that_rows_error_at_once_with_the_endpoints_words(
-    client: Client, code: int
-) -> None:
+def test_another_4xx_is_that_rows_error_at_once_with_the_endpoints_words(client, code):
     with pytest.raises(CallError, match=f"answered {code}.*, and said: bad field 'x'") as error:
         ask(client(status(code, "bad field 'x'")))
     assert (error.value.kind, error.value.status, error.value.attempts) == (f"http-{code}", code, 1)
@@ -139,14 +120,14 @@ def test_another_4xx_is_that_rows_error_at_once_with_the_endpoints_words(
 
 
 @pytest.mark.parametrize("code", [401, 403, 404])
-def test_401_403_404_stop_everything_with_the_endpoints_words(client: Client, code: int) -> None:
+def test_401_403_404_stop_everything_with_the_endpoints_words(client, code):
     with pytest.raises(EndpointError, match=f"answered {code} .*, and said: not you") as error:
         ask(client(status(code, "not you")), secret=KEY)
     assert len(client.sender.requests) == 1
     assert ("MY_KEY" in str(error.value)) is (code != 404)
 
 
-def test_without_a_key_it_is_told_where_to_name_one(client: Client) -> None:
+def test_without_a_key_it_is_told_where_to_name_one(client):
     with pytest.raises(EndpointError, match="api_key_secret"):
         ask(client(status(401)))
 
@@ -167,21 +148,19 @@ def test_without_a_key_it_is_told_where_to_name_one(client: Client) -> None:
     ],
 )
 @pytest.mark.parametrize("code", [429, 503])
-def test_what_the_endpoint_asks_for_is_waited(
-    client: Client, code: int, asked: str, seconds: float
-) -> None:
+def test_what_the_endpoint_asks_for_is_waited(client, code, asked, seconds):
     ask(client(status(code, Retry_After=asked), ok()))
     assert client.time.now == 1000 + seconds + 0.5  # of the jitter, half
 
 
-def test_a_wait_goes_by_the_endpoints_clock(client: Client) -> None:
+def test_a_wait_goes_by_the_endpoints_clock(client):
     dates = {"Date": "Thu, 01 Jan 2015 00:00:00 GMT"}
     until = {"Retry_After": "Thu, 01 Jan 2015 00:00:30 GMT"}
     ask(client(status(429, **dates, **until), ok()))
     assert 1030 <= client.time.now <= 1031
 
 
-def test_a_longer_wait_than_allowed_stops_the_run(client: Client) -> None:
+def test_a_longer_wait_than_allowed_stops_the_run(client):
     with pytest.raises(EndpointError, match="asked to wait 10 h 00 min, over the 60 s of max_wait"):
         ask_many(client(ok(), status(429, "slow down", Retry_After="36000")), range(1000), 8)
     assert client.time.now == 1000
@@ -198,7 +177,7 @@ def test_a_longer_wait_than_allowed_stops_the_run(client: Client) -> None:
         RawResponse(429, {}, b'{"error": {"type": "credit_balance_too_low", "message": "top up"}}'),
     ],
 )
-def test_a_spent_quota_stops_the_run(client: Client, refusal: RawResponse) -> None:
+def test_a_spent_quota_stops_the_run(client, refusal):
     with pytest.raises(EndpointError, match="and said: top up") as raised:
         ask_many(client(*[ok()] * 9, refusal), range(1000), 8)
     assert "no credit" in (raised.value.hint or "")
@@ -206,13 +185,13 @@ def test_a_spent_quota_stops_the_run(client: Client, refusal: RawResponse) -> No
 
 
 @pytest.mark.parametrize("answer", [status(401), SendFailure("refused", "refused", retry=True)])
-def test_the_first_call_goes_alone(client: Client, answer: Any) -> None:
+def test_the_first_call_goes_alone(client, answer):
     with pytest.raises(EndpointError):
         ask_many(client(answer), range(1000), 64, max_retries=2)
     assert len(client.sender.requests) == (1 if isinstance(answer, RawResponse) else 3)
 
 
-def test_a_first_call_that_is_its_rows_fault_stops_nobody(client: Client) -> None:
+def test_a_first_call_that_is_its_rows_fault_stops_nobody(client):
     outcomes = ask_many(client(status(400), ok()), range(100), 64)
     assert sum(isinstance(each, CallError) for each in outcomes.values()) == 1
     assert len(client.sender.requests) == 100
@@ -228,9 +207,7 @@ def test_a_first_call_that_is_its_rows_fault_stops_nobody(client: Client) -> Non
         (SendFailure("too-large", "too large"), "too-large"),
     ],
 )
-def test_an_answer_that_is_none_is_that_rows_error_and_not_kept(
-    client: Client, answer: Any, kind: Any
-) -> None:
+def test_an_answer_that_is_none_is_that_rows_error_and_not_kept(client, answer, kind):
     with pytest.raises(CallError) as error:
         ask(client(answer, ok(), mode=JournalMode.NORMAL))
     assert (error.value.kind, error.value.attempts) == (kind, 1)
@@ -240,7 +217,7 @@ def test_an_answer_that_is_none_is_that_rows_error_and_not_kept(
 # secrets
 
 
-def test_the_key_is_in_no_message_not_even_cut(client: Client) -> None:
+def test_the_key_is_in_no_message_not_even_cut(client):
     for before in (0, 185):
         said = "x" * before + " invalid key sk-s3cr3t-value"
         with pytest.raises(CallError) as error:
@@ -251,12 +228,12 @@ def test_the_key_is_in_no_message_not_even_cut(client: Client) -> None:
     assert client.transport.hide("sk-s3cr3t-value") == "***"
 
 
-def test_the_key_is_not_in_the_place_that_a_redirect_names(client: Client) -> None:
+def test_the_key_is_not_in_the_place_that_a_redirect_names(client):
     with pytest.raises(EndpointError, match=r"a redirect to /login/\*\*\*;"):
         ask(client(status(302, Location="/login/sk-s3cr3t-value")), secret=KEY)
 
 
-def test_a_new_key_finds_the_answers_to_the_old_one(client: Client) -> None:
+def test_a_new_key_finds_the_answers_to_the_old_one(client):
     client(ok(), mode=JournalMode.NORMAL)
     hits = []
     for value in ("sk-old-value", "sk-new-value"):
@@ -265,7 +242,7 @@ def test_a_new_key_finds_the_answers_to_the_old_one(client: Client) -> None:
     assert hits == [False, True]
 
 
-def test_an_answer_that_repeats_the_key_is_used_but_not_written(client: Client) -> None:
+def test_an_answer_that_repeats_the_key_is_used_but_not_written(client):
     script = ok({"you sent": "Bearer sk-s3cr3t-value"})
     answer = ask(client(script, mode=JournalMode.NORMAL), secret=KEY)
     assert answer.body == {"you sent": "Bearer sk-s3cr3t-value"}
@@ -279,7 +256,7 @@ def test_an_answer_that_repeats_the_key_is_used_but_not_written(client: Client) 
 # the journal
 
 
-def test_an_answer_is_paid_for_once(client: Client) -> None:
+def test_an_answer_is_paid_for_once(client):
     first = ask(client(ok({"n": 1}), ok({"n": 2}), mode=JournalMode.NORMAL))
     again = ask(client.transport)
     assert (again.body, again.latency_s, again.attempts) == (
@@ -294,12 +271,12 @@ def test_an_answer_is_paid_for_once(client: Client) -> None:
     assert client.sender.requests == []
 
 
-def test_an_answer_is_on_disk_when_the_run_returns(client: Client) -> None:
+def test_an_answer_is_on_disk_when_the_run_returns(client):
     ask(client(ok(), mode=JournalMode.NORMAL))
     assert answers_in(client.path) == 1
 
 
-def test_repeated_identical_rows_and_samples_get_their_own_calls(client: Client) -> None:
+def test_repeated_identical_rows_and_samples_get_their_own_calls(client):
     client(*(ok({"n": n}) for n in range(4)), mode=JournalMode.NORMAL)
     for _ in range(2):
         bodies = [ask(client.transport, occurrence=n).body["n"] for n in range(3)]
@@ -307,13 +284,13 @@ def test_repeated_identical_rows_and_samples_get_their_own_calls(client: Client)
 
 
 @pytest.mark.parametrize("mode", [None, JournalMode.OFF])
-def test_without_a_journal_every_call_is_made(client: Client, mode: Any) -> None:
+def test_without_a_journal_every_call_is_made(client, mode):
     client(ok(), mode=mode)
     assert [ask(client.transport).from_journal for _ in range(2)] == [False, False]
     assert not client.path.exists()
 
 
-def test_refresh_calls_always_and_replaces(client: Client) -> None:
+def test_refresh_calls_always_and_replaces(client):
     ask(client(ok({"n": 1}), mode=JournalMode.NORMAL))
     client.transport.close()
     assert ask(client(ok({"n": 2}), mode=JournalMode.REFRESH)).body == {"n": 2}
@@ -321,7 +298,7 @@ def test_refresh_calls_always_and_replaces(client: Client) -> None:
     assert ask(client(ok({"n": 3}), mode=JournalMode.NORMAL)).body == {"n": 2}
 
 
-def test_replay_calls_never_and_names_the_row_that_is_missing(client: Client) -> None:
+def test_replay_calls_never_and_names_the_row_that_is_missing(client):
     ask(client(ok({"n": 1}), mode=JournalMode.NORMAL))
     client.transport.close()
     client(ok({"n": 2}), mode=JournalMode.REPLAY)
@@ -334,19 +311,19 @@ def test_replay_calls_never_and_names_the_row_that_is_missing(client: Client) ->
     assert client.sender.requests == []
 
 
-def test_failures_are_not_kept(client: Client) -> None:
+def test_failures_are_not_kept(client):
     client(status(400), ok({"n": 2}), mode=JournalMode.NORMAL)
     with pytest.raises(CallError):
         ask(client.transport)
     assert ask(client.transport).body == {"n": 2}
 
 
-def refuse(body: Any) -> None:
+def refuse(body):
     if body.get("success") is False:
         raise CallError("evaluator-failed", f"the evaluator says: {body['error']}")
 
 
-def test_what_the_caller_refuses_is_not_kept_and_is_named_like_any_failure(client: Client) -> None:
+def test_what_the_caller_refuses_is_not_kept_and_is_named_like_any_failure(client):
     bad, good = ok({"success": False, "error": "oh no sk-s3cr3t-value"}), ok({"success": True})
     client(bad, good, mode=JournalMode.NORMAL)
     with pytest.raises(CallError, match=r"the evaluator says: oh no \*\*\*$") as error:
@@ -355,7 +332,7 @@ def test_what_the_caller_refuses_is_not_kept_and_is_named_like_any_failure(clien
     assert ask(client.transport, check=refuse, secret=KEY).body == {"success": True}
 
 
-def test_what_was_kept_and_is_refused_now_is_asked_again_but_not_in_replay(client: Client) -> None:
+def test_what_was_kept_and_is_refused_now_is_asked_again_but_not_in_replay(client):
     bad, good = ok({"success": False, "error": "x"}), ok({"success": True})
     ask(client(bad, mode=JournalMode.NORMAL))
     client.transport.close()
@@ -371,22 +348,22 @@ def test_what_was_kept_and_is_refused_now_is_asked_again_but_not_in_replay(clien
 # many at once
 
 
-def ask_many(transport: Transport, rows: Any, parallelism: Any, **settings: Any) -> dict[Any, Any]:
+def ask_many(transport, rows, parallelism, **settings):
     endpoint = Endpoint(URL, parallelism=parallelism, **settings)
     outcomes = {}
 
-    async def call(row: Any) -> Any:
+    async def call(row):
         return await transport.call(Call(endpoint, {"row": row}))
 
     transport.run(run_bounded(call, rows, parallelism, outcomes.__setitem__))
     return outcomes
 
 
-def test_a_storm_of_429_is_weathered_and_no_row_is_lost(client: Client) -> None:
+def test_a_storm_of_429_is_weathered_and_no_row_is_lost(client):
     """The endpoint bears 4 at once; 64 are allowed."""
     in_flight = turned_away = 0
 
-    async def bears_four(_request: Any) -> RawResponse:
+    async def bears_four(_request):
         nonlocal in_flight, turned_away
         in_flight += 1
         try:
@@ -407,12 +384,10 @@ def test_a_storm_of_429_is_weathered_and_no_row_is_lost(client: Client) -> None:
 
 
 @pytest.mark.parametrize("overload", [TimeoutError(), status(503), status(429)], ids=repr)
-def test_overload_makes_it_ask_less_at_once_and_success_more(
-    client: Client, overload: RawResponse | BaseException
-) -> None:
+def test_overload_makes_it_ask_less_at_once_and_success_more(client, overload):
     in_flight, most = 0, []
 
-    async def watched(_request: Any) -> RawResponse:
+    async def watched(_request):
         nonlocal in_flight
         in_flight += 1
         most.append(in_flight)
@@ -426,9 +401,7 @@ def test_overload_makes_it_ask_less_at_once_and_success_more(
     assert max(most) == 16
 
 
-def test_an_endpoint_that_is_gone_stops_the_run_before_every_row_has_paid_its_retries(
-    client: Client,
-) -> None:
+def test_an_endpoint_that_is_gone_stops_the_run_before_every_row_has_paid_its_retries(client):
     refused = SendFailure(
         "refused", "api.example:80 refused the connection", retry=True, hint="start it"
     )
@@ -439,7 +412,7 @@ def test_an_endpoint_that_is_gone_stops_the_run_before_every_row_has_paid_its_re
     assert len(client.sender.requests) < 1000
 
 
-def test_an_endpoint_that_never_answers_in_time_stops_the_run(client: Client) -> None:
+def test_an_endpoint_that_never_answers_in_time_stops_the_run(client):
     late = SendFailure("timeout", "no whole answer within 30 s", retry=True)
     with pytest.raises(EndpointError, match="within 30 s; over 90 % of the attempts") as raised:
         ask_many(client(late), range(100_000), 8)
@@ -447,7 +420,7 @@ def test_an_endpoint_that_never_answers_in_time_stops_the_run(client: Client) ->
     assert len(client.sender.requests) < 1000
 
 
-def test_an_endpoint_that_answers_now_and_then_is_not_gone(client: Client) -> None:
+def test_an_endpoint_that_answers_now_and_then_is_not_gone(client):
     refused = SendFailure("refused", "refused", retry=True)
     client(ok(), *[refused, refused, refused, refused, ok()] * 100)
     failed = 0
@@ -460,13 +433,13 @@ def test_an_endpoint_that_answers_now_and_then_is_not_gone(client: Client) -> No
     assert 0 < failed < 100
 
 
-def test_a_fatal_answer_stops_the_run(client: Client) -> None:
+def test_a_fatal_answer_stops_the_run(client):
     with pytest.raises(EndpointError):
         ask_many(client(ok(), ok(), status(401)), range(100_000), 8)
     assert len(client.sender.requests) <= 16
 
 
-def test_memory_is_bounded_by_the_parallelism(client: Client) -> None:
+def test_memory_is_bounded_by_the_parallelism(client):
     """100 times the rows, the same peak: rows of 10 KB, none of which may stay."""
     peaks = []
     for rows in (20, 2000):
@@ -476,7 +449,7 @@ def test_memory_is_bounded_by_the_parallelism(client: Client) -> None:
         client.sender.requests = type("Forgets", (list,), {"append": lambda *_: None})()
         endpoint = Endpoint(URL, parallelism=4)
 
-        async def call(row: Any, transport: Transport = transport, endpoint: Any = endpoint) -> Any:
+        async def call(row, transport=transport, endpoint=endpoint):
             return await transport.call(Call(endpoint, {"text": row}))
 
         gc.collect()
@@ -490,7 +463,7 @@ def test_memory_is_bounded_by_the_parallelism(client: Client) -> None:
     assert peaks[1] < peaks[0] + 200_000  # all rows are 20 MB
 
 
-def test_usage_is_counted_per_label(client: Client) -> None:
+def test_usage_is_counted_per_label(client):
     usage = {"usage": {"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 12}}
     client(ok(usage), status(500), ok(usage), status(400), mode=JournalMode.NORMAL)
     for n in (0, 1, 0):

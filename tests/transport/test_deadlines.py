@@ -1,9 +1,6 @@
 """Cancelled calls and nested time limits: each ends what it bounds, and nothing else."""
 
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING, Any
 
 import pytest
 from transport.fakes import answers_in
@@ -12,24 +9,18 @@ from pytest_evalmetrics.ext import CallError, Endpoint
 from pytest_evalmetrics.transport import Call, Journal, RetryPolicy, Transport, run_bounded
 from tests.transport.fakes import ok
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from pytest_evalmetrics.transport import HttpRequest, RawResponse
-
 SHORT_S = 0.02  # long enough for a call to be sent; a request that hangs never ends before it
 
 
 class Hanging:
     """Never answers the bodies that hold "hang"; counts requests in flight."""
 
-    def __init__(self) -> None:
-        self.sent: list[bytes | None] = []
+    def __init__(self):
+        self.sent = []
         self.in_flight = 0
         self.arrived = asyncio.Event()
 
-    async def send(self, request: HttpRequest) -> RawResponse:
+    async def send(self, request):
         self.sent.append(request.body)
         self.in_flight += 1
         try:
@@ -40,41 +31,41 @@ class Hanging:
         finally:
             self.in_flight -= 1
 
-    async def close(self) -> None:
+    async def close(self):
         pass
 
 
 @pytest.fixture
-def sender() -> Hanging:
+def sender():
     return Hanging()
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
+def path(tmp_path):
     return tmp_path / "journal.sqlite3"
 
 
 @pytest.fixture
-def transport(sender: Hanging, path: Path) -> Iterator[Transport]:
+def transport(sender, path):
     with Transport(Journal(path), sender=sender, policy=RetryPolicy(base_s=0.0)) as transport:
         yield transport
 
 
-def call(body: Any, timeout_s: float = 3600.0, max_retries: int = 0) -> Call:
+def call(body, timeout_s=3600.0, max_retries=0):
     url = "http://example.test/score"
     endpoint = Endpoint(url, timeout_s=timeout_s, max_retries=max_retries, parallelism=1)
     return Call(endpoint, body, label="x")
 
 
-async def answered(transport: Transport) -> None:
+async def answered(transport):
     """Prove that the endpoint's only place is free again."""
     assert (await transport.call(call("next"))).body == {"score": 1.0}
 
 
 def test_a_caller_s_shorter_limit_ends_the_call_and_is_no_failure_of_the_endpoint(
-    transport: Transport, sender: Hanging, path: Path
-) -> None:
-    async def work() -> None:
+    transport, sender, path
+):
+    async def work():
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(SHORT_S):
                 await transport.call(call("hang", max_retries=5))
@@ -87,10 +78,8 @@ def test_a_caller_s_shorter_limit_ends_the_call_and_is_no_failure_of_the_endpoin
     assert answers_in(path) == 1
 
 
-def test_the_endpoint_s_shorter_limit_fails_the_attempt_and_not_the_caller(
-    transport: Transport, sender: Hanging
-) -> None:
-    async def work() -> None:
+def test_the_endpoint_s_shorter_limit_fails_the_attempt_and_not_the_caller(transport, sender):
+    async def work():
         async with asyncio.timeout(3600) as outer:
             with pytest.raises(CallError, match=r"no whole answer within 0\.02 s") as failure:
                 await transport.call(call("hang", timeout_s=SHORT_S, max_retries=2))
@@ -102,10 +91,8 @@ def test_the_endpoint_s_shorter_limit_fails_the_attempt_and_not_the_caller(
     assert sender.sent == [b'"hang"'] * 3 + [b'"next"']
 
 
-def test_a_cancelled_call_gives_its_place_to_the_next_one(
-    transport: Transport, sender: Hanging, path: Path
-) -> None:
-    async def work() -> None:
+def test_a_cancelled_call_gives_its_place_to_the_next_one(transport, sender, path):
+    async def work():
         hanging = asyncio.ensure_future(transport.call(call("hang")))
         await sender.arrived.wait()
         waiting = asyncio.ensure_future(transport.call(call("waits")))
@@ -120,10 +107,8 @@ def test_a_cancelled_call_gives_its_place_to_the_next_one(
     assert answers_in(path) == 1
 
 
-def test_a_call_that_is_cancelled_in_the_queue_is_never_sent(
-    transport: Transport, sender: Hanging
-) -> None:
-    async def work() -> None:
+def test_a_call_that_is_cancelled_in_the_queue_is_never_sent(transport, sender):
+    async def work():
         hanging = asyncio.ensure_future(transport.call(call("hang")))
         await sender.arrived.wait()
         waiting = [asyncio.ensure_future(transport.call(call(n))) for n in range(3)]
@@ -139,8 +124,8 @@ def test_a_call_that_is_cancelled_in_the_queue_is_never_sent(
     assert sender.sent == [b'"hang"', b"0", b"2"]
 
 
-def test_a_limit_around_many_calls_ends_all_of_them(transport: Transport, sender: Hanging) -> None:
-    async def work() -> None:
+def test_a_limit_around_many_calls_ends_all_of_them(transport, sender):
+    async def work():
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(SHORT_S):
                 await run_bounded(transport.call, map(call, ["hang"] * 9), 4, lambda *_: None)

@@ -1,7 +1,5 @@
 """Runs that are killed, interrupted or started twice, in processes of their own."""
 
-from __future__ import annotations
-
 import ctypes
 import json
 import os
@@ -9,38 +7,24 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import pytest
 from transport.fakes import answers_in
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from transport.conftest import Server
-
 
 ROWS = 120
 SCRIPT = Path(__file__).with_name("crashing.py")
 
 
 @pytest.fixture
-def journal(tmp_path: Path) -> Path:
+def journal(tmp_path):
     return tmp_path / "journal.sqlite3"
 
 
 @pytest.fixture
-def start(server: Server, journal: Path) -> Any:
+def start(server, journal):
     processes = []
 
-    def start(
-        *,
-        path: Any = "/ok?latency=0.01",
-        rows: int = ROWS,
-        parallelism: Any = 4,
-        mode: Any = "normal",
-        **more: Any,
-    ) -> Any:
+    def start(*, path="/ok?latency=0.01", rows=ROWS, parallelism=4, mode="normal", **more):
         process = subprocess.Popen(
             [sys.executable, SCRIPT, server.url(path), journal, str(rows), str(parallelism), mode],
             stdout=subprocess.PIPE,
@@ -57,22 +41,20 @@ def start(server: Server, journal: Path) -> Any:
         process.communicate()
 
 
-def answered(process: subprocess.Popen[str], rows: int) -> None:
+def answered(process, rows):
     """Read until so many rows are answered."""
     for _ in range(rows):
         assert process.stdout.readline().startswith("answered")
 
 
-def result(process: subprocess.Popen[str]) -> Any:
+def result(process):
     """Wait for the end, and return what it printed last."""
     out, err = process.communicate(timeout=60)
     assert process.returncode == 0, err
     return json.loads(out.splitlines()[-1])
 
 
-def test_after_kill_9_only_what_is_missing_is_paid_for(
-    server: Server, start: Callable[..., subprocess.Popen[str]], journal: Path
-) -> None:
+def test_after_kill_9_only_what_is_missing_is_paid_for(server, start, journal):
     process = start()
     answered(process, ROWS // 2)
     process.kill()
@@ -95,9 +77,7 @@ def test_after_kill_9_only_what_is_missing_is_paid_for(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there Ctrl-C is sent to a whole console")
-def test_ctrl_c_keeps_what_was_answered(
-    server: Server, start: Callable[..., subprocess.Popen[str]], journal: Path
-) -> None:
+def test_ctrl_c_keeps_what_was_answered(server, start, journal):
     process = start()
     answered(process, ROWS // 4)
     process.send_signal(signal.SIGINT)
@@ -114,9 +94,7 @@ def test_ctrl_c_keeps_what_was_answered(
     assert server.count("/ok") == paid + ROWS - resumed["hits"]
 
 
-def test_two_runs_at_once_on_one_journal(
-    start: Callable[..., subprocess.Popen[str]], journal: Path
-) -> None:
+def test_two_runs_at_once_on_one_journal(start, journal):
     results = [result(process) for process in [start(parallelism=8), start(parallelism=8)]]
     for each in results:
         assert len(each["outcomes"]) == ROWS
@@ -124,9 +102,7 @@ def test_two_runs_at_once_on_one_journal(
     assert answers_in(journal) == ROWS
 
 
-def test_a_server_that_is_killed_and_comes_back(
-    server: Server, start: Callable[..., subprocess.Popen[str]]
-) -> None:
+def test_a_server_that_is_killed_and_comes_back(server, start):
     process = start()
     answered(process, ROWS // 4)
     server.kill()
@@ -137,9 +113,7 @@ def test_a_server_that_is_killed_and_comes_back(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="file size limits are POSIX's")
-def test_a_disk_that_is_full_for_the_journal(
-    start: Callable[..., subprocess.Popen[str]], journal: Path
-) -> None:
+def test_a_disk_that_is_full_for_the_journal(start, journal):
     """A real one: the system refuses to let the process's files grow."""
     resource = pytest.importorskip("resource")
     full = result(
@@ -159,7 +133,7 @@ def test_a_disk_that_is_full_for_the_journal(
     assert resumed["outcomes"] == full["outcomes"]
 
 
-def obey_permissions() -> None:
+def obey_permissions():
     """Take from root, in a process that is about to start, the right to write anywhere."""
     if os.geteuid() == 0:
         prctl = ctypes.CDLL(None).prctl
@@ -168,9 +142,7 @@ def obey_permissions() -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="taking root's rights away is Linux's")
-def test_a_folder_that_may_only_be_read(
-    start: Callable[..., subprocess.Popen[str]], journal: Path
-) -> None:
+def test_a_folder_that_may_only_be_read(start, journal):
     first = result(start())
     journal.chmod(0o400)
     journal.parent.chmod(0o500)

@@ -1,10 +1,7 @@
 """Calls that failed, as the journal keeps them: a replay tells the same, and nobody else asks."""
 
-from __future__ import annotations
-
 import sqlite3
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
 
 import pytest
 from transport.fakes import FakeSender, FakeTime, answers_in, ok, status
@@ -26,34 +23,30 @@ from pytest_evalmetrics.transport import (
 )
 from pytest_evalmetrics.transport.journal_store import Entry, JournalStore, KeptFailure
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
 WORD = "sk-s3cr3t-value"
 KEY = Secret("my-key", "MY_KEY", WORD)
 FAILURE = KeptFailure("http-422", "no such evaluator", "look", 422, 2, '{"a": 1.0}', 1e9)
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
+def path(tmp_path):
     return tmp_path / "journal.sqlite3"
 
 
-def key(n: int) -> bytes:
+def key(n):
     return n.to_bytes(20)
 
 
-def entry(text: str = "1") -> Entry:
+def entry(text="1"):
     return Entry(200, text, 0.5, 1, 1e9, 1e9)
 
 
-def failure(path: Path, n: int) -> KeptFailure | None:
+def failure(path, n):
     with closing(JournalStore(path, readonly=True)) as store:
         return store.failure(key(n))
 
 
-def fill(path: Path, *numbers: int, answered: tuple[int, ...] = ()) -> None:
+def fill(path, *numbers, answered=()):
     with closing(JournalStore(path)) as store:
         store.write([(key(n), entry()) for n in answered], [], [(key(n), FAILURE) for n in numbers])
 
@@ -61,18 +54,18 @@ def fill(path: Path, *numbers: int, answered: tuple[int, ...] = ()) -> None:
 class Run:
     """One run over a script of answers, with the journal of all runs."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path):
         self.path = path
 
     def __call__(
         self,
-        *script: Any,
-        mode: JournalMode = JournalMode.NORMAL,
-        check: Callable[[Any], None] | None = None,
-        body: Any = None,
-        url: str = "http://api.example/score",
-        retries: int = 1,
-    ) -> Any:
+        *script,
+        mode=JournalMode.NORMAL,
+        check=None,
+        body=None,
+        url="http://api.example/score",
+        retries=1,
+    ):
         """Ask one question; give the answer's body, or all that its error says."""
         self.sender = FakeSender(*script)
         clock = FakeTime().clock
@@ -84,7 +77,7 @@ class Run:
             except CallError as error:
                 return (str(error), error.kind, error.status, error.attempts)
 
-    def replay(self, **settings: Any) -> Any:
+    def replay(self, **settings):
         """Ask it again of the journal alone."""
         found = self(mode=JournalMode.REPLAY, **settings)
         assert self.sender.requests == []
@@ -92,11 +85,11 @@ class Run:
 
 
 @pytest.fixture
-def run(path: Path) -> Run:
+def run(path):
     return Run(path)
 
 
-def refuse(body: Any) -> None:
+def refuse(body):
     raise CallError("no-score", f"nothing in {body}", hint="write a score")
 
 
@@ -110,7 +103,7 @@ def refuse(body: Any) -> None:
         ([TimeoutError()], None),
     ],
 )
-def test_a_replay_fails_as_the_call_did(run: Run, script: list[Any], check: Any) -> None:
+def test_a_replay_fails_as_the_call_did(run, script, check):
     failed = run(*script, check=check)
     assert isinstance(failed, tuple)
     assert run.replay(check=check) == failed
@@ -120,7 +113,7 @@ def test_a_replay_fails_as_the_call_did(run: Run, script: list[Any], check: Any)
     assert run.replay(check=None) == {"score": 1}
 
 
-def test_the_last_failure_counts_until_there_is_an_answer(run: Run, path: Path) -> None:
+def test_the_last_failure_counts_until_there_is_an_answer(run, path):
     run(status(500))
     last = run(status(422, "now this"))
     assert run.replay() == last
@@ -129,10 +122,10 @@ def test_the_last_failure_counts_until_there_is_an_answer(run: Run, path: Path) 
         assert db.execute("SELECT count(*) FROM failures").fetchone() == (0,)
 
 
-def test_whoever_asks_sees_what_was_no_answer(run: Run) -> None:
-    seen: list[Any] = []
+def test_whoever_asks_sees_what_was_no_answer(run):
+    seen = []
 
-    def check(body: Any) -> None:
+    def check(body):
         seen.append(body)
         refuse(body)
 
@@ -141,7 +134,7 @@ def test_whoever_asks_sees_what_was_no_answer(run: Run) -> None:
     assert seen == [{"success": False}] * 2
 
 
-def test_what_was_never_called_is_not_in_the_journal(run: Run, path: Path) -> None:
+def test_what_was_never_called_is_not_in_the_journal(run, path):
     run(status(422))
     assert run.replay(body={"b": 2})[1] == "not-in-journal"
     assert run(ok(), body={"a": float("nan")})[1] == "bad-request"
@@ -149,15 +142,15 @@ def test_what_was_never_called_is_not_in_the_journal(run: Run, path: Path) -> No
     assert answers_in(path) == 0
 
 
-def test_what_stops_a_benchmark_is_not_kept(run: Run) -> None:
+def test_what_stops_a_benchmark_is_not_kept(run):
     run(status(422))
     with pytest.raises(EndpointError):
         run(status(401), body={"b": 2})
     assert run.replay(body={"b": 2})[1] == "not-in-journal"
 
 
-def test_no_secret_is_kept(run: Run, path: Path) -> None:
-    def check(body: Any) -> None:
+def test_no_secret_is_kept(run, path):
+    def check(body):
         raise CallError("no-score", f"found {body}", hint=f"not {body}")
 
     text, *_ = run(ok({"said": WORD}), check=check)
@@ -171,7 +164,7 @@ def test_no_secret_is_kept(run: Run, path: Path) -> None:
         assert WORD.encode() not in file.read_bytes()
 
 
-def test_it_is_bounded(path: Path) -> None:
+def test_it_is_bounded(path):
     error = CallError("k", "x" * 10**6, hint="\ud800" + "y" * 10**6)
     with closing(Journal(path)) as journal:
         journal.put_failure(key(1), error, '"' + "z" * 10**6 + '"')
@@ -184,24 +177,24 @@ def test_it_is_bounded(path: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", [JournalMode.OFF, JournalMode.REPLAY])
-def test_no_other_mode_writes(run: Run, path: Path, mode: JournalMode) -> None:
+def test_no_other_mode_writes(run, path, mode):
     fill(path, answered=(1,))
     run(status(422), mode=mode)
     assert list_of(path) == []
 
 
-def test_a_refresh_writes_it_and_does_not_lose_the_answer(run: Run) -> None:
+def test_a_refresh_writes_it_and_does_not_lose_the_answer(run):
     run(ok({"score": 1}))
     assert run(status(422), mode=JournalMode.REFRESH)[1] == "http-422"
     assert run.replay() == {"score": 1}
 
 
-def list_of(path: Path) -> list[int]:
+def list_of(path):
     with closing(JournalStore(path, readonly=True)) as store:
         return [int.from_bytes(k) for k, kept in store.all() if isinstance(kept, KeptFailure)]
 
 
-def test_a_journal_without_failures_is_as_it_always_was(path: Path, run: Run) -> None:
+def test_a_journal_without_failures_is_as_it_always_was(path, run):
     run(ok())
     with closing(sqlite3.connect(path)) as db:
         tables = db.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
@@ -210,7 +203,7 @@ def test_a_journal_without_failures_is_as_it_always_was(path: Path, run: Run) ->
     assert run.replay(body={"b": 2})[1] == "not-in-journal"
 
 
-def test_a_table_that_can_not_be_read_is_told(path: Path, run: Run) -> None:
+def test_a_table_that_can_not_be_read_is_told(path, run):
     fill(path, 1)
     with closing(sqlite3.connect(path)) as db:
         db.execute("ALTER TABLE failures DROP COLUMN body")
@@ -219,7 +212,7 @@ def test_a_table_that_can_not_be_read_is_told(path: Path, run: Run) -> None:
         run.replay()
 
 
-def test_they_are_exported_and_imported(path: Path, tmp_path: Path) -> None:
+def test_they_are_exported_and_imported(path, tmp_path):
     fill(path, 3, 1, answered=(2,))
     one, other = tmp_path / "one.jsonl", tmp_path / "other"
     assert export_journal(path, one) == 1
@@ -232,7 +225,7 @@ def test_they_are_exported_and_imported(path: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("change", ['"kind":3', '"kind":null', '"attempts":"2"', '"created":""'])
-def test_a_broken_line_of_an_export_is_refused(path: Path, tmp_path: Path, change: str) -> None:
+def test_a_broken_line_of_an_export_is_refused(path, tmp_path, change):
     fill(path, 1)
     file = tmp_path / "one.jsonl"
     export_journal(path, file)
@@ -245,13 +238,13 @@ def test_a_broken_line_of_an_export_is_refused(path: Path, tmp_path: Path, chang
         import_journal(tmp_path / "other", file)
 
 
-def test_emptying_drops_them(path: Path) -> None:
+def test_emptying_drops_them(path):
     fill(path, 1, 2, answered=(3,))
     assert clear_journal(path) == 1
     assert list_of(path) == []
 
 
-def test_a_full_journal_drops_them_before_what_was_paid_for(path: Path) -> None:
+def test_a_full_journal_drops_them_before_what_was_paid_for(path):
     large = KeptFailure("k", "x" * 10_000, None, None, 1, None, 1e9)
     with closing(JournalStore(path)) as store:
         store.write([(key(n), entry('"' + "y" * 1000 + '"')) for n in range(10)], [])
@@ -263,11 +256,11 @@ def test_a_full_journal_drops_them_before_what_was_paid_for(path: Path) -> None:
 
 
 @pytest.mark.parametrize("version", ["1", None])
-def test_a_function_that_failed(path: Path, version: str | None) -> None:
-    async def fails() -> str:
+def test_a_function_that_failed(path, version):
+    async def fails():
         raise CallError("raised-ValueError", "the target raised ValueError", hint="mend it")
 
-    def done(mode: JournalMode) -> tuple[str, str]:
+    def done(mode):
         work = Work("m:f", {"a": 1}, version)
         with Transport(Journal(path, mode)) as transport:
             try:

@@ -1,13 +1,10 @@
 """Each fault of a network and a server, met for real: a server process on loopback."""
 
-from __future__ import annotations
-
 import shutil
 import socket
 import ssl
 import subprocess
 import threading
-from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import pytest
@@ -22,35 +19,26 @@ from pytest_evalmetrics.transport import (
     run_bounded,
 )
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from transport.conftest import Server
-
-    from pytest_evalmetrics.transport import Answer
-
-
 QUICK = RetryPolicy(base_s=0.01)
 KEY = Secret("my-key", "MY_KEY", "sk-s3cr3t-value")
 
 
 @pytest.fixture(scope="module")
-def client() -> Iterator[Transport]:
+def client():
     with Transport(policy=QUICK) as transport:
         yield transport
 
 
 @pytest.fixture
-def ask(client: Transport, shared_server: Server) -> Any:
-    def ask(path: str, body: Any = None, **settings: Any) -> Any:
+def ask(client, shared_server):
+    def ask(path, body=None, **settings):
         url = path if "://" in path else shared_server.url(path)
         return client.run(client.call(Call(Endpoint(url, **settings), body)))
 
     return ask
 
 
-def test_a_post_carries_its_json_and_its_key(ask: Callable[..., Answer]) -> None:
+def test_a_post_carries_its_json_and_its_key(ask):
     body = {"text": "größer\ud800", "n": [1, 2.5, None]}
     seen = ask("/echo", body, secret=KEY).body
     assert seen["sent"] == body
@@ -58,11 +46,11 @@ def test_a_post_carries_its_json_and_its_key(ask: Callable[..., Answer]) -> None
     assert seen["type"] == "application/json"
 
 
-def test_a_large_body_goes_through(ask: Callable[..., Answer]) -> None:
+def test_a_large_body_goes_through(ask):
     assert len(ask("/echo", {"text": "x" * 3_000_000}).body["text"]) > 3_000_000
 
 
-def test_connections_are_kept_alive(server: Server) -> None:
+def test_connections_are_kept_alive(server):
     with Transport(policy=QUICK) as client:
         endpoint = Endpoint(server.url("/ok"), parallelism=4)
         client.run(
@@ -71,13 +59,13 @@ def test_connections_are_kept_alive(server: Server) -> None:
         assert server.seen()["connections"] <= 4 + 1
 
 
-def test_cookies_are_not_kept(ask: Callable[..., Answer], shared_server: Server) -> None:
+def test_cookies_are_not_kept(ask, shared_server):
     url = f"http://localhost:{shared_server.port}/cookie"  # a number would get none at all
     assert [ask(url, {}).body for _ in range(2)] == [{"cookie": None}] * 2
 
 
 @pytest.mark.parametrize("how", ["500", "503", "429", "408", "close"])
-def test_a_flaky_endpoint_is_asked_until_it_answers(ask: Callable[..., Answer], how: str) -> None:
+def test_a_flaky_endpoint_is_asked_until_it_answers(ask, how):
     answer = ask(f"/flaky?times=2&status={how}", {"flaky": how})
     assert (answer.body, answer.attempts) == ({"tries": 3}, 3)
 
@@ -100,27 +88,25 @@ ROW_ERRORS = [
 
 
 @pytest.mark.parametrize(("path", "kind", "message"), ROW_ERRORS, ids=[p for p, _, _ in ROW_ERRORS])
-def test_an_answer_that_is_none(
-    ask: Callable[..., Answer], path: str, kind: str, message: str
-) -> None:
+def test_an_answer_that_is_none(ask, path, kind, message):
     with pytest.raises(CallError, match=message) as error:
         ask(path.replace('"', quote('"')), {})
     assert error.value.kind == kind
     assert str(error.value).startswith("POST http://127.0.0.1:")
 
 
-def test_a_page_stops_the_run_as_the_first_answer(ask: Callable[..., Answer]) -> None:
+def test_a_page_stops_the_run_as_the_first_answer(ask):
     with pytest.raises(EndpointError, match="an HTML page, not with JSON, and said: Bad gateway"):
         ask("/html", {})
 
 
-def test_no_content_type_is_no_fault(ask: Callable[..., Answer]) -> None:
+def test_no_content_type_is_no_fault(ask):
     assert ask("/type?type=&body=[1]", {}).body == [1]
 
 
 @pytest.mark.parametrize("chunked", ["", "&chunked=1"])
 @pytest.mark.parametrize("code", [200, 400])
-def test_a_huge_body_is_not_read(ask: Callable[..., Answer], chunked: str, code: int) -> None:
+def test_a_huge_body_is_not_read(ask, chunked, code):
     with pytest.raises(CallError) as error:
         ask(f"/huge?bytes=500000000&code={code}{chunked}", {}, max_response_bytes=2**20)
     assert error.value.kind == ("too-large" if code == 200 else "http-400")
@@ -128,27 +114,25 @@ def test_a_huge_body_is_not_read(ask: Callable[..., Answer], chunked: str, code:
         assert "the answer is larger than 1 MiB" in str(error.value)
 
 
-def test_a_small_one_that_unpacks_to_a_huge_one_is_not_either(ask: Callable[..., Answer]) -> None:
+def test_a_small_one_that_unpacks_to_a_huge_one_is_not_either(ask):
     assert ask("/gzip?bytes=1000", {}).body == 1
     with pytest.raises(CallError, match="the answer is larger than 1 MiB"):
         ask("/gzip?bytes=50000000", {}, max_response_bytes=2**20)
 
 
-def test_a_slow_drip_does_not_pass_the_timeout(ask: Callable[..., Answer]) -> None:
+def test_a_slow_drip_does_not_pass_the_timeout(ask):
     with pytest.raises(CallError, match=r"no whole answer within 0\.1 s \(2 attempts\)") as error:
         ask("/drip", {}, timeout_s=0.1, max_retries=1)
     assert error.value.kind == "timeout"
 
 
-def test_silence_does_not_either(ask: Callable[..., Answer]) -> None:
+def test_silence_does_not_either(ask):
     with pytest.raises(CallError, match=r"no whole answer within 0\.05 s"):
         ask("/hang", {}, timeout_s=0.05, max_retries=0)
 
 
 @pytest.mark.parametrize("code", [401, 403, 404])
-def test_a_refusal_stops_everything_with_its_words_and_without_the_key(
-    ask: Callable[..., Answer], code: int
-) -> None:
+def test_a_refusal_stops_everything_with_its_words_and_without_the_key(ask, code):
     with pytest.raises(
         EndpointError, match=f"answered {code} .*, and said: wrong key \\*\\*\\*"
     ) as error:
@@ -157,7 +141,7 @@ def test_a_refusal_stops_everything_with_its_words_and_without_the_key(
 
 
 @pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
-def test_a_redirect_is_not_followed(server: Server, code: int) -> None:
+def test_a_redirect_is_not_followed(server, code):
     url = server.url(f"/redirect?code={code}&to={quote(server.url('/echo'))}")
     with (
         Transport(policy=QUICK) as client,
@@ -167,7 +151,7 @@ def test_a_redirect_is_not_followed(server: Server, code: int) -> None:
     assert server.count("/echo") == 0
 
 
-def test_a_refused_connection(ask: Callable[..., Answer]) -> None:
+def test_a_refused_connection(ask):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -178,7 +162,7 @@ def test_a_refused_connection(ask: Callable[..., Answer]) -> None:
     assert "is the server running" in str(error.value)
 
 
-def test_a_name_that_does_not_resolve(ask: Callable[..., Answer]) -> None:
+def test_a_name_that_does_not_resolve(ask):
     """Reserved by RFC 6761: nobody has it. Without a name server it can't be known for sure."""
     with pytest.raises(
         (CallError, EndpointError), match=r"the name no-such-host\.invalid does not resolve"
@@ -188,14 +172,14 @@ def test_a_name_that_does_not_resolve(ask: Callable[..., Answer]) -> None:
         assert (error.value.kind, error.value.attempts) == ("dns", 4)
 
 
-def test_tls_to_a_port_that_speaks_none(ask: Callable[..., Answer], shared_server: Server) -> None:
+def test_tls_to_a_port_that_speaks_none(ask, shared_server):
     with pytest.raises(EndpointError, match=r"no TLS connection to 127\.0\.0\.1:\d+: ") as error:
         ask(shared_server.url("/ok", "https"), {})
     assert "http://" in str(error.value)
 
 
 @pytest.fixture
-def tls_port(tmp_path: Path) -> Iterator[int]:
+def tls_port(tmp_path):
     """A TLS server with a certificate that nobody trusts."""
     made = subprocess.run(
         ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
@@ -208,7 +192,7 @@ def tls_port(tmp_path: Path) -> Iterator[int]:
     context.load_cert_chain(tmp_path / "cert.pem", tmp_path / "key.pem")
     listener = socket.create_server(("127.0.0.1", 0))
 
-    def accept() -> None:
+    def accept():
         try:
             connection, _ = listener.accept()
             with connection:
@@ -223,7 +207,7 @@ def tls_port(tmp_path: Path) -> Iterator[int]:
     thread.join()
 
 
-def test_a_certificate_that_is_not_trusted(ask: Callable[..., Answer], tls_port: int) -> None:
+def test_a_certificate_that_is_not_trusted(ask, tls_port):
     with pytest.raises(
         EndpointError, match=rf"certificate of 127\.0\.0\.1:{tls_port} is refused: self.signed"
     ) as error:
@@ -231,9 +215,7 @@ def test_a_certificate_that_is_not_trusted(ask: Callable[..., Answer], tls_port:
     assert "SSL_CERT_FILE" in str(error.value)
 
 
-def test_a_proxy_of_the_environment_is_for_others_only(
-    shared_server: Server, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_proxy_of_the_environment_is_for_others_only(shared_server, monkeypatch):
     monkeypatch.setenv("HTTP_PROXY", "http://user:hunter2@127.0.0.1:9")
     for variable in ("NO_PROXY", "no_proxy", "http_proxy"):
         monkeypatch.delenv(variable, raising=False)
@@ -247,7 +229,7 @@ def test_a_proxy_of_the_environment_is_for_others_only(
     assert "NO_PROXY=api.example goes past it" in str(error.value)
 
 
-def test_an_endpoint_that_bears_little_gets_little(server: Server) -> None:
+def test_an_endpoint_that_bears_little_gets_little(server):
     """It bears 4 at once and turns all others away; 32 are allowed: every row gets through."""
     outcomes = {}
     with Transport(policy=QUICK) as client:

@@ -1,57 +1,50 @@
-from __future__ import annotations
-
 import sqlite3
 import threading
 from contextlib import closing
 from functools import partial
-from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_evalmetrics.transport import Journal, JournalError, JournalMode
 from pytest_evalmetrics.transport.journal_store import Entry, JournalStore
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-
 TEXT = '{"score": 1.0}'
 
 
 class Wall:
-    def __init__(self) -> None:
+    def __init__(self):
         self.now = 1e9
 
-    def __call__(self) -> float:
+    def __call__(self):
         return self.now
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
+def path(tmp_path):
     return tmp_path / "cache" / "journal.sqlite3"
 
 
-def key(n: int) -> bytes:
+def key(n):
     return n.to_bytes(20)
 
 
-def put(journal: Journal, *numbers: Any, text: Any = TEXT) -> None:
+def put(journal, *numbers, text=TEXT):
     for n in numbers:
         journal.put(key(n), status=200, text=text, latency_s=0.25, attempts=2)
 
 
-def fill(path: Path, *numbers: Any, wall: Any = None, **settings: Any) -> None:
+def fill(path, *numbers, wall=None, **settings):
     with closing(Journal(path, wall=wall or Wall(), **settings)) as journal:
         put(journal, *numbers)
     assert journal.warnings == []
 
 
-def kept(path: Path) -> list[int]:
+def kept(path):
     with closing(JournalStore(path, readonly=True)) as store:
         return [int.from_bytes(k) for k, _ in store.all()]
 
 
-def test_an_answer_comes_back_as_it_was(path: Path) -> None:
+def test_an_answer_comes_back_as_it_was(path):
     fill(path, 1)
     with closing(Journal(path)) as journal:
         entry = journal.get(key(1))
@@ -65,21 +58,21 @@ def test_an_answer_comes_back_as_it_was(path: Path) -> None:
         assert journal.get(key(2)) is None
 
 
-def test_an_answer_is_known_before_it_is_written(path: Path) -> None:
+def test_an_answer_is_known_before_it_is_written(path):
     with closing(Journal(path)) as journal:
         for n in range(200):
             put(journal, n)
             assert journal.get(key(n)) is not None
 
 
-def test_after_flush_another_process_would_see_it(path: Path) -> None:
+def test_after_flush_another_process_would_see_it(path):
     with closing(Journal(path)) as journal:
         put(journal, *range(100))
         journal.flush()
         assert kept(path) == list(range(100))
 
 
-def test_it_is_written_without_being_told_to(path: Path) -> None:
+def test_it_is_written_without_being_told_to(path):
     with closing(Journal(path)) as journal:
         put(journal, 1)
         for _ in range(1000):  # the writer's thread needs some milliseconds
@@ -89,19 +82,19 @@ def test_it_is_written_without_being_told_to(path: Path) -> None:
         assert kept(path) == [1]
 
 
-def test_nothing_is_opened_before_it_is_used(path: Path) -> None:
+def test_nothing_is_opened_before_it_is_used(path):
     Journal(path).close()
     assert not path.parent.exists()
 
 
-def test_off_keeps_nothing_and_opens_nothing(path: Path) -> None:
+def test_off_keeps_nothing_and_opens_nothing(path):
     with closing(Journal(path, JournalMode.OFF)) as journal:
         put(journal, 1)
         assert journal.get(key(1)) is None
     assert not path.parent.exists()
 
 
-def test_refresh_asks_always_and_replaces(path: Path) -> None:
+def test_refresh_asks_always_and_replaces(path):
     fill(path, 1)
     with closing(Journal(path, JournalMode.REFRESH)) as journal:
         assert journal.get(key(1)) is None
@@ -110,7 +103,7 @@ def test_refresh_asks_always_and_replaces(path: Path) -> None:
         assert journal.get(key(1)).text == "2"
 
 
-def test_replay_reads_and_writes_nothing(path: Path) -> None:
+def test_replay_reads_and_writes_nothing(path):
     fill(path, 1)
     before = path.read_bytes(), sorted(p.name for p in path.parent.iterdir())
     with closing(Journal(path, JournalMode.REPLAY)) as journal:
@@ -120,7 +113,7 @@ def test_replay_reads_and_writes_nothing(path: Path) -> None:
     assert (path.read_bytes(), sorted(p.name for p in path.parent.iterdir())) == before
 
 
-def test_replay_without_a_journal_says_how_to_get_one(path: Path) -> None:
+def test_replay_without_a_journal_says_how_to_get_one(path):
     with (
         closing(Journal(path, JournalMode.REPLAY)) as journal,
         pytest.raises(JournalError, match=r"no journal to replay at .*journal\.sqlite3"),
@@ -129,7 +122,7 @@ def test_replay_without_a_journal_says_how_to_get_one(path: Path) -> None:
     assert not path.parent.exists()
 
 
-def test_replay_of_what_a_killed_run_left(path: Path) -> None:
+def test_replay_of_what_a_killed_run_left(path):
     """Answers may still be in SQLite's -wal file."""
     path.parent.mkdir()
     with closing(JournalStore(path)) as killed:
@@ -142,7 +135,7 @@ def test_replay_of_what_a_killed_run_left(path: Path) -> None:
 # the bound
 
 
-def test_the_least_recently_used_answers_go_first(path: Path) -> None:
+def test_the_least_recently_used_answers_go_first(path):
     wall, big = Wall(), '"' + "x" * 10_000 + '"'
     bound = {"max_bytes": 500_000, "wall": wall}
     for n in range(0, 40, 10):
@@ -163,7 +156,7 @@ def test_the_least_recently_used_answers_go_first(path: Path) -> None:
     assert journal.warnings == []
 
 
-def test_a_run_that_needs_more_than_the_bound_is_told(path: Path) -> None:
+def test_a_run_that_needs_more_than_the_bound_is_told(path):
     with closing(Journal(path, max_bytes=300_000)) as journal:
         for n in range(60):
             put(journal, n, text='"' + "x" * 10_000 + '"')
@@ -181,13 +174,13 @@ class Full(JournalStore):
 
     room: int | None = 20
 
-    def write(self, *found: Any, **options: Any) -> None:
+    def write(self, *found, **options):
         limit = self.room if self.room is not None else 2**30
         self._db.execute(f"PRAGMA max_page_count = {limit}")
         super().write(*found, **options)
 
 
-def test_a_full_disk_loses_no_answer_of_this_run_and_is_said_once(path: Path) -> None:
+def test_a_full_disk_loses_no_answer_of_this_run_and_is_said_once(path):
     with closing(Journal(path, open_store=Full)) as journal:
         for n in range(100):
             put(journal, n, text='"' + "x" * 4000 + '"')
@@ -198,7 +191,7 @@ def test_a_full_disk_loses_no_answer_of_this_run_and_is_said_once(path: Path) ->
     assert 0 < len(kept(path)) < 100
 
 
-def test_a_disk_that_gets_room_again_gets_what_waited(path: Path) -> None:
+def test_a_disk_that_gets_room_again_gets_what_waited(path):
     class Passing(Full):
         room = 20
 
@@ -211,9 +204,7 @@ def test_a_disk_that_gets_room_again_gets_what_waited(path: Path) -> None:
     assert kept(path) == list(range(50))
 
 
-def test_what_is_held_for_a_full_disk_is_bounded(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_held_for_a_full_disk_is_bounded(path, monkeypatch):
     monkeypatch.setattr("pytest_evalmetrics.transport.journal._HELD_BYTES", 50_000)
     with closing(Journal(path, open_store=Full)) as journal:
         for n in range(100):
@@ -223,9 +214,7 @@ def test_what_is_held_for_a_full_disk_is_bounded(
 
 
 @pytest.mark.parametrize("damage", ["text", "other-program", "newer"])
-def test_what_is_no_journal_of_ours_is_left_alone_and_nothing_is_called(
-    path: Path, damage: str
-) -> None:
+def test_what_is_no_journal_of_ours_is_left_alone_and_nothing_is_called(path, damage):
     fill(path, 1)
     match damage:
         case "text":
@@ -247,7 +236,7 @@ def test_what_is_no_journal_of_ours_is_left_alone_and_nothing_is_called(
     assert path.read_bytes() == before
 
 
-def test_a_journal_that_can_not_be_opened_costs_the_run_nothing_else(path: Path) -> None:
+def test_a_journal_that_can_not_be_opened_costs_the_run_nothing_else(path):
     path.mkdir(parents=True)
     with closing(Journal(path)) as journal:
         for n in range(500):
@@ -264,7 +253,7 @@ def test_a_journal_that_can_not_be_opened_costs_the_run_nothing_else(path: Path)
         [replay.get(key(n)) for n in range(500)]
 
 
-def test_a_folder_that_can_not_be_made_is_said_and_the_run_goes_on(tmp_path: Path) -> None:
+def test_a_folder_that_can_not_be_made_is_said_and_the_run_goes_on(tmp_path):
     (tmp_path / "file").write_text("")
     with closing(Journal(tmp_path / "file" / "journal.sqlite3")) as journal:
         assert journal.get(key(1)) is None
@@ -272,7 +261,7 @@ def test_a_folder_that_can_not_be_made_is_said_and_the_run_goes_on(tmp_path: Pat
     assert "can't be opened" in journal.warnings[0]
 
 
-def test_a_file_that_is_busy_for_a_while_is_waited_for(path: Path) -> None:
+def test_a_file_that_is_busy_for_a_while_is_waited_for(path):
     fill(path, 1)
     with (
         closing(Journal(path)) as journal,
@@ -289,10 +278,10 @@ def test_a_file_that_is_busy_for_a_while_is_waited_for(path: Path) -> None:
         assert journal.warnings == []
 
 
-def test_many_threads_and_journals_on_one_file(path: Path) -> None:
+def test_many_threads_and_journals_on_one_file(path):
     start = threading.Barrier(4)
 
-    def run(first: Any) -> None:
+    def run(first):
         with closing(Journal(path)) as journal:
             start.wait()
             for n in range(first, first + 300):

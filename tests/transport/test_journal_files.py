@@ -1,9 +1,6 @@
-from __future__ import annotations
-
 import gzip
 import json
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
 
 import pytest
 from transport.fakes import answers_in
@@ -16,12 +13,9 @@ from pytest_evalmetrics.transport import (
     import_journal,
 )
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 @pytest.fixture
-def journal(tmp_path: Path) -> Path:
+def journal(tmp_path):
     path = tmp_path / "journal.sqlite3"
     with closing(Journal(path, wall=lambda: 1e9)) as opened:
         for n in (3, 1, 2):
@@ -36,9 +30,7 @@ def journal(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("name", ["out/j.jsonl", "j.jsonl.gz"])
-def test_what_is_exported_can_be_imported_elsewhere(
-    journal: Path, tmp_path: Path, name: Any
-) -> None:
+def test_what_is_exported_can_be_imported_elsewhere(journal, tmp_path, name):
     file = tmp_path / name
     assert export_journal(journal, file) == 3
     other = tmp_path / "other" / "journal.sqlite3"
@@ -51,9 +43,7 @@ def test_what_is_exported_can_be_imported_elsewhere(
 
 
 @pytest.mark.parametrize("name", ["j.jsonl", "j.jsonl.gz"])
-def test_the_same_answers_give_the_same_bytes_in_the_order_of_keys(
-    journal: Path, tmp_path: Path, name: Any
-) -> None:
+def test_the_same_answers_give_the_same_bytes_in_the_order_of_keys(journal, tmp_path, name):
     for at in ("a", "b"):
         export_journal(journal, tmp_path / at / name)
     data = (tmp_path / "a" / name).read_bytes()
@@ -79,9 +69,7 @@ LINE = '{"key": %s, "status": 200, "latency_s": 1, "attempts": 1, "created": 1, 
         (3, LINE % ('"ab"', "1"), "expected an answer"),
     ],
 )
-def test_a_bad_line_is_named_and_nothing_is_imported(
-    journal: Path, tmp_path: Path, line: Any, text: Any, expected: Any
-) -> None:
+def test_a_bad_line_is_named_and_nothing_is_imported(journal, tmp_path, line, text, expected):
     file = tmp_path / "j.jsonl"
     export_journal(journal, file)
     lines = file.read_text().splitlines()
@@ -94,7 +82,7 @@ def test_a_bad_line_is_named_and_nothing_is_imported(
     assert answers_in(other) == 0
 
 
-def test_what_is_no_file_of_ours_is_refused(journal: Path, tmp_path: Path) -> None:
+def test_what_is_no_file_of_ours_is_refused(journal, tmp_path):
     export_journal(journal, tmp_path / "j.gz")
     cut = tmp_path / "cut.gz"
     cut.write_bytes((tmp_path / "j.gz").read_bytes()[:-30])
@@ -106,7 +94,7 @@ def test_what_is_no_file_of_ours_is_refused(journal: Path, tmp_path: Path) -> No
     assert answers_in(tmp_path / "other.sqlite3") == 0
 
 
-def test_a_failed_export_leaves_the_old_file(journal: Path, tmp_path: Path) -> None:
+def test_a_failed_export_leaves_the_old_file(journal, tmp_path):
     old = tmp_path / "j.jsonl"
     old.write_text("old")
     journal.write_bytes(journal.read_bytes()[:5000])
@@ -119,7 +107,7 @@ def test_a_failed_export_leaves_the_old_file(journal: Path, tmp_path: Path) -> N
     assert not list(tmp_path.glob(".*"))  # no temporary file
 
 
-def test_clearing_empties_it_and_gives_the_space_back(journal: Path) -> None:
+def test_clearing_empties_it_and_gives_the_space_back(journal):
     with closing(Journal(journal)) as opened:
         for n in range(100, 200):
             opened.put(
@@ -135,7 +123,7 @@ def test_clearing_empties_it_and_gives_the_space_back(journal: Path) -> None:
     assert journal.stat().st_size < 100_000
 
 
-def test_clearing_and_counting_where_there_is_none(tmp_path: Path) -> None:
+def test_clearing_and_counting_where_there_is_none(tmp_path):
     missing = tmp_path / "none.sqlite3"
     assert clear_journal(missing) == 0
     (tmp_path / "text").write_text("no database at all" * 100)

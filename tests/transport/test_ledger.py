@@ -1,7 +1,5 @@
 """The journal as a ledger: damaged, old, and shared by processes, it loses no paid answer."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 import stat
@@ -9,32 +7,26 @@ import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_evalmetrics.transport import Journal, JournalMode
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from transport.conftest import Server
-
 SCRIPT = Path(__file__).with_name("crashing.py")
 ANSWERS = 400
 
 
-def key(n: int) -> bytes:
+def key(n):
     return n.to_bytes(20)
 
 
-def text(n: int) -> str:
+def text(n):
     """Write a body; one in ten is longer than a page."""
     return json.dumps({"score": n / 7, "text": "é" * (6000 if n % 10 == 0 else n % 200)})
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
+def path(tmp_path):
     path = tmp_path / "journal.sqlite3"
     with closing(Journal(path)) as journal:
         for n in range(ANSWERS):
@@ -42,7 +34,7 @@ def path(tmp_path: Path) -> Path:
     return path
 
 
-def answers(path: Path) -> tuple[int, list[str]]:
+def answers(path):
     """Count the answers that a run finds; none is another than it was."""
     with closing(Journal(path)) as journal:
         entries = [(n, journal.get(key(n))) for n in range(ANSWERS)]
@@ -52,7 +44,7 @@ def answers(path: Path) -> tuple[int, list[str]]:
 
 
 @pytest.mark.parametrize("at", [0.0, 0.3, 0.6, 1.0])
-def test_three_thousand_damaged_bytes_cost_the_answers_they_hit(path: Path, at: float) -> None:
+def test_three_thousand_damaged_bytes_cost_the_answers_they_hit(path, at):
     data = bytearray(path.read_bytes())
     start = int(at * (len(data) - 3000))
     data[start : start + 3000] = b"\xa5" * 3000
@@ -68,7 +60,7 @@ def test_three_thousand_damaged_bytes_cost_the_answers_they_hit(path: Path, at: 
     assert answers(path) == (found, [])  # the new one is whole
 
 
-def test_a_file_that_is_cut_keeps_the_answers_before_the_cut(path: Path) -> None:
+def test_a_file_that_is_cut_keeps_the_answers_before_the_cut(path):
     data = path.read_bytes()
     path.write_bytes(data[: len(data) // 2])
     found, (warning,) = answers(path)
@@ -76,20 +68,20 @@ def test_a_file_that_is_cut_keeps_the_answers_before_the_cut(path: Path) -> None
     assert "was damaged" in warning
 
 
-def test_garbage_behind_the_end_costs_nothing(path: Path) -> None:
+def test_garbage_behind_the_end_costs_nothing(path):
     with path.open("ab") as file:
         file.write(b"\0garbage" * 400)
     assert answers(path)[0] == ANSWERS
 
 
-def test_a_changed_digit_is_no_other_answer(path: Path) -> None:
+def test_a_changed_digit_is_no_other_answer(path):
     with closing(sqlite3.connect(path)) as db:
         db.execute("UPDATE answers SET body = ? WHERE key = ?", ('{"score": 0.9}', key(3)))
         db.commit()
     assert answers(path) == (ANSWERS - 1, [])
 
 
-def test_an_older_journal_is_migrated(path: Path) -> None:
+def test_an_older_journal_is_migrated(path):
     with closing(sqlite3.connect(path)) as db:
         db.execute("ALTER TABLE answers DROP COLUMN crc")
         db.execute("PRAGMA user_version = 1")
@@ -103,7 +95,7 @@ def test_an_older_journal_is_migrated(path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no modes")
-def test_the_owner_alone_reads_it(path: Path) -> None:
+def test_the_owner_alone_reads_it(path):
     path.chmod(0o644)  # as an earlier version left it
     with closing(Journal(path)) as journal:
         journal.put(key(1), status=200, text="1", latency_s=1.0, attempts=1)
@@ -116,11 +108,11 @@ def test_the_owner_alone_reads_it(path: Path) -> None:
 class Runs:
     """Runs of one benchmark in processes of their own."""
 
-    def __init__(self, server: Server, path: Path) -> None:
+    def __init__(self, server, path):
         self._server, self._path = server, path
-        self.processes: list[subprocess.Popen[str]] = []
+        self.processes = []
 
-    def start(self, rows: int, parallelism: int = 64) -> subprocess.Popen[str]:
+    def start(self, rows, parallelism=64):
         url = self._server.url("/ok?latency=0.02")
         command = [sys.executable, SCRIPT, url, self._path, str(rows), str(parallelism), "normal"]
         process = subprocess.Popen(
@@ -130,12 +122,12 @@ class Runs:
         return process
 
     @property
-    def paid(self) -> int:
+    def paid(self):
         return self._server.count("/ok")
 
 
 @pytest.fixture
-def runs(server: Server, tmp_path: Path) -> Iterator[Runs]:
+def runs(server, tmp_path):
     runs = Runs(server, tmp_path / "journal.sqlite3")
     yield runs
     for process in runs.processes:
@@ -143,20 +135,20 @@ def runs(server: Server, tmp_path: Path) -> Iterator[Runs]:
         process.communicate()
 
 
-def outcome(process: subprocess.Popen[str]) -> Any:
+def outcome(process):
     out, err = process.communicate(timeout=120)
     assert process.returncode == 0, err
     return json.loads(out.splitlines()[-1])
 
 
-def test_two_processes_pay_once(runs: Runs) -> None:
+def test_two_processes_pay_once(runs):
     both = [runs.start(300), runs.start(300)]
     first, second = (outcome(process)["outcomes"] for process in both)
     assert first == second
     assert runs.paid == 300
 
 
-def test_a_claim_ends_with_its_process(runs: Runs) -> None:
+def test_a_claim_ends_with_its_process(runs):
     killed, other = runs.start(300), runs.start(300)
     for _ in range(40):
         assert killed.stdout is not None
@@ -166,7 +158,7 @@ def test_a_claim_ends_with_its_process(runs: Runs) -> None:
     assert runs.paid <= 300 + 64  # what the killed one had in flight
 
 
-def test_twenty_kills_cost_what_was_in_flight(runs: Runs) -> None:
+def test_twenty_kills_cost_what_was_in_flight(runs):
     rows = 4_000
     for _ in range(20):
         process = runs.start(rows)

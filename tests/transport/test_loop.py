@@ -1,43 +1,37 @@
-from __future__ import annotations
-
 import _thread
 import asyncio
 import random
 import signal
 import threading
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Never
 
 import pytest
 
 from pytest_evalmetrics.transport import Transport
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 @pytest.fixture
-def loop() -> Iterator[Transport]:
+def loop():
     loop = Transport()
     yield loop
     loop.close()
 
 
-async def where() -> Any:
+async def where():
     return asyncio.get_running_loop(), threading.current_thread()
 
 
-def test_it_is_one_loop_in_a_thread_of_its_own(loop: Transport) -> None:
+def test_it_is_one_loop_in_a_thread_of_its_own(loop):
     first, second = loop.run(where()), loop.run(where())
     assert first == second
     assert first[1] is not threading.current_thread()
 
 
-def test_results_and_errors_come_back(loop: Transport) -> None:
-    async def fail() -> Never:
+def test_results_and_errors_come_back(loop):
+    async def fail():
         raise ZeroDivisionError("by the coroutine")
 
-    async def late() -> Never:
+    async def late():
         raise TimeoutError("the coroutine's own")
 
     assert loop.run(asyncio.sleep(0, "result")) == "result"
@@ -47,11 +41,11 @@ def test_results_and_errors_come_back(loop: Transport) -> None:
         loop.run(late())
 
 
-def test_a_task_that_would_end_the_loop_ends_alone(loop: Transport) -> None:
-    async def leave() -> Never:
+def test_a_task_that_would_end_the_loop_ends_alone(loop):
+    async def leave():
         raise SystemExit(3)
 
-    async def group() -> None:
+    async def group():
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(asyncio.sleep(60))
             tasks.create_task(leave())
@@ -62,27 +56,25 @@ def test_a_task_that_would_end_the_loop_ends_alone(loop: Transport) -> None:
         assert loop.run(asyncio.sleep(0, "result")) == "result"
 
 
-def test_it_works_where_a_loop_runs_already(loop: Transport) -> None:
-    async def main() -> Any:
+def test_it_works_where_a_loop_runs_already(loop):
+    async def main():
         return loop.run(asyncio.sleep(0, "result"))
 
     assert asyncio.run(main()) == "result"
 
 
-def test_its_own_thread_is_told_to_await(loop: Transport) -> None:
-    async def nested() -> None:
+def test_its_own_thread_is_told_to_await(loop):
+    async def nested():
         loop.run(asyncio.sleep(0))
 
     with pytest.raises(RuntimeError, match="await instead"):
         loop.run(nested())
 
 
-def test_ctrl_c_cancels_the_coroutine_waits_for_its_end_and_the_loop_lives_on(
-    loop: Transport,
-) -> None:
+def test_ctrl_c_cancels_the_coroutine_waits_for_its_end_and_the_loop_lives_on(loop):
     ended = threading.Event()
 
-    async def hang() -> None:
+    async def hang():
         _thread.interrupt_main()
         try:
             await asyncio.sleep(3600)
@@ -96,12 +88,12 @@ def test_ctrl_c_cancels_the_coroutine_waits_for_its_end_and_the_loop_lives_on(
     assert loop.run(asyncio.sleep(0, "alive")) == "alive"
 
 
-def test_closing_ends_what_still_runs_and_the_thread() -> None:
+def test_closing_ends_what_still_runs_and_the_thread():
     loop = Transport()
     ended = threading.Event()
 
-    async def leave_behind() -> Any:
-        async def hang() -> None:
+    async def leave_behind():
+        async def hang():
             try:
                 await asyncio.sleep(3600)
             finally:
@@ -120,8 +112,8 @@ def test_closing_ends_what_still_runs_and_the_thread() -> None:
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no such timer")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # a moment too early
-def test_an_interrupt_at_any_moment_leaves_the_loop_alive(loop: Transport) -> None:
-    def interrupt(*_: object) -> None:
+def test_an_interrupt_at_any_moment_leaves_the_loop_alive(loop):
+    def interrupt(*_):
         raise KeyboardInterrupt
 
     chance = random.Random(5)  # noqa: S311 - moments, no secrets

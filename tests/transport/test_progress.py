@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import asyncio
 
 import pytest
@@ -9,11 +7,11 @@ from pytest_evalmetrics.transport import Progress
 
 
 @pytest.fixture
-def time() -> FakeTime:
+def time():
     return FakeTime()
 
 
-def test_counts_rate_and_time_left(time: FakeTime) -> None:
+def test_counts_rate_and_time_left(time):
     progress = Progress("math", 100, clock=time.clock, cost=lambda: 0.125)
     for _ in range(10):
         progress.succeeded(from_journal=True)
@@ -31,7 +29,7 @@ def test_counts_rate_and_time_left(time: FakeTime) -> None:
     )
 
 
-def test_what_the_journal_answers_does_not_flatter_the_rate(time: FakeTime) -> None:
+def test_what_the_journal_answers_does_not_flatter_the_rate(time):
     progress = Progress(total=1100, clock=time.clock)
     for _ in range(1000):
         progress.succeeded(from_journal=True)
@@ -42,7 +40,7 @@ def test_what_the_journal_answers_does_not_flatter_the_rate(time: FakeTime) -> N
     assert progress.left_s == pytest.approx(40.0)
 
 
-def test_nor_does_it_in_the_middle_of_a_run(time: FakeTime) -> None:
+def test_nor_does_it_in_the_middle_of_a_run(time):
     progress = Progress(total=10_000, clock=time.clock)
     for _ in range(200):
         time.now += 1.0
@@ -52,7 +50,7 @@ def test_nor_does_it_in_the_middle_of_a_run(time: FakeTime) -> None:
     assert progress.rate == pytest.approx(1.0, rel=0.05)
 
 
-def test_the_rate_is_that_of_the_last_half_minute(time: FakeTime) -> None:
+def test_the_rate_is_that_of_the_last_half_minute(time):
     progress = Progress(total=10_000, clock=time.clock)
     for _ in range(100):
         time.now += 1.0
@@ -64,7 +62,7 @@ def test_the_rate_is_that_of_the_last_half_minute(time: FakeTime) -> None:
     assert progress.rate == pytest.approx(1.0, rel=0.05)
 
 
-def test_a_run_that_stands_still_says_so(time: FakeTime) -> None:
+def test_a_run_that_stands_still_says_so(time):
     progress = Progress(total=100, clock=time.clock)
     time.now += 1
     progress.succeeded()
@@ -75,7 +73,7 @@ def test_a_run_that_stands_still_says_so(time: FakeTime) -> None:
     assert progress.text == "1/100 (1%) rows, 1 min 41 s"
 
 
-def test_lines_come_every_few_seconds_and_frames_more_often(time: FakeTime) -> None:
+def test_lines_come_every_few_seconds_and_frames_more_often(time):
     lines, frames = [], []
     progress = Progress("b", 100, emit=lines.append, on_change=frames.append, clock=time.clock)
     for _ in range(100):
@@ -88,7 +86,7 @@ def test_lines_come_every_few_seconds_and_frames_more_often(time: FakeTime) -> N
     assert frames[-1] == lines[-1]
 
 
-def test_a_short_run_logs_nothing(time: FakeTime) -> None:
+def test_a_short_run_logs_nothing(time):
     lines = []
     progress = Progress("b", 1, emit=lines.append, clock=time.clock)
     progress.succeeded()
@@ -96,7 +94,7 @@ def test_a_short_run_logs_nothing(time: FakeTime) -> None:
     assert lines == []
 
 
-def test_without_a_total_there_is_no_time_left(time: FakeTime) -> None:
+def test_without_a_total_there_is_no_time_left(time):
     progress = Progress(clock=time.clock)
     time.now += 2
     progress.succeeded()
@@ -105,15 +103,15 @@ def test_without_a_total_there_is_no_time_left(time: FakeTime) -> None:
     assert Progress(total=0, clock=time.clock).text == "0 rows, 0 s"
 
 
-def test_it_ticks_while_nothing_happens(time: FakeTime) -> None:
+def test_it_ticks_while_nothing_happens(time):
     lines, enough = [], asyncio.Event()
 
-    def emit(line: str) -> None:
+    def emit(line):
         lines.append(line)
         if len(lines) == 3:
             enough.set()
 
-    async def hang() -> None:
+    async def hang():
         progress = Progress("b", 1, emit=emit, clock=time.clock)
         async with progress.ticking(time.clock):
             await enough.wait()

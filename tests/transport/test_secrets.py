@@ -1,12 +1,9 @@
-from __future__ import annotations
-
 import base64
 import copy
 import json
 import pickle
 import string
 import traceback
-from typing import Any
 from urllib.parse import quote, quote_plus
 
 import pytest
@@ -27,11 +24,11 @@ VALUE = "sk-s3cr3t/with+more=="
         ("MY_KEY", ("MY_KEY",)),
     ],
 )
-def test_a_name_stands_for_up_to_three_variables(name: str, tried: Any) -> None:
+def test_a_name_stands_for_up_to_three_variables(name, tried):
     assert variables_tried(name) == tried
 
 
-def test_the_first_of_them_that_is_set_wins() -> None:
+def test_the_first_of_them_that_is_set_wins():
     environ = {"a-b": "exact", "A-B": "upper", "A_B": "underscores"}
     found = []
     for _ in range(3):
@@ -41,12 +38,12 @@ def test_the_first_of_them_that_is_set_wins() -> None:
     assert found == [("a-b", "exact"), ("A-B", "upper"), ("A_B", "underscores")]
 
 
-def test_the_process_environment_is_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_process_environment_is_the_default(monkeypatch):
     monkeypatch.setenv("MY_REMOTE_API_KEY", VALUE)
     assert find_secret("my-remote-api-key").reveal() == VALUE
 
 
-def test_a_missing_one_names_the_variables_and_no_value() -> None:
+def test_a_missing_one_names_the_variables_and_no_value():
     with pytest.raises(SecretError) as error:
         find_secret("my-key", {"OTHER": VALUE, "MY-KEY": "  "})
     text = str(error.value)
@@ -55,18 +52,18 @@ def test_a_missing_one_names_the_variables_and_no_value() -> None:
     assert VALUE not in text
 
 
-def test_white_space_around_it_is_not_part_of_it() -> None:
+def test_white_space_around_it_is_not_part_of_it():
     assert find_secret("k", {"k": f" {VALUE}\r\n"}).reveal() == VALUE
 
 
 @pytest.mark.parametrize("value", ["abc\ndef", "abc\x00", "schlüssel"])
-def test_what_no_header_can_hold_is_refused_without_being_shown(value: str) -> None:
+def test_what_no_header_can_hold_is_refused_without_being_shown(value):
     with pytest.raises(SecretError, match="the environment variable k holds a character") as error:
         find_secret("k", {"k": value})
     assert value not in str(error.value)
 
 
-def test_it_is_never_shown() -> None:
+def test_it_is_never_shown():
     secret = Secret("my-key", "MY_KEY", VALUE)
     shown = [
         repr(secret),
@@ -84,13 +81,13 @@ def test_it_is_never_shown() -> None:
     assert VALUE not in "".join(shown)
 
 
-def test_it_does_not_leave_the_process() -> None:
+def test_it_does_not_leave_the_process():
     for leave in (pickle.dumps, copy.copy, copy.deepcopy):
         with pytest.raises(TypeError, match="not written"):
             leave(Secret("k", "K", VALUE))
 
 
-def test_equality_and_hash_are_by_value() -> None:
+def test_equality_and_hash_are_by_value():
     assert Secret("k", "K", "a" * 8) == Secret("k", "other", "a" * 8)
     assert Secret("k", "K", "a" * 8) != Secret("k", "K", "b" * 8)
     assert Secret("k", "K", "a") != "a"
@@ -104,7 +101,7 @@ def test_equality_and_hash_are_by_value() -> None:
     st.text(max_size=20),
     st.text(max_size=20),
 )
-def test_no_way_of_writing_it_survives(value: str, before: str, after: str) -> None:
+def test_no_way_of_writing_it_survives(value, before, after):
     secret = Secret("k", "K", value)
     for form in (value, json.dumps(value)[1:-1], quote(value, safe=""), quote_plus(value)):
         if form in before + after:
@@ -137,7 +134,7 @@ WRITTEN = {
 
 @pytest.mark.parametrize("way", WRITTEN)
 @given(key=KEYS, prefix=st.sampled_from(["", "sk-", "sk-proj-", "hf_"]))
-def test_no_escape_and_no_part_of_it_survives(way: str, key: str, prefix: str) -> None:
+def test_no_escape_and_no_part_of_it_survives(way, key, prefix):
     secret = Secret("k", "K", prefix + key)
     written = WRITTEN[way](prefix + key)
     hidden = redact(f"<p>{written}</p>", [secret])
@@ -146,31 +143,31 @@ def test_no_escape_and_no_part_of_it_survives(way: str, key: str, prefix: str) -
     assert secret.is_in(f"<p>{written}</p>")
 
 
-def test_slashes_that_json_escapes_are_no_way_out() -> None:
+def test_slashes_that_json_escapes_are_no_way_out():
     secret = Secret("k", "K", "abc/def/ghi")
     assert redact(r"key abc\/def\/ghi.", [secret]) == "key ***."
     assert redact(json.dumps({"a": r"abc\/def\/ghi"}), [secret]) == '{"a": "***"}'
 
 
 @given(st.text(max_size=200))
-def test_what_holds_nothing_of_it_stays(text: str) -> None:
+def test_what_holds_nothing_of_it_stays(text):
     secret = Secret("k", "K", "sk-proj-Zq3vX9wLp2RtY7uB")
     assert redact(text, [secret]) == text
     assert redact("a key such as sk-proj-... is public", [secret]).count("*") == 0
 
 
-def test_nothing_is_left_of_a_longer_form() -> None:
+def test_nothing_is_left_of_a_longer_form():
     assert redact("https://x?key=ab%25cd%2F", [Secret("k", "K", "ab%cd/")]) == "https://x?key=***"
     assert redact("ab%25", [Secret("k", "K", "ab%")]) == "***"
 
 
-def test_several_are_hidden_and_the_rest_stays() -> None:
+def test_several_are_hidden_and_the_rest_stays():
     secrets = [Secret("a", "A", "alpha-key"), Secret("b", "B", "beta-key")]
     assert redact("x alpha-key y beta-key z", secrets) == "x *** y *** z"
     assert redact("nothing here", secrets) == "nothing here"
 
 
-def test_a_placeholder_is_hidden_in_messages_but_not_seen_in_answers() -> None:
+def test_a_placeholder_is_hidden_in_messages_but_not_seen_in_answers():
     placeholder = Secret("k", "K", "none")
     assert redact("key none", [placeholder]) == "key ***"
     assert not placeholder.is_in('{"text": "none of these"}')

@@ -1,7 +1,4 @@
-from __future__ import annotations
-
 import json
-from typing import Any
 
 import pytest
 
@@ -25,18 +22,11 @@ from pytest_evalmetrics.transport import Answer, Price, Tokens, Transport, token
         (None, None),
     ],
 )
-def test_tokens_are_read_where_an_answer_says_them(body: Any, tokens: Any) -> None:
+def test_tokens_are_read_where_an_answer_says_them(body, tokens):
     assert tokens_of(body) == tokens
 
 
-def answer(
-    prompt: Any = None,
-    completion: Any = 0,
-    *,
-    latency: Any = 1.0,
-    attempts: Any = 1,
-    from_journal: Any = False,
-) -> Answer:
+def answer(prompt=None, completion=0, *, latency=1.0, attempts=1, from_journal=False):
     body = (
         {}
         if prompt is None
@@ -45,7 +35,7 @@ def answer(
     return Answer(200, body, latency, attempts, from_journal)
 
 
-def test_sums_per_label() -> None:
+def test_sums_per_label():
     tally = Transport().usage
     tally.answered("judge", answer(1_000_000, 100_000, latency=2.0, attempts=3), Price(2.0, 10.0))
     tally.answered("judge", answer(500_000, 0, latency=1.0, from_journal=True), Price(2.0, 10.0))
@@ -67,7 +57,7 @@ def test_sums_per_label() -> None:
     assert json.loads(json.dumps(judge.as_dict()))["cost"] == 4.0
 
 
-def test_a_cost_that_is_not_whole_is_none() -> None:
+def test_a_cost_that_is_not_whole_is_none():
     tally = Transport().usage
     assert tally.cost_now() is None
     tally.answered("judge", answer(1_000_000), Price(2.0, 10.0))
@@ -79,7 +69,7 @@ def test_a_cost_that_is_not_whole_is_none() -> None:
     assert tally.cost_now() is None
 
 
-def test_the_price_of_an_endpoint_holds_for_its_calls_alone() -> None:
+def test_the_price_of_an_endpoint_holds_for_its_calls_alone():
     tally = Transport().usage
     priced = {"usage": {"prompt_tokens": 1_000_000, "completion_tokens": 0}}
     tally.answered("x", Answer(200, priced, 0.1, 1, from_journal=False), Price(2, 3))

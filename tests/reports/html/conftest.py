@@ -1,18 +1,11 @@
 """A headless browser, where one is installed; each page comes from a real run."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
-from typing import TYPE_CHECKING, Any
 
 import pytest
 from reports.html import runs
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 _FLAGS = (
     "--headless",
@@ -28,17 +21,17 @@ _FLAGS = (
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
-def _found(variable: str, *names: str) -> str | None:
+def _found(variable, *names):
     return os.environ.get(variable) or next(filter(None, map(shutil.which, names)), None)
 
 
 class Browser:
     """One tab, and what happened in it."""
 
-    def __init__(self, driver: Any) -> None:
+    def __init__(self, driver):
         self.driver = driver
 
-    def open(self, path: Path, *, width: int = 1280, dark: bool = False) -> None:
+    def open(self, path, *, width=1280, dark=False):
         """Load a page in a window of that width, and forget what was before."""
         self.command(
             "Emulation.setDeviceMetricsOverride",
@@ -53,14 +46,14 @@ class Browser:
         self.messages(), self.requests()
         self.driver.get(path.as_uri())
 
-    def command(self, name: str, **options: Any) -> Any:
+    def command(self, name, **options):
         return self.driver.execute_cdp_cmd(name, options)
 
-    def run(self, script: str, *args: Any) -> Any:
+    def run(self, script, *args):
         """Run JavaScript, from outside of the page's policy."""
         return self.driver.execute_script(script, *args)
 
-    def go(self, item: str) -> None:
+    def go(self, item):
         """Go to a benchmark's page, by its address."""
         self.run("location.hash = '#/' + encodeURIComponent(arguments[0])", item)
         self.until(
@@ -69,30 +62,30 @@ class Browser:
         )
         self.drawn()
 
-    def until(self, condition: str, *args: Any) -> None:
+    def until(self, condition, *args):
         """Wait for what happens by an event."""
         from selenium.webdriver.support.wait import WebDriverWait  # noqa: PLC0415 - if there is one
 
         script = f"return Boolean({condition})"
         WebDriverWait(self.driver, 20, 0.02).until(lambda _: self.run(script, *args))
 
-    def drawn(self) -> None:
+    def drawn(self):
         """Wait for the charts, which are drawn with the next frame."""
         self.run("return new Promise(r => requestAnimationFrame(() => requestAnimationFrame(r)))")
 
-    def text(self, selector: str) -> str:
+    def text(self, selector):
         """What the first such element shows."""
         return self.run("return document.querySelector(arguments[0]).innerText", selector)
 
-    def texts(self, selector: str) -> list[str]:
+    def texts(self, selector):
         return self.run(
             "return [...document.querySelectorAll(arguments[0])].map(e => e.innerText)", selector
         )
 
-    def find(self, selector: str) -> Any:
+    def find(self, selector):
         return self.driver.find_element("css selector", selector)
 
-    def choose(self, selector: str, value: str) -> None:
+    def choose(self, selector, value):
         self.run(
             "const e = document.querySelector(arguments[0]); e.value = arguments[1];"
             "e.dispatchEvent(new Event('change'))",
@@ -100,11 +93,11 @@ class Browser:
             value,
         )
 
-    def messages(self) -> list[str]:
+    def messages(self):
         """What the console said since the last time."""
         return [entry["message"] for entry in self.driver.get_log("browser")]
 
-    def requests(self) -> list[str]:
+    def requests(self):
         """What was asked for since the last time."""
         told = [json.loads(e["message"])["message"] for e in self.driver.get_log("performance")]
         return [
@@ -115,11 +108,11 @@ class Browser:
 
 
 @pytest.fixture(scope="session")
-def pages(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+def pages(tmp_path_factory):
     """Give the page of a run by its name in `runs`; each runs once."""
-    made: dict[str, Path] = {}
+    made = {}
 
-    def page(name: str) -> Path:
+    def page(name):
         if name not in made:
             made[name] = getattr(runs, name)(tmp_path_factory.mktemp(name))
         return made[name]
@@ -128,7 +121,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
 
 
 @pytest.fixture(scope="session")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+def browser(tmp_path_factory):
     webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
     binary = _found("EVALMETRICS_CHROMIUM", *_BROWSERS)
     driver = _found("EVALMETRICS_CHROMEDRIVER", "chromedriver")

@@ -1,18 +1,11 @@
 """Projects whose runs leave pages to look at."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
 
 from pytest_evalmetrics.reports.html import write_page
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from pathlib import Path
 
 EVIL = '</script><script>window.pwned=1</script>"><img src=x onerror="window.pwned=1"><!--\u2028'
 
@@ -53,7 +46,7 @@ benchmark:
 """
 
 
-def answers(folder: Path) -> Path:
+def answers(folder):
     """A benchmark whose answers have changed."""
     for name, reward, text in (("was", 1.0, "It is the red one."), ("now", 0.0, f"It is {EVIL}.")):
         lines = [
@@ -65,7 +58,7 @@ def answers(folder: Path) -> Path:
     return page(folder)
 
 
-def rows(rewards: list[list[float]], tokens: int) -> list[dict[str, object]]:
+def rows(rewards, tokens):
     return [
         {
             "_ng_task_index": t,
@@ -78,15 +71,15 @@ def rows(rewards: list[list[float]], tokens: int) -> list[dict[str, object]]:
     ]
 
 
-def write(folder: Path, name: str, text: str) -> None:
+def write(folder, name, text):
     (folder / name).write_text(text, encoding="utf-8")
 
 
-def write_rows(folder: Path, name: str, found: Iterable[Mapping[str, Any]]) -> None:
+def write_rows(folder, name, found):
     write(folder, name, "".join(json.dumps(row) + "\n" for row in found))
 
 
-def page(folder: Path, *args: str) -> Path:
+def page(folder, *args):
     """Run pytest there, and return the page that it left."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir=."]
     env = {**os.environ, "SOURCE_DATE_EPOCH": "1700000000"}
@@ -94,7 +87,7 @@ def page(folder: Path, *args: str) -> Path:
     return folder / "evalmetrics" / "report.html"
 
 
-def flipped(folder: Path) -> Path:
+def flipped(folder):
     """Tasks 2 and 10 got worse, task 3 better; the others are as before."""
     was = [[1, 1, 1, 1]] * 11
     was[3] = [0, 0, 1, 0]
@@ -112,7 +105,7 @@ def flipped(folder: Path) -> Path:
     return page(folder)
 
 
-def agents(folder: Path) -> Path:
+def agents(folder):
     """One of two agents fails in the hard tasks, in each of five benchmarks."""
     for name, hard in (("was", 1.0), ("now", 0.0)):
         lines = [
@@ -138,7 +131,7 @@ def agents(folder: Path) -> Path:
     return page(folder)
 
 
-def evil(folder: Path, said: str = EVIL) -> Path:
+def evil(folder, said=EVIL):
     """Markup in whatever a file or a row can hold."""
     write(folder, "conftest.py", SCORER)
     write_rows(
@@ -168,7 +161,7 @@ def evil(folder: Path, said: str = EVIL) -> Path:
     return page(folder)
 
 
-def stopped(folder: Path) -> Path:
+def stopped(folder):
     """One benchmark fails, and nobody comes to the next one."""
     write_rows(folder, "runs.jsonl", rows([[1.0], [0.0]], 1))
     asked = "benchmark: {name: math, rollouts: runs.jsonl, expect: {tasks: 2}"
@@ -177,7 +170,7 @@ def stopped(folder: Path) -> Path:
     return page(folder, "-x")
 
 
-def skipping(folder: Path) -> Path:
+def skipping(folder):
     """One benchmark passes, and two are skipped."""
     write_rows(folder, "runs.jsonl", rows([[1.0], [0.0]], 1))
     asked = "benchmark: {name: math, rollouts: runs.jsonl, expect: {tasks: 2}"
@@ -187,7 +180,7 @@ def skipping(folder: Path) -> Path:
     return page(folder)
 
 
-def selecting(folder: Path) -> Path:
+def selecting(folder):
     """One test breaks off after a check, and a benchmark is deselected."""
     code = "def test_x(evalmetrics):\n    evalmetrics.check([1.0])\n    raise ValueError\n"
     write(folder, "test_x.py", code)
@@ -195,13 +188,13 @@ def selecting(folder: Path) -> Path:
     return page(folder, "-k", "test_x")
 
 
-def unreadable(folder: Path) -> Path:
+def unreadable(folder):
     """The rollouts are not there."""
     write(folder, "a.bench.yaml", "benchmark: {name: math, rollouts: runs.jsonl}\n")
     return page(folder)
 
 
-def judged(folder: Path) -> Path:
+def judged(folder):
     """A scored run whose report tells of judges too."""
     left = evil(folder)
     report = json.loads(left.with_name("report.json").read_text(encoding="utf-8"))
@@ -236,7 +229,7 @@ def judged(folder: Path) -> Path:
     return left
 
 
-def repeated(folder: Path) -> Path:
+def repeated(folder):
     """The same benchmark in two runs, which a history tells of."""
     for good in (1.0, 0.5):
         write_rows(folder, "runs.jsonl", rows([[good], [0.0]], 1))

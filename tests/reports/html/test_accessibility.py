@@ -1,7 +1,5 @@
 """What a screen reader and a keyboard need; axe-core looks too, where its script is at hand."""
 
-from __future__ import annotations
-
 import os
 from itertools import pairwise
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Numbers of a page: those of many are the ones that text of six digits gives."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A benchmark's row of the page."""
 
-from __future__ import annotations
-
 import pytest
 
 from pytest_evalmetrics.reports.html.page import overview
@@ -10,7 +8,7 @@ AGENT = {"agent": "a", "tasks": 1, "rollouts": 1, "missing": 0}
 
 
 @pytest.mark.parametrize(("agents", "told"), [(1, "it fell"), (2, "a: it fell")])
-def test_of_several_agents_the_reason_says_whose_it_is(agents: int, told: str) -> None:
+def test_of_several_agents_the_reason_says_whose_it_is(agents, told):
     check = {"verdict": "FAIL", "agent": "a", "reason": "it fell"}
     entry = {
         "id": "x.bench.yaml::x",

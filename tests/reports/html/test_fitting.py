@@ -1,7 +1,5 @@
 """What is left out where there is too much."""
 
-from __future__ import annotations
-
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -54,9 +52,9 @@ def test_the_most_telling_comes_first():
 
 
 def test_no_more_is_made_than_may_fit():
-    made: list[str] = []
+    made = []
 
-    def about(name: str) -> bytes:
+    def about(name):
         made.append(name)
         return bytes(2_000_000 if name == "3" else 3000)
 

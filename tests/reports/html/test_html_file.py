@@ -1,7 +1,5 @@
 """The file itself: the same bytes whatever the order, bounded, and with a policy that holds."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

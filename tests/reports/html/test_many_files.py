@@ -1,7 +1,5 @@
 """A benchmark of more files than a page holds."""
 
-from __future__ import annotations
-
 import json
 
 

@@ -1,7 +1,5 @@
 """The page in a browser: nothing is loaded, nothing is interpreted, everything can be reached."""
 
-from __future__ import annotations
-
 import pytest
 
 pytestmark = pytest.mark.browser

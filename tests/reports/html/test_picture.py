@@ -1,7 +1,5 @@
 """The tasks before and after: what is counted, what is listed first, what is cut."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

@@ -1,9 +1,6 @@
 """The site over many runs, from their artifacts to its pages."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -11,15 +8,10 @@ import pytest
 from pytest_evalmetrics.compare import main
 from pytest_evalmetrics.reports.site import change_points
 
-if TYPE_CHECKING:
-    from conftest import Project
-
 EVIL = "<img src=x onerror=window.pwned=1>"
 
 
-def test_a_site_shows_each_run_and_the_trend_of_each_benchmark(
-    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_site_shows_each_run_and_the_trend_of_each_benchmark(project, monkeypatch, capsys):
     project.bench("metrics: [mean_reward]\nexpect: {tasks: 100}")
     for n, good in enumerate((80, 81, 79, 20)):
         monkeypatch.setenv("SOURCE_DATE_EPOCH", str(1_700_000_000 + 86_400 * n))
@@ -45,7 +37,7 @@ def test_a_site_shows_each_run_and_the_trend_of_each_benchmark(
 
 
 @pytest.mark.browser
-def test_the_site_in_a_browser(browser, project: Project, monkeypatch) -> None:
+def test_the_site_in_a_browser(browser, project, monkeypatch):
     for n in range(3):
         monkeypatch.setenv("SOURCE_DATE_EPOCH", str(1_700_000_000 + 86_400 * n))
         project.rollouts([[float(t < 90 - 40 * n)] for t in range(100)])
@@ -64,10 +56,10 @@ def test_the_site_in_a_browser(browser, project: Project, monkeypatch) -> None:
     assert browser.messages() == []
 
 
-def test_change_points_are_found_where_a_step_is_and_seldom_elsewhere() -> None:
+def test_change_points_are_found_where_a_step_is_and_seldom_elsewhere():
     rng = np.random.default_rng(5)
 
-    def points(means: list[float]) -> list[int]:
+    def points(means):
         values = rng.normal(means, 0.02)
         return change_points(values, values - 0.0392, values + 0.0392)
 

@@ -6,11 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_evalmetrics.baselines.declared import FOLDER, Declared, file_name, folder_of
+from pytest_evalmetrics.baselines.declared import FOLDER, Declared, file_name
 from pytest_evalmetrics.ext import BenchmarkSpec
 from pytest_evalmetrics.spec import BaselineSpec, RolloutsSpec
-
-PATTERNS = ("*.bench.yaml", "*.bench.yml")
 
 
 def spec(name, *, baseline=True):
@@ -38,67 +36,11 @@ def orphans(declared, folder):
     return [path.relative_to(folder / FOLDER).as_posix() for path in found]
 
 
-def test_only_what_a_collected_file_does_not_declare_and_what_has_no_file(lie):
-    declared = Declared(PATTERNS)
-    declared.add(lie / "one.bench.yaml", [spec("a")])
-    assert orphans(declared, lie) == ["gone.bench/a.json", "one.bench/b.json"]
-    declared.add(lie / "two.bench.yaml", [])
-    assert orphans(declared, lie)[-1] == "two.bench/a.json"
-
-
-def test_nothing_where_nothing_was_collected_but_a_file_that_is_gone(lie):
-    assert orphans(Declared(PATTERNS), lie) == ["gone.bench/a.json"]
-
-
 def test_a_file_that_may_be_a_benchmark_file_in_another_setting(lie):
     (lie / "gone.bench.yml").touch()
     assert orphans(Declared(("*.other",)), lie) == []
     (lie / "gone.bench.yml").rename(lie / "gone.bench.md")
     assert orphans(Declared(("*.other",)), lie) == ["gone.bench/a.json"]
-
-
-def test_two_files_of_one_stem_of_which_one_is_not_known(lie):
-    (lie / "one.bench.yml").touch()
-    declared = Declared(PATTERNS)
-    declared.add(lie / "one.bench.yaml", [])
-    assert orphans(declared, lie) == ["gone.bench/a.json"]
-
-
-def test_case_makes_no_orphan(lie):
-    declared = Declared(PATTERNS)
-    (lie / FOLDER / "one.bench" / "C.json").touch()
-    declared.add(lie / "one.bench.yaml", [spec("A"), spec("B"), spec("c")])
-    assert orphans(declared, lie) == ["gone.bench/a.json"]
-
-
-def test_folders_hidden_files_and_what_is_no_json(lie):
-    (lie / FOLDER / "notes.json").touch()
-    (lie / FOLDER / "gone.bench" / "folder.json").mkdir()
-    (lie / FOLDER / "gone.bench" / ".hidden.json").touch()
-    (lie / FOLDER / "gone.bench" / "README.md").touch()
-    assert orphans(Declared(PATTERNS), lie) == ["gone.bench/a.json"]
-
-
-def test_a_folder_that_is_not_there(tmp_path):
-    assert Declared(PATTERNS).orphans(tmp_path / "nowhere") == []
-
-
-def test_who_would_share_a_file(lie):
-    file = lie / "one.bench.yaml"
-    declared = Declared(PATTERNS)
-    declared.add(file, [spec("a"), spec("b"), spec("B"), spec("A", baseline=False)])
-    assert declared.conflict(file, "a") == ""
-    assert "'b' and 'B' would have one baseline" in declared.conflict(file, "b")
-    assert declared.conflict(lie / "unknown.bench.yaml", "a") == ""
-    (lie / "two.bench.yml").touch()
-    told = Declared(PATTERNS).conflict(lie / "two.bench.yaml", "a")
-    assert told.startswith("two.bench.yaml and two.bench.yml would keep their baselines in one")
-    (lie / "two.bench.yml").rename(lie / "two.bench.txt")
-    assert Declared(PATTERNS).conflict(lie / "two.bench.yaml", "a") == ""
-
-
-def test_where_baselines_lie(tmp_path):
-    assert folder_of(tmp_path / "math.bench.yaml") == tmp_path / "__baselines__" / "math.bench"
 
 
 # whatever comes close to the escapes, to what is dropped, and to devices
@@ -152,7 +94,3 @@ def test_what_every_file_system_takes(name):
 def test_long_names_that_begin_alike_are_told_apart(names):
     long = {f"{'x' * 60}{name}" for name in names}
     assert len({file_name(name).casefold() for name in long}) == len(long)
-
-
-def test_half_a_character_is_no_reason_to_fail():
-    assert file_name("\ud800") == "%ED%A0%80"

@@ -2,7 +2,6 @@
 
 import json
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -99,43 +98,6 @@ def test_a_task_is_a_line_and_it_does_not_depend_on_the_others():
             '        "2": {"reward": [0.5, null], "reward.2": [0, 1]}',
         ),
     ]
-
-
-def test_gated_metrics_come_first_even_where_they_are_no_key_metrics():
-    found = result(z=1.0, b=2.0, a=3.0)
-    found = replace(found, key_metrics={"b": 2.0, "a": 3.0})
-    described = agent_document(found, table({1: [1.0]}), ("reward",), gated=("z", "b"))
-    assert list(described["key_metrics"]) == ["z", "b", "a"]
-    assert described["key_metrics"]["a"] == {
-        "value": 3,
-        "tasks": 3,
-        "rollouts": 6,
-        "interval": [1, 3],
-    }
-
-
-@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
-def test_what_is_no_number_is_null(value):
-    doc = parse(made(table({1: [value]}), mean=value), file="x.json")
-    assert doc["agents"]["a"]["key_metrics"]["mean"]["value"] is None
-    assert values(doc, "a") == {}
-    assert np.isnan(tables(doc, file="x.json")["a"][0].scores["reward"]).all()
-
-
-def test_intervals_are_for_the_reader_and_rounded():
-    # the last digits of an interval differ from one numpy to the next
-    described = agent_document(result(m=0.1), table({1: [1.0]}), ("reward",))
-    assert described["key_metrics"]["m"]["interval"] == [0.0333333, 0.1]
-    assert described["key_metrics"]["m"]["value"] == 0.1
-
-
-def test_an_agent_without_rollouts_or_scores():
-    text = render(document("b", {"a": {"key_metrics": {}, "tasks": {}}}, {}))
-    back = tables(parse(text, file="x"), file="x")["a"][0]
-    assert (len(back), back.tasks, dict(back.scores)) == (0, (), {})
-    assert values(parse(text, file="x"), "unknown") == {}
-    none = render(document("b", {"a": {"key_metrics": {}, "tasks": {"1": {}}}}, {}))
-    assert tables(parse(none, file="x"), file="x")["a"][0].tasks == ("1",)
 
 
 def test_a_change_of_a_number_is_seen_and_a_change_of_the_layout_is_not():

@@ -4,7 +4,7 @@ Nothing but --evalmetrics-delete-unused deletes any, whatever a run selects or l
 """
 
 import pytest
-from baselines.conftest import BEFORE, ONE, TWO
+from baselines.conftest import BEFORE, ONE
 
 UPDATE = "--snapshot-update"
 DELETE = "--evalmetrics-delete-unused"
@@ -72,13 +72,6 @@ def test_what_evaluates_nothing_leaves_everybodys_snapshots_alone(same, option, 
     assert same.rewritten() == set()
 
 
-def test_an_orphan_may_be_a_mere_warning(same):
-    same.orphan()
-    result = same.run("--snapshot-warn-unused")
-    assert result.ret == 0
-    result.stdout.fnmatch_lines(["*1 snapshot unused*"])
-
-
 def test_a_benchmark_or_a_file_that_is_gone_leaves_orphans(same):
     same.write("one.bench.yaml", ONE.replace("  - {name: math-old}\n", ""))
     same.folder.joinpath("two.bench.yaml").unlink()
@@ -107,21 +100,6 @@ def test_an_orphan_is_told_although_no_benchmark_can_be_evaluated(same):
     result = same.run()
     result.assert_outcomes(failed=4)
     result.stdout.fnmatch_lines(["*1 snapshot unused*"])
-
-
-def test_a_benchmark_that_has_no_baseline_any_more_is_declared_still(same):
-    same.write("two.bench.yaml", TWO.replace("name: other", "name: other, baseline: false"))
-    assert same.run(UPDATE).ret == 0
-    assert same.rewritten() == set()
-
-
-def test_files_of_another_name_are_no_orphans(same):
-    other = same.folder / "__baselines__" / "one.bench"
-    (other / "README.md").write_text("why")
-    (other / ".hidden.json").write_text("{}")
-    (same.folder / "__baselines__" / "notes.json").write_text("{}")
-    assert same.run(UPDATE).ret == 0
-    assert len(list(other.iterdir())) == 5
 
 
 def test_an_interrupted_run_has_the_code_of_an_interrupt_whatever_is_unused(same):

@@ -4,6 +4,7 @@ A case is the file, what is said of it line by line, and whether an editor that 
 JSON Schema marks it too: what follows from two values together, it can't see.
 """
 
+import json
 from dataclasses import fields
 from typing import NamedTuple
 
@@ -11,10 +12,10 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from pytest_evalmetrics.config import load_benchmarks
-from pytest_evalmetrics.config.benchmark_schema import schema_of_file
 from pytest_evalmetrics.config.yaml_reader import parse_yaml, plain
 from pytest_evalmetrics.errors import ConfigError
 from pytest_evalmetrics.ext import BenchmarkSpec
+from pytest_evalmetrics.schemas import text
 
 KEYS = ", ".join(sorted(field.name for field in fields(BenchmarkSpec)))
 A_COUNT = "expected a whole number from 1, or '>= 100'"
@@ -459,7 +460,7 @@ BAD = {
 }
 
 
-VALIDATOR = Draft202012Validator(schema_of_file())
+VALIDATOR = Draft202012Validator(json.loads(text("benchmark")))
 
 
 @pytest.mark.parametrize("bad", BAD.values(), ids=BAD)

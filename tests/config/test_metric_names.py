@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_evalmetrics.errors import MetricError
-from pytest_evalmetrics.spec.metric_names import STATISTICS, MetricName, parse
+from pytest_evalmetrics.spec.metric_names import MetricName, parse
 
 
 @pytest.mark.parametrize(
@@ -46,14 +46,6 @@ def test_a_name_is_taken_apart_and_put_together(text, expected):
 def test_a_name_without_a_metric_or_a_score_is_refused(text):
     with pytest.raises(MetricError, match="is no metric's name"):
         parse(text)
-
-
-def test_only_with_a_score_is_median_a_base_statistic():
-    assert not parse("median").is_statistic
-    assert not parse("median[a=b]").is_statistic
-    assert parse("median/reward").is_statistic
-    assert not parse("pass@1/reward").is_statistic
-    assert [parse(f"{s}/x").is_statistic for s in STATISTICS] == [True] * 5
 
 
 @given(

@@ -192,14 +192,3 @@ def test_what_can_fail_and_what_is_not_gated_is_taken(tmp_path, keys):
 @pytest.mark.parametrize("keys", ["mean/slop", "mean/ten", "mean_reward", "mean/ten, mean/slop"])
 def test_a_scorer_can_say_which_way_is_better(tmp_path, keys):
     assert problems(tmp_path, f"key_metrics: [{keys}]\nbaseline: true\n", SCORERS) == []
-
-
-def test_an_online_benchmark_answers_once_by_default(tmp_path):
-    online = "dataset: d\ntarget: a:b\nmetrics: [pass@2]\nscorers: [{python: c:d}]\nreward: d\n"
-    (found,) = problems(tmp_path, online, "")
-    assert "a task has 1 (num_samples, which is 1 by default)" in found
-
-
-def test_a_score_whose_scorer_is_wrong_is_not_called_unknown_too(tmp_path):
-    wrong = "dataset: d\nscorers: [{type: remote}]\nreward: x\nmetrics: [mean/y]\nbaseline: true\n"
-    assert not any("which way" in found for found in problems(tmp_path, wrong, ""))

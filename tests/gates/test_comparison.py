@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from scipy import stats as oracle
 
 from pytest_evalmetrics import stats
-from pytest_evalmetrics.gates.comparison import compare, in_order, seed_of
 
 
 def damages(pair):
@@ -169,13 +168,6 @@ def test_without_a_flip_there_is_a_bound_and_no_interval_of_no_width(tasks):
     assert (evidence["drop_low"], evidence["drop_high"], evidence["mde"]) == (None, None, None)
 
 
-def test_rewards_in_another_order_are_the_same():
-    rewards = np.random.default_rng(0).random((50, 7))
-    found = compared(make_pair(rewards.tolist(), rewards[:, ::-1].tolist()))
-    assert found.p == 1
-    assert not found.damage.any()
-
-
 def test_all_tasks_falling_alike_is_no_division_by_zero():
     found = compared(make_pair([[0.9]] * 200, [[0.6]] * 200))
     assert found.drop == pytest.approx(0.3)
@@ -193,15 +185,6 @@ def test_a_single_task_is_judged_by_its_rollouts_and_a_single_cluster_not_at_all
     assert compared(flips(30, 0, 10), clusters=clusters).p >= 0.5
 
 
-def test_no_tasks_no_numbers():
-    found = compared(make_pair([], [], bounded=False))
-    assert found.tasks == 0
-    assert math.isnan(found.span)
-    assert math.isnan(found.drop)
-    assert math.isnan(found.p)
-    assert found.test == ""
-
-
 @pytest.mark.parametrize(
     ("pair", "improved"),
     [
@@ -216,14 +199,6 @@ def test_no_tasks_no_numbers():
 )
 def test_an_improvement_is_one_beyond_noise(pair, improved):
     assert compared(pair).improved is improved
-
-
-def test_infinite_values_never_become_a_p_value():
-    pair = make_pair([[1.0]] * 30, [[0.5]] * 30)
-    pair.current[3] = math.nan
-    found = compared(pair)
-    assert math.isnan(found.p)
-    assert "not finite" in found.untested
 
 
 @settings(deadline=None)
@@ -248,67 +223,3 @@ def test_the_order_of_the_tasks_changes_nothing(data):
         assert first[key] == pytest.approx(second[key], rel=1e-12)
     rest = {k: v for k, v in first.items() if k not in ("baseline", "current")}
     assert rest == {k: second[k] for k in rest}
-
-
-def test_damage_of_a_metric_without_tasks_values_is_that_of_mean_rewards():
-    pair = make_pair([[1, 1], [0, 1]], [[1, 0], [0, 1]])
-    opaque = make_pair(
-        [[1, 1], [0, 1]],
-        [[1, 0], [0, 1]],
-        baseline=None,
-        current=None,
-        difference=lambda first, second: float(first.sum() - second.sum()),
-        reduce=lambda rewards: float(rewards.values.sum()),
-    )
-    found = compare(opaque, direction="higher", alpha=0.01, gate_id="g")
-    assert found.damage.tolist() == damages(pair).tolist() == [0.5, 0]
-
-
-def test_whole_numbers_ascend_and_text_ascends_as_text():
-    rewards = [[1.0], [2.0, 2.5], [3.0]]
-    pair, clusters = in_order(make_pair(rewards, rewards, tasks=(10, 9, 100)), np.array([5, 3, 5]))
-    assert pair.tasks == (9, 10, 100)
-    assert pair.baseline.tolist() == [2.25, 1, 3]
-    assert pair.rewards_current.to_lists() == [[2, 2.5], [1], [3]]
-    assert clusters.tolist() == [0, 1, 1]  # as they appear
-    assert in_order(make_pair(rewards, rewards, tasks=("10", "9", "100")), None)[0].tasks == (
-        "10",
-        "100",
-        "9",
-    )
-    assert in_order(make_pair(rewards, rewards, tasks=("b", 9, 10)), None)[0].tasks == (10, 9, "b")
-
-
-def test_what_is_in_order_is_not_copied():
-    pair = make_pair([[1.0], [2.0]], [[1.0], [2.0]])
-    assert in_order(pair, None) == (pair, None)
-    assert in_order(make_pair([], []), None)[0].tasks == ()
-
-
-def test_the_difference_follows_the_order():
-    values = np.array([3.0, 1.0, 2.0])
-    pair = make_pair(
-        [[v] for v in values],
-        [[0.0]] * 3,
-        tasks=("c", "a", "b"),
-        difference=lambda first, second: float(values[first % 3].sum() + 0 * len(second)),
-    )
-    ordered, _ = in_order(pair, None)
-    assert ordered.tasks == ("a", "b", "c")
-    assert [ordered.difference(np.array([i]), np.array([i + 3])) for i in range(3)] == [1, 2, 3]
-
-
-@given(st.lists(st.text(), min_size=1, max_size=5), st.lists(st.text(), min_size=1, max_size=5))
-def test_a_seed_is_of_the_gate_and_its_tasks(tasks, others):
-    assert seed_of("g", tasks) == seed_of("g", list(tasks))
-    assert seed_of("g", tasks) != seed_of("h", tasks)
-    if tasks != others:
-        assert seed_of("g", tasks) != seed_of("g", others)
-
-
-@pytest.mark.parametrize("n", [1, 4_096, 4_097, 10_000])
-def test_a_seed_is_of_all_tasks(n):
-    tasks = list(range(n))
-    assert seed_of("g", tasks) != seed_of("g", tasks[:-1])
-    assert seed_of("g", tasks) == seed_of("g", [str(t) for t in tasks])
-    assert 0 <= seed_of("g", tasks) < 2**128

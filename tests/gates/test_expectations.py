@@ -10,7 +10,6 @@ from pydantic import TypeAdapter
 
 from pytest_evalmetrics.ext import BenchmarkSpec, Estimate, RolloutTable, Verdict
 from pytest_evalmetrics.gates import check_completeness, check_thresholds
-from pytest_evalmetrics.gates.expectations import distinct
 from pytest_evalmetrics.results import Interval
 from pytest_evalmetrics.spec import Benchmark
 from pytest_evalmetrics.spec.gate_keys import Threshold
@@ -143,14 +142,10 @@ def test_absent_rollouts_are_missing_too():
     assert of(filled, "missing").verdict is FAIL  # an absent one has no reward to fill in
 
 
-def test_nothing_at_all_is_not_complete():
-    assert verdicts(check([], expect={"tasks": 3}))["tasks"] is FAIL
-
-
-def rows(project, *, told, of=200):
+def rows(project, *, told, of=200, name="runs.jsonl"):
     """Write rollouts, of which so many say how many tokens they took."""
     project.rows(
-        "runs.jsonl",
+        name,
         [
             {
                 "_ng_task_index": i // 4,
@@ -183,22 +178,24 @@ def test_a_threshold_on_a_few_of_the_rollouts_is_red(project):
     assert "more than" not in project.run("-v").stdout.str()
 
 
-@pytest.mark.parametrize(
-    ("told", "expect", "failed"),
-    [
-        (200, "", 0),
-        (199, "", 1),
-        (196, "expect: {max_missing: 2%}", 0),
-        (195, "expect: {max_missing: 2%}", 1),
-        (190, "expect: {missing_reward: exclude}", 0),
-        (189, "expect: {missing_reward: exclude}", 1),
-        (199, "expect: {missing_reward: 0.0}", 1),  # says nothing of tokens
-    ],
-)
-def test_what_may_be_missing_is_what_expect_says(project, told, expect, failed):
-    rows(project, told=told)
-    project.bench(f"{expect}\nthresholds: {{mean/output_tokens: '<= 2000'}}")
-    project.run().assert_outcomes(failed=failed, passed=1 - failed)
+def test_what_may_be_missing_is_what_expect_says(project):
+    for told, expect, verdict in (
+        (200, "", "PASS"),
+        (199, "", "FAIL"),
+        (196, "expect: {max_missing: 2%}", "PASS"),
+        (195, "expect: {max_missing: 2%}", "FAIL"),
+        (190, "expect: {missing_reward: exclude}", "PASS"),
+        (189, "expect: {missing_reward: exclude}", "FAIL"),
+        (199, "expect: {missing_reward: 0.0}", "FAIL"),  # says nothing of tokens
+    ):
+        folder = f"{told}-{len(expect)}-{verdict}"
+        rows(project, told=told, name=f"{folder}/runs.jsonl")
+        bench = f"{expect}\nthresholds: {{mean/output_tokens: '<= 2000'}}"
+        project.bench(bench, name=f"{folder}/a.bench.yaml")
+    project.run()
+    entries = project.report()["benchmarks"]
+    assert len(entries) == 7
+    assert all(f"-{entry['verdict']}/" in entry["id"] for entry in entries)
 
 
 @pytest.mark.parametrize("metric", ["tokens_per_task", "mean/output_tokens[kind=hard]"])
@@ -320,12 +317,6 @@ def test_a_value_against_its_bounds(threshold, value, verdict):
     assert bool(found.reason) == (verdict is FAIL)
 
 
-def test_the_reason_names_value_and_bound():
-    assert check_one(Threshold(min=0.7), 0.65).reason == "pass@1 is 0.65, below 0.7"
-    assert check_one(Threshold(max=2000), 2500.0).reason == "pass@1 is 2500, above 2000"
-    assert check_one(Threshold(min=0.7), 0.65).bound == ">= 0.7"
-
-
 @pytest.mark.parametrize(
     ("bound", "minimum", "verdict"),
     [("lower", 0.6, PASS), ("lower", 0.61, FAIL), ("upper", 0.8, PASS), ("upper", 0.81, FAIL)],
@@ -344,16 +335,3 @@ def test_without_an_interval_its_end_can_not_be_judged():
     assert found.verdict is INCONCLUSIVE
     assert found.reason == "pass@1 has no interval: there is no spread"
     assert found.hint
-
-
-@pytest.mark.parametrize(
-    ("value", "bound", "text"),
-    [
-        (0.69996, 0.7, "0.69996"),
-        (0.5, 0.7, "0.5"),
-        (0.699999999, 0.7, "0.699999999"),
-        (0.7, 0.7, "0.7"),
-    ],
-)
-def test_a_value_is_never_rounded_into_its_bound(value, bound, text):
-    assert distinct(value, bound) == text

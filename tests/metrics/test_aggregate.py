@@ -43,24 +43,6 @@ def test_a_whole_result(planned, table):
     json.dumps({**found.aggregate, "group_level_metrics": entries}, allow_nan=False)
 
 
-def test_an_estimate_and_its_aggregate_are_one_number(planned, table):
-    rng = np.random.default_rng(0)  # enough of them for the order of additions to show
-    columns = {f"score_{i}": rng.random(350).tolist() for i in range(10)}
-    made = table(rng.random((50, 7)).tolist(), **columns)
-    found = reduce_agent(planned(metrics=["mean_reward"]), "agent", made)
-    for name, estimate in found.estimates.items():
-        assert estimate.value == metrics_of(found)[name]
-    assert found.key_metrics["mean/reward"] == metrics_of(found)["mean/reward"]
-
-
-def test_the_options_of_the_benchmark_reach_the_metrics(planned, table):
-    made = table([[0.2, 0.9], [0.2, 0.2]])
-    keys = {"metrics": ["pass@1"], "pass_threshold": 0.5}
-    assert metrics_of(reduce_agent(planned(**keys), "a", made))["pass@1"] == 0.25
-    keys |= {"pass_estimator": "first_k"}
-    assert metrics_of(reduce_agent(planned(**keys), "a", made))["pass@1"] == 0.0
-
-
 def test_key_metrics_and_thresholds_are_computed_though_not_listed(planned, table):
     found = reduce_agent(
         planned(
@@ -74,11 +56,6 @@ def test_key_metrics_and_thresholds_are_computed_though_not_listed(planned, tabl
     assert found.key_metrics == {"pass@2": pytest.approx(2 / 3), "max/reward": 1.0}
     assert list(found.estimates) == ["mean_reward", "pass@2", "max/reward", "pass^2"]
     assert metrics_of(found)["pass^2"] == pytest.approx(1 / 3)
-
-
-def test_metrics_of_a_baseline_are_computed_too(spec, table):
-    made = plan(spec(metrics=["mean_reward"]), also=["pass@2"])
-    assert "pass@2" in reduce_agent(made, "agent", table(FOUR)).estimates
 
 
 def test_a_users_metric_is_there_by_its_name_and_as_it_is_written(
@@ -105,14 +82,6 @@ def test_a_users_metric_is_there_by_its_name_and_as_it_is_written(
 # -- missing rewards -----------------------------------------------------------------------
 
 MISSING = [[1.0, None], [None, 0.0], [1.0, 1.0]]
-
-
-def test_a_missing_reward_is_left_out_and_counted(planned, table):
-    found = reduce_agent(planned(metrics=["mean_reward", "pass_rate"]), "agent", table(MISSING))
-    assert (found.rollouts, found.missing) == (6, 2)
-    assert metrics_of(found)["mean_reward"] == pytest.approx(2 / 3)
-    assert metrics_of(found)["pass_rate"] == 0.75
-    assert (found.estimates["pass_rate"].tasks, found.estimates["pass_rate"].rollouts) == (3, 4)
 
 
 def test_a_missing_reward_counts_as_what_the_benchmark_says_everywhere(planned, table):
@@ -159,11 +128,6 @@ def test_no_reward_at_all_is_an_error(planned, table, name):
         reduce_agent(planned(metrics=[name]), "agent", table([[None], [None]]))
 
 
-def test_a_renamed_reward_is_an_error(planned, table):
-    with pytest.raises(MetricError, match="no rollout has a score named 'reward': did you mean"):
-        reduce_agent(planned(), "agent", table([[1]], score="rewards"))
-
-
 # -- breakdown -----------------------------------------------------------------------------
 
 
@@ -200,40 +164,6 @@ def test_a_listed_metric_of_one_value_is_not_broken_down_again(planned, table):
     assert names == ["pass@1[level=e]", "avg[level=e]", "avg[level=h]"]
 
 
-def test_reports_are_told_of_a_breakdown_which_nothing_gates(planned, table):
-    made = table(FOUR, labels={"level": list("eeehhheeehhh")})
-    asked = planned(
-        metrics=["pass@1", "median"],
-        breakdown=["level"],
-        thresholds={"median[level=h]": ">= 0"},
-    )
-    found = reduce_agent(asked, "agent", made)
-    assert "pass@1[level=e]" not in found.key_metrics
-    part = found.estimates["pass@1[level=e]"]
-    assert part.value == metrics_of(found)["pass@1[level=e]"]
-    assert (part.tasks, part.rollouts) == (2, 6)
-    assert part.interval is not None
-    assert part.interval.low < part.value < part.interval.high
-    # a bootstrap is for what is gated alone
-    assert found.estimates["median[level=e]"].interval is None
-    assert "gate it" in found.estimates["median[level=e]"].reason
-    assert "gate it" not in found.estimates["median[level=h]"].reason
-
-
-def test_of_many_values_reports_are_told_a_hundred(planned, table):
-    made = table([[1.0]] * 300, labels={"id": [str(i) for i in range(300)]})
-    found = reduce_agent(planned(metrics=["mean_reward"], breakdown=["id"]), "agent", made)
-    assert sum("[" in name for name in found.estimates) == 100
-    assert sum("[" in name for name in metrics_of(found)) == 300
-
-
-def test_a_scores_name_may_look_like_a_breakdown(planned, table):
-    made = table([[1]], **{"judge[topic=x]": [3]})
-    found = reduce_agent(planned(thresholds={"max/judge[topic=x]": "<= 9"}), "agent", made)
-    assert found.key_metrics["mean/judge[topic=x]"] == 3.0
-    assert found.estimates["max/judge[topic=x]"].value == 3.0
-
-
 def test_too_few_rollouts_in_a_breakdown_name_it_and_the_line(spec, table):
     made = table([[1, 0], [1, 1]], tasks=["a", "b"], labels={"level": ["e", "h", "e", "e"]})
     lines = {("breakdown", 0): 12}
@@ -251,12 +181,6 @@ def test_a_breakdown_by_a_field_that_no_row_has_is_an_error(planned, table):
     made = table([[1]], labels={"level": ["(missing)"]})
     with pytest.raises(MetricError, match="breakdown 'level': no rollout has that field"):
         reduce_agent(planned(breakdown=["level"]), "agent", made)
-
-
-def test_many_values_cost_what_their_rows_cost(planned, table):
-    made = table([[1.0]] * 3000, labels={"id": [str(i) for i in range(3000)]})
-    found = reduce_agent(planned(metrics=["mean_reward"], breakdown=["id"]), "agent", made)
-    assert metrics_of(found)["mean_reward[id=2999]"] == 1.0
 
 
 # -- unknown names -------------------------------------------------------------------------
@@ -281,13 +205,6 @@ def test_an_unknown_name_is_an_error_with_its_line_and_never_skipped(spec, table
         reduce_agent(found, "agent", made)
     assert message in caught.value.message
     assert caught.value.line == 102
-
-
-def test_clusters_reach_the_intervals(planned, table):
-    made = table(FOUR, labels={"repo": list("aaaaaabbbccc")})
-    found = reduce_agent(planned(metrics=["mean_reward"], cluster="repo"), "agent", made)
-    assert found.estimates["mean_reward"].interval.method == "clustered t"
-    assert found.estimates["mean/reward"].interval.method == "clustered t"
 
 
 RATED = {

@@ -1,7 +1,4 @@
-from dataclasses import replace
-
 import msgspec
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -34,28 +31,6 @@ def test_by_hand(table):
     assert third["std/reward"] == pytest.approx(0.577, abs=0.0005)
 
 
-def test_all_means_come_first_then_max_min_median_std(table):
-    made = table([[1, 0]], b=[1, 2], a=[3, 4])
-    names = [
-        f"{s}/{c}" for s in ("mean", "max", "min", "median", "std") for c in ("reward", "b", "a")
-    ]
-    assert list(pooled_statistics(made)) == names
-    assert [n for n in GroupEntries(made, "a", Counts.of(made, "reward"))[0] if "/" in n] == names
-
-
-def test_missing_values_are_skipped_column_by_column(table):
-    made = table([[1, None, 0], [None, 1, 1]], cost=[None, None, 3, None, None, None])
-    pooled = pooled_statistics(made)
-    assert pooled["mean/reward"] == 0.75
-    assert pooled["median/reward"] == 1.0
-    assert pooled["mean/cost"] == 3.0
-    assert "std/cost" not in pooled  # one value among several rows
-    one, other = statistics_of_tasks(made)
-    assert one["mean/cost"] == 3.0
-    assert "std/cost" not in one
-    assert not any(name.endswith("/cost") for name in other)
-
-
 def test_the_std_of_one_row_is_0_and_of_one_value_among_more_is_left_out(table):
     made = table([[0.5], [0.5, None]], cost=[None, 1, 2])
     one, other = statistics_of_tasks(made)
@@ -63,11 +38,6 @@ def test_the_std_of_one_row_is_0_and_of_one_value_among_more_is_left_out(table):
     assert "std/cost" not in one
     assert "std/reward" not in other
     assert other["std/cost"] == pytest.approx(0.5**0.5)
-
-
-def test_a_column_without_any_value_has_no_keys(table):
-    made = table([[1, 0]], cost=[None, None])
-    assert not any("cost" in name for name in pooled_statistics(made))
 
 
 @pytest.mark.parametrize(
@@ -165,18 +135,6 @@ def test_the_numbers_are_those_of_pandas_to_the_last_digit(table, made):
         assert_same(mine, described(task[1].drop(columns=["task"])))
 
 
-def test_so_are_those_of_many_rows(table):
-    pandas = pytest.importorskip("pandas")
-    rng = np.random.default_rng(0)
-    columns = {name: rng.normal(size=4000) for name in ("reward", "cost", "tokens")}
-    columns["cost"][rng.random(4000) < 0.3] = np.nan
-    made = replace(table([[0.0] * 400] * 10), scores=columns)
-    frame = pandas.DataFrame(columns)
-    assert_same(pooled_statistics(made), described(frame))
-    for task, mine in enumerate(statistics_of_tasks(made)):
-        assert_same(mine, described(frame.iloc[400 * task : 400 * (task + 1)]))
-
-
 def assert_same(mine, theirs):
     assert list(mine) == list(theirs)
     assert mine == theirs
@@ -197,19 +155,6 @@ def test_missing_are_absent_rollouts_and_those_without_a_reward(table):
     assert [e["reward_profile_completion_pct"] for e in entries] == [100.0, 50.0, 50.0, 0.0]
 
 
-def test_without_an_expectation_as_many_as_there_are_are_expected(table):
-    made = table([[1, 0, None], [1]])
-    entries = GroupEntries(made, "agent", Counts.of(made, "reward"))
-    assert counts(entries) == [(3, 3, 1), (1, 1, 0)]
-    assert entries[0]["reward_profile_completion_pct"] == pytest.approx(200 / 3)
-
-
-def test_each_task_may_have_its_own_expectation(table):
-    made = table([[1, 0], [1]])
-    found = Counts.of(made, "reward", np.array([2, 3]))
-    assert found.missing.tolist() == [0, 2]
-
-
 def test_more_rollouts_than_expected_hide_no_missing_one(table):
     made = table([[1, 0, None]])
     entries = GroupEntries(made, "agent", Counts.of(made, "reward", 2))
@@ -218,11 +163,6 @@ def test_more_rollouts_than_expected_hide_no_missing_one(table):
     made = table([[None, None, None]])
     (entry,) = GroupEntries(made, "agent", Counts.of(made, "reward", 2))
     assert entry["reward_profile_completion_pct"] == 0.0
-
-
-def test_where_there_is_no_reward_at_all_every_rollout_is_missing(table):
-    made = table([[1, 0]], score="accuracy")
-    assert Counts.of(made, "reward", 2).missing.tolist() == [2]
 
 
 def test_an_entry_has_gyms_keys_in_gyms_order_and_the_tasks_id_as_it_is(table):

@@ -63,17 +63,6 @@ def test_what_it_gives_is_added_and_its_numbers_can_be_gated(planned, made):
     assert found.estimates["solved"].value == 1.0
 
 
-def test_a_single_mapping_will_do(planned, made):
-    found = reduced(planned, made, hook=lambda _: {"mine": 1})
-    assert found.aggregate["agent_metrics"]["mine"] == 1
-
-
-def test_a_replaced_missing_reward_is_seen_as_what_replaces_it(planned, made):
-    seen = []
-    reduced(planned, made, hook=seen.append, expect={"missing_reward": 0.0})
-    assert [[row["reward"] for row in task] for task in seen[0]] == [[1.0, 0.0], [1.0, 0.0]]
-
-
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
@@ -127,19 +116,6 @@ def test_a_slip_in_a_hooks_name_is_guessed(planned, made):
 # -- key metrics ---------------------------------------------------------------------------
 
 
-def test_the_usual_key_metrics_are_every_mean_and_every_listed_metric(planned, made):
-    found = reduced(
-        planned,
-        made,
-        metrics=["mean_reward", "max/tokens", "mean/tokens"],
-        hook=lambda _: {"mean/mine": 3, "mine": 4, "mean/text": "x"},
-    )
-    assert list(found.key_metrics) == [
-        "mean/reward", "mean/tokens", "mean_reward", "max/tokens", "mean/mine",
-    ]  # fmt: skip
-    assert found.aggregate["key_metrics"] == found.key_metrics
-
-
 @pytest.mark.parametrize(
     "answer",
     [
@@ -155,12 +131,6 @@ def test_the_hook_chooses_by_names_or_by_entries(planned, made, answer):
     assert set(found.key_metrics) <= set(found.estimates)
 
 
-def test_a_single_name_is_a_name_and_not_its_letters(planned, made):
-    assert reduced(planned, made, choose=lambda _: "mean_reward").key_metrics == {
-        "mean_reward": 0.75
-    }
-
-
 def test_it_sees_everything_that_was_computed_and_can_not_change_it(planned, made):
     def choose(known):
         assert {"mean/reward", "mean_reward", "mine"} <= set(known)
@@ -168,11 +138,6 @@ def test_it_sees_everything_that_was_computed_and_can_not_change_it(planned, mad
 
     found = reduced(planned, made, hook=lambda _: {"mine": 1}, choose=choose)
     assert found.aggregate["agent_metrics"]["mean_reward"] == 0.75
-
-
-def test_none_leaves_the_usual_choice(planned, made):
-    usual = reduced(planned, made).key_metrics
-    assert reduced(planned, made, choose=lambda _: None).key_metrics == usual
 
 
 def test_the_benchmarks_own_choice_comes_first(planned, made):
@@ -202,8 +167,3 @@ def test_a_choice_that_makes_numbers_up_is_an_error(planned, made, answer, messa
     with pytest.raises(MetricError) as caught:
         reduced(planned, made, choose=lambda _: answer)
     assert caught.value.message == f"hook pytest_evalmetrics_key_metrics {message}"
-
-
-def test_a_chosen_name_that_is_not_known_is_an_error(planned, made):
-    with pytest.raises(RegistryError, match="no metric 'mean_rewrd': did you mean 'mean_reward'"):
-        reduced(planned, made, choose=lambda _: ["mean_rewrd"])

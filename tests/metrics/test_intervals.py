@@ -8,7 +8,6 @@ from scipy import stats as scipy_stats
 from statsmodels.regression.linear_model import OLS
 from statsmodels.stats.proportion import proportion_confint
 
-from pytest_evalmetrics.errors import MetricError
 from pytest_evalmetrics.ext import MetricOptions, TaskRewards
 from pytest_evalmetrics.metrics import BoundMetric, Names
 from pytest_evalmetrics.metrics.intervals import estimate
@@ -94,18 +93,6 @@ def test_unequal_counts_have_the_linearised_ratio():
     assert pooled.interval.method == "t"
 
 
-def test_unequal_counts_are_no_share_of_tasks_even_where_each_is_at_0_or_1():
-    found = of("pass_rate", [[1, 1, 1], [1], [0], [0, 0]])
-    assert found.value == 4 / 7
-    assert found.interval.method == "t"
-
-
-def test_equal_counts_make_the_ratio_a_mean_over_tasks():
-    assert of("mean/reward", GRADED).interval.low == pytest.approx(
-        of("mean_reward", GRADED).interval.low, abs=1e-12
-    )
-
-
 def test_clusters_are_what_is_independent():
     clusters = np.array([0, 0, 1, 2, 2])
     found = of("mean_reward", GRADED, clusters=clusters)
@@ -117,15 +104,6 @@ def test_clusters_are_what_is_independent():
     )
     assert found.interval.method == "clustered t"
     assert list(fit.conf_int()[0]) == ends(found)
-
-
-def test_clusters_of_a_rate_at_0_and_1_are_never_taken_for_tasks():
-    tasks, clusters = [[1]] * 6 + [[0]] * 6, np.repeat([0, 1, 2, 3], 3)
-    assert of("pass@1", tasks).interval.method == "wilson"
-    assert of("pass@1", tasks, clusters=clusters).interval.method == "clustered t"
-    # no spread between the clusters either: Wilson over these, not over the tasks
-    whole = of("pass@1", [[1]] * 12, clusters=clusters)
-    assert list(proportion_confint(4, 4, method="wilson")) == ends(whole)
 
 
 @pytest.mark.parametrize(
@@ -157,35 +135,6 @@ def test_one_task_has_no_interval_and_says_why(name):
     assert found.interval is None
     assert found.reason == "a single task says nothing of the spread between tasks"
     assert (found.tasks, found.rollouts) == (1, 4)
-
-
-def test_one_cluster_has_no_interval_and_says_why():
-    found = of("mean_reward", GRADED, clusters=np.zeros(5, dtype=int))
-    assert found.interval is None
-    assert "one cluster" in found.reason
-
-
-def test_an_empty_tasks_cluster_does_not_count():
-    tasks = [[0.1], [0.5], []]
-    found = of("mean_reward", tasks, clusters=np.array([0, 0, 1]))
-    assert found.interval is None
-    assert of("mean_reward", tasks, clusters=np.array([0, 1, 1])).interval is not None
-
-
-@pytest.mark.parametrize("name", ["max/reward", "min/reward", "median/reward", "std/reward"])
-def test_the_other_base_statistics_have_no_interval(name):
-    found = of(name, GRADED)
-    assert found.interval is None
-    assert found.reason == (
-        f"no interval is computed for the {name.partition('/')[0]} of pooled rollouts"
-    )
-
-
-def test_the_worst_task_has_no_interval():
-    found = of("worst_task", GRADED)
-    assert found.value == 0.05
-    assert found.interval is None
-    assert "lowest of the tasks" in found.reason
 
 
 @pytest.mark.parametrize("n", [6, 7, 8, 9, 17, 60, 2500, 30_000])
@@ -246,12 +195,6 @@ def test_an_interval_stays_inside_the_range_that_is_known(name):
     assert (found.low, found.high) == (6.0, free.high)
 
 
-def test_resampling_gives_the_same_interval_every_time():
-    # no clock and no global seed in it
-    metric = custom(lambda tasks: sum(t[0] for t in tasks) / len(tasks))
-    assert of(metric, GRADED) == of(metric, GRADED)
-
-
 def test_a_custom_metric_is_evaluated_on_resampled_tasks():
     metric = custom(lambda tasks: float(np.median([sum(t) / len(t) for t in tasks])))
     tasks = [[v, v + 0.1] for v in np.random.default_rng(5).normal(size=40)]
@@ -284,12 +227,6 @@ def test_a_custom_metric_that_is_not_defined_on_resamples_has_no_interval():
     assert "ZeroDivisionError" in found.reason
 
 
-def test_a_custom_metric_that_does_not_vary_has_no_interval():
-    found = of(custom(lambda _: 0.5), GRADED)
-    assert found.interval is None
-    assert found.reason == "every resampling of the tasks gives the same value"
-
-
 def test_too_much_to_resample_is_said():
     calls = []
     metric = custom(lambda _: calls.append(1) or 0.5)
@@ -301,15 +238,6 @@ def test_too_much_to_resample_is_said():
     found = of("median", [[0.1], [0.2]] * 10_001, clusters=clusters)
     assert "more than 20000 tasks" in found.reason
     assert len(calls) == 2
-
-
-def test_a_known_value_is_kept_to_the_last_digit():
-    assert of("mean/reward", GRADED, value=0.52).value == 0.52
-
-
-def test_too_few_rollouts_name_the_tasks_by_their_ids():
-    with pytest.raises(MetricError, match=r"1 of 2 tasks has fewer with a number: b \(1\)"):
-        of("pass@2", [[1, 1], [1]], tasks=("a", "b"))
 
 
 @given(

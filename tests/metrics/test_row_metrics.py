@@ -262,12 +262,6 @@ def test_a_part_of_a_breakdown_may_be_undefined(measured):
     assert [note for note in notes if "auc[lang=en]" in note and "one outcome" in note]
 
 
-def test_rows_that_lack_a_column_are_left_out_and_counted(measured):
-    columns = {"gold": ["a", "b", "b", "a"], "predicted": ["a", "b", None, "b"]}
-    found = measured(columns, acc={"type": "accuracy", **AGREE}).estimates["acc"]
-    assert (found.value, found.rollouts, found.missing) == (pytest.approx(2 / 3), 3, 1)
-
-
 def test_numbers_are_one_label_however_they_are_written(measured):
     columns = {"gold": ["1", "2.0", "3"], "predicted": [1.0, 2.0, 2.0]}
     found = measured(columns, acc={"type": "accuracy", **AGREE}).estimates["acc"]
@@ -325,7 +319,7 @@ def test_a_regression_against_a_committed_baseline(project):
 
 
 def test_another_definition_and_an_old_baseline_are_not_compared(project):
-    project.rows("runs.jsonl", [row | {"reward": 1.0} for row in _rows(0.1)])
+    project.rows("runs.jsonl", [row | {"reward": 1.0} for row in list(_rows(0.1))[:40]])
     project.bench("metrics: [p50/latency_s]\nbaseline: true")
     project.run("--snapshot-update").assert_outcomes(passed=1)
     project.bench(BENCH.replace("p95/latency_s", "p50/latency_s"))
@@ -358,7 +352,7 @@ def test_your_own_metric_over_rows(project):
         "        right = [t['label'] == t['answer'] for t in tasks]\n"
         "        return sum(right) / len(right) + self.slack\n",
     )
-    project.rows("runs.jsonl", [row | {"reward": 1.0} for row in _rows(0.2)])
+    project.rows("runs.jsonl", [row | {"reward": 1.0} for row in list(_rows(0.2))[:60]])
     project.bench(
         "metrics:\n- agreeing\n- slack: {type: agreeing, slack: 1}\n"
         "baseline: {metrics: {slack: {direction: higher}}}"
@@ -366,10 +360,10 @@ def test_your_own_metric_over_rows(project):
     project.run("--snapshot-update").assert_outcomes(passed=1)
     metrics = project.aggregate()[0]["agent_metrics"]
     assert metrics["slack"] == metrics["agreeing"] + 1
-    project.rows("runs.jsonl", [row | {"reward": 1.0} for row in _rows(0.6)])
+    project.rows("runs.jsonl", [row | {"reward": 1.0} for row in list(_rows(0.6))[:60]])
     result = project.run()
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["FAIL *: agreeing fell from * (*, 120 tasks)*"])
+    result.stdout.fnmatch_lines(["FAIL *: agreeing fell from * (*, 60 tasks)*"])
 
 
 def test_wrong_keys_are_told_with_their_lines(project):

@@ -13,13 +13,6 @@ def lists(found):
     return found.rewards.to_lists()
 
 
-def test_the_reward_and_another_score(table):
-    made = table([[1, None], [0]], accuracy=[0.5, 0.6, None])
-    assert lists(sample(made, "mean_reward")) == [[1], [0]]
-    assert lists(sample(made, "mean_reward/accuracy")) == [[0.5, 0.6], []]
-    assert lists(sample(made, "mean_reward/reward")) == [[1], [0]]
-
-
 def test_a_value_of_a_field_selects_rollouts_and_their_tasks(table):
     made = table(
         [[1, 2], [3], [None, 5, 6]],
@@ -76,17 +69,3 @@ def test_a_value_of_another_agent_alone_is_none_of_this_agents(table):
     assert list(SampleSource(part, "reward").rows_by_label("kind")) == ["hard"]
     with pytest.raises(MetricError, match="values of kind: hard"):
         sample(part, "pass@1[kind=easy]")
-
-
-def test_a_missing_field_is_a_value_of_its_own(table):
-    made = table([[1], [0]], labels={"kind": ["hard", "(missing)"]})
-    assert list(SampleSource(made, "reward").rows_by_label("kind")) == ["hard", "(missing)"]
-    assert lists(sample(made, "pass@1[kind=(missing)]")) == [[0]]
-
-
-def test_metrics_of_several_columns_do_not_mix(table):
-    made = table([[1], [0]], cost_per_task=[8, 8], cost_usd=[2, 2])
-    source, names = SampleSource(made, "reward"), Names()
-    wanted = ["mean_reward", "mean_reward/cost_per_task", "cost_per_task", "pass@1"]
-    found = [lists(source.sample(names.bind(name))) for name in wanted]
-    assert found == [[[1], [0]], [[8], [8]], [[2], [2]], [[1], [0]]]

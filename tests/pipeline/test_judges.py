@@ -67,14 +67,6 @@ def test_labels_may_be_numbers_or_those_of_the_rubric(judge_server, tmp_path):
     assert (use.calls, use.scores) == (4, ("quality", "other"))
 
 
-def test_a_score_other_than_the_first(judge_server, tmp_path):
-    rows = [row("good", 0.5), row("bad", 0.5)]
-    found = run(judges(tmp_path, rows, "label: human, score: other", url=judge_server.url()))
-    (check,) = found.checks
-    assert (check.score, check.accuracy, check.kappa) == ("other", 1.0, None)
-    assert check.reason == "all scores and labels are the same"
-
-
 GATES = 'judge_accuracy/quality: ">= 0.5", judge_kappa/quality: ">= 0.5"'
 
 
@@ -115,11 +107,6 @@ def test_a_labelled_row_without_a_score_leaves_nothing_judged(judge_server, tmp_
 def test_labels_that_are_none(tmp_path, labels, text, gates, message):
     with pytest.raises(DataError, match=message):
         judges(tmp_path, labels, text, gates=gates).read_labels()
-
-
-def test_thresholds_on_judges_are_none_on_rewards(tmp_path):
-    found = judges(tmp_path, [], gates=f'mean_reward: ">= 0", {GATES}')
-    assert list(found.benchmark.spec.thresholds) == ["mean_reward"]
 
 
 def test_each_judges_own_score_is_no_reward_unasked(tmp_path):

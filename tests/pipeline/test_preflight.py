@@ -76,16 +76,18 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize("fault", FAULTS)
-def test_nothing_is_paid_for_a_benchmark_that_cannot_be_judged(paid, judge_server, fault):
-    text, old, new, line = FAULTS[fault]
-    assert old in text
-    write(paid, text.replace(old, new))
+def test_nothing_is_paid_for_a_benchmark_that_cannot_be_judged(paid, judge_server):
+    for fault, (text, old, new, _) in FAULTS.items():
+        assert old in text
+        write(paid, text.replace(old, new), f"{fault}.bench.yaml")
     result = paid.run("--evalmetrics-check")
-    result.stdout.fnmatch_lines([f"a.bench.yaml{line}", "1 problem in 1 of 1 benchmark file"])
+    for fault, (*_, line) in FAULTS.items():
+        result.stdout.fnmatch_lines([f"{fault}.bench.yaml{line}"])
+    count = len(FAULTS)
+    result.stdout.fnmatch_lines([f"{count} problems in {count} of {count} benchmark files"])
     assert result.ret == 1
     assert not (paid.path / "evalmetrics").exists()
-    assert paid.run().ret != 0
+    assert paid.run().assert_outcomes(failed=count) is None
     assert judge_server.posts == 0
 
 

@@ -48,7 +48,3 @@ def test_what_is_no_json_leaves_no_file(tmp_path):
     with pytest.raises(TypeError):
         write_aggregates("b", [aggregate(120_000, Groups), bad], tmp_path, held=1)
     assert not list(tmp_path.iterdir())
-
-
-def test_no_agent_is_no_text():
-    assert write_aggregates("b", []) == ("", "")

@@ -50,24 +50,12 @@ def test_the_text_holds_the_table_the_reason_the_place_and_the_way_out():
     assert FailureText(text).reprcrash.message == "pass@1 is 0.5, below 0.7"
 
 
-def test_what_could_not_be_judged_says_so_in_the_summary():
-    text = failure_text(result(Check("data", "x", Verdict.INCONCLUSIVE, reason="no file")))
-    assert FailureText(text).reprcrash.message == "INCONCLUSIVE: no file"
-
-
 def test_a_hint_that_serves_several_checks_is_said_once():
     checks = [
         Check("threshold", n, Verdict.FAIL, value=0, bound="x", reason=f"{n} fell", hint="mend it")
         for n in ("a", "b")
     ]
     assert failure_text(result(*checks)).count("mend it") == 1
-
-
-def test_a_row_of_the_table_is_never_taken_for_the_reason():
-    check = Check("threshold", "m", Verdict.INCONCLUSIVE, value=1, bound=">= 2", reason="no end")
-    text = failure_text(result(check))
-    assert "INCONCLUSIVE  m       1      >= 2" in text
-    assert FailureText(text).reprcrash.message == "INCONCLUSIVE: no end"
 
 
 def test_what_a_task_is_called_begins_no_line():

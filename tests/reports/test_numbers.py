@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_evalmetrics.gates.expectations import distinct
-from pytest_evalmetrics.reports.lines import number, table
+from pytest_evalmetrics.reports.lines import number
 
 
 @pytest.mark.parametrize(
@@ -23,10 +23,6 @@ from pytest_evalmetrics.reports.lines import number, table
 )
 def test_numbers(value, text):
     assert number(value) == text
-
-
-def test_a_column_without_content_is_left_out():
-    assert table(("a", "b", "c"), [("1", "", "x"), ("22", "", "")]) == ["a   c", "1   x", "22"]
 
 
 @given(st.floats(-1e6, 1e6), st.floats(-1e6, 1e6))

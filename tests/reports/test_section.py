@@ -1,7 +1,5 @@
 """The section at the end of a run, line by line."""
 
-import pytest
-
 from pytest_evalmetrics.reports import report_document, section
 
 
@@ -48,12 +46,6 @@ def test_a_line_names_the_gated_metrics_and_what_they_rest_on():
     assert artifacts == "artifacts: r.json"
 
 
-def test_quiet_is_one_line_and_the_artifacts():
-    found = lines([entry("x"), entry("y", "FAIL")], verbosity=-1, lost=["a.bench.yaml::z"])
-    assert found[0] == ("2 benchmarks: 1 PASS, 1 FAIL, 1 not evaluated", "red")
-    assert len(found) == 2
-
-
 def test_many_passing_benchmarks_are_folded_and_a_few_failing_ones_never():
     entries = [entry(f"p{i:03}") for i in range(50)] + [entry(f"q{i}", "FAIL") for i in range(4)]
     shown = [line for line, _ in lines(entries)]
@@ -72,20 +64,6 @@ def test_each_kind_of_note_is_said_once():
     assert notes == [
         "note: a.bench.yaml::x0: completeness is unchecked: 0 tasks (and 2 more such notes: -v)"
     ]
-
-
-@pytest.mark.parametrize(
-    ("entries", "lost", "verdict"),
-    [
-        ([entry("x")], [], "PASS"),
-        ([entry("x"), entry("y", "WARN")], [], "WARN"),
-        ([entry("x")], ["a.bench.yaml::y"], "INCONCLUSIVE"),
-        ([entry("x", "FAIL"), entry("y", "INCONCLUSIVE")], [], "FAIL"),
-        ([entry("x", "FAIL", xfail=True)], [], "PASS"),
-    ],
-)
-def test_the_verdict_of_the_run_is_its_worst(entries, lost, verdict):
-    assert report_document(entries, lost)["verdict"] == verdict
 
 
 def test_of_many_agents_the_failing_come_first_and_the_rest_is_counted():

@@ -1,6 +1,5 @@
 """The page for a pull request, and what GitHub is told."""
 
-import json
 import re
 
 import pytest
@@ -98,20 +97,6 @@ def test_annotations_name_the_file_from_the_repository_s_root_and_the_agent(tmp_
     assert lost.startswith("::error file=z::")  # which is not there
 
 
-def test_a_detail_names_its_agent_and_what_is_known_to_fail():
-    entry = _entry("f", "bad") | {"xfail": True}
-    entry["checks"][0]["agent"] = "gpt"
-    text = summary(_report(entry))
-    assert "\n1 FAIL (1 known, by xfail), 1 not evaluated\n" in text
-    assert "<summary>❌ f (xfail) / gpt: bad</summary>" in text
-    assert "| f \\(xfail\\) / gpt |" in text
-
-
-def test_what_is_counted_begins_with_what_there_is():
-    told = {"not_evaluated": ["y", "z"], "skipped": [{"id": "s", "reason": ""}], "deselected": "d"}
-    assert "\n2 not evaluated, 1 skipped, 1 deselected\n" in summary(_report() | told)
-
-
 def test_a_test_that_broke_off_has_an_entry_that_says_so_everywhere():
     entry = _entry("f", "bad") | {"id": "t.py::test_x::named"}
     report = _report(entry) | {"not_evaluated": ["t.py::test_x", "t.py::test_y"]}
@@ -140,8 +125,3 @@ def test_a_summary_of_thousands_of_failures_is_one_that_github_takes():
 def test_a_summary_that_cannot_be_written_is_told(tmp_path):
     with pytest.raises(ArtifactError, match="job summary"):
         tell_ci(_report(), {"GITHUB_STEP_SUMMARY": str(tmp_path / "no" / "where")})
-
-
-def test_without_github_nothing_is_told():
-    assert tell_ci(_report(_entry("x", "y")), {}) == []
-    assert json.dumps(github_annotations(_report(_entry("x", "y"))))

@@ -121,12 +121,6 @@ def test_what_is_refused(folder, change, options, message):
     assert message in folder.refused(name, scores=["reward"], **options).message
 
 
-def test_an_empty_file(folder):
-    schema = pa.schema([("_ng_task_index", pa.int64()), ("reward", pa.float64())])
-    pq.write_table(schema.empty_table(), folder.path / "runs.parquet")
-    assert "holds no row" in folder.refused("runs.parquet").message
-
-
 def test_without_pyarrow_it_says_what_to_install(folder, monkeypatch):
     name = write(folder, "parquet")
     monkeypatch.setitem(sys.modules, "pyarrow", None)

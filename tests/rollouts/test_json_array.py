@@ -37,17 +37,6 @@ def test_a_text_is_split_at_its_rows_wherever_it_is_cut(rows, data):
         assert found.end == len(text) - 1
 
 
-@pytest.mark.parametrize("indent", [None, 0, 4])
-def test_a_large_array_is_read_in_blocks(folder, indent):
-    rows = [
-        {"_ng_task_index": i, "text": 'a "b" ] } \\' * 3000, "reward": i, "x": [{"y": [i]}]}
-        for i in range(300)
-    ]
-    folder.write(json.dumps(rows, indent=indent))
-    table = folder.load(scores=["reward"])
-    assert table.scores["reward"].tolist() == list(range(300))
-
-
 @pytest.mark.parametrize(
     ("content", "line", "message"),
     [

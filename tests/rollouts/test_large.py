@@ -15,7 +15,7 @@ from rollouts.same import all_bits
 from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.ext import FieldMap, Request
 from pytest_evalmetrics.rollouts import large, load
-from pytest_evalmetrics.rollouts.files import LARGE, find_files, is_large
+from pytest_evalmetrics.rollouts.files import LARGE, find_files
 from pytest_evalmetrics.rollouts.large import process_count, read_large, usable_cores
 from pytest_evalmetrics.rollouts.table import TableBuilder
 from pytest_evalmetrics.spec import RolloutsSpec
@@ -66,25 +66,6 @@ def test_a_process_that_dies_leaves_the_files_to_one(folder, monkeypatch, dies):
     assert shared(folder) is None
 
 
-def test_a_process_loads_what_reading_takes_and_no_more(folder, monkeypatch, tmp_path_factory):
-    many(folder)
-    told = tmp_path_factory.mktemp("told") / "modules"
-    tells = (
-        "import sys; from pathlib import Path; from pytest_evalmetrics.rollouts import large; "
-        f"tell = lambda: Path({str(told)!r}).write_text(' '.join(sys.modules)); "
-        "read = large.ShardReader.read; "
-        "large.ShardReader.read = lambda *args: (read(*args), tell())[0]; "
-    )
-    path, serve = large._CHILD.split("; from")
-    monkeypatch.setattr(large, "_CHILD", f"{path}; {tells}from{serve}")
-    found = shared(folder, count=2)
-    assert found is not None
-    assert all_bits(found) == all_bits(folder.load("*", scores=["reward"]))
-    modules = set(told.read_text().split())
-    assert "msgspec" in modules
-    assert not modules & {"pydantic", "pytest", "yaml", "pytest_evalmetrics.spec"}
-
-
 def test_a_file_that_is_replaced_while_it_is_read_is_refused(folder, monkeypatch):
     many(folder)
     extend = TableBuilder.extend
@@ -97,49 +78,6 @@ def test_a_file_that_is_replaced_while_it_is_read_is_refused(folder, monkeypatch
     monkeypatch.setattr(TableBuilder, "extend", meanwhile)
     with pytest.raises(DataError, match="changed while it was read"):
         shared(folder)
-
-
-def test_no_interpreter_leaves_the_files_to_one_process(folder, monkeypatch):
-    many(folder)
-    monkeypatch.setattr(sys, "executable", str(folder.path / "none"))
-    assert shared(folder) is None
-
-
-@pytest.mark.parametrize(
-    "spoil",
-    [
-        '{"_ng_task_index": 3, "reward": "text"}',
-        '{"_ng_task_index": 3, "reward": ',
-        '{"reward": 1}',
-        "[]",
-    ],
-)
-def test_what_is_wrong_with_a_row_is_left_to_one_process(folder, spoil):
-    many(folder)
-    with (folder.path / "a.jsonl").open("a", encoding="utf-8") as file:
-        file.write(spoil + "\n")
-    assert shared(folder) is None
-
-
-@pytest.mark.parametrize("wrong", ["empty", "blank", "other"])
-def test_files_that_are_no_shards_are_left_to_one_process(folder, wrong):
-    many(folder)
-    content = {"empty": "", "blank": "\n\n", "other": "task,reward\n1,1\n"}[wrong]
-    folder.write(content, "d.csv")
-    assert shared(folder) is None
-
-
-def test_one_core_or_one_shard_is_left_to_one_process(folder):
-    folder.rows(some_rows(0, 5))
-    assert shared(folder, count=1) is None
-    assert shared(folder, size=10**6) is None
-
-
-def test_small_files_are_not_shared(folder):
-    path = folder.rows(some_rows(0, 5))
-    assert not is_large(find_files(("*",), folder.path))
-    os.truncate(path, LARGE)
-    assert is_large(find_files(("*",), folder.path))
 
 
 # -- for real: as large as it takes -----------------------------------------------------------
@@ -281,18 +219,3 @@ def test_a_container_has_its_quota(tmp_path, monkeypatch, quota, expected):
     monkeypatch.setattr(large, "_QUOTA", path)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2, 3}, raising=False)
     assert usable_cores() == expected
-
-
-@pytest.mark.parametrize(
-    ("running", "expected"),
-    [("1/200", 4), ("0/200", 4), ("3/200", 2), ("9/200", 1), ("", 4), ("x/y", 4)],
-)
-def test_busy_cores_are_left_alone(tmp_path, monkeypatch, running, expected):
-    path = tmp_path / "loadavg"
-    path.write_text(f"0.5 0.4 0.3 {running} 12345\n" if running else "0.5", encoding="ascii")
-    monkeypatch.setattr(large, "_LOAD", path)
-    monkeypatch.setattr(os, "cpu_count", lambda: 4)
-    monkeypatch.setattr(large, "usable_cores", lambda: 3)
-    assert process_count() == min(3, expected)
-    monkeypatch.setenv("EVALMETRICS_PROCESSES", "3")
-    assert process_count() == 3

@@ -5,10 +5,8 @@ import pytest
 PAIRS = '''
 import numpy as np
 
-from pytest_evalmetrics import register_loader
 from pytest_evalmetrics.rollouts import Chunk
 
-{decorator}
 class Pairs:
     """Reads lines such as `task 0.5`."""
 
@@ -23,7 +21,7 @@ class Pairs:
             task=[task for task, _ in rows],
             sample=[None] * len(rows),
             agent=[None] * len(rows),
-            scores={{"reward": np.array([float(reward) for _, reward in rows])}},
+            scores={"reward": np.array([float(reward) for _, reward in rows])},
         )
 '''
 BENCH = """
@@ -51,14 +49,10 @@ def site(tmp_path_factory, monkeypatch):
     return folder
 
 
-@pytest.mark.parametrize("how", ["conftest", "entry point"])
 @pytest.mark.parametrize(("rows", "verdict"), [("a 1\nb 0.5\n", 0), ("a 1\nb 0.25\n", 1)])
-def test_it_reads_and_gates(project, site, how, rows, verdict):
-    if how == "conftest":
-        project.write("conftest.py", PAIRS.format(decorator='@register_loader("pairs")'))
-    else:
-        install(site, "pairs_loader:Pairs")
-        (site / "pairs_loader.py").write_text(PAIRS.format(decorator=""))
+def test_it_reads_and_gates(project, site, rows, verdict):
+    install(site, "pairs_loader:Pairs")
+    (site / "pairs_loader.py").write_text(PAIRS)
     project.write("math.bench.yaml", BENCH)
     project.write("runs.txt", rows)
     result = project.run()
@@ -71,7 +65,7 @@ def test_it_reads_and_gates(project, site, how, rows, verdict):
 
 def test_what_a_loader_stumbles_over_is_told(project, site):
     install(site, "pairs_loader:Pairs")
-    (site / "pairs_loader.py").write_text(PAIRS.format(decorator=""))
+    (site / "pairs_loader.py").write_text(PAIRS)
     project.write("math.bench.yaml", BENCH)
     project.write("runs.txt", "a 1\nb\n")
     result = project.run()
@@ -88,12 +82,3 @@ def test_a_package_that_does_not_import_is_named(project, site):
     assert result.ret != pytest.ExitCode.OK
     assert "no_such_module_of_pairs" in result.stdout.str()
     assert "Traceback" not in result.stdout.str()
-
-
-def test_a_name_that_nobody_registered_lists_what_there_is(project):
-    project.write("math.bench.yaml", BENCH)
-    project.write("runs.txt", "a 1\n")
-    result = project.run()
-    assert result.ret != pytest.ExitCode.OK
-    assert "'pairs'" in result.stdout.str()
-    assert "parquet" in result.stdout.str()

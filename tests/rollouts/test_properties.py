@@ -136,7 +136,7 @@ def load_in_blocks(path, request, loader, block, ahead):
     return table.build()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=75, deadline=None)
 @given(st.data(), st.booleans(), st.booleans())
 def test_the_table_is_what_json_loads_says(data, array, many):
     rows = data.draw(rows_of(many=many))

@@ -8,11 +8,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from rollouts.same import all_bits
 
-from pytest_evalmetrics.errors import DataError
-from pytest_evalmetrics.ext import FieldMap, Request, RolloutFile, Source
+from pytest_evalmetrics.ext import FieldMap, Request, RolloutFile
 from pytest_evalmetrics.rollouts import remote
-from pytest_evalmetrics.rollouts.files import LARGE, find_files, is_large
-from pytest_evalmetrics.rollouts.large import cut, read_large
+from pytest_evalmetrics.rollouts.files import find_files
+from pytest_evalmetrics.rollouts.large import read_large
 
 pytest.importorskip("fsspec")
 pytest.importorskip("aiohttp")
@@ -101,46 +100,3 @@ def test_what_can_not_be_read_in_parts_is_left_to_one_process(folder, server, na
         assert remote.look(ranges_of) is None
         return
     assert shared(folder.path, f"{server}/{name}") is None
-
-
-def test_where_whole_files_are_fetched_they_are_pieces(folder, server):
-    urls = [f"{server}/{name}.jsonl" for name in ("a", "whole")]
-    files = find_files((*urls,), folder.path, fetch=False)
-    pieces = cut(files, None, 2, size=10_000, fetches=True)
-    assert pieces is not None
-    assert [(type(piece.what), piece.file) for piece in pieces] == [
-        *[(Source, 0)] * (len(pieces) - 1),
-        (RolloutFile, 1),
-    ]
-    assert sum(piece.nbytes for piece in pieces) == 2 * len(TEXT)
-    small = cut(files, None, 2, fetches=True)  # not worth more than one request
-    assert small is not None
-    assert [piece.what for piece in small] == files
-
-
-def test_parts_end_where_lines_do(folder, server):
-    (file,) = find_files((f"{server}/a.jsonl",), folder.path, fetch=False)
-    source = remote.look(file)
-    assert source is not None
-    assert source.keys >= {"_ng_task_index", "reward"}
-    for size in (9000, 64_000, len(TEXT) - 1, len(TEXT), 10**7):
-        ends = remote.line_ends(source, size)
-        assert ends[-1] == len(TEXT)
-        assert all(TEXT[end - 1] == ord("\n") for end in ends)
-        assert len(ends) <= len(TEXT) // size + 1
-
-
-def test_less_than_was_asked_for_is_an_error(server):
-    with pytest.raises(DataError) as raised:
-        remote.read_range(f"{server}/short.jsonl?token=secret", "short.jsonl", 10, 30)
-    assert raised.value.message == "only 19 of 20 bytes arrived"
-
-
-def test_what_lies_elsewhere_is_large_by_what_its_place_says(tmp_path):
-    def of(size, name="a.jsonl"):
-        return [RolloutFile(tmp_path / name, name, f"s3://runs/{name}", size)]
-
-    assert is_large(of(LARGE))
-    assert not is_large(of(LARGE - 1))
-    assert not is_large(of(None))
-    assert is_large(of(LARGE // 4, "a.jsonl.gz"))

@@ -50,27 +50,6 @@ def test_a_broken_line(folder, content, line, message, before):
         assert message in error.message
 
 
-@pytest.mark.parametrize("size", [1, 100_000])
-def test_a_broken_line_far_into_a_file(folder, size):
-    rows = [{"_ng_task_index": i, "text": "x" * size, "reward": 1} for i in range(150)]
-    lines = [json.dumps(row) for row in rows]
-    lines[120] = lines[120][:-9]
-    folder.write("\n".join(lines))
-    assert folder.refused().where == "runs.jsonl:121"
-    folder.write("\n".join(lines[:121]))
-    assert folder.refused().message == INTERRUPTED
-
-
-def test_a_row_without_a_task_among_thousands(folder):
-    rows = [{"_ng_task_index": i, "reward": i % 2} for i in range(2000)]
-    del rows[1500]["_ng_task_index"]
-    folder.rows(rows)
-    for form in (None, BLOCKS):
-        error = folder.refused(format=form)
-        assert error.where == "runs.jsonl:1501"
-        assert "the row's keys: reward" in error.message
-
-
 def test_two_rows_on_a_line_are_not_taken_for_two_lines(folder):
     rows = [f'{{"_ng_task_index": {i}, "reward": 1}}' for i in range(200)]
     folder.write("\n".join([*rows[:150], rows[150] + rows[151], "", *rows[152:]]))
@@ -129,12 +108,6 @@ def test_a_long_value_is_shown_shortly(folder):
     assert "…" in error.message
 
 
-def test_text_is_no_number_only_where_a_number_is_needed(folder):
-    folder.rows([{"_ng_task_index": 0, "reward": 1, "acc": "0.5"}])
-    assert list(folder.load(scores=["reward"]).scores) == ["reward"]
-    assert "'acc' is text" in folder.refused(scores=["reward", "acc"]).message
-
-
 def test_a_list_of_tokens_does_not_hide_their_number(folder):
     row = {"_ng_task_index": 0, "tokens": [1, 2], "response": {"usage": {"tokens": 2}}}
     folder.rows([row, {**row, "_ng_task_index": 1}])
@@ -172,14 +145,6 @@ def test_the_same_attempt_twice(folder):
     assert error.message == (
         "this row is the same attempt as a.jsonl:2: task 0, sample 1, agent 'agent'"
     )
-
-
-def test_the_first_of_many_duplicates_is_named(folder):
-    one = [{"_ng_task_index": t, "_ng_rollout_index": 0} for t in (5, 3, 4)]
-    folder.rows(one + one)
-    error = folder.refused()
-    assert error.where == "runs.jsonl:4"
-    assert "runs.jsonl:1: task 5" in error.message
 
 
 def test_duplicates_in_an_array_are_named_by_their_rows(folder):

@@ -74,13 +74,6 @@ def test_names_stand_in_messages():
     assert "the same attempt as one.json" in caught.value.message
 
 
-def test_notes_are_kept_once():
-    rows = chunk(["x"], {"reward": [1]}, notes=["the file says 2"])
-    assert build(rows, chunk(["y"], {"reward": [1]}, notes=["the file says 2"])).notes == (
-        "the file says 2",
-    )
-
-
 def test_the_only_score_of_a_format_is_the_reward():
     table = build(chunk(["x"], {"acc": [1.0], "n": [3.0]}, rewards=["acc"]))
     assert table.scores["reward"].tolist() == [1]
@@ -95,33 +88,9 @@ def test_the_only_score_of_a_format_is_the_reward():
     assert "reward" not in build(chunk(["x"], {"acc": [1.0]}, rewards=["acc"]), scores=()).scores
 
 
-def test_other_rows_have_no_such_rule():
-    with pytest.raises(DataError, match="the score 'reward' is in no row"):
-        build(chunk(["x"], {"acc": [1.0]}))
-    with pytest.raises(DataError, match="the path 'nowhere' of the score 'reward'"):
-        build(chunk(["x"], {"acc": [1.0]}, rewards=["acc"]), reward="nowhere")
-
-
 def test_where_all_failed_every_score_is_missing():
     failed = [Failure(0, "Error")]
     table = build(chunk(["x"], failures=failed, rewards=[]), scores=("reward", "acc"))
     assert np.isnan([table.scores["reward"], table.scores["acc"]]).all()
     with pytest.raises(DataError, match="'acc' is in no row"):
         build(chunk(["x"], {"reward": [1.0]}, failures=failed, rewards=[]), scores=("acc",))
-
-
-def test_a_loader_that_raises_is_put_into_words(folder):
-    folder.write("whatever\n")
-    refused = folder.refused(format=f"{__name__}:Raises")
-    assert refused.file == "runs.jsonl"
-    assert refused.message == "its loader can't read this: KeyError: 'gone'"
-
-
-class Raises:
-    """A loader with a mistake in it."""
-
-    def __init__(self, request):
-        self.request = request
-
-    def read(self, source):
-        raise KeyError("gone") if source.shown else ValueError

@@ -117,11 +117,6 @@ def test_a_git_lfs_pointer_says_what_to_run(folder):
     assert folder.refused().hint == "run: git lfs pull"
 
 
-def test_text_of_many_spaces_before_the_first_row(folder):
-    folder.write(b" \n" * 10_000 + b'[{"_ng_task_index": 5}]')
-    assert folder.load().tasks == (5,)
-
-
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
 def test_a_pipe_is_not_waited_for(folder):
     os.mkfifo(folder.path / "pipe")

@@ -62,18 +62,6 @@ def test_a_format_without_a_reward(folder):
     assert "; or c" in text
 
 
-@pytest.mark.parametrize("samples", [[1, 1], [1, 2]])
-def test_several_agents(folder, samples):
-    folder.rows(
-        {"_ng_task_index": 0, "reward": 1, "agent_ref": {"name": agent}}
-        for agent, count in zip("ab", samples, strict=True)
-        for _ in range(count)
-    )
-    found = document(survey("runs.jsonl", folder.path))
-    assert found.get("num_samples") == (1 if samples == [1, 1] else None)
-    assert found["expect"] == {"tasks": 1}
-
-
 def test_many_files_are_counted(folder):
     for n in range(12):
         folder.rows([{"_ng_task_index": n, "reward": 1}], f"{n}.jsonl")
@@ -98,16 +86,6 @@ def test_the_option_says_what_is_wrong(project):
     refused.stderr.fnmatch_lines(["ERROR: there is no file 'runs.jsonl'*"])
 
 
-def test_rows_that_name_their_task_otherwise(folder):
-    folder.rows({"task": f"t{n}", "attempt": 0, "reward": n % 2} for n in range(4))
-    found = document(survey("runs.jsonl", folder.path))
-    assert found["rollouts"] == {
-        "path": "runs.jsonl",
-        "fields": {"task": "task", "sample": "attempt"},
-    }
-    assert found["expect"] == {"tasks": 4}
-
-
 def test_rows_without_anything_like_a_task(folder):
     folder.rows({"name": {"no": 1}, "reward": n % 2} for n in range(4))
     with pytest.raises(DataError, match="no task id"):
@@ -121,15 +99,6 @@ def test_a_folder_is_read_by_the_files_in_it(project, name, path):
     run = project.run("--evalmetrics-inspect", "runs")
     assert run.ret == 0
     assert document(run.stdout.str())["rollouts"] == f"runs/{path}"
-
-
-def test_columns_of_csv_are_recognised_as_keys_are(folder):
-    folder.write(
-        "id,attempt,seed,score\n" + "".join(f"q{n},0,{n},{n % 2}\n" for n in range(12)), "a.csv"
-    )
-    benchmark = document(survey("a.csv", folder.path))
-    assert benchmark["rollouts"] == {"path": "a.csv", "fields": {"task": "id", "sample": "attempt"}}
-    assert (benchmark["reward"], benchmark["metrics"]) == ("score", ["pass@1"])
 
 
 def test_no_identifier_and_no_time_is_the_reward(folder):
@@ -149,17 +118,3 @@ def test_no_identifier_and_no_time_is_the_reward(folder):
     text = survey("runs.jsonl", folder.path)
     assert document(text)["reward"] == "correct"
     assert "  reward: correct  # by its name; or quality, margin\n" in text
-
-
-def test_a_reward_inside_of_an_object(folder):
-    folder.rows(
-        {"meta": {"question_id": f"q{n}"}, "run": {"sample": 0}, "eval": {"passed": n % 2 == 0}}
-        for n in range(4)
-    )
-    benchmark = document(survey("runs.jsonl", folder.path))
-    assert benchmark["rollouts"]["fields"] == {
-        "task": "meta.question_id",
-        "sample": "run.sample",
-        "reward": "eval.passed",
-    }
-    assert benchmark["metrics"] == ["pass@1"]

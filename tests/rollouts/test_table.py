@@ -72,36 +72,8 @@ def test_duplicates_are_found_wherever_they_are(keys):
     assert f"a:{keys.index(keys[second]) + 1}: " in caught.value.message
 
 
-def test_a_score_that_comes_with_a_later_chunk():
-    later = Chunk(
-        places=np.array([3]),
-        task=[9],
-        sample=[0],
-        agent=[None],
-        scores={"late": np.array([7.0])},
-        usage={"reward": np.array([5.0])},
-        fractional=frozenset({"late"}),
-    )
-    table = build(chunk([("agent", 1, 0, 2.0), ("agent", 2, 0, 3.0)]), later)
-    assert plain(table).scores == {"late": [None, None, 7], "reward": [2, 3, 5]}
-    assert table.integers == {"reward"}
-
-
 @pytest.mark.parametrize("tasks", [[1, "1"], ["1", 1]])
 def test_a_number_and_its_text_are_refused_as_two_tasks(tasks):
     told = f"a:2: this row's task id is {tasks[1]!r}, and a:1 has {tasks[0]!r}"
     with pytest.raises(DataError, match=re.escape(told)):
         build(chunk([("a", task, i, 0.0) for i, task in enumerate(tasks)]))
-
-
-def test_task_ids_may_be_larger_than_any_machine_word():
-    table = build(chunk([("a", 10**30, 0, 1.0), ("a", -(10**25), 0, 2.0)]))
-    assert table.tasks == (-(10**25), 10**30)
-    assert table.scores["reward"].tolist() == [2, 1]
-
-
-def test_types_are_those_of_a_table():
-    table = build(chunk([("a", 1, None, 1.0), ("a", 0, None, 2.0)]))
-    assert table.agent.dtype == np.int32
-    assert table.task.dtype == table.sample.dtype == np.int64
-    assert table.scores["reward"].dtype == np.float64

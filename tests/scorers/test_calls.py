@@ -83,16 +83,6 @@ def test_what_a_check_refuses_is_asked_again(tmp_path):
         assert ask() == 2
 
 
-def test_terms_give_way_to_what_a_scorer_says():
-    terms = Terms(parallelism=7, timeout_s=5, max_retries=0)
-    endpoint = terms.endpoint("http://127.0.0.1:1/x")
-    assert (endpoint.timeout_s, endpoint.max_retries, endpoint.parallelism) == (5, 0, 7)
-    own = terms.endpoint("http://127.0.0.1:1/x", timeout_s=1, max_retries=2)
-    assert (own.timeout_s, own.max_retries) == (1, 2)
-    default = Terms().endpoint("http://127.0.0.1:1/x")
-    assert (default.timeout_s, default.max_retries) == (30, 3)
-
-
 def test_a_key_is_needed_unless_nothing_is_sent(monkeypatch):
     name = "no-key"
     monkeypatch.delenv("NO_KEY", raising=False)

@@ -6,7 +6,7 @@ import threading
 import pytest
 from scorers import own_functions
 from scorers.offline import made, recorded, row
-from scorers.own_functions import ITEM, later
+from scorers.own_functions import ITEM
 
 from pytest_evalmetrics import register_scorer
 from pytest_evalmetrics.errors import DataError, RegistryError, RowError
@@ -43,35 +43,6 @@ def score(found, at):
 )
 def test_functions_score(found, expected):
     assert score(found, recorded(ITEM)) == expected
-
-
-def test_a_plain_function_needs_no_loop_and_an_async_one_does():
-    assert made(spec("length")).score(recorded(ITEM)) == {"length": 3}
-    assert not made(spec("length")).calls
-    assert made(spec("later")).calls
-    assert made(spec("called_later")).calls
-
-
-def test_what_was_generated_is_given_to_who_asks_for_it():
-    found = spec("generated", scores=("got", "asked"))
-    assert score(found, row(ITEM, {"output_text": "x"})) == {"got": 1, "asked": 3}
-    assert score(found, row(ITEM)) == {"got": 0, "asked": 3}
-
-
-def test_functions_can_be_registered():
-    @register_scorer("test-functions-words")
-    def words(item, *, sep=" "):
-        return len(item["output"].split(sep))
-
-    @register_scorer("test-functions-async")
-    async def _later(item):
-        return await later(item)
-
-    found = CustomScorerSpec(type="test-functions-words", options={"sep": "b"})
-    assert score(found, recorded(ITEM)) == {"test-functions-words": 2}
-    assert score(CustomScorerSpec(type="test-functions-async"), recorded(ITEM)) == {
-        "test-functions-async": 0.3
-    }
 
 
 def test_a_registered_function_says_what_it_gives():

@@ -11,7 +11,6 @@ from pytest_evalmetrics.scorers.llm_judge import (
     JudgeScoreSpec,
     LlmJudge,
     LlmJudgeSpec,
-    RegexParserSpec,
     RubricSpec,
 )
 from pytest_evalmetrics.spec.model_keys import ModelSpec
@@ -34,19 +33,6 @@ def spec(**more):
 
 def said(**answer):
     return row(text="this", say=json.dumps(answer))
-
-
-def test_one_judge(judge_server):
-    made = LlmJudge(spec(model=judge_server.model(), scores=(QUALITY, TONE)), TERMS)
-    assert made.scores == ("quality", "tone")
-    found = judged(made, said(quality=4, tone="kind", reasoning="it  is fine"))
-    assert found.scores == {"quality": 4, "tone": 1}
-    assert found.reason == "it is fine"
-    (body,) = judge_server.bodies
-    assert body["messages"][0]["content"].startswith("Rate this. [[say: {")
-    schema = body["response_format"]["json_schema"]
-    assert schema["name"] == "llm_judge"
-    assert list(schema["schema"]["properties"]) == ["quality", "tone"]
 
 
 def test_messages_and_what_is_said_of_the_scores(judge_server):
@@ -74,16 +60,6 @@ def test_the_default_prompt_shows_the_row_and_the_rubric(judge_server):
     for part in ("the answer", "- quality: how good", "  - kind: warm", '"kind" or "cold"'):
         assert part in asked
     assert made.judges[0].versions == {"prompts": "2"}
-
-
-def test_an_answer_in_free_text(judge_server):
-    score = JudgeScoreSpec(
-        name="s", parser=RegexParserSpec(pattern=r"SCORE: (\d)", method="search")
-    )
-    made = LlmJudge(spec(model=judge_server.model(), scores=(score,)), TERMS)
-    found = judged(made, row(text="", say='"I think SCORE: 3 is fair"'))
-    assert (found.scores, found.reason) == ({"s": 3}, "I think SCORE: 3 is fair")
-    assert "response_format" not in judge_server.bodies[0]
 
 
 @pytest.mark.parametrize(
@@ -147,18 +123,6 @@ def test_what_several_scores_come_to(combine, values, expected, judge_server):
             made._combine(values)
     else:
         assert made._combine(values) == expected
-
-
-def test_what_the_columns_stand_for(judge_server):
-    mean = panel(judge_server, ["", ""], scores=(TONE, QUALITY)).about
-    assert (mean["tone"].labels, mean["tone"].level) == ((), "nominal")  # no label has the mean
-    assert mean["tone@org_judge_0"].labels == (("kind", 1), ("cold", 0))
-    assert (mean["quality"].judges, mean["quality"].level) == (
-        ("quality@org_judge_0", "quality@org_judge_1"),
-        "interval",
-    )
-    majority = panel(judge_server, ["", ""], scores=(TONE,), combine="majority").about
-    assert majority["tone"].labels == (("kind", 1), ("cold", 0))
 
 
 @pytest.mark.parametrize(

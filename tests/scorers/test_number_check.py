@@ -49,12 +49,6 @@ def test_operations(operation, below, same, above):
     assert [check(left, "2", operation) for left in ("1", "2.0", "3")] == [below, same, above]
 
 
-def test_a_difference_within_epsilon():
-    assert check("1.5", "2", "absolute difference", 0.5) == 1
-    assert check("1.4", "2", "absolute difference", 0.5) == 0
-    assert check("2", "2", "absolute difference", 0) == 1
-
-
 @pytest.mark.parametrize(
     ("text", "number"),
     [

@@ -5,9 +5,7 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scorers.offline import entry, made, recorded, refusal, row
-
-from pytest_evalmetrics.scorers import Explained
+from scorers.offline import entry, made, recorded, refusal
 
 SPEC = entry(type="tool-calling", reference="{{tool_calls}}")
 NAMES, WHOLE = "function_name_accuracy", "function_name_and_args_accuracy"
@@ -78,22 +76,6 @@ def test_the_cases_that_the_sdk_answered(acceptance):
 )
 def test_by_hand(made_, wanted, expected):
     assert scores(made_, wanted) == expected
-
-
-def test_malformed_arguments_score_zero_and_say_so():
-    item = {"tool_calls": [call("a", {"x": 1})], "response": answer(call("a", '{"x": 1'))}
-    found = made(SPEC).target.score(recorded(item))
-    assert isinstance(found, Explained)
-    assert found.scores == {NAMES: 1, WHOLE: 0}
-    assert found.reason.startswith("the arguments of 'a' are ")
-    assert "no JSON" in found.reason
-
-
-def test_what_was_generated_wins_over_the_row():
-    item = {"tool_calls": [call("a", {})], "response": answer()}
-    found = row(item, {"output_text": "", "response": answer(call("a", "{}"))})
-    assert made(SPEC).score(found) == {NAMES: 1, WHOLE: 1}
-    assert made(SPEC).score(row(item)) == {NAMES: 0, WHOLE: 0}
 
 
 @pytest.mark.parametrize(

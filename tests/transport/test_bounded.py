@@ -50,36 +50,6 @@ def test_every_item_is_called_once_and_few_are_in_memory(delays, parallelism):
     assert most_tasks <= min(parallelism, len(delays))
 
 
-def test_an_endless_source_is_pulled_only_as_far_as_needed():
-    pulled = []
-
-    def endless():
-        n = 0
-        while True:
-            pulled.append(n)
-            yield n
-            n += 1
-
-    async def call(n):
-        await asyncio.sleep(0)
-        if n == 20:
-            raise EndpointError("404")
-
-    with pytest.raises(EndpointError):
-        collect(call, endless(), 4)
-    assert len(pulled) <= 24
-
-
-def test_outcomes_come_in_the_order_of_completion():
-    async def call(n):
-        for _ in range(10 - n):
-            await asyncio.sleep(0)
-        return n
-
-    _, order = collect(call, range(5), 5)
-    assert [item for item, _ in order] == [4, 3, 2, 1, 0]
-
-
 def test_a_failed_row_is_an_outcome_and_the_others_go_on():
     async def call(n):
         if n == 1:
@@ -165,14 +135,6 @@ def test_cancelling_it_cancels_the_calls_and_closes_the_source():
     assert watched.closed
 
 
-def test_a_stop_iteration_that_slips_out_of_the_taker_ends_nothing_silently():
-    async def call(n):
-        return n
-
-    with pytest.raises(RuntimeError, match="StopIteration"):
-        asyncio.run(run_bounded(call, range(10), 2, lambda *_: next(iter(()))))
-
-
 def test_calls_that_never_wait_can_be_cancelled_too():
     def rows():
         yield from range(1_000_000)
@@ -190,12 +152,6 @@ def test_calls_that_never_wait_can_be_cancelled_too():
             await task
 
     asyncio.run(main())
-
-
-def test_nothing_to_do_and_nobody_to_do_it():
-    assert collect(None, [], 3) == (0, [])
-    with pytest.raises(ValueError, match="parallelism is 0, expected 1 or more"):
-        collect(None, [], 0)
 
 
 @given(st.lists(st.integers(0, 3), max_size=200), st.integers(1, 12))

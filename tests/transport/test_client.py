@@ -6,7 +6,7 @@ import gc
 import tracemalloc
 
 import pytest
-from transport.fakes import FakeSender, FakeTime, answers_in, ok, status
+from transport.fakes import FakeSender, FakeTime, ok, status
 
 from pytest_evalmetrics.ext import CallError, Endpoint
 from pytest_evalmetrics.transport import (
@@ -54,18 +54,6 @@ def ask(transport, body=None, *, occurrence=0, check=None, **settings):
     return transport.run(transport.call(call, occurrence=occurrence, check=check))
 
 
-def test_an_answer(client):
-    answer = ask(client(ok({"score": 0.5})))
-    assert (answer.status, answer.body, answer.attempts, answer.from_journal) == (
-        200,
-        {"score": 0.5},
-        1,
-        False,
-    )
-    (request,) = client.sender.requests
-    assert (request.url, request.body) == (URL, b'{"a":1}')
-
-
 def test_the_latency_is_that_of_the_attempt_that_succeeded(client):
     def slow(_request):
         client.time.now += 0.25
@@ -74,18 +62,6 @@ def test_the_latency_is_that_of_the_attempt_that_succeeded(client):
     answer = ask(client(status(500), slow))
     assert answer.latency_s == 0.25
     assert answer.attempts == 2
-
-
-def test_loading_the_http_client_is_no_latency(monkeypatch):
-    time = FakeTime()
-
-    def slow_to_load():
-        time.now += 3.0
-        return FakeSender()
-
-    monkeypatch.setattr("pytest_evalmetrics.transport.exchange.AiohttpSender", slow_to_load)
-    with Transport(clock=time.clock) as transport:
-        assert transport.run(transport.call(Call(Endpoint(URL)))).latency_s == 0.0
 
 
 PASSING = [
@@ -191,12 +167,6 @@ def test_the_first_call_goes_alone(client, answer):
     assert len(client.sender.requests) == (1 if isinstance(answer, RawResponse) else 3)
 
 
-def test_a_first_call_that_is_its_rows_fault_stops_nobody(client):
-    outcomes = ask_many(client(status(400), ok()), range(100), 64)
-    assert sum(isinstance(each, CallError) for each in outcomes.values()) == 1
-    assert len(client.sender.requests) == 100
-
-
 @pytest.mark.parametrize(
     ("answer", "kind"),
     [
@@ -228,20 +198,6 @@ def test_the_key_is_in_no_message_not_even_cut(client):
     assert client.transport.hide("sk-s3cr3t-value") == "***"
 
 
-def test_the_key_is_not_in_the_place_that_a_redirect_names(client):
-    with pytest.raises(EndpointError, match=r"a redirect to /login/\*\*\*;"):
-        ask(client(status(302, Location="/login/sk-s3cr3t-value")), secret=KEY)
-
-
-def test_a_new_key_finds_the_answers_to_the_old_one(client):
-    client(ok(), mode=JournalMode.NORMAL)
-    hits = []
-    for value in ("sk-old-value", "sk-new-value"):
-        secret = Secret("my-key", "MY_KEY", value)
-        hits.append(ask(client.transport, {"token": value}, secret=secret).from_journal)
-    assert hits == [False, True]
-
-
 def test_an_answer_that_repeats_the_key_is_used_but_not_written(client):
     script = ok({"you sent": "Bearer sk-s3cr3t-value"})
     answer = ask(client(script, mode=JournalMode.NORMAL), secret=KEY)
@@ -271,23 +227,11 @@ def test_an_answer_is_paid_for_once(client):
     assert client.sender.requests == []
 
 
-def test_an_answer_is_on_disk_when_the_run_returns(client):
-    ask(client(ok(), mode=JournalMode.NORMAL))
-    assert answers_in(client.path) == 1
-
-
 def test_repeated_identical_rows_and_samples_get_their_own_calls(client):
     client(*(ok({"n": n}) for n in range(4)), mode=JournalMode.NORMAL)
     for _ in range(2):
         bodies = [ask(client.transport, occurrence=n).body["n"] for n in range(3)]
         assert bodies == [0, 1, 2]
-
-
-@pytest.mark.parametrize("mode", [None, JournalMode.OFF])
-def test_without_a_journal_every_call_is_made(client, mode):
-    client(ok(), mode=mode)
-    assert [ask(client.transport).from_journal for _ in range(2)] == [False, False]
-    assert not client.path.exists()
 
 
 def test_refresh_calls_always_and_replaces(client):
@@ -309,13 +253,6 @@ def test_replay_calls_never_and_names_the_row_that_is_missing(client):
         ask(client.transport, {"other": 1})
     assert (error.value.kind, error.value.attempts) == ("not-in-journal", 0)
     assert client.sender.requests == []
-
-
-def test_failures_are_not_kept(client):
-    client(status(400), ok({"n": 2}), mode=JournalMode.NORMAL)
-    with pytest.raises(CallError):
-        ask(client.transport)
-    assert ask(client.transport).body == {"n": 2}
 
 
 def refuse(body):
@@ -433,12 +370,6 @@ def test_an_endpoint_that_answers_now_and_then_is_not_gone(client):
     assert 0 < failed < 100
 
 
-def test_a_fatal_answer_stops_the_run(client):
-    with pytest.raises(EndpointError):
-        ask_many(client(ok(), ok(), status(401)), range(100_000), 8)
-    assert len(client.sender.requests) <= 16
-
-
 def test_memory_is_bounded_by_the_parallelism(client):
     """100 times the rows, the same peak: rows of 10 KB, none of which may stay."""
     peaks = []
@@ -461,15 +392,3 @@ def test_memory_is_bounded_by_the_parallelism(client):
         tracemalloc.stop()
         transport.close()
     assert peaks[1] < peaks[0] + 200_000  # all rows are 20 MB
-
-
-def test_usage_is_counted_per_label(client):
-    usage = {"usage": {"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 12}}
-    client(ok(usage), status(500), ok(usage), status(400), mode=JournalMode.NORMAL)
-    for n in (0, 1, 0):
-        ask(client.transport, occurrence=n)
-    with pytest.raises(CallError):
-        ask(client.transport, occurrence=2)
-    counted = client.transport.usage.by_label()["test"]
-    assert (counted.calls, counted.from_journal, counted.requests, counted.failed) == (3, 1, 4, 1)
-    assert (counted.prompt_tokens, counted.completion_tokens, counted.total_tokens) == (30, 6, 36)

@@ -9,7 +9,6 @@ from transport.fakes import FakeSender, FakeTime, answers_in, ok, status
 from pytest_evalmetrics.ext import CallError, Endpoint
 from pytest_evalmetrics.transport import (
     Call,
-    EndpointError,
     Journal,
     JournalError,
     JournalMode,
@@ -113,15 +112,6 @@ def test_a_replay_fails_as_the_call_did(run, script, check):
     assert run.replay(check=None) == {"score": 1}
 
 
-def test_the_last_failure_counts_until_there_is_an_answer(run, path):
-    run(status(500))
-    last = run(status(422, "now this"))
-    assert run.replay() == last
-    run(ok())
-    with closing(sqlite3.connect(path)) as db:
-        assert db.execute("SELECT count(*) FROM failures").fetchone() == (0,)
-
-
 def test_whoever_asks_sees_what_was_no_answer(run):
     seen = []
 
@@ -140,13 +130,6 @@ def test_what_was_never_called_is_not_in_the_journal(run, path):
     assert run(ok(), body={"a": float("nan")})[1] == "bad-request"
     assert run.replay(body={"a": float("nan")})[1] == "bad-request"
     assert answers_in(path) == 0
-
-
-def test_what_stops_a_benchmark_is_not_kept(run):
-    run(status(422))
-    with pytest.raises(EndpointError):
-        run(status(401), body={"b": 2})
-    assert run.replay(body={"b": 2})[1] == "not-in-journal"
 
 
 def test_no_secret_is_kept(run, path):
@@ -176,31 +159,9 @@ def test_it_is_bounded(path):
     assert path.stat().st_size < 100_000
 
 
-@pytest.mark.parametrize("mode", [JournalMode.OFF, JournalMode.REPLAY])
-def test_no_other_mode_writes(run, path, mode):
-    fill(path, answered=(1,))
-    run(status(422), mode=mode)
-    assert list_of(path) == []
-
-
-def test_a_refresh_writes_it_and_does_not_lose_the_answer(run):
-    run(ok({"score": 1}))
-    assert run(status(422), mode=JournalMode.REFRESH)[1] == "http-422"
-    assert run.replay() == {"score": 1}
-
-
 def list_of(path):
     with closing(JournalStore(path, readonly=True)) as store:
         return [int.from_bytes(k) for k, kept in store.all() if isinstance(kept, KeptFailure)]
-
-
-def test_a_journal_without_failures_is_as_it_always_was(path, run):
-    run(ok())
-    with closing(sqlite3.connect(path)) as db:
-        tables = db.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
-        assert tables == [("answers",)]
-        assert db.execute("PRAGMA user_version").fetchone() == (2,)
-    assert run.replay(body={"b": 2})[1] == "not-in-journal"
 
 
 def test_a_table_that_can_not_be_read_is_told(path, run):

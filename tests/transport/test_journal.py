@@ -58,59 +58,11 @@ def test_an_answer_comes_back_as_it_was(path):
         assert journal.get(key(2)) is None
 
 
-def test_an_answer_is_known_before_it_is_written(path):
-    with closing(Journal(path)) as journal:
-        for n in range(200):
-            put(journal, n)
-            assert journal.get(key(n)) is not None
-
-
-def test_after_flush_another_process_would_see_it(path):
-    with closing(Journal(path)) as journal:
-        put(journal, *range(100))
-        journal.flush()
-        assert kept(path) == list(range(100))
-
-
-def test_it_is_written_without_being_told_to(path):
-    with closing(Journal(path)) as journal:
-        put(journal, 1)
-        for _ in range(1000):  # the writer's thread needs some milliseconds
-            if kept(path):
-                break
-            threading.Event().wait(0.01)
-        assert kept(path) == [1]
-
-
-def test_nothing_is_opened_before_it_is_used(path):
-    Journal(path).close()
-    assert not path.parent.exists()
-
-
 def test_off_keeps_nothing_and_opens_nothing(path):
     with closing(Journal(path, JournalMode.OFF)) as journal:
         put(journal, 1)
         assert journal.get(key(1)) is None
     assert not path.parent.exists()
-
-
-def test_refresh_asks_always_and_replaces(path):
-    fill(path, 1)
-    with closing(Journal(path, JournalMode.REFRESH)) as journal:
-        assert journal.get(key(1)) is None
-        put(journal, 1, text="2")
-    with closing(Journal(path)) as journal:
-        assert journal.get(key(1)).text == "2"
-
-
-def test_replay_reads_and_writes_nothing(path):
-    fill(path, 1)
-    before = path.read_bytes(), sorted(p.name for p in path.parent.iterdir())
-    with closing(Journal(path, JournalMode.REPLAY)) as journal:
-        put(journal, 2)
-        assert journal.get(key(1)).text == TEXT
-        assert journal.get(key(2)) is None
-    assert (path.read_bytes(), sorted(p.name for p in path.parent.iterdir())) == before
 
 
 def test_replay_without_a_journal_says_how_to_get_one(path):
@@ -202,15 +154,6 @@ def test_a_disk_that_gets_room_again_gets_what_waited(path):
         assert len(kept(path)) < 50
         Passing.room = None
     assert kept(path) == list(range(50))
-
-
-def test_what_is_held_for_a_full_disk_is_bounded(path, monkeypatch):
-    monkeypatch.setattr("pytest_evalmetrics.transport.journal._HELD_BYTES", 50_000)
-    with closing(Journal(path, open_store=Full)) as journal:
-        for n in range(100):
-            put(journal, n, text='"' + "x" * 4000 + '"')
-            journal.flush()
-        assert sum(len(e.text) for e in journal._writer.waiting.values()) <= 50_000
 
 
 @pytest.mark.parametrize("damage", ["text", "other-program", "newer"])

@@ -21,26 +21,6 @@ async def where():
     return asyncio.get_running_loop(), threading.current_thread()
 
 
-def test_it_is_one_loop_in_a_thread_of_its_own(loop):
-    first, second = loop.run(where()), loop.run(where())
-    assert first == second
-    assert first[1] is not threading.current_thread()
-
-
-def test_results_and_errors_come_back(loop):
-    async def fail():
-        raise ZeroDivisionError("by the coroutine")
-
-    async def late():
-        raise TimeoutError("the coroutine's own")
-
-    assert loop.run(asyncio.sleep(0, "result")) == "result"
-    with pytest.raises(ZeroDivisionError, match="by the coroutine"):
-        loop.run(fail())
-    with pytest.raises(TimeoutError, match="own"):
-        loop.run(late())
-
-
 def test_a_task_that_would_end_the_loop_ends_alone(loop):
     async def leave():
         raise SystemExit(3)
@@ -61,14 +41,6 @@ def test_it_works_where_a_loop_runs_already(loop):
         return loop.run(asyncio.sleep(0, "result"))
 
     assert asyncio.run(main()) == "result"
-
-
-def test_its_own_thread_is_told_to_await(loop):
-    async def nested():
-        loop.run(asyncio.sleep(0))
-
-    with pytest.raises(RuntimeError, match="await instead"):
-        loop.run(nested())
 
 
 def test_ctrl_c_cancels_the_coroutine_waits_for_its_end_and_the_loop_lives_on(loop):

@@ -40,16 +40,6 @@ def test_what_the_journal_answers_does_not_flatter_the_rate(time):
     assert progress.left_s == pytest.approx(40.0)
 
 
-def test_nor_does_it_in_the_middle_of_a_run(time):
-    progress = Progress(total=10_000, clock=time.clock)
-    for _ in range(200):
-        time.now += 1.0
-        for _ in range(9):
-            progress.succeeded(from_journal=True)
-        progress.succeeded()
-    assert progress.rate == pytest.approx(1.0, rel=0.05)
-
-
 def test_the_rate_is_that_of_the_last_half_minute(time):
     progress = Progress(total=10_000, clock=time.clock)
     for _ in range(100):
@@ -84,23 +74,6 @@ def test_lines_come_every_few_seconds_and_frames_more_often(time):
     assert lines[-1] == "b: 100/100 (100%) rows, 10 rows/s, 10 s"
     assert len(frames) == 100 + 1
     assert frames[-1] == lines[-1]
-
-
-def test_a_short_run_logs_nothing(time):
-    lines = []
-    progress = Progress("b", 1, emit=lines.append, clock=time.clock)
-    progress.succeeded()
-    progress.finish()
-    assert lines == []
-
-
-def test_without_a_total_there_is_no_time_left(time):
-    progress = Progress(clock=time.clock)
-    time.now += 2
-    progress.succeeded()
-    assert progress.left_s is None
-    assert progress.text == "1 row, 0.5 rows/s, 2 s"
-    assert Progress(total=0, clock=time.clock).text == "0 rows, 0 s"
 
 
 def test_it_ticks_while_nothing_happens(time):

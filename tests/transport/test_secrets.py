@@ -38,11 +38,6 @@ def test_the_first_of_them_that_is_set_wins():
     assert found == [("a-b", "exact"), ("A-B", "upper"), ("A_B", "underscores")]
 
 
-def test_the_process_environment_is_the_default(monkeypatch):
-    monkeypatch.setenv("MY_REMOTE_API_KEY", VALUE)
-    assert find_secret("my-remote-api-key").reveal() == VALUE
-
-
 def test_a_missing_one_names_the_variables_and_no_value():
     with pytest.raises(SecretError) as error:
         find_secret("my-key", {"OTHER": VALUE, "MY-KEY": "  "})
@@ -50,10 +45,6 @@ def test_a_missing_one_names_the_variables_and_no_value():
     assert "'my-key' is not in the environment (MY-KEY is set, but empty)" in text
     assert "my-key, MY-KEY, MY_KEY" in text
     assert VALUE not in text
-
-
-def test_white_space_around_it_is_not_part_of_it():
-    assert find_secret("k", {"k": f" {VALUE}\r\n"}).reveal() == VALUE
 
 
 @pytest.mark.parametrize("value", ["abc\ndef", "abc\x00", "schlüssel"])
@@ -85,13 +76,6 @@ def test_it_does_not_leave_the_process():
     for leave in (pickle.dumps, copy.copy, copy.deepcopy):
         with pytest.raises(TypeError, match="not written"):
             leave(Secret("k", "K", VALUE))
-
-
-def test_equality_and_hash_are_by_value():
-    assert Secret("k", "K", "a" * 8) == Secret("k", "other", "a" * 8)
-    assert Secret("k", "K", "a" * 8) != Secret("k", "K", "b" * 8)
-    assert Secret("k", "K", "a") != "a"
-    assert len({Secret("k", "K", "a"), Secret("k", "K", "a")}) == 1
 
 
 @given(
@@ -143,22 +127,11 @@ def test_no_escape_and_no_part_of_it_survives(way, key, prefix):
     assert secret.is_in(f"<p>{written}</p>")
 
 
-def test_slashes_that_json_escapes_are_no_way_out():
-    secret = Secret("k", "K", "abc/def/ghi")
-    assert redact(r"key abc\/def\/ghi.", [secret]) == "key ***."
-    assert redact(json.dumps({"a": r"abc\/def\/ghi"}), [secret]) == '{"a": "***"}'
-
-
 @given(st.text(max_size=200))
 def test_what_holds_nothing_of_it_stays(text):
     secret = Secret("k", "K", "sk-proj-Zq3vX9wLp2RtY7uB")
     assert redact(text, [secret]) == text
     assert redact("a key such as sk-proj-... is public", [secret]).count("*") == 0
-
-
-def test_nothing_is_left_of_a_longer_form():
-    assert redact("https://x?key=ab%25cd%2F", [Secret("k", "K", "ab%cd/")]) == "https://x?key=***"
-    assert redact("ab%25", [Secret("k", "K", "ab%")]) == "***"
 
 
 def test_several_are_hidden_and_the_rest_stays():

@@ -100,22 +100,6 @@ def test_rows_are_named_by_line_only_where_each_stands_on_one(project):
     ]
 
 
-def test_rows_of_an_online_run_are_those_of_its_data_set(project):
-    project.write("agent.py", "def answer(row):\n    return row['question']\n")
-    project.write("rows.jsonl", "".join(f'{{"id": "q{n}", "question": "{n}"}}\n' for n in range(3)))
-    project.bench(
-        'dataset: rows.jsonl\nnum_samples: 4\ntarget: "agent:answer"\n'
-        'scorers: [{type: exact-match, reference: "{{ question }}"}]'
-    )
-    path = project.path / "math.bench.yaml"
-    path.write_text(path.read_text().replace("  rollouts: runs.jsonl\n", ""))
-    assert project.run().ret == 0
-    (agent,) = _data(_page(project), "tasks-0").values()
-    pairs = zip(agent["ids"], agent["rows"], strict=True)
-    rows = {task: sorted(row[2] for row in of) for task, of in pairs}
-    assert rows == {f"q{n}": [n + 1] * 4 for n in range(3)}
-
-
 @pytest.mark.parametrize("name", ["LICENSE", "uPlot.iife.min.js", "uPlot.min.css"])
 def test_the_library_comes_with_its_licence_and_version(name):
     text = (UPLOT / name).read_text(encoding="utf-8")

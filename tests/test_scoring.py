@@ -85,8 +85,7 @@ class Scored:
 """
         lines = "".join(f"  {line}\n" for line in text.strip("\n").splitlines())
         self.project.write(
-            name,
-            f"benchmark:\n  name: scored\n  {source}\n  scorers:\n{scorer or remote}{lines}",
+            name, f"benchmark:\n  name: scored\n  {source}\n  scorers:\n{scorer or remote}{lines}"
         )
 
     def run(self, *args):
@@ -491,10 +490,7 @@ class Length:
 @pytest.mark.parametrize(
     ("url", "said"),
     [
-        (
-            "http://127.0.0.1:{refused}/score",
-            "*127.0.0.1:* refused the connection*",
-        ),
+        ("http://127.0.0.1:{refused}/score", "*127.0.0.1:* refused the connection*"),
         ("http://no-such-host.invalid/score", "*: the name no-such-host.invalid *"),
         ("https://127.0.0.1:{plain}/score", "*POST https://*: no TLS connection to 127.0.0.1:*"),
         ("http://127.0.0.1:{plain}/moved", "*307*a redirect to *elsewhere; redirects are not*"),
@@ -615,8 +611,7 @@ class Asks(Explains):
     url = scored.endpoint.url("/score")
     for scorers in ("", f"    - {{type: asks, url: '{url}'}}\n"):
         scored.bench(
-            "reward: length\nmetrics: mean_reward",
-            scorer="    - {type: explains}\n" + scorers,
+            "reward: length\nmetrics: mean_reward", scorer="    - {type: explains}\n" + scorers
         )
         scored.run().assert_outcomes(passed=1)
         first, second, third = (row.get("reasons") for row in scored.row_scores())

@@ -13,9 +13,7 @@ from pytest_evalmetrics.spec import BaselineSpec, RolloutsSpec
 
 def spec(name, *, baseline=True):
     return BenchmarkSpec(
-        name=name,
-        rollouts=RolloutsSpec(path=("x",)),
-        baseline=BaselineSpec() if baseline else None,
+        name=name, rollouts=RolloutsSpec(path=("x",)), baseline=BaselineSpec() if baseline else None
     )
 
 

@@ -158,10 +158,7 @@ def test_sums(evalmetrics):
 
 
 WRONG_CALLS = [
-    (
-        "evalmetrics.check([1]); evalmetrics.check([1])",
-        ["two checks of this test are without a *"],
-    ),
+    ("evalmetrics.check([1]); evalmetrics.check([1])", ["two checks of this test are without a *"]),
     (
         "evalmetrics.check([1], name='a'); evalmetrics.check([1], name='a')",
         ["two checks of this test are named 'a'", "  give each its own: *"],
@@ -177,28 +174,13 @@ WRONG_CALLS = [
         ],
     ),
     ("evalmetrics.check([1], metrics=['pas_rate'])", ["*did you mean 'pass_rate'*"]),
-    (
-        "evalmetrics.check([1], thresholds={1: 2})",
-        ["*thresholds: found a dict whose keys are *"],
-    ),
-    (
-        "evalmetrics.check([1], metrics=[object])",
-        ["*metrics[[]0[]]: found type; expected text*"],
-    ),
-    (
-        "evalmetrics.check([])",
-        ["rewards holds no task", "  give one list of numbers per task*"],
-    ),
+    ("evalmetrics.check([1], thresholds={1: 2})", ["*thresholds: found a dict whose keys are *"]),
+    ("evalmetrics.check([1], metrics=[object])", ["*metrics[[]0[]]: found type; expected text*"]),
+    ("evalmetrics.check([])", ["rewards holds no task", "  give one list of numbers per task*"]),
     ("evalmetrics.check([1, 'no'])", ["rewards[[]1[]] is str 'no'; expected a number, *"]),
     ("evalmetrics.check([10**400, 1])", ["rewards[[]0[]] is larger than a number can be here"]),
-    (
-        "evalmetrics.check([1, float('nan')])",
-        ["*one rollout has no finite reward (task 1), 50 %*"],
-    ),
-    (
-        "evalmetrics.check([[1, 1], []])",
-        ["*1 of 2 tasks has fewer rollouts*: task 1 has 1 of 2"],
-    ),
+    ("evalmetrics.check([1, float('nan')])", ["*one rollout has no finite reward (task 1), 50 %*"]),
+    ("evalmetrics.check([[1, 1], []])", ["*1 of 2 tasks has fewer rollouts*: task 1 has 1 of 2"]),
     ("evalmetrics.run('gone.bench.yaml')", ["there is no benchmark file gone.bench.yaml"]),
 ]
 

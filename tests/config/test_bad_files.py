@@ -109,8 +109,7 @@ BAD = {
         in_schema=False,  # to JSON Schema 10.0 is an integer
     ),
     "no sample": one(
-        "num_samples: 0",
-        "line 4: benchmark.num_samples: expected a number of at least 1, found 0",
+        "num_samples: 0", "line 4: benchmark.num_samples: expected a number of at least 1, found 0"
     ),
     "true is no number": one(
         "num_samples: true\npass_threshold: true",
@@ -271,8 +270,7 @@ BAD = {
         "found a mapping",
     ),
     "shares": one(
-        "expect: {max_missing: 2}",
-        f"line 4: benchmark.expect.max_missing: {A_SHARE}, found 2",
+        "expect: {max_missing: 2}", f"line 4: benchmark.expect.max_missing: {A_SHARE}, found 2"
     ),
     "shares as text": one(
         "expect: {max_missing: few}",

@@ -183,74 +183,38 @@ OF_CALLING = [
         "12: benchmark.scorers[0].scores[0].parser.json_path: 'result' is no JSONPath: ",
     ),
     ("name: accuracy", "name: Acc", "11: benchmark.scorers[0].scores[0].name: expected lower-"),
-    (
-        "maximum: 1",
-        "maximum: -1",
-        "11: benchmark.scorers[0].scores[0]: minimum 0 is above maxi",
-    ),
-    (
-        "type: json",
-        "type: regex",
-        "12: benchmark.scorers[0].scores[0].parser.type: expected js",
-    ),
+    ("maximum: 1", "maximum: -1", "11: benchmark.scorers[0].scores[0]: minimum 0 is above maxi"),
+    ("type: json", "type: regex", "12: benchmark.scorers[0].scores[0].parser.type: expected js"),
     ("https://host/", "host/", "8: benchmark.scorers[0].url: expected a URL such as "),
-    (
-        "https://host/",
-        "https://me:pw@host/",
-        "8: benchmark.scorers[0].url: a URL must hold no ",
-    ),
+    ("https://host/", "https://me:pw@host/", "8: benchmark.scorers[0].url: a URL must hold no "),
     ("timeout_seconds: 30", "timeout_seconds: 0", "17: benchmark.scorers[0].timeout_seconds: "),
-    (
-        "max_retries: 3",
-        "max_retries: -1",
-        "18: benchmark.scorers[0].max_retries: expected a nu",
-    ),
-    (
-        "api_key_secret",
-        "api_key",
-        "16: benchmark.scorers[0]: unknown key 'api_key': did you me",
-    ),
+    ("max_retries: 3", "max_retries: -1", "18: benchmark.scorers[0].max_retries: expected a nu"),
+    ("api_key_secret", "api_key", "16: benchmark.scorers[0]: unknown key 'api_key': did you me"),
     ("evaluator_name: e", "name: e", "19: benchmark.scorers[1]: 'evaluator_name' is missing"),
     (
         "evaluator_name: e",
         "evaluator_name: accuracy",
         "19: benchmark.scorers[1]: the score 'accuracy' is given by scorer 1 already",
     ),
-    (
-        "type: my_pkg.scorers:Mine, ",
-        "",
-        "20: benchmark.scorers[2]: 'type' is missing: remote, ",
-    ),
+    ("type: my_pkg.scorers:Mine, ", "", "20: benchmark.scorers[2]: 'type' is missing: remote, "),
     (
         "{type: my_pkg.scorers:Mine, depth: 3, of: {x: [1]}}",
         "remote",
         "20: benchmark.scorers[2]: expected a mapping with type",
     ),
-    (
-        "parallelism: 4",
-        "parallelism: 0",
-        "5: benchmark.params.parallelism: expected a number of",
-    ),
+    ("parallelism: 4", "parallelism: 0", "5: benchmark.params.parallelism: expected a number of"),
     (
         "limit_samples: 10",
         "limit: 1",
         "5: benchmark.params: unknown key 'limit': keys here: ignore_req",
     ),
-    (
-        "  reward: accuracy\n",
-        "  rollouts: r.jsonl\n",
-        "3: benchmark.dataset: rows come from rol",
-    ),
+    ("  reward: accuracy\n", "  rollouts: r.jsonl\n", "3: benchmark.dataset: rows come from rol"),
 ]
 OF_ONLINE = [
     ('  prompt_template: [{role: user, content: "{{ q }}"}]\n', "", "5: benchmark.model: 'pro"),
     ('content: "{{ q }}"', 'content: "{{ q"', "6: benchmark.prompt_template[0].content: this "),
     ("[{role: user,", "[{role: 5,", "6: benchmark.prompt_template: expected a message: a "),
-    (
-        '[{role: user, content: "{{ q }}"}]',
-        "{prompt: x}",
-        "6: benchmark.prompt_template: expec",
-    ),
+    ('[{role: user, content: "{{ q }}"}]', "{prompt: x}", "6: benchmark.prompt_template: expec"),
     ('"{{ tools }}"', "tools", "7: benchmark.tools: expected a list of tools as the endpoint "),
     ("{type: json_object}", "json", "8: benchmark.response_format: expected a mapping with "),
     ("price: {input: 1, output: 2}", "max_retries: 1", "10: benchmark.budget.cost: what it co"),
@@ -331,11 +295,7 @@ def test_a_name_tells_two_scorers_of_one_type_apart(tmp_path):
         ("type: f1", "type: f1", "give this one a name, such as `name: second`"),
         ("python: 'm:f1'", "type: f1", "give this one a name, such as "),
         ("type: f1", "python: 'm:f1'", "such as `scores: [another_name]`"),
-        (
-            "type: f1",
-            REMOTE,
-            "give this one's another `name` under scores",
-        ),
+        ("type: f1", REMOTE, "give this one's another `name` under scores"),
     ],
 )
 def test_two_of_one_name_are_told_the_way_out(tmp_path, first, second, way_out):
@@ -363,10 +323,7 @@ def test_two_of_one_name_are_told_the_way_out(tmp_path, first, second, way_out):
             ".operation: expected equals, ==, ",
         ),
         ("{type: string-check, operation: equals, left_template: a}", ": 'right_template' is miss"),
-        (
-            NUMBERS.format("'=<'"),
-            ".operation: expected equals, ==, ",
-        ),
+        (NUMBERS.format("'=<'"), ".operation: expected equals, ==, "),
         (
             NUMBERS.format("absolute difference"),
             ": epsilon is needed by, and only by, operation: absolute difference",

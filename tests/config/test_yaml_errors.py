@@ -36,10 +36,7 @@ WORDS = {
         "name: @home",
         "line 1: a value can't start with '@': put quotes around it",
     ),
-    "a stray bracket": (
-        "name: ]",
-        "line 1: a value can't start with ']': put quotes around it",
-    ),
+    "a stray bracket": ("name: ]", "line 1: a value can't start with ']': put quotes around it"),
     "a colon in a value": (
         "description: note: this",
         "line 1: there is a second ': ' on this line: put quotes around a value that holds one",
@@ -66,10 +63,7 @@ WORDS = {
         "- a\nb: 1",
         "line 2: expected '- ', because a list starts on line 1",
     ),
-    "a list on its key's line": (
-        "metrics: - a",
-        "line 1: a list starts on the line after its key",
-    ),
+    "a list on its key's line": ("metrics: - a", "line 1: a list starts on the line after its key"),
     "a key without a colon": ("name: a\nrollouts", "line 2: there is no ': ' after this key"),
     "a colon without a key": ("a: 1\n: b", "line 2: there is no key before this ':'"),
     "text after a quote": (

@@ -104,14 +104,7 @@ d: !!bool true
 e: !!null ''
 f: !!map {x: !!seq [1]}
 """
-    assert values(text, loader) == {
-        "a": "1",
-        "b": 1,
-        "c": 2,
-        "d": True,
-        "e": None,
-        "f": {"x": [1]},
-    }
+    assert values(text, loader) == {"a": "1", "b": 1, "c": 2, "d": True, "e": None, "f": {"x": [1]}}
 
 
 def json_values():

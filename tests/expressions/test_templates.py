@@ -73,10 +73,7 @@ ATTACK = 'x", "reference": "x'
             '{"reference": "{{ item.r }}", "response": "{{ item.x }}"}',
             {"reference": "r", "response": ATTACK},
         ),
-        (
-            '{"n": {{ item.n }}, "l": [{{ item.x }}, "{{ item.n }}"]}',
-            {"n": 1, "l": [ATTACK, 1]},
-        ),
+        ('{"n": {{ item.n }}, "l": [{{ item.x }}, "{{ item.n }}"]}', {"n": 1, "l": [ATTACK, 1]}),
         ('{"a": "is {{ item.x }}"}', {"a": f"is {ATTACK}"}),
         ('{"a": "\\"{{ item.n }}\\" \\u00fc", "b": {{ item.l }}}', {"a": '"1" ü', "b": [1]}),
         ("[{{ item.d | tojson }}]\n", [{"k": 1}]),

@@ -13,12 +13,7 @@ from pytest_evalmetrics.gates.comparison import Comparison
 from pytest_evalmetrics.gates.decisions import decide
 from pytest_evalmetrics.results import Interval
 
-PASS, WARN, FAIL, INCONCLUSIVE = (
-    Verdict.PASS,
-    Verdict.WARN,
-    Verdict.FAIL,
-    Verdict.INCONCLUSIVE,
-)
+PASS, WARN, FAIL, INCONCLUSIVE = (Verdict.PASS, Verdict.WARN, Verdict.FAIL, Verdict.INCONCLUSIVE)
 
 
 def found(drop=0.05, *, baseline=0.7, se=0.01, n=100, **changed):

@@ -10,12 +10,7 @@ from scipy import stats as oracle
 from pytest_evalmetrics.ext import Verdict
 from pytest_evalmetrics.gates import Gated, check_regression
 
-PASS, WARN, FAIL, INCONCLUSIVE = (
-    Verdict.PASS,
-    Verdict.WARN,
-    Verdict.FAIL,
-    Verdict.INCONCLUSIVE,
-)
+PASS, WARN, FAIL, INCONCLUSIVE = (Verdict.PASS, Verdict.WARN, Verdict.FAIL, Verdict.INCONCLUSIVE)
 SEVERITY = {PASS: 0, WARN: 1, INCONCLUSIVE: 2, FAIL: 3}
 
 

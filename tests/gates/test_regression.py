@@ -9,12 +9,7 @@ from statsmodels.stats.multitest import multipletests
 from pytest_evalmetrics.ext import Verdict
 from pytest_evalmetrics.gates import Gated, check_regression
 
-PASS, WARN, FAIL, INCONCLUSIVE = (
-    Verdict.PASS,
-    Verdict.WARN,
-    Verdict.FAIL,
-    Verdict.INCONCLUSIVE,
-)
+PASS, WARN, FAIL, INCONCLUSIVE = (Verdict.PASS, Verdict.WARN, Verdict.FAIL, Verdict.INCONCLUSIVE)
 
 
 def several(pairs, rules=None, **changed):

@@ -114,12 +114,7 @@ def test_reasoning_is_cut_and_kept_apart(tmp_path, shared_model):
     rest = '  params: {reasoning: {end_token: "</think>"}, system_prompt: think}\n'
     found, lines = run(tmp_path, online(shared_model.url, rest))
     samples = [line["_evalmetrics"].get("sample", {}) for line in lines]
-    assert [s.get("reasoning") for s in samples] == [
-        "let me see</think>no",
-        "let me see",
-        None,
-        "",
-    ]
+    assert [s.get("reasoning") for s in samples] == ["let me see</think>no", "let me see", None, ""]
     assert [line.get("response") for line in lines] == ["2", "2", None, "2"]
     assert kinds(found) == {"cut-off": 1}
     assert columns(found)["truncated"] == [0, 0, 1, 0]

@@ -39,8 +39,7 @@ def look_of(project, name="mean_reward"):
 
 def test_recorded_rollouts_are_read_up_to_the_look_that_is_sure(project):
     bench = project.write(
-        "math.bench.yaml",
-        RECORDED.format(samples=EARLY, gate="baseline: true", metric="pass@2"),
+        "math.bench.yaml", RECORDED.format(samples=EARLY, gate="baseline: true", metric="pass@2")
     )
     project.rows("runs.jsonl", rows(1))
     project.run("--snapshot-update").assert_outcomes(passed=1)

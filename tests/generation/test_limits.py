@@ -47,11 +47,7 @@ def test_a_budget_of_requests_holds_and_the_next_run_goes_on(tmp_path, model):
 
 
 @pytest.mark.parametrize(
-    ("budget", "said"),
-    [
-        ("tokens: 30", "30 tokens"),
-        ("cost: 0.00003", "a cost of 3e-05"),
-    ],
+    ("budget", "said"), [("tokens: 30", "30 tokens"), ("cost: 0.00003", "a cost of 3e-05")]
 )
 def test_the_other_budgets(tmp_path, model, budget, said):
     rows(tmp_path / "data.jsonl", sums(8))

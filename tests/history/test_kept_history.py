@@ -218,10 +218,7 @@ def test_an_agent_that_is_gone_is_missed(quick):
 @pytest.mark.parametrize(
     ("baseline", "told"),
     [
-        (
-            "{against: best}",
-            "with against: best use one of exact, absolute, relative, noninferior",
-        ),
+        ("{against: best}", "with against: best use one of exact, absolute, relative, noninferior"),
         ("{against: best, rule: statistical}", "the rule statistical compares task by task"),
         (
             "{against: best, rule: exact, metrics: {pass@1: {rule: practical}}}",

@@ -88,8 +88,7 @@ def test_a_missing_reward_counts_as_what_the_benchmark_says_everywhere(planned, 
     made = table(MISSING, accuracy=[1, None, 1, 1, 1, 1])
     found = reduce_agent(
         planned(
-            metrics=["mean_reward", "pass_rate", "mean/accuracy"],
-            expect={"missing_reward": 0.0},
+            metrics=["mean_reward", "pass_rate", "mean/accuracy"], expect={"missing_reward": 0.0}
         ),
         "agent",
         made,

@@ -196,14 +196,7 @@ def test_the_mean_is_within_the_task_then_over_the_tasks_that_report(table, plan
         ({"input_tokens": [5, 1], "output_tokens": [2, 1]}, [7, 2]),
         ({"total_tokens": [9, 8]}, [9, 8]),
         # the parts are preferred to the total; a row that lacks one of them says its total
-        (
-            {
-                "input_tokens": [5, 1],
-                "output_tokens": [2, np.nan],
-                "total_tokens": [9, 8],
-            },
-            [7, 8],
-        ),
+        ({"input_tokens": [5, 1], "output_tokens": [2, np.nan], "total_tokens": [9, 8]}, [7, 8]),
         ({"prompt_tokens": [5, np.nan], "completion_tokens": [2, 1]}, [7, np.nan]),
         ({"prompt_tokens": [5, 1]}, None),
     ],

@@ -32,10 +32,7 @@ def test_it_sees_one_list_per_task_with_one_mapping_per_rollout(planned, table):
     reduced(planned, made, hook=seen.append)
     assert seen[0] == [
         [dict(zip(names, row, strict=True)) for row in task]
-        for task in (
-            [("a", 0, "x", 1.0, 3), ("a", 1, "y", None, 4)],
-            [("b", 0, "y", 0.0, 5)],
-        )
+        for task in ([("a", 0, "x", 1.0, 3), ("a", 1, "y", None, 4)], [("b", 0, "y", 0.0, 5)])
     ]
     assert type(seen[0][0][0]["tokens"]) is int
 

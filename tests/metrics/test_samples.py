@@ -15,9 +15,7 @@ def lists(found):
 
 def test_a_value_of_a_field_selects_rollouts_and_their_tasks(table):
     made = table(
-        [[1, 2], [3], [None, 5, 6]],
-        tasks=["x", "y", "z"],
-        labels={"kind": list("abbaab")},
+        [[1, 2], [3], [None, 5, 6]], tasks=["x", "y", "z"], labels={"kind": list("abbaab")}
     )
     first = sample(made, "mean_reward[kind=a]")
     assert (lists(first), first.tasks) == ([[1], [5]], ("x", "z"))
@@ -27,8 +25,7 @@ def test_a_value_of_a_field_selects_rollouts_and_their_tasks(table):
 
 def test_clusters_are_of_the_tasks_that_are_left(table):
     made = table(
-        [[1, 2], [3], [4]],
-        labels={"repo": ["r", "r", "s", "r"], "kind": ["a", "b", "c", "c"]},
+        [[1, 2], [3], [4]], labels={"repo": ["r", "r", "s", "r"], "kind": ["a", "b", "c", "c"]}
     )
     assert sample(made, "mean_reward", "repo").clusters.tolist() == [0, 1, 0]
     assert sample(made, "mean_reward[kind=a]", "repo").clusters.tolist() == [0]

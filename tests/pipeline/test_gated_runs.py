@@ -9,12 +9,7 @@ from pytest_evalmetrics.config import load_benchmarks
 from pytest_evalmetrics.ext import Verdict
 from pytest_evalmetrics.pipeline import evaluate
 
-PASS, WARN, FAIL, INCONCLUSIVE = (
-    Verdict.PASS,
-    Verdict.WARN,
-    Verdict.FAIL,
-    Verdict.INCONCLUSIVE,
-)
+PASS, WARN, FAIL, INCONCLUSIVE = (Verdict.PASS, Verdict.WARN, Verdict.FAIL, Verdict.INCONCLUSIVE)
 ALL = [[1.0, 1.0]] * 60 + [[0.0, 1.0]] * 20
 
 

@@ -7,12 +7,7 @@ from pipeline.cases import judged, make_benchmark, make_table, repeated
 from pytest_evalmetrics.ext import Verdict
 from pytest_evalmetrics.pipeline.regressions import rule_of
 
-PASS, WARN, FAIL, INCONCLUSIVE = (
-    Verdict.PASS,
-    Verdict.WARN,
-    Verdict.FAIL,
-    Verdict.INCONCLUSIVE,
-)
+PASS, WARN, FAIL, INCONCLUSIVE = (Verdict.PASS, Verdict.WARN, Verdict.FAIL, Verdict.INCONCLUSIVE)
 
 
 def rates(seed, n, k, loss=0.0):

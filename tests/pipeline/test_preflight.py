@@ -57,12 +57,7 @@ FAULTS = {
         "sample.output_txt",
         ":7:33: *'output_txt'*'output_text'*",
     ),
-    "filter": (
-        REMOTE,
-        "item.reference",
-        "item.reference | first + 1",
-        ":5:*: *first row, rows.j*",
-    ),
+    "filter": (REMOTE, "item.reference", "item.reference | first + 1", ":5:*: *first row, rows.j*"),
     "metric": (ONLINE, "[mean_reward]", "[mean_rewrd]", ":8:13: *did you mean 'mean_reward'*"),
     "gated": (ONLINE, "{mean_reward:", "{mean_rewrd:", ":9:16: *did you mean 'mean_reward'*"),
     "value": (

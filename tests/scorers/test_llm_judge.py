@@ -7,12 +7,7 @@ from judge_process import TERMS, judged, row
 
 from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.ext import CallError, Row
-from pytest_evalmetrics.scorers.llm_judge import (
-    JudgeScoreSpec,
-    LlmJudge,
-    LlmJudgeSpec,
-    RubricSpec,
-)
+from pytest_evalmetrics.scorers.llm_judge import JudgeScoreSpec, LlmJudge, LlmJudgeSpec, RubricSpec
 from pytest_evalmetrics.spec.model_keys import ModelSpec
 
 QUALITY = JudgeScoreSpec(name="quality", description="how good", minimum=1, maximum=5)

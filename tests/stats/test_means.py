@@ -205,11 +205,7 @@ def test_no_difference_is_no_evidence(side):
 
 
 def test_too_few_give_nan():
-    for found in (
-        paired_t([]),
-        paired_t([0.5]),
-        paired_t([0.5, 0.2], clusters=["a", "a"]),
-    ):
+    for found in (paired_t([]), paired_t([0.5]), paired_t([0.5, 0.2], clusters=["a", "a"])):
         assert math.isnan(found.p)
         assert math.isnan(found.low)
 

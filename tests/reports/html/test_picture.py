@@ -106,10 +106,7 @@ def test_every_task_is_counted_and_listed_once(before, after, lower):
     now = made(after, tuple(f"t{i}" for i in range(2, len(after) + 2)))
     places = np.array([i if i < len(before) else -1 for i in range(2, len(after) + 2)])
     found = picture_of(
-        now,
-        reward="reward",
-        lower=frozenset({"reward"} if lower else ()),
-        compared=(was, places),
+        now, reward="reward", lower=frozenset({"reward"} if lower else ()), compared=(was, places)
     )
     tasks, told = found["tasks"], found["about"]["compared"]
     assert sorted(tasks["ids"]) == sorted({*was.tasks, *now.tasks})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_evalmetrics.config.benchmark_schema import alternatives, schema_of_benchmark
@@ -163,8 +164,11 @@ _KEYS_OF_JOBS = {  # of NeMo Evaluator -> the same here
 # -- the keys that a mapping may have, from the JSON Schema ----------------------------------
 
 
+_schema = cache(schema_of_benchmark)
+
+
 def _keys_at(trail: Sequence[YamlNode], at: NodePath) -> set[str]:
-    schema = schema_of_benchmark()
+    schema = _schema()
     defs = schema.get("$defs", {})
     here = list(alternatives(schema, defs))
     for node, part in zip(trail[1:], at, strict=True):

@@ -52,10 +52,15 @@ def test_a_finished_run_names_its_files_by_their_digests(passed):
 
 
 @pytest.mark.parametrize(
-    "how", ["os.kill(os.getpid(), signal.SIGTERM)", "os.kill(os.getpid(), signal.SIGHUP)",
-            "os.kill(os.getpid(), signal.SIGKILL)", "os._exit(0)"]
-)  # fmt: skip
-@pytest.mark.parametrize("hook", ["pytest_runtest_setup(item)", "pytest_collection_modifyitems()"])
+    ("how", "hook"),
+    [
+        ("os.kill(os.getpid(), signal.SIGTERM)", "pytest_runtest_setup(item)"),
+        ("os.kill(os.getpid(), signal.SIGHUP)", "pytest_collection_modifyitems()"),
+        ("os.kill(os.getpid(), signal.SIGKILL)", "pytest_runtest_setup(item)"),
+        ("os._exit(0)", "pytest_runtest_setup(item)"),
+        ("os._exit(0)", "pytest_collection_modifyitems()"),
+    ],
+)
 def test_a_run_that_is_killed(passed, how, hook):
     hooks(passed, f"def {hook}: {how}\n")
     result = passed.run()

@@ -138,12 +138,9 @@ def test_failed_rows_are_told_in_groups_and_the_rest_goes_on(scored):
     assert (error["kind"], error["row"]) == ("http-500", "data.jsonl:3")
 
 
-@pytest.mark.parametrize(
-    ("value", "kind"),
-    [(7, "out-of-range"), ("x", "no-number"), ("NaN", "no-number"), (None, "no-score")],
-)
-def test_what_is_no_score_is_the_rows_error(scored, value, kind):
-    scored.rows({"score": value}, {"score": "0.25"}, {"score": True})
+def test_what_is_no_score_is_the_rows_error(scored):
+    kinds = {7: "out-of-range", "x": "no-number", "NaN": "no-number", None: "no-score"}
+    scored.rows(*({"score": value} for value in (*kinds, "0.25", True)))
     scored.bench(
         scorer=f"""\
     - type: remote
@@ -152,12 +149,12 @@ def test_what_is_no_score_is_the_rows_error(scored, value, kind):
       scores:
         - {{name: s, parser: {{type: json, json_path: $.result.score}}, minimum: 0, maximum: 1}}
 """,
-        text="expect: {max_missing: 50%}\nmetrics: mean_reward",
+        text="expect: {max_missing: 70%}\nmetrics: mean_reward",
     )
     scored.run().assert_outcomes(passed=1)
-    first, second, third = scored.row_scores()
-    assert first["errors"][0]["kind"] == kind
-    assert (second["scores"]["s"], third["scores"]["s"]) == (0.25, 1.0)
+    *failed, number, truth = scored.row_scores()
+    assert [row["errors"][0]["kind"] for row in failed] == list(kinds.values())
+    assert (number["scores"]["s"], truth["scores"]["s"]) == (0.25, 1.0)
 
 
 def test_a_key_is_sent_and_shown_nowhere(scored, monkeypatch):
@@ -400,32 +397,7 @@ def test_a_journal_that_cant_be_written_costs_only_what_it_saves(scored):
 # -- what else a benchmark may say ------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("scorer", "text", "said"),
-    [
-        (
-            "    - {type: no_such_pkg.scorers:Length}\n",
-            "",
-            "*a.bench.yaml:5: the scorer 'no_such_pkg*' can't be imported: there is no module*",
-        ),
-        (
-            "    - {type: mine, shrt: 1}\n",
-            "",
-            "*a.bench.yaml:5: the scorer 'mine' can't be made*shrt*",
-        ),
-        (
-            "    - {type: mine}\n",
-            "reward: acc",
-            "*a.bench.yaml:6: no scorer gives the reward 'acc'*",
-        ),
-        ("    - {type: mine}\n", "", "*a.bench.yaml:4: the scorers give one, two: nothing says*"),
-        ("    - {type: nameless}\n", "", "*a.bench.yaml:5: the scorer 'nameless' does not say*"),
-    ],
-)
-def test_a_scorer_that_cant_be_made_is_told_with_its_line(scored, scorer, text, said):
-    scored.project.write(
-        "conftest.py",
-        """
+OWN_SCORERS = """
 from pytest_evalmetrics import register_scorer
 
 @register_scorer("length")
@@ -446,28 +418,29 @@ class Mine:
 class Nameless:
     def score(self, row):
         return 1
-""",
-    )
+"""
+UNMADE = {
+    "gone": ("no_such_pkg.scorers:Length", "", "5: the scorer 'no_such_pkg*' can't be imported: *"),
+    "keys": ("mine, shrt: 1", "", "5: the scorer 'mine' can't be made*shrt*"),
+    "other": ("mine", "reward: acc", "6: no scorer gives the reward 'acc'*"),
+    "two": ("mine", "", "4: the scorers give one, two: nothing says*"),
+    "none": ("nameless", "", "5: the scorer 'nameless' does not say*"),
+}
+
+
+def test_scorers_that_cant_be_made_are_told_with_their_lines(scored):
+    scored.project.write("conftest.py", OWN_SCORERS)
     scored.rows({"score": 1})
-    scored.bench(text, scorer=scorer)
+    for name, (scorer, text, _) in UNMADE.items():
+        scored.bench(text, scorer=f"    - {{type: {scorer}}}\n", name=f"{name}.bench.yaml")
     result = scored.run()
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines([said])
+    result.assert_outcomes(failed=len(UNMADE))
+    for name, (_, _, told) in UNMADE.items():
+        result.stdout.fnmatch_lines([f"*{name}.bench.yaml:{told}"])
 
 
 def test_a_type_that_nobody_offers_is_found_at_collection(scored):
-    scored.project.write(
-        "conftest.py",
-        """
-from pytest_evalmetrics import register_scorer
-
-@register_scorer("length")
-class Length:
-    scores = ("length",)
-    def score(self, row):
-        return 1
-""",
-    )
+    scored.project.write("conftest.py", OWN_SCORERS)
     scored.rows({"score": 1})
     scored.bench(
         scorer="    - {type: length}\n    - {type: lenght}\n    - url: x\n      type: remot\n",
@@ -487,36 +460,36 @@ class Length:
 # -- endpoints at fault -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("url", "said"),
-    [
-        ("http://127.0.0.1:{refused}/score", "*127.0.0.1:* refused the connection*"),
-        ("http://no-such-host.invalid/score", "*: the name no-such-host.invalid *"),
-        ("https://127.0.0.1:{plain}/score", "*POST https://*: no TLS connection to 127.0.0.1:*"),
-        ("http://127.0.0.1:{plain}/moved", "*307*a redirect to *elsewhere; redirects are not*"),
-    ],
-    ids=["refused", "dns", "tls", "redirect"],
-)
-def test_an_endpoint_that_isnt_there_is_told_in_clear_words(scored, url, said):
+UNREACHABLE = {
+    "refused": ("http://127.0.0.1:{refused}/score", "*127.0.0.1:* refused the connection*"),
+    "dns": ("http://no-such-host.invalid/score", "*: the name no-such-host.invalid *"),
+    "tls": ("https://127.0.0.1:{plain}/score", "*https://*: no TLS connection to 127.0.0.1:*"),
+    "moved": ("http://127.0.0.1:{plain}/moved", "*307*a redirect to *elsewhere; redirects are no*"),
+}
+
+
+def test_endpoints_that_arent_there_are_told_in_clear_words(scored):
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))  # bound, and nobody listens
-        refused = closed.getsockname()[1]
+        ports = {"refused": closed.getsockname()[1], "plain": scored.endpoint.port}
         scored.rows(*({"score": 1} for _ in range(3)))
-        shown = url.format(refused=refused, plain=scored.endpoint.port)
-        scored.bench(
-            "params: {max_retries: 0}",
-            scorer=f"""\
+        for name, (url, _) in UNREACHABLE.items():
+            scored.bench(
+                "params: {max_retries: 0}",
+                scorer=f"""\
     - type: remote
-      url: {shown}
+      url: {url.format(**ports)}
       body: {{score: "{{{{ item.score }}}}"}}
       scores: [{{name: accuracy, parser: {{type: json, json_path: $.result.score}}}}]
 """,
-        )
+                name=f"{name}.bench.yaml",
+            )
         result = scored.run()
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines([said])
-    (entry,) = scored.project.report()["benchmarks"]
-    assert entry["verdict"] in ("FAIL", "INCONCLUSIVE")
+    result.assert_outcomes(failed=len(UNREACHABLE))
+    for _, told in UNREACHABLE.values():
+        result.stdout.fnmatch_lines([told])
+    entries = scored.project.report()["benchmarks"]
+    assert {entry["verdict"] for entry in entries} <= {"FAIL", "INCONCLUSIVE"}
 
 
 # -- what was asked, and what failed ----------------------------------------------------------

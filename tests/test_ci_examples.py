@@ -372,20 +372,34 @@ def places(value, path=()):
         yield path
 
 
+@pytest.fixture
+def report(project):
+    """The report of a benchmark that fails, with texts of each kind that a report may hold."""
+    texts = {"lang": "de", "prompt": "why?", "response": "so", "expected": "thus"}
+    project.rollouts([[1.0, 1.0]] * 12, "old.jsonl", **texts)
+    project.rollouts([[0.0, 0.0]] * 9 + [[None, 0.0]], **texts)
+    project.bench(
+        "description: sums\ntags: [nightly]\nmetrics: [pass@1, mean_reward]\nbreakdown: [lang]\n"
+        "expect: {tasks: 12}\nthresholds: {pass@1: '>= 0.9'}\nbaseline: {rollouts: old.jsonl}"
+    )
+    project.write("test_x.py", "def test_x(evalmetrics): 1 / 0\n")
+    project.bench("skip: later", "skipped.bench.yaml")
+    assert project.run().ret == 1
+    return project.report()
+
+
 def written(reports):
     from pytest_evalmetrics.reports.pull_request import comment_of  # noqa: PLC0415 - installed above
 
     return comment_of(reports, marker="<!-- m -->", run_url="https://example.org/r")
 
 
-def test_nothing_that_a_report_holds_becomes_markup(checkout, tmp_path, service):
-    spoil(checkout)
-    runner = Github(service, checkout, tmp_path, "pull_request")
-    runner.workflow("github-actions.yml")
-    text = (checkout / "evalmetrics" / "report.json").read_text()
+def test_nothing_that_a_report_holds_becomes_markup(report):
+    text = json.dumps(report)
     kinds = defaultdict(set)
-    for path in places(json.loads(text)):
+    for path in places(report):
         kinds[tuple(part for part in path if isinstance(part, str))].add(path)
+    assert len(kinds) > 100
     for same in kinds.values():
         report = json.loads(text)
         path = min(same, key=str)
@@ -406,11 +420,7 @@ def test_a_report_that_is_none_is_said(broken):
     assert "left no report that can be read" in written({"evalmetrics": broken})
 
 
-def test_a_comment_has_at_most_what_github_takes(checkout, tmp_path, service):
-    spoil(checkout)
-    runner = Github(service, checkout, tmp_path, "pull_request")
-    runner.workflow("github-actions.yml")
-    report = json.loads((checkout / "evalmetrics" / "report.json").read_text())
+def test_a_comment_has_at_most_what_github_takes(report):
     report["benchmarks"] *= 300
     body = written({"evalmetrics": report})
     assert LIMIT * 0.9 < len(body.encode("utf-16-le")) / 2 <= LIMIT

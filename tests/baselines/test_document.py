@@ -100,6 +100,14 @@ def test_a_task_is_a_line_and_it_does_not_depend_on_the_others():
     ]
 
 
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_what_is_no_number_is_null(value):
+    doc = parse(made(table({1: [value]}), mean=value), file="x.json")
+    assert doc["agents"]["a"]["key_metrics"]["mean"]["value"] is None
+    assert values(doc, "a") == {}
+    assert np.isnan(tables(doc, file="x.json")["a"][0].scores["reward"]).all()
+
+
 def test_a_change_of_a_number_is_seen_and_a_change_of_the_layout_is_not():
     described = agent_document(result(mean=0.5), table({1: [1.0, 0.5], 2: [0.0]}), ("reward",))
     text = render(stamped(document("b", {"a": described}, {})))

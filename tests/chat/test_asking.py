@@ -169,24 +169,6 @@ def test_the_first_error_in_order_is_told(judge_server):
     assert judge_server.posts == 3
 
 
-def test_questions_are_counted_in_the_order_they_are_put():
-    taken = []
-
-    class Calls:
-        def __init__(self):
-            self.memory = {}
-
-        def ticket(self, _endpoint, body, **_):
-            taken.append(body["messages"][0]["content"])
-            raise RowError("enough", "nothing is sent here")
-
-    judge = chat_model(server_of_none(), TERMS)
-    for text in ("a", "b"):
-        with pytest.raises(RowError):
-            ask(Calls(), judge, [{"role": "user", "content": text}], kind="k/1", read=read)  # type: ignore[arg-type]
-    assert taken == ["a", "b"]  # before anything was awaited
-
-
 def server_of_none():
     from pytest_evalmetrics.spec.model_keys import ModelSpec  # noqa: PLC0415 - the only one here
 

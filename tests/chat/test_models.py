@@ -30,10 +30,6 @@ def test_where_it_is(url, form, sent_to, plain):
     assert (model.endpoint.url, model.plain) == (sent_to, plain)
 
 
-def test_nothing_is_sent_that_nobody_asked_for():
-    assert chat_model(spec(), Terms()).request(SAID, tools=None) == {"model": "m", "messages": SAID}
-
-
 def test_a_models_own_keys_come_before_those_of_params():
     params = ParamsSpec(
         inference={"temperature": 0, "seed": 1},

@@ -35,11 +35,6 @@ def test_sums_cost_and_latency():
     }
 
 
-def test_nothing_was_spent():
-    found = Spending().as_dict(Price(1, 1))
-    assert (found["calls"], found["cost"], found["latency_s"]) == (0, 0.0, {})
-
-
 @given(st.lists(ANSWER, max_size=8).flatmap(lambda a: st.tuples(st.just(a), st.permutations(a))))
 def test_the_order_changes_nothing(orders):
     first, other = orders

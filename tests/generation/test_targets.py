@@ -6,7 +6,7 @@ import pytest
 from generation.running import rows, run
 
 from pytest_evalmetrics.errors import RowError
-from pytest_evalmetrics.generators import as_json, read_answer
+from pytest_evalmetrics.generators import read_answer
 from pytest_evalmetrics.transport import JournalMode
 
 BENCH = """\
@@ -198,14 +198,3 @@ def test_all_forms_of_an_answer():
         with pytest.raises(RowError) as raised:
             read_answer(bad, 0)
         assert raised.value.kind == "no-answer"
-
-
-def test_what_is_written_is_json():
-    class Dumps:
-        def model_dump(self, mode):
-            return {"output": mode}
-
-    assert as_json(Dumps()) == '{"output":"json"}'
-    for bad in (float("nan"), {1, 2}):
-        with pytest.raises(RowError, match="can't be written as JSON"):
-            as_json(bad)

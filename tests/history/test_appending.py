@@ -24,20 +24,6 @@ for i in range(50):
 """
 
 
-def test_what_is_appended_is_read_again(tmp_path):
-    path = tmp_path / "new" / "h.jsonl"
-    assert read_history(path, "h").runs == {}
-    append(path, [run(0.5)], "h")
-    append(path, [run(0.7), run(0.8)], "h")
-    found = read_history(path, "h")
-    assert [r["agents"]["agent"]["pass@1"]["value"] for r in found.runs["x.bench.yaml::x"]] == [
-        0.5,
-        0.7,
-        0.8,
-    ]
-    assert found.broken == ()
-
-
 def test_two_processes_lose_nothing(tmp_path):
     tests = os.fspath(__import__("pathlib").Path(__file__).parents[1])
     writers = [

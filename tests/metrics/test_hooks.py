@@ -128,6 +128,12 @@ def test_the_hook_chooses_by_names_or_by_entries(planned, made, answer):
     assert set(found.key_metrics) <= set(found.estimates)
 
 
+def test_a_single_name_is_a_name_and_not_its_letters(planned, made):
+    assert reduced(planned, made, choose=lambda _: "mean_reward").key_metrics == {
+        "mean_reward": 0.75
+    }
+
+
 def test_it_sees_everything_that_was_computed_and_can_not_change_it(planned, made):
     def choose(known):
         assert {"mean/reward", "mean_reward", "mine"} <= set(known)

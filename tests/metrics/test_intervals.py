@@ -137,6 +137,12 @@ def test_one_task_has_no_interval_and_says_why(name):
     assert (found.tasks, found.rollouts) == (1, 4)
 
 
+def test_one_cluster_has_no_interval_and_says_why():
+    found = of("mean_reward", GRADED, clusters=np.zeros(5, dtype=int))
+    assert found.interval is None
+    assert "one cluster" in found.reason
+
+
 @pytest.mark.parametrize("n", [6, 7, 8, 9, 17, 60, 2500, 30_000])
 def test_the_median_lies_between_two_order_statistics(n):
     values = np.random.default_rng(n).normal(size=n)

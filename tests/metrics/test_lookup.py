@@ -248,6 +248,11 @@ def test_the_five_prefixes_always_mean_the_base_statistic(statistic):
     assert compute(f"{statistic}/reward") == pytest.approx(expected[statistic], abs=1e-15)
 
 
+def test_the_std_of_one_rollout_is_not_defined():
+    with pytest.raises(MetricError, match="returned nan"):
+        compute("std/reward", TaskRewards.from_lists([[1.0]]))
+
+
 def test_an_unknown_name_lists_and_guesses():
     with pytest.raises(RegistryError, match=r"no metric 'mean_rewrd': did you mean 'mean_reward'"):
         Names().bind("mean_rewrd")

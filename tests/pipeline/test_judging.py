@@ -312,3 +312,13 @@ def test_identical_benchmarks_never_fail():
         text = make_table(rewards, tasks=[str(i) for i in range(n)])
         checks = judged(benchmark, make_table(rewards, labels=labels), text)
         assert {c.verdict for c in checks} == {PASS}
+
+
+def test_ids_as_text_and_as_numbers_give_the_same_evidence():
+    before, after = rates(1, 120, 4), rates(1, 120, 4, loss=0.3)
+    benchmark = make_benchmark(metrics=["mean_reward", "median"])
+    numbers = judged(benchmark, make_table(after), make_table(before))
+    text = judged(
+        benchmark, make_table(after), make_table(before, tasks=list(map(str, range(120))))
+    )
+    assert numbers == text

@@ -47,6 +47,13 @@ def test_a_metric_that_is_no_mean_says_so(tmp_path):
     assert found.reason == "it is no mean over tasks"
 
 
+def test_single_rollouts_of_one_run_do_not_show_what_can_be_seen(tmp_path):
+    rewards = [[1.0]] * 30 + [[0.0]] * 10
+    (found,) = _planned(tmp_path, rewards, "  metrics: [pass@1]\n")
+    assert math.isnan(found.mde)
+    assert "one rollout of each task doesn't show" in found.reason
+
+
 def test_a_blind_gate_is_told_beforehand(tmp_path):
     (found,) = _planned(tmp_path, [[1.0, 0.0]] * 6, "  metrics: [pass@1]\n")
     assert found.reason == "6 tasks: no drop of any size can reach p < 0.01; 7 are needed"

@@ -3,7 +3,7 @@ import sys
 import pytest
 
 from pytest_evalmetrics.errors import RegistryError
-from pytest_evalmetrics.registry import Registry, origin, same
+from pytest_evalmetrics.registry import Registry
 
 
 @pytest.fixture
@@ -31,19 +31,6 @@ def installed(tmp_path, monkeypatch):
     yield install
     for name in modules:
         sys.modules.pop(name, None)
-
-
-def test_a_registered_thing_is_found(things):
-    @things.register("one")
-    class One:
-        pass
-
-    found = things.find("one")
-    assert (found.name, found.target, found.numbers) == ("one", One, {})
-    assert not found.reference
-    assert things.names() == ["one"]
-    assert things.holder("one") is One
-    assert things.holder("two") is None
 
 
 def test_a_family_is_found_by_its_members(things):
@@ -213,14 +200,3 @@ def test_one_name_of_two_providers_is_an_error(installed):
         registered.find("one")
     with pytest.raises(RegistryError, match=r"registered twice: by builtins\.(dict|list)"):
         things.find("one")
-
-
-def test_origin_says_where_a_thing_is_written():
-    written = "pytest_evalmetrics.registry.names.Registry ("
-    assert origin(Registry).startswith(written)
-    assert origin(Registry("thing", "", "")).startswith(written)
-    assert origin(dict) == "builtins.dict"
-    made = [type("Thing", (), {"number": number}) for number in (1, 2)]
-    assert same(made[0], made[0])
-    assert not same(made[0], origin)
-    assert not same(Registry("a", "", ""), Registry("a", "", ""))

@@ -46,6 +46,12 @@ def test_a_line_names_the_gated_metrics_and_what_they_rest_on():
     assert artifacts == "artifacts: r.json"
 
 
+def test_quiet_is_one_line_and_the_artifacts():
+    found = lines([entry("x"), entry("y", "FAIL")], verbosity=-1, lost=["a.bench.yaml::z"])
+    assert found[0] == ("2 benchmarks: 1 PASS, 1 FAIL, 1 not evaluated", "red")
+    assert len(found) == 2
+
+
 def test_many_passing_benchmarks_are_folded_and_a_few_failing_ones_never():
     entries = [entry(f"p{i:03}") for i in range(50)] + [entry(f"q{i}", "FAIL") for i in range(4)]
     shown = [line for line, _ in lines(entries)]

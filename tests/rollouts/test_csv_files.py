@@ -71,6 +71,12 @@ def test_what_is_refused(folder, text, line, message):
     assert message in refused.message
 
 
+def test_two_columns_of_one_name(folder):
+    folder.write("id,x,x\n1,2,3\n", "runs.csv")
+    refused = folder.refused("runs.csv", fields={"task": "id"}, format="csv")
+    assert "two columns have the name 'x'" in refused.message
+
+
 @pytest.mark.parametrize("text", ["some words, and more\nthat's it\n", "plain\n", '"a": 1,\n"b"\n'])
 def test_text_that_is_no_csv(folder, text):
     folder.write(text)

@@ -86,6 +86,12 @@ def test_a_folder_is_refused_with_a_glob_to_write(base, folder):
     assert f"'{folder.rstrip('/')}/*.jsonl'" in message
 
 
+def test_a_glob_of_folders_only(base):
+    assert "matches only folders: runs\n  write a glob such as 'run*/*.jsonl'" in refused(
+        base, "run*"
+    )
+
+
 def test_a_missing_file_with_what_is_there(base):
     message = refused(base, "runs/3.jsonl")
     assert "there is no file 'runs/3.jsonl': did you mean" in message

@@ -80,6 +80,20 @@ def test_a_file_that_is_replaced_while_it_is_read_is_refused(folder, monkeypatch
         shared(folder)
 
 
+def test_no_interpreter_leaves_the_files_to_one_process(folder, monkeypatch):
+    many(folder)
+    monkeypatch.setattr(sys, "executable", str(folder.path / "none"))
+    assert shared(folder) is None
+
+
+@pytest.mark.parametrize("wrong", ["empty", "blank", "other"])
+def test_files_that_are_no_shards_are_left_to_one_process(folder, wrong):
+    many(folder)
+    content = {"empty": "", "blank": "\n\n", "other": "task,reward\n1,1\n"}[wrong]
+    folder.write(content, "d.csv")
+    assert shared(folder) is None
+
+
 # -- for real: as large as it takes -----------------------------------------------------------
 
 
@@ -219,3 +233,18 @@ def test_a_container_has_its_quota(tmp_path, monkeypatch, quota, expected):
     monkeypatch.setattr(large, "_QUOTA", path)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2, 3}, raising=False)
     assert usable_cores() == expected
+
+
+@pytest.mark.parametrize(
+    ("running", "expected"),
+    [("1/200", 4), ("0/200", 4), ("3/200", 2), ("9/200", 1), ("", 4), ("x/y", 4)],
+)
+def test_busy_cores_are_left_alone(tmp_path, monkeypatch, running, expected):
+    path = tmp_path / "loadavg"
+    path.write_text(f"0.5 0.4 0.3 {running} 12345\n" if running else "0.5", encoding="ascii")
+    monkeypatch.setattr(large, "_LOAD", path)
+    monkeypatch.setattr(os, "cpu_count", lambda: 4)
+    monkeypatch.setattr(large, "usable_cores", lambda: 3)
+    assert process_count() == min(3, expected)
+    monkeypatch.setenv("EVALMETRICS_PROCESSES", "3")
+    assert process_count() == 3

@@ -6,6 +6,7 @@ import pytest
 from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.ext import Chunk, FieldMap, Request, Source
 from pytest_evalmetrics.rollouts import part as part_module
+from pytest_evalmetrics.rollouts import recorded
 from pytest_evalmetrics.rollouts.part import Part, Room, available
 
 ROWS = 1_000_000
@@ -86,6 +87,27 @@ def test_so_does_a_limit_of_addresses(tmp_path, monkeypatch):
     found = available()
     assert (found is None) == (free is None)
     assert found != resource.getpagesize()
+
+
+def test_one_process_knows_how_much_is_still_to_come(folder, monkeypatch):
+    shares = []
+
+    class Looks:
+        def check(self, _, share):
+            shares.append(share())
+
+    padding = "x" * 1_000
+    rows = [{"_ng_task_index": i, "reward": 1, "text": padding} for i in range(10_000)]
+    folder.rows(rows, "a.jsonl")
+    folder.rows(({**row, "_ng_rollout_index": 1} for row in rows[:5_000]), "b.jsonl")
+    folder.rows(({**row, "_ng_rollout_index": 2} for row in rows[:5_000]), "c.jsonl")
+    monkeypatch.setattr(recorded, "Room", Looks)
+    with pytest.raises(DataError, match="sample index"):  # not in the first file
+        folder.load("*.jsonl")
+    assert len(shares) > 4
+    assert shares == sorted(shares)
+    assert 0.1 < shares[0] < 0.3
+    assert shares[-1] == 1
 
 
 @pytest.mark.parametrize(

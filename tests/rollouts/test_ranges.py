@@ -8,6 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from rollouts.same import all_bits
 
+from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.ext import FieldMap, Request, RolloutFile
 from pytest_evalmetrics.rollouts import remote
 from pytest_evalmetrics.rollouts.files import find_files
@@ -100,3 +101,9 @@ def test_what_can_not_be_read_in_parts_is_left_to_one_process(folder, server, na
         assert remote.look(ranges_of) is None
         return
     assert shared(folder.path, f"{server}/{name}") is None
+
+
+def test_less_than_was_asked_for_is_an_error(server):
+    with pytest.raises(DataError) as raised:
+        remote.read_range(f"{server}/short.jsonl?token=secret", "short.jsonl", 10, 30)
+    assert raised.value.message == "only 19 of 20 bytes arrived"

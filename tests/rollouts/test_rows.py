@@ -14,6 +14,20 @@ def column(table, name):
     return plain(table).scores[name]
 
 
+def test_a_number_among_text_is_not_lost(folder):
+    rows = [row(i, answer="x" * (300 if i % 2 else 3)) for i in range(200)]
+    rows[150]["answer"] = 42
+    rows[199]["answer"] = True
+    folder.rows(rows)
+    table = folder.load()
+    expected = [None] * 200
+    expected[150], expected[199] = 42, 1
+    assert column(table, "answer") == expected
+    assert table.notes == (
+        "answer: in some rows this is no number and counts as missing, first in runs.jsonl:1",
+    )
+
+
 def test_nan_and_infinity_are_missing_and_are_counted(folder):
     values = ["1", "NaN", "-Infinity", "1e999", "NaN", "9" * 400, "0.5"]
     text = "\n".join(

@@ -160,11 +160,6 @@ def test_adjusting_never_helps_and_keeps_the_order(p):
     assert (holm(p) >= benjamini_hochberg(p) * (1 - 1e-15)).all()
 
 
-def test_one_alone_stays_as_it_is():
-    assert holm([0.03]).tolist() == benjamini_hochberg([0.03]).tolist() == [0.03]
-    assert holm([]).tolist() == []
-
-
 @pytest.mark.parametrize("bad", [[0.5, np.nan], [1.1], [-0.1], [[0.5]]])
 def test_what_is_no_probability_is_refused(bad):
     with pytest.raises(StatsError):

@@ -89,6 +89,10 @@ def test_what_is_no_number_or_no_json_is_refused(text, kind):
     assert error.value.kind == kind
 
 
+def test_half_a_surrogate_pair_is_read_too():
+    assert ask(raw(b'["\\ud800", 1e-400]')) == ["\ud800", 0.0]
+
+
 _values = st.recursive(
     st.none()
     | st.booleans()

@@ -154,6 +154,12 @@ def test_calls_that_never_wait_can_be_cancelled_too():
     asyncio.run(main())
 
 
+def test_nothing_to_do_and_nobody_to_do_it():
+    assert collect(None, [], 3) == (0, [])
+    with pytest.raises(ValueError, match="parallelism is 0, expected 1 or more"):
+        collect(None, [], 0)
+
+
 @given(st.lists(st.integers(0, 3), max_size=200), st.integers(1, 12))
 def test_items_begin_in_their_order_whatever_has_to_wait(delays, parallelism):
     # equal calls are counted as they begin: a run that the journal answers counts as the first

@@ -156,6 +156,15 @@ def test_a_disk_that_gets_room_again_gets_what_waited(path):
     assert kept(path) == list(range(50))
 
 
+def test_what_is_held_for_a_full_disk_is_bounded(path, monkeypatch):
+    monkeypatch.setattr("pytest_evalmetrics.transport.journal._HELD_BYTES", 50_000)
+    with closing(Journal(path, open_store=Full)) as journal:
+        for n in range(100):
+            put(journal, n, text='"' + "x" * 4000 + '"')
+            journal.flush()
+        assert sum(len(e.text) for e in journal._writer.waiting.values()) <= 50_000
+
+
 @pytest.mark.parametrize("damage", ["text", "other-program", "newer"])
 def test_what_is_no_journal_of_ours_is_left_alone_and_nothing_is_called(path, damage):
     fill(path, 1)

@@ -43,6 +43,14 @@ def test_it_works_where_a_loop_runs_already(loop):
     assert asyncio.run(main()) == "result"
 
 
+def test_its_own_thread_is_told_to_await(loop):
+    async def nested():
+        loop.run(asyncio.sleep(0))
+
+    with pytest.raises(RuntimeError, match="await instead"):
+        loop.run(nested())
+
+
 def test_ctrl_c_cancels_the_coroutine_waits_for_its_end_and_the_loop_lives_on(loop):
     ended = threading.Event()
 

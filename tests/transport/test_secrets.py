@@ -78,6 +78,13 @@ def test_it_does_not_leave_the_process():
             leave(Secret("k", "K", VALUE))
 
 
+def test_equality_and_hash_are_by_value():
+    assert Secret("k", "K", "a" * 8) == Secret("k", "other", "a" * 8)
+    assert Secret("k", "K", "a" * 8) != Secret("k", "K", "b" * 8)
+    assert Secret("k", "K", "a") != "a"
+    assert len({Secret("k", "K", "a"), Secret("k", "K", "a")}) == 1
+
+
 @given(
     st.text(
         st.sampled_from(string.ascii_letters + string.digits + '-_/+="\\ %'), min_size=4

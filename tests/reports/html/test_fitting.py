@@ -42,3 +42,18 @@ def test_it_stays_below_the_limit_and_counts_what_is_left_out(sizes):
     assert found.left_out["short"] == len(cut)
     listed = [name for name in found.about if of[name].brief and name not in cut]
     assert found.left_out["tasks"] == len(listed) - len(found.tasks)
+
+
+def test_no_more_is_made_than_may_fit():
+    made = []
+
+    def about(name):
+        made.append(name)
+        return bytes(2_000_000 if name == "3" else 3000)
+
+    sizes = [(str(i), Size(10, 100, 100)) for i in range(1000)]
+    found = Fitting.of(sizes, about)
+    assert "3" not in found.about  # a giant keeps nobody out
+    assert 0.98 * ROOM < sum(map(len, found.about.values())) <= ROOM
+    assert len(made) == len(found.about) + 1
+    assert found.left_out["about"] == 1000 - len(found.about)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from pytest_evalmetrics.data import SourceFile
 from pytest_evalmetrics.ext import RolloutTable
 from pytest_evalmetrics.reports.html.page import as_data
-from pytest_evalmetrics.reports.html.picture import histogram, picture_of
+from pytest_evalmetrics.reports.html.picture import RowPlaces, histogram, picture_of
 
 
 def table(rewards, *, tasks=None, sources=(), **scores):
@@ -62,6 +62,16 @@ def test_less_may_be_better():
     )
     assert found["about"]["compared"]["worse"] == 1
     assert found["tasks"]["ids"] == ["1", "0"]
+
+
+def test_rows_are_found_in_their_files():
+    files = (
+        SourceFile("a", 2, 1, row_is_line=True),
+        SourceFile("empty", 0, 0),
+        SourceFile("b", 3, 1),
+    )
+    places = RowPlaces(files)
+    assert places.of(np.arange(5)) == ([0, 0, 2, 2, 2], [1, 2, 1, 2, 3])
 
 
 def test_many_attempts_and_many_values_are_bounded():
@@ -119,3 +129,14 @@ def test_every_task_is_counted_and_listed_once(before, after, lower):
     ]
     assert told["worse"] + told["better"] + told["same"] == len(both)
     as_data(found)
+
+
+def test_numbers_at_the_end_of_the_range_do_no_harm():
+    rng = np.random.default_rng(2)
+    ends = (rng.choice([-1.0, 1.0], (40, 3)) * rng.uniform(1e308, 1.7e308, (40, 3))).tolist()
+    tiny = rng.uniform(5e-324, 1e-320, (40, 3)).tolist()
+    for rewards in (ends, tiny, [[1.7e308] * 3] * 40):
+        now = table(rewards)
+        found = picture_of(now, reward="reward", compared=(table(rewards[::-1]), None))
+        assert b"NaN" not in as_data(found)
+        assert found["about"]["compared"]["new"] == 0

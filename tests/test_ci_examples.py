@@ -12,14 +12,16 @@ import shutil
 import subprocess
 import sys
 import threading
-from collections import defaultdict
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import SimpleNamespace
 from urllib.parse import parse_qs, urlsplit
 
+import numpy as np  # noqa: F401 - which can be loaded only once, and pytester unloads it
 import pytest
 import yaml
+
+from pytest_evalmetrics.reports.pull_request import comment_of
 
 ROOT = Path(__file__).parents[1]
 CI = ROOT / "examples" / "ci"
@@ -389,20 +391,13 @@ def report(project):
 
 
 def written(reports):
-    from pytest_evalmetrics.reports.pull_request import comment_of  # noqa: PLC0415 - installed above
-
     return comment_of(reports, marker="<!-- m -->", run_url="https://example.org/r")
 
 
 def test_nothing_that_a_report_holds_becomes_markup(report):
     text = json.dumps(report)
-    kinds = defaultdict(set)
     for path in places(report):
-        kinds[tuple(part for part in path if isinstance(part, str))].add(path)
-    assert len(kinds) > 100
-    for same in kinds.values():
         report = json.loads(text)
-        path = min(same, key=str)
         holder = report
         for part in path[:-1]:
             holder = holder[part]
@@ -421,7 +416,7 @@ def test_a_report_that_is_none_is_said(broken):
 
 
 def test_a_comment_has_at_most_what_github_takes(report):
-    report["benchmarks"] *= 300
+    report["benchmarks"] = [{**report["benchmarks"][0], "name": "math" * 40}] * 300
     body = written({"evalmetrics": report})
     assert LIMIT * 0.9 < len(body.encode("utf-16-le")) / 2 <= LIMIT
     assert body.count("<details>") == body.count("</details>") > 1

@@ -159,7 +159,7 @@ def _details(entry: Mapping[str, Any]) -> Iterator[list[str]]:
             "",
             *(f"- {plain(line)}" for line in comparison_details(check["evidence"])),
             *([f"- {plain(check['hint'])}"] if check["hint"] else []),
-            f"- {plain(entry['file'])}, line {check['line'] or entry['line']}",
+            f"- {plain(entry['file'])}, line {plain(str(check['line'] or entry['line']))}",
             "",
             "</details>",
             "",

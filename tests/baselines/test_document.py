@@ -220,7 +220,7 @@ def test_broken_baselines_are_inconclusive_and_replaced_by_an_update(quick):
         broken[path] = change(good)
         assert broken[path] != good
         path.write_text(broken[path], encoding="utf-8")
-    result = quick.run()
+    result = quick.run("-v")
     result.assert_outcomes(failed=len(BROKEN))
     for kind, (_, told) in BROKEN.items():
         where = told.replace("*math.json", f"*{kind}.bench/math.json")

@@ -68,13 +68,13 @@ def _score(trace, name, value):
     return {"id": f"{trace}{name}", "traceId": trace, "name": name, "value": value}
 
 
-def _parquet(*rows: dict[str, Any]) -> bytes:
+def _parquet(*rows):
     sink = pyarrow.BufferOutputStream()
     pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), sink, compression="none")
     return bytes(sink.getvalue())
 
 
-def _detail(task: str, score: float) -> dict[str, Any]:
+def _detail(task, score):
     return {
         "doc": {"id": task, "query": f"question {task}", "choices": ["a", "b"], "gold_index": [0]},
         "model_response": {"text": ["a"], "input_tokens": [[1, 2]]},
@@ -82,7 +82,7 @@ def _detail(task: str, score: float) -> dict[str, Any]:
     }
 
 
-def _trial(task: str, number: int, *, resolved: bool | None) -> dict[str, Any]:
+def _trial(task, number, *, resolved):
     return {
         "trial_name": f"{task}.{number}-of-2.run",
         "task_id": task,
@@ -93,7 +93,7 @@ def _trial(task: str, number: int, *, resolved: bool | None) -> dict[str, Any]:
     }
 
 
-def _event_of(task: str, *, root: bool, **scores: float) -> dict[str, Any]:
+def _event_of(task, *, root, **scores):
     return {
         "id": f"e-{task}-{root}",
         "dataset_record_id": task if root else None,
@@ -104,7 +104,7 @@ def _event_of(task: str, *, root: bool, **scores: float) -> dict[str, Any]:
     }
 
 
-def _otlp(**attributes: Any) -> list[dict[str, Any]]:
+def _otlp(**attributes):
     kinds = {str: "stringValue", float: "doubleValue", int: "intValue"}
     return [
         {"key": name, "value": {kinds[type(v)]: str(v) if type(v) is int else v}}
@@ -112,7 +112,7 @@ def _otlp(**attributes: Any) -> list[dict[str, Any]]:
     ]
 
 
-def _span(task: str, *scores: tuple[str, float]) -> dict[str, Any]:
+def _span(task, *scores):
     judged = [
         {
             "name": "gen_ai.evaluation.result",
@@ -132,7 +132,7 @@ def _span(task: str, *scores: tuple[str, float]) -> dict[str, Any]:
     return {"resourceSpans": [{"resource": {"attributes": []}, "scopeSpans": [scope]}]}
 
 
-def _assessed(trace: str, **values: str) -> dict[str, Any]:
+def _assessed(trace, **values):
     assessments = [
         {"assessment_name": name, "feedback": {"value": value}, "source": {"source_type": "CODE"}}
         for name, value in values.items()

@@ -75,12 +75,13 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(EvaluationSession(config, selection), "evalmetrics-session")
     if config.getoption("evalmetrics_check"):  # which has nothing to say of the files of tests
 
-        def ignore(collection_path: Path, config: pytest.Config) -> bool | None:
-            ours = collection_path.is_dir() or is_benchmark_file(collection_path.name, config)
-            return None if ours else True
+        class OnlyBenchmarks:
+            @staticmethod
+            def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+                ours = collection_path.is_dir() or is_benchmark_file(collection_path.name, config)
+                return None if ours else True
 
-        only = SimpleNamespace(pytest_ignore_collect=ignore)
-        config.pluginmanager.register(only, "evalmetrics-check")
+        config.pluginmanager.register(OnlyBenchmarks(), "evalmetrics-check")
 
 
 def pytest_cmdline_main(config: pytest.Config) -> int | None:

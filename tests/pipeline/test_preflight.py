@@ -82,7 +82,6 @@ def test_nothing_is_paid_for_a_benchmark_that_cannot_be_judged(paid, judge_serve
     result.stdout.fnmatch_lines([f"{count} problems in {count} of {count} benchmark files"])
     assert result.ret == 1
     assert not (paid.path / "evalmetrics").exists()
-    assert paid.run().ret != 0
     assert paid.run("--continue-on-collection-errors").ret != 0
     assert judge_server.posts == 0
 

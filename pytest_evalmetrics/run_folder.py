@@ -39,6 +39,7 @@ __all__ = [
 
 _VERDICTS = (  # of a run without a run.json
     "aggregate_metrics.json",
+    "group_level_metrics.json",
     "report.json",
     "summary.md",
     "report.html",

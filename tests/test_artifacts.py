@@ -56,6 +56,30 @@ def test_the_same_bytes_with_xdist_and_in_any_order(many):
     ]
 
 
+def test_entries_of_very_many_tasks_have_a_file_of_their_own(project):
+    tasks = 100_001
+    rows = (
+        f'{{"_ng_task_index":{n},"_ng_rollout_index":0,"reward":{n % 2}}}' for n in range(tasks)
+    )
+    project.write("many.jsonl", "\n".join(rows))
+    project.rollouts([[1.0], [0.0]])
+    project.write(
+        "x.bench.yaml",
+        "benchmarks: [{name: many, rollouts: many.jsonl}, {name: few, rollouts: runs.jsonl}]",
+    )
+    run = project.run("-n", "2")
+    run.assert_outcomes(passed=2)
+    few, many = project.aggregate()
+    (large,) = json.loads((project.path / "evalmetrics/group_level_metrics.json").read_text())
+    assert (len(few["group_level_metrics"]), "group_level_metrics_in" in few) == (2, False)
+    assert many["group_level_metrics"] == []
+    assert many["group_level_metrics_in"] == "group_level_metrics.json"
+    assert large["benchmark"] == many["benchmark"] == "x.bench.yaml::many"
+    assert large["group_level_metrics"][-1]["_ng_task_index"] == tasks - 1
+    assert len(large["group_level_metrics"]) == tasks
+    assert "the entries of 100,001 tasks are in group_level_metrics.json" in str(project.report())
+
+
 def test_output_by_setting_is_relative_to_the_root(many):
     many.write("pytest.ini", "[pytest]\nevalmetrics_output = art/\n")
     many.write("sub/x.bench.yaml", "benchmark: {name: x, rollouts: ../runs.jsonl}")

@@ -110,6 +110,26 @@ def remove_left(folder: Path) -> None:
 _GROUPS: Final = "group_level_metrics"  # the last of an entry, and nearly all of it
 _INDENTED: Final = 4 * 2**20  # bytes; nobody reads more, and indenting makes it twice as many
 _HELD: Final = 32 * 2**20  # bytes
+GROUPS_FILE: Final = "group_level_metrics.json"
+_MOST_GROUPS: Final = 100_000  # tasks of an entry; those of a larger one are in a file of their own
+
+
+def _apart(
+    aggregates: list[Mapping[str, Any]],
+) -> tuple[list[Mapping[str, Any]], list[Mapping[str, Any]], int]:
+    """Take entries of very many tasks out; return what is left, them, and how many tasks."""
+    left: list[Mapping[str, Any]] = []
+    large: list[Mapping[str, Any]] = []
+    tasks = 0
+    for aggregate in aggregates:
+        groups = aggregate.get(_GROUPS, ())
+        if len(groups) > _MOST_GROUPS:
+            large.append({"agent_ref": aggregate["agent_ref"], _GROUPS: groups})
+            left.append({**aggregate, _GROUPS: [], "group_level_metrics_in": GROUPS_FILE})
+            tasks += len(groups)
+        else:
+            left.append(aggregate)
+    return left, large, tasks
 
 
 def write_aggregates(
@@ -247,6 +267,8 @@ class Payload(TypedDict):
     aggregate: str
     # A file with these instead where they are larger still, see `handover`; else empty
     aggregate_file: str
+    groups: str  # the same of ``group_level_metrics.json``; empty without very many tasks
+    groups_file: str
     # A file with its lines of ``row_scores.jsonl``, see `handover`; empty without scorers
     row_file: str
     row_scores: str  # the lines themselves, where no folder is shared with who writes the artifacts
@@ -279,12 +301,13 @@ def payload_of(
         del agent["aggregate"]
     if not entry["flips"]:  # of a benchmark that passes, or whose files hold no texts
         del entry["flips"]
+    aggregates, large, tasks = _apart([agent.aggregate for agent in result.agents])
+    if large:
+        note = f"the entries of {tasks:,} tasks are in {GROUPS_FILE}, not in aggregate_metrics.json"
+        entry["notes"] = [*entry["notes"], note]
     try:
-        aggregate, aggregate_file = write_aggregates(
-            result.id,
-            (agent.aggregate for agent in result.agents),
-            folder,
-        )
+        aggregate, aggregate_file = write_aggregates(result.id, aggregates, folder)
+        groups, groups_file = write_aggregates(result.id, large, folder) if large else ("", "")
     except (TypeError, ValueError) as error:
         raise MetricError(
             f"the aggregate metrics of {result.name} can't be written as JSON: {error}",
@@ -297,6 +320,8 @@ def payload_of(
         "task_scores": [compact(task_scores[a.agent]) for a in result.agents],
         "aggregate": aggregate,
         "aggregate_file": aggregate_file,
+        "groups": groups,
+        "groups_file": groups_file,
         "row_file": leave(lines, folder) if lines and folder is not None else "",
         "row_scores": "" if folder is not None else b"".join(lines).decode(),
         "rollout_file": leave(rollouts, folder) if rollouts and folder is not None else "",

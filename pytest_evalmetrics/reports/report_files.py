@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from pytest_evalmetrics import register_reporter
+from pytest_evalmetrics.reports.payload import GROUPS_FILE
 from pytest_evalmetrics.reports.reporters import KeptReporter
 from pytest_evalmetrics.reports.summary import code_quality, summary
 
@@ -22,6 +23,7 @@ __all__ = ["BUILTIN"]
 
 BUILTIN = (  # in the order in which they are written
     "aggregate_metrics.json",
+    GROUPS_FILE,
     "report.json",
     "summary.md",
     "report.html",
@@ -41,6 +43,23 @@ class AggregateMetrics(KeptReporter):
         """Write the file."""
         del report
         kept.write_aggregates(file)
+
+
+@register_reporter(GROUPS_FILE)
+class GroupLevelMetrics(KeptReporter):
+    """The entries per task of benchmarks with more than 100,000 of them."""
+
+    suffix = GROUPS_FILE
+
+    def wanted(self, kept: Artifacts, environ: Mapping[str, str]) -> bool:
+        """Only where a benchmark has so many."""
+        del environ
+        return kept.has_groups
+
+    def write_kept(self, file: BinaryIO, kept: Artifacts, report: Mapping[str, Any]) -> None:
+        """Write the file."""
+        del report
+        kept.write_aggregates(file, groups=True)
 
 
 @register_reporter("report.json")

@@ -93,6 +93,7 @@ class Artifacts:
         self.origin: Callable[[], Mapping[str, str | None]] = dict  # when it ran, on what commit
         self._spool = tempfile.SpooledTemporaryFile(max_size=in_memory)  # noqa: SIM115 - lives as long as we do
         self._aggregates: dict[str, _Place] = {}
+        self._groups: dict[str, _Place] = {}
         self._task_scores: dict[str, list[_Place]] = {}
         self._row_scores: dict[str, _Place] = {}
         self._rollouts: dict[str, _Place] = {}
@@ -116,14 +117,19 @@ class Artifacts:
             ) from error
 
     def _add(self, item_id: str, payload: Payload) -> None:
-        large = (payload["aggregate_file"], payload["row_file"], payload["rollout_file"])
-        small = (payload["aggregate"], payload["row_scores"], payload["rollouts"])
+        by_kind = {
+            "aggregate": self._aggregates,
+            "groups": self._groups,
+            "row_scores": self._row_scores,
+            "rollouts": self._rollouts,
+        }
+        files = ("aggregate_file", "groups_file", "row_file", "rollout_file")
+        small = [payload[kind] for kind in by_kind]  # type: ignore[literal-required]
         count = len(payload["page"])
         kept = self._keep([*small, *payload["page"], *payload["task_scores"]])
-        self._aggregates[item_id], self._row_scores[item_id], self._rollouts[item_id] = (
-            self._take(path) if path else place
-            for path, place in zip(large, kept[: len(large)], strict=True)
-        )
+        for places, file, place in zip(by_kind.values(), files, kept, strict=False):
+            path = payload[file]  # type: ignore[literal-required]
+            places[item_id] = self._take(path) if path else place
         self._pages[item_id] = PagePieces(*kept[len(small) : len(small) + count])
         self._task_scores[item_id] = kept[len(small) + count :]
 
@@ -170,10 +176,16 @@ class Artifacts:
             self._spool.read(min(_PIECE, length - done)) for done in range(0, length, _PIECE)
         )
 
-    def write_aggregates(self, file: BinaryIO) -> None:
-        """Write NeMo Gym's array, sorted by benchmark, whatever the order they ran in."""
+    @property
+    def has_groups(self) -> bool:
+        """Whether any benchmark has too many tasks for the entries of the array."""
+        return any(length for _, length in self._groups.values())
+
+    def write_aggregates(self, file: BinaryIO, *, groups: bool = False) -> None:
+        """Write NeMo Gym's array, or that of large groups, sorted by benchmark."""
         file.write(b"[")
-        places = [place for _, place in sorted(self._aggregates.items()) if place[1]]
+        kept = self._groups if groups else self._aggregates
+        places = [place for _, place in sorted(kept.items()) if place[1]]
         for i, place in enumerate(places):
             file.write(b",\n" if i else b"\n")
             self._copy(place, file)

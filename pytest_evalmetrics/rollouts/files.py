@@ -63,8 +63,17 @@ def find_files(
 
 def _each_once(files: list[RolloutFile]) -> list[RolloutFile]:
     once: dict[str, RolloutFile] = {}
+    folders: dict[str, str] = {}  # where each really is: of many files few
     for file in files:
-        once.setdefault(file.shown if file.url else os.path.realpath(file.path), file)
+        name = file.shown
+        if not file.url:
+            folder, base = os.path.split(file.path)
+            if folder not in folders:
+                folders[folder] = os.path.realpath(folder)
+            name = os.path.join(folders[folder], base)  # noqa: PTH118 - many
+            if os.path.islink(name):  # noqa: PTH114 - many
+                name = os.path.realpath(name)
+        once.setdefault(name, file)
     return list(once.values())
 
 
@@ -84,7 +93,8 @@ def _matches(pattern: str, whole: Path, takes: Callable[[Path], bool]) -> list[P
         raise _no_file(pattern, whole)
     anchor, magic = _split(whole)
     matches = sorted(glob.glob(magic, root_dir=anchor, recursive=True))  # noqa: PTH207 - names
-    files = [anchor / m for m in matches if not (anchor / m).is_dir()]
+    top = str(anchor)
+    files = [anchor / m for m in matches if not os.path.isdir(os.path.join(top, m))]  # noqa: PTH112, PTH118 - many
     if not files:
         files = [anchor / m for m in matches if takes(anchor / m)]
     if not files:

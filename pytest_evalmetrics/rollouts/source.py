@@ -220,7 +220,7 @@ class Source:
     url: str | None = None
     # what the file system said of it before it was read; None where it says nothing
     stamp: tuple[int, ...] | None = None
-    data: bytes | None = None  # of rows that the benchmark file holds: then there is no file
+    data: bytes | None = None  # of a small file, or of rows that the benchmark file holds
     # how far it was read
     position: Position = field(default_factory=Position, compare=False, repr=False)
 
@@ -362,14 +362,16 @@ def open_source(file: RolloutFile) -> Source:
         raise DataError("this is no regular file", file=shown, hint="copy it into a file")
     size = stat.st_size
     with explained(shown), file.path.open("rb") as raw:
-        magic = raw.read(len(_ZSTD)) or b""
+        start = raw.read(_HEAD) or b""
+        magic = start[: len(_ZSTD)]
         raw.seek(0)
         packed: Literal["gzip", "zstd"] | None = None
         if magic.startswith(_GZIP):
             packed = "gzip"
         elif magic == _ZSTD:
             packed = "zstd"
-        head = _first_bytes(_unpacked(raw, packed, shown))
+        small = packed is None and len(start) == size < _HEAD  # it is all here: read it once
+        head = start if small else _first_bytes(_unpacked(raw, packed, shown))
     head = head.removeprefix(BOM).lstrip(_SPACE)
     if not head:
         what = "the file is empty" if size == 0 else "the file holds no row"
@@ -385,7 +387,8 @@ def open_source(file: RolloutFile) -> Source:
         raise DataError(
             "this is a Git LFS pointer, not the file itself", file=shown, hint="run: git lfs pull"
         )
-    return Source(file.path, shown, size, head, packed, stamp=_stamp(stat))
+    data = start if small else None
+    return Source(file.path, shown, size, head, packed, stamp=_stamp(stat), data=data)
 
 
 def _stamp(stat: os.stat_result) -> tuple[int, ...]:

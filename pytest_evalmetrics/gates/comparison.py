@@ -41,7 +41,9 @@ _FEW = 20  # tasks that differ: below it all signs, above it Student's t
 _FEW_CLUSTERS = 25  # the same for clusters, whose sizes skew t for longer
 _EXACT = 1e-12  # of the largest: a sum of differences that is 0 but for rounding
 _CHUNK = 4_096  # ids that are text at the same time
-_STEPS = 24  # halvings of the share that is lost
+_STEPS = 24  # halvings of the share that is lost, and rounds of a drop of swapped metrics
+_SETTLED = 1e-3  # of the latter: what the last round may add
+_CARRIERS = 10  # tasks on which a metric without an upper end has to rest
 
 
 class Comparison(msgspec.Struct, kw_only=True):
@@ -78,6 +80,7 @@ class Comparison(msgspec.Struct, kw_only=True):
     # share of tasks that may do otherwise
     unseen: float | None = None
     draws: int = 0  # swaps behind `p`, and their seed
+    carriers: float = 0.0  # of a swapped metric: how many tasks it rests on, the unequal as fewer
     seed: int = 0
     untested: str = ""  # why nothing could be tested
     proven: tuple[object, ...] = ()  # of a metric of one task: those worse by their own rollouts
@@ -218,6 +221,8 @@ def _test_all_tasks(
             it.influence = None  # its sum is no stand-in for the metric
             it.p, it.draws, it.test = swapped.p, swapped.draws, "swapped sides"
             it.se, it.df = swapped.se, it.units - 1
+            rest = swapped.damage - swapped.damage.mean()
+            it.carriers = float((rest @ rest) ** 2 / ((rest**4).sum() or 1.0))
             half = stats.t_ppf(0.5 + LEVEL / 2, max(it.units - 1, 1)) * swapped.se
             it.low, it.high = it.drop - half, it.drop + half
             return
@@ -404,6 +409,8 @@ def _detectable_drop(it: Comparison, sign: float, alpha: float) -> float:
     pair, clusters, factor = it.pair, it.clusters, _factor(it.df, alpha)
     one, other = pair.rewards_baseline.values, pair.rewards_current.values
     low, high = min(one.min(), other.min()), max(one.max(), other.max())
+    if it.draws:
+        return _swapped_drop(it, sign, alpha)
     two_valued = low < high and all(((v == low) | (v == high)).all() for v in (one, other))
     if not two_valued or pair.baseline is None or pair.difference is not None:
         return factor * it.se
@@ -441,6 +448,27 @@ def _detectable_drop(it: Comparison, sign: float, alpha: float) -> float:
         return drop, math.sqrt(max(float(variance), 0.0) / n)
 
     return thinned_drop(lost, factor)
+
+
+def _swapped_drop(it: Comparison, sign: float, alpha: float) -> float:
+    """Return the drop that a swap test finds with 80 % power, by its errors under that drop.
+
+    Swapping the sides of tasks that differ by a drop spreads the metric by drop / sqrt(units) more.
+    What has no upper end, as a latency, mostly grows in proportion, and its error with it; no drop
+    is stated where that outruns it, or where few tasks carry the metric, as of a high percentile.
+    """
+    t_fail, t_power = (stats.t_ppf(p, max(it.df, 1)) for p in (1 - alpha, _POWER))
+    grows = sign < 0 and not it.pair.bounded and it.current > 0
+    if grows and it.carriers < _CARRIERS:
+        return math.nan
+    drop, last = 0.0, math.inf
+    for _ in range(_STEPS):
+        times = 1 + drop / it.current if grows else 1.0
+        critical = it.se * (1 + times) / 2
+        if not grows:
+            critical = math.hypot(it.se, drop / math.sqrt(it.units))
+        last, drop = drop, t_fail * critical + t_power * it.se * math.sqrt((1 + times**2) / 2)
+    return float(f"{drop:.6g}") if drop - last < _SETTLED * drop else math.nan
 
 
 def thinned_drop(lost: Callable[[float], tuple[float, float]], factor: float) -> float:

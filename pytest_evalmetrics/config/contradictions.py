@@ -44,6 +44,13 @@ def contradictions(spec: BenchmarkSpec, *, named: bool = True) -> Iterator[Contr
     if spec.reference is not None and not any(OVER_REFERENCE in name for name in asked):
         message = f"no metric is of it: list one of {OVER_REFERENCE}, such as "
         yield ("reference",), f"{message}mean_reward/{OVER_REFERENCE}"
+    pinned = None if spec.reference is None else spec.reference.model
+    if spec.reference is not None and (pinned is None) == (spec.reference.rollouts is None):
+        yield ("reference",), "it is measured by its rollouts or by a model: give one of them"
+    elif pinned is not None and spec.model is None:
+        yield ("reference", "model"), "it answers in place of model:, and there is none"
+    elif pinned is not None and pinned == spec.model:
+        yield ("reference", "model"), "it is the model under test: nothing would differ"
     for name in spec.thresholds:
         if not name.strip():
             yield ("thresholds", name), "expected the name of a metric before the ':'"

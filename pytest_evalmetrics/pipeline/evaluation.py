@@ -237,14 +237,15 @@ class Evaluation:
             self.benchmark = self._labels.benchmark
         if not self.benchmark.spec.runs:
             return
+        self._scoring = self._scoring_of(self.benchmark)
+        self.benchmark = self._scoring.benchmark
+
+    def _scoring_of(self, benchmark: Benchmark) -> Scoring:
         from pytest_evalmetrics.pipeline.scoring import Scoring  # noqa: PLC0415 - loads asyncio
 
         if self.runtime is None:
             raise ValueError("a scored benchmark needs the run that it is a part of")
-        self._scoring = Scoring(
-            self.benchmark, self.runtime, self.item_id, self.engine, self.budget
-        )
-        self.benchmark = self._scoring.benchmark
+        return Scoring(benchmark, self.runtime, self.item_id, self.engine, self.budget)
 
     def _rows_of(self, plan: metrics.Plan) -> RolloutTable:
         """Load the tasks that are evaluated, with the scores of a reference."""
@@ -260,7 +261,12 @@ class Evaluation:
         if spec.reference is not None:
             from pytest_evalmetrics.pipeline import pinned_reference  # noqa: PLC0415 - rare
 
-            table = pinned_reference.with_reference(self.benchmark, table, spec.reference)
+            def score(pinned: Benchmark) -> RolloutTable:
+                scored = self._scoring_of(pinned).run(plan)
+                self._notes.extend(f"the reference: {note}" for note in scored.notes)
+                return scored.table
+
+            table = pinned_reference.with_reference(self.benchmark, table, spec.reference, score)
         return table
 
     def _load(self, plan: metrics.Plan) -> RolloutTable:

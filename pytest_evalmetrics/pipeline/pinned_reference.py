@@ -13,19 +13,30 @@ from pytest_evalmetrics.layout import of_many
 from pytest_evalmetrics.spec.metric_names import OVER_REFERENCE, REFERENCE
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pytest_evalmetrics.data import RolloutTable
     from pytest_evalmetrics.spec import Benchmark
-    from pytest_evalmetrics.spec.sources import ReferenceSpec
+    from pytest_evalmetrics.spec.benchmark import ReferenceSpec
 
 
-def with_reference(benchmark: Benchmark, table: RolloutTable, asked: ReferenceSpec) -> RolloutTable:
+def with_reference(
+    benchmark: Benchmark,
+    table: RolloutTable,
+    asked: ReferenceSpec,
+    score: Callable[[Benchmark], RolloutTable],
+) -> RolloutTable:
     """Add two scores to each rollout: the reference's mean reward on its task, and what is above.
 
     Whatever shifts the run and its reference alike, as a judge or a server may, is in the first
-    and not in the second: compared with a baseline, that is a difference of differences.
+    and not in the second: compared with a baseline, that is a difference of differences. `score`
+    answers and scores the rows of a benchmark.
     """
     spec, line = benchmark.spec, benchmark.line_of("reference")
-    pinned = rollouts.load(asked.rollouts, benchmark.file.parent, scores=(spec.reward,))
+    if asked.rollouts is None:
+        pinned = score(replace(benchmark, spec=replace(spec, model=asked.model, reference=None)))
+    else:
+        pinned = rollouts.load(asked.rollouts, benchmark.file.parent, scores=(spec.reward,))
     if len(pinned.agents) > 1:
         names = ", ".join(pinned.agents)
         raise DataError(f"the reference has to be one system, and holds {names}", line=line)

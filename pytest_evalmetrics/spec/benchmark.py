@@ -41,7 +41,6 @@ from pytest_evalmetrics.spec.sources import (
     DatasetSpec,
     NumSamples,
     ParamsSpec,
-    ReferenceSpec,
     RolloutsField,
     RolloutsSpec,
     SampleSpec,
@@ -193,6 +192,14 @@ Tags = Annotated[
     AfterValidator(no_duplicates),
     WithJsonSchema(FREE_NAMES),
 ]
+
+
+@keys(json_schema_extra={"oneOf": [{"required": ["rollouts"]}, {"required": ["model"]}]})
+class ReferenceSpec:
+    """A pinned system, measured beside each run: its rollouts, or a model that is asked anew."""
+
+    rollouts: Annotated[RolloutsField | None, doc("its rollouts of the same tasks")] = None
+    model: Annotated[ModelField, doc("answers the rows of the dataset in the same run")] = None
 
 
 @keys(json_schema_extra={"oneOf": [{"required": ["rollouts"]}, {"required": ["dataset"]}]})

@@ -239,13 +239,6 @@ DatasetField = Annotated[
 
 
 @keys
-class ReferenceSpec:
-    """A pinned system, measured beside each run."""
-
-    rollouts: Annotated[RolloutsField, doc("its rollouts of the same tasks")]
-
-
-@keys
 class SampleSpec:
     """A subset of the tasks."""
 

@@ -7,6 +7,8 @@ import subprocess
 import sys
 import time
 
+from generation.running import online
+
 
 def write(project, url, n=12, rest="", name="sums"):
     project.rows(
@@ -71,3 +73,29 @@ def test_an_interrupted_run_goes_on_where_it_stopped(project, model, monkeypatch
     assert model.posts - 120 <= 2  # what was in flight when it was interrupted
     lines = (project.path / "evalmetrics/rollouts.jsonl").read_text(encoding="utf-8").splitlines()
     assert [json.loads(line)["exact-match"] for line in lines] == [1.0] * 120
+
+
+def test_a_pinned_model_is_asked_in_the_same_run(project, model):
+    sums = ({"id": i, "question": f"{i} + 1", "answer": str(i + i % 2)} for i in range(20))
+    project.rows("data.jsonl", sums)
+    text = online(model.url, "  baseline: true\n", 2)
+    pinned = f'  reference: {{model: {{url: "{model.url}", name: pinned}}}}\n'
+    asked = "metrics: [mean_reward, mean_reward/over_reference]"
+    bench = project.write("a.bench.yaml", text.replace("metrics: [mean_reward]", asked) + pinned)
+    project.run("--snapshot-update").assert_outcomes(passed=1)
+    (entry,) = project.report()["benchmarks"]
+    estimates = entry["agents"][0]["key_metrics"]
+    assert (estimates["mean/reference"], estimates["mean/over_reference"]) == (0.5, 0.0)
+    assert model.posts == 2 * 20 * 2
+    project.run("--evalmetrics-replay").assert_outcomes(passed=1)
+    assert model.posts == 80
+
+    whole = bench.read_text()
+    same = "name: m, max_retries: 2, price: {input: 1, output: 2}}"
+    for old, new, words in (
+        ("name: pinned}", same, "*:10: benchmark.reference.model: it is the model under test*"),
+        ("{model: {url", "{rollouts: r, model: {url", "*benchmark.reference: *give one of them*"),
+        ("  model: ", "  target: t:f\n  #", "*reference.model: it answers in place of model:*"),
+    ):
+        bench.write_text(whole.replace(old, new, 1))
+        project.run().stdout.fnmatch_lines([words])

@@ -54,26 +54,19 @@ __all__ = [
 
 
 class EvalMetricsError(Exception):
-    """The root: whatever goes wrong for a reason that the user can mend.
+    """The root: whatever goes wrong for a reason that the user can fix.
 
     Parameters
     ----------
     message
         What was found and what was expected.
-    file
-        The file in which it was found, as the user would write it.
-    line
-        The line in that file, from 1.
+    file, line
+        Where it was found, as the user would write it, and counted from 1.
     hint
         The way out: what to write or to run.
-
-    Attributes
-    ----------
-    shown
-        How pytest shows it, where that is more than its text: with a test's own line.
     """
 
-    shown: str | None = None
+    shown: str | None = None  # what pytest shows, where that is more: with a test's own line
 
     def __init__(
         self,
@@ -118,17 +111,7 @@ class Problem:
 
 
 class ConfigError(EvalMetricsError):
-    """A benchmark file can't be used.
-
-    Parameters
-    ----------
-    file
-        The benchmark file.
-    problems
-        Everything that is wrong with it, in the order of its lines.
-    what
-        What it is a problem of.
-    """
+    """A benchmark file, or what else `what` names, can't be used; `problems` are all of it."""
 
     def __init__(
         self, file: str, problems: tuple[Problem, ...], *, what: str = "benchmark file"
@@ -138,11 +121,9 @@ class ConfigError(EvalMetricsError):
         self.problems = problems
 
     def __str__(self) -> str:
-        found = "\n".join(
-            f"{self.file}:{p.line}: {p.path + ': ' if p.path else ''}{p.message}"
-            for p in self.problems
-        )
-        return f"{self.where}: {self.message}\n{found}"
+        places = ((p, p.path + ": " if p.path else "") for p in self.problems)
+        lines = [f"{self.file}:{p.line}: {path}{p.message}" for p, path in places]
+        return "\n".join([f"{self.where}: {self.message}", *lines])
 
 
 class DataError(EvalMetricsError):
@@ -150,17 +131,7 @@ class DataError(EvalMetricsError):
 
 
 class ShapeError(DataError):
-    """What a benchmark file says of the shape of its rollouts does not fit them.
-
-    Parameters
-    ----------
-    message
-        What was found and what was expected.
-    key
-        The key that says it, as a path below ``rollouts``.
-    hint
-        The way out.
-    """
+    """What a benchmark file says of the shape of its rollouts, under `key`, does not fit them."""
 
     def __init__(self, message: str, *, key: tuple[str, ...], hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
@@ -200,8 +171,6 @@ class RowError(EvalMetricsError):
         A short stable word to group by: ``no-score``, ``out-of-range``.
     message
         What happened, in the row's terms, without its number.
-    hint
-        The way out.
     """
 
     def __init__(self, kind: str, message: str, *, hint: str | None = None) -> None:
@@ -218,45 +187,25 @@ class RegressionWarning(UserWarning):
 
 
 def _revived(
-    kind: type[EvalMetricsError], args: tuple[Any, ...], found: dict[str, Any]
+    kind: type[EvalMetricsError], args: tuple[Any, ...], state: dict[str, Any]
 ) -> EvalMetricsError:
     error = kind.__new__(kind)
     error.args = args
-    error.__dict__.update(found)
+    error.__dict__.update(state)
     return error
 
 
 def raised_words(error: BaseException, who: str) -> tuple[str, str]:
-    """Say what the user's own code raised: the kind and the message of the row that fails.
-
-    Parameters
-    ----------
-    error
-        What it raised.
-    who
-        What it is a part of: ``the scorer``.
-    """
+    """Name what the user's own code, `who`, raised: the kind and the message of a failed row."""
     name = type(error).__name__
-    said = f": {error}" if str(error) else ""
-    return f"raised-{name}", f"{who} raised {name}{said}"
+    words = f": {error}" if str(error) else ""
+    return f"raised-{name}", f"{who} raised {name}{words}"
 
 
 def did_you_mean(name: str, known: Iterable[object], *, what: str = "known") -> str:
-    """Say what was probably meant, and what there is.
+    """Guess which of the `known` names was meant: ``did you mean 'x'? known: a, b, c``.
 
-    Parameters
-    ----------
-    name
-        What was written.
-    known
-        The names that exist.
-    what
-        How the list is headed.
-
-    Returns
-    -------
-    str
-        ``did you mean 'x'? known: a, b, c``.
+    `what` heads the list.
     """
     from difflib import get_close_matches  # noqa: PLC0415 - only where something is wrong
 

@@ -39,15 +39,7 @@ def compact(value: Any) -> str:
 
 
 def one_per_line(entries: Mapping[str, Any], indent: int) -> str:
-    """Write an object so that each of its entries is one line of a diff.
-
-    Parameters
-    ----------
-    entries
-        Builtins without NaN.
-    indent
-        Spaces before the object's closing brace.
-    """
+    """Write an object, closed after `indent` spaces, with each entry on one line of a diff."""
     if not entries:
         return "{}"
     pad = " " * (indent + 2)

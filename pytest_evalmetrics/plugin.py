@@ -73,15 +73,16 @@ def pytest_configure(config: pytest.Config) -> None:
     selection = Selection(config)
     config.pluginmanager.register(selection, "evalmetrics-selection")
     config.pluginmanager.register(EvaluationSession(config, selection), "evalmetrics-session")
-    if config.getoption("evalmetrics_check"):  # which has nothing to say of the files of tests
+    if config.getoption("evalmetrics_check"):
+        config.pluginmanager.register(_BenchmarksAlone(), "evalmetrics-check")
 
-        class OnlyBenchmarks:
-            @staticmethod
-            def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-                ours = collection_path.is_dir() or is_benchmark_file(collection_path.name, config)
-                return None if ours else True
 
-        config.pluginmanager.register(OnlyBenchmarks(), "evalmetrics-check")
+class _BenchmarksAlone:
+    """Leaves out the files of tests: a check has nothing to say of them."""
+
+    def pytest_ignore_collect(self, collection_path: Path, config: pytest.Config) -> bool | None:
+        ours = collection_path.is_dir() or is_benchmark_file(collection_path.name, config)
+        return None if ours else True
 
 
 def pytest_cmdline_main(config: pytest.Config) -> int | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -72,9 +73,8 @@ def _flat(value: Any) -> str:
         return json.dumps(value)
     for name in ("output_text", "output", "choices", "message", "content", "text", "input"):
         if value.get(name):
-            said = _flat(value[name])
-            role = value.get("role")
-            return f"{role}: {said}" if isinstance(role, str) else said
+            text, role = _flat(value[name]), value.get("role")
+            return f"{role}: {text}" if isinstance(role, str) else text
     called = value.get("function", value)
     if isinstance(called, dict) and isinstance(called.get("name"), str) and "arguments" in called:
         return f"{called['name']}({_flat(called['arguments'])})"
@@ -90,13 +90,8 @@ def recorded(spec: FilesSpec, base: Path, table: RolloutTable) -> Rows:
     def read(wanted: set[int]) -> dict[int, Mapping[str, Any]]:
         if not wanted or sum(source.size or 0 for source in table.sources) > _MOST:
             return {}
-        found: dict[int, Mapping[str, Any]] = {}
-        for index, (_, row) in enumerate(records(spec, base)):
-            if index in wanted:
-                found[index] = row
-                if len(found) == len(wanted):
-                    break
-        return found
+        rows = enumerate(records(spec, base))
+        return dict(islice(((i, row) for i, (_, row) in rows if i in wanted), len(wanted)))
 
     return read
 
@@ -231,5 +226,5 @@ def _texts(side: AnswerSide, wanted: list[int]) -> dict[int, tuple[str, str, str
 def _reason(side: AnswerSide, at: int) -> str:
     if side.scores is None or side.table.read_as is None:
         return ""
-    told = msgspec.json.decode(side.scores.reasons(int(side.table.read_as[at])))
-    return _text("\n".join(each["reason"] for each in told))
+    reasons = msgspec.json.decode(side.scores.reasons(int(side.table.read_as[at])))
+    return _text("\n".join(each["reason"] for each in reasons))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -75,19 +75,11 @@ class CallLimits:
             calls = usage.calls / (total - left) * left
             rest = Forecast.of(usage, calls, benchmark.spec.params.parallelism)
             hint += f"; the rest takes about {rest.text}"
-        return [
-            Check(
-                "expect",
-                "budget",
-                Verdict.INCONCLUSIVE,
-                value=total - left,
-                bound=f"== {total}",
-                reason=f"{self.reached} was used up, and "
-                f"{of_many(left, total, 'rollout', 'was')} not asked for",
-                hint=hint,
-                line=benchmark.line_of("budget"),
-            )
-        ]
+        lost = f"{of_many(left, total, 'rollout', 'was')} not asked for"
+        reason, line = f"{self.reached} was used up, and {lost}", benchmark.line_of("budget")
+        more: dict[str, Any] = {"value": total - left, "bound": f"== {total}"}
+        verdict = Verdict.INCONCLUSIVE
+        return [Check("expect", "budget", verdict, reason=reason, hint=hint, line=line, **more)]
 
 
 class Spender(Meter):
@@ -182,11 +174,9 @@ class Attempts:
             return table, ()
         kept = table.where(~failed)
         gone = len(table.tasks) - len(kept.tasks)
-        tasks = f"; {of_many(gone, len(table.tasks), 'task', 'has')} none left" if gone else ""
-        note = (
-            f"left out of every metric: {of_many(int(failed.sum()), len(table), 'rollout')}, whose "
-            f"request failed, because params.ignore_request_failure says so{tasks}"
-        )
+        note = f"left out of every metric: {of_many(int(failed.sum()), len(table), 'rollout')}, "
+        note += "whose request failed, because params.ignore_request_failure says so"
+        note += f"; {of_many(gone, len(table.tasks), 'task', 'has')} none left" if gone else ""
         return kept, (note,)
 
     def notes(self, board: Board) -> Iterator[str]:

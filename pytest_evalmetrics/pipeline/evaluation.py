@@ -161,7 +161,7 @@ class Evaluation:
             result,
             {agent: document["tasks"] for agent, document in self._recorded.items()},
             self._document(),
-            self._rows,
+            None if self._scored is None else self._scored.rows,
             None if self._kept is None else self._kept.data,
             {agent: self._picture(agent) for agent in self._tables} if pictured else {},
         )
@@ -351,13 +351,9 @@ class Evaluation:
             self._checks.append(check)
             return None
         try:
+            where: dict[str, Any] = {"label": self.item_id, "history": self.history}
             reference = reference_of(
-                self.benchmark,
-                plan,
-                self.snapshot,
-                label=self.item_id,
-                history=self.history,
-                engine=self.engine,
+                self.benchmark, plan, self.snapshot, engine=self.engine, **where
             )
         except EvalMetricsError as error:
             # a broken one is replaced, but for a history
@@ -374,15 +370,10 @@ class Evaluation:
             if compares_with_history(self.benchmark):
                 guess = ": the history holds no run of this benchmark that counts, with its tasks"
                 hint = "start with it: `pytest --snapshot-update --evalmetrics-history FILE`"
+            reason = f"there is no baseline yet to compare with{guess}"
+            verdict, line = Verdict.INCONCLUSIVE, self.benchmark.line_of("baseline")
             self._checks.append(
-                Check(
-                    "baseline",
-                    "baseline",
-                    Verdict.INCONCLUSIVE,
-                    reason=f"there is no baseline yet to compare with{guess}",
-                    hint=hint,
-                    line=self.benchmark.line_of("baseline"),
-                )
+                Check("baseline", "baseline", verdict, reason=reason, hint=hint, line=line)
             )
         else:
             self._notes.extend(reference.notes)
@@ -455,7 +446,15 @@ class Evaluation:
         self._agents.append(self._with_summaries(result, table))
         if self._single is not None:
             self._checks.extend(self._single.checks(self.benchmark, shown, table))
-            gated_tasks = self._without_quarantined(table, self._single.quarantined)
+            quarantined = self._single.quarantined
+            left = np.array([task not in quarantined for task in table.tasks], dtype=bool)
+            if not left.any():
+                raise DataError(
+                    "every task is in quarantine: nothing is left to gate",
+                    line=self.benchmark.line_of("quarantine"),
+                    hint="take one of them out, or skip the benchmark",
+                )
+            gated_tasks = table if left.all() else table.where(left[table.task])
             if gated_tasks is not table:
                 completeness = gates.check_completeness(self.benchmark, shown, gated_tasks)
                 whole, table = result, gated_tasks
@@ -479,20 +478,6 @@ class Evaluation:
             self._judging.add(result, table, agent=shown, expected=completeness.expected)
         self._tables[agent], self._expected[agent] = table, completeness.expected
 
-    def _without_quarantined(
-        self, table: RolloutTable, quarantined: Mapping[Any, Any]
-    ) -> RolloutTable:
-        left = np.array([task not in quarantined for task in table.tasks], dtype=bool)
-        if left.all():
-            return table
-        if not left.any():
-            raise DataError(
-                "every task is in quarantine: nothing is left to gate",
-                line=self.benchmark.line_of("quarantine"),
-                hint="take one of them out, or skip the benchmark",
-            )
-        return table.where(left[table.task])
-
     def _with_cause(self, check: Check) -> Check:
         """Let a check of what is missing begin with the cause."""
         what, _, score = check.name.partition("/")
@@ -507,10 +492,16 @@ class Evaluation:
             self._checks.extend(map(gates.accepted, judging.checks()))
             return
         self._notes.extend(dict.fromkeys(judging.notes))
+        keep = "; record it with `pytest --snapshot-update`"
         for check in judging.checks():
             self._checks.append(check)
             if check.evidence.get("improved"):
-                self._notes.append(_better(check, self.benchmark))
+                before, now = (check.evidence[side] for side in ("baseline", "current"))
+                self._notes.append(
+                    f"better than the baseline: {f'{check.agent}: ' if check.agent else ''}"
+                    f"{check.name} went from {before:.4g} to {now:.4g}"
+                    f"{keep if judging.settings.committed else ''}"
+                )
         self._changes += judging.changes
 
     def _with_summaries(self, result: AgentResult, table: RolloutTable) -> AgentResult:
@@ -535,10 +526,6 @@ class Evaluation:
     def _failed_rows(self) -> tuple[ScorerFailures, ...]:
         return () if self._scored is None else self._scored.failures
 
-    @property
-    def _rows(self) -> RowScores | None:
-        return None if self._scored is None else self._scored.rows
-
     @collector_paused()
     def _picture(self, agent: str) -> Mapping[str, Any]:
         """Describe one agent's tasks, beside those of the run that it is compared with."""
@@ -549,7 +536,7 @@ class Evaluation:
             reward=self.benchmark.spec.reward,
             lower=frozenset(name for name in table.scores if self._less_is_better(name)),
             compared=None if pairing is None else (pairing.baseline, pairing.at),
-            rows=self._rows,
+            rows=None if self._scored is None else self._scored.rows,
             chosen=None if self._scored is None else self._scored.files_rows,
             against="" if pairing is None or judging is None else judging.reference.origin,
         )
@@ -567,22 +554,17 @@ class Evaluation:
                 rows = answers.recorded(spec.rows, folder, table)
             else:
                 return
-            was = answers.AnswerSide(
-                baseline, kept=self.kept_rows() if settings.committed else None
-            )
+            kept = self.kept_rows() if settings.committed else None
+            was = answers.AnswerSide(baseline, kept=kept)
             if settings.rollouts is not None and not settings.rollouts.runs:
                 then = answers.recorded(settings.rollouts, folder, baseline)
                 was = answers.AnswerSide(baseline, rows=then)
-            now = answers.AnswerSide(table, rows=rows, scores=self._rows)
+            scores = None if self._scored is None else self._scored.rows
+            now = answers.AnswerSide(table, rows=rows, scores=scores)
             lower = self._less_is_better(spec.reward)
+            hide = str if self._scoring is None else self._scoring.hide
             yield from answers.flips_of(
-                agent,
-                now,
-                was,
-                pairing.at,
-                spec.reward,
-                lower=lower,
-                hide=str if self._scoring is None else self._scoring.hide,
+                agent, now, was, pairing.at, spec.reward, lower=lower, hide=hide
             )
 
     def _less_is_better(self, score: str) -> bool:
@@ -592,30 +574,16 @@ class Evaluation:
         return rule_of(self.benchmark, names[0], bounded=False).direction == "lower"
 
     def _fail(self, error: EvalMetricsError) -> None:
+        where = f"{error.where}: " if error.file else ""
+        line = None if error.file else error.line or self.benchmark.line_of()
+        reasons = [(f"{where}{error.message}", error.hint or "", line)]
         if isinstance(error, ConfigError):
-            self._checks += [
-                Check(
-                    "data",
-                    "evaluation",
-                    Verdict.INCONCLUSIVE,
-                    reason=f"{problem.path}: {problem.message}",
-                    hint="fix it and run again: nothing was asked, and nothing paid for",
-                    line=problem.line,
-                )
-                for problem in error.problems
-            ]
-            return
-        where = error.where if error.file else ""
-        self._checks.append(
-            Check(
-                "data",
-                "evaluation",
-                Verdict.INCONCLUSIVE,
-                reason=f"{where}: {error.message}" if where else error.message,
-                hint=error.hint or "",
-                line=None if error.file else error.line or self.benchmark.line_of(),
-            )
-        )
+            hint = "fix it and run again: nothing was asked, and nothing paid for"
+            reasons = [(f"{p.path}: {p.message}", hint, p.line) for p in error.problems]
+        self._checks += [
+            Check("data", "evaluation", Verdict.INCONCLUSIVE, reason=reason, hint=hint, line=line)
+            for reason, hint, line in reasons
+        ]
 
     def _document(self) -> BaselineDocument | None:
         """Describe the run as a baseline; None where a number may be missing or wrong."""
@@ -661,24 +629,11 @@ class Evaluation:
 def _nothing_gated(benchmark: Benchmark) -> str:
     metric = benchmark.spec.metrics[0]
     if benchmark.in_python:
-        return (
-            "nothing is gated: give thresholds= or baseline=, such as "
-            f'thresholds={{"{metric}": ">= 0.9"}}'
-        )
-    return (
-        f"nothing is gated: add `thresholds:` or `baseline:` below line {benchmark.line_of()}, "
-        f'such as `thresholds: {{{metric}: ">= 0.9"}}`'
-    )
-
-
-def _better(check: Check, benchmark: Benchmark) -> str:
-    """Say that a metric improved, and how to keep that."""
-    of = f"{check.agent}: " if check.agent else ""
-    kept = "; record it with `pytest --snapshot-update`"
-    return (
-        f"better than the baseline: {of}{check.name} went from {check.evidence['baseline']:.4g} to "
-        f"{check.evidence['current']:.4g}" + (kept if settings_of(benchmark).committed else "")
-    )
+        how = f'give thresholds= or baseline=, such as thresholds={{"{metric}": ">= 0.9"}}'
+    else:
+        how = f"add `thresholds:` or `baseline:` below line {benchmark.line_of()}, such as "
+        how += f'`thresholds: {{{metric}: ">= 0.9"}}`'
+    return f"nothing is gated: {how}"
 
 
 def _changed_gates(

@@ -60,11 +60,8 @@ class _LabelledRows:
         self._scorer = scorer
         self.score = asked.score or scorer.scores[0]
         if self.score not in scorer.scores:
-            raise DataError(
-                f"judge_check: the scorer gives no {self.score!r}; "
-                + did_you_mean(self.score, scorer.scores, what="it gives"),
-                line=line,
-            )
+            guess = did_you_mean(self.score, scorer.scores, what="it gives")
+            raise DataError(f"judge_check: the scorer gives no {self.score!r}; {guess}", line=line)
         about = scorer.about.get(self.score)
         if about is not None and about.judges:  # the labels are those of each single one
             about = scorer.about.get(about.judges[0])
@@ -100,19 +97,14 @@ class _LabelledRows:
         scores = np.where(np.abs(scores - labels) <= _SAME, labels, scores)
         kappa = stats.cohen_kappa(scores, labels)
         quadratic = stats.cohen_kappa(scores, labels, "quadratic")
-        return JudgeCheck(
-            self.score,
-            n,
-            0,
-            float((scores == labels).mean()),
-            None if math.isnan(kappa) else kappa,
-            None if math.isnan(quadratic) else quadratic,
-            "all scores and labels are the same" if math.isnan(kappa) else "",
-            tuple(
-                Disagreement(self._rows[i].where, float(scores[i]), float(labels[i]))
-                for i in np.flatnonzero(scores != labels)[:_FIRST].tolist()
-            ),
+        one, other = (None if math.isnan(number) else number for number in (kappa, quadratic))
+        alike = "all scores and labels are the same" if math.isnan(kappa) else ""
+        first = tuple(
+            Disagreement(self._rows[i].where, float(scores[i]), float(labels[i]))
+            for i in np.flatnonzero(scores != labels)[:_FIRST].tolist()
         )
+        accuracy = float((scores == labels).mean())
+        return JudgeCheck(self.score, n, 0, accuracy, one, other, alike, first)
 
 
 def _label(item: Mapping[str, Any], key: str, meaning: Mapping[str, float], where: str) -> float:
@@ -154,9 +146,9 @@ class Judges:
         for name in self._gates:
             score = name.partition("/")[2]
             if score not in scores:
+                guess = did_you_mean(score, scores, what="scores with a judge_check")
                 raise DataError(
-                    f"{name}: there are no labels to check a judge against; "
-                    + did_you_mean(score, scores, what="scores with a judge_check"),
+                    f"{name}: there are no labels to check a judge against; {guess}",
                     hint="write judge_check: {rows: labels.jsonl, label: human} under the scorer",
                     line=self._asking.line_of("thresholds", name),
                 )
@@ -173,8 +165,7 @@ class Judges:
             metric, _, score = name.partition("/")
             line = self._asking.line_of("thresholds", name)
             estimate = _estimate(name, metric, by_score[score], threshold.level)
-            check = gates.check_threshold(estimate, threshold, "", line, estimate.interval)
-            gated.append(check)
+            gated.append(gates.check_threshold(estimate, threshold, "", line, estimate.interval))
         uses = tuple(
             JudgeUse(
                 scorer.type,

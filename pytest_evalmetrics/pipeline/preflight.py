@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 from dataclasses import fields, is_dataclass, replace
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -61,11 +62,11 @@ def all_problems(benchmark: Benchmark, *, hooked: bool, replays: bool) -> Iterat
 
         faults = list(_faults_of_scoring(benchmark, replays=replays))
         yield from (_problem(benchmark, path, error) for path, error in faults)
-        for path, value in (
-            *_walk(spec.model, ("model",)),
-            *(found for at, s in enumerate(spec.scorers) for found in _walk(s, ("scorers", at))),
-        ):
-            yield from _placeholder(benchmark, path, value)
+        for path, value in _walk({"model": spec.model, "scorers": spec.scorers}, ()):
+            of_model = path[-2:-1] in (("model",), ("judge_model",)) or path[-3:-2] == ("judges",)
+            if path[-1] == "name" and of_model and _PLACEHOLDER.fullmatch(value):
+                message = f"{value!r} is a placeholder: write the name of a model that the url "
+                yield located(benchmark, path, f"{message}serves")
         if not all(isinstance(error, SecretError) for _, error in faults):
             return
     if any(_URL.match(path) for path in spec.rows.path):
@@ -74,7 +75,8 @@ def all_problems(benchmark: Benchmark, *, hooked: bool, replays: bool) -> Iterat
         if spec.runs:
             from pytest_evalmetrics.pipeline.scoring import Scoring  # noqa: PLC0415 - loads asyncio
 
-            scoring = Scoring(benchmark, _NoCalls(), "")
+            calls_nothing: Any = SimpleNamespace(replays=True, asks_anew=False, budget=None)
+            scoring = Scoring(benchmark, calls_nothing, "")
             spec = scoring.benchmark.spec
             plan = metrics.plan(spec, also=spec.gated, line_of=benchmark.line_of)
             yield from scoring.problems(plan, hooked=hooked)
@@ -114,38 +116,16 @@ def _faults_of_scoring(
     spec = benchmark.spec
     judging = spec.params if spec.model is None else None
     terms = scorers.Terms(replays=replays, judging=judging)
-    for index, scorer in enumerate(spec.scorers):
+    makers: list[tuple[Path, Any, Any]] = [
+        (("scorers", at), scorers.make_scorers, [each]) for at, each in enumerate(spec.scorers)
+    ]
+    answers = ("model" if spec.model is not None else "target",)
+    for path, make, asked in (*makers, (answers, generators.make_generator, spec)):
         try:
-            scorers.make_scorers([scorer], terms, lambda *_: 0)
+            make(asked, terms, lambda *_: 0)
         except EvalMetricsError as error:
             error.line = error.line or None
-            yield ("scorers", index), error
-    try:
-        generators.make_generator(spec, terms, lambda *_: 0)
-    except EvalMetricsError as error:
-        error.line = error.line or None
-        yield ("model" if spec.model is not None else "target",), error
-
-
-def _placeholder(benchmark: Benchmark, path: Path, value: str) -> Iterator[Problem]:
-    """Refuse a model's name that nobody has filled in."""
-    if path[-1] == "name" and len(path) > 1 and _PLACEHOLDER.fullmatch(value):
-        of_model = str(path[-2]) in ("model", "judge_model") or path[-3:-2] == ("judges",)
-        if of_model:
-            message = f"{value!r} is a placeholder: write the name of a model that the url serves"
-            yield located(benchmark, path, message)
-
-
-class _NoCalls:
-    """A run that calls nothing."""
-
-    replays, asks_anew, budget = True, False, None
-
-    def transport(self) -> Any:
-        raise AssertionError("a check calls nothing")
-
-    def progress(self, _total: int) -> Any:
-        raise AssertionError("a check calls nothing")
+            yield path, error
 
 
 # -- metrics ---------------------------------------------------------------------------------
@@ -153,10 +133,8 @@ class _NoCalls:
 
 def _metric_texts(spec: BenchmarkSpec) -> Iterator[tuple[Path, str]]:
     """Yield each metric that a benchmark names, and where."""
-    for at, text in enumerate(spec.metrics):
-        yield ("metrics", at), text
-    for at, text in enumerate(spec.key_metrics or ()):
-        yield ("key_metrics", at), text
+    for key, texts in (("metrics", spec.metrics), ("key_metrics", spec.key_metrics or ())):
+        yield from (((key, at), text) for at, text in enumerate(texts))
     for text in spec.thresholds:
         if text != PPI_MEAN and text.partition("/")[0] not in JUDGE_METRICS:
             yield ("thresholds", text), text
@@ -234,7 +212,7 @@ def _count_problems(
 # -- templates -------------------------------------------------------------------------------
 
 
-def template_problems(  # noqa: C901 - one pass over the rows, and its outcome
+def template_problems(  # noqa: C901, PLR0912 - one pass over the rows, and its outcome
     benchmark: Benchmark, rows: Iterable[Row], rewarding: Sequence[int]
 ) -> Iterator[Problem]:
     """Find the names in templates that rows lack, and templates that fail for the first row.
@@ -261,7 +239,8 @@ def template_problems(  # noqa: C901 - one pass over the rows, and its outcome
                 answered = name[0] == "sample" and (not by_model or name[-1] in _OF_ANSWERS)
                 if of_answers[number] and (answered or name[-1] == "response"):
                     continue
-                if not _has(row, name):
+                of_row = row.sample_data if name[0] == "sample" else row.item
+                if name not in (("item",), ("sample",)) and name[-1] not in of_row:
                     count, where = lacking.get((number, name), (0, row.where))
                     lacking[number, name] = count + 1, where
     allowed = _allowed(benchmark)
@@ -281,8 +260,16 @@ def template_problems(  # noqa: C901 - one pass over the rows, and its outcome
             )
             yield located(benchmark, path, message)
     if first is not None and not lacking:
-        of_rows = [t for t, of_answer in zip(templates, of_answers, strict=True) if not of_answer]
-        yield from _render_first(benchmark, first, of_rows)
+        from pytest_evalmetrics.expressions import compile_value  # noqa: PLC0415 - of the extra
+
+        for (path, text, _), of_answer in zip(templates, of_answers, strict=True):
+            if of_answer or (path[0] == "scorers" and "scores" in text):  # an llm-judge fills it in
+                continue
+            try:
+                compile_value(text)(first.context)
+            except RowError as error:
+                message = f"{error.message} (the first row, {first.where})"
+                yield located(benchmark, path, message)
 
 
 def _allowed(benchmark: Benchmark) -> float:
@@ -294,36 +281,13 @@ def _allowed(benchmark: Benchmark) -> float:
     return 1.0 if isinstance(meaning, float) and expect.max_missing is None else share
 
 
-def _has(row: Row, name: tuple[str, ...]) -> bool:
-    if len(name) == 1 and name[0] in ("item", "sample"):
-        return True
-    return name[-1] in (row.sample_data if name[0] == "sample" else row.item)
-
-
-def _render_first(
-    benchmark: Benchmark, row: Row, templates: Iterable[tuple[Path, str, Any]]
-) -> Iterator[Problem]:
-    from pytest_evalmetrics.expressions import compile_value  # noqa: PLC0415 - of the extra
-
-    for path, text, _ in templates:
-        if path[0] == "scorers" and "scores" in text:  # which an llm-judge fills in
-            continue
-        try:
-            compile_value(text)(row.context)
-        except RowError as error:
-            yield located(benchmark, path, f"{error.message} (the first row, {row.where})")
-
-
 def _templates(spec: BenchmarkSpec) -> Iterator[tuple[Path, str, frozenset[tuple[str, ...]]]]:
     """Yield each template: where it is written, its text, and the names that it needs."""
-    for key in ("prompt_template", "tools", "response_format"):
-        for path, text in _walk(getattr(spec, key), (key,)):
-            if "{{" in text or "{%" in text:
-                yield path, text, _needed(text)
-    for index, scorer in enumerate(spec.scorers):
-        for path, text in _walk(scorer, ("scorers", index)):
-            if "{{" in text or "{%" in text:
-                yield path, text, _needed(text) - {("scores",)}  # of llm-judge
+    keys = ("prompt_template", "tools", "response_format", "scorers")
+    for path, text in _walk({key: getattr(spec, key) for key in keys}, ()):
+        if "{{" in text or "{%" in text:
+            judges = {("scores",)} if path[0] == "scorers" else set()  # which an llm-judge fills in
+            yield path, text, _needed(text) - judges
 
 
 def _walk(value: Any, path: Path) -> Iterator[tuple[Path, str]]:
@@ -371,8 +335,9 @@ def _needed(text: str) -> frozenset[tuple[str, ...]]:  # noqa: C901 - a kind of 
                 node.node, nodes.Name
             ):
                 of = node.node.name
-                key = node.attr if isinstance(node, nodes.Getattr) else _constant(node.arg)
-                needed.add((of, key) if of in ("item", "sample") and key else (of,))
+                key: Any = getattr(node, "attr", None) or getattr(node.arg, "value", None)  # type: ignore[union-attr]
+                named = of in ("item", "sample") and isinstance(key, str)
+                needed.add((of, key) if named else (of,))
             elif isinstance(node, nodes.Name):
                 needed.add((node.name,))
             else:
@@ -385,17 +350,10 @@ def _needed(text: str) -> frozenset[tuple[str, ...]]:  # noqa: C901 - a kind of 
         except TemplateError:  # reported when the file was read
             return frozenset()
         visit(parsed)
-        stored = {n.name for n in parsed.find_all(nodes.Name) if n.ctx == "store"}
-        defined = (
-            stored | {n.name for n in parsed.find_all(nodes.Macro)} | environment.globals.keys()
-        )
-        return frozenset(name for name in needed if name[0] not in defined | {"self"})
+        defined = {n.name for n in parsed.find_all(nodes.Name) if n.ctx == "store"}
+        defined |= {n.name for n in parsed.find_all(nodes.Macro)} | {*environment.globals, "self"}
+        return frozenset(name for name in needed if name[0] not in defined)
     return frozenset()
-
-
-def _constant(node: Any) -> str | None:
-    value = getattr(node, "value", None)
-    return value if isinstance(value, str) else None
 
 
 # -- problems --------------------------------------------------------------------------------

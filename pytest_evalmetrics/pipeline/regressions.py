@@ -272,9 +272,9 @@ class Judging:
     _pending: list[Check | gates.Gated] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
-        self.settings = self._settings = settings_of(self.benchmark)
-        self._accept = "" if self._settings.committed else "compare with a newer run"
-        if self._settings.of_history:
+        self.settings = settings_of(self.benchmark)
+        self._accept = "" if self.settings.committed else "compare with a newer run"
+        if self.settings.of_history:
             self._accept = f"{_ACCEPT}: from that run on the history counts anew"
 
     def add(
@@ -303,11 +303,11 @@ class Judging:
             self.plan.spec.reward,
             agent=agent,
             line=self.benchmark.line_of("baseline"),
-            min_coverage=self._settings.min_coverage,
+            min_coverage=self.settings.min_coverage,
             accept="record it with --snapshot-update --evalmetrics-accept-tasks"
-            if self._settings.committed
+            if self.settings.committed
             else self._accept
-            if self._settings.of_history
+            if self.settings.of_history
             else "compare with a run of the same tasks",
         )
         self._pending += [] if tasks is None else [tasks]
@@ -339,7 +339,7 @@ class Judging:
         judged = iter(
             gates.check_regression(
                 [each for each in self._pending if isinstance(each, gates.Gated)],
-                min_coverage=self._settings.min_coverage,
+                min_coverage=self.settings.min_coverage,
                 accept=self._accept,
                 benchmarks=self.benchmarks,
                 look=self.look,
@@ -371,11 +371,14 @@ class Judging:
                 hint = f"complete the run, or {reference.renew}"
                 yield self._inconclusive("agent", agent, reason, hint)
 
-    def _inconclusive(self, name: str, agent: str, reason: str, hint: str) -> Check:
-        line = self.benchmark.line_of("baseline")
-        return Check(
-            "baseline", name, Verdict.INCONCLUSIVE, agent, reason=reason, hint=hint, line=line
-        )
+    def _inconclusive(
+        self, name: str, agent: str, reason: str, hint: str, *path: str, **more: Any
+    ) -> Check:
+        """Make the check of what can't be judged; `path` is its key below ``baseline:``."""
+        more |= {"reason": reason, "hint": hint, "line": self.benchmark.line_of("baseline", *path)}
+        if (estimate := more.get("estimate")) is not None:
+            more.setdefault("value", None if math.isnan(estimate.value) else estimate.value)
+        return Check("baseline", name, Verdict.INCONCLUSIVE, agent, **more)
 
     def _gated_texts(self, result: AgentResult) -> dict[str, str]:
         """Map names of metrics to their texts: the last text is the one with its own settings."""
@@ -418,15 +421,15 @@ class Judging:
         agent: str,
     ) -> Check | gates.Gated:
         estimate = result.estimates[text]
-        line = self.benchmark.line_of("baseline", "metrics", text)
         target = None if estimate.by_hook else pairing.metric(text).target
         reward = self.benchmark.spec.reward
         changes = self.ruler_changes or (self.settled if estimate.by_hook else ())
         touching = [c for c in changes if c.touches(estimate, target, reward=reward)]
         if touching:
-            return self._other_ruler(touching, estimate, agent, line)
+            return self._other_ruler(touching, text, estimate, agent)
         if estimate.by_hook:
             rule = rule_of(self.benchmark, text, bounded=False)
+            line = self.benchmark.line_of("baseline", "metrics", text)
             return self._no_direction(text, estimate, agent) or gates.check_value(
                 estimate, value, rule, agent=agent, line=line, accept=self._accept
             )
@@ -437,16 +440,12 @@ class Judging:
             )
             return self._cannot_fail(text, gated) or gated
         except EvalMetricsError as error:  # the run itself has been reduced: see its estimates
-            return Check(
-                "baseline",
-                estimate.name,
-                Verdict.INCONCLUSIVE,
-                agent=agent,
-                value=estimate.value,
-                reason=f"{text} can't be compared with {self.reference.where}: {error.message}",
-                hint=self.reference.renew,
+            reason = f"{text} can't be compared with {self.reference.where}: {error.message}"
+            hint, value = self.reference.renew, estimate.value
+            return self._inconclusive(
+                *(estimate.name, agent, reason, hint, "metrics", text),
                 estimate=estimate,
-                line=line,
+                value=value,
             )
 
     def _paired(
@@ -503,50 +502,35 @@ class Judging:
                 flips = gates.flips_of(compared.pair, spec.pass_threshold)
         if flips is not None and (text := str(flips)):
             self.changes.append(f"{agent}: {text}" if agent else text)
-        if self._settings.max_broken is not None:
-            most = self._settings.max_broken
+        if self.settings.max_broken is not None:
+            most = self.settings.max_broken
             self._pending.append(gates.check_broken(self.benchmark, agent, flips, most))
 
     def _other_ruler(
-        self, touching: Sequence[RulerChange], estimate: Estimate, agent: str, line: int
+        self, touching: Sequence[RulerChange], text: str, estimate: Estimate, agent: str
     ) -> Check:
         hint = self.reference.renew
         if all(change.by_tool for change in touching):
             hint += ", or score today's run as the baseline's was"
-        elif self._settings.committed:
+        elif self.settings.committed:
             hint += "; with `baseline: {rescore: true}` it keeps its rows too, and after such a "
             hint += "change they are scored with today's ruler"
-        return Check(
-            "baseline",
-            estimate.name,
-            Verdict.INCONCLUSIVE,
-            agent=agent,
-            value=None if math.isnan(estimate.value) else estimate.value,
-            reason=f"{estimate.name} can't be compared with {self.reference.where}: "
-            f"the ruler changed: {'; '.join(change.text for change in touching)}",
-            hint=hint,
-            estimate=estimate,
-            line=line,
+        reason = f"{estimate.name} can't be compared with {self.reference.where}: "
+        reason += f"the ruler changed: {'; '.join(change.text for change in touching)}"
+        return self._inconclusive(
+            estimate.name, agent, reason, hint, "metrics", text, estimate=estimate
         )
 
     def _no_direction(self, text: str, estimate: Estimate, agent: str) -> Check | None:
         """Refuse to judge a hook's number where nothing says which way is better."""
-        own = self._settings.metrics.get(text)
-        asked = self._settings.direction or (None if own is None else own.direction)
+        own = self.settings.metrics.get(text)
+        asked = self.settings.direction or (None if own is None else own.direction)
         if asked or direction_of(self.benchmark.spec, text, of_reward=False):
             return None
-        return Check(
-            "baseline",
-            text,
-            Verdict.INCONCLUSIVE,
-            agent=agent,
-            value=estimate.value,
-            reason=f"nothing says which way is better for {text}, which a hook computes",
-            hint=f'write `baseline: {{metrics: {{"{text}": {{direction: higher}}}}}}`, or lower '
-            "where less is better",
-            estimate=estimate,
-            line=self.benchmark.line_of("baseline", "metrics", text),
-        )
+        reason = f"nothing says which way is better for {text}, which a hook computes"
+        hint = f'write `baseline: {{metrics: {{"{text}": {{direction: higher}}}}}}`, or lower '
+        hint += "where less is better"
+        return self._inconclusive(text, agent, reason, hint, "metrics", text, estimate=estimate)
 
     def _cannot_fail(self, text: str, gated: gates.Gated) -> Check | None:
         """Refuse a drop that values in [0, 1] can't show; of a declared range the file is refused.
@@ -562,21 +546,15 @@ class Judging:
         if not pair.bounded or asked < 1 or is_spent(text):
             return None
         key = "require_mde" if asked > rule.max_drop or not whole else "max_drop"
-        own = self._settings.metrics.get(text)
+        own = self.settings.metrics.get(text)
         here = ("metrics", text) if own is not None and getattr(own, key) is not None else ()
         meant = f"; did you mean {asked:.12g}%?" if asked <= 100 else ""  # noqa: PLR2004 - per cent
-        return Check(
-            "baseline",
-            pair.name,
-            Verdict.INCONCLUSIVE,
-            agent=gated.agent,
+        reason = f"{key} {asked:.12g} can never fail: all rewards of {pair.name} lie in [0, 1]"
+        return self._inconclusive(
+            *(pair.name, gated.agent, reason + meant, f"choose a {key} below 1", *here, key),
             value=pair.value_current,
             bound=str(rule),
-            reason=f"{key} {asked:.12g} can never fail: all rewards of {pair.name} lie in "
-            f"[0, 1]{meant}",
-            hint=f"choose a {key} below 1",
             estimate=gated.estimate,
-            line=self.benchmark.line_of("baseline", *here, key),
             evidence={**rule.evidence(), "baseline": pair.value_baseline, "why": "blind"},
         )
 

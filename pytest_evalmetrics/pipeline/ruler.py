@@ -119,7 +119,12 @@ def ruler_of(
                 ruler[f"{_METRIC}{bound}"] = {"source": source}
     if hook:
         ruler[_HOOK] = {"source": hook}
-    ruler.update({f"{_TOOL}{name}": _of_tool(entry, hide) for name, entry in (tools or {}).items()})
+    for name, entry in (tools or {}).items():
+        ruler[f"{_TOOL}{name}"] = {
+            key: list(values) if key == "scores" else _shown(", ".join(values), hide)
+            for key, values in entry.items()
+            if not any(map(_SECRET.search, key.split()))
+        }
     return ruler
 
 
@@ -224,14 +229,6 @@ def _of_scorer(
     return {key: _shown(value, hide) for key, value in entry.items()}
 
 
-def _of_tool(entry: Mapping[str, Sequence[str]], hide: Callable[[str], str]) -> dict[str, Any]:
-    return {
-        key: list(values) if key == "scores" else _shown(", ".join(values), hide)
-        for key, values in entry.items()
-        if not any(map(_SECRET.search, key.split()))
-    }
-
-
 def _of_judges(scorer: BoundScorer) -> Iterator[tuple[str, Any]]:
     for number, judge in enumerate(scorer.judges, start=1):
         name = "judge" if len(scorer.judges) == 1 else f"judge {number}"
@@ -268,16 +265,11 @@ def _flat(name: str, value: Any) -> Iterator[tuple[str, Any]]:
     for key, inner in value.items():
         if _SECRET.search(str(key)):
             continue
-        if key == "url" and isinstance(inner, str):
-            inner = _place(inner)  # noqa: PLW2901 - as it is shown
+        if key == "url" and isinstance(inner, str):  # on this machine any port will do
+            parts = urlsplit(inner)
+            local = parts.hostname in ("localhost", "127.0.0.1", "::1")
+            inner = parts.path if local else f"{parts.hostname}{parts.path}"  # noqa: PLW2901
         yield from _flat(f"{name} {key}".strip(), inner)
-
-
-def _place(url: str) -> str:
-    """Name an endpoint by host and path; on this machine any port will do."""
-    parts = urlsplit(url)
-    local = parts.hostname in ("localhost", "127.0.0.1", "::1")
-    return parts.path if local else f"{parts.hostname}{parts.path}"
 
 
 def _shown(value: Any, hide: Callable[[str], str]) -> Any:

@@ -56,11 +56,9 @@ def with_reward(
     given = (*names, *measured)
     if ("reward",) in benchmark.lines or spec.reward in given:
         if spec.dataset is not None and spec.reward not in given:
-            raise DataError(
-                f"no scorer gives the reward {spec.reward!r}; "
-                + did_you_mean(spec.reward, given, what="they give"),
-                line=benchmark.line_of("reward"),
-            )
+            guess = did_you_mean(spec.reward, given, what="they give")
+            message = f"no scorer gives the reward {spec.reward!r}; {guess}"
+            raise DataError(message, line=benchmark.line_of("reward"))
         return benchmark
     if not names:  # of scorers that are not made yet
         return benchmark
@@ -106,8 +104,7 @@ def choose(
     spec = benchmark.spec
     table = _table(benchmark, plan, given, reader)
     answered = spec.answers is not None
-    if answered or _of_one_rollout(spec):
-        _each_a_task(table, answered=answered)
+    _refuse_repeated_tasks(spec, table)
     total, order = len(table), reading_order(table)
     size, rank = total, order
     if spec.dataset is not None:
@@ -138,7 +135,9 @@ def choose(
         note = "incomplete on purpose: params.limit_samples takes the first "
         note += f"{of_many(limit or 0, size, 'row')}, and no baseline is recorded"
         notes.append(note)
-    table = _repeated(table, numbered, samples)
+    table = replace(table, read_as=numbered)
+    if samples > 1:
+        table = _repeated(table, samples)
     return Chosen(table, rows, samples, tuple(notes), partial, whole)
 
 
@@ -206,25 +205,21 @@ def _table(
     )
 
 
-def _of_one_rollout(spec: BenchmarkSpec) -> bool:
-    """Check whether each row of a data set has to be a task: nothing calls it an attempt."""
-    return (
-        spec.dataset is not None
-        and spec.dataset.fields.sample is None
-        and spec.num_samples is None
-        and spec.expect.rollouts is None
-    )
-
-
-def _each_a_task(table: RolloutTable, *, answered: bool) -> None:
+def _refuse_repeated_tasks(spec: BenchmarkSpec, table: RolloutTable) -> None:
+    """Refuse a task in several rows of a data set where nothing calls these attempts."""
+    answered, dataset = spec.answers is not None, spec.dataset
+    attempts = dataset is None or dataset.fields.sample is not None or spec.num_samples is not None
+    if not answered and (attempts or spec.expect.rollouts is not None):
+        return
     again = (np.diff(table.task) == 0) & (np.diff(table.agent) == 0)
     if again.any():
         task = table.tasks[table.task[np.flatnonzero(again)[0]]]
+        hint = "say which key tells them apart: dataset: {path: ..., fields: {task: KEY}}"
+        hint += "" if answered else "; or, where they are attempts at one task, num_samples"
         raise DataError(
             f"the task {task!r} stands in several rows, of which each would be "
             f"{'answered' if answered else 'scored'} as a task of its own",
-            hint="say which key tells them apart: dataset: {path: ..., fields: {task: KEY}}"
-            + ("" if answered else "; or, where they are attempts at one task, num_samples"),
+            hint=hint,
         )
 
 
@@ -248,10 +243,8 @@ def _shuffled(rows: int, seed: int) -> NDArray[np.int64]:
     return ranks
 
 
-def _repeated(table: RolloutTable, numbered: NDArray[np.int64], samples: int) -> RolloutTable:
+def _repeated(table: RolloutTable, samples: int) -> RolloutTable:
     """Let each row stand for so many rollouts."""
-    if samples == 1:
-        return replace(table, read_as=numbered)
     sample = np.tile(np.arange(samples), len(table))
     return replace(
         table,
@@ -263,7 +256,7 @@ def _repeated(table: RolloutTable, numbered: NDArray[np.int64], samples: int) ->
             name: Category(np.repeat(c.codes, samples), c.labels)
             for name, c in table.categories.items()
         },
-        read_as=np.repeat(numbered, samples) * samples + sample,
+        read_as=np.repeat(reading_order(table), samples) * samples + sample,
     )
 
 
@@ -502,17 +495,12 @@ def rescored(
     score(board, jobs())
     board.flush()
     notes = failed_row_notes(tuple(board.failures(made)))
-    return {
-        agent: replace(
-            table,
-            scores={
-                **table.scores,
-                **{name: board.columns[name][by_agent.get(agent, [])] for name in names},
-            },
-            integers=table.integers - set(names),
-        )
-        for agent, table in tables.items()
-    }, [f"of the baseline's rows: {note}" for note in notes]
+    scored = {}
+    for agent, table in tables.items():
+        new = {name: board.columns[name][by_agent.get(agent, [])] for name in names}
+        integers = table.integers - set(names)
+        scored[agent] = replace(table, scores={**table.scores, **new}, integers=integers)
+    return scored, [f"of the baseline's rows: {note}" for note in notes]
 
 
 def _read_kept(data: bytes | None, recorded: Mapping[str, Any]) -> list[_KeptRow]:

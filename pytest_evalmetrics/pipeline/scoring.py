@@ -137,14 +137,9 @@ class Scoring:
         self._runtime, self.benchmark = runtime, benchmark
         self._label = label  # under which its calls are counted
         self._engine = engine
-        self._terms = scorers.Terms(
-            spec.params.parallelism,
-            spec.params.request_timeout,
-            spec.params.max_retries,
-            spec.params.max_wait,
-            runtime.replays,
-            judging=spec.params if spec.model is None else None,
-        )
+        params, judging = spec.params, spec.params if spec.model is None else None
+        limits = (params.parallelism, params.request_timeout, params.max_retries, params.max_wait)
+        self._terms = scorers.Terms(*limits, runtime.replays, judging=judging)
         self.made = scorers.make_scorers(spec.scorers, self._terms, benchmark.line_of)
         self.about = {name: a for scorer in self.made for name, a in scorer.about.items()}
         self._attempts = Attempts.of(benchmark, self._terms)
@@ -154,24 +149,18 @@ class Scoring:
         self._content = _Content(benchmark)
         own = None if spec.budget is None else budget or budget_of(spec.budget)
         self._limits = CallLimits(own, runtime.budget)
-        self._refuse_unpriced()
+        allowed = {} if runtime.budget is None else runtime.budget.limits
+        models: list[Any] = [] if spec.model is None else [spec.model]
+        models += [judge.model for scorer in self.made for judge in scorer.judges]
+        for model in models if "cost" in allowed else ():
+            if model.price is None:
+                raise DataError(
+                    f"the run's budget is {allowed['cost'][1]}, and {model.name} has no price",
+                    hint="write price: {input: ..., output: ...} under it, per million tokens",
+                )
         self._judges = Judges(benchmark, self.made)
         # its reward settled, and without the thresholds on judges
         self.benchmark = with_reward(self._judges.benchmark, given, measured)
-
-    def _refuse_unpriced(self) -> None:
-        """Refuse models without a price where the run's budget is one of money."""
-        budget, model = self._runtime.budget, self.benchmark.spec.model
-        if budget is None or "cost" not in budget.limits:
-            return
-        models: list[tuple[str, object]] = [] if model is None else [(model.name, model.price)]
-        models += [(j.model.name, j.model.price) for scorer in self.made for j in scorer.judges]
-        for name, price in models:
-            if price is None:
-                raise DataError(
-                    f"the run's budget is {budget.limits['cost'][1]}, and {name} has no price",
-                    hint="write price: {input: ..., output: ...} under it, per million tokens",
-                )
 
     def hide(self, text: str) -> str:
         """Take the secrets of its scorers out of a text."""
@@ -181,13 +170,6 @@ class Scoring:
     def asks(self) -> bool:
         """Whether it calls endpoints, or a target."""
         return self._attempts is not None or any(scorer.calls for scorer in self.made)
-
-    def problems(self, plan: Plan, *, hooked: bool) -> list[Problem]:
-        """Read the rows, and find what would leave their scores without use.
-
-        Nothing is called for it. `hooked` says that a hook computes metrics.
-        """
-        return self._problems(self._choose(plan), plan, hooked=hooked)
 
     def _choose(self, plan: Plan) -> Chosen:
         self._judges.read_labels()
@@ -208,7 +190,12 @@ class Scoring:
             content.add(table.tasks[at], row)
         return content.onto(table)
 
-    def _problems(self, chosen: Chosen, plan: Plan, *, hooked: bool) -> list[Problem]:
+    def problems(self, plan: Plan, *, hooked: bool, chosen: Chosen | None = None) -> list[Problem]:
+        """Read the rows, and find what would leave their scores without use; nothing is called.
+
+        `hooked` says that a hook computes metrics.
+        """
+        chosen = chosen or self._choose(plan)
         rewarding = [i for i, s in enumerate(self.made) if self.benchmark.spec.reward in s.scores]
         rows = rows_of(self.benchmark, chosen)
         if self._attempts is None:
@@ -221,7 +208,7 @@ class Scoring:
     def run(self, plan: Plan, *, hooked: bool = False) -> Scored:
         """Score every row."""
         chosen = self._choose(plan)
-        if self.asks and (problems := self._problems(chosen, plan, hooked=hooked)):
+        if self.asks and (problems := self.problems(plan, hooked=hooked, chosen=chosen)):
             raise ConfigError(self._label.partition("::")[0], tuple(problems))
         board = Board(chosen.table, self._names)
         rounds = 1 if self._attempts is not None else len(self.made)
@@ -304,17 +291,9 @@ class Scoring:
             await do(self._work(jobs, board, self._attempts))
 
     def _work(self, jobs: Jobs, board: Board, attempts: Attempts | None) -> Workload:
-        return Workload(
-            jobs,
-            self.made,
-            attempts,
-            self.benchmark.spec,
-            self._terms,
-            self._transport(),
-            self._label,
-            board,
-            self._limits.meter if self._limits.budgets else None,
-        )
+        meter = self._limits.meter if self._limits.budgets else None
+        calls = (self._terms, self._transport(), self._label)
+        return Workload(jobs, self.made, attempts, self.benchmark.spec, *calls, board, meter)
 
     def _transport(self) -> Transport:
         transport = self._runtime.transport()

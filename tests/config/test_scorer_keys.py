@@ -265,14 +265,6 @@ def test_what_is_wrong_is_told_with_its_line(tmp_path, text, old, new, problem):
     assert f"a.bench.yaml:{problem}" in str(wrong(tmp_path, text.replace(old, new, 1)))
 
 
-def test_what_is_measured_may_be_the_reward(tmp_path):
-    text = ONLINE.replace(
-        'scorers: [{type: exact-match, reference: "{{ a }}"}]', "reward: latency_s"
-    )
-    spec = load(tmp_path, text)
-    assert spec.reward == "latency_s"
-
-
 def test_a_name_tells_two_scorers_of_one_type_apart(tmp_path):
     text = (
         "benchmark:\n  name: a\n  dataset: d.jsonl\n  reward: strict\n  scorers:\n"

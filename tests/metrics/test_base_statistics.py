@@ -14,23 +14,6 @@ def statistics_of_tasks(made):
     return [{k: v for k, v in entry.items() if "/" in k} for entry in entries]
 
 
-def test_by_hand(table):
-    made = table([[1, 1, 1, 1], [0, 0, 0, 0], [1, 1, 0, 0]])
-    assert pooled_statistics(made) == {
-        "mean/reward": 0.5,
-        "max/reward": 1.0,
-        "min/reward": 0.0,
-        "median/reward": 0.5,
-        "std/reward": pytest.approx(0.522, abs=0.0005),
-    }
-    first, second, third = statistics_of_tasks(made)
-    assert first == {
-        "mean/reward": 1, "max/reward": 1, "min/reward": 1, "median/reward": 1, "std/reward": 0,
-    }  # fmt: skip
-    assert second["mean/reward"] == 0
-    assert third["std/reward"] == pytest.approx(0.577, abs=0.0005)
-
-
 def test_the_std_of_one_row_is_0_and_of_one_value_among_more_is_left_out(table):
     made = table([[0.5], [0.5, None]], cost=[None, 1, 2])
     one, other = statistics_of_tasks(made)
@@ -163,20 +146,6 @@ def test_more_rollouts_than_expected_hide_no_missing_one(table):
     made = table([[None, None, None]])
     (entry,) = GroupEntries(made, "agent", Counts.of(made, "reward", 2))
     assert entry["reward_profile_completion_pct"] == 0.0
-
-
-def test_an_entry_has_gyms_keys_in_gyms_order_and_the_tasks_id_as_it_is(table):
-    made = table([[1, 0], [1, 1]], tasks=["b/2", "c"], integers=["reward"])
-    first, second = GroupEntries(made, "math agent", Counts.of(made, "reward"))
-    assert list(first) == [
-        "_ng_task_index", "mean/reward", "max/reward", "min/reward", "median/reward", "std/reward",
-        "sample", "num_rollouts", "expected_num_rollouts", "missing_num_rollouts",
-        "reward_profile_completion_pct",
-    ]  # fmt: skip
-    assert first["_ng_task_index"] == "b/2"
-    assert second["sample"] == {"agent_ref": {"name": "math agent"}}
-    kinds = {type(value) for entry in (first, second) for value in entry.values()}
-    assert kinds == {str, float, int, dict}  # builtins alone
 
 
 @pytest.mark.parametrize("block", [1, 2, 3, 4096])

@@ -6,9 +6,8 @@ import sys
 import pytest
 
 from pytest_evalmetrics.errors import MetricError, RegistryError
-from pytest_evalmetrics.ext import MetricOptions, TaskRewards
+from pytest_evalmetrics.ext import TaskRewards
 from pytest_evalmetrics.metrics import Names, plan
-from pytest_evalmetrics.spec.metric_names import STATISTICS
 
 REWARDS = TaskRewards.from_lists([[1.0, 0.0], [], [1.0]])
 _numbers = itertools.count()
@@ -36,23 +35,6 @@ def compute(reference, rewards=REWARDS, options=None):
     return Names(options).bind(reference).value(rewards)
 
 
-def test_its_own_name_is_what_it_is_called_by(module):
-    name = module(
-        "class Named:\n"
-        "    name = 'my_metric'\n"
-        "    def compute(self, task_rewards): return 0.5\n"
-        "class Unnamed:\n"
-        "    def compute(self, task_rewards): return 0.5\n"
-        "def function(tasks): return 0.5\n"
-    )
-    names = Names()
-    assert str(names.bind(f"{name}:Named/accuracy[a=b]")) == "my_metric/accuracy[a=b]"
-    assert str(names.bind(f"{name}:Unnamed")) == "Unnamed"
-    assert str(names.bind(f"{name}:function")) == "function"
-    # and by which it is known from then on
-    assert names.bind("my_metric[a=b]").target is names.bind(f"{name}:Named").target
-
-
 def test_two_metrics_of_one_name_are_an_error_naming_both(module):
     text = "class Thing:\n    name = '{}'\n    def compute(self, task_rewards): return 0.5\n"
     one, other, third = (module(text.format(name)) for name in ("same", "same", "pass@7"))
@@ -64,15 +46,6 @@ def test_two_metrics_of_one_name_are_an_error_naming_both(module):
     assert f"'{other}:Thing' calls itself 'same'" in caught.value.message
     assert f"{one}.Thing" in caught.value.message
     assert names.bind(f"{third}:Thing").value(REWARDS) == 0.5  # the built-in one gives way
-
-
-def test_options_reach_a_constructor_that_asks_for_them(module):
-    name = module(
-        "class Asks:\n"
-        "    def __init__(self, options): self.bar = options.pass_threshold\n"
-        "    def compute(self, task_rewards): return self.bar\n"
-    )
-    assert compute(f"{name}:Asks", options=MetricOptions(pass_threshold=0.25)) == 0.25
 
 
 def test_a_users_worst_task_and_median_take_the_names_of_the_built_in_ones(module):
@@ -222,42 +195,9 @@ def test_a_rate_outside_of_0_to_1_is_an_error(module):
         compute(f"{name}:R")
 
 
-def test_a_registered_class_and_a_family_of_ones_own(module):
-    from pytest_evalmetrics import registry  # noqa: PLC0415 - the user's import
-
-    name = module(
-        "from pytest_evalmetrics import register_metric\n"
-        "@register_metric('test_lookup_top@{k}')\n"
-        "class Top:\n"
-        "    def __init__(self, k): self.k = k\n"
-        "    def compute(self, task_rewards): return self.k\n"
-    )
-    __import__(name)
-    try:
-        assert compute("test_lookup_top@12") == 12.0
-        assert str(Names().bind("test_lookup_top@12/x")) == "test_lookup_top@12/x"
-    finally:
-        registry.metrics._entries[:] = [
-            e for e in registry.metrics._entries if e.name != "test_lookup_top@{k}"
-        ]
-
-
-@pytest.mark.parametrize("statistic", STATISTICS)
-def test_the_five_prefixes_always_mean_the_base_statistic(statistic):
-    expected = {"mean": 2 / 3, "max": 1, "min": 0, "median": 1, "std": 3**-0.5}
-    assert compute(f"{statistic}/reward") == pytest.approx(expected[statistic], abs=1e-15)
-
-
 def test_the_std_of_one_rollout_is_not_defined():
     with pytest.raises(MetricError, match="returned nan"):
         compute("std/reward", TaskRewards.from_lists([[1.0]]))
-
-
-def test_an_unknown_name_lists_and_guesses():
-    with pytest.raises(RegistryError, match=r"no metric 'mean_rewrd': did you mean 'mean_reward'"):
-        Names().bind("mean_rewrd")
-    with pytest.raises(RegistryError, match=r"metrics there are: .*pass@\{k\}.*worst_task"):
-        Names().bind("pass@0")
 
 
 def test_an_unknown_metric_is_told_before_anything_is_read_with_its_line(spec):

@@ -1,5 +1,3 @@
-import math
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -56,15 +54,6 @@ def test_a_missing_reward_counts_on_both_sides_as_the_benchmark_says(planned, ta
     both = pairing(plan, baseline, current)
     assert both.missing(both.metric("mean_reward")) == 0.0
     assert both.pair_at_worst(both.metric("mean_reward"), higher_is_better=True) is None
-
-
-@pytest.mark.parametrize("name", ["mean_reward", "pass_rate", "median", "std/reward"])
-def test_nothing_in_common_has_no_value(planned, table, name):
-    found = paired(planned(), name, table([[1]], tasks=["a"]), table([[1]], tasks=["b"]))
-    assert found.pair.tasks == ()
-    assert math.isnan(found.pair.value_baseline)
-    assert math.isnan(found.pair.value_current)
-    assert (found.added, found.removed) == (("b",), ("a",))
 
 
 @pytest.mark.parametrize("name", ["median", "worst_task", "max/reward", "std/reward"])

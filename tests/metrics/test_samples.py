@@ -9,30 +9,6 @@ def sample(made, name, cluster=None):
     return SampleSource(made, "reward", cluster).sample(Names().bind(name))
 
 
-def lists(found):
-    return found.rewards.to_lists()
-
-
-def test_a_value_of_a_field_selects_rollouts_and_their_tasks(table):
-    made = table(
-        [[1, 2], [3], [None, 5, 6]], tasks=["x", "y", "z"], labels={"kind": list("abbaab")}
-    )
-    first = sample(made, "mean_reward[kind=a]")
-    assert (lists(first), first.tasks) == ([[1], [5]], ("x", "z"))
-    second = sample(made, "mean_reward[kind=b]")
-    assert (lists(second), second.tasks) == ([[2], [3], [6]], ("x", "y", "z"))
-
-
-def test_clusters_are_of_the_tasks_that_are_left(table):
-    made = table(
-        [[1, 2], [3], [4]], labels={"repo": ["r", "r", "s", "r"], "kind": ["a", "b", "c", "c"]}
-    )
-    assert sample(made, "mean_reward", "repo").clusters.tolist() == [0, 1, 0]
-    assert sample(made, "mean_reward[kind=a]", "repo").clusters.tolist() == [0]
-    assert sample(made, "mean_reward[kind=c]", "repo").clusters.tolist() == [1, 0]
-    assert sample(made, "mean_reward").clusters is None
-
-
 def test_a_task_in_two_clusters_is_an_error_that_lists_it(table):
     made = table([[1, 2], [3]], tasks=["x", "y"], labels={"repo": ["r", "s", "s"]})
     with pytest.raises(DataError, match="rollouts of 1 task have different values: x"):

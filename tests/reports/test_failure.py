@@ -50,14 +50,6 @@ def test_the_text_holds_the_table_the_reason_the_place_and_the_way_out():
     assert FailureText(text).reprcrash.message == "pass@1 is 0.5, below 0.7"
 
 
-def test_a_hint_that_serves_several_checks_is_said_once():
-    checks = [
-        Check("threshold", n, Verdict.FAIL, value=0, bound="x", reason=f"{n} fell", hint="mend it")
-        for n in ("a", "b")
-    ]
-    assert failure_text(result(*checks)).count("mend it") == 1
-
-
 def test_what_a_task_is_called_begins_no_line():
     odd = Check(
         "threshold", "x", Verdict.FAIL, agent="a\nb", value=0, bound="y", reason="1\n::z::2"

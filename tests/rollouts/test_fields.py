@@ -26,18 +26,6 @@ def test_task_sample_agent_and_reward_by_dotted_paths(folder):
     assert columns(table) == {"reward": [0.5]}
 
 
-def test_what_is_read_as_one_thing_is_no_score_of_its_own(folder):
-    folder.rows([{"id": 7, "k": 0, "acc": 0.5, "n": 1, "usage": {"cost": 2, "tokens": 3}}])
-    fields = {"task": "id", "sample": "k", "reward": "acc", "scores": {"cents": "usage.cost"}}
-    assert columns(folder.load(fields=fields)) == {
-        "reward": [0.5],
-        "n": [1],
-        "cents": [2],
-        "tokens": [3],
-    }
-    assert columns(folder.load(fields=fields, scores=["acc"]))["acc"] == [0.5]
-
-
 @pytest.mark.parametrize(
     ("fields", "message"),
     [

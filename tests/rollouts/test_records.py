@@ -12,7 +12,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from pytest_evalmetrics.errors import DataError
-from pytest_evalmetrics.ext import FieldMap
 from pytest_evalmetrics.rollouts import load, load_dataset
 from pytest_evalmetrics.rollouts.recorded import records
 from pytest_evalmetrics.spec import RolloutsSpec
@@ -102,12 +101,6 @@ def test_a_row_without_the_key_that_the_first_one_has(tmp_path):
     with pytest.raises(DataError, match="no task id: 'id' is not there") as raised:
         load_dataset(RolloutsSpec(path=("d.jsonl",)), tmp_path)
     assert raised.value.where == "d.jsonl:2"
-
-
-def test_fields_say_which_key_it_is(tmp_path):
-    (tmp_path / "d.jsonl").write_text('{"id": 1, "q": {"n": "b"}}\n{"id": 2, "q": {"n": "a"}}\n')
-    spec = RolloutsSpec(path=("d.jsonl",), fields=FieldMap(task="q.n"))
-    assert load_dataset(spec, tmp_path).tasks == ("a", "b")
 
 
 def test_rows_of_tables_come_with_their_text(tmp_path):

@@ -1,7 +1,5 @@
 """What a row says: NeMo Gym's reading, with nothing to configure."""
 
-import json
-
 import numpy as np
 from rollouts.reference import plain
 
@@ -76,13 +74,3 @@ def test_categories_are_kept_as_text(folder):
     }
     assert table.categories["n"].codes.dtype == np.int32
     assert "n" in table.scores
-
-
-def test_sources_say_what_was_read(folder):
-    first = folder.rows([row(0), row(1)], "runs/a.jsonl")
-    second = folder.write(json.dumps([row(2)]), "runs/deep/b.json")
-    table = folder.load("runs/**/*.json*")
-    assert [(s.path, s.rows, s.size) for s in table.sources] == [
-        ("runs/a.jsonl", 2, first.stat().st_size),
-        ("runs/deep/b.json", 1, second.stat().st_size),
-    ]

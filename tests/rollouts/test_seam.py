@@ -30,32 +30,6 @@ def build(*chunks, scores=("reward",), **fields):
     return table.build()
 
 
-def test_rows_are_numbered_by_their_start():
-    nan = float("nan")
-    table = build(
-        chunk(["x", "x", "y"], {"reward": [1, 2, 3]}, started=np.array([30.0, 20.0, nan])),
-        chunk(["x", "y", "y"], {"reward": [4, 5, 6]}, started=np.array([10.0, nan, 1.0])),
-        chunk(["x"], {"reward": [7]}),
-    )
-    assert table.scores["reward"].tolist() == [4, 2, 1, 7, 6, 3, 5]
-    assert table.sample.tolist() == [0, 1, 2, 3, 0, 1, 2]
-
-
-def test_failures_are_counted_by_kind_with_the_first_place():
-    table = build(
-        chunk(
-            ["x", "y"],
-            {"reward": [1, 2]},
-            failures=[Failure(1, "Timeout", "too slow"), Failure(0, "Limit", graded=True)],
-        ),
-        chunk(["z"], {"reward": [3]}, names=["b/z.json"], failures=[Failure(0, "Timeout")]),
-    )
-    assert table.notes == (
-        "Timeout: 2 rollouts without a score, which is missing (first a:2: too slow)",
-        "Limit: 1 rollout graded all the same (first a:1)",
-    )
-
-
 def test_names_stand_in_messages():
     bad = [NotFinite("reward", "NaN", 2)]
     rows = chunk(["x", "y"], {"reward": [1, np.nan]}, names=["x.json", "y.json"], not_finite=bad)

@@ -45,18 +45,6 @@ def test_functions_score(found, expected):
     assert score(found, recorded(ITEM)) == expected
 
 
-def test_a_registered_function_says_what_it_gives():
-    @register_scorer("test-functions-several")
-    def several(item):
-        return {"a": 1.0, "b": float(len(item))}
-
-    several.scores = ("a", "b")  # type: ignore[attr-defined]
-    assert score(CustomScorerSpec(type="test-functions-several"), recorded(ITEM)) == {
-        "a": 1,
-        "b": 1,
-    }
-
-
 def test_a_registered_function_may_make_a_scorer():
     class Counted:
         scores = ("counted",)

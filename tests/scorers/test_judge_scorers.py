@@ -132,16 +132,6 @@ def test_agent_goal_accuracy(judge_server, use_reference, reference, end, expect
 # -- answer_accuracy
 
 
-@pytest.mark.parametrize(("first", "second", "expected"), [(4, 2, 0.75), (0, 4, 0.5), (0, 0, 0)])
-def test_answer_accuracy(judge_server, first, second, expected):
-    item = {"user_input": "?", "response": f"[[rating: {first}]]"}
-    found = row(**item, reference=f"[[rating: {second}]]")
-    scores = judged(made(judge_server, "answer-accuracy"), found)
-    assert scores == {"nv_accuracy": expected}
-    assert scores.reason == f"{first}: rated; {second}: rated"
-    assert judge_server.posts == 2
-
-
 @pytest.mark.parametrize("rating", [1, 3, 5, -1])
 def test_a_rating_that_was_not_offered_is_no_rating(judge_server, rating):
     found = row(user_input="?", response=f"[[rating: {rating}]]", reference="[[rating: 4]]")

@@ -212,47 +212,11 @@ def test_an_answer_that_repeats_the_key_is_used_but_not_written(client):
 # the journal
 
 
-def test_an_answer_is_paid_for_once(client):
-    first = ask(client(ok({"n": 1}), ok({"n": 2}), mode=JournalMode.NORMAL))
-    again = ask(client.transport)
-    assert (again.body, again.latency_s, again.attempts) == (
-        first.body,
-        first.latency_s,
-        first.attempts,
-    )
-    assert again.from_journal
-    assert len(client.sender.requests) == 1
-    client.transport.close()
-    assert ask(client(ok({"n": 3}), mode=JournalMode.NORMAL)).body == {"n": 1}
-    assert client.sender.requests == []
-
-
 def test_repeated_identical_rows_and_samples_get_their_own_calls(client):
     client(*(ok({"n": n}) for n in range(4)), mode=JournalMode.NORMAL)
     for _ in range(2):
         bodies = [ask(client.transport, occurrence=n).body["n"] for n in range(3)]
         assert bodies == [0, 1, 2]
-
-
-def test_refresh_calls_always_and_replaces(client):
-    ask(client(ok({"n": 1}), mode=JournalMode.NORMAL))
-    client.transport.close()
-    assert ask(client(ok({"n": 2}), mode=JournalMode.REFRESH)).body == {"n": 2}
-    client.transport.close()
-    assert ask(client(ok({"n": 3}), mode=JournalMode.NORMAL)).body == {"n": 2}
-
-
-def test_replay_calls_never_and_names_the_row_that_is_missing(client):
-    ask(client(ok({"n": 1}), mode=JournalMode.NORMAL))
-    client.transport.close()
-    client(ok({"n": 2}), mode=JournalMode.REPLAY)
-    assert ask(client.transport).body == {"n": 1}
-    with pytest.raises(
-        CallError, match="the journal has no answer to this call of http://api"
-    ) as error:
-        ask(client.transport, {"other": 1})
-    assert (error.value.kind, error.value.attempts) == ("not-in-journal", 0)
-    assert client.sender.requests == []
 
 
 def refuse(body):

@@ -58,13 +58,6 @@ def test_an_answer_comes_back_as_it_was(path):
         assert journal.get(key(2)) is None
 
 
-def test_off_keeps_nothing_and_opens_nothing(path):
-    with closing(Journal(path, JournalMode.OFF)) as journal:
-        put(journal, 1)
-        assert journal.get(key(1)) is None
-    assert not path.parent.exists()
-
-
 def test_replay_without_a_journal_says_how_to_get_one(path):
     with (
         closing(Journal(path, JournalMode.REPLAY)) as journal,

@@ -40,18 +40,6 @@ def test_what_the_journal_answers_does_not_flatter_the_rate(time):
     assert progress.left_s == pytest.approx(40.0)
 
 
-def test_the_rate_is_that_of_the_last_half_minute(time):
-    progress = Progress(total=10_000, clock=time.clock)
-    for _ in range(100):
-        time.now += 1.0
-        for _ in range(10):
-            progress.succeeded()
-    for _ in range(60):
-        time.now += 1.0
-        progress.succeeded()
-    assert progress.rate == pytest.approx(1.0, rel=0.05)
-
-
 def test_a_run_that_stands_still_says_so(time):
     progress = Progress(total=100, clock=time.clock)
     time.now += 1

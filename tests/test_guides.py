@@ -9,11 +9,14 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from forked import Run
 
 DOCS = Path(__file__).parents[1] / "docs"
 GUIDES = [*sorted((DOCS / "guides").glob("*.md")), DOCS / "python.md", DOCS / "history.md"]
@@ -21,6 +24,8 @@ _BLOCK = re.compile(
     r"(?:^<!-- (?P<mark>[^\n]*?) -->\n+)?^```(?P<language>\w+)\n(?P<text>.*?)^```",
     re.MULTILINE | re.DOTALL,
 )
+_SIMPLE = re.compile(r"(pytest|python|ls|cat)( [\w./:@=,-]+)*")
+_NO_MODULE = re.compile(r"(conftest|record|test_\w+)\.py")
 _FROM_OUTSIDE = ("PYTEST", "GITHUB_", "GITLAB_", "CI", "EVALMETRICS")
 
 
@@ -40,18 +45,28 @@ def blocks(text):
 
 
 def run(block, folder):
+    """Run a block's commands until one fails; give its status, and all that they printed."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith(_FROM_OUTSIDE)}
     environment |= {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
-    return subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", block.text],
-        cwd=folder,
-        env=environment | {"COLUMNS": "200", "HOME": str(folder)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-        timeout=120,
-    )
+    environment |= {"COLUMNS": "200", "HOME": str(folder)}
+    commands = block.text.splitlines()
+    # a fork finds modules in its folder too, and knows this package alone
+    others = {path.name for path in folder.glob("*.py") if not _NO_MODULE.match(path.name)}
+    forks = not others and "PYTHONPATH" not in environment and all(map(_SIMPLE.fullmatch, commands))
+    with tempfile.TemporaryFile() as out:
+        for command in commands if forks else [block.text]:
+            if forks and command.startswith("pytest"):
+                run_pytest = [sys.executable, "-mpytest", *command.split()[1:]]
+                process = Run(run_pytest, folder, environment, out, out)
+            else:
+                shell = ["bash", "-euo", "pipefail", "-c", command]
+                process = subprocess.Popen(
+                    shell, cwd=folder, env=environment, stdout=out, stderr=subprocess.STDOUT
+                )
+            if status := process.wait(timeout=120):
+                break
+        out.seek(0)
+        return SimpleNamespace(returncode=status, stdout=out.read().decode())
 
 
 def shown(line, printed):

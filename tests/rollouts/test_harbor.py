@@ -205,7 +205,7 @@ def test_the_same_run_in_two_jobs_is_numbered_through(folder):
 
 
 def test_labels_and_names_by_path(folder):
-    trial(folder, "a", "1", {"reward": 1}, source="bench")
+    trial(folder, "a", "1", {"reward": 1}, source="bench", started_at="soon")
     fields = {"agent": "agent_info.version", "task": "source"}
     table = folder.load("job", scores=["reward"], fields=fields, categories=["agent_info.name"])
     assert (table.agents, table.tasks) == (("1",), ("bench",))

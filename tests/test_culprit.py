@@ -1,22 +1,14 @@
 """--evalmetrics-culprit: the first worse of several runs, or of commits with their artifacts."""
 
-from __future__ import annotations
-
 import random
 import re
 import subprocess
 import sys
-from typing import TYPE_CHECKING
 
 import pytest
 
-if TYPE_CHECKING:
-    from pathlib import Path
 
-    from conftest import Project
-
-
-def write(project: Project, name: str, seed: int, drop: float = 0.0) -> None:
+def write(project, name, seed, drop=0.0):
     draw, chances = random.Random(seed), random.Random(0)  # noqa: S311 - no secret
     of_task = [chances.betavariate(0.4, 0.4) for _ in range(200)]
     runs = [[float(draw.random() < p - drop) for _ in range(4)] for p in of_task]
@@ -24,16 +16,14 @@ def write(project: Project, name: str, seed: int, drop: float = 0.0) -> None:
 
 
 @pytest.fixture
-def runs(project: Project) -> list[str]:
+def runs(project):
     """Six runs, of which the fourth is the first worse one."""
     for n in range(6):
         write(project, f"r{n}.jsonl", n + 1, 0.08 * (n >= 3))
     return [f"r{n}.jsonl" for n in range(6)]
 
 
-def test_the_first_worse_run_is_found_with_its_confidence(
-    project: Project, runs: list[str]
-) -> None:
+def test_the_first_worse_run_is_found_with_its_confidence(project, runs):
     result = project.run("--evalmetrics-culprit", *runs)
     assert result.ret == 1
     text = result.stdout.str()
@@ -55,8 +45,8 @@ def test_the_first_worse_run_is_found_with_its_confidence(
     assert project.run("--evalmetrics-culprit", "r0.jsonl", "gone.jsonl").ret == 2
 
 
-def test_reports_of_commits_give_the_commit(project: Project, runs: list[str]) -> None:
-    def git(*args: str) -> str:
+def test_reports_of_commits_give_the_commit(project, runs):
+    def git(*args):
         who = ("-c", "user.name=a", "-c", "user.email=a@b.c")
         done = subprocess.run(
             ["git", *who, *args], cwd=project.path, capture_output=True, text=True, check=True
@@ -70,7 +60,7 @@ def test_reports_of_commits_give_the_commit(project: Project, runs: list[str]) -
         git("commit", "-q", "--allow-empty", "-m", f"change {n}")
         commits.append(git("rev-parse", "HEAD"))
         if name is not None and n != 4:  # two commits without artifacts
-            source: Path = project.path / name
+            source = project.path / name
             (project.path / "runs.jsonl").write_bytes(source.read_bytes())
             project.run(f"--evalmetrics-output=artifacts/{commits[-1][:10]}/")
     span = f"{commits[0]}..HEAD=artifacts/{{commit}}/report.json"

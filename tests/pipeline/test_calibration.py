@@ -1,34 +1,25 @@
 """--evalmetrics-calibrate: the noise of an unchanged system, and settings that fit it."""
 
-from __future__ import annotations
-
 import random
 import re
 import subprocess
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 import yaml
 
-if TYPE_CHECKING:
-    from conftest import Project
-    from judge_process import JudgeProcess
-
 RUNS, TASKS, K = 6, 300, 4
 SHIFTS = (0.06, -0.05, 0.02, -0.06, 0.05, -0.02)  # of each run as a whole
 
 
-def rewards(seed: int, shift: float) -> list[list[float]]:
+def rewards(seed, shift):
     draw, chances = random.Random(seed), random.Random(0)  # noqa: S311 - no secret
     of_task = [chances.betavariate(0.6, 0.6) for _ in range(TASKS)]
     return [[float(draw.random() < p + shift) for _ in range(K)] for p in of_task]
 
 
 @pytest.mark.parametrize("noisy", [True, False])
-def test_recorded_runs_tell_their_noise_and_the_settings_that_fit_it(
-    project: Project, noisy: bool
-) -> None:
+def test_recorded_runs_tell_their_noise_and_the_settings_that_fit_it(project, noisy):
     runs = [rewards(n, shift * noisy) for n, shift in enumerate(SHIFTS)]
     for n, run in enumerate(runs):
         project.rollouts(run, f"r{n}.jsonl")
@@ -69,7 +60,7 @@ def test_recorded_runs_tell_their_noise_and_the_settings_that_fit_it(
     assert not (project.path / "evalmetrics").exists()
 
 
-def test_runs_of_a_target_are_made_now_one_after_the_other(project: Project) -> None:
+def test_runs_of_a_target_are_made_now_one_after_the_other(project):
     project.write(
         "agent.py",
         "import random\n"
@@ -101,9 +92,7 @@ def test_runs_of_a_target_are_made_now_one_after_the_other(project: Project) -> 
         assert project.run(*wrong).ret == pytest.ExitCode.USAGE_ERROR
 
 
-def test_a_judge_that_is_asked_again_shows_its_noise(
-    project: Project, judge_server: JudgeProcess
-) -> None:
+def test_a_judge_that_is_asked_again_shows_its_noise(project, judge_server):
     project.rollouts([[0.0]] * 12, say='{"quality": 2, "reasoning": "so"}')
     judge = f"{{url: '{judge_server.url('drifts=yes')}', name: judge}}"
     project.bench(

@@ -2,8 +2,10 @@
 
 import json
 import os
-import subprocess
 import sys
+import tempfile
+
+from forked import Run
 
 from pytest_evalmetrics.reports.html import write_page
 
@@ -83,7 +85,8 @@ def page(folder, *args):
     """Run pytest there, and return the page that it left."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir=."]
     env = {**os.environ, "SOURCE_DATE_EPOCH": "1700000000"}
-    subprocess.run([*command, *args], cwd=folder, check=False, capture_output=True, env=env)
+    with tempfile.TemporaryFile() as out:
+        Run([*command, *args], folder, env, out, out).wait(120)
     return folder / "evalmetrics" / "report.html"
 
 

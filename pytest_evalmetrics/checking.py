@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.results import BenchmarkResult
 
-__all__ = ["EvalMetrics"]
-
 _SHOWN = 8  # lines of a call
 _NO_KEYS = ("self", "rewards", "name", "scores", "labels", "fail")  # of a benchmark file
 

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.results import BenchmarkResult, Check
     from pytest_evalmetrics.spec import Benchmark
 
-__all__ = ["Difference", "compare", "culprit", "main"]
-
 _ALONE: Final = "run"  # what a run is called that no report names
 _WIDE: Final = 200  # columns where there is no terminal
 _ANSWERS: Final = (
@@ -304,9 +302,9 @@ def _of_reports(
             values = settings.values("(a report)", {"report": str(first)})
             values["name"] = benchmark
             result = _evaluated(values, table, runs)
-            for found in _differences(result, name, benchmark, settings):
-                if found.metric != "agent":  # the others are compared by themselves
-                    yield replace(found, agent=agent if len(tables) > 1 else "")
+            for difference in _differences(result, name, benchmark, settings):
+                if difference.metric != "agent":  # the others are compared by themselves
+                    yield replace(difference, agent=agent if len(tables) > 1 else "")
 
 
 def _benchmarks(report: Path) -> dict[str, str]:
@@ -335,9 +333,9 @@ def _differences(
 def _difference(check: Check, name: str, benchmark: str, settings: Settings) -> Difference:
     from pytest_evalmetrics.results import Verdict
 
-    found = check.evidence
-    lower = found.get("direction") == "lower"
-    drop, low, high = (found.get(key) for key in ("drop", "drop_low", "drop_high"))
+    evidence = check.evidence
+    lower = evidence.get("direction") == "lower"
+    drop, low, high = (evidence.get(key) for key in ("drop", "drop_low", "drop_high"))
     if not lower:  # a drop is a loss, whichever way is better
         drop, low, high = (None if x is None else -x for x in (drop, high, low))
     return Difference(
@@ -347,27 +345,27 @@ def _difference(check: Check, name: str, benchmark: str, settings: Settings) -> 
         metric=check.name,
         verdict=str(check.verdict),
         reason=check.reason if check.verdict is not Verdict.PASS else "",
-        baseline=found.get("baseline"),
-        value=found.get("current", check.value),
+        baseline=evidence.get("baseline"),
+        value=evidence.get("current", check.value),
         change=drop,
         low=low,
         high=high,
-        p=found.get("p_adjusted"),
-        tasks=found.get("tasks", 0),
-        worse=found.get("worse", 0),
-        better=found.get("better", 0),
+        p=evidence.get("p_adjusted"),
+        tasks=evidence.get("tasks", 0),
+        worse=evidence.get("worse", 0),
+        better=evidence.get("better", 0),
         margin=settings.margin,
-        p_equivalent=_equivalence(found, settings.margin),
-        detectable=found.get("mde"),
-        worst=tuple(str(t["task"]) for t in found.get("worst_tasks", ())[:_WORST]),
+        p_equivalent=_equivalence(evidence, settings.margin),
+        detectable=evidence.get("mde"),
+        worst=tuple(str(t["task"]) for t in evidence.get("worst_tasks", ())[:_WORST]),
     )
 
 
-def _equivalence(found: Mapping[str, Any], margin: float | None) -> float | None:
+def _equivalence(evidence: Mapping[str, Any], margin: float | None) -> float | None:
     """Test twice, one-sided, that the change lies within the margin (Schuirmann 1987)."""
     from pytest_evalmetrics.stats import t_sf
 
-    drop, se, units = found.get("drop"), found.get("se"), found.get("units") or 0
+    drop, se, units = evidence.get("drop"), evidence.get("se"), evidence.get("units") or 0
     if margin is None or drop is None or se is None or units < 2:  # noqa: PLR2004 - no spread
         return None
     if se == 0:
@@ -394,13 +392,21 @@ def _churn(before: Path, after: Path, settings: Settings) -> dict[str, float]:
             if settings.answer is not None:
                 raise
             return {}  # a guess that does not hold
-    one, other = (dict(table.by_agent()) for table in tables)
-    if len(one) == len(other) == 1:
-        pairs = {"": (next(iter(one.values())), next(iter(other.values())))}
-    else:
-        pairs = {agent: (one[agent], other[agent]) for agent in one.keys() & other.keys()}
-    shares = {agent: _share_changed(sides, field) for agent, sides in pairs.items()}
-    return {agent: share for agent, share in shares.items() if share is not None}
+    alone = all(len(table.agents) == 1 for table in tables)
+    answers = []
+    for table in tables:
+        names, column = ("",) if alone else table.agents, table.categories[field]
+        places = (table.agent, table.task, table.sample, column.codes)
+        answers.append(
+            {
+                (names[agent], table.tasks[task], sample): column.labels[code]
+                for agent, task, sample, code in zip(*(x.tolist() for x in places), strict=True)
+            }
+        )
+    changed: dict[str, list[bool]] = {}
+    for key in answers[0].keys() & answers[1].keys():
+        changed.setdefault(key[0], []).append(answers[0][key] != answers[1][key])
+    return {agent: sum(each) / len(each) for agent, each in changed.items()}
 
 
 def _answer_field(path: Path) -> str | None:
@@ -415,18 +421,6 @@ def _answer_field(path: Path) -> str | None:
     except EvalMetricsError:
         return None
     return next((name for name in _ANSWERS if isinstance(row.get(name), str)), None)
-
-
-def _share_changed(sides: tuple[RolloutTable, RolloutTable], field: str) -> float | None:
-    def answers(table: RolloutTable) -> dict[tuple[Any, int], str]:
-        column = table.categories[field]
-        keys = zip(table.task.tolist(), table.sample.tolist(), strict=True)
-        texts = (column.labels[code] for code in column.codes.tolist())
-        return {(table.tasks[t], s): text for (t, s), text in zip(keys, texts, strict=True)}
-
-    before, after = map(answers, sides)
-    both = before.keys() & after.keys()
-    return sum(before[key] != after[key] for key in both) / len(both) if both else None
 
 
 # -- what is printed -------------------------------------------------------------------------

@@ -33,25 +33,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = [
-    "ArtifactError",
-    "BaselineError",
-    "CheckError",
-    "ConfigError",
-    "DataError",
-    "EngineError",
-    "EvalMetricsError",
-    "GateFailed",
-    "MetricError",
-    "Problem",
-    "RegistryError",
-    "RegressionWarning",
-    "RowError",
-    "ShapeError",
-    "did_you_mean",
-    "raised_words",
-]
-
 
 class EvalMetricsError(Exception):
     """The root: whatever goes wrong for a reason that the user can fix.

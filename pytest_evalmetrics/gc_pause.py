@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["collector_eased", "collector_paused"]
-
 _YOUNG = 20_000  # objects that are made before it looks at them; 700 are usual
 
 

@@ -12,14 +12,6 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.results import BenchmarkResult
     from pytest_evalmetrics.spec import BenchmarkSpec
 
-__all__ = [
-    "pytest_evalmetrics_benchmark_finished",
-    "pytest_evalmetrics_compute_metrics",
-    "pytest_evalmetrics_key_metrics",
-    "pytest_evalmetrics_register",
-    "pytest_evalmetrics_report",
-]
-
 
 def pytest_evalmetrics_compute_metrics(
     benchmark: BenchmarkSpec, agent: str, tasks: Sequence[Sequence[Mapping[str, Any]]]

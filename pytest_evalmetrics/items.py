@@ -8,7 +8,7 @@ import pytest
 
 from pytest_evalmetrics.baselines.declared import Declared, folder_of
 from pytest_evalmetrics.config import columns_of, load_benchmarks
-from pytest_evalmetrics.errors import ConfigError, EvalMetricsError, GateFailed
+from pytest_evalmetrics.errors import ConfigError, DataError, EvalMetricsError, GateFailed
 from pytest_evalmetrics.item_run import (
     as_asked,
     failure_of,
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.pipeline.evaluation import Evaluated
     from pytest_evalmetrics.results import Power
     from pytest_evalmetrics.spec import Benchmark
-
-__all__ = ["BenchmarkFile", "BenchmarkItem"]
 
 _BROKEN = pytest.StashKey[list[Any]]()  # for a check: the files that can't be read, and why
 
@@ -195,6 +193,9 @@ def calibration_lines(items: Sequence[pytest.Item]) -> tuple[list[str], bool]:
         def evaluate(benchmark: Benchmark, item: BenchmarkItem = item) -> Evaluated:
             from pytest_evalmetrics.run_transport import ItemRuntime  # noqa: PLC0415 - loads asyncio
 
+            if benchmark.spec.answers and journal_mode(item.config) in ("off", "refresh"):
+                reason = "--evalmetrics-runs needs the journal: it answers the runs before"
+                raise DataError(reason)
             runtime = ItemRuntime(item, item.nodeid)
             return Evaluation(benchmark, item_id=item.nodeid, runtime=runtime, updates=True).run()
 

@@ -10,10 +10,6 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = [
-    "compact", "many", "of_many", "one_per_line", "spaced", "untrusted", "visible", "visible_lines",
-]  # fmt: skip
-
 _SPACED = json.JSONEncoder(ensure_ascii=False, allow_nan=False)  # json.dumps makes one each time
 
 

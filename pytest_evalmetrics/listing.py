@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.registry import Found, Registry
 
-__all__ = ["explained", "listed"]
-
 _WIDE = 34
 # how ours are made is nothing that a benchmark file says: that is under "keys"
 _FOR_BUILDERS = re.compile(

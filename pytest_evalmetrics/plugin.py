@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.checking import EvalMetrics
     from pytest_evalmetrics.items import BenchmarkFile
 
-__all__: list[str] = []
-
 _OTHER_SNAPSHOTS = ("snapshot", "snapshottest")  # names of plugins that conflict with syrupy
 
 

@@ -15,8 +15,6 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["mean_of", "row_totals", "squares", "total"]
-
 _STRETCH = 8192
 
 

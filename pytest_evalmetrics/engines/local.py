@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.spec import BenchmarkSpec
     from pytest_evalmetrics.transport import Meter, Transport
 
-__all__ = ["Attempted", "Engine", "Workload", "score_here", "score_without_calls"]
-
 
 @dataclass(frozen=True, slots=True)
 class Workload:

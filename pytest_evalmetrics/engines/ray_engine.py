@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.engines.local import Engine, Workload
     from pytest_evalmetrics.rollouts import Request, RolloutFile
 
-__all__ = ["Cluster", "RayEngine"]
-
 _KNOCKS_S: Final = 10.0
 _LONGEST: Final = 300  # characters of an error's message
 _BEAT_S: Final = 1.0  # between two looks at the head of the cluster

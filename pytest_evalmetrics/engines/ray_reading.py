@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.rollouts.loader import Request
     from pytest_evalmetrics.rollouts.part import Part
 
-__all__ = ["read_on"]
-
 _TRIES: Final = 5  # of a task whose node is gone
 _AHEAD: Final = 3  # tasks per core that are under way: what they give waits in the object store
 

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.engines.ray_engine import Cluster
     from pytest_evalmetrics.scorers import Calls, Row, Scores
 
-__all__ = ["score_on"]
-
 _DEATHS: Final = 3  # of one slot's workers
 _BATCH: Final = 64  # tasks at most that a worker gets at once
 _SHORT_S, _LONG_S = 0.05, 0.2  # a batch that takes less is doubled, more is halved

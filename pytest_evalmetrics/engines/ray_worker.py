@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.spec import ScorerSpec
     from pytest_evalmetrics.spec.model_keys import TargetSpec
 
-__all__ = ["AnswerTask", "Kit", "ScoreTask", "Worker"]
-
 
 @dataclass(frozen=True, slots=True)
 class Kit:

@@ -92,10 +92,14 @@ def calibrate(
                 f"{sum(each[text].verdict is Verdict.FAIL for each in checks)} of {len(checks)}"
                 for checks in (alone, others)
             ]
-            noise = _noise(plan, text, [each[text] for each in alone], m)
-            if noise is None:
+            evidence = [each[text].evidence for each in alone]
+            errors = [each["se"] for each in evidence]  # of the difference of two runs
+            if any(se is None or not math.isfinite(se) for se in errors):
                 lines.append(f"{text}: no mean over tasks, so that its noise can't be told apart")
                 continue
+            values = tuple(float(each["current"]) for each in evidence[:m])
+            of_one_run = math.sqrt(float(np.mean(np.square(errors))) / 2)
+            noise = Noise(values, of_one_run, plan.names.bind(text).unbiased)
             of_score = judge if text in benchmark.spec.metrics and "/" not in text else 0.0
             lines += _described(benchmark, text, noise, failed, of_score)
             k = int(np.median(runs[0].counts))
@@ -132,17 +136,18 @@ def _made_now(
         evaluated = evaluate(replace(benchmark, spec=replace(spec, num_samples=samples)))
         rows = evaluated.row_scores
         if evaluated.baseline is None or rows is None:
-            reason = next(c.reason for c in evaluated.result.checks if c.verdict.fails)
+            failed = (c.reason for c in evaluated.result.checks if c.verdict.fails)
+            reason = next(failed, "rows are left out on purpose")
             raise DataError(f"run {run} of {count} is not complete: {reason}")
     reward = benchmark.spec.reward
-    runs: dict[str, Runs] = {}
-    for agent, part in rows.table.by_agent() if rows is not None else ():
+
+    def run_of(part: RolloutTable, run: int) -> RolloutTable:
         if answered:
-            runs[agent] = [part.where(part.sample // k == run) for run in range(count)]
-        else:
-            columns = [part.scores[f"{reward}@{run}"] for run in range(1, count + 1)]
-            runs[agent] = [replace(part, scores={**part.scores, reward: c}) for c in columns]
-    return runs
+            return part.where(part.sample // k == run)
+        return replace(part, scores={**part.scores, reward: part.scores[f"{reward}@{run + 1}"]})
+
+    parts = () if rows is None else rows.table.by_agent()
+    return {agent: [run_of(part, run) for run in range(count)] for agent, part in parts}
 
 
 def _judge_noise(benchmark: Benchmark, runs: Runs) -> float:
@@ -199,6 +204,10 @@ def _checks(
 # -- the noise -------------------------------------------------------------------------------
 
 
+def _percent(share: float) -> str:
+    return f"{100 * share:.2g} %"
+
+
 class Noise(msgspec.Struct, frozen=True):
     """What a metric of an unchanged system does from run to run."""
 
@@ -232,26 +241,17 @@ class Noise(msgspec.Struct, frozen=True):
         return with_run_noise(runs, drop=drop, p=p, se=se, alpha=0.01, level=level)
 
 
-def _noise(plan: metrics.Plan, text: str, alone: Sequence[Check], m: int) -> Noise | None:
-    errors = [check.evidence["se"] for check in alone]
-    if any(se is None or not math.isfinite(se) for se in errors):
-        return None
-    values = tuple(float(check.evidence["current"]) for check in alone[:m])
-    of_one_run = math.sqrt(float(np.mean(np.square(errors))) / 2)
-    return Noise(values, of_one_run, plan.names.bind(text).unbiased)
-
-
 def _described(
     benchmark: Benchmark, text: str, noise: Noise, failed: Sequence[str], judge: float
 ) -> Iterator[str]:
     rule = rule_of(benchmark, text, bounded=True)
     values, m = noise.values, len(noise.values)
     yield f"{text}: {np.mean(values):.4g}, {min(values):.4g} to {max(values):.4g} in {m} runs"
-    parts = {"rollouts": noise.tasks, "runs": noise.runs, "the judge": judge}
-    which = "noise between runs" if noise.runs > noise.tasks else "noise of rollouts"
-    which = "noise of the judge" if judge**2 > max(noise.tasks**2 / 2, noise.runs**2) else which
-    sds = ", ".join(f"{name} {sd:.2g}" for name, sd in parts.items() if sd or name != "the judge")
-    yield f"  standard deviations of a run's value: {sds}; the {which} dominates"
+    which = "between runs" if noise.runs > noise.tasks else "of rollouts"
+    which = "of the judge" if judge**2 > max(noise.tasks**2 / 2, noise.runs**2) else which
+    sds = f"rollouts {noise.tasks:.2g}, runs {noise.runs:.2g}"
+    sds += f", the judge {judge:.2g}" if judge else ""
+    yield f"  standard deviations of a run's value: {sds}; the noise {which} dominates"
     one, rest = (_limit(rule, noise, pooled=pooled) for pooled in (False, True))
     yield (
         f"  false alarms of '{rule}' against one run: {_percent(noise.chance(one, pooled=False))} "
@@ -311,10 +311,6 @@ def _proposals(
             why += _percent(fails)
             alone = threshold.min is None or threshold.max is None
             yield ("thresholds", text) if alone else (), f'"{value}"', why
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.2g} %"
 
 
 # -- the patch -------------------------------------------------------------------------------

@@ -88,14 +88,12 @@ class HumanLabels:
         elif math.isfinite((bounds := stats.t_interval(mean, level)).low):
             interval = Interval(bounds.low, bounds.high, level, "ppi++")
         value = mean.mean if labelled >= _FEWEST else math.nan
-        estimate = Estimate(
-            PPI_MEAN, value, len(set(table.task.tolist())), len(rewards), interval, reason,
-            score=spec.reward,
-        )  # fmt: skip
+        counts, score = (len(np.unique(table.task)), len(rewards)), spec.reward
+        estimate = Estimate(PPI_MEAN, value, *counts, interval, reason, score=score)
         checks = []
         if self.threshold is not None:
-            check = gates.check_threshold(estimate, self.threshold, agent, self.line, interval)
-            checks.append(check)
+            gated = (estimate, self.threshold, agent, self.line, interval)
+            checks.append(gates.check_threshold(*gated))
         of = f"{agent}: " if agent else ""
         note = f"{of}{PPI_MEAN} is undefined: {reason}"
         if interval is not None:

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.metrics import BoundMetric
     from pytest_evalmetrics.spec import Benchmark
 
-__all__ = ["power_of", "power_of_tables"]
-
 _REPLICATES = 200
 _DRAWN = 4_000_000  # samples in all replicates
 _MOST = 1024  # rollouts per task that are worth telling
@@ -147,7 +145,9 @@ def _metric_power(  # noqa: PLR0917 - what one line of the plan is made of
     try:
         metric = plan.names.bind(name)
         rewards = metrics.SampleSource(table, plan.spec.reward).sample(metric).rewards
-        rule = rule_of(benchmark, name, bounded=metric.bounded or _on_unit(rewards))
+        values = rewards.numbers
+        on_unit = len(values) > 0 and values.min() >= 0 and values.max() <= 1
+        rule = rule_of(benchmark, name, bounded=metric.bounded or bool(on_unit))
         drop, n = rule.max_drop, len(rewards)
         parts = metric.parts(rewards)
         resampled = (parts is None or parts.combine is not None) and not metric.weighs
@@ -158,9 +158,12 @@ def _metric_power(  # noqa: PLR0917 - what one line of the plan is made of
         elif benchmark.spec.cluster is not None:
             reason = "one run doesn't show how much the tasks of a cluster move together"
         elif int(rewards.counts.max()) == 1:
-            mde, reason = _between_runs(plan, metric, rule, table, run), _ONCE
-            if not math.isnan(mde):
-                source, reason = "baseline and rollouts", ""
+            reason = _ONCE
+            if run is not None:  # what the comparison of both sees
+                pair = metrics.Pairing(plan, run, table, np.diff(run.offsets)).pair(metric).pair
+                (check,) = gates.check_regression([gates.Gated(pair, rule)], min_coverage=0.0)
+                if check.evidence["mde"] is not None:
+                    mde, source, reason = check.evidence["mde"], "baseline and rollouts", ""
         else:
             factor = stats.mde_from_se(1.0, n - 1, alpha=rule.alpha)
             if parts is None:
@@ -171,22 +174,6 @@ def _metric_power(  # noqa: PLR0917 - what one line of the plan is made of
     except EvalMetricsError as error:
         reason = error.message
     return Power("", name, n, k, mde, drop, needed, source, reason)
-
-
-def _between_runs(
-    plan: metrics.Plan,
-    metric: BoundMetric,
-    rule: gates.Rule,
-    baseline: RolloutTable,
-    run: RolloutTable | None,
-) -> float:
-    """Return what the comparison of two runs sees; NaN where they don't differ."""
-    if run is None:
-        return math.nan
-    pair = metrics.Pairing(plan, run, baseline, np.diff(run.offsets)).pair(metric).pair
-    (check,) = gates.check_regression([gates.Gated(pair, rule)], min_coverage=0.0)
-    seen = check.evidence["mde"]
-    return math.nan if seen is None else float(seen)
 
 
 def _visible(
@@ -304,11 +291,6 @@ def _redrawn(metric: BoundMetric, rewards: TaskRewards, k: int) -> float:
     ]
     lost = max(k, 2) / (max(k, 2) - 1)  # the spread that few rollouts don't show
     return math.sqrt(2 * lost) * float(np.std(drawn, ddof=1))
-
-
-def _on_unit(rewards: TaskRewards) -> bool:
-    values = rewards.numbers
-    return bool(len(values)) and bool(values.min() >= 0) and bool(values.max() <= 1)
 
 
 def _sampling_variance(metric: BoundMetric, rewards: TaskRewards, k: int) -> float | None:

@@ -207,7 +207,10 @@ class RunFolder:
 
     def _write(self) -> None:
         folder = self._file.parent
-        folder.mkdir(parents=True, exist_ok=True)
+        if not folder.is_dir():
+            folder.mkdir(parents=True, exist_ok=True)
+            ignore = "# made by pytest-evalmetrics: what a run leaves is not to be committed\n*\n"
+            (folder / ".gitignore").write_text(ignore, encoding="utf-8")
         temporary = folder / f".{temporary_name()}.tmp"
         temporary.write_text(json.dumps(self._state, indent=2) + "\n", encoding="utf-8")
         temporary.replace(self._file)

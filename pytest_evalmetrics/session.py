@@ -141,9 +141,9 @@ class EvaluationSession:
         elif self._config.getoption("evalmetrics_budget"):
             raise pytest.UsageError("--evalmetrics-budget: workers elsewhere can't share a budget")
 
-    def pytest_keyboard_interrupt(self) -> None:
-        """Remember that the run was interrupted."""
-        self._interrupted = True
+    def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        """Remember that the run was interrupted, and not given up by pytest itself."""
+        self._interrupted = not isinstance(excinfo.value, pytest.Session.Interrupted)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:

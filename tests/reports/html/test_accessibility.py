@@ -94,12 +94,13 @@ def test_text_stands_out(place, dark):
     assert place(dark=dark).run(CONTRAST) == []
 
 
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("width", [360, 1280])
-def test_axe_finds_nothing(place, width):
+def test_axe_finds_nothing(place, width, dark):
     script = os.environ.get("EVALMETRICS_AXE")
     if not script:
         pytest.skip("EVALMETRICS_AXE does not name the axe.min.js of npm's axe-core")
-    browser = place(width=width)
+    browser = place(width=width, dark=dark)
     browser.run(Path(script).read_text(encoding="utf-8"))
     found = browser.driver.execute_async_script("axe.run().then(arguments[arguments.length - 1])")
     assert found["passes"]

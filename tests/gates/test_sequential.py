@@ -5,9 +5,10 @@ from itertools import accumulate
 
 import numpy as np
 import pytest
+from gates.making import make_pair, rule
 from scipy.stats import multivariate_normal
 
-from pytest_evalmetrics.gates import sequential
+from pytest_evalmetrics.gates import Gated, check_regression, sequential
 from pytest_evalmetrics.stats import normal_ppf, normal_sf
 
 FIVE = (0.2, 0.4, 0.6, 0.8, 1.0)
@@ -100,3 +101,40 @@ def test_what_stopped_a_run_is_overstated_and_corrected():
         naive = z / math.sqrt(fractions[at])
         drift, low, high = sequential.adjusted(fractions[: at + 1], bounds, z)
         assert low < drift < naive < high
+
+
+def stopped(seed, drop):
+    """Take rounds of a run with two metrics, one of them twice, until it is sure.
+
+    Every other task has 2 rollouts in the baseline, the others 8, and some lack one of the run.
+    """
+    rng = np.random.default_rng(seed)
+    sides = []
+    for _ in range(2):
+        chance = rng.beta(0.4, 0.4, (60, 1))
+        before, after = ((rng.random((60, 8)) < p).astype(float) for p in (chance, chance - drop))
+        sides.append(([row[: 8 - 6 * (i % 2)] for i, row in enumerate(before)], after))
+
+    def gated(k):
+        taken = [[row[: k - (i % 5 == 4)] for i, row in enumerate(after)] for _, after in sides]
+        pairs = [make_pair(sides[i][0], taken[i], name=f"metric {i}") for i in (0, 1, 0)]
+        return [Gated(pair, rule(), gate_id="g") for pair in pairs]
+
+    for at, k in enumerate((2, 4, 6, 8)):
+        checks = check_regression(gated(k), look=sequential.Look((2, 4, 6, 8), at))
+        settled = [check.evidence["look"]["settled"] for check in checks]
+        if "fail" in settled or all(settled):
+            break
+    assert checks[0].verdict is checks[2].verdict  # one number, one verdict
+    whole = check_regression(gated(8))
+    return k, *(any(check.verdict.value == "FAIL" for check in each) for each in (checks, whole))
+
+
+@pytest.mark.parametrize(("drop", "most", "saved"), [(0.0, 1, 0.45), (0.15, 12, 0.45)])
+def test_several_metrics_of_unequal_rollouts_stop_together(drop, most, saved):
+    runs = [stopped(seed, drop) for seed in range(12)]
+    taken, failed, whole = np.array(runs).sum(axis=0)
+    assert whole - 1 <= failed <= most
+    assert not drop or whole > 8
+    assert 1 - taken / 96 >= saved
+    assert stopped(3, drop) == runs[3]

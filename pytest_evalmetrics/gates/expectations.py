@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -56,7 +55,9 @@ def check_completeness(benchmark: Benchmark, agent: str, table: RolloutTable) ->
     `agent` is the agent's name where a benchmark has several, else empty.
     """
     inventory = _Inventory(benchmark, agent, table)
-    checks = (inventory.check_tasks(), inventory.check_rollouts(), inventory.missing_check)
+    missing = inventory.check_missing()
+    few_allowed = missing.verdict is Verdict.PASS  # so few that max_missing allows them
+    checks = (inventory.check_tasks(), inventory.check_rollouts(allowed=few_allowed), missing)
     return Completeness(
         checks=tuple(check for check in checks if check is not None),
         expected=inventory.expected,
@@ -65,54 +66,28 @@ def check_completeness(benchmark: Benchmark, agent: str, table: RolloutTable) ->
     )
 
 
-class _Inventory(msgspec.Struct, frozen=True, dict=True):
+class _Inventory:
     """One agent's rollouts, counted."""
 
-    benchmark: Benchmark
-    agent: str
-    table: RolloutTable
-
-    @cached_property
-    def most(self) -> int:
-        return int(self.table.counts.max(initial=0))
-
-    @cached_property
-    def wanted(self) -> Count | None:
-        """Rollouts that each task should have; None where any number will do."""
-        spec = self.benchmark.spec
-        if spec.expect.rollouts == "any":
-            return None
-        if isinstance(spec.expect.rollouts, Count):
-            return spec.expect.rollouts
-        n = spec.num_samples or self.most
-        return Count(min=n, max=n)
-
-    @cached_property
-    def expected(self) -> NDArray[np.int64]:
-        least = 0 if self.wanted is None else self.wanted.min
-        return np.maximum(self.table.counts, least)
-
-    @cached_property
-    def absent(self) -> int:
-        return int((self.expected - self.table.counts).sum())
-
-    @cached_property
-    def _lacks_reward(self) -> NDArray[np.bool_]:
-        spec, scores = self.benchmark.spec, self.table.scores
-        return (
-            np.isnan(scores[spec.reward]) if self._scored else self.table.lacking(spec.row_columns)
+    def __init__(self, benchmark: Benchmark, agent: str, table: RolloutTable) -> None:
+        self.benchmark, self.spec, self.agent, self.table = benchmark, benchmark.spec, agent, table
+        self.most = int(table.counts.max(initial=0))
+        asked, n = self.spec.expect.rollouts, self.spec.num_samples or self.most
+        # rollouts that each task should have; None where any number will do
+        self.wanted = asked if isinstance(asked, Count) else None
+        if asked is None:
+            self.wanted = Count(min=n, max=n)
+        self.expected = np.maximum(table.counts, 0 if self.wanted is None else self.wanted.min)
+        self.absent = int((self.expected - table.counts).sum())
+        rewards = table.scores.get(self.spec.reward)
+        self.scored = rewards is not None
+        self.lacks_reward = (
+            table.lacking(self.spec.row_columns) if rewards is None else np.isnan(rewards)
         )
-
-    @property
-    def _scored(self) -> bool:
-        return self.benchmark.spec.reward in self.table.scores
-
-    @cached_property
-    def unscored(self) -> int:
-        return int(self._lacks_reward.sum())
+        self.unscored = int(self.lacks_reward.sum())
 
     def notes(self) -> tuple[str, ...]:
-        spec = self.benchmark.spec
+        spec = self.spec
         if spec.expect.tasks is not None or spec.baseline is not None:  # it knows the tasks
             return ()
         found = len(self.table.tasks)
@@ -127,7 +102,7 @@ class _Inventory(msgspec.Struct, frozen=True, dict=True):
         return (f"{unchecked}add `expect: {{tasks: {found}}}`{also} below line {line}",)
 
     def check_tasks(self) -> Check | None:
-        wanted = self.benchmark.spec.expect.tasks
+        wanted = self.spec.expect.tasks
         if wanted is None:
             return None
         found = len(self.table.tasks)
@@ -148,11 +123,11 @@ class _Inventory(msgspec.Struct, frozen=True, dict=True):
             "expect.tasks",
         )
 
-    def check_rollouts(self) -> Check | None:
+    def check_rollouts(self, *, allowed: bool) -> Check | None:
         wanted, counts = self.wanted, self.table.counts
         if wanted is None:
             return None
-        asked = self.benchmark.spec.expect.rollouts is not None
+        asked = self.spec.expect.rollouts is not None
         path = ("expect", "rollouts") if asked else ("num_samples",)
         more = (counts > wanted.max).nonzero()[0] if wanted.max is not None else counts[:0]
         if len(more) and wanted.max is not None:
@@ -167,12 +142,12 @@ class _Inventory(msgspec.Struct, frozen=True, dict=True):
         few = (counts < wanted.min).nonzero()[0]
         if not len(few):
             return check()
-        stated = asked or self.benchmark.spec.num_samples is not None
+        stated = asked or self.spec.num_samples is not None
         than = f"than {many(wanted.min, 'rollout')}" if stated else "rollouts than the others"
         reason = f"{of_many(len(few), len(counts), 'task', 'has')} fewer {than}: " + listed(
             [f"task {self.table.tasks[i]} has {counts[i]} of {wanted.min}" for i in few.tolist()]
         )
-        if self.missing_check.verdict is Verdict.PASS:  # so few that max_missing allows them
+        if allowed:
             return check(Verdict.PASS, reason)
         return check(
             Verdict.FAIL,
@@ -180,12 +155,11 @@ class _Inventory(msgspec.Struct, frozen=True, dict=True):
             "complete the run; or allow it: expect: {max_missing: 2%}, or expect: {rollouts: any}",
         )
 
-    @cached_property
-    def missing_check(self) -> Check:
-        meaning, limit = missing_policy(self.benchmark.spec.expect)
+    def check_missing(self) -> Check:
+        meaning, limit = missing_policy(self.spec.expect)
         filled = isinstance(meaning, float) and self.unscored > 0
         counted = self.absent + self.unscored
-        if filled and self.benchmark.spec.expect.max_missing is None:
+        if filled and self.spec.expect.max_missing is None:
             counted = self.absent  # what has a stated reward is not missing
         total = int(self.expected.sum())
         share = counted / total if total else 0.0
@@ -225,12 +199,12 @@ class _Inventory(msgspec.Struct, frozen=True, dict=True):
             are = f"{self.absent} rollouts are" if self.absent > 1 else "one rollout is"
             parts.append(f"{are} absent")
         if self.unscored:
-            tasks = np.unique(self.table.task[self._lacks_reward]).tolist()
+            tasks = np.unique(self.table.task[self.lacks_reward]).tolist()
             has = "one rollout has" if self.unscored == 1 else f"{self.unscored} rollouts have"
             which = listed([self.table.tasks[i] for i in tasks])
-            what = f"no finite {self.benchmark.spec.reward}"
-            if not self._scored:
-                columns = ", ".join(self.benchmark.spec.row_columns)
+            what = f"no finite {self.spec.reward}"
+            if not self.scored:
+                columns = ", ".join(self.spec.row_columns)
                 what = f"not all of {columns}" if ", " in columns else f"no {columns}"
             parts.append(f"{has} {what} (task {which})")
         return " and ".join(parts)

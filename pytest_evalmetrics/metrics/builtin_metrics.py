@@ -9,7 +9,7 @@ import numpy as np
 from pytest_evalmetrics import register_metric
 from pytest_evalmetrics.ext import MetricOptions
 from pytest_evalmetrics.metrics.base_statistics import task_sums
-from pytest_evalmetrics.stats import max_at_k, pass_at_k, pass_hat_k, pass_m_of_n
+from pytest_evalmetrics.stats import max_at_k, pass_m_of_n
 from pytest_evalmetrics.sums import total
 
 if TYPE_CHECKING:
@@ -101,8 +101,6 @@ class Median(MeanReward):
 class Quantile:
     """A percentile over all rollouts, linear between order statistics.
 
-    Notes
-    -----
     Definition 7 of Hyndman and Fan 1996, the default of numpy and R.
     """
 
@@ -172,98 +170,82 @@ class PassRate:
 
 
 class _OfK:
-    """What pass@k, pass^k and max@k have in common.
+    """What a metric over k rollouts of a task has.
 
     ``unbiased`` averages over all sets of k rollouts of the task; ``first_k`` looks at the first
     k, or what there is of them.
     """
 
-    form: ClassVar[str]
-
-    def __init__(self, k: int, options: MetricOptions | None = None) -> None:
-        self.k = k
+    def __init__(self, name: str, k: int, options: MetricOptions | None) -> None:
+        self.name, self.k = name, k
         self.options = options or MetricOptions()
         self.unbiased = not self.options.first_k
         self.samples_needed = 1 if self.options.first_k else k
 
-    @property
-    def name(self) -> str:
-        """Such as ``pass@3``."""
-        return f"{self.form}{self.k}"
+
+class _AtLeast(_OfK):
+    """The chance that at least m of k rollouts pass: a tail of the hypergeometric distribution."""
+
+    bounded: ClassVar[bool] = True
+    m: int
+
+    def task_values(self, rewards: TaskRewards) -> Floats:
+        """Estimate each task's chance, shape (tasks,); NaN where n < k, if unbiased."""
+        threshold, counts = self.options.pass_threshold, rewards.counts
+        if not self.options.first_k:
+            return np.asarray(pass_m_of_n(counts, passes(rewards, threshold), self.m, self.k))
+        enough = passes(rewards, threshold, self.k) >= self._needed(counts)
+        return np.where(counts > 0, enough, np.nan)
+
+    def _needed(self, counts: NDArray[np.int64]) -> int | NDArray[np.int64]:
+        del counts
+        return self.m
 
 
 @register_metric("pass@{k}")
-class PassAtK(_OfK):
+class PassAtK(_AtLeast):
     """The chance that at least one of k rollouts of a task passes, averaged over tasks.
 
-    Notes
-    -----
     1 - C(n - c, k) / C(n, k) of a task with n rollouts, c of which pass: the mean over all
     sets of k of them (Chen et al. 2021, arXiv 2107.03374). ``pass_estimator: first_k`` looks
     at the first k alone.
     """
 
-    form = "pass@"
-    bounded: ClassVar[bool] = True
-
-    def task_values(self, rewards: TaskRewards) -> Floats:
-        """Estimate each task's chance, shape (tasks,); NaN where n < k, if unbiased."""
-        threshold, counts = self.options.pass_threshold, rewards.counts
-        if not self.options.first_k:
-            return np.asarray(pass_at_k(counts, passes(rewards, threshold), self.k))
-        return np.where(counts > 0, passes(rewards, threshold, self.k) > 0, np.nan)
+    def __init__(self, k: int, options: MetricOptions | None = None) -> None:
+        super().__init__(f"pass@{k}", k, options)
+        self.m = 1
 
 
 @register_metric("pass^{k}")
-class PassHatK(_OfK):
+class PassHatK(_AtLeast):
     """The chance that all of k rollouts of a task pass, averaged over tasks.
 
-    Notes
-    -----
     C(c, k) / C(n, k) of a task with n rollouts, c of which pass: the mean over all sets of k
     of them (tau-bench, arXiv 2406.12045). ``pass_estimator: first_k`` looks at the first k
-    alone.
+    alone, or at all where there are fewer.
     """
 
-    form = "pass^"
-    bounded: ClassVar[bool] = True
+    def __init__(self, k: int, options: MetricOptions | None = None) -> None:
+        super().__init__(f"pass^{k}", k, options)
+        self.m = k
 
-    def task_values(self, rewards: TaskRewards) -> Floats:
-        """Estimate each task's chance, shape (tasks,); NaN where n < k, if unbiased."""
-        threshold, counts = self.options.pass_threshold, rewards.counts
-        if not self.options.first_k:
-            return np.asarray(pass_hat_k(counts, passes(rewards, threshold), self.k))
-        all_pass = passes(rewards, threshold, self.k) == np.minimum(counts, self.k)
-        return np.where(counts > 0, all_pass, np.nan)
+    def _needed(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
+        return np.minimum(counts, self.k)
 
 
 @register_metric("pass_{m}_of_{n}")
-class Reliability:
+class Reliability(_AtLeast):
     """The chance that at least m of n rollouts of a task pass, averaged over tasks.
 
-    Notes
-    -----
-    The upper tail of the hypergeometric distribution: the mean over all sets of n of a task's
-    rollouts, as pass@k (m = 1) and pass^k (m = n) are. ``first_k`` looks at the first n alone.
+    The mean over all sets of n of a task's rollouts, as pass@k (m = 1) and pass^k (m = n) are.
+    ``first_k`` looks at the first n alone.
     """
-
-    bounded: ClassVar[bool] = True
 
     def __init__(self, m: int, n: int, options: MetricOptions | None = None) -> None:
         if m > n:
             raise ValueError(f"of {n} rollouts no {m} can pass")
-        self.m, self.n = m, n
-        self.options = options or MetricOptions()
-        self.name = f"pass_{m}_of_{n}"
-        self.samples_needed = 1 if self.options.first_k else n
-
-    def task_values(self, rewards: TaskRewards) -> Floats:
-        """Estimate each task's chance, shape (tasks,); NaN where it has fewer, if unbiased."""
-        threshold, counts = self.options.pass_threshold, rewards.counts
-        if self.options.first_k:
-            enough = passes(rewards, threshold, self.n) >= self.m
-            return np.where(counts > 0, enough, np.nan)
-        return np.asarray(pass_m_of_n(counts, passes(rewards, threshold), self.m, self.n))
+        super().__init__(f"pass_{m}_of_{n}", n, options)
+        self.m, self.unbiased = m, False
 
 
 @register_metric("max@{k}")
@@ -273,7 +255,8 @@ class MaxAtK(_OfK):
     ``first_k`` takes the best of the first k, or of what there is of them.
     """
 
-    form = "max@"
+    def __init__(self, k: int, options: MetricOptions | None = None) -> None:
+        super().__init__(f"max@{k}", k, options)
 
     def task_values(self, rewards: TaskRewards) -> Floats:
         """Estimate each task's best, shape (tasks,); NaN where n < k, if unbiased."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from numbers import Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeGuard, TypeVar, cast
 
 import msgspec
 import numpy as np
@@ -204,12 +204,24 @@ class TaskParts(msgspec.Struct, frozen=True, dict=True):
         return top / bottom
 
 
+def _declared(name: str, *, default: T) -> T:
+    """Read what the class of a metric may say of it."""
+    kind: Any = type(default)
+    return cast("T", property(lambda metric: kind(getattr(metric.target, name, default))))
+
+
 class BoundMetric(msgspec.Struct, frozen=True, dict=True):
     """A metric that is ready to compute."""
 
     # ``package.module:attribute`` is replaced by what the class calls itself, or the attribute
     name: MetricName
     target: Any  # the object or function that computes it, of any form
+    bounded = _declared("bounded", default=False)  # whether its value is a rate in [0, 1]
+    no_interval = _declared("no_interval", default="")  # why it has no meaningful interval
+    # whether its expected value does not depend on how many rollouts a task has
+    unbiased = _declared("unbiased", default=False)
+    # rollouts that a task must have; with fewer (but one) `measure` is an error
+    samples_needed = _declared("samples_needed", default=0)
 
     def __str__(self) -> str:
         return self._text
@@ -224,32 +236,12 @@ class BoundMetric(msgspec.Struct, frozen=True, dict=True):
         return f"metric {self._text!r}"
 
     @property
-    def bounded(self) -> bool:
-        """Whether its value is a rate in [0, 1]."""
-        return bool(getattr(self.target, "bounded", False))
-
-    @property
-    def no_interval(self) -> str:
-        """Why it has no meaningful interval; empty where it may have one."""
-        return str(getattr(self.target, "no_interval", ""))
-
-    @property
     def extreme(self) -> Literal["", "lowest", "highest"]:
         """Which task alone it is of: the ``lowest`` or the ``highest``; empty for all."""
         extreme = getattr(self.target, "extreme", "")
         if extreme == "lowest":
             return "lowest"
         return "highest" if extreme == "highest" else ""
-
-    @property
-    def unbiased(self) -> bool:
-        """Whether its expected value does not depend on how many rollouts a task has."""
-        return bool(getattr(self.target, "unbiased", False))
-
-    @property
-    def samples_needed(self) -> int:
-        """Rollouts that a task must have; with fewer (but one) `measure` is an error."""
-        return int(getattr(self.target, "samples_needed", 0))
 
     @property
     def reads_columns(self) -> bool:

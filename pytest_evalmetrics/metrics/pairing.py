@@ -46,12 +46,11 @@ WeightedCombine = Callable[["NDArray[np.float64]", "NDArray[np.float64]"], float
 
 
 def align(current: RolloutTable, baseline: RolloutTable) -> tuple[RolloutTable, Drift]:
-    """Give a baseline's tasks the ids that the run has for the same content.
+    """Give a baseline's tasks the ids that the run has for the same content, and say what differs.
 
     Tasks are matched by id where the content is the same or unknown, then by content; tasks of the
-    same content in the order of their ids. Returns the baseline, its moved tasks under their new
-    ids, and what differs. An id that stands for another task by now is written ``id (as
-    recorded)``.
+    same content in the order of their ids. An id that stands for another task by now is written
+    ``id (as recorded)``.
     """
     at = positions(current.tasks, baseline.tasks)
     now, then = current.contents, baseline.contents
@@ -180,12 +179,11 @@ class Pairing(msgspec.Struct, frozen=True, dict=True):
         return self.plan.names.bind(text)
 
     def pair(self, metric: BoundMetric) -> Compared:
-        """Pair a metric over the tasks of both sides.
+        """Pair a metric over the tasks of both sides; with no task left the values are NaN.
 
-        A missing reward is left out, or counts on both sides as the benchmark says it does.
-
-        A task without a value on one side, such as too few rollouts for pass@k, is among
-        the excluded ones. With no task left the values are NaN.
+        A missing reward is left out, or counts on both sides as the benchmark says it does. A task
+        without a value on one side, such as too few rollouts for pass@k, is among the excluded
+        ones.
         """
         return self._pair(metric, *self._samples(metric))
 

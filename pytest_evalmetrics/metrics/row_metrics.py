@@ -66,8 +66,6 @@ def _positive(rows: TaskRows, column: str, label: str | None) -> int:
 class LabelAgreement(_OverRows):
     """accuracy, precision, recall, F1, balanced accuracy, MCC and Cohen's kappa.
 
-    Notes
-    -----
     Manning, Raghavan and Schuetze 2008, Introduction to Information Retrieval, chapters 8 and 13:
     macro averages over the labels, micro counts all decisions at once. Balanced accuracy: Brodersen
     et al. 2010. MCC of several labels: Gorodkin 2004. Kappa: Cohen 1960, weighted Cohen 1968, by
@@ -146,8 +144,6 @@ class LabelAgreement(_OverRows):
 class Foretold(_OverRows):
     """AUROC, Brier score, expected calibration error and log loss.
 
-    Notes
-    -----
     AUROC: the chance that a positive row has the higher score, ties half (Hanley and McNeil 1982).
     Brier 1950. ECE: bins of equal width, closed above (Guo et al. 2017, arXiv 1706.04599). Log
     loss: Good 1952; a probability of 0 for what happened is an error, where scikit-learn clips it.
@@ -230,8 +226,6 @@ def _means(rows: TaskRows, values: Floats) -> Floats:
 class WinRate(_OverRows):
     """The share of comparisons won, a tie counting half: each task weighs the same.
 
-    Notes
-    -----
     As AlpacaEval's win rate (Dubois et al. 2024, arXiv 2404.04475).
     """
 
@@ -253,8 +247,6 @@ class WinRate(_OverRows):
 class Elo(_OverRows):
     """A player's rating on Elo's scale, from the model of Bradley and Terry.
 
-    Notes
-    -----
     P(a beats b) = 1 / (1 + 10^((R_b - R_a) / 400)); the ratings of greatest likelihood (Bradley
     and Terry 1952; Hunter 2004), a tie as half a win of both, as Chatbot Arena computes them
     (Chiang et al. 2024, arXiv 2403.04132). They exist where each player has beaten another one of
@@ -328,8 +320,6 @@ class Elo(_OverRows):
 class Retrieval(_OverRows):
     """recall@k, precision@k, nDCG@k and MRR: rows are documents, tasks are queries.
 
-    Notes
-    -----
     Documents of equal rank keep the order of the file. nDCG: gains as they are, discounted by
     log2(rank + 1) (Jarvelin and Kekalainen 2002), as scikit-learn's. MRR: Voorhees 1999.
     """
@@ -388,8 +378,6 @@ class _OfRewards(_OverRows):
 class MajorityVote(_OfRewards):
     """The reward of the answer that most of the first k rollouts give; tied answers share.
 
-    Notes
-    -----
     maj@k, self-consistency: Wang et al. 2022, arXiv 2203.11171. The reward of an answer is the mean
     over the rollouts that give it.
     """
@@ -419,8 +407,6 @@ class MajorityVote(_OfRewards):
 class BestOf(_OfRewards):
     """The expected reward of the one that a verifier prefers among n rollouts of a task.
 
-    Notes
-    -----
     The mean over all sets of n of the task's rollouts, with the formula of pass@k (Chen et al.
     2021, arXiv 2107.03374) on their order by score; equal scores share their rewards.
     """
@@ -448,8 +434,6 @@ class BestOf(_OfRewards):
 class PassWithin(_OfRewards):
     """The share of tasks of which a rollout passes before a budget is spent.
 
-    Notes
-    -----
     Rollouts count in the order of their samples, each with what it spends itself.
     """
 

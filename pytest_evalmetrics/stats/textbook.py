@@ -54,7 +54,7 @@ def beta_interval(
 ) -> Bounds:
     """Return the equal-tailed interval of Beta(1 + k, 1 + n - k), with arguments of `wilson`.
 
-    The posterior of a share under a uniform prior: Bowyer et al. 2025 (arXiv 2503.01747).
+    Bowyer et al. 2025 (arXiv 2503.01747).
     """
     low_tail, high_tail = tails(k, n, level, alternative)
     a, b = 1 + k, 1 + n - k
@@ -85,11 +85,9 @@ def binom_p(k: int, n: int, p: float = 0.5, alternative: str = "two-sided") -> f
 
 
 def mcnemar_exact(b: int, c: int, *, alternative: str = "two-sided") -> StatResult:
-    """Test exactly whether flips one way are as likely as the other.
+    """Test exactly whether `b` flips one way and `c` the other are as likely.
 
-    `b` and `c` tasks flipped the one way and the other. ``greater`` is for H1: b is the likelier;
-    its p is P(Bin(b + c, 1/2) >= b), `mid_p` that of Fagerland, Lydersen and Laake 2013. p = 1
-    where nothing flipped. `statistic` is b, `estimate` b - c.
+    ``greater`` is for H1: b is the likelier. `mid_p` is that of Fagerland, Lydersen and Laake 2013.
     """
     b, c = integer(b, "b"), integer(c, "c")
     n, side = b + c, alternative_of(alternative)
@@ -106,8 +104,7 @@ def mcnemar_exact(b: int, c: int, *, alternative: str = "two-sided") -> StatResu
 def mcnemar_chi2(b: int, c: int, *, correction: bool = True) -> StatResult:
     """Test the same by chi-squared with one degree of freedom, two-sided.
 
-    (abs(b - c) - 1)^2 / (b + c) with Edwards' correction (1948), which is left out where
-    b = c, as in R; p = 1 where nothing flipped. For few flips take `mcnemar_exact`.
+    Edwards' correction (1948) is left out where b = c, as in R; p = 1 where nothing flipped.
     """
     b, c = integer(b, "b"), integer(c, "c")
     n, gap = b + c, abs(b - c) - (1 if correction and b != c else 0)
@@ -121,9 +118,7 @@ def mcnemar_power(
 ) -> float:
     """Return the exact test's power: the chance that p <= `alpha`.
 
-    `gain` and `loss` are a task's chances to flip the one way and the other; ``greater`` looks for
-    gains, two-sided counts a rejection to either side. The sum over m of
-    P(Bin(n, gain + loss) = m) P(the test rejects | m flips).
+    `gain` and `loss` are a task's chances to flip the one way and the other.
     """
     n, tail, flips = integer(n, "n"), one_tail(alpha, alternative), gain + loss
     if gain < 0 or loss < 0 or flips > 1:
@@ -145,10 +140,7 @@ def mean_pass_hat_k(n: ArrayLike, c: ArrayLike, k: int) -> float:
 
 
 def se_clt(x: ArrayLike) -> float:
-    """Return sqrt(sum (x_i - mean)^2 / ((n - 1) n)), of a mean (Miller 2024, section 2).
-
-    NaN where n < 2; exactly 0 where the values differ by rounding alone.
-    """
+    """Return the standard error of a mean (Miller 2024, section 2)."""
     return mean_se(x).se
 
 
@@ -160,10 +152,7 @@ def se_bernoulli(p: float, n: int) -> float:
 
 
 def se_paired_from_corr(a: float, b: float, r: float) -> float:
-    """Return sqrt(a^2 + b^2 - 2 r a b), of a difference of means with these standard errors.
-
-    `r` is the correlation of the sides over the tasks (Miller 2024, section 4.2).
-    """
+    """Return sqrt(a^2 + b^2 - 2 r a b), of a difference of means (Miller 2024, section 4.2)."""
     if not (a >= 0 and b >= 0 and -1 <= r <= 1):
         raise StatsError(f"standard errors {a} and {b} with correlation {r} can't be")
     return math.sqrt(max(a * a + b * b - 2 * r * a * b, 0.0))
@@ -172,11 +161,8 @@ def se_paired_from_corr(a: float, b: float, r: float) -> float:
 def clustered_se(x: ArrayLike, clusters: Labels, *, finite: bool = True) -> float:
     """Return the cluster-robust standard error of a mean; NaN of no values, 0 of one cluster.
 
-    Notes
-    -----
-    SE^2 = sum over clusters of (sum of x_i - mean)^2 / n^2 (Miller 2024, section 2). `finite`
-    multiplies it by G / (G - 1), G the number of clusters (Cameron and Miller 2015, A
-    Practitioner's Guide to Cluster-Robust Inference): clusters of one task then give `se_clt`.
+    SE^2 = sum over clusters of (sum of x_i - mean)^2 / n^2 (Miller 2024, section 2), by default
+    times G / (G - 1) of G clusters (Cameron and Miller 2015).
     """
     values = vector(x)
     codes, count = cluster_codes(clusters, values.size)
@@ -209,8 +195,7 @@ def bootstrap_ci(
 ) -> Bounds:
     """Return a bootstrap interval of a mean; NaN where all replicates are alike.
 
-    `method` is ``percentile``, the quantiles of the replicates, or ``basic``, twice the mean less
-    them (Davison and Hinkley 1997, chapter 5).
+    Davison and Hinkley 1997, chapter 5.
     """
     values, rest = vector(x), 1 - fraction(level, "level")
     if method not in ("percentile", "basic"):
@@ -226,11 +211,7 @@ def bootstrap_ci(
 
 
 def wilcoxon_exact(d: ArrayLike, *, alternative: str = "two-sided") -> StatResult:
-    """Wilcoxon's signed-rank test of paired differences, exact with ties too.
-
-    Differences of 0 are left out; tied sizes share the mean of their ranks (Wilcoxon
-    1945). `statistic` is the sum of the positive ranks.
-    """
+    """Wilcoxon's signed-rank test of paired differences (1945), exact with ties too."""
     values = vector(d, "d")
     moved = nonzero(values)
     _, place, counts = np.unique(np.abs(moved), return_inverse=True, return_counts=True)
@@ -242,21 +223,14 @@ def wilcoxon_exact(d: ArrayLike, *, alternative: str = "two-sided") -> StatResul
 
 
 def holm(p: ArrayLike) -> NDArray[np.float64]:
-    """Return Holm's adjusted p values, in the order given, shape (m,).
-
-    p_(i) = max over j <= i of min(1, (m - j + 1) p_(j)): the chance of any false alarm
-    among the m stays under alpha, however they hang together (Holm 1979).
-    """
+    """Return Holm's adjusted p values (1979), in the order given, shape (m,)."""
     values, back = _sorted(p)
     adjusted = np.maximum.accumulate(values * np.arange(values.size, 0, -1))
     return np.minimum(adjusted, 1)[back]
 
 
 def benjamini_hochberg(p: ArrayLike) -> NDArray[np.float64]:
-    """Return the adjusted p values of Benjamini and Hochberg 1995, shape (m,).
-
-    p_(i) = min over j >= i of min(1, m p_(j) / j): they bound the share of false alarms.
-    """
+    """Return the adjusted p values of Benjamini and Hochberg 1995, in the order given."""
     values, back = _sorted(p)
     scaled = values * values.size / np.arange(1, values.size + 1)
     return np.minimum(np.minimum.accumulate(scaled[::-1])[::-1], 1)[back]
@@ -286,10 +260,8 @@ def mde(
     """Return the smallest detectable difference of two models on n tasks.
 
     `omega2` is the variance over tasks of the difference of the two expected scores, `s2a` and
-    `s2b` are the mean variances within a task, of `ka` and `kb` rollouts each.
-
-    (z_{1-alpha/2} + z_{power}) sqrt((omega2 + s2a / ka + s2b / kb) / n): Miller 2024,
-    Adding Error Bars to Evals (arXiv 2411.00640), section 5.
+    `s2b` the mean variances within a task, of `ka` and `kb` rollouts each: Miller 2024 (arXiv
+    2411.00640), section 5.
     """
     if not (n > 0 and min(omega2, s2a, s2b) >= 0 and ka > 0 and kb > 0):
         raise StatsError("without a task or a rollout, or with a variance under 0, it can't be")
@@ -305,8 +277,5 @@ def required_n(delta: float, omega2: float, *variances: float, **options: Any) -
 
 
 def variance_ratio_uniform(k: int) -> float:
-    """Return (1 + 2 / k) / 3, what k rollouts leave of the variance of one for uniform p.
-
-    Miller 2024 (arXiv 2411.00640), section 3.1.
-    """
+    """Return (1 + 2 / k) / 3, what k rollouts leave of the variance of one for uniform p."""
     return (1 + 2 / integer(k, "k", 1)) / 3

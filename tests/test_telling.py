@@ -186,3 +186,19 @@ def test_how_ours_are_made_is_not_told(pytester, name):
     assert result.ret == 0
     result.stdout.no_fnmatch_line("  Parameters*")
     result.stdout.fnmatch_lines(["  from: built-in*"])
+
+
+def test_what_can_not_be_called_is_told_at_its_key(project):
+    model = "model:\n      name: m\n      url: http://127.0.0.1:9/v1\n"
+    rest = "    dataset: [{q: a}]\n    prompt_template: '{{ item.q }}'\n"
+    rest += "    scorers: [{type: exact-match, reference: '{{ item.q }}'}]\n"
+    project.write(
+        "x.bench.yaml",
+        f"benchmarks:\n  - name: refused\n    {model}{rest}"
+        f"  - name: secret\n    {model}      api_key_secret: NO_SUCH_KEY\n{rest}",
+    )
+    run = project.run()
+    run.assert_outcomes(failed=2)
+    run.stdout.fnmatch_lines(
+        ["INCONCLUSIVE  x.bench.yaml:5: *refused the connection", "*x.bench.yaml:13: the secret*"]
+    )

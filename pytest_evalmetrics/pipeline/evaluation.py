@@ -575,7 +575,7 @@ class Evaluation:
 
     def _fail(self, error: EvalMetricsError) -> None:
         where = f"{error.where}: " if error.file else ""
-        line = None if error.file else error.line or self.benchmark.line_of()
+        line = None if error.file else self.benchmark.line_about(error.message, error.line)
         reasons = [(f"{where}{error.message}", error.hint or "", line)]
         if isinstance(error, ConfigError):
             hint = "fix it and run again: nothing was asked, and nothing paid for"

@@ -346,6 +346,10 @@ class BenchmarkSpec:
         return found
 
 
+_NAMED_IN_ERRORS = ("url", "api_key_secret")
+_named_value = re.compile(r"(?:url|api_key_secret)[\"']?\s*:\s*[\"']?([^\s\"',}]+)")
+
+
 @dataclass(frozen=True)
 class Benchmark:
     """A benchmark and where it is written."""
@@ -362,3 +366,15 @@ class Benchmark:
         while path and path not in self.lines:
             path = path[:-1]
         return self.lines.get(path, 1)
+
+    def line_about(self, message: str, otherwise: int | None) -> int:
+        """Line of the endpoint or secret that a message names, else another, or the benchmark's."""
+        named = {line for path, line in self.lines.items() if path and path[-1] in _NAMED_IN_ERRORS}
+        if named and not self.in_python:
+            with suppress(OSError, UnicodeDecodeError):
+                texts = self.file.read_text(encoding="utf-8").splitlines()
+                for line in sorted(named):
+                    values = _named_value.findall(texts[line - 1])
+                    if any(value in message for value in values):
+                        return line
+        return otherwise or self.line_of()

@@ -3,7 +3,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from gates.making import checked, compared, flips, make_pair, run
+from gates.making import checked, compared, flips, make_combined, make_pair, run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats as oracle
@@ -185,6 +185,15 @@ def test_a_single_task_is_judged_by_its_rollouts_and_a_single_cluster_not_at_all
     assert compared(flips(30, 0, 10), clusters=clusters).p >= 0.5
 
 
+def test_no_tasks_no_numbers():
+    found = compared(make_pair([], [], bounded=False))
+    assert found.tasks == 0
+    assert math.isnan(found.span)
+    assert math.isnan(found.drop)
+    assert math.isnan(found.p)
+    assert found.test == ""
+
+
 @pytest.mark.parametrize(
     ("pair", "improved"),
     [
@@ -223,3 +232,26 @@ def test_the_order_of_the_tasks_changes_nothing(data):
         assert first[key] == pytest.approx(second[key], rel=1e-12)
     rest = {k: v for k, v in first.items() if k not in ("baseline", "current")}
     assert rest == {k: second[k] for k in rest}
+
+
+def test_damage_of_a_metric_without_tasks_values_is_that_of_mean_rewards():
+    pair = make_pair([[1, 1], [0, 1]], [[1, 0], [0, 1]])
+    opaque = make_pair(
+        [[1, 1], [0, 1]],
+        [[1, 0], [0, 1]],
+        baseline=None,
+        current=None,
+        difference=lambda first, second: float(first.sum() - second.sum()),
+        reduce=lambda rewards: float(rewards.values.sum()),
+    )
+    found = compared(opaque)
+    assert found.damage.tolist() == damages(pair).tolist() == [0.5, 0]
+
+
+def test_the_order_of_the_tasks_changes_no_combined_metric():
+    rng = np.random.default_rng(4)
+    before, after, order = rng.random(40), rng.random(40), rng.permutation(40)
+    tasks = tuple(range(40))
+    one = checked(make_combined(before, after, tasks=tasks))
+    other = checked(make_combined(before[order], after[order], tasks=tuple(order.tolist())))
+    assert one.evidence == other.evidence

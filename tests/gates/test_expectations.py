@@ -335,3 +335,8 @@ def test_without_an_interval_its_end_can_not_be_judged():
     assert found.verdict is INCONCLUSIVE
     assert found.reason == "pass@1 has no interval: there is no spread"
     assert found.hint
+
+
+@pytest.mark.parametrize("value", [0.69996, 0.699999998])
+def test_a_value_is_never_rounded_into_its_bound(value):
+    assert check_one(Threshold(min=0.7), value).reason == f"pass@1 is {value}, below 0.7"

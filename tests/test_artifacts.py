@@ -193,7 +193,7 @@ def test_what_was_skipped_is_told_with_its_reason(skipping):
     assert "2 PASS, 6 skipped" in summary
     assert "- s.bench.yaml::three was skipped: until\\\\x1b" in summary
     assert "\x1b" not in summary
-    skipping.run(*chosen, "-n", "2")
+    skipping.run(*chosen, "-n", "1")
     assert _bytes(skipping) == alone
     quiet = skipping.run(*chosen, "-q")
     quiet.stdout.fnmatch_lines(["2 benchmarks: 2 PASS, 6 skipped"])
@@ -231,7 +231,7 @@ def test_the_first_that_pass_are_shown_in_detail_and_all_that_do_not(project):
     shown = [row["name"] for at, row in enumerate(rows) if f'id="tasks-{at}"' in page]
     assert shown == [*failing, *(name for name in names[:PICTURED] if name not in failing)]
     assert json.loads(_data(page, "run"))["left_out"]["about"] == len(names) - len(shown)
-    project.run("-n", "2")
+    project.run("-n", "1")
     assert _bytes(project) == expected
     project.run("-k", "b40 or b000")  # the first of the selected ones
     assert _bytes(project)[-1].count(b'id="tasks-') == 11

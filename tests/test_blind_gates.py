@@ -23,7 +23,7 @@ def test_a_run_may_share_its_level(project):
     )
     assert "8 benchmarks are tested" in (project.path / "evalmetrics/summary.md").read_text()
     project.write("pytest.ini", "[pytest]\nevalmetrics_family = run\n")
-    for workers in ((), ("-n", "2")):
+    for workers in ((), ("-n", "1")):
         together = project.run(*workers)
         together.assert_outcomes(passed=8, warnings=1)
         together.stdout.fnmatch_lines(["*but one of 8 benchmarks may be by chance*"])

@@ -61,7 +61,7 @@ def test_verbosity(two):
 
 
 def test_short_summary_gives_the_reason_with_and_without_xdist(two):
-    for args in ((), ("-n", "2")):
+    for args in ((), ("-n", "1")):
         two.run("--force-short-summary", *args).stdout.fnmatch_lines(
             ["FAILED sub/two.bench.yml::hard - *mean_reward is 0.5, below*"]
         )

@@ -8,7 +8,7 @@ GOOD = """
 defaults: {rollouts: runs.jsonl, expect: {tasks: 2}, thresholds: {mean_reward: ">= 0"}}
 benchmarks: [{name: one}, {name: two}]
 """
-XDIST = ("-n", "2")
+XDIST = ("-n", "1")
 ANYWAY = ("--continue-on-collection-errors",)
 
 
@@ -237,7 +237,7 @@ def pytest_sessionfinish():
 """,
     )
     some.bench('metrics: [mean_reward]\nthresholds: {here: ">= 1"}\nexpect: {tasks: 2}')
-    result = some.run("--dist", "each", *XDIST, "math.bench.yaml")
+    result = some.run("--dist", "each", "-n", "2", "math.bench.yaml")
     result.assert_outcomes(passed=1, failed=1)
     (entry,) = some.report()["benchmarks"]
     assert entry["verdict"] == "FAIL"

@@ -67,7 +67,7 @@ def test_last_failed_touches_what_failed_last(evals):
     assert evals.rewritten() == {OLD}
 
 
-@pytest.mark.parametrize("args", [(), ("-x",), ("-n", "2", "-x")])
+@pytest.mark.parametrize("args", [(), ("-x",), ("-n", "1", "-x")])
 def test_a_benchmark_that_cannot_be_evaluated_keeps_its_baseline(evals, args):
     evals.write("one.bench.yaml", ONE.replace("{name: math,", "{rollouts: no.jsonl, name: math,"))
     result = evals.run(UPDATE, *args)
@@ -119,7 +119,7 @@ def pytest_collection_modifyitems(items):
     assert evals.rewritten() == {MATH, PHYSICS, OTHER}
 
 
-@pytest.mark.parametrize("args", [(), ("-n", "2")])
+@pytest.mark.parametrize("args", [(), ("-n", "1")])
 def test_a_crash_in_the_middle(evals, args):
     orphan = evals.orphan("gone.bench/gone.json")
     evals.write(

@@ -125,7 +125,7 @@ FILES = {
 def test_each_parameter_set_and_each_name_has_its_own_baseline_and_entry(quick):
     quick.write("evals/test_x.py", SEVERAL)
     quick.run().assert_outcomes(failed=3)  # there are no baselines
-    quick.run(UPDATE, "-n", "2").assert_outcomes(passed=3)
+    quick.run(UPDATE, "-n", "1").assert_outcomes(passed=3)
     folder = quick.path / "evals" / "__baselines__" / "test_x"
     assert {path.name for path in folder.iterdir()} == FILES
     result = quick.run()

@@ -51,7 +51,7 @@ def test_a_check_that_its_test_makes_no_more(quick, folder):
     assert names(folder) == ALL
     assert quick.run(UPDATE).ret == 0
     assert names(folder) == ALL | {"test_named-new.json"}
-    result = quick.run("--snapshot-details", "-n", "2")
+    result = quick.run("--snapshot-details", "-n", "1")
     result.stdout.fnmatch_lines(["*1 snapshot unused*", "Unused test_named-other*"])
 
 

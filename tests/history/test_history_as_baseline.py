@@ -20,21 +20,20 @@ def gate(quick):
     return quick.checks()["pass@1"]
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "1")])
-def test_a_run_is_held_against_the_last_runs_task_by_task(quick, workers):
+def test_a_run_is_held_against_the_last_runs_task_by_task(quick):
     quick.bench(FILE)
     rollouts(quick, 1)
     result = quick.run(*KEEP)
     result.stdout.fnmatch_lines(["*the history holds no run of this benchmark that counts*"])
-    assert quick.run(*UPDATE, *workers).ret == 0
+    assert quick.run(*UPDATE, "-n", "1").ret == 0
     values = [quick.report()["benchmarks"][0]["agents"][0]["estimates"]["pass@1"]["value"]]
     for seed in (2, 3, 4):
         rollouts(quick, seed)
-        assert quick.run(*KEEP, *workers).ret == 0
+        assert quick.run(*KEEP).ret == 0
         values.append(gate(quick)["value"])
     assert gate(quick)["evidence"]["runs"] == 3
     rollouts(quick, 5, drop=0.3)
-    result = quick.run(*KEEP, *workers)
+    result = quick.run(*KEEP, "-n", "1")
     evidence = gate(quick)["evidence"]
     assert evidence["baseline"] == pytest.approx(sum(values[1:]) / 3)  # the failed one's too
     assert (evidence["rollouts_baseline"], evidence["tasks"], evidence["runs"]) == (720, 60, 3)
@@ -42,7 +41,7 @@ def test_a_run_is_held_against_the_last_runs_task_by_task(quick, workers):
         ["FAIL*pass@1 fell from*3 runs of the baseline, sd*", "*accept it with `pytest --snap*"]
     )
     rollouts(quick, 6)  # the failed run is none to compare with
-    assert quick.run(*KEEP, *workers).ret == 0
+    assert quick.run(*KEEP).ret == 0
     assert gate(quick)["evidence"]["baseline"] == pytest.approx(sum(values[1:]) / 3)
     assert all("baseline" not in run for run in quick.report()["history"]["math.bench.yaml::math"])
 

@@ -41,7 +41,7 @@ def verdicts(project):
     return {b["id"].partition("/")[0]: b["verdict"] for b in project.report()["benchmarks"]}
 
 
-@pytest.mark.parametrize("args", [("-n", "2"), ("--import-mode=importlib",)])
+@pytest.mark.parametrize("args", [("-n", "1"), ("--import-mode=importlib",)])
 def test_each_project_of_a_repository_has_its_own(project, args):
     for folder, value in (("a", 0.0), ("b", 1.0)):
         project.write(f"{folder}/conftest.py", SCORER.format(value=value))

@@ -39,7 +39,7 @@ def github(monkeypatch):
 
 
 @pytest.mark.usefixtures("github")
-@pytest.mark.parametrize("workers", [(), ("-n", "2")])
+@pytest.mark.parametrize("workers", [(), ("-n", "1")])
 def test_many_failures_are_grouped_by_cause_and_folded(project, workers):
     many(project, count=30, failing=24)
     result = project.run(*workers)

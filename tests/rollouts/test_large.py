@@ -122,7 +122,7 @@ def test_a_run_over_a_large_file(project, monkeypatch):
     for command in (["-m", "pytest"], [str(main)]):  # a main module without a guard, too
         result = project.pytester.run(sys.executable, *command, "-p", "no:cacheprovider")
         result.assert_outcomes(passed=1)
-    project.run("-n", "2").assert_outcomes(passed=1)
+    project.run("-n", "1").assert_outcomes(passed=1)
 
 
 _INTERRUPTED = """

@@ -143,16 +143,9 @@ def reference_of(
     spec, folder = settings_of(benchmark), benchmark.file.parent
     if spec.rollouts is not None:
         files = [replace(spec.rollouts, path=paths) for paths in spec.rollouts.runs]
-        tables = [
-            rollouts.load(
-                run,
-                folder,
-                scores=plan.scores,
-                categories=plan.categories,
-                reader=None if engine is None else engine.read,
-            )
-            for run in files or [spec.rollouts]
-        ]
+        asked: dict[str, Any] = {"scores": plan.scores, "categories": plan.categories}
+        asked["reader"] = None if engine is None else engine.read
+        tables = [rollouts.load(run, folder, **asked) for run in files or [spec.rollouts]]
         runs: dict[str, list[RolloutTable]] = {}
         for agent, table in chain.from_iterable(each.by_agent() for each in tables):
             runs.setdefault(agent, []).append(table)

@@ -108,11 +108,8 @@ def in_rounds(evaluation: Evaluation) -> Evaluated:
     taken = f"look {at + 1} of {len(looks)}"
     tasks = sum(agent.tasks for agent in evaluated.result.agents)
     if rollouts < asked.most:
-        saved = 1 - rollouts / asked.most
-        note = (
-            f"stopped early, at {taken}: {many(rollouts * tasks, 'rollout')} in place of "
-            f"{asked.most * tasks}, {100 * saved:.3g} % saved"
-        )
+        note = f"stopped early, at {taken}: {many(rollouts * tasks, 'rollout')} in place of "
+        note += f"{asked.most * tasks}, {100 * (1 - rollouts / asked.most):.3g} % saved"
     elif not note:
         note = f"stopped at the last look, {taken}: no gate was sure before"
     result = replace(evaluated.result, notes=(f"num_samples: {note}", *evaluated.result.notes))

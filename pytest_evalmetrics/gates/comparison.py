@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from functools import lru_cache
 from hashlib import blake2b
 from itertools import islice
 from operator import le
@@ -234,7 +233,7 @@ def _test_aggregates(it: Comparison, alpha: float, se: float, df: float) -> None
     """Test a drop of aggregates by the standard errors that they came with."""
     it.test, it.se, it.df = "Welch's t of the stated standard errors, unpaired", se, df
     it.p = stats.t_sf(it.drop / se, df) if se > 0 else float(it.drop <= 0)
-    it.mde = _factor(df, alpha) * se if se > 0 else math.nan
+    it.mde = stats.mde_factor(df, alpha) * se if se > 0 else math.nan
     half = stats.t_ppf(0.5 + LEVEL / 2, df) * se
     it.low, it.high = it.drop - half, it.drop + half
 
@@ -406,7 +405,11 @@ def _detectable_drop(it: Comparison, sign: float, alpha: float) -> float:
     brings. Other rewards fall by the same amount. Then drop = (t_{1-alpha} + t_{0.8}) SE(drop)
     (Miller 2024, arXiv 2411.00640, section 5).
     """
-    pair, clusters, factor = it.pair, it.clusters, _factor(it.df, alpha)
+    pair, clusters, factor = (
+        it.pair,
+        it.clusters,
+        stats.mde_factor(it.df if it.df > 0 else math.inf, alpha),
+    )
     one, other = pair.rewards_baseline.values, pair.rewards_current.values
     low, high = min(one.min(), other.min()), max(one.max(), other.max())
     if it.draws:
@@ -491,9 +494,3 @@ def _binomial(trials: Codes, width: int, chance: float) -> Floats:
     rest = np.maximum(trials[:, None] - j, 0)
     ways = np.exp(logs[trials][:, None] - logs[j] - logs[rest])
     return np.where(j <= trials[:, None], ways * chance**j * (1 - chance) ** rest, 0.0)
-
-
-@lru_cache(maxsize=256)
-def _factor(df: float, alpha: float) -> float:
-    """How many standard errors the test sees with 80 % power."""
-    return stats.mde_from_se(1.0, df if df > 0 else math.inf, alpha=alpha, power=_POWER)

@@ -155,7 +155,9 @@ class _Observed(msgspec.Struct, frozen=True):
         every = self.n == len(held)
         tops, bottoms = (part if every else part[held] for part in (parts.tops, parts.bottoms))
         mean = ratio_mean(tops, bottoms, clusters)
-        if bounded and (not mean.se > 0 or (clusters is None and self._is_rate(parts))):
+        values = parts.values[held]
+        is_rate = clusters is None and parts.additive and ((values == 0) | (values == 1)).all()
+        if bounded and (is_rate or not mean.se > 0):
             successes = min(max(mean.mean, 0.0), 1.0) * mean.units
             return Interval(*wilson(successes, mean.units, self.level), self.level, "wilson"), ""
         if not mean.se > 0:
@@ -164,11 +166,6 @@ class _Observed(msgspec.Struct, frozen=True):
         least, most = (0.0, 1.0) if bounded else self.ends or (-math.inf, math.inf)
         method = "t" if clusters is None else "clustered t"
         return Interval(max(low, least), min(high, most), self.level, method), ""
-
-    def _is_rate(self, parts: TaskParts) -> bool:
-        """Whether every task is at 0 or 1."""
-        values = parts.values[self.held]
-        return parts.additive and bool(((values == 0) | (values == 1)).all())
 
     def _ordered(self) -> tuple[NDArray[np.float64], float] | None:
         """Return the independent values of a quantile, and which it is; else None."""

@@ -118,7 +118,7 @@ def _assumed(benchmark: Benchmark, error: EvalMetricsError) -> Power:
     if 0.5**tasks >= rule.alpha:
         few = gates.too_few(tasks, "task", rule.alpha)
         return Power("", name, tasks, k, math.nan, rule.max_drop, None, "nothing", few)
-    unit = stats.mde_from_se(1.0, tasks - 1, alpha=rule.alpha)
+    unit = stats.mde_factor(tasks - 1, rule.alpha)
     return Power(
         agent="",
         metric=name,
@@ -165,7 +165,7 @@ def _metric_power(  # noqa: PLR0917 - what one line of the plan is made of
                 if check.evidence["mde"] is not None:
                     mde, source, reason = check.evidence["mde"], "baseline and rollouts", ""
         else:
-            factor = stats.mde_from_se(1.0, n - 1, alpha=rule.alpha)
+            factor = stats.mde_factor(n - 1, rule.alpha)
             if parts is None:
                 mde = factor * _redrawn(metric, rewards, k)
                 needed = _rollouts(mde**2 * k, drop**2)

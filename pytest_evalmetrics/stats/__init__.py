@@ -23,7 +23,7 @@ from pytest_evalmetrics.stats.basics import (
     t_sf,
 )
 from pytest_evalmetrics.stats.means import (
-    mde_from_se,
+    mde_factor,
     mean_se,
     paired_differences,
     paired_t,
@@ -57,7 +57,7 @@ __all__ = [
     "cohen_kappa",
     "krippendorff_alpha",
     "max_at_k",
-    "mde_from_se",
+    "mde_factor",
     "mean_se",
     "normal_ppf",
     "normal_sf",

@@ -7,6 +7,7 @@ Each value is one task's: K rollouts of a task are one observation. Tasks that d
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -22,7 +23,6 @@ from pytest_evalmetrics.stats.basics import (
     fraction,
     lattice_step,
     nonzero,
-    one_tail,
     t_ppf,
     t_sf,
     vector,
@@ -63,7 +63,10 @@ def mean_se(x: ArrayLike, clusters: Labels | None = None) -> MeanSE:
     values = vector(x)
     mean = mean_of(values) if values.size else math.nan
     if clusters is None:
-        return MeanSE(mean, _se_clt(values), values.size - 1, values.size)
+        df, se = values.size - 1, math.nan
+        if values.size >= FEWEST:
+            se = math.sqrt(squares(residuals(values)) / df / values.size)
+        return MeanSE(mean, se, df, values.size)
     codes, units = cluster_codes(clusters, values.size)
     if units < FEWEST:
         return MeanSE(mean, math.nan, units - 1, units)
@@ -95,12 +98,6 @@ def _satterthwaite(share: Floats, variances: Floats) -> float:
     summed = 2 * xx * yy + whole**2 * xx**2 + 2 * xy**2 - 4 * whole * xx * xy
     summed += total(diagonal**2 - across**2)
     return total(diagonal) ** 2 / summed
-
-
-def _se_clt(values: Floats) -> float:
-    if values.size < FEWEST:
-        return math.nan
-    return math.sqrt(squares(residuals(values)) / (values.size - 1) / values.size)
 
 
 def _sums(values: Floats, codes: NDArray[np.intp], count: int) -> Floats:
@@ -207,24 +204,13 @@ def paired_t(
     return StatResult(name, p, statistic, df, mean, se, low, high, values.size, units)
 
 
-def mde_from_se(
-    se: float,
-    df: float = math.inf,
-    *,
-    alpha: float = 0.01,
-    power: float = 0.8,
-    alternative: str = "greater",
-) -> float:
-    """Return the smallest true difference that a t test sees with the given power.
+@lru_cache(maxsize=256)
+def mde_factor(df: float, alpha: float) -> float:
+    """Return how many standard errors a one-sided t test sees with 80 % power; NaN for no df.
 
-    (t_{1-alpha} + t_{power}) * se, with alpha / 2 where two-sided; NaN where `se` is NaN.
-    It spares the noncentral t, and is within 1.2 % of its value from df = 9 on.
+    t_{1-alpha} + t_{0.8}: it spares the noncentral t, and is within 1.2 % of it from df = 9 on.
     """
-    quantile = 1 - one_tail(alpha, alternative)
-    fraction(power, "power")
-    if math.isnan(se) or not df > 0:
-        return math.nan
-    return (t_ppf(quantile, df) + t_ppf(power, df)) * se
+    return t_ppf(1 - fraction(alpha, "alpha"), df) + t_ppf(0.8, df) if df > 0 else math.nan
 
 
 def signflip_exact(d: ArrayLike, *, alternative: str = "two-sided") -> StatResult:

@@ -21,7 +21,7 @@ from pytest_evalmetrics.stats.basics import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from numpy.typing import ArrayLike, NDArray
 
@@ -84,15 +84,6 @@ def seed_of(gate_id: str, task_ids: Iterable[object]) -> int:
     return int.from_bytes(digest.digest(), "little")
 
 
-def _index_chunks(
-    size: int, draws: int, rng: np.random.Generator
-) -> Iterator[tuple[int, NDArray[np.int32]]]:
-    rows = max(1, _CHUNK // size)
-    for start in range(0, draws, rows):
-        shape = (min(rows, draws - start), size)
-        yield start, rng.integers(0, size, size=shape, dtype=np.int32)
-
-
 def reducer_draws(
     reducer: Reducer,
     n: int,
@@ -115,7 +106,10 @@ def reducer_draws(
         if groups is not None:
             order = np.argsort(groups[0], kind="stable")
             members = np.split(order, np.cumsum(np.bincount(groups[0], minlength=count))[:-1])
-        for start, picked in _index_chunks(count, draws, rng):
+        rows = max(1, _CHUNK // count)
+        for start in range(0, draws, rows):
+            shape = (min(rows, draws - start), count)
+            picked = rng.integers(0, count, size=shape, dtype=np.int32)
             for row, units in enumerate(picked.astype(np.intp), start):
                 tasks = np.concatenate([members[u] for u in units]) if members else units
                 out[row] = reducer(tasks)

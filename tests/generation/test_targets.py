@@ -74,6 +74,18 @@ def fails(row):
     return str(row["id"] + 1)
 
 
+def dumps(row):
+    return Dumped(row)
+
+
+class Dumped:  # as pydantic's models do
+    def __init__(self, row):
+        self.text = str(row["id"] + 1)
+
+    def model_dump(self, mode):
+        return {"output": self.text}
+
+
 class Agent:
     def __call__(self, row):
         return {"role": "assistant", "content": str(row["id"] + 1)}
@@ -102,7 +114,7 @@ def mean(evaluated):
     return float(evaluated.result.agents[0].estimates["mean_reward"].value)
 
 
-@pytest.mark.parametrize("name", ["plain", "asks", "side_by_side", "Agent"])
+@pytest.mark.parametrize("name", ["plain", "asks", "side_by_side", "Agent", "dumps"])
 def test_all_forms_of_a_target(agent, name):
     found, lines = run(agent, bench(f"an_agent:{name}"))
     assert mean(found) == 1.0

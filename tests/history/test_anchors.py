@@ -57,3 +57,11 @@ def test_why_there_is_none(runs, told):
     anchor = found("best", *runs)
     assert anchor.value is None
     assert told in anchor.told
+
+
+def test_another_metric_and_a_renamed_agent():
+    anchor = found("best", run(0.5), metric="pass^2")
+    assert anchor.told == "h.jsonl holds no run of this benchmark that counts and has pass^2 yet"
+    assert found("best", run(0.5, agent="old"), agent="new").value == 0.5
+    assert anchors("best", run(0.5), run(0.5, agent="b")).agents == ("b",)
+    assert anchors("best").agents == ()

@@ -82,7 +82,10 @@ def run_of(
     baseline: Mapping[str, Any] | None = None,
 ) -> Run:
     """Make the line of one benchmark."""
-    usable = entry["verdict"] not in _FAILING and not entry["xfail"] and not entry["partial"]
+    # a run that fails for its drift alone is one of those that show it
+    failing = {check["gate"] for check in entry["checks"] if check["verdict"] in _FAILING}
+    holds = entry["verdict"] not in _FAILING or failing == {"drift"}
+    usable = holds and not entry["xfail"] and not entry["partial"]
     run: Run = {
         "schema_version": SCHEMA_VERSION,
         "benchmark": entry["id"],

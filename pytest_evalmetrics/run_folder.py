@@ -45,6 +45,7 @@ _VERDICTS = (  # of a run without a run.json
     "report.html",
     "gl-code-quality-report.json",
 )
+_IGNORE = "# made by pytest-evalmetrics: what a run leaves is not to be committed\n*\n"
 _EXIT = os._exit  # what a hook may end the process with
 _TEMPORARY = re.compile(r"\.?evalmetrics-(?P<host>.+)-(?P<process>\d+)-[0-9a-f]{16}(\.tmp)?")
 
@@ -162,6 +163,10 @@ class RunFolder:
                         self._write()
                 else:
                     self._file.unlink(missing_ok=True)
+                    ours = self._file.with_name(".gitignore")
+                    left = [path.name for path in self._file.parent.iterdir()]
+                    if left == [ours.name] and ours.read_text(encoding="utf-8") == _IGNORE:
+                        ours.unlink()
                     self._file.parent.rmdir()
             return
         folder = self._file.parent
@@ -209,8 +214,7 @@ class RunFolder:
         folder = self._file.parent
         if not folder.is_dir():
             folder.mkdir(parents=True, exist_ok=True)
-            ignore = "# made by pytest-evalmetrics: what a run leaves is not to be committed\n*\n"
-            (folder / ".gitignore").write_text(ignore, encoding="utf-8")
+            (folder / ".gitignore").write_text(_IGNORE, encoding="utf-8")
         temporary = folder / f".{temporary_name()}.tmp"
         temporary.write_text(json.dumps(self._state, indent=2) + "\n", encoding="utf-8")
         temporary.replace(self._file)

@@ -190,7 +190,7 @@ def test_a_missing_key_is_told_before_anything_is_sent(scored):
     scored.bench(scorer=scorer)
     result = scored.run()
     result.stdout.fnmatch_lines(
-        ["*INCONCLUSIVE*a.bench.yaml:5: the secret 'no/such-key' is not in the environment*"]
+        ["*INCONCLUSIVE*a.bench.yaml:8: the secret 'no/such-key' is not in the environment*"]
     )
     result.stdout.fnmatch_lines(["*NO_SUCH_KEY*"])
     assert scored.endpoint.posts == 0

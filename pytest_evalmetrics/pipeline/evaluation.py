@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field, replace
-from datetime import date
+from datetime import UTC, date, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -154,6 +155,9 @@ class Evaluation:
                 for c in self._checks
             ]
         result = self._result()
+        if settings_of(self.benchmark).drift == "fail" and not self.updates:
+            self._checks += self._drift(result)
+            result = self._result()
         if result.verdict is not Verdict.PASS and self._judging is not None and not self.updates:
             result = replace(result, flips=tuple(self._flips(self._judging)))
         pictured = self.detailed or result.verdict is not Verdict.PASS
@@ -540,6 +544,34 @@ class Evaluation:
             chosen=None if self._scored is None else self._scored.files_rows,
             against="" if pairing is None or judging is None else judging.reference.origin,
         )
+
+    def _drift(self, result: BenchmarkResult) -> Iterator[Check]:
+        """Fail where a metric drifts over the history, this run included."""
+        from pytest_evalmetrics.history import read_history, run_of  # noqa: PLC0415 - rare
+        from pytest_evalmetrics.run_folder import origin_of  # noqa: PLC0415 - rare
+        from pytest_evalmetrics.stats.drift import drift_warnings  # noqa: PLC0415 - rare
+
+        check = partial(Check, "drift", "drift", line=self.benchmark.line_of("baseline", "drift"))
+        if self.history is None:
+            hint = "name it: --evalmetrics-history FILE, or the setting evalmetrics_history"
+            reason = "drift: fail needs a history, and none is named"
+            yield check(Verdict.INCONCLUSIVE, reason=reason, hint=hint)
+            return
+        agents = tuple(replace(agent, aggregate={}) for agent in result.agents)
+        entry = msgspec.to_builtins(replace(result, agents=agents))
+        entry["verdict"] = str(result.verdict)
+        time = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        origin = origin_of(os.environ, self.benchmark.file.parent)
+        run = run_of(entry, origin, time, starts=False)
+        try:
+            earlier = read_history(self.history, self.history.name).runs.get(result.id, ())
+        except EvalMetricsError as error:
+            yield check(Verdict.INCONCLUSIVE, reason=error.message, hint=error.hint or "")
+            return
+        usable = [each for each in (*earlier, run) if each["usable"]]
+        for text in drift_warnings(entry, usable) if run["usable"] else ():
+            hint = "find what changed in that range; or accept it with `pytest --snapshot-update`"
+            yield check(Verdict.FAIL, reason=text, hint=hint)
 
     def _flips(self, judging: Judging) -> Iterator[Flip]:
         """Show the tasks of each agent that changed most, with what was answered on both sides."""

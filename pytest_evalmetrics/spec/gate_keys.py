@@ -367,6 +367,9 @@ class BaselineSpec(GateSpec):
         Annotated[int, Field(ge=0)] | None,
         doc("tasks that may go from all of their rollouts passing to none"),
     ] = None
+    drift: Annotated[
+        Literal["warn", "fail"], doc("what a drift over the history does; it is a warning")
+    ] = "warn"
     runs: Annotated[
         int,
         Field(ge=2, le=50),

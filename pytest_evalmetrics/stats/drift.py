@@ -10,10 +10,13 @@ the runs count from it on.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
+
+from pytest_evalmetrics.stats.basics import t_ppf, t_sf
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -35,13 +38,19 @@ class Shift(msgspec.Struct, frozen=True):
     last: int  # the latest
 
 
-def limit(runs: int) -> float:
-    """Return the t statistic that an unchanged system exceeds once in 200 runs, as simulated."""
-    return 3.1 + 8 / (runs - 4.5)
+@lru_cache(maxsize=1024)
+def limit(runs: int, metrics: int = 1) -> float:
+    """Return the t statistic that an unchanged system exceeds once in 200 runs, as simulated.
+
+    Of several metrics any one exceeds it once in 200 runs: each has its share of the tail, and less
+    (the power is simulated too), because there are more splits to choose from further out.
+    """
+    alone = 3.1 + 8 / (runs - 4.5)
+    return alone if metrics <= 1 else -t_ppf(t_sf(alone, runs - 2) / metrics**1.15, runs - 2)
 
 
-def last_shift(values: Sequence[float]) -> Shift | None:
-    """Find the last shift of the level in a sequence of values."""
+def last_shift(values: Sequence[float], metrics: int = 1) -> Shift | None:
+    """Find the last shift of the level in a sequence of values, of one of several metrics."""
     numbers = np.asarray(values, dtype=np.float64)
     start, before = 0, None
     for end in range(_FEWEST, len(numbers) + 1):
@@ -50,7 +59,7 @@ def last_shift(values: Sequence[float]) -> Shift | None:
             continue
         rest = _rest(part)
         whole = float(((part - part.mean()) ** 2).sum())
-        if (whole / rest.min() - 1) * (len(part) - 2) > limit(len(part)) ** 2:
+        if (whole / rest.min() - 1) * (len(part) - 2) > limit(len(part), metrics) ** 2:
             before, start = start, start + _LEAST + int(rest.argmin())
     if before is None:
         return None
@@ -76,6 +85,7 @@ def drift_warnings(entry: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) 
     Of a metric that is gated only what is for the worse, of others any shift.
     """
     since = max((i for i, run in enumerate(runs) if run["starts"]), default=0)
+    metrics = sum(map(len, runs[-1]["agents"].values())) if runs else 0
     for agent, points in runs[-1]["agents"].items() if runs else ():
         for metric, now in points.items():
             sign = _sign(
@@ -94,7 +104,7 @@ def drift_warnings(entry: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) 
             name = f"{entry['name']}: {f'{agent}: ' if len(entry['agents']) > 1 else ''}{metric}"
             anew = [(run, point) for i, run, point in series if i >= since]
             accepted = [(run, point) for _, run, point in series if run["starts"]]
-            yield from _shifted(name, anew[-_MOST:], sign)
+            yield from _shifted(name, anew[-_MOST:], sign, metrics)
             yield from _ratchet(name, accepted, anew[-1], sign)
 
 
@@ -111,9 +121,9 @@ def _sign(checks: Sequence[Mapping[str, Any]]) -> float:
 _Series = tuple["Mapping[str, Any]", "Mapping[str, Any]"]
 
 
-def _shifted(name: str, series: Sequence[_Series], sign: float) -> Iterator[str]:
+def _shifted(name: str, series: Sequence[_Series], sign: float, metrics: int) -> Iterator[str]:
     values = [point["value"] for _, point in series]
-    shift = last_shift(values)
+    shift = last_shift(values, metrics)
     if shift is None:
         return
     earlier, later = values[shift.start : shift.at], values[shift.at :]

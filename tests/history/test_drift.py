@@ -61,6 +61,33 @@ def test_a_shift_is_warned_of_with_its_commits_everywhere(quick, passing):
     assert quick.report()["history"]["math.bench.yaml::math"][-1]["drift"] == [FELL]
 
 
+def test_a_drift_fails_the_build_where_the_benchmark_says_so(quick, passing):
+    quick.bench(GATED.replace("0.9}", "0.9, drift: fail}"))
+    passing(7)
+    history = runs(STEADY + FALLEN, {})
+    for verdict, lines in (("FAIL", history), ("PASS", runs(STEADY, {})), ("FAIL", None)):
+        if verdict == "PASS":
+            passing(8)
+        if lines is not None:
+            quick.write("h.jsonl", lines)
+        else:  # a run that fails for its drift alone counts, so that it fails again
+            passing(7)
+            quick.write("h.jsonl", history)
+            quick.run("--evalmetrics-history", "h.jsonl")
+        result = quick.run("--evalmetrics-history", "h.jsonl")
+        assert quick.report()["verdict"] == verdict
+        assert result.ret == (verdict == "FAIL")
+    result.stdout.fnmatch_lines(["FAIL  math.bench.yaml:*: math: pass@1 fell from 0.8017 *"])
+    quick.run()
+    assert "drift: fail needs a history" in quick.run().stdout.str()
+
+
+def test_of_several_metrics_any_one_may_raise_a_false_alarm_once_in_two_hundred_runs():
+    rng = np.random.default_rng(2)
+    false = sum(last_shift(list(rng.normal(size=40)), 5) is not None for _ in range(600))
+    assert abs(false / 600 - (1 - (1 - 1 / 1000) ** 33)) < 3 * math.sqrt(0.032 / 600)
+
+
 @pytest.mark.parametrize(
     ("history", "count"),
     [

@@ -44,7 +44,7 @@ def one(project):
 def files(project, folder="evalmetrics"):
     """All that is there but for run.json, see test_run_folder."""
     names = {path.name for path in (project.path / folder).iterdir()}
-    return {name for name in names if not name.endswith("run.json")}
+    return {name for name in names if name != ".gitignore" and not name.endswith("run.json")}
 
 
 OURS = {"aggregate_metrics.json", "report.json", "summary.md", "report.html"}

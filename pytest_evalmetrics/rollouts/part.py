@@ -51,17 +51,16 @@ class Room:
         if held < self._next:
             return
         self._next = held + _OFTEN
-        free = self._free()
-        done = share()
-        rows = round(part.rows / done)
+        free, done = self._free(), share()
         needed = round(_COPIES * held / done)
         if free is None or needed - held <= free:
             return
         columns = len(part.scores.keys() | part.usage.keys())
         some = "" if done >= 1 else "some "  # what is still to come is an estimate
         raise DataError(
-            f"these rollouts do not fit into memory: {some}{rows:,} rows with {columns} columns "
-            f"of numbers need {some}{needed:,} bytes, and {free + held:,} are free",
+            f"these rollouts do not fit into memory: {some}{round(part.rows / done):,} rows with "
+            f"{columns} columns of numbers need {some}{needed:,} bytes, and {free + held:,} are "
+            "free",
             hint="split the benchmark into several, or run it where there is more memory",
         )
 
@@ -134,7 +133,7 @@ class Part:
         self.names: dict[int, str] = {}
         self.started: dict[int, NDArray[np.float64]] = {}
         self.failures: dict[tuple[str, bool], tuple[int, str]] = {}
-        self.told: dict[str, None] = {}
+        self.notes: dict[str, None] = {}
         self.rewards: dict[str, None] | None = None
         self.content: dict[tuple[str, TaskId], str] = {}
         self.dealt = False
@@ -147,61 +146,82 @@ class Part:
         columns = len(self.scores) + len(self.usage)
         return self.rows * (8 * (columns + 3) + 4 * (1 + len(self.labels)))
 
-    # -- rows of a file ---------------------------------------------------------------------
-
     def add(self, chunk: Chunk, source: Source, file: int = 0) -> None:
         """Add the next rows of a file, which is the one of that number."""
         rows = len(chunk.places)
         self.place.frombytes(chunk.places.astype(np.int64).tobytes())
         if not self._by_position:
             _encode(self.tasks, chunk.task, self.task)
-        self.any_agent = self.any_agent or _holds_some(chunk.agent)
         _encode(self.agents, chunk.agent, self.agent, absent=AGENT)
-        self.any_sample = self.any_sample or _holds_some(chunk.sample)
-        self.sample.frombytes(_samples(chunk.sample))
-        self._add_columns(self.scores, chunk.scores, rows)
-        self._add_columns(self.usage, chunk.usage, rows)
+        self.any_agent |= chunk.agent.count(None) < rows
+        samples, numbered = chunk.sample, rows - chunk.sample.count(None)
+        self.any_sample |= numbered > 0
+        if numbered < rows:
+            samples = [NO_SAMPLE if sample is None else sample for sample in samples]
+        self.sample.frombytes(struct.pack(f"{rows}q", *samples))
         for name, (codes, column) in self.labels.items():
-            labels = chunk.labels.get(name, [None] * rows)
-            if name in chunk.labels:
-                self.labelled.add(name)
-            _encode(codes, labels, column, absent=MISSING)
-        self.fractional |= chunk.fractional
+            _encode(codes, chunk.labels.get(name, [None] * rows), column, absent=MISSING)
+        self.labelled |= self.labels.keys() & chunk.labels.keys()
         for bad in chunk.not_finite:
             where = chunk.names[bad.place - 1] if chunk.names else (file, bad.place)
             _count(self.not_finite, (bad.score, bad.what), 1, where)
-        for name, said in chunk.not_numbers.items():
-            self.not_numbers.setdefault((name, False), said)
+        for name, first in chunk.not_numbers.items():
+            self.not_numbers.setdefault((name, False), first)
         for which, place in chunk.other_kinds.items():
             self.not_numbers.setdefault(which, (file, place))
-        self.keys.update(dict.fromkeys(chunk.keys))
         self.names.update(enumerate(chunk.names, self.rows))
         if chunk.started is not None:
             self.started[self.rows] = chunk.started
         for failure in chunk.failures:
-            at = self.names.get(self.rows + failure.row) or source.at(
-                int(chunk.places[failure.row])
-            )
-            said = f"{at}: {failure.message}" if failure.message else at
-            _count(self.failures, (failure.kind, failure.graded), 1, said)
-        self._tell(chunk.notes, chunk.rewards)
-        self.dealt = self.dealt or chunk.dealt
+            place = int(chunk.places[failure.row])
+            at = self.names.get(self.rows + failure.row) or source.at(place)
+            shown = f"{at}: {failure.message}" if failure.message else at
+            _count(self.failures, (failure.kind, failure.graded), 1, shown)
+        self._merge(chunk, rows)
         for (agent, task), content in chunk.content.items():
             self._identify((AGENT if agent is None else agent, task), content, chunk.versioned)
-        self.positional = self.positional or chunk.positional
-        self.ruler.update(dict.fromkeys(chunk.ruler))
-        self.rows += rows
 
-    def _identify(self, task: tuple[str, TaskId], content: str, versioned: bool = False) -> None:
-        known = self.content.setdefault(task, content)
-        if NO_CONTENT in (known, content) or (
-            self.dealt and (known != content or VERSIONS in content)
-        ):
-            self.content[task] = NO_CONTENT
-        elif known != content:
-            self.content[task] = join_versions(known, content)
-        if not versioned and VERSIONS in self.content[task]:
-            self.torn[task] = None
+    def extend(self, other: Part, *, file: int, lines: int) -> None:
+        """Add the rows of a part that holds the next rows of a file."""
+
+        def here(where: Where) -> Where:
+            return where if isinstance(where, str) else (file, where[1] + lines)
+
+        self.place.frombytes((np.frombuffer(other.place, np.int64) + lines).tobytes())
+        self.sample.extend(other.sample)
+        _recode(self.tasks, other.tasks, other.task, self.task)
+        _recode(self.agents, other.agents, other.agent, self.agent)
+        self.any_agent |= other.any_agent
+        self.any_sample |= other.any_sample
+        for name, (codes, column) in self.labels.items():
+            _recode(codes, *other.labels[name], column)
+        self.labelled |= other.labelled
+        for bad, (count, where) in other.not_finite.items():
+            _count(self.not_finite, bad, count, here(where))
+        for which, where in other.not_numbers.items():
+            self.not_numbers.setdefault(which, here(where))
+        self.names.update((row + self.rows, name) for row, name in other.names.items())
+        self.started.update((row + self.rows, times) for row, times in other.started.items())
+        for kind, (count, shown) in other.failures.items():
+            _count(self.failures, kind, count, shown)
+        self._merge(other, other.rows)
+        for task, content in other.content.items():
+            self._identify(task, content)
+        self.torn.update(other.torn)
+
+    def _merge(self, other: Chunk | Part, rows: int) -> None:
+        """Take over what chunks and parts hold in the same form."""
+        self._add_columns(self.scores, other.scores, rows)
+        self._add_columns(self.usage, other.usage, rows)
+        self.rows += rows
+        self.fractional |= other.fractional
+        self.keys.update(dict.fromkeys(other.keys))
+        self.notes.update(dict.fromkeys(other.notes))
+        self.ruler.update(dict.fromkeys(other.ruler))
+        if other.rewards is not None:
+            self.rewards = {**(self.rewards or {}), **dict.fromkeys(other.rewards)}
+        self.dealt |= other.dealt
+        self.positional |= other.positional
 
     def _add_columns(
         self,
@@ -216,52 +236,16 @@ class Part:
         for name in gathered.keys() - columns.keys():
             gathered[name].frombytes(_absent(rows))
 
-    def _tell(self, notes: Sequence[str], rewards: Sequence[str] | None) -> None:
-        self.told.update(dict.fromkeys(notes))
-        if rewards is not None:
-            self.rewards = {**(self.rewards or {}), **dict.fromkeys(rewards)}
-
-    # -- rows that were read elsewhere ------------------------------------------------------
-
-    def extend(self, other: Part, *, file: int, lines: int) -> None:
-        """Add the rows of a part that holds the next rows of a file."""
-
-        def here(where: Where) -> Where:
-            return where if isinstance(where, str) else (file, where[1] + lines)
-
-        self.place.frombytes((np.frombuffer(other.place, np.int64) + lines).tobytes())
-        self.sample.extend(other.sample)
-        _recode(self.tasks, other.tasks, other.task, self.task)
-        _recode(self.agents, other.agents, other.agent, self.agent)
-        self.any_agent = self.any_agent or other.any_agent
-        self.any_sample = self.any_sample or other.any_sample
-        self._add_columns(self.scores, other.scores, other.rows)
-        self._add_columns(self.usage, other.usage, other.rows)
-        for name, (codes, column) in self.labels.items():
-            _recode(codes, *other.labels[name], column)
-        self.labelled |= other.labelled
-        self.fractional |= other.fractional
-        for bad, (count, where) in other.not_finite.items():
-            _count(self.not_finite, bad, count, here(where))
-        for which, where in other.not_numbers.items():
-            self.not_numbers.setdefault(which, here(where))
-        self.keys.update(other.keys)
-        self.names.update((row + self.rows, name) for row, name in other.names.items())
-        self.started.update((row + self.rows, known) for row, known in other.started.items())
-        for kind, (count, said) in other.failures.items():
-            _count(self.failures, kind, count, said)
-        self._tell(tuple(other.told), None if other.rewards is None else tuple(other.rewards))
-        self.dealt = self.dealt or other.dealt
-        for task, content in other.content.items():
-            self._identify(task, content)
-        self.torn.update(other.torn)
-        self.positional = self.positional or other.positional
-        self.ruler.update(other.ruler)
-        self.rows += other.rows
-
-
-def _holds_some(values: Sequence[Any]) -> bool:
-    return values.count(None) < len(values)
+    def _identify(self, task: tuple[str, TaskId], content: str, versioned: bool = False) -> None:
+        before = self.content.setdefault(task, content)
+        if NO_CONTENT in (before, content) or (
+            self.dealt and (before != content or VERSIONS in content)
+        ):
+            self.content[task] = NO_CONTENT
+        elif before != content:
+            self.content[task] = join_versions(before, content)
+        if not versioned and VERSIONS in self.content[task]:
+            self.torn[task] = None
 
 
 def _absent(rows: int) -> bytes:
@@ -295,10 +279,3 @@ def _recode(
     ours = np.array([codes.setdefault(value, len(codes)) for value in others], column.typecode)
     if len(coded):
         column.frombytes(ours[np.frombuffer(coded, coded.typecode)].tobytes())
-
-
-def _samples(values: Sequence[int | None]) -> bytes:
-    try:
-        return struct.pack(f"{len(values)}q", *values)
-    except struct.error:
-        return struct.pack(f"{len(values)}q", *(NO_SAMPLE if v is None else v for v in values))

@@ -317,7 +317,7 @@ class TableBuilder:
         return self._source(row).error_at(self.part.place[row], message, hint)
 
     def _notes(self, scores: Mapping[str, Any]) -> tuple[str, ...]:
-        notes = list(self.part.told)
+        notes = list(self.part.notes)
         dealt = [task for (_, task), content in self.part.content.items() if content == NO_CONTENT]
         if dealt:
             notes.append(

@@ -81,7 +81,7 @@ def test_scores_and_labels_follow_their_tasks():
     [
         ([], {}, "rewards holds no task"),
         ({}, {}, "rewards holds no task"),
-        ("text", {}, "rewards is str 'text', from which no tasks"),
+        ("text", {}, "rewards is str 'text'; expected one entry per task"),
         (5, {}, "rewards is int 5"),
         (None, {}, "rewards is NoneType"),
         ([[1], 2], {}, r"rewards\[0\] is list \[1\] and rewards\[1\] is int 2"),

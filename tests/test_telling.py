@@ -188,17 +188,21 @@ def test_how_ours_are_made_is_not_told(pytester, name):
     result.stdout.fnmatch_lines(["  from: built-in*"])
 
 
-def test_what_can_not_be_called_is_told_at_its_key(project):
+def test_what_can_not_be_called_is_told_at_its_key(project, monkeypatch):
+    monkeypatch.setenv("NO", "a-key-that-is-there")
     model = "model:\n      name: m\n      url: http://127.0.0.1:9/v1\n"
-    rest = "    dataset: [{q: a}]\n    prompt_template: '{{ item.q }}'\n"
-    rest += "    scorers: [{type: exact-match, reference: '{{ item.q }}'}]\n"
+    dataset = "    dataset: [{q: a}]\n    prompt_template: '{{ item.q }}'\n"
+    rest = dataset + "    scorers: [{type: exact-match, reference: '{{ item.q }}'}]\n"
     project.write(
         "x.bench.yaml",
         f"benchmarks:\n  - name: refused\n    {model}{rest}"
-        f"  - name: secret\n    {model}      api_key_secret: NO_SUCH_KEY\n{rest}",
+        "  - name: secret\n"
+        "    scorers: [{type: nemo-agent-toolkit-remote, url: http://127.0.0.1:8/v1, "
+        "evaluator_name: e, api_key_secret: NO}]\n"
+        f"    {model}      api_key_secret: NO_SUCH_KEY\n{dataset}",
     )
     run = project.run()
     run.assert_outcomes(failed=2)
     run.stdout.fnmatch_lines(
-        ["INCONCLUSIVE  x.bench.yaml:5: *refused the connection", "*x.bench.yaml:13: the secret*"]
+        ["INCONCLUSIVE  x.bench.yaml:5: *refused the connection", "*x.bench.yaml:14: the secret*"]
     )

@@ -33,6 +33,7 @@ _ATTEMPTS: Final = 4  # of a task, on each side
 _TEXT: Final = 4_000  # characters of one text
 _ALL: Final = 300_000  # characters of a benchmark, so that its page stays small
 _MOST: Final = 2**30  # bytes of files that are read again
+_REASON: Final = "judge's reason"  # the key of a kept row
 _PROMPTS: Final = (
     *("responses_create_params", "prompt", "question", "problem", "instruction", "query"),
     *("user_input", "input", "inputs", "messages"),
@@ -106,13 +107,17 @@ def scored(rows: Iterable[tuple[Row, Any]]) -> Rows:
 
 
 def keep(
-    rows: Iterable[tuple[Row, Any]], table: RolloutTable, hide: Callable[[str], str] = str
+    rows: Iterable[tuple[Row, Any]],
+    table: RolloutTable,
+    hide: Callable[[str], str] = str,
+    scores: RowScores | None = None,
 ) -> KeptRows:
-    """Keep the texts of rows beside a baseline, so that a later run can show them."""
+    """Keep the texts of rows, and judges' reasons, beside a baseline for a later run to show."""
 
     def short(row: Row) -> Row:
         prompt, answer, reference = map(hide, texts_of({**row.item, **row.sample_data}))
-        item = {"prompt": prompt, "response": answer, "reference": reference}
+        reason = "" if scores is None else hide(_reasons(scores, row.index))
+        item = {"prompt": prompt, "response": answer, "reference": reference, _REASON: reason}
         return replace(row, item={k: v for k, v in item.items() if v}, sample_data={})
 
     return KeptRows.of(((short(row), None) for row, _ in rows), table)
@@ -176,7 +181,7 @@ def flips_of(
     for (task, _), (asked, after), (asked_then, before) in zip(tasks, ours, theirs, strict=True):
         prompt, reference = asked or asked_then or ("", "")
         left -= len(prompt) + len(reference) + sum(len(a.text) + len(a.reason) for a in after)
-        left -= sum(len(a.text) for a in before)
+        left -= sum(len(a.text) + len(a.reason) for a in before)
         if left < 0:
             break
         if any(a.text for a in (*after, *before)):
@@ -197,20 +202,23 @@ def _attempts(
     for span in spans:
         attempts, asked = [], None
         for at in span:
-            prompt, answer, reference = map(hide, texts.get(at, ("", "", "")))
+            prompt, answer, reference, reason = map(hide, texts.get(at, ("", "", "", "")))
             asked = asked or ((prompt, reference) if prompt or reference else None)
             value = float(table.scores[reward][at])
             score = None if np.isnan(value) else value
-            attempts.append(Attempt(int(table.sample[at]), score, answer, hide(_reason(side, at))))
+            if side.scores is not None and table.read_as is not None:
+                reason = hide(_reasons(side.scores, int(table.read_as[at])))
+            attempts.append(Attempt(int(table.sample[at]), score, answer, reason))
         found.append((asked, attempts))
     return found
 
 
-def _texts(side: AnswerSide, wanted: list[int]) -> dict[int, tuple[str, str, str]]:
+def _texts(side: AnswerSide, wanted: list[int]) -> dict[int, tuple[str, str, str, str]]:
+    """Give what each row asked, answered and expected, and why it was scored so, if kept."""
     table = side.table
     if table.read_as is not None:
         index = {int(table.read_as[at]): at for at in wanted}
-        return {index[i]: texts_of(row) for i, row in side.rows(set(index)).items()}
+        return {index[i]: (*texts_of(row), "") for i, row in side.rows(set(index)).items()}
     if side.kept is None:
         return {}
     keys = {(str(table.tasks[table.task[at]]), int(table.sample[at])): at for at in wanted}
@@ -219,12 +227,12 @@ def _texts(side: AnswerSide, wanted: list[int]) -> dict[int, tuple[str, str, str
         row = msgspec.json.decode(line) if line else {}
         at = keys.get((str(row.get("task")), row.get("sample", 0)))
         if at is not None and row.get("agent") in (None, *table.agents):
-            found[at] = texts_of({**row.get("item", {}), **(row.get("sample_data") or {})})
+            item = {**row.get("item", {}), **(row.get("sample_data") or {})}
+            reason = item.pop(_REASON, "")
+            found[at] = (*texts_of(item), reason)
     return found
 
 
-def _reason(side: AnswerSide, at: int) -> str:
-    if side.scores is None or side.table.read_as is None:
-        return ""
-    reasons = msgspec.json.decode(side.scores.reasons(int(side.table.read_as[at])))
+def _reasons(scores: RowScores, index: int) -> str:
+    reasons = msgspec.json.decode(scores.reasons(index))
     return _text("\n".join(each["reason"] for each in reasons))

@@ -343,7 +343,8 @@ class Evaluation:
             folder = self.benchmark.file.parent
             rows = answers.recorded_rows(spec.rows, folder, table)
             rows = rows if scoring is None else scoring.as_scored()
-            self._kept = answers.keep(rows, table, str if scoring is None else scoring.hide)
+            scores = None if self._scored is None else self._scored.rows
+            self._kept = answers.keep(rows, table, hide, scores)
 
     def _reference(self, plan: metrics.Plan) -> Reference | None:
         """Find what to compare with; an error in it leaves the rest to be judged."""

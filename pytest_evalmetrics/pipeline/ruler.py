@@ -18,6 +18,7 @@ import msgspec
 
 from pytest_evalmetrics.errors import EvalMetricsError
 from pytest_evalmetrics.registry import is_ours, scorers, source_hash
+from pytest_evalmetrics.spec.metric_names import OVER_REFERENCE, REFERENCE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -119,6 +120,10 @@ def ruler_of(
                 ruler[f"{_METRIC}{bound}"] = {"source": source}
     if hook:
         ruler[_HOOK] = {"source": hook}
+    pinned = None if spec.reference is None else spec.reference.model
+    if pinned is not None:
+        settings = {k: _shown(v, hide) for k, v in _flat("", _settings(pinned))}
+        ruler[f"{_TOOL}reference"] = {"scores": [REFERENCE, OVER_REFERENCE], **settings}
     for name, entry in (tools or {}).items():
         ruler[f"{_TOOL}{name}"] = {
             key: list(values) if key == "scores" else _shown(", ".join(values), hide)

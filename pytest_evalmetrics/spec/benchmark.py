@@ -370,11 +370,16 @@ class Benchmark:
     def line_about(self, message: str, otherwise: int | None) -> int:
         """Line of the endpoint or secret that a message names, else another, or the benchmark's."""
         named = {line for path, line in self.lines.items() if path and path[-1] in _NAMED_IN_ERRORS}
+        found: list[tuple[int, int]] = []
         if named and not self.in_python:
             with suppress(OSError, UnicodeDecodeError):
                 texts = self.file.read_text(encoding="utf-8").splitlines()
-                for line in sorted(named):
-                    values = _named_value.findall(texts[line - 1])
-                    if any(value in message for value in values):
-                        return line
+                found = [
+                    (len(value), -line)  # the longest: a URL may begin as another does
+                    for line in named
+                    for value in _named_value.findall(texts[line - 1])
+                    if value in message
+                ]
+        if found:
+            return -max(found)[1]
         return otherwise or self.line_of()

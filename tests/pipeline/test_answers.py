@@ -163,6 +163,30 @@ def test_an_online_benchmark_shows_answers_and_hides_keys(project, judge_server,
     assert b"sk-secret-of-mine-123" not in held
 
 
+def test_why_a_judge_scored_so_is_shown_of_both_sides(project):
+    project.write(
+        "conftest.py",
+        "from pytest_evalmetrics import register_scorer\n"
+        "from pytest_evalmetrics.scorers import Explained\n"
+        "@register_scorer('says')\n"
+        "class Says:\n"
+        "    scores = ('good',)\n"
+        "    def score(self, row):\n"
+        "        return Explained(row.item['n'], f\"it is {row.item['answer']}\")\n",
+    )
+    bench = "benchmark: {name: a, dataset: rows.jsonl, scorers: [{type: says}], reward: good, "
+    project.write("a.bench.yaml", bench + "metrics: [pass@1], baseline: {answers: true}}\n")
+    for n, answer, flags in ((1, "fine", ["--snapshot-update"]), (0, "bad", [])):
+        rows = [{"task_id": t, "n": n, "answer": answer} for t in range(12)]
+        project.rows("rows.jsonl", rows)
+        assert project.run(*flags).ret == 1 - n
+    flip = entry(project)["flips"][0]
+    assert [side[0]["reason"] for side in (flip["before"], flip["now"])] == [
+        "it is fine",
+        "it is bad",
+    ]
+
+
 def test_what_cannot_be_read_again_is_left_out(project):
     save(project, "old.jsonl", OLD)
     save(project, "runs.jsonl", NEW)

@@ -21,12 +21,9 @@ import numpy as np  # noqa: F401 - which can be loaded only once, and pytester u
 import pytest
 import yaml
 
-from pytest_evalmetrics.reports.pull_request import comment_of
-
 ROOT = Path(__file__).parents[1]
 CI = ROOT / "examples" / "ci"
 REPOSITORY = "me/it"
-LIMIT = 65_536
 
 
 @pytest.fixture
@@ -360,70 +357,6 @@ def test_a_token_that_may_not_is_said_with_the_way_out(checkout, tmp_path, servi
     runner = Github(service, checkout, tmp_path, "pull_request")
     assert runner.workflow("github-actions.yml") == 1
     assert "GitHub answered 404" in capsys.readouterr().out
-
-
-ATTACK = '@octocat <img src=x onerror=alert(1)> [a](javascript:b) `x` $y$ | "'
-
-
-def places(value, path=()):
-    if isinstance(value, dict | list):
-        entries = value.items() if isinstance(value, dict) else enumerate(value)
-        for key, inner in entries:
-            yield from places(inner, (*path, key))
-    else:
-        yield path
-
-
-@pytest.fixture
-def report(project):
-    """The report of a benchmark that fails, with texts of each kind that a report may hold."""
-    texts = {"lang": "de", "prompt": "why?", "response": "so", "expected": "thus"}
-    project.rollouts([[1.0, 1.0]] * 12, "old.jsonl", **texts)
-    project.rollouts([[0.0, 0.0]] * 9 + [[None, 0.0]], **texts)
-    project.bench(
-        "description: sums\ntags: [nightly]\nmetrics: [pass@1, mean_reward]\nbreakdown: [lang]\n"
-        "expect: {tasks: 12}\nthresholds: {pass@1: '>= 0.9'}\nbaseline: {rollouts: old.jsonl}"
-    )
-    project.write("test_x.py", "def test_x(evalmetrics): 1 / 0\n")
-    project.bench("skip: later", "skipped.bench.yaml")
-    assert project.run().ret == 1
-    return project.report()
-
-
-def written(reports):
-    return comment_of(reports, marker="<!-- m -->", run_url="https://example.org/r")
-
-
-def test_nothing_that_a_report_holds_becomes_markup(report):
-    text = json.dumps(report)
-    for path in places(report):
-        report = json.loads(text)
-        holder = report
-        for part in path[:-1]:
-            holder = holder[part]
-        holder[path[-1]] = ATTACK
-        body = written({ATTACK: report, "b": report})
-        # within HTML, Markdown is none
-        markdown = "\n".join(x for x in body.splitlines() if not x.startswith("<summary>"))
-        assert not re.search(r"(?<!\\)<img", body), path
-        assert not re.search(r"(?<![\w\\])@octocat", body), path
-        assert not re.search(r"(?<!\\)\]\\?\(javascript", markdown), path
-
-
-@pytest.mark.parametrize("broken", [None, [], {}, {"verdict": "FAIL"}, "text"])
-def test_a_report_that_is_none_is_said(broken):
-    assert "left no report that can be read" in written({"evalmetrics": broken})
-
-
-def test_a_comment_has_at_most_what_github_takes(report):
-    report["benchmarks"] = [{**report["benchmarks"][0], "name": "math" * 40}] * 300
-    body = written({"evalmetrics": report})
-    assert LIMIT * 0.9 < len(body.encode("utf-16-le")) / 2 <= LIMIT
-    assert body.count("<details>") == body.count("</details>") > 1
-    assert "The rest is on the summary page" in body
-    several = written({f"evalmetrics-{i}": report for i in range(9)})
-    assert len(several.encode("utf-16-le")) / 2 <= LIMIT
-    assert several.count("## ❌ Benchmarks: FAIL (evalmetrics-") == 9
 
 
 # -- GitLab ----------------------------------------------------------------------------------

@@ -98,10 +98,11 @@ class JsonLines:
                 hint="leave `format:` out, so that it is recognised",
             )
         with source.open() as stream:
-            for block in _blocks(Window(stream, source, self._size(source))):
+            window = Window(stream, source, self._size(source))
+            for block in _blocks(window):
                 check_utf8(block.buffer, len(block.text), block.first, source)
                 yield block
-                self.lines = block.first + len(block) - 1
+            self.lines = window.line - 1  # blank ones too, of which there is no block
 
     def _size(self, source: Source) -> int:
         """Choose the bytes of a window: for a small file making a large one takes longest."""
@@ -178,7 +179,9 @@ def _blocks(window: Window) -> Iterator[Block]:
             window.line += len(block)
         window.drop(end)
     if window.end:
-        yield Block(window.buffer, window.end, window.line)
+        block = Block(window.buffer, window.end, window.line)
+        yield block
+        window.line += len(block)
 
 
 class JsonArray:

@@ -137,7 +137,7 @@ class ShardReader:
         with collector_paused():
             for chunk in loader.read(shard):
                 part.add(chunk, shard)
-        part.lines = self._lines.lines
+        part.lines = 0 if shard.is_array else self._lines.lines
         return part
 
 

@@ -107,6 +107,18 @@ def row(task, **more):
     return {"_ng_task_index": task, **more}
 
 
+def test_a_shard_of_blank_lines_alone_counts_them(tmp_path):
+    rows = [json.dumps(row(task)) + "\n" for task in (1, 0)]
+    (tmp_path / "a.jsonl").write_text("\n \t\n".join([*rows, "\n"]))
+    (tmp_path / "b.jsonl").write_text("".join(rows))
+    sources = [open_source(file) for file in find_files(("*.jsonl",), tmp_path)]
+    request = Request(FieldMap(), by_position=True)
+    shards = [shard for source in sources for shard in shards_of(source, 1)]
+    apart = merge(request, shards, (ShardReader(request).read(s) for s in shards))
+    kept = by_readers(shards, request, [0] * len(shards))
+    assert all_bits(apart) == all_bits(kept) == all_bits(in_order(sources, request))
+
+
 def test_lines_of_a_later_span_count_from_the_start_of_the_file(tmp_path):
     lines = [json.dumps(row(i, x=i)) for i in range(40)]
     lines[33] = '{"_ng_task_index": 33, "x": Infinity}'

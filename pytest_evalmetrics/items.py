@@ -21,7 +21,7 @@ from pytest_evalmetrics.pipeline.preflight import all_problems, unknown_metrics
 from pytest_evalmetrics.reports import FailureText
 from pytest_evalmetrics.run_folder import remove_stale
 from pytest_evalmetrics.selection import let_register
-from pytest_evalmetrics.settings import history_path, journal_mode
+from pytest_evalmetrics.settings import history_path, journal_mode, output_prefix
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -182,8 +182,11 @@ def calibration_lines(items: Sequence[pytest.Item]) -> tuple[list[str], bool]:
     from pytest_evalmetrics.baselines.store import Store  # noqa: PLC0415 - loads syrupy
     from pytest_evalmetrics.pipeline.calibration import calibrate, patch  # noqa: PLC0415 - asked for
     from pytest_evalmetrics.pipeline.evaluation import Evaluation  # noqa: PLC0415 - loaded by now
+    from pytest_evalmetrics.reports import write_noise_page  # noqa: PLC0415 - asked for
+    from pytest_evalmetrics.run_folder import make_folder  # noqa: PLC0415 - asked for
 
     lines: list[str] = []
+    pages: list[dict[str, Any]] = []
     proposed: dict[str, list[Any]] = {}
     good = True
     for item in items:
@@ -202,7 +205,7 @@ def calibration_lines(items: Sequence[pytest.Item]) -> tuple[list[str], bool]:
         lines += ["", item.nodeid]
         with names_for(item):
             try:
-                words, settings = calibrate(
+                words, settings, charts = calibrate(
                     item.benchmark,
                     count=int(item.config.getoption("evalmetrics_runs") or 0),
                     evaluate=evaluate,
@@ -211,10 +214,22 @@ def calibration_lines(items: Sequence[pytest.Item]) -> tuple[list[str], bool]:
                     history=history_path(item.config),
                 )
             except EvalMetricsError as error:
-                words, settings, good = str(error).split("\n"), {}, False
-        lines += map(visible, words)
+                words, settings, charts, good = str(error).split("\n"), {}, [], False
+        words = [*map(visible, words)]
+        lines += words
+        pages.append({"id": item.nodeid, "text": words, "charts": charts})
         proposed.setdefault(item.nodeid.partition("::")[0], []).append((item.benchmark, settings))
     diffs = [line for shown, several in proposed.items() for line in patch(several, shown)]
+    if pages:
+        from pathlib import Path  # noqa: PLC0415 - asked for
+
+        page = Path(f"{output_prefix(items[0].config)}calibration.html")
+        try:
+            make_folder(page.parent)
+            write_noise_page(page, {"benchmarks": pages, "patch": diffs})
+            lines += ["", f"the same as a page, with each run's values: {page}"]
+        except EvalMetricsError as error:
+            lines, good = [*lines, "", str(error)], False
     head = ["", "settings that fit it, as a patch: git apply takes what is printed from here on"]
     return [*lines, *(head if diffs else ()), *diffs], good
 

@@ -31,8 +31,8 @@ __all__ = [
     "Origin",
     "RunFolder",
     "finished_report",
+    "make_folder",
     "origin_of",
-    "output_prefix",
     "remove_stale",
     "temporary_name",
 ]
@@ -50,34 +50,13 @@ _EXIT = os._exit  # what a hook may end the process with
 _TEMPORARY = re.compile(r"\.?evalmetrics-(?P<host>.+)-(?P<process>\d+)-[0-9a-f]{16}(\.tmp)?")
 
 
-def output_prefix(value: str, base: Path) -> str:
-    """Turn ``--evalmetrics-output`` into what every artifact's path starts with.
-
-    Parameters
-    ----------
-    value
-        A folder (ends with a separator, or exists), or a prefix such as ``results/run1``.
-    base
-        What a relative value is relative to.
-
-    Returns
-    -------
-    str
-        ``/ci/evalmetrics/`` or ``/ci/results/run1_``.
-    """
-    path = base / value
-    if value.endswith(("/", os.sep)) or path.is_dir():
-        return f"{path}{os.sep}"
-    return f"{path}_"
-
-
 class RunFolder:
     """What a run leaves at a prefix, from its start to its end.
 
     Parameters
     ----------
     prefix
-        What every path starts with, see `output_prefix`.
+        What every path starts with: ``/ci/evalmetrics/`` or ``/ci/results/run1_``.
     evaluates
         Whether the run evaluates benchmarks; else it only makes an earlier verdict look old.
     """
@@ -212,9 +191,7 @@ class RunFolder:
 
     def _write(self) -> None:
         folder = self._file.parent
-        if not folder.is_dir():
-            folder.mkdir(parents=True, exist_ok=True)
-            (folder / ".gitignore").write_text(_IGNORE, encoding="utf-8")
+        make_folder(folder)
         temporary = folder / f".{temporary_name()}.tmp"
         temporary.write_text(json.dumps(self._state, indent=2) + "\n", encoding="utf-8")
         temporary.replace(self._file)
@@ -232,6 +209,13 @@ class RunFolder:
 
         leave.of = self  # type: ignore[attr-defined]
         os._exit = leave  # type: ignore[assignment]
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder of artifacts, which git ignores, where there is none."""
+    if not folder.is_dir():
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / ".gitignore").write_text(_IGNORE, encoding="utf-8")
 
 
 def finished_report(path: Path, shown: str) -> Path:

@@ -14,7 +14,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_evalmetrics.selection import Selection, is_benchmark, refuse_unknown_reporters
-from pytest_evalmetrics.settings import PRINTING, SHARED_BUDGET, evaluates_nothing, journal_url
+from pytest_evalmetrics.settings import (
+    PRINTING,
+    SHARED_BUDGET,
+    evaluates_nothing,
+    journal_url,
+    output_prefix,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -62,12 +68,11 @@ class EvaluationSession:
 
     def _begun(self) -> RunFolder:
         from pytest_evalmetrics.errors import ArtifactError
-        from pytest_evalmetrics.run_folder import RunFolder, output_prefix
+        from pytest_evalmetrics.run_folder import RunFolder
 
-        asked = self._config.getoption("evalmetrics_output")
-        base = self._config.rootpath if asked is None else self._config.invocation_params.dir
-        prefix = output_prefix(asked or self._config.getini("evalmetrics_output"), base)
-        folder = RunFolder(prefix, evaluates=not evaluates_nothing(self._config))
+        folder = RunFolder(
+            output_prefix(self._config), evaluates=not evaluates_nothing(self._config)
+        )
         try:
             self._lines += [(line, None) for line in folder.start()]
         except ArtifactError as error:

@@ -288,6 +288,15 @@ def history_path(config: pytest.Config) -> Path | None:
     return _from_root(config, "evalmetrics_history")
 
 
+def output_prefix(config: pytest.Config) -> str:
+    """Return what every artifact's path starts with: /ci/evalmetrics/ or /ci/results/run1_."""
+    asked = config.getoption("evalmetrics_output")
+    base = config.rootpath if asked is None else config.invocation_params.dir
+    value = asked or str(config.getini("evalmetrics_output"))
+    is_folder = value.endswith(("/", os.sep)) or (base / value).is_dir()
+    return f"{base / value}{os.sep if is_folder else '_'}"
+
+
 def reporter_names(config: pytest.Config) -> list[str] | None:
     """Return the chosen reporters; None for the default."""
     asked = config.getoption("evalmetrics_reporters")

@@ -53,8 +53,8 @@ def calibrate(
     count: int,
     evaluate: Callable[[Benchmark], Evaluated],
     **reading: Any,
-) -> tuple[list[str], Values]:
-    """Describe the noise of a benchmark; return lines, and the settings that are proposed.
+) -> tuple[list[str], Values, list[dict[str, Any]]]:
+    """Describe the noise of a benchmark: lines, the settings that are proposed, lines of charts.
 
     The runs are those of its baseline (`reading` as `reference_of` takes it), or `count` runs that
     `evaluate` makes now.
@@ -74,6 +74,7 @@ def calibrate(
         raise DataError("two runs of the unchanged system are needed, better ten", hint=_HOW)
     lines: list[str] = []
     proposed: Values = {}
+    charts: list[dict[str, Any]] = []
     for agent, runs in several.items():
         lines += [f"agent {agent}"] if len(several) > 1 else []
         lines += _flaky_tasks(benchmark, runs)
@@ -102,6 +103,10 @@ def calibrate(
             noise = Noise(values, of_one_run, plan.names.bind(text).unbiased)
             of_score = judge if text in benchmark.spec.metrics and "/" not in text else 0.0
             lines += _described(benchmark, text, noise, failed, of_score)
+            half = -normal_ppf(0.025) * of_one_run  # of the interval over tasks alone
+            ends = {"lows": [v - half for v in values], "highs": [v + half for v in values]}
+            shown = agent if len(several) > 1 else ""
+            charts.append({"agent": shown, "metric": text, "values": values, **ends})
             k = int(np.median(runs[0].counts))
             for key, value, why in _proposals(benchmark, text, noise, today, k):
                 lines.append(f"  {why}")
@@ -109,7 +114,7 @@ def calibrate(
                     value = max(value, proposed.get(key, "0"), key=float)  # noqa: PLW2901
                 if key:
                     proposed[key] = value
-    return lines, proposed
+    return lines, proposed, charts
 
 
 # -- the runs --------------------------------------------------------------------------------

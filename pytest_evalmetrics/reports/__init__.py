@@ -8,6 +8,7 @@ from pytest_evalmetrics.reports.reporters import (
     Artifacts,
     chosen_reporters,
     report_document,
+    write_noise_page,
     write_reports,
 )
 from pytest_evalmetrics.reports.section import power_table, section
@@ -30,5 +31,6 @@ __all__ = [
     "report_document",
     "section",
     "tell_ci",
+    "write_noise_page",
     "write_reports",
 ]

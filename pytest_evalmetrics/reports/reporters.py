@@ -17,7 +17,7 @@ import msgspec
 
 from pytest_evalmetrics.errors import ArtifactError, EvalMetricsError
 from pytest_evalmetrics.registry import origin, reporters
-from pytest_evalmetrics.reports.html import PagePieces, write_page
+from pytest_evalmetrics.reports.html import PagePieces, write_other, write_page
 from pytest_evalmetrics.reports.payload import take
 from pytest_evalmetrics.results import Verdict, worst
 from pytest_evalmetrics.run_folder import temporary_name
@@ -66,6 +66,17 @@ def atomically(path: Path, write: Callable[[BinaryIO], object]) -> Path:
             hint="choose another place with --evalmetrics-output, or free some room",
         ) from error
     return path
+
+
+def write_noise_page(path: Path, data: Mapping[str, Any]) -> None:
+    """Write the page of a calibration: of each benchmark lines of text and of charts, and a patch.
+
+    Raises
+    ------
+    ArtifactError
+        If it can't be written.
+    """
+    atomically(path, lambda file: write_other(file, "noise", data))
 
 
 REPORT_SCHEMA_VERSION = 1

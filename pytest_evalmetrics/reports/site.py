@@ -13,7 +13,7 @@ from urllib.parse import quote
 import numpy as np
 
 from pytest_evalmetrics.errors import ArtifactError
-from pytest_evalmetrics.reports.html.page import as_data, history_of, in_order, write_site
+from pytest_evalmetrics.reports.html.page import history_of, in_order, write_other
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -74,7 +74,7 @@ def build_site(folder: Path, output: Path) -> tuple[Path, list[str]]:
                 shutil.copyfile(run["page"], target)
         output.mkdir(parents=True, exist_ok=True)
         with index.open("wb") as page:
-            write_site(page, as_data(site))
+            write_other(page, "site", site)
     except OSError as error:
         raise ArtifactError(f"can't be written: {error.strerror}", file=str(output)) from error
     return index, notes

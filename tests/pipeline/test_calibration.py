@@ -1,5 +1,6 @@
 """--evalmetrics-calibrate: the noise of an unchanged system, and settings that fit it."""
 
+import json
 import random
 import re
 import subprocess
@@ -57,7 +58,15 @@ def test_recorded_runs_tell_their_noise_and_the_settings_that_fit_it(project, no
     assert "# of last week" in (project.path / "math.bench.yaml").read_text()
     again = project.run("--evalmetrics-calibrate", "-q").stdout.str()
     assert "as a patch" not in again
-    assert not (project.path / "evalmetrics").exists()
+    left = project.path / "evalmetrics"
+    assert sorted(path.name for path in left.iterdir()) == [".gitignore", "calibration.html"]
+    page = (left / "calibration.html").read_text(encoding="utf-8")
+    data = json.loads(page.partition('id="noise">')[2].partition("</script>")[0])
+    (chart,) = data["benchmarks"][0]["charts"]
+    assert chart["values"] == pytest.approx(values)
+    half = (np.array(chart["highs"]) - chart["lows"]) / 2
+    assert half == pytest.approx(1.959964 * of_tasks, rel=1e-5)
+    assert data["patch"] == []
 
 
 def test_runs_of_a_target_are_made_now_one_after_the_other(project):

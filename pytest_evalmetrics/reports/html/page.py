@@ -34,8 +34,8 @@ __all__ = [
     "metrics_of",
     "overview",
     "page_pieces",
+    "write_other",
     "write_page",
-    "write_site",
 ]
 
 # in JSON these stand in strings only, where an escape means the same
@@ -447,6 +447,7 @@ _SCRIPTS = (
     "answers.js",
     "benchmark.js",
     "site.js",
+    "noise.js",
     "main.js",
 )
 
@@ -496,11 +497,11 @@ def write_page(
     file.write(shell.tail)
 
 
-def write_site(file: BinaryIO, data: bytes) -> None:
-    """Write the first page of a site over many runs."""
+def write_other(file: BinaryIO, name: Literal["site", "noise"], data: Any) -> None:
+    """Write a page of another kind: the first one of a site, or that of a calibration."""
     shell = _shell()
     file.write(shell.head)
-    _write_data(file, "site", data)
+    _write_data(file, name, as_data(data))
     file.write(shell.tail)
 
 

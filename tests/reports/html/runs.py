@@ -240,3 +240,15 @@ def repeated(folder):
         write(folder, "a.bench.yaml", f"benchmark: {asked}\n")
         left = page(folder, "--evalmetrics-history", "history.jsonl")
     return left
+
+
+def unchanged(folder):
+    """The page of a calibration, over four runs of one system."""
+    for n in range(4):
+        tasks = [[float((t * 7 + k * 3 + n * 5) % 10 > 3) for k in range(4)] for t in range(40)]
+        write_rows(folder, f"run{n}.jsonl", rows(tasks, 1))
+    files = ", ".join(f"[run{n}.jsonl]" for n in range(4))
+    gates = f"thresholds: {{mean_reward: '>= 0.6'}}, baseline: {{rollouts: [{files}]}}"
+    spec = f"rollouts: run0.jsonl, num_samples: 4, metrics: [mean_reward, pass@2], {gates}"
+    write(folder, "a.bench.yaml", f"benchmark: {{name: math, {spec}}}\n")
+    return page(folder, "--evalmetrics-calibrate").with_name("calibration.html")

@@ -12,6 +12,7 @@ PLACES = {
     "overview": ("flipped", ""),
     "failing": ("flipped", "math.bench.yaml::math"),
     "scored": ("evil", ""),
+    "calibration": ("unchanged", ""),
 }
 CONTRAST = """
 const rgb = (text) => {

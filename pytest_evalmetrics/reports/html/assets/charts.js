@@ -134,8 +134,9 @@ function lineChart(line, runs) {
     + (line.baseline === null || line.baseline === undefined ? "" : `, baseline ${num(line.baseline)}`);
   const read = (i) => {
     if (i === null || i === undefined || line.values[i] === null) return " ";
-    const { time, commit, verdict } = runs[i];
+    const { time, commit, verdict, label } = runs[i];
     const range = line.lows[i] === null ? "" : ` [${num(line.lows[i])}, ${num(line.highs[i])}]`;
+    if (label) return `${label}: ${num(line.values[i])}${range}`;
     return `${time.slice(0, 16).replace("T", " ")}${commit ? ` ${commit.slice(0, 10)}` : ""}: ${num(line.values[i])}${range}, ${WORDS[verdict][2].toLowerCase()}`;
   };
   const place = h("p", { class: "read-out muted" }, read(line.values.length - 1));
@@ -177,7 +178,7 @@ function lineChart(line, runs) {
     });
     ctx.restore();
   };
-  const day = (i) => (Number.isInteger(i) && runs[i] ? runs[i].time.slice(5, 10) : "");
+  const day = (i) => (Number.isInteger(i) && runs[i] ? runs[i].label || runs[i].time.slice(5, 10) : "");
   const band = { stroke: () => "transparent", width: 0, spanGaps: true, points: { show: false } };
   const drawn = chart(label, {
     padding: [8, 16, 0, 0],

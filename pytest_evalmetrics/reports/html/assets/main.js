@@ -12,9 +12,9 @@ function show(moved) {
     [wanted, ...task] = hash.slice(2).split("/").map(decodeURIComponent);
   } catch { /* then it names nothing */ }
   dropCharts();
-  const site = data("site");
-  if (site) {
-    const [parts, name] = showSite(site, wanted);
+  const [site, noise] = [data("site"), data("noise")];
+  if (site || noise) {
+    const [parts, name] = site ? showSite(site, wanted) : showNoise(noise);
     main.replaceChildren(...h("div", {}, parts).childNodes);
     document.title = name;
     if (moved) scrollTo(0, 0);

@@ -6,24 +6,20 @@ import json
 import re
 import shutil
 from datetime import UTC, datetime
-from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-import numpy as np
-
 from pytest_evalmetrics.errors import ArtifactError
 from pytest_evalmetrics.reports.html.page import history_of, in_order, write_other
+from pytest_evalmetrics.stats.drift import levels
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-__all__ = ["build_site", "change_points"]
+__all__ = ["build_site"]
 
 _RUN_DATA = re.compile(rb'<script type="application/json" id="run">(.*?)</script>', re.DOTALL)
-_Z95 = 1.959963984540054
-_ALPHA = 0.001  # of a metric without any change that is said to have one
 
 
 def build_site(folder: Path, output: Path) -> tuple[Path, list[str]]:
@@ -120,7 +116,9 @@ def _benchmarks(runs: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
         ]
         history = history_of(entry, lines) or {"runs": [], "lines": []}
         for line in history["lines"]:
-            line["changes"] = change_points(line["values"], line["lows"], line["highs"])
+            known = [i for i, value in enumerate(line["values"]) if value is not None]
+            starts = levels([line["values"][i] for i in known], len(history["lines"]))
+            line["changes"] = [known[start] for start in starts[1:]]
         yield {
             "id": entry["id"],
             "name": entry["name"],
@@ -143,50 +141,3 @@ def _points(agent: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
                     "high": interval.get("high"),
                 },
             )
-
-
-def change_points(
-    values: Sequence[float | None],
-    lows: Sequence[float | None],
-    highs: Sequence[float | None],
-) -> list[int]:
-    """Find the runs from which on a metric is another than before.
-
-    Binary segmentation: of all places the one at which the means of both sides, weighted by the
-    runs' 95 % intervals, differ most; then the same on each side, until none differs by more than
-    Bonferroni's bound over all places allows (0.1 % false alarms). Runs that judge the same tasks
-    are taken as independent, which finds fewer changes, not more.
-
-    Source: Scott and Knott (1974), "A cluster analysis method for grouping means in the analysis
-    of variance", Biometrics 30, 507.
-
-    Returns
-    -------
-    list of int
-        Indices into `values`, ascending; runs without a value or an interval are passed over.
-    """
-    points = [
-        (i, value, high - low)
-        for i, (value, low, high) in enumerate(zip(values, lows, highs, strict=True))
-        if value is not None and low is not None and high is not None and high > low
-    ]
-    if len(points) < 2:  # noqa: PLR2004 - a change lies between two runs
-        return []
-    at = [i for i, _, _ in points]
-    value = np.array([value for _, value, _ in points])
-    weight = (2 * _Z95 / np.array([width for _, _, width in points])) ** 2
-    bound = NormalDist().inv_cdf(1 - _ALPHA / (2 * (len(at) - 1)))
-    found: list[int] = []
-    parts = [(0, len(at))]
-    while parts:
-        start, stop = parts.pop()
-        w, wx = weight[start:stop].cumsum(), (weight * value)[start:stop].cumsum()
-        left, right = w[:-1], w[-1] - w[:-1]
-        if not len(left):
-            continue
-        z = np.abs(wx[:-1] / left - (wx[-1] - wx[:-1]) / right) / np.sqrt(1 / left + 1 / right)
-        if z.max() > bound:
-            cut = start + 1 + int(z.argmax())
-            found.append(at[cut])
-            parts += [(start, cut), (cut, stop)]
-    return sorted(found)

@@ -49,20 +49,27 @@ def limit(runs: int, metrics: int = 1) -> float:
     return alone if metrics <= 1 else -t_ppf(t_sf(alone, runs - 2) / metrics**1.15, runs - 2)
 
 
-def last_shift(values: Sequence[float], metrics: int = 1) -> Shift | None:
-    """Find the last shift of the level in a sequence of values, of one of several metrics."""
+def levels(values: Sequence[float], metrics: int = 1) -> list[int]:
+    """Return where each level of a sequence of values begins, of one of several metrics."""
     numbers = np.asarray(values, dtype=np.float64)
-    start, before = 0, None
+    starts = [0]
     for end in range(_FEWEST, len(numbers) + 1):
-        part = numbers[start:end]
+        part = numbers[starts[-1] : end]
         if len(part) < _FEWEST or np.ptp(part) <= _EQUAL * np.abs(part).max():
             continue
         rest = _rest(part)
         whole = float(((part - part.mean()) ** 2).sum())
         if (whole / rest.min() - 1) * (len(part) - 2) > limit(len(part), metrics) ** 2:
-            before, start = start, start + _LEAST + int(rest.argmin())
-    if before is None:
+            starts.append(starts[-1] + _LEAST + int(rest.argmin()))
+    return starts
+
+
+def last_shift(values: Sequence[float], metrics: int = 1) -> Shift | None:
+    """Find the last shift of the level in a sequence of values, of one of several metrics."""
+    *_, before, start = (-1, *levels(values, metrics))
+    if start == 0:
         return None
+    numbers = np.asarray(values, dtype=np.float64)
     rest = _rest(numbers[before:])  # by all runs, those since it was seen too
     near = np.flatnonzero(rest <= rest.min() * math.exp(_UNSURE / (len(numbers) - before)))
     first, at, last = (before + _LEAST + int(place) for place in (near[0], rest.argmin(), near[-1]))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_evalmetrics.stats.drift import last_shift, limit
+from pytest_evalmetrics.stats.drift import last_shift, levels, limit
 
 GATED = (
     "num_samples: 1\nexpect: {tasks: 10}\nmetrics: [pass@1]\n"
@@ -139,8 +139,10 @@ def test_the_limit_is_that_of_the_largest_t_statistic(values, shift):
 
 def test_a_shift_that_was_repaired_is_the_last_one():
     rng = np.random.default_rng(3)
-    levels = np.repeat([10.0, 4.0, 10.0], 15)
-    shift = last_shift(list(levels + rng.normal(0, 1, 45)))
+    values = list(np.repeat([10.0, 4.0, 10.0], 15) + rng.normal(0, 1, 45))
+    first, down, up = levels(values)
+    assert (first, abs(down - 15) <= 1, up) == (0, True, 30)
+    shift = last_shift(values)
     assert shift is not None
     assert (abs(shift.start - 15) <= 1, shift.at) == (True, 30)
     assert shift.first <= 30 <= shift.last

@@ -154,27 +154,33 @@ def _calls_planned(
 ) -> Iterator[str]:
     """Forecast the calls of a scored benchmark, from the journal's figures and the baseline's."""
     from pytest_evalmetrics import baselines, metrics  # noqa: PLC0415 - loaded by now
+    from pytest_evalmetrics.pipeline.pinned_reference import pinned_benchmark  # noqa: PLC0415
     from pytest_evalmetrics.pipeline.scoring import Scoring  # noqa: PLC0415 - asked for
     from pytest_evalmetrics.run_transport import PlanRuntime  # noqa: PLC0415 - the same
 
-    runtime = PlanRuntime(item.config)
-    try:
-        scoring = Scoring(benchmark, runtime, item.nodeid)
-        if not scoring.asks:
-            return
-        benchmark, recorded = scoring.benchmark, {}
-        plan = metrics.plan(benchmark.spec, also=benchmark.spec.gated, line_of=benchmark.line_of)
-        if snapshot is not None:
-            document = baselines.parse(snapshot[0], file=snapshot[1])
-            recorded = baselines.values(document, next(iter(document["agents"])))
-        rest, answered = scoring.forecast(plan, recorded)
-    except EvalMetricsError as error:
-        yield f"calls of {item.nodeid}: {visible(error.message)}"
-        return
-    finally:
-        runtime.transport().close()
-    note = f"; {answered} answered by the journal" if answered else ""
-    yield f"calls of {item.nodeid}: {rest.text}{note}"
+    pinned, plan = pinned_benchmark(benchmark), None
+    for whose, asked in (("", benchmark), (", its reference", pinned)):
+        if asked is None:
+            continue
+        runtime, recorded = PlanRuntime(item.config), {}
+        try:
+            scoring = Scoring(asked, runtime, item.nodeid)
+            if not scoring.asks:
+                continue
+            if plan is None:
+                spec = scoring.benchmark.spec
+                plan = metrics.plan(spec, also=spec.gated, line_of=benchmark.line_of)
+            if snapshot is not None and not whose:
+                document = baselines.parse(snapshot[0], file=snapshot[1])
+                recorded = baselines.values(document, next(iter(document["agents"])))
+            rest, answered = scoring.forecast(plan, recorded)
+        except EvalMetricsError as error:
+            yield f"calls of {item.nodeid}{whose}: {visible(error.message)}"
+            continue
+        finally:
+            runtime.transport().close()
+        note = f"; {answered} answered by the journal" if answered else ""
+        yield f"calls of {item.nodeid}{whose}: {rest.text}{note}"
 
 
 def calibration_lines(items: Sequence[pytest.Item]) -> tuple[list[str], bool]:

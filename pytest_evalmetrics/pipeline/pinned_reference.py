@@ -20,6 +20,14 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.spec.benchmark import ReferenceSpec
 
 
+def pinned_benchmark(benchmark: Benchmark) -> Benchmark | None:
+    """Give the benchmark as the model of its reference answers it; None where there is no model."""
+    asked = benchmark.spec.reference
+    if asked is None or asked.model is None:
+        return None
+    return replace(benchmark, spec=replace(benchmark.spec, model=asked.model, reference=None))
+
+
 def with_reference(
     benchmark: Benchmark,
     table: RolloutTable,
@@ -33,10 +41,10 @@ def with_reference(
     answers and scores the rows of a benchmark.
     """
     spec, line = benchmark.spec, benchmark.line_of("reference")
-    if asked.rollouts is None:
-        pinned = score(replace(benchmark, spec=replace(spec, model=asked.model, reference=None)))
-    else:
+    if asked.rollouts is not None:
         pinned = rollouts.load(asked.rollouts, benchmark.file.parent, scores=(spec.reward,))
+    elif (answered := pinned_benchmark(benchmark)) is not None:
+        pinned = score(answered)
     if len(pinned.agents) > 1:
         names = ", ".join(pinned.agents)
         raise DataError(f"the reference has to be one system, and holds {names}", line=line)

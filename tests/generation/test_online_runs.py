@@ -82,6 +82,10 @@ def test_a_pinned_model_is_asked_in_the_same_run(project, model):
     pinned = f'  reference: {{model: {{url: "{model.url}", name: pinned}}}}\n'
     asked = "metrics: [mean_reward, mean_reward/over_reference]"
     bench = project.write("a.bench.yaml", text.replace("metrics: [mean_reward]", asked) + pinned)
+    plan = project.run("--evalmetrics-plan")
+    each = [f"calls of a.bench.yaml::a{whose}: 40 calls" for whose in ("", ", its reference")]
+    plan.stdout.fnmatch_lines(each)
+    assert model.posts == 0
     project.run("--snapshot-update").assert_outcomes(passed=1)
     (entry,) = project.report()["benchmarks"]
     estimates = entry["agents"][0]["key_metrics"]
@@ -91,6 +95,10 @@ def test_a_pinned_model_is_asked_in_the_same_run(project, model):
     assert model.posts == 80
 
     whole = bench.read_text()
+    bench.write_text(whole.replace("name: pinned}", "name: another}"))
+    project.run().stdout.fnmatch_lines(
+        ["INCONCLUSIVE *: the ruler changed: name pinned -> another (*reference)"]
+    )
     same = "name: m, max_retries: 2, price: {input: 1, output: 2}}"
     for old, new, words in (
         ("name: pinned}", same, "*:10: benchmark.reference.model: it is the model under test*"),

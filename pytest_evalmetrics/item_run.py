@@ -16,9 +16,10 @@ from pytest_evalmetrics.reports import failure_text, payload_of
 from pytest_evalmetrics.results import Verdict
 from pytest_evalmetrics.session import PAYLOADS, shared_folder
 from pytest_evalmetrics.settings import accepted_reason, engine_name, history_path
+from pytest_evalmetrics.spec.sources import Rounds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from pytest_evalmetrics.baselines.store import Store
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec
 
 _ENGINE = pytest.StashKey["Engine"]()
+_BUDGETS = pytest.StashKey[dict[str, Any]]()  # of an item's benchmarks
+_IN_TURNS = pytest.StashKey[bool]()
 
 
 def names_for(item: pytest.Collector | pytest.Item, file: Path | None = None) -> registry.Scope:
@@ -92,35 +95,12 @@ def _evaluated(
 ) -> BenchmarkResult:
     config, spec = item.config, benchmark.spec
     store = _store(item, spec, in_test)
-    runtime = None
-    if spec.runs:
-        from pytest_evalmetrics.run_transport import ItemRuntime  # noqa: PLC0415 - loads asyncio
-
-        runtime = ItemRuntime(item, label)
-    history = history_path(config)
-    # whether this run accepts what a benchmark's history would refuse, and says so in it
-    accepts = (
-        spec.baseline is not None
-        and spec.baseline.of_history
-        and bool(config.getoption("update_snapshots", default=False))
-        and history is not None
-    )
+    if store is not None:
+        store.watch()
     with names_for(item, benchmark.file) as names:
-        evaluation = Evaluation(
-            benchmark,
-            item_id=label,
-            hooks=_hooks(item, spec),
-            updates=accepts if store is None else store.updates,
-            first_run=config.getoption("evalmetrics_first_run"),
-            runtime=runtime,
-            history=history,
-            engine=_engine(config),
-            **settings,
-        )
-        if store is not None:
-            evaluation.snapshot, evaluation.kept_rows = store.read, store.read_rows
-            evaluation.renamed_from = store.renamed_from
+        evaluation = _evaluation(item, benchmark, label, store, **settings)
         evaluated = evaluation.run()
+    runtime: Any = evaluation.runtime
     result, document = evaluated.result, evaluated.baseline
     if document is not None and (reason := accepted_reason(config)):
         document = {**document, "provenance": {"reason": reason, **document["provenance"]}}
@@ -128,7 +108,7 @@ def _evaluated(
         result = replace(result, notes=(*result.notes, *names.notes))
     if store is not None:
         result = store.settle(result, document, evaluated.kept_rows)
-    elif accepts and result.passed:
+    elif evaluation.updates and result.passed:
         note = "accepted: from this run on its history counts anew"
         result = replace(result, notes=(*result.notes, note))
     if config.getoption("runxfail", default=False):
@@ -143,6 +123,80 @@ def _evaluated(
     item.stash.setdefault(PAYLOADS, []).append(payload)
     item.user_properties.extend(_properties(payload["entry"], in_test))
     return result
+
+
+def _evaluation(
+    item: pytest.Item, benchmark: Benchmark, label: str, store: Store | None, **settings: Any
+) -> Evaluation:
+    config, spec = item.config, benchmark.spec
+    runtime = budget = None
+    if spec.runs:
+        from pytest_evalmetrics.pipeline.attempts import budget_of  # noqa: PLC0415 - loads asyncio
+        from pytest_evalmetrics.run_transport import ItemRuntime  # noqa: PLC0415 - the same
+
+        runtime = ItemRuntime(item, label)
+        if spec.budget is not None:  # the same in its turns and at its end
+            budget = item.stash.setdefault(_BUDGETS, {}).setdefault(label, budget_of(spec.budget))
+    history = history_path(config)
+    # whether this run accepts what a benchmark's history would refuse, and says so in it
+    accepts = (
+        spec.baseline is not None
+        and spec.baseline.of_history
+        and bool(config.getoption("update_snapshots", default=False))
+        and history is not None
+    )
+    evaluation = Evaluation(
+        benchmark,
+        item_id=label,
+        hooks=_hooks(item, spec),
+        updates=accepts if store is None else store.updates,
+        first_run=config.getoption("evalmetrics_first_run"),
+        runtime=runtime,
+        history=history,
+        engine=_engine(config),
+        budget=budget,
+        **settings,
+    )
+    if store is not None:
+        evaluation.snapshot, evaluation.kept_rows = store.read, store.read_rows
+        evaluation.renamed_from = store.renamed_from
+    return evaluation
+
+
+def share_budget(
+    config: pytest.Config, items: Sequence[tuple[pytest.Item, Benchmark]], benchmarks: int
+) -> None:
+    """Let the benchmarks that stop early take their looks in turns, where the run has a budget.
+
+    Of xdist's workers each does it for its share of them. With -x nothing is paid ahead.
+    """
+    if _IN_TURNS in config.stash or not config.getoption("evalmetrics_budget"):
+        return
+    config.stash[_IN_TURNS] = True
+    given = getattr(config, "workerinput", {"workerid": "gw0", "workercount": 1})
+    early = [
+        (item, asked)
+        for item, benchmark in items[int(given["workerid"][2:]) :: given["workercount"]]
+        if (asked := as_asked(config, benchmark)).spec.runs
+        and isinstance(asked.spec.num_samples, Rounds)
+        and asked.spec.skip is False
+    ]
+    updates = config.getoption("update_snapshots", default=False)
+    if len(early) < 2 or updates or config.getoption("maxfail", default=0):  # noqa: PLR2004 - no turns
+        return
+    from pytest_evalmetrics.pipeline.rounds import in_turns  # noqa: PLC0415 - rare
+    from pytest_evalmetrics.run_transport import budget_of, journal_mode  # noqa: PLC0415 - the same
+    from pytest_evalmetrics.transport import JournalMode  # noqa: PLC0415 - the same
+
+    budget = budget_of(config)
+    if budget is None or journal_mode(config) is not JournalMode.NORMAL:
+        return
+    turns = []
+    for item, benchmark in early:
+        store = _store(item, benchmark.spec, in_test=False)
+        evaluation = _evaluation(item, benchmark, item.nodeid, store, benchmarks=benchmarks)
+        turns.append((evaluation, names_for(item, benchmark.file)))
+    in_turns(turns, budget)
 
 
 def failure_of(result: BenchmarkResult) -> EvalMetricsError | None:
@@ -166,7 +220,6 @@ def _store(item: pytest.Item, spec: BenchmarkSpec, in_test: bool) -> Store | Non
         store.keeps_runs = spec.baseline.runs
         if isinstance(spec.baseline.rescore, str):
             store.rows_path = item.path.parent / spec.baseline.rescore
-    store.watch()
     return store
 
 

@@ -15,6 +15,7 @@ from pytest_evalmetrics.item_run import (
     keeps_baseline,
     names_for,
     run_benchmark,
+    share_budget,
 )
 from pytest_evalmetrics.layout import many, of_many, visible, visible_lines
 from pytest_evalmetrics.pipeline.preflight import all_problems, unknown_metrics
@@ -270,9 +271,11 @@ def hooks_compute(node: pytest.Collector | pytest.Item) -> bool:
 
 
 def _evaluate(item: BenchmarkItem) -> None:
-    result = run_benchmark(
-        item, item.benchmark, detailed=item.detailed, benchmarks=_sharing(item.session)
-    )
+    sharing = _sharing(item.session)
+    if item.benchmark.spec.runs:
+        items = [(i, i.benchmark) for i in item.session.items if isinstance(i, BenchmarkItem)]
+        share_budget(item.config, items, sharing)
+    result = run_benchmark(item, item.benchmark, detailed=item.detailed, benchmarks=sharing)
     failure = failure_of(result)
     if failure is not None:
         raise failure

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from pytest_evalmetrics.errors import MetricError
+from pytest_evalmetrics.errors import EvalMetricsError, MetricError
 from pytest_evalmetrics.gates.sequential import (
     Look,
     bounds_of,
@@ -26,11 +26,13 @@ from pytest_evalmetrics.spec.sources import Rounds
 from pytest_evalmetrics.stats import normal_ppf
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
+    from contextlib import AbstractContextManager
 
     from pytest_evalmetrics.pipeline.evaluation import Evaluated, Evaluation
     from pytest_evalmetrics.results import BenchmarkResult, Check, Power
     from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec
+    from pytest_evalmetrics.transport import Budget
 
 _SEEN = 0.8
 _PARTS = 4  # of the rollouts, of which the first look has one, unless a metric needs more
@@ -82,7 +84,7 @@ def expected_rollouts(benchmark: Benchmark, powers: Sequence[Power]) -> Iterator
         )
 
 
-def in_rounds(evaluation: Evaluation) -> Evaluated:
+def looks_at(evaluation: Evaluation) -> Iterator[tuple[int, tuple[int, ...], Evaluated]]:
     """Evaluate a benchmark at one look after another, until its gates are sure.
 
     Each look evaluates all rollouts up to it; the journal answers those of the looks before. So
@@ -92,19 +94,35 @@ def in_rounds(evaluation: Evaluation) -> Evaluated:
     asked = spec.num_samples
     assert isinstance(asked, Rounds)  # noqa: S101 - the caller's condition
     looks = looks_between(asked.least, asked.most)
-    note = ""
-    if spec.runs and evaluation.runtime is not None and evaluation.runtime.asks_anew:
+    if _pays_again(evaluation):
         looks = looks[-1:]
-        note = "all, because without the journal every round would pay again for those before"
-    budget = None if spec.budget is None else budget_of(spec.budget)
+    budget = evaluation.budget
+    if budget is None and spec.budget is not None:
+        budget = budget_of(spec.budget)
     for at, rollouts in enumerate(looks):
         one = _at(spec, Rounds.at(rollouts, asked.least, asked.most))
         look = Look(looks, at)
         evaluated = replace(
             evaluation, benchmark=replace(benchmark, spec=one), look=look, budget=budget
         ).run()
-        if rollouts == asked.most or _is_sure(evaluated.result):
-            break
+        yield at, looks, evaluated
+        if _is_sure(evaluated.result):
+            return
+
+
+def _pays_again(evaluation: Evaluation) -> bool:
+    runtime = evaluation.runtime
+    return evaluation.benchmark.spec.runs and runtime is not None and runtime.asks_anew
+
+
+def in_rounds(evaluation: Evaluation) -> Evaluated:
+    """Evaluate a benchmark up to the look at which its gates are sure, and say which."""
+    *_, (at, looks, evaluated) = looks_at(evaluation)
+    rollouts, asked = looks[at], evaluation.benchmark.spec.num_samples
+    assert isinstance(asked, Rounds)  # noqa: S101 - the caller's condition
+    note = ""
+    if _pays_again(evaluation):
+        note = "all, because without the journal every round would pay again for those before"
     taken = f"look {at + 1} of {len(looks)}"
     tasks = sum(agent.tasks for agent in evaluated.result.agents)
     if rollouts < asked.most:
@@ -114,6 +132,25 @@ def in_rounds(evaluation: Evaluation) -> Evaluated:
         note = f"stopped at the last look, {taken}: no gate was sure before"
     result = replace(evaluated.result, notes=(f"num_samples: {note}", *evaluated.result.notes))
     return structs.replace(evaluated, result=result)
+
+
+def in_turns(
+    evaluations: Iterable[tuple[Evaluation, AbstractContextManager[object]]], budget: Budget
+) -> None:
+    """Take the looks of several benchmarks in turns, as far as a budget of them all goes.
+
+    So it is spent on those that are not sure yet, whatever their order in the run. The answers stay
+    in the journal, from where each benchmark takes them when it is evaluated. Each evaluation comes
+    with the scope of its names.
+    """
+    turns = [(looks_at(evaluation), scope) for evaluation, scope in evaluations]
+    while turns:
+        going = []
+        for turn, scope in turns:
+            with suppress(EvalMetricsError), scope:  # raised again where it is evaluated
+                if not budget.used_up() and next(turn, None) is not None:
+                    going.append((turn, scope))
+        turns = going
 
 
 def _is_sure(result: BenchmarkResult) -> bool:

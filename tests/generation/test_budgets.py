@@ -78,3 +78,26 @@ def test_a_baseline_tells_what_calls_take(asking):
     asking.run("--snapshot-update", "-k", "a.bench")
     plan = asking.run("--evalmetrics-plan", "--evalmetrics-refresh", "-k", "a.bench").stdout
     plan.fnmatch_lines(["calls of a.bench.yaml::a: 10 calls, about 110 tokens, a cost of *"])
+
+
+def test_a_budget_goes_to_the_benchmarks_that_are_not_sure_yet(project, model):
+    early = "{min: 1, max: 4, stop: early}"
+    for name, bound in (("a", ">= 0.45"), ("b", "<= 0.9"), ("c", "<= 0.9")):
+        rows = (
+            {"id": i, "question": f"{i} + 1", "answer": str(i + i % 2) if name == "a" else "1"}
+            for i in range(30)
+        )
+        project.rows(f"{name}.jsonl", rows)
+        text = online(model.url, f"  thresholds: {{mean_reward: '{bound}'}}\n", early)
+        text = text.replace("name: a\n", f"name: {name}\n").replace("data.jsonl", f"{name}.jsonl")
+        project.write(f"{name}.bench.yaml", text.replace("name: m,", f"name: {name},"))
+    project.run("--evalmetrics-budget", "120calls")
+    verdicts = [entry["verdict"] for entry in project.report()["benchmarks"]]
+    assert verdicts == ["INCONCLUSIVE", "PASS", "PASS"]  # one after the other, a takes all
+    assert model.posts == 120
+    assert "rollouts were not asked for" in checks(project)["a"]["reason"]
+    # workers take the looks of their benchmarks in turns, and none is paid for twice
+    project.run("--evalmetrics-budget", "60calls", "-n", "2").assert_outcomes(passed=3)
+    assert model.posts == 180
+    project.run("--evalmetrics-budget", "1000calls", "--evalmetrics-journal-clear", "-n", "2")
+    assert model.posts == 180 + 180

@@ -4,32 +4,23 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
+from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
+from pytest_evalmetrics.transport import wire
 from pytest_evalmetrics.transport.exchange import RetryingSender, Sent
-from pytest_evalmetrics.transport.journal import JournalMode
+from pytest_evalmetrics.transport.journal import Journal, JournalMode
 from pytest_evalmetrics.transport.loop import LoopThread
-from pytest_evalmetrics.transport.secrets import redact
-from pytest_evalmetrics.transport.usage import UsageTally, tokens_of
-from pytest_evalmetrics.transport.wire import (
-    Answer,
-    CallError,
-    EndpointError,
-    SendFailure,
-    own_words,
-    parse_json,
-)
+from pytest_evalmetrics.transport.secrets import Secret, redact
+from pytest_evalmetrics.transport.usage import Price, Tokens, UsageTally, tokens_of
+from pytest_evalmetrics.transport.wire import Answer, CallError, EndpointError, SendFailure
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Hashable, Iterable
 
     from pytest_evalmetrics.transport.endpoints import Call, Work
     from pytest_evalmetrics.transport.exchange import RetryPolicy
-    from pytest_evalmetrics.transport.journal import Journal
-    from pytest_evalmetrics.transport.secrets import Secret
-    from pytest_evalmetrics.transport.usage import Price, Tokens
-    from pytest_evalmetrics.transport.wire import Clock, Sender
 
 _T = TypeVar("_T")
 _AGAIN_S = 0.05  # between two looks for the answer to a call that another process makes
@@ -57,14 +48,14 @@ class Transport:
         self,
         journal: Journal | None = None,
         *,
-        sender: Sender | None = None,
+        sender: wire.Sender | None = None,
         policy: RetryPolicy | None = None,
-        clock: Clock | None = None,
+        clock: wire.Clock | None = None,
     ) -> None:
         self.usage = UsageTally()
         self.memory: dict[Hashable, Any] = {}
         self._key_repeated = False
-        self._journal = None if journal is None or journal.mode is JournalMode.OFF else journal
+        self._journal = journal or Journal(Path("none"), JournalMode.OFF)
         self._secrets: dict[Secret, None] = {}  # a set that keeps its order
         self._exchange = RetryingSender(sender, policy, clock)
         self._loop = LoopThread()
@@ -81,8 +72,7 @@ class Transport:
         own = (
             "an endpoint repeats its key in its answers: they are used, but not kept in the journal"
         )
-        journal = self._journal.warnings if self._journal else ()
-        return (own, *journal) if self._key_repeated else tuple(journal)
+        return (*[own] * self._key_repeated, *self._journal.warnings)
 
     def run(self, coroutine: Coroutine[Any, Any, _T]) -> _T:
         """Run a coroutine on the run's one event loop, and write the journal to its end.
@@ -93,18 +83,16 @@ class Transport:
         try:
             return self._loop.run(coroutine)
         finally:
-            if self._journal is not None:
-                self._journal.flush()
+            self._journal.flush()
 
     def close(self) -> None:
         """Close the connections, the loop and the journal."""
         try:
-            if self._exchange.is_open:
-                self._loop.run(self._exchange.close())
+            if self._exchange.sender is not None:
+                self._loop.run(self._exchange.sender.close())
         finally:
             self._loop.close()
-            if self._journal is not None:
-                self._journal.close()
+            self._journal.close()
 
     def keep_secret(self, secrets: Iterable[Secret]) -> None:
         """Hide these from now on, also before an endpoint is called with one of them."""
@@ -163,31 +151,36 @@ class Transport:
         key, text, attempts, sending = b"", None, 0, False
         try:
             key = asked.key(occurrence, self.hide)
-            kept = await self._kept(key, asked, check)
-            if kept is not None:
-                self.usage.answered(asked.label, kept, asked.price)
-                return kept
-            meter.admit()
-            sending = True
-            sent = await send()
-            text, attempts = sent.text, sent.attempts
-            body = parse_json(text)
-            meter.paid(attempts, tokens_of(body), asked.price)
-            meter = Meter()  # it is counted
-            if check is not None:
-                check(body)
+            answer = await self._kept(key, asked, check)
+            if answer is None:
+                meter.admit()
+                sending = True
+                sent = await send()
+                text, attempts = sent.text, sent.attempts
+                body = wire.parse_json(text)
+                meter.paid(attempts, tokens_of(body), asked.price)
+                meter = Meter()  # it is counted
+                if check is not None:
+                    check(body)
+                answer = Answer(sent.status, body, sent.latency_s, attempts, from_journal=False)
         except (SendFailure, CallError) as error:
             if sending:
                 attempts = attempts or error.attempts
                 meter.paid(attempts, None, asked.price)
             self.usage.failed(asked.label, attempts)
-            self._release(key)
+            self._journal.release(key)
             raise self._failed(error, asked, attempts, key, text) from None
         except BaseException:
-            self._release(key)
+            self._journal.release(key)
             raise
-        answer = Answer(sent.status, body, sent.latency_s, attempts, from_journal=False)
-        self._keep(key, answer, text)
+        if key and text is not None and self._journal.mode is not JournalMode.OFF:
+            if self._holds_secret(text):
+                self._key_repeated = True
+                self._journal.release(key)
+            else:
+                self._journal.put(
+                    key, status=sent.status, text=text, latency_s=sent.latency_s, attempts=attempts
+                )
         self.usage.answered(asked.label, answer, asked.price)
         return answer
 
@@ -196,9 +189,6 @@ class Transport:
     ) -> Answer | None:
         """Look a call up, once no other process makes it; without an answer it is this one's."""
         journal = self._journal
-        if journal is None:
-            return None
-
         while key:
             mine = journal.claim(key)
             if (kept := journal.get(key)) is not None:
@@ -222,26 +212,6 @@ class Transport:
             raise asked.lacking() if failure is None else failure.error()
         return None
 
-    def _keep(self, key: bytes, answer: Answer, text: str) -> None:
-        """Put an answer into the journal, unless it holds a secret or has no key."""
-        if self._journal is None or not key:
-            return
-        if self._holds_secret(text):
-            self._key_repeated = True
-            self._release(key)
-            return
-        self._journal.put(
-            key,
-            status=answer.status,
-            text=text,
-            latency_s=answer.latency_s,
-            attempts=answer.attempts,
-        )
-
-    def _release(self, key: bytes) -> None:
-        if self._journal is not None and key:
-            self._journal.release(key)
-
     def _holds_secret(self, text: str) -> bool:
         return any(secret.is_in(text) for secret in self._secrets)
 
@@ -254,11 +224,11 @@ class Transport:
         text: str | None,
     ) -> CallError | EndpointError:
         """Make the user's error of a failed call, and keep it for a replay if one was sent."""
-        journal = self._journal
         if isinstance(failure, CallError):
             error = failure.completed(self.hide, attempts)
         else:
-            words = own_words(failure.said, self.hide)
+            text = None
+            words = wire.own_words(failure.said, self.hide)
             said = f", and said: {words}" if words else ""
             message = f"{asked.shown}: {self.hide(failure.message)}{said}"
             if failure.fatal:
@@ -267,15 +237,14 @@ class Transport:
             error = CallError(
                 failure.kind, message, status=failure.status, attempts=attempts, hint=failure.hint
             )
-            text = None
-        if attempts and journal is not None and key and not journal.replays:
+        if attempts and key:
             refused = None if text is None or self._holds_secret(text) else text
-            journal.put_failure(key, error.completed(self.hide), refused)
+            self._journal.put_failure(key, error.completed(self.hide), refused)
         return error
 
 
 def _checked(text: str, check: Callable[[Any], None] | None) -> Any:
-    body = parse_json(text)
+    body = wire.parse_json(text)
     if check is not None:
         check(body)
     return body

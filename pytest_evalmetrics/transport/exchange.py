@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC
 from email.utils import parsedate_to_datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -64,7 +65,7 @@ class RetryPolicy:
         return (retry_after_s or 0.0) + random * longest
 
 
-class AdaptiveLimit:
+class _AdaptiveLimit:
     """A limit of calls in flight: additive increase, multiplicative decrease.
 
     It starts at the ceiling, is halved when the endpoint is overloaded (429, 503, a
@@ -77,14 +78,11 @@ class AdaptiveLimit:
     """
 
     def __init__(self, ceiling: int, clock: Clock, policy: RetryPolicy) -> None:
-        self.ceiling = ceiling
-        self.limit = float(ceiling)
-        self.in_flight = 0
-        self._clock = clock
+        self.ceiling, self.limit, self.in_flight = ceiling, float(ceiling), 0
+        self._clock, self._policy = clock, policy
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._round = 0
         self._paused_until = 0.0
-        self._policy = policy
         self._started = clock.monotonic()
         self._attempts: deque[tuple[float, bool]] = deque()  # when, and whether it failed
         self._failed = 0  # of these
@@ -98,29 +96,24 @@ class AdaptiveLimit:
 
     async def acquire(self) -> int:
         """Wait for a place; return the round, to be given back with the outcome."""
-        while True:
-            while self.in_flight >= int(self.limit):
-                await self._wait()
-            pause = self._paused_until - self._clock.monotonic() if self._paused_until else 0.0
-            if pause <= 0:
-                break
-            try:
+        try:
+            while True:
+                while self.in_flight >= int(self.limit):
+                    self._waiting.append(asyncio.get_running_loop().create_future())
+                    await self._waiting[-1]
+                pause = self._paused_until - self._clock.monotonic()
+                if pause <= 0:
+                    break
                 await self._clock.sleep(pause)
-            except asyncio.CancelledError:
-                self._wake()  # it may have been woken for a place: the next one's turn
-                raise
+        except asyncio.CancelledError:
+            self._wake()  # it may have been woken for a place: the next one's turn
+            raise
         self.in_flight += 1
         return self._round
 
     def release(self) -> None:
-        """Give a place back."""
         self.in_flight -= 1
         self._wake()
-
-    def succeeded(self) -> None:
-        """Count an answer that the endpoint gave without complaint."""
-        if self.limit < self.ceiling:
-            self.limit = min(float(self.ceiling), self.limit + 1.0 / self.limit)
 
     def overloaded(self, sent_in: int, pause_s: float = 0.0) -> None:
         """Halve the limit, and send nothing for as long as the endpoint asked."""
@@ -130,8 +123,12 @@ class AdaptiveLimit:
         if pause_s > 0:
             self._paused_until = max(self._paused_until, self._clock.monotonic() + pause_s)
 
+    def succeeded(self) -> None:
+        self.count(failed=False)
+        if self.limit < self.ceiling:
+            self.limit = min(float(self.ceiling), self.limit + 1.0 / self.limit)
+
     def count(self, *, failed: bool) -> None:
-        """Count an attempt."""
         now = self._clock.monotonic()
         self._attempts.append((now, failed))
         self._failed += failed
@@ -152,24 +149,11 @@ class AdaptiveLimit:
             and self._failed >= policy.failing * made
         )
 
-    async def _wait(self) -> None:
-        place = asyncio.get_running_loop().create_future()
-        self._waiting.append(place)
-        try:
-            await place
-        except asyncio.CancelledError:
-            if place.done() and not place.cancelled():
-                self._wake()  # it was ours to take: the next one's turn
-            else:
-                with suppress(ValueError):  # `_wake` has dropped it, where many are cancelled
-                    self._waiting.remove(place)
-            raise
-
     def _wake(self) -> None:
         free = int(self.limit) - self.in_flight
         while free > 0 and self._waiting:
             place = self._waiting.popleft()
-            if not place.done():
+            if not place.done():  # one that was cancelled
                 place.set_result(None)
                 free -= 1
 
@@ -210,22 +194,12 @@ class RetryingSender:
     def __init__(
         self, sender: Sender | None, policy: RetryPolicy | None, clock: Clock | None
     ) -> None:
-        self._sender = sender
+        self.sender = sender  # made with the first call
         self._policy = policy or RetryPolicy()
         self._clock = clock or Clock()
-        self._limits: dict[str, AdaptiveLimit] = {}  # by origin
+        self._limits: dict[str, _AdaptiveLimit] = {}  # by origin
         # by URL and key: whether its first call has ended, and the failure that stops all
         self._first: dict[object, asyncio.Future[SendFailure | None]] = {}
-
-    @property
-    def is_open(self) -> bool:
-        """Whether there is something to close."""
-        return self._sender is not None
-
-    async def close(self) -> None:
-        """Close the connections."""
-        if self._sender is not None:
-            await self._sender.close()
 
     async def send(self, call: Call) -> Sent:
         """Send a call."""
@@ -253,13 +227,19 @@ class RetryingSender:
         return await self._send(endpoint, payload)
 
     async def _send(self, endpoint: Endpoint, payload: bytes | None) -> Sent:
+        if self.sender is None:  # it takes its time to load, which is no latency
+            self.sender = _AiohttpSender()
         request = HttpRequest(endpoint.url, payload, endpoint.secret, endpoint.max_response_bytes)
-        limit = self._limit(endpoint)
+        limit = self._limits.get(endpoint.origin)
+        if limit is None:
+            limit = _AdaptiveLimit(endpoint.parallelism, self._clock, self._policy)
+            self._limits[endpoint.origin] = limit
+        limit.allow(endpoint.parallelism)
         made = 0
         while True:
             made += 1
             try:
-                raw, latency = await self._attempt(request, endpoint, limit)
+                raw, latency = await self._attempt(self.sender, request, endpoint, limit)
                 return Sent(raw.status, text_of(raw), latency, made)
             except SendFailure as failure:
                 failure.attempts = made
@@ -268,25 +248,14 @@ class RetryingSender:
                 wait = self._policy.wait_s(made, failure.retry_after_s, self._clock.random())
             await self._clock.sleep(wait)
 
-    def _limit(self, endpoint: Endpoint) -> AdaptiveLimit:
-        limit = self._limits.get(endpoint.origin)
-        if limit is None:
-            limit = self._limits[endpoint.origin] = AdaptiveLimit(
-                endpoint.parallelism, self._clock, self._policy
-            )
-        limit.allow(endpoint.parallelism)
-        return limit
-
     async def _attempt(
-        self, request: HttpRequest, endpoint: Endpoint, limit: AdaptiveLimit
+        self, sender: Sender, request: HttpRequest, endpoint: Endpoint, limit: _AdaptiveLimit
     ) -> tuple[RawResponse, float]:
-        if self._sender is None:  # the first one takes its time to load, which is no latency
-            self._sender = AiohttpSender()
         sent_in = await limit.acquire()
         started = self._clock.monotonic()
         try:
             async with asyncio.timeout(endpoint.timeout_s):
-                raw = await self._sender.send(request)
+                raw = await sender.send(request)
             if not 200 <= raw.status < 300:  # noqa: PLR2004 - HTTP
                 raise self._refusal(raw, endpoint)
         except TimeoutError:
@@ -299,11 +268,10 @@ class RetryingSender:
             raise self._counted(limit, failure) from None
         finally:
             limit.release()
-        limit.count(failed=False)
         limit.succeeded()
         return raw, self._clock.monotonic() - started
 
-    def _counted(self, limit: AdaptiveLimit, failure: SendFailure) -> SendFailure:
+    def _counted(self, limit: _AdaptiveLimit, failure: SendFailure) -> SendFailure:
         """Count a failed attempt; where nearly all fail for some time, the endpoint is given up."""
         limit.count(failed=failure.retry)
         if failure.retry and limit.is_failing:
@@ -389,7 +357,7 @@ _NO_SUCH_NAME = {
 }
 
 
-class AiohttpSender:
+class _AiohttpSender:
     """Sends requests over one session of aiohttp, on one event loop; see `Sender`.
 
     aiohttp because it keeps up with the network at a third of a millisecond per call, and
@@ -401,10 +369,9 @@ class AiohttpSender:
             import aiohttp  # noqa: PLC0415 - 230 ms, only where a client is made
         self._aiohttp = aiohttp
         self._session: aiohttp.ClientSession | None = None
-        self._proxies: dict[str, str | None] = {}
+        self._proxy_for = lru_cache(_proxy_for)
 
     async def send(self, request: HttpRequest) -> RawResponse:
-        """Send a request and read the whole answer, see `Sender`."""
         aiohttp = self._aiohttp
         if self._session is None:
             self._session = aiohttp.ClientSession(
@@ -414,23 +381,19 @@ class AiohttpSender:
                 cookie_jar=aiohttp.DummyCookieJar(),  # a row's answer must not change the next one
                 headers={"Accept": _JSON, "User-Agent": "pytest-evalmetrics"},
             )
-        body: Any = None
-        if request.body is not None and len(request.body) >= _LARGE_BODY:
-            body = aiohttp.BytesIOPayload(io.BytesIO(request.body), content_type=_JSON)
-        elif request.body is not None:
-            body = aiohttp.BytesPayload(request.body, content_type=_JSON)
-        secret = request.secret
-        headers = None if secret is None else {"Authorization": f"Bearer {secret.reveal()}"}
-        origin, _, _ = request.url.removeprefix("https://").removeprefix("http://").partition("/")
-        if origin not in self._proxies:  # looked up once
-            self._proxies[origin] = _proxy_for(request.url)
+        body: Any = request.body
+        if body is not None and len(body) >= _LARGE_BODY:
+            body = aiohttp.BytesIOPayload(io.BytesIO(body), content_type=_JSON)
+        elif body is not None:
+            body = aiohttp.BytesPayload(body, content_type=_JSON)
+        secret, proxy = request.secret, self._proxy_for(request.url)
         try:
             async with self._session.post(
                 request.url,
                 data=body,
-                headers=headers,
+                headers={"Authorization": f"Bearer {secret.reveal()}"} if secret else None,
                 allow_redirects=False,
-                proxy=self._proxies[origin],
+                proxy=proxy,
             ) as response:
                 return RawResponse(
                     response.status, response.headers, await _read(response, request.max_bytes)
@@ -438,10 +401,9 @@ class AiohttpSender:
         except (aiohttp.ClientError, OSError, ssl.SSLError) as error:
             if isinstance(error, TimeoutError):
                 raise TimeoutError from None
-            raise _failure(aiohttp, error, request.url, self._proxies[origin]) from None
+            raise _failure(aiohttp, error, request.url, proxy) from None
 
     async def close(self) -> None:
-        """Close the connections."""
         if self._session is not None:
             await self._session.close()
             self._session = None
@@ -451,26 +413,20 @@ async def _read(response: aiohttp.ClientResponse, max_bytes: int) -> bytes:
     """Read a body up to a bound, which holds for the uncompressed bytes."""
     is_error = not 200 <= response.status < 300  # noqa: PLR2004 - HTTP
     bound = min(max_bytes, _ERROR_PAGE) if is_error else max_bytes
-    length = response.content_length
-    if length is not None and length <= bound and "Content-Encoding" not in response.headers:
-        return await response.read()
-    chunks, size = [], 0
-    if is_error or length is None or length <= bound:
+    length = response.content_length or 0
+    body = bytearray()
+    if is_error or length <= bound:
         async for chunk in response.content.iter_any():
-            chunks.append(chunk)
-            size += len(chunk)
-            if size > bound:
+            body += chunk
+            if len(body) > bound:
                 break
         else:
-            return b"".join(chunks)
+            return bytes(body)
     response.close()  # the rest is never read: the connection can't be used again
     if is_error:
-        return b"".join(chunks)[:bound]
-    raise SendFailure(
-        "too-large",
-        f"the answer is larger than {bound / 2**20:.3g} MiB"
-        + (f" ({length / 2**20:.3g} MiB)" if length and length > bound else ""),
-    )
+        return bytes(body[:bound])
+    exactly = f" ({length / 2**20:.3g} MiB)" if length > bound else ""
+    raise SendFailure("too-large", f"the answer is larger than {bound / 2**20:.3g} MiB{exactly}")
 
 
 def _failure(aiohttp: Any, error: Exception, url: str, proxy: str | None) -> SendFailure:  # noqa: PLR0911 - one for each kind

@@ -69,18 +69,20 @@ class Journal:
         wall: Callable[[], float] = time.time,
         open_store: Callable[..., JournalStore] = JournalStore,
     ) -> None:
-        self.path = path
-        self.mode = mode
+        self.path, self.mode = path, mode
         self.warnings: list[str] = []
-        self._max_bytes = max_bytes
-        self._wall = wall
-        self._open_store = open_store
+        self._max_bytes, self._wall, self._open_store = max_bytes, wall, open_store
         self._reader: JournalStore | None = None
-        self._writer: _Writer | None = None
+        self._writer: JournalStore | None = None  # None where nothing can be written
         self._unusable = mode is JournalMode.OFF or (
             mode is JournalMode.PLAN and not path.is_file()
         )
         self._claims = _Claims(path.with_name(f"{path.name}.lock"))
+        self._lock = threading.Lock()  # the loop's thread puts, the run's flushes
+        self._waiting: dict[bytes, Entry | KeptFailure] = {}  # what the disk refused
+        self._used: dict[bytes, float] = {}  # when, to be written with the next answers
+        self._started = self._retry_at = 0.0
+        self._unchecked = max_bytes  # bytes since the size was checked
 
     @property
     def replays(self) -> bool:
@@ -91,14 +93,14 @@ class Journal:
         """Look an answer up; in refresh mode and without a journal there is none."""
         if self._unusable or self.mode is JournalMode.REFRESH:
             return None
-        waiting = self._writer.waiting.get(key) if self._writer is not None else None
+        waiting = self._waiting.get(key)
         entry = waiting if isinstance(waiting, Entry) else None
         if entry is None and (reader := self._opened()) is not None:
             entry = self._tried("be read", lambda: reader.get(key))
         if entry is not None and self._writer is not None:
             now = self._wall()
             if now - entry.used > _FRESH_S:
-                self._writer.use(key, now)
+                self._used[key] = now
         return entry
 
     def claim(self, key: bytes) -> bool:
@@ -116,9 +118,8 @@ class Journal:
 
     def put(self, key: bytes, *, status: int, text: str, latency_s: float, attempts: int) -> None:
         """Write an answer; where the disk refuses, later ones and `flush` try again."""
-        if self._opened() is not None and self._writer is not None:
-            now = self._wall()
-            self._writer.put(key, Entry(status, text, latency_s, attempts, now, now))
+        now = self._wall()
+        self._put(key, Entry(status, text, latency_s, attempts, now, now))
 
     def failure(self, key: bytes) -> KeptFailure | None:
         """Look up the failure of a call that has no answer; None but in replay mode."""
@@ -128,22 +129,69 @@ class Journal:
 
     def put_failure(self, key: bytes, error: CallError, body: str | None = None) -> None:
         """Keep the failure of a call, and the body that came; neither holds a secret."""
-        if self._opened() is not None and self._writer is not None:
-            self._writer.put(key, KeptFailure.of(error, body, self._wall()))
+        self._put(key, KeptFailure.of(error, body, self._wall()))
 
     def flush(self) -> None:
         """Write what waits; return when it is on disk, or was refused."""
-        if self._writer is not None:
-            self._writer.flush()
+        with self._lock:
+            if self._writer is not None and (self._waiting or self._used):
+                self._write(self._writer, _FLUSH_WAIT_S)
 
     def close(self) -> None:
         """Write what waits, and close the file."""
-        for part in (self._writer, self._reader):
-            if part is not None:
-                part.close()
+        self.flush()
+        for store in (self._writer, self._reader):
+            if store is not None:
+                store.close()
         self._reader = self._writer = None
         self._unusable = True
         self._claims.close()
+
+    def _put(self, key: bytes, kept: Entry | KeptFailure) -> None:
+        """Write at once, so that a crash loses what is in flight alone.
+
+        In the caller's thread: a transaction is 40 us, and a thread's turn would be dearer.
+        If the disk refuses for long, the first that wait are dropped.
+        """
+        if self._opened() is None or self._writer is None:
+            return
+        with self._lock:
+            self._waiting.pop(key, None)
+            self._waiting[key] = kept
+            if time.monotonic() >= self._retry_at:
+                self._write(self._writer, _WAIT_S)
+            held = sum(kept.size for kept in self._waiting.values())
+            while held > _HELD_BYTES and len(self._waiting) > 1:
+                held -= self._waiting.pop(next(iter(self._waiting))).size
+
+    def _write(self, store: JournalStore, wait_s: float) -> None:
+        used, self._used = self._used, {}
+        try:
+            store.write(self._waiting, used, wait_s=wait_s)
+        except sqlite3.Error as error:
+            self._used = used | self._used
+            self._retry_at = time.monotonic() + _RETRY_S
+            if wait_s == _FLUSH_WAIT_S or "locked" not in str(error):
+                self._warn(f"can't be written: {error}", "answers are used, but not all are kept")
+            return
+        for key, kept in self._waiting.items():
+            self._unchecked += kept.size + _OVERHEAD
+            if isinstance(kept, Entry):
+                self._claims.give(key)
+        self._waiting.clear()
+        if self._unchecked <= self._max_bytes * _UNCHECKED:
+            return
+        self._unchecked = 0
+        try:
+            evicted = store.evict(self._max_bytes)
+        except sqlite3.Error as error:
+            self._warn(f"can't be made smaller: {error}", "its size is over its bound")
+            return
+        if evicted is not None and evicted >= self._started:
+            self._warn(
+                f"is too small: this run alone needs more than {self._max_bytes / 2**20:.0f} MiB",
+                "its first answers were dropped and would be paid for again; raise the bound",
+            )
 
     def _opened(self) -> JournalStore | None:
         """Open the file at the first use; None where it can't be used."""
@@ -171,7 +219,7 @@ class Journal:
                 raise error from None
             self._warn(f"can't be written: {error}", "what it has is used, but nothing is added")
             return reader
-        self._writer = _Writer(store, self._max_bytes, self._wall(), self._warn, self._claims.give)
+        self._writer, self._started = store, self._wall()
         return self._open_store(self.path)
 
     def _checked_store(self) -> JournalStore:
@@ -235,145 +283,45 @@ class _Claims:
     def take(self, key: bytes) -> bool:
         if key in self._held:
             return True
-        file = self._opened()
-        taken = file is None or _lock_byte(file, _byte_of(key))
-        if taken:
+        if self._file is None:
+            with suppress(OSError):  # a folder that can't be written to: nothing is claimed
+                self._file = os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600)
+        if self._file is None or _lock(self._file, key, take=True):
             self._held.add(key)
-        return taken
+        return key in self._held
 
     def give(self, key: bytes) -> None:
         if key in self._held:
             self._held.discard(key)
             if self._file is not None:
-                _unlock_byte(self._file, _byte_of(key))
+                _lock(self._file, key, take=False)
 
     def close(self) -> None:
-        """Give up what is left."""
         if self._file is not None:
             os.close(self._file)
             self._file = None
         self._held.clear()
 
-    def _opened(self) -> int | None:
-        if self._file is None:
-            with suppress(OSError):  # a folder that can't be written to: nothing is claimed
-                self._file = os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600)
-        return self._file
-
-
-def _byte_of(key: bytes) -> int:
-    return 1 + int.from_bytes(key[:7]) // (1 if sys.platform != "win32" else 2**26)
-
 
 if sys.platform == "win32":
     import msvcrt
 
-    def _lock_byte(file: int, at: int) -> bool:
-        os.lseek(file, at, os.SEEK_SET)
+    def _lock(file: int, key: bytes, *, take: bool) -> bool:
+        os.lseek(file, 1 + int.from_bytes(key[:7]) // 2**26, os.SEEK_SET)
         try:
-            msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
+            msvcrt.locking(file, msvcrt.LK_NBLCK if take else msvcrt.LK_UNLCK, 1)
         except OSError:
             return False
         return True
-
-    def _unlock_byte(file: int, at: int) -> None:
-        os.lseek(file, at, os.SEEK_SET)
-        msvcrt.locking(file, msvcrt.LK_UNLCK, 1)
 else:
     import fcntl
 
-    def _lock_byte(file: int, at: int) -> bool:
+    def _lock(file: int, key: bytes, *, take: bool) -> bool:
+        how = fcntl.LOCK_EX | fcntl.LOCK_NB if take else fcntl.LOCK_UN
         try:
-            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, at)
+            fcntl.lockf(file, how, 1, 1 + int.from_bytes(key[:7]))
         except BlockingIOError:
             return False
         except OSError:  # a file system without locks: nothing is claimed
             return True
         return True
-
-    def _unlock_byte(file: int, at: int) -> None:
-        with suppress(OSError):
-            fcntl.lockf(file, fcntl.LOCK_UN, 1, at)
-
-
-class _Writer:
-    """Writes each answer as it comes, so that a crash loses what is in flight alone.
-
-    In the caller's thread: a transaction is 40 us, and a thread's turn would be dearer.
-    """
-
-    def __init__(
-        self,
-        store: JournalStore,
-        max_bytes: int,
-        started: float,
-        warn: Callable[[str, str], None],
-        written: Callable[[bytes], None],
-    ) -> None:
-        self.waiting: dict[bytes, Entry | KeptFailure] = {}  # what the disk refused
-        self._store, self._max_bytes, self._started = store, max_bytes, started
-        self._warn, self._written = warn, written
-        self._lock = threading.Lock()  # the loop's thread puts, the run's flushes
-        self._retry_at = 0.0
-        self._unchecked = max_bytes  # bytes since the size was checked
-        self._used: dict[bytes, float] = {}
-
-    def put(self, key: bytes, kept: Entry | KeptFailure) -> None:
-        """Write an answer; if the disk refuses for long, the first that wait are dropped."""
-        with self._lock:
-            self.waiting.pop(key, None)
-            self.waiting[key] = kept
-            if time.monotonic() >= self._retry_at:
-                self._write(_WAIT_S)
-            held = sum(kept.size for kept in self.waiting.values())
-            while held > _HELD_BYTES and len(self.waiting) > 1:
-                held -= self.waiting.pop(next(iter(self.waiting))).size
-
-    def use(self, key: bytes, at: float) -> None:
-        """Note that an answer was used; written with the next answers."""
-        self._used[key] = at
-
-    def flush(self) -> None:
-        """Write what waits; return when it is on disk, or was refused."""
-        with self._lock:
-            if self.waiting or self._used:
-                self._write(_FLUSH_WAIT_S)
-
-    def close(self) -> None:
-        """Write what waits, and close the store."""
-        self.flush()
-        self._store.close()
-
-    def _write(self, wait_s: float) -> None:
-        waiting = self.waiting.items()
-        entries = [(key, kept) for key, kept in waiting if isinstance(kept, Entry)]
-        failed = [(key, kept) for key, kept in waiting if isinstance(kept, KeptFailure)]
-        used, self._used = self._used, {}
-        times = [(at, key) for key, at in used.items()]
-        try:
-            self._store.write(entries, times, failed, wait_s=wait_s)
-        except sqlite3.Error as error:
-            self._used = used | self._used
-            self._retry_at = time.monotonic() + _RETRY_S
-            if wait_s == _FLUSH_WAIT_S or "locked" not in str(error):
-                self._warn(f"can't be written: {error}", "answers are used, but not all are kept")
-            return
-        for key, _ in entries:
-            self._written(key)
-        self._unchecked += sum(kept.size + _OVERHEAD for kept in self.waiting.values())
-        self.waiting.clear()
-        if self._unchecked > self._max_bytes * _UNCHECKED:
-            self._unchecked = 0
-            self._evict()
-
-    def _evict(self) -> None:
-        try:
-            evicted = self._store.evict(self._max_bytes)
-        except sqlite3.Error as error:
-            self._warn(f"can't be made smaller: {error}", "its size is over its bound")
-            return
-        if evicted is not None and evicted >= self._started:
-            self._warn(
-                f"is too small: this run alone needs more than {self._max_bytes / 2**20:.0f} MiB",
-                "its first answers were dropped and would be paid for again; raise the bound",
-            )

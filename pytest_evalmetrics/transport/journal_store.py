@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import os
-import re
 import sqlite3
 import tempfile
 import zlib
@@ -14,11 +13,13 @@ from dataclasses import asdict, astuple, dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+import msgspec
+
 from pytest_evalmetrics.transport.salvage import rows_in
 from pytest_evalmetrics.transport.wire import CallError, JournalError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Mapping
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,8 @@ _SCHEMA = (
     f"PRAGMA application_id = {_APPLICATION}",
     f"PRAGMA user_version = {_VERSION}",
 )
-_ANSWERS = "SELECT key, status, body, latency, attempts, created, used{} FROM answers"
+_ANSWERS = "SELECT key, status, body, latency, attempts, created, used, {} FROM answers"
+_INSERT = "INSERT OR {} INTO answers VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 _MIGRATIONS = {  # from a version to the next one
     1: ("ALTER TABLE answers ADD COLUMN crc INTEGER", "UPDATE answers SET crc = crc32(body)"),
 }
@@ -127,12 +129,12 @@ class JournalStore:
             if tables or readonly:
                 _accept(path, application, version)
             if check and tables and path.stat().st_size <= _CHECKED:
-                (found,) = self._db.execute("PRAGMA quick_check(1)").fetchone()
-                if found != "ok":
-                    raise sqlite3.DatabaseError(f"it is malformed: {found}")  # noqa: TRY301 - closed
+                (state,) = self._db.execute("PRAGMA quick_check(1)").fetchone()
+                if state != "ok":
+                    raise sqlite3.DatabaseError(f"it is malformed: {state}")  # noqa: TRY301 - closed
             if not readonly:
                 self._prepare(new=not tables, version=version)
-            self._has_crc = not readonly or version > 1
+            self._answers = _ANSWERS.format("NULL" if readonly and version == 1 else "crc")
         except BaseException:
             self._db.close()
             raise
@@ -161,10 +163,6 @@ class JournalStore:
                     self._db.execute(statement)
             self._db.execute(f"PRAGMA user_version = {_VERSION}")
 
-    @property
-    def _answers(self) -> str:
-        return _ANSWERS.format(", crc" if self._has_crc else "")
-
     def get(self, key: bytes) -> Entry | None:
         """Look an answer up; one whose bytes are damaged is none."""
         try:
@@ -173,9 +171,7 @@ class JournalStore:
             if "decode" not in str(error):
                 raise
             return None
-        if row is None or (self._has_crc and row[7] is not None and row[7] != _crc(row[2])):
-            return None
-        return Entry(*row[1:7])
+        return Entry(*row[1:7]) if row and row[7] in (None, _crc(row[2])) else None
 
     def failure(self, key: bytes) -> KeptFailure | None:
         """Look up the failure of a call that has no answer."""
@@ -186,18 +182,17 @@ class JournalStore:
 
     def all(self) -> Iterator[tuple[bytes, Entry | KeptFailure]]:
         """Yield every answer in the order of the keys, then every failure."""
-        for key, *entry in self._db.execute(self._answers + " ORDER BY key"):
-            if not self._has_crc or entry[6] in (None, _crc(entry[1])):
-                yield key, Entry(*entry[:6])
+        for key, *entry, crc in self._db.execute(self._answers + " ORDER BY key"):
+            if crc in (None, _crc(entry[1])):
+                yield key, Entry(*entry)
         if self._has_failures:
             for key, *failure in self._db.execute(_FAILURES + " ORDER BY key"):
                 yield key, KeptFailure(*failure)
 
     def write(
         self,
-        entries: Collection[tuple[bytes, Entry]],
-        used: Collection[tuple[float, bytes]],
-        failed: Collection[tuple[bytes, KeptFailure]] = (),
+        kept: Mapping[bytes, Entry | KeptFailure],
+        used: Mapping[bytes, float],
         *,
         wait_s: float = _BUSY_S,
     ) -> None:
@@ -205,35 +200,33 @@ class JournalStore:
         if wait_s != self._wait_s:
             self._db.execute(f"PRAGMA busy_timeout = {wait_s * 1000:.0f}")
             self._wait_s = wait_s
-        insert = "INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
-        rows = [(key, *entry.values()) for key, entry in entries]
+        rows = [(key, *one.values()) for key, one in kept.items() if isinstance(one, Entry)]
+        failed = [(key, one) for key, one in kept.items() if isinstance(one, KeptFailure)]
         if len(rows) == 1 and not (used or failed or self._has_failures):
-            self._db.execute(insert, rows[0])  # the usual one is a transaction by itself
+            self._db.execute(_INSERT.format("REPLACE"), rows[0])  # a transaction by itself
             return
         with self._writing():
-            self._db.executemany(insert, rows)
-            if used:
-                self._db.executemany("UPDATE answers SET used = ? WHERE key = ?", used)
+            self._db.executemany(_INSERT.format("REPLACE"), rows)
+            times = [(at, key) for key, at in used.items()]
+            self._db.executemany("UPDATE answers SET used = ? WHERE key = ?", times)
             if self._has_failures:
-                keys = ((key,) for key, _ in entries)
+                keys = ((row[0],) for row in rows)
                 self._db.executemany("DELETE FROM failures WHERE key = ?", keys)
             self._write_failures("REPLACE", failed)
 
-    def add_new(self, found: Iterator[tuple[bytes, Entry | KeptFailure]]) -> int:
+    def add_new(self, entries: Iterator[tuple[bytes, Entry | KeptFailure]]) -> int:
         """Add what is missing, all or none; return the number of answers."""
         failed: list[tuple[bytes, KeptFailure]] = []
 
         def answers() -> Iterator[tuple[Any, ...]]:
-            for key, entry in found:
+            for key, entry in entries:
                 if isinstance(entry, KeptFailure):
                     failed.append((key, entry))
                 else:
                     yield key, *entry.values()
 
         with self._writing():
-            count = self._db.executemany(
-                "INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?, ?)", answers()
-            ).rowcount
+            count = self._db.executemany(_INSERT.format("IGNORE"), answers()).rowcount
             self._write_failures("IGNORE", failed)
             return count
 
@@ -405,7 +398,6 @@ def _open_readonly(path: Path) -> sqlite3.Connection:
 # Copies.
 
 _HEAD = {"format": "evalmetrics-journal", "version": 1}
-_KEY = re.compile(r"([0-9a-f]{2})+")
 _FAULTS = (OSError, ValueError, EOFError, zlib.error, sqlite3.Error)
 
 
@@ -419,24 +411,16 @@ def export_journal(journal: Path, to: Path) -> int:
     try:
         with closing(JournalStore(journal, readonly=True)) as store, _replacing(to) as file:
             file.write(_line(_HEAD))
-            for key, entry in store.all():
-                if isinstance(entry, KeptFailure):
-                    file.write(_line({"key": key.hex(), "failure": asdict(entry)}))
-                    continue
-                count += 1
-                file.write(
-                    _line(
-                        {
-                            "key": key.hex(),
-                            "status": entry.status,
-                            "latency_s": entry.latency_s,
-                            "attempts": entry.attempts,
-                            "created": entry.created,
-                            # as text: a number keeps the digits that the endpoint wrote
-                            "body": entry.text,
-                        }
-                    )
-                )
+            for key, kept in store.all():
+                line: dict[str, Any] = {"key": key.hex()}
+                if isinstance(kept, KeptFailure):
+                    line["failure"] = asdict(kept)
+                else:
+                    count += 1
+                    for name in ("status", "latency_s", "attempts", "created"):
+                        line[name] = getattr(kept, name)
+                    line["body"] = kept.text  # as text: a number keeps the endpoint's digits
+                file.write(_line(line))
     except _FAULTS as error:
         raise JournalError(f"the journal {journal} can't be exported to {to}: {error}") from None
     return count
@@ -515,30 +499,24 @@ def _entries(source: Path) -> Iterator[tuple[bytes, Entry | KeptFailure]]:
             raise ValueError("it is empty")
 
 
+class _Answer(msgspec.Struct):
+    status: int
+    latency_s: float
+    attempts: int
+    created: float
+    body: str
+
+
 def _entry(value: Any) -> tuple[bytes, Entry | KeptFailure] | None:
     """Read a line; None where it is neither an answer nor a failure."""
-    match value:
-        case {
-            "key": str(key),
-            "failure": {
-                "kind": str(kind),
-                "message": str(message),
-                "hint": (str() | None) as hint,
-                "status": (int() | None) as status,
-                "attempts": int(attempts),
-                "body": (str() | None) as body,
-                "created": float() | int() as created,
-            },
-        } if _KEY.fullmatch(key):
-            failure = KeptFailure(kind, message, hint, status, attempts, body, created)
-            return bytes.fromhex(key), failure
-        case {
-            "key": str(key),
-            "status": int(status),
-            "latency_s": float() | int() as latency,
-            "attempts": int(attempts),
-            "created": float() | int() as created,
-            "body": str(body),
-        } if _KEY.fullmatch(key):
-            return bytes.fromhex(key), Entry(status, body, latency, attempts, created, created)
-    return None
+    try:
+        key = bytes.fromhex(value["key"])
+        if "failure" in value:
+            return key, msgspec.convert(value["failure"], KeptFailure)
+        answer = msgspec.convert(value, _Answer)
+    except (msgspec.ValidationError, LookupError, TypeError, ValueError):
+        return None
+    created = answer.created
+    return key, Entry(
+        answer.status, answer.body, answer.latency_s, answer.attempts, created, created
+    )

@@ -47,7 +47,7 @@ def failure(path, n):
 
 def fill(path, *numbers, answered=()):
     with closing(JournalStore(path)) as store:
-        store.write([(key(n), entry()) for n in answered], [], [(key(n), FAILURE) for n in numbers])
+        store.write({key(n): entry() for n in answered} | {key(n): FAILURE for n in numbers}, {})
 
 
 class Run:
@@ -208,8 +208,8 @@ def test_emptying_drops_them(path):
 def test_a_full_journal_drops_them_before_what_was_paid_for(path):
     large = KeptFailure("k", "x" * 10_000, None, None, 1, None, 1e9)
     with closing(JournalStore(path)) as store:
-        store.write([(key(n), entry('"' + "y" * 1000 + '"')) for n in range(10)], [])
-        store.write([], [], [(key(100 + n), large) for n in range(100)])
+        store.write({key(n): entry('"' + "y" * 1000 + '"') for n in range(10)}, {})
+        store.write({key(100 + n): large for n in range(100)}, {})
         assert store.evict(200_000) is None
         assert [type(kept) for _, kept in store.all()] == [Entry] * 10
         assert store.evict(10_000) is not None

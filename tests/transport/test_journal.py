@@ -71,7 +71,7 @@ def test_replay_of_what_a_killed_run_left(path):
     """Answers may still be in SQLite's -wal file."""
     path.parent.mkdir()
     with closing(JournalStore(path)) as killed:
-        killed.write([(key(7), Entry(200, TEXT, 0.25, 2, 1e9, 1e9))], [])
+        killed.write({key(7): Entry(200, TEXT, 0.25, 2, 1e9, 1e9)}, {})
         assert path.with_name("journal.sqlite3-wal").stat().st_size > 0
         with closing(Journal(path, JournalMode.REPLAY)) as journal:
             assert journal.get(key(7)).text == TEXT
@@ -155,7 +155,7 @@ def test_what_is_held_for_a_full_disk_is_bounded(path, monkeypatch):
         for n in range(100):
             put(journal, n, text='"' + "x" * 4000 + '"')
             journal.flush()
-        assert sum(len(e.text) for e in journal._writer.waiting.values()) <= 50_000
+        assert sum(len(e.text) for e in journal._waiting.values()) <= 50_000
 
 
 @pytest.mark.parametrize("damage", ["text", "other-program", "newer"])

@@ -1,0 +1,115 @@
+"""What differs on Windows, simulated for this package in a process that finds this file.
+
+Its modules see ``win32`` and no ``fcntl``, ``resource``, ``fork`` or users; locks are those of a
+handle on a range of bytes; a file that is open can't be replaced or removed, and names may not
+hold what they may not hold there.
+"""
+
+import ast
+import builtins
+import errno
+import fcntl
+import importlib.machinery
+import marshal
+import multiprocessing
+import os
+import re
+import struct
+import sys
+import types
+from contextlib import suppress
+from pathlib import Path
+
+OURS = "pytest_evalmetrics"
+_NOT_THERE = re.compile(
+    r'[<>:"|?*\x00-\x1f]|[. ]$|^(con|prn|aux|nul|com\d|lpt\d)(\.|$)', re.IGNORECASE
+)
+_OF_POSIX = ("os.fork", "os.getuid", "os.geteuid", "os.sched_getaffinity", "signal.SIGKILL")
+_import = builtins.__import__
+_code = importlib.machinery.SourceFileLoader.get_code
+
+
+class _Platform(ast.NodeTransformer):
+    def visit_Attribute(self, node):
+        self.generic_visit(node)
+        text = ast.unparse(node)
+        if text == "sys.platform":
+            return ast.copy_location(ast.Constant("win32"), node)
+        if text in _OF_POSIX:
+            return ast.copy_location(ast.Name("not_on_windows", ast.Load()), node)
+        return node
+
+    def visit_Call(self, node):
+        if ast.unparse(node) in [f"hasattr(os, '{name[3:]}')" for name in _OF_POSIX]:
+            return ast.copy_location(ast.Constant(value=False), node)
+        return self.generic_visit(node)
+
+
+def get_code(self, fullname):
+    if fullname.partition(".")[0] != OURS:
+        return _code(self, fullname)
+    path = self.get_filename(fullname)
+    kept = Path(f"{RUN}-compiled", fullname)  # by the process before
+    if kept.exists():
+        return marshal.loads(kept.read_bytes())  # noqa: S302 - our own
+    code = compile(_Platform().visit(ast.parse(self.get_data(path), path)), path, "exec")
+    kept.parent.mkdir(exist_ok=True)
+    beside = kept.with_name(f"{fullname}-{os.getpid()}")
+    beside.write_bytes(marshal.dumps(code))
+    beside.replace(kept)
+    return code
+
+
+def locking(file, mode, size):
+    """Lock from where the file stands, as msvcrt does: of an open file, not of a process."""
+    kind = fcntl.F_UNLCK if mode == 0 else fcntl.F_WRLCK
+    command = fcntl.F_OFD_SETLKW if mode == 1 else fcntl.F_OFD_SETLK
+    start = os.lseek(file, 0, os.SEEK_CUR)
+    if start > 2**31 - 1:
+        raise OverflowError("msvcrt's positions are those of a long")
+    fcntl.fcntl(file, command, struct.pack("hhqqi4x", kind, os.SEEK_SET, start, size, 0))
+
+
+def import_there(name, namespace=None, *args, **kwargs):
+    if (namespace or {}).get("__name__", "").startswith(OURS):
+        if name in ("fcntl", "resource"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+        if name == "msvcrt":
+            return MSVCRT
+    return _import(name, namespace, *args, **kwargs)
+
+
+def is_open(path):
+    path = Path(os.path.realpath(path))
+    for handle in Path("/proc/self/fd").iterdir():
+        with suppress(OSError):  # the listing's own
+            if handle.readlink() == path:
+                return True
+    return False
+
+
+def audit(event, args):
+    """Refuse what Windows refuses, of files in the folder of the run."""
+    if event == "open" and isinstance(args[0], str) and args[2] & (os.O_WRONLY | os.O_RDWR):
+        refuse_name(args[0])
+    elif event == "os.mkdir":
+        refuse_name(os.fsdecode(args[0]))
+    elif event in ("os.rename", "os.remove") and any(
+        isinstance(path, str | os.PathLike) and is_open(path) for path in args[:2]
+    ):
+        raise PermissionError(errno.EACCES, "it is open", str(args[0]))
+
+
+def refuse_name(path):
+    inner = Path(os.path.relpath(path, RUN))
+    if ".." not in inner.parts and any(map(_NOT_THERE.search, inner.parts)):
+        raise OSError(errno.EINVAL, "no name on Windows", path)
+
+
+MSVCRT = types.SimpleNamespace(LK_UNLCK=0, LK_LOCK=1, LK_NBLCK=2, locking=locking)
+RUN = os.environ.get("SIMULATED_WINDOWS")
+if RUN:
+    importlib.machinery.SourceFileLoader.get_code = get_code
+    builtins.__import__ = import_there
+    multiprocessing.set_start_method("spawn")
+    sys.addaudithook(audit)

@@ -1,0 +1,125 @@
+"""Whole runs on a simulated Windows: see `sitecustomize`."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from generation.running import online
+
+pytestmark = pytest.mark.skipif(
+    not sys.platform.startswith("linux"), reason="its simulation looks into /proc"
+)
+ODD = 'who? "me": <a|b>* \\ con'  # what no name of a file holds there
+
+
+def on_windows(folder, *args, module="pytest"):
+    path = os.pathsep.join(
+        (str(Path(__file__).parent / "simulated"), os.environ.get("PYTHONPATH", ""))
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", module, *args],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": path, "SIMULATED_WINDOWS": str(folder), "USERNAME": "me"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    assert "Traceback" not in done.stdout, done.stdout
+    assert "INTERNALERROR" not in done.stdout, done.stdout
+    return done
+
+
+def files_of(folder):
+    left = (path for path in folder.rglob("*") if path.is_file())
+    skipped = ("run.json", "report.html", "history.jsonl")
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in left
+        if path.name not in skipped and "pycache" not in str(path) and ".pytest" not in str(path)
+    }
+
+
+@pytest.fixture
+def odd(project):
+    """A benchmark, an agent and a test with names that no file has on Windows."""
+    now = [[1.0, 0.0]] * 10 + [[1.0, 1.0]] * 20
+    project.rollouts(now, agent_ref={"name": ODD})
+    name = json.dumps(ODD)
+    project.write(
+        "odd.bench.yaml",
+        "defaults: {rollouts: runs.jsonl, metrics: [pass@1], baseline: true}\nbenchmarks:\n"
+        f"  - name: {name}\n  - name: con\n  - {{name: Con, baseline: {{history: 10}}}}\n",
+    )
+    project.write(
+        "test_x.py",
+        f"def test_x(evalmetrics):\n    evalmetrics.check([1.0] * 9, name={name}, baseline=True)\n",
+    )
+    return project
+
+
+REFUSED = """
+import os, pathlib
+from pytest_evalmetrics import run_folder
+from pytest_evalmetrics.transport import journal
+assert run_folder._is_process(0) and "msvcrt" in vars(journal) and "fcntl" not in vars(journal)
+here = pathlib.Path.cwd()
+with (here / "a").open("w"):
+    for refused in (lambda: (here / "b?").touch(), lambda: (here / "con.json").mkdir(),
+                    lambda: (here / "a").unlink(), lambda: (here / "a").replace(here / "b")):
+        try:
+            refused()
+        except OSError:
+            continue
+        raise SystemExit("it is no Windows")
+(here / "a").replace(here / "b")
+"""
+
+
+def test_the_simulation_refuses_what_windows_refuses(tmp_path):
+    code = tmp_path / "code.py"
+    code.write_text(REFUSED)
+    assert on_windows(tmp_path, module="code").returncode == 0
+
+
+def test_runs_leave_what_they_leave_elsewhere(odd, monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+    history = ("--evalmetrics-history", "history.jsonl", "-n", "2")
+    first = on_windows(odd.path, *history, "--snapshot-update")
+    assert "4 passed" in first.stdout
+    again = on_windows(odd.path, *history[:2], "--evalmetrics-output=out/a")
+    assert "4 passed" in again.stdout
+    assert len((odd.path / "history.jsonl").read_text(encoding="utf-8").splitlines()) == 8
+    there = files_of(odd.path)
+    assert odd.run("--evalmetrics-output=out/b", *history[:2]).ret == 0  # Linux reads what it wrote
+    assert odd.run(*history[:2], "--snapshot-update").ret == 0
+    here = files_of(odd.path)
+    baselines = [name for name in there if "__baselines__" in name]
+    assert len(baselines) >= 3
+    assert {name: there[name] for name in baselines} == {name: here[name] for name in baselines}
+    assert json.loads(there["evalmetrics/report.json"])["verdict"] == "PASS"
+
+    odd.rollouts([[0.0, 0.0]] * 10 + [[1.0, 1.0]] * 20, agent_ref={"name": ODD})
+    worse = on_windows(odd.path, "odd.bench.yaml")
+    assert "pass@1 fell from 0.8333 to 0.6667" in worse.stdout
+    assert worse.returncode == 1
+    compared = on_windows(
+        odd.path, "compare", "runs.jsonl", "runs.jsonl", module="pytest_evalmetrics.compare"
+    )
+    assert compared.returncode == 0
+
+
+def test_what_is_paid_for_is_paid_for_once(project, model):
+    for name in "abc":
+        project.rows(
+            f"{name}.jsonl", ({"id": i, "question": f"{i} + 1", "answer": "1"} for i in range(20))
+        )
+        text = online(model.url).replace("name: a\n", f"name: {name}\n")
+        project.write(f"{name}.bench.yaml", text.replace("data.jsonl", f"{name}.jsonl"))
+    journal = ("--evalmetrics-journal", "journal.sqlite3", "-n", "2")
+    assert "3 passed" in on_windows(project.path, *journal, "--evalmetrics-budget=100calls").stdout
+    assert model.posts == 20  # the three ask the same
+    assert "3 passed" in on_windows(project.path, *journal, "--evalmetrics-replay").stdout

@@ -7,16 +7,12 @@ import inspect
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+from pytest_evalmetrics import errors
 from pytest_evalmetrics.chat import shown_text
-from pytest_evalmetrics.errors import (
-    DataError,
-    EvalMetricsError,
-    RegistryError,
-    RowError,
-    raised_words,
-)
+from pytest_evalmetrics.errors import DataError, EvalMetricsError, RegistryError, RowError
 from pytest_evalmetrics.registry import origin, register_scorer, scorers
 from pytest_evalmetrics.scorers.interface import Explained
 from pytest_evalmetrics.spec.benchmark import rename_hint
@@ -52,26 +48,12 @@ class BoundScorer:
     target: Any  # the scorer
     scores: tuple[str, ...]
     calls: bool  # whether it asks endpoints
-    foreign: bool = False  # whether it is the user's own code, which may take its time
+    foreign: bool  # whether it is the user's own code, which may take its time
+    judges: tuple[Judge, ...] = ()  # the judges that it asks
+    notes: tuple[str, ...] = ()  # remarks on how it is set up, for the report
+    # the meaning of its scores beyond their numbers, by name
+    about: Mapping[str, About] = field(default_factory=dict)
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False, compare=False)
-
-    @property
-    def judges(self) -> tuple[Judge, ...]:
-        """The judges that it asks; empty where it asks no models."""
-        judges: tuple[Judge, ...] = getattr(self.target, "judges", ())
-        return judges
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Remarks on how it is set up, for the report."""
-        notes: tuple[str, ...] = getattr(self.target, "notes", ())
-        return notes
-
-    @property
-    def about(self) -> Mapping[str, About]:
-        """The meaning of its scores beyond their numbers, by name."""
-        about: Mapping[str, About] = getattr(self.target, "about", {})
-        return about
 
     def score(self, row: Row) -> Scores:
         """Score a row without calls."""
@@ -81,7 +63,7 @@ class BoundScorer:
             raise
         # a scorer's sys.exit() would end the loop on which all others run
         except (Exception, SystemExit) as error:
-            raise RowError(*raised_words(error, "the scorer")) from error
+            raise RowError(*errors.raised_words(error, "the scorer")) from error
 
     async def score_with(self, row: Row, calls: Calls) -> Scores:
         """Score a row."""
@@ -99,7 +81,7 @@ class BoundScorer:
         except (Exception, SystemExit, KeyboardInterrupt, asyncio.CancelledError) as error:
             if isinstance(error, asyncio.CancelledError) and was_cancelled():
                 raise
-            raise RowError(*raised_words(error, "the scorer")) from error
+            raise RowError(*errors.raised_words(error, "the scorer")) from error
 
     def _checked(self, given: Any) -> Scores:
         reason = ""
@@ -194,7 +176,9 @@ def _make(spec: ScorerSpec, terms: Terms) -> BoundScorer:
         )
     is_async = inspect.iscoroutinefunction(score)
     foreign = isinstance(spec, CustomScorerSpec | PythonScorerSpec)
-    return BoundScorer(spec.type, target, tuple(names), is_async, foreign)
+    optional = ("judges", "notes", "about")
+    more = {key: getattr(target, key) for key in optional if hasattr(target, key)}
+    return BoundScorer(spec.type, target, tuple(names), is_async, foreign, **more)
 
 
 @register_scorer("python")
@@ -226,7 +210,7 @@ def function_scorer(
     *,
     name: str,
     names: tuple[str, ...] = (),
-) -> _FunctionScorer:
+) -> SimpleNamespace:
     """Make a scorer of a function, which takes a row, perhaps ``sample``, and the options."""
     try:
         parameters = inspect.signature(function).parameters
@@ -241,46 +225,32 @@ def function_scorer(
         ) from None
     # by default its own name, where that names a module too
     names = names or getattr(function, "scores", ()) or (name.rpartition(":")[2].split(".")[-1],)
-    call = function if inspect.isroutine(function) else type(function).__call__
-    is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)
-    kind = _AsyncFunctionScorer if is_async else _FunctionScorer
-    return kind(function, names, dict(options), name, takes_sample)
 
+    def called(row: Row) -> Any:
+        sample = {"sample": row.sample_data} if takes_sample else {}
+        return function(row.item, **sample, **options)
 
-@dataclass(frozen=True, slots=True)
-class _FunctionScorer:
-    function: Callable[..., Any]
-    scores: tuple[str, ...]
-    options: dict[str, Any]
-    name: str
-    takes_sample: bool
-
-    def score(self, row: Row) -> Any:
-        given = self._call(row)
-        if inspect.iscoroutine(given):
-            given.close()
-            raise RegistryError(f"{self.name!r} gives a coroutine: write it as `async def`")
-        return self._complete(given)
-
-    def _call(self, row: Row) -> Any:
-        sample = {"sample": row.sample_data} if self.takes_sample else {}
-        return self.function(row.item, **sample, **self.options)
-
-    def _complete(self, given: Any) -> Any:
-        """Check that no score is missing."""
+    def complete(given: Any) -> Any:
         values = given.scores if isinstance(given, Explained) else given
-        if isinstance(values, Mapping) and (missing := set(self.scores).difference(values)):
-            names = ", ".join(str(key) for key in values) or "nothing"
+        if isinstance(values, Mapping) and (missing := set(names).difference(values)):
             raise RowError(
                 "no-score",
-                f"{self.name} gave {names}, and no {', '.join(sorted(missing))}",
+                f"{name} gave {', '.join(map(str, values)) or 'nothing'}, and no "
+                f"{', '.join(sorted(missing))}",
                 hint="list under scores what it gives",
             )
         return given
 
+    def score(row: Row) -> Any:
+        given = called(row)
+        if inspect.iscoroutine(given):
+            given.close()
+            raise RegistryError(f"{name!r} gives a coroutine: write it as `async def`")
+        return complete(given)
 
-class _AsyncFunctionScorer(_FunctionScorer):
-    __slots__ = ()
+    async def score_async(row: Row, _calls: Calls) -> Any:
+        return complete(await called(row))
 
-    async def score(self, row: Row, _calls: Calls) -> Any:  # type: ignore[override]  # as `AsyncScorer`
-        return self._complete(await self._call(row))
+    call = function if inspect.isroutine(function) else type(function).__call__
+    is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)
+    return SimpleNamespace(scores=names, score=score_async if is_async else score)

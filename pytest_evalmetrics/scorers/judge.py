@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from statistics import fmean
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 
 from pydantic import Field
 
@@ -61,25 +61,31 @@ def repeat_columns(names: Sequence[str], repeats: int) -> dict[str, tuple[str, .
     return {name: tuple(f"{name}@{number}" for number in numbers) for name in names}
 
 
-class Repeatable(NamedScores):
+class JudgedScores:
+    """Scores, each followed by its columns of the single judges or judgements."""
+
+    columns: ClassVar[Any]  # score -> these columns; empty where there is one judgement alone
+
+    @property
+    def score_names(self) -> tuple[str, ...]:
+        """Each score, followed by its columns."""
+        return tuple(name for score, each in self.columns.items() for name in (score, *each))
+
+    @property
+    def judges_own(self) -> tuple[str, ...]:
+        """The columns of all scores: no reward unless named as one."""
+        return tuple(name for each in self.columns.values() for name in each)
+
+
+class Repeatable(JudgedScores, NamedScores):
     """A scorer that may judge each row several times."""
 
     judge_repeats: int
 
     @property
     def columns(self) -> dict[str, tuple[str, ...]]:
-        """Score -> the columns of the single judgements; empty where there is one alone."""
-        return repeat_columns(super().score_names, self.judge_repeats)
-
-    @property
-    def score_names(self) -> tuple[str, ...]:
-        """Each score, followed by those of the single judgements."""
-        return tuple(name for score, each in self.columns.items() for name in (score, *each))
-
-    @property
-    def judges_own(self) -> tuple[str, ...]:
-        """Scores of the single judgements: no reward unless named as one."""
-        return tuple(name for each in self.columns.values() for name in each)
+        """See `JudgedScores`."""
+        return repeat_columns(super(JudgedScores, self).score_names, self.judge_repeats)
 
 
 @keys
@@ -103,11 +109,9 @@ class JudgeKeys(Repeatable):
     @property
     def model(self) -> ModelSpec:
         """The model that judges."""
-        if self.judge is not None:
-            return self.judge.model
-        if self.judge_model is None:  # no benchmark file with neither is ever accepted
-            raise ValueError("there is no judge")
-        return self.judge_model
+        model = self.judge.model if self.judge else self.judge_model
+        assert model is not None  # noqa: S101 - no benchmark file with neither is ever accepted
+        return model
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,48 +7,25 @@ import re
 from contextlib import suppress
 from dataclasses import asdict, replace
 from hashlib import blake2b
+from itertools import chain, count
 from statistics import fmean
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, Discriminator, Field, Tag
 
-from pytest_evalmetrics.ext import (
-    Explained,
-    RowError,
-    compile_prompt,
-    did_you_mean,
-    json_in,
-    needs_extra,
-    side_by_side,
-)
+from pytest_evalmetrics import ext
 from pytest_evalmetrics.layout import compact, untrusted
+from pytest_evalmetrics.scorers import judge as judging
 from pytest_evalmetrics.scorers.interface import builtin
-from pytest_evalmetrics.scorers.judge import (
-    JudgeCheck,
-    JudgeRepeats,
-    choice,
-    closed,
-    judge_of,
-    majority,
-    repeat_columns,
-)
 from pytest_evalmetrics.scorers.row_reading import as_number, shown, within
 from pytest_evalmetrics.scorers.score_summary import About
+from pytest_evalmetrics.spec import scorer_keys as shared
 from pytest_evalmetrics.spec.field_types import Name, doc, json_path, keys, refuse
 from pytest_evalmetrics.spec.model_keys import ModelSpec, PromptField
-from pytest_evalmetrics.spec.scorer_keys import (
-    Better,
-    Maximum,
-    Minimum,
-    ScoreName,
-    check_range,
-    check_score_names,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from pytest_evalmetrics.ext import Calls, Message, Reply, Row, Terms
 
 _VERSION = "2"  # of the default prompt; count it up with every change
 
@@ -72,28 +49,6 @@ class JsonParserSpec:
         AfterValidator(lambda value: json_path(value) if value.startswith("$") else value),
         doc("a key of the judge's JSON object, or a JSONPath"),
     ]
-
-    def finder(self) -> Callable[[Reply], Any]:
-        """Make the function that finds it in an answer."""
-        key = self.json_path
-        first: Callable[[Any], tuple[bool, Any]] = lambda answer: (  # noqa: E731 - one of two
-            (True, answer[key]) if isinstance(answer, dict) and key in answer else (False, None)
-        )
-        if key.startswith("$"):
-            with needs_extra("remote", "the scorer llm-judge"):
-                from pytest_evalmetrics.expressions import JsonPath  # noqa: PLC0415 - of the extra
-
-                first = JsonPath(key).first
-        what = f"nothing at {key}" if key.startswith("$") else f"no {key!r}"
-
-        def find(reply: Reply) -> Any:
-            answer = json_in(reply)
-            matches, value = first(answer)
-            if not matches:
-                raise RowError("no-score", f"the judge's answer has {what}: {shown(answer)}")
-            return value
-
-        return find
 
 
 def _pattern(value: str) -> str:
@@ -124,22 +79,6 @@ class RegexParserSpec:
         if self.group not in groups:
             raise refuse(f"the pattern has no group {self.group!r}")
 
-    def finder(self) -> Callable[[Reply], str]:
-        """Make the function that finds it in an answer."""
-        pattern = re.compile(self.pattern)
-        look = pattern.search if self.method == "search" else pattern.match
-        hint = "" if self.method == "search" else " (method: search looks anywhere)"
-
-        def find(reply: Reply) -> str:
-            match = look(reply.text)
-            text = None if match is None else match[self.group]
-            if text is None:
-                fault = f"does not match {self.pattern!r}{hint}: {shown(reply.text)}"
-                raise RowError("no-score", f"the judge's answer {fault}")
-            return str(text)
-
-        return find
-
 
 def _parser_type(value: Any) -> str:
     if not isinstance(value, dict):
@@ -159,7 +98,7 @@ ParserField = Annotated[
 class JudgeScoreSpec:
     """One score that the judge gives."""
 
-    name: ScoreName
+    name: shared.ScoreName
     description: Annotated[str, doc("{{ scores }} in the prompt has it")] = ""
     parser: Annotated[
         ParserField | None, doc("where the answer holds it; default the key `name`")
@@ -168,13 +107,13 @@ class JudgeScoreSpec:
         tuple[RubricSpec, ...] | None,
         Field(min_length=2, strict=False, description="the labels that the judge may say"),
     ] = None
-    minimum: Minimum = None
-    maximum: Maximum = None
-    direction: Better = None
+    minimum: shared.Minimum = None
+    maximum: shared.Maximum = None
+    direction: shared.Better = None
 
     def __post_init__(self) -> None:
         """Refuse contradictions."""
-        check_range(self.minimum, self.maximum)
+        shared.check_range(self.minimum, self.maximum)
         if self.rubric is None:
             return
         if self.minimum is not None or self.maximum is not None:
@@ -193,7 +132,7 @@ class JudgeScoreSpec:
 
 
 @keys
-class LlmJudgeSpec:
+class LlmJudgeSpec(judging.JudgedScores):
     """One or several judges with a prompt and scores of the user's own."""
 
     type: Annotated[
@@ -213,14 +152,14 @@ class LlmJudgeSpec:
     scores: Annotated[
         tuple[JudgeScoreSpec, ...],
         Field(min_length=1, strict=False, description="what a judge's answer holds"),
-        AfterValidator(check_score_names),
+        AfterValidator(shared.check_score_names),
     ]
     structured_output: Annotated[
         bool | dict[str, Any],
         doc("whether the form of the answer is asked for; or {schema: ...} of it"),
     ] = True
-    judge_check: JudgeCheck = None
-    judge_repeats: JudgeRepeats = 1
+    judge_check: judging.JudgeCheck = None
+    judge_repeats: judging.JudgeRepeats = 1
 
     def __post_init__(self) -> None:
         """Require judges, written in one way."""
@@ -247,29 +186,15 @@ class LlmJudgeSpec:
     @property
     def columns(self) -> dict[str, tuple[str, ...]]:
         """Score -> the columns of the several judges, or judgements; empty for one."""
+        scores = [score.name for score in self.scores]
         if self.judges is None:
-            return repeat_columns([score.name for score in self.scores], self.judge_repeats)
+            return judging.repeat_columns(scores, self.judge_repeats)
         names: list[str] = []
-        for model in self.judges or ():
-            short = name = re.sub(r"[^\w.-]+", "_", model.name)
-            number = 1
-            while name in names:
-                number += 1
-                name = f"{short}_{number}"
-            names.append(name)
-        return {
-            score.name: tuple(f"{score.name}@{name}" for name in names) for score in self.scores
-        }
-
-    @property
-    def judges_own(self) -> tuple[str, ...]:
-        """Scores of each single judge or judgement: no reward unless named as one."""
-        return tuple(name for each in self.columns.values() for name in each)
-
-    @property
-    def score_names(self) -> tuple[str, ...]:
-        """Each score, followed by those of the single judges."""
-        return tuple(name for score, each in self.columns.items() for name in (score, *each))
+        for model in self.judges:
+            short = re.sub(r"[^\w.-]+", "_", model.name)
+            spellings = chain([short], (f"{short}_{number}" for number in count(2)))
+            names.append(next(name for name in spellings if name not in names))
+        return {score: tuple(f"{score}@{name}" for name in names) for score in scores}
 
 
 @builtin("llm-judge")
@@ -280,22 +205,22 @@ class LlmJudge:
     majority's; and each judge's own is a score too.
     """
 
-    def __init__(self, spec: LlmJudgeSpec, terms: Terms) -> None:
+    def __init__(self, spec: LlmJudgeSpec, terms: ext.Terms) -> None:
         self.scores = spec.score_names
         version, digest, self._prompt = _VERSION, "", None
         self.notes: tuple[str, ...] = ()
         if spec.prompt_template is not None:
             version = ""
             digest = blake2b(compact(spec.prompt_template).encode(), digest_size=6).hexdigest()
-            self._prompt = compile_prompt(spec.prompt_template, f"the scorer {spec.type}")
+            self._prompt = ext.compile_prompt(spec.prompt_template, f"the scorer {spec.type}")
             self.notes = _bare(spec.prompt_template)
         self.judges = tuple(
-            replace(judge_of(model, terms, "llm-judge", version), prompt=digest)
+            replace(judging.judge_of(model, terms, "llm-judge", version), prompt=digest)
             for model in spec.models
         )
         self._spec = spec
         self._columns = spec.columns if spec.judges else {one.name: () for one in spec.scores}
-        self._combine = fmean if spec.combine == "mean" else majority
+        self._combine = fmean if spec.combine == "mean" else judging.majority
         self._readers = {score.name: reader_of(score) for score in spec.scores}
         self._in_templates = _in_templates(spec.scores)
         self._schema: Mapping[str, Any] | None = None
@@ -305,10 +230,10 @@ class LlmJudge:
             self._schema = schema_of(spec.scores)
         self.about = _about(spec)
 
-    async def score(self, row: Row, calls: Calls) -> Explained:
+    async def score(self, row: ext.Row, calls: ext.Calls) -> ext.Explained:
         """Score one row."""
         messages = self._messages(row)
-        answers = await side_by_side(
+        answers = await ext.side_by_side(
             [judge.ask(calls, messages, self._read, self._schema) for judge in self.judges]
         )
         scores: dict[str, float] = {}
@@ -321,9 +246,9 @@ class LlmJudge:
             for judge, (_, why) in zip(self.judges, answers, strict=True)
             if why
         ]
-        return Explained(scores, "; ".join(reasons))
+        return ext.Explained(scores, "; ".join(reasons))
 
-    def _messages(self, row: Row) -> Sequence[Message]:
+    def _messages(self, row: ext.Row) -> Sequence[ext.Message]:
         if self._prompt is not None:
             return self._prompt({"scores": self._in_templates, **row.context})
         generated = row.sample_data is not row.item and row.sample_data.get("output_text")
@@ -331,7 +256,7 @@ class LlmJudge:
         prompt = default_prompt(self._spec.scores, row.item, answer)
         return [{"role": "user", "content": prompt}]
 
-    def _read(self, reply: Reply) -> tuple[dict[str, float], str]:
+    def _read(self, reply: ext.Reply) -> tuple[dict[str, float], str]:
         return {name: read(reply) for name, read in self._readers.items()}, _reason(reply)
 
 
@@ -346,11 +271,11 @@ def _bare(prompt: Any) -> tuple[str, ...]:
     return (f"{note}talk to the judge: write {{{{ {bare[0]} | untrusted }}}}",)
 
 
-def _reason(reply: Reply) -> str:
+def _reason(reply: ext.Reply) -> str:
     """Return a judge's reason: a key of its JSON, else its reasoning, or its whole text."""
     answer: Any = None
-    with suppress(RowError):
-        answer = json_in(reply)
+    with suppress(ext.RowError):
+        answer = ext.json_in(reply)
     reason = reply.text
     if isinstance(answer, dict):
         keys = ("reasoning", "reason", "explanation", "rationale")
@@ -375,25 +300,65 @@ def _about(spec: LlmJudgeSpec) -> dict[str, About]:
 # Reading scores: keys of JSON, groups of a pattern, labels of a rubric.
 
 
-def reader_of(score: JudgeScoreSpec) -> Callable[[Reply], float]:
+def reader_of(score: JudgeScoreSpec) -> Callable[[ext.Reply], float]:
     """Make the function that reads one score."""
     parser = score.found_by
-    find = parser.finder()
+    find = _in_json(parser.json_path) if parser.type == "json" else _in_text(parser)
     labels = {one.label: one.value for one in score.rubric or ()}
     what = f"the judge's {score.name}"
 
-    def read(reply: Reply) -> float:
+    def read(reply: ext.Reply) -> float:
         value = find(reply)
         if labels:
             if not isinstance(value, str) or value not in labels:
-                known = did_you_mean(str(value), labels, what="its labels")
-                raise RowError("no-label", f"{what} is {shown(value)}, no label: {known}")
+                known = ext.did_you_mean(str(value), labels, what="its labels")
+                raise ext.RowError("no-label", f"{what} is {shown(value)}, no label: {known}")
             return labels[value]
         if parser.type == "json" and isinstance(value, str):
-            raise RowError("no-number", f"{what} is {shown(value)}, expected a number")
+            raise ext.RowError("no-number", f"{what} is {shown(value)}, expected a number")
         return within(score.name, as_number(value, what), score.minimum, score.maximum)
 
     return read
+
+
+def _in_json(key: str) -> Callable[[ext.Reply], Any]:
+    """Make the function that finds a key, or what is at a path, in the JSON of an answer."""
+    path = None
+    if key.startswith("$"):
+        with ext.needs_extra("remote", "the scorer llm-judge"):
+            from pytest_evalmetrics.expressions import JsonPath  # noqa: PLC0415 - of the extra
+
+            path = JsonPath(key)
+
+    def find(reply: ext.Reply) -> Any:
+        answer = ext.json_in(reply)
+        if path is not None:
+            matches, value = path.first(answer)
+            if matches:
+                return value
+        elif isinstance(answer, dict) and key in answer:
+            return answer[key]
+        what = f"no {key!r}" if path is None else f"nothing at {key}"
+        raise ext.RowError("no-score", f"the judge's answer has {what}: {shown(answer)}")
+
+    return find
+
+
+def _in_text(parser: RegexParserSpec) -> Callable[[ext.Reply], str]:
+    """Make the function that finds a group of a pattern in an answer."""
+    search = parser.method == "search"
+    pattern = re.compile(parser.pattern)
+    hint = "" if search else " (method: search looks anywhere)"
+
+    def find(reply: ext.Reply) -> str:
+        match = pattern.search(reply.text) if search else pattern.match(reply.text)
+        text = None if match is None else match[parser.group]
+        if text is None:
+            fault = f"does not match {parser.pattern!r}{hint}: {shown(reply.text)}"
+            raise ext.RowError("no-score", f"the judge's answer {fault}")
+        return str(text)
+
+    return find
 
 
 def schema_of(scores: Sequence[JudgeScoreSpec]) -> dict[str, Any] | None:
@@ -406,14 +371,14 @@ def schema_of(scores: Sequence[JudgeScoreSpec]) -> dict[str, Any] | None:
         low, high = score.minimum, score.maximum
         schema: dict[str, Any] = {"type": "number"}
         if score.rubric:
-            schema = choice(*(one.label for one in score.rubric))
+            schema = judging.choice(*(one.label for one in score.rubric))
         elif low is not None and high is not None and math.isfinite(low) and math.isfinite(high):
             # a range is given in words: not every endpoint takes it in a strict schema
             schema["description"] = f"from {low:.12g} to {high:.12g}"
         if score.description:
             schema["description"] = score.description
         properties[parser.json_path] = schema
-    return closed(**properties)
+    return judging.closed(**properties)
 
 
 # The prompt of those who have none of their own.

@@ -12,15 +12,7 @@ from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pytest_evalmetrics.ext import (
-    DataError,
-    EvalMetricsError,
-    Explained,
-    RowError,
-    did_you_mean,
-    json_in,
-    needs_extra,
-)
+from pytest_evalmetrics import ext
 from pytest_evalmetrics.scorers.interface import builtin
 from pytest_evalmetrics.scorers.judge import JudgeCheck, JudgeRepeats, Repeatable, judge_of
 from pytest_evalmetrics.scorers.row_reading import column_of, response_in
@@ -30,7 +22,6 @@ from pytest_evalmetrics.spec.model_keys import ModelSpec
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pytest_evalmetrics.ext import Calls, Reply, Row, Terms
     from pytest_evalmetrics.scorers.judge import Judge
 
 
@@ -68,8 +59,8 @@ class RagasSpec(Repeatable):
 class _Context:
     """The calls of the row that is scored, and the error of one of them."""
 
-    calls: Calls
-    error: EvalMetricsError | None = None
+    calls: ext.Calls
+    error: ext.EvalMetricsError | None = None
 
 
 _CONTEXT: ContextVar[_Context] = ContextVar("ragas")
@@ -79,9 +70,9 @@ _CONTEXT: ContextVar[_Context] = ContextVar("ragas")
 class RagasScorer:
     """Run a metric of ``ragas.metrics.collections``."""
 
-    def __init__(self, spec: RagasSpec, terms: Terms) -> None:
+    def __init__(self, spec: RagasSpec, terms: ext.Terms) -> None:
         os.environ["RAGAS_DO_NOT_TRACK"] = "true"  # before it is imported
-        with needs_extra("ragas", "the scorer ragas"), warnings.catch_warnings():
+        with ext.needs_extra("ragas", "the scorer ragas"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             collections = import_module("ragas.metrics.collections")
             self._messages = import_module("ragas.messages")
@@ -93,10 +84,10 @@ class RagasScorer:
         wanted = inspect.signature(metric.__init__).parameters
         arguments = dict(spec.arguments)
         if "embeddings" in wanted and wanted["embeddings"].default is inspect.Parameter.empty:
-            raise DataError(f"{spec.metric} of RAGAS needs embeddings: only judges are asked")
+            raise ext.DataError(f"{spec.metric} of RAGAS needs embeddings: only judges are asked")
         if "llm" in wanted:
             if spec.judge_model is None:
-                raise DataError(
+                raise ext.DataError(
                     f"the metric {spec.metric} of RAGAS asks a judge",
                     hint="write judge_model: {url, name, api_key_secret}",
                 )
@@ -106,12 +97,12 @@ class RagasScorer:
         try:
             self._metric = metric(**arguments)
         except (TypeError, ValueError) as error:
-            raise DataError(
+            raise ext.DataError(
                 f"the metric {spec.metric} of RAGAS can't be made of its arguments: {error}"
             ) from None
         self._columns = inspect.signature(self._metric.ascore).parameters
 
-    async def score(self, row: Row, calls: Calls) -> Explained:
+    async def score(self, row: ext.Row, calls: ext.Calls) -> ext.Explained:
         """Score one row."""
         context = _Context(calls)
         columns = {
@@ -131,10 +122,10 @@ class RagasScorer:
             raise context.error
         value = float(result.value)
         if not math.isfinite(value):
-            raise RowError("not-finite", f"RAGAS gave {value} and no reason")
-        return Explained(value, str(result.reason or ""))
+            raise ext.RowError("not-finite", f"RAGAS gave {value} and no reason")
+        return ext.Explained(value, str(result.reason or ""))
 
-    def _column(self, row: Row, name: str) -> Any:
+    def _column(self, row: ext.Row, name: str) -> Any:
         if name == "response":
             return response_in(row)
         value = column_of(row, name)
@@ -152,7 +143,7 @@ class RagasScorer:
         if kind == "tool":
             return self._messages.ToolMessage(content=text)
         if kind not in ("ai", "assistant"):
-            raise RowError("bad-user_input", f"RAGAS knows no message of {kind!r}")
+            raise ext.RowError("bad-user_input", f"RAGAS knows no message of {kind!r}")
         calls = [self._messages.ToolCall(**call) for call in message.get("tool_calls") or ()]
         return self._messages.AIMessage(content=text, tool_calls=calls)
 
@@ -161,8 +152,8 @@ def _metric(collections: Any, name: str) -> Any:
     known = {one.lower(): one for one in collections.__all__ if one != "BaseMetric"}
     match = known.get(name.lower().replace("_", ""))
     if match is None:
-        names = did_you_mean(name, known.values(), what="its metrics")
-        raise DataError(f"RAGAS has no metric {name!r}; {names}")
+        names = ext.did_you_mean(name, known.values(), what="its metrics")
+        raise ext.DataError(f"RAGAS has no metric {name!r}; {names}")
     return getattr(collections, match)
 
 
@@ -174,24 +165,24 @@ def _llm(base: Any, judge: Judge) -> Any:
         if context.error is not None:  # a row that failed costs nothing more
             raise context.error
 
-        def read(reply: Reply) -> Any:
-            answer = json_in(reply)
+        def read(reply: ext.Reply) -> Any:
+            answer = ext.json_in(reply)
             try:
                 return response_model.model_validate(answer)
             except ValueError as error:
                 reason = " ".join(str(error).split())[:200]
-                raise RowError("bad-answer", f"the judge's answer is none: {reason}") from None
+                raise ext.RowError("bad-answer", f"the judge's answer is none: {reason}") from None
 
         try:
             schema = _strict(response_model.model_json_schema())
             return await judge.ask(context.calls, prompt, read, schema)
-        except EvalMetricsError as error:
+        except ext.EvalMetricsError as error:
             if context.error is None:  # another call of the row may have failed meanwhile
                 context.error = error
             raise
 
     def generate(*_: Any) -> Any:
-        raise RowError("not-async", "this metric of RAGAS asks its judge in a way that blocks")
+        raise ext.RowError("not-async", "this metric of RAGAS asks its judge in a way that blocks")
 
     return type("JournaledLLM", (base,), {"agenerate": agenerate, "generate": generate})()
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
-from pytest_evalmetrics.ext import RowError, compile_templates, needs_extra
+from pytest_evalmetrics import ext
 from pytest_evalmetrics.scorers.interface import builtin
 from pytest_evalmetrics.scorers.row_reading import as_number, shown, within
+from pytest_evalmetrics.spec import scorer_keys as shared
 from pytest_evalmetrics.spec.field_types import (
     BodyValue,
     JsonPathText,
@@ -21,21 +22,9 @@ from pytest_evalmetrics.spec.field_types import (
     doc,
     keys,
 )
-from pytest_evalmetrics.spec.scorer_keys import (
-    Better,
-    Maximum,
-    Minimum,
-    NamedScores,
-    ScoreName,
-    check_range,
-    check_score_names,
-)
-
-if TYPE_CHECKING:
-    from pytest_evalmetrics.ext import Calls, Endpoint, Row, Terms
 
 
-def _endpoint(spec: RemoteScorerSpec | NatScorerSpec, terms: Terms) -> Endpoint:
+def _endpoint(spec: RemoteScorerSpec | NatScorerSpec, terms: ext.Terms) -> ext.Endpoint:
     return terms.endpoint(
         spec.url,
         secret=spec.api_key_secret,
@@ -56,16 +45,16 @@ class ParserSpec:
 class RemoteScoreSpec:
     """One score of a response."""
 
-    name: ScoreName
+    name: shared.ScoreName
     parser: Annotated[ParserSpec, doc("where the answer holds it")]
     description: Annotated[str, doc("for people")] = ""
-    minimum: Minimum = None
-    maximum: Maximum = None
-    direction: Better = None
+    minimum: shared.Minimum = None
+    maximum: shared.Maximum = None
+    direction: shared.Better = None
 
     def __post_init__(self) -> None:
         """Refuse an empty range."""
-        check_range(self.minimum, self.maximum)
+        shared.check_range(self.minimum, self.maximum)
 
 
 @keys
@@ -80,7 +69,7 @@ class RemoteScorerSpec:
     scores: Annotated[
         tuple[RemoteScoreSpec, ...],
         Field(min_length=1, strict=False, description="what the answer holds"),
-        AfterValidator(check_score_names),
+        AfterValidator(shared.check_score_names),
     ]
     api_key_secret: SecretName = None
     timeout_seconds: TimeoutSeconds = None
@@ -96,8 +85,8 @@ class RemoteScorerSpec:
 class RemoteScorer:
     """POST a body made of the row, and read scores from the answer."""
 
-    def __init__(self, spec: RemoteScorerSpec, terms: Terms) -> None:
-        with needs_extra("remote", f"the scorer {spec.type}"):
+    def __init__(self, spec: RemoteScorerSpec, terms: ext.Terms) -> None:
+        with ext.needs_extra("remote", f"the scorer {spec.type}"):
             from pytest_evalmetrics.expressions import (  # noqa: PLC0415 - of the extra
                 JsonPath,
             )
@@ -105,9 +94,9 @@ class RemoteScorer:
             self._parsers = [(score, JsonPath(score.parser.json_path)) for score in spec.scores]
         self.scores = spec.score_names
         self._endpoint = _endpoint(spec, terms)
-        self._body = compile_templates(spec.body, f"the scorer {spec.type}", body=True)
+        self._body = ext.compile_templates(spec.body, f"the scorer {spec.type}", body=True)
 
-    async def score(self, row: Row, calls: Calls) -> dict[str, float]:
+    async def score(self, row: ext.Row, calls: ext.Calls) -> dict[str, float]:
         """Score one row."""
         scores: dict[str, float] = {}
         body = self._body(row.context)
@@ -121,16 +110,14 @@ class RemoteScorer:
         for score, path in self._parsers:
             matches, value = path.first(answer)
             if not matches:
-                raise RowError(
-                    "no-score", f"the answer has nothing at {path.query}: {shown(answer)}"
-                )
+                raise _no_score(f"has nothing at {path.query}: {shown(answer)}")
             number = as_number(value, f"{path.query} of the answer")
             scores[score.name] = within(score.name, number, score.minimum, score.maximum)
         return scores
 
 
 @keys
-class NatScorerSpec(NamedScores):
+class NatScorerSpec(shared.NamedScores):
     """An evaluator of a NeMo Agent Toolkit server."""
 
     more_is_better = False
@@ -140,15 +127,15 @@ class NatScorerSpec(NamedScores):
     ]
     url: Url
     evaluator_name: Annotated[Name, doc("the evaluator's name on the server; names the score too")]
-    minimum: Minimum = None
-    maximum: Maximum = None
+    minimum: shared.Minimum = None
+    maximum: shared.Maximum = None
     api_key_secret: SecretName = None
     timeout_seconds: TimeoutSeconds = None
     max_retries: MaxRetries = None
 
     def __post_init__(self) -> None:
         """Refuse an empty range."""
-        check_range(self.minimum, self.maximum)
+        shared.check_range(self.minimum, self.maximum)
 
     @property
     def own_names(self) -> tuple[str, ...]:
@@ -178,12 +165,12 @@ class NatScorer:
     failed rows.
     """
 
-    def __init__(self, spec: NatScorerSpec, terms: Terms) -> None:
+    def __init__(self, spec: NatScorerSpec, terms: ext.Terms) -> None:
         self.scores = spec.score_names
         self._spec = spec
         self._endpoint = _endpoint(spec, terms)
 
-    async def score(self, row: Row, calls: Calls) -> float:
+    async def score(self, row: ext.Row, calls: ext.Calls) -> float:
         """Score one row."""
         body = {"evaluator_name": self._spec.evaluator_name, "item": row.item}
         kind = "nemo-agent-toolkit-remote/1"
@@ -191,14 +178,16 @@ class NatScorer:
 
     def _read(self, answer: Any) -> float:
         if not isinstance(answer, dict):
-            raise RowError("no-score", f"the answer is no object: {shown(answer)}")
+            raise _no_score(f"is no object: {shown(answer)}")
         if answer.get("success") is False:
-            raise RowError("not-successful", f"the evaluator failed: {_words(answer.get('error'))}")
+            words = _words(answer.get("error"))
+            raise ext.RowError("not-successful", f"the evaluator failed: {words}")
         result = answer.get("result")
         if not isinstance(result, dict) or "score" not in result:
-            raise RowError("no-score", f"the answer has nothing at $.result.score: {shown(answer)}")
+            raise _no_score(f"has nothing at $.result.score: {shown(answer)}")
         if result.get("error"):
-            raise RowError("evaluator-crashed", f"the evaluator crashed: {_words(result['error'])}")
+            words = _words(result["error"])
+            raise ext.RowError("evaluator-crashed", f"the evaluator crashed: {words}")
         score = as_number(result["score"], "$.result.score")
         crash = result.get("reasoning") if score == 0.0 else None
         if isinstance(crash, dict):
@@ -207,8 +196,12 @@ class NatScorer:
             crash = None
         if crash:
             words = f"the evaluator crashed and said 0.0: {_words(crash)}"
-            raise RowError("evaluator-crashed", words)
+            raise ext.RowError("evaluator-crashed", words)
         return within(self.scores[0], score, self._spec.minimum, self._spec.maximum)
+
+
+def _no_score(what: str) -> ext.RowError:
+    return ext.RowError("no-score", f"the answer {what}")
 
 
 def _words(error: Any) -> str:

@@ -8,18 +8,15 @@ import re
 import string
 from collections import Counter
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from pytest_evalmetrics.ext import RowError, compile_templates, needs_extra
+from pytest_evalmetrics import ext
 from pytest_evalmetrics.scorers.interface import builtin
 from pytest_evalmetrics.scorers.row_reading import as_text, response_in, shown
 from pytest_evalmetrics.spec.field_types import TemplateText, doc, keys, one_or_many, refuse
 from pytest_evalmetrics.spec.scorer_keys import NamedScores
-
-if TYPE_CHECKING:
-    from pytest_evalmetrics.ext import Row, Terms
 
 # -- a text and its reference --------------------------------------------------------------
 
@@ -46,25 +43,25 @@ class PairKeys(NamedScores):
 class _PairScorer:
     """A scorer that compares a reference with a candidate."""
 
-    def __init__(self, spec: PairKeys, terms: Terms) -> None:
+    def __init__(self, spec: PairKeys, terms: ext.Terms) -> None:
         del terms
         self.scores = spec.score_names
-        self._reference = compile_templates(spec.reference, f"the scorer {spec.type}")
+        self._reference = ext.compile_templates(spec.reference, f"the scorer {spec.type}")
         self._candidate = _candidate(spec.candidate, f"the scorer {spec.type}")
 
-    def _pair(self, row: Row) -> tuple[str, str]:
+    def _pair(self, row: ext.Row) -> tuple[str, str]:
         reference = as_text(self._reference(row.context), "the reference")
         return reference, self._candidate(row)
 
 
-def _candidate(template: str | None, who: str) -> Callable[[Row], str]:
+def _candidate(template: str | None, who: str) -> Callable[[ext.Row], str]:
     """Compile the template of the text that is judged; None for the row's response."""
     if template is not None:
-        render = compile_templates(template, who)
+        render = ext.compile_templates(template, who)
         return lambda row: as_text(render(row.context), "the candidate")
     hint = 'say where the answer is: candidate: "{{ item.answer }}"'
 
-    def of_response(row: Row) -> str:
+    def of_response(row: ext.Row) -> str:
         text = row.sample_data.get("output_text")
         return as_text(response_in(row, hint) if text is None else text, "the candidate")
 
@@ -98,7 +95,7 @@ class ExactMatchSpec(PairKeys):
 class ExactMatch(_PairScorer):
     """1 where reference and candidate are the same once normalised, else 0."""
 
-    def score(self, row: Row) -> float:
+    def score(self, row: ext.Row) -> float:
         """Score one row."""
         reference, candidate = self._pair(row)
         return float(normalised(reference) == normalised(candidate))
@@ -121,7 +118,7 @@ class F1(_PairScorer):
     any, else 0. SQuAD 2.0 (Rajpurkar et al. 2018).
     """
 
-    def score(self, row: Row) -> float:
+    def score(self, row: ext.Row) -> float:
         """Score one row."""
         reference, candidate = (normalised(text).split() for text in self._pair(row))
         if not reference or not candidate:
@@ -144,15 +141,15 @@ class Rouge(_PairScorer):
 
     _TYPES = ("rouge1", "rouge2", "rouge3", "rougeL")  # in the order of the scores
 
-    def __init__(self, spec: RougeSpec, terms: Terms) -> None:
+    def __init__(self, spec: RougeSpec, terms: ext.Terms) -> None:
         super().__init__(spec, terms)
-        with needs_extra("text", f"the scorer {spec.type}"):
+        with ext.needs_extra("text", f"the scorer {spec.type}"):
             from rouge_score.rouge_scorer import (  # noqa: PLC0415 - 0.5 s and more, and of an extra
                 RougeScorer,
             )
         self._rouge: Any = RougeScorer(list(self._TYPES), use_stemmer=True)
 
-    def score(self, row: Row) -> dict[str, float]:
+    def score(self, row: ext.Row) -> dict[str, float]:
         """Score one row."""
         by_type = self._rouge.score(*self._pair(row))
         values = [float(by_type[kind].fmeasure) for kind in self._TYPES]
@@ -190,16 +187,16 @@ class Bleu:
     Papineni et al. 2002; tokenised (13a) and smoothed (exp) as Post 2018 proposes.
     """
 
-    def __init__(self, spec: BleuSpec, terms: Terms) -> None:
+    def __init__(self, spec: BleuSpec, terms: ext.Terms) -> None:
         del terms
         self.scores = spec.score_names
-        with needs_extra("text", f"the scorer {spec.type}"):
+        with ext.needs_extra("text", f"the scorer {spec.type}"):
             from sacrebleu.metrics.bleu import BLEU  # noqa: PLC0415 - 0.2 s, and of an extra
         self._bleu: Any = BLEU(effective_order=True)
-        self._references = compile_templates(spec.references, f"the scorer {spec.type}")
+        self._references = ext.compile_templates(spec.references, f"the scorer {spec.type}")
         self._candidate = _candidate(spec.candidate, f"the scorer {spec.type}")
 
-    def score(self, row: Row) -> float:
+    def score(self, row: ext.Row) -> float:
         """Score one row."""
         texts = [
             as_text(text, "the reference")
@@ -207,7 +204,7 @@ class Bleu:
             for text in (value if isinstance(value, list) else [value])
         ]
         if not texts:
-            raise RowError("no-reference", "the row has no reference: its list is empty")
+            raise ext.RowError("no-reference", "the row has no reference: its list is empty")
         return float(self._bleu.sentence_score(self._candidate(row), texts).score)
 
 
@@ -235,10 +232,10 @@ class _SidesScorer:
 
     def __init__(self, spec: SidesKeys) -> None:
         self.scores = spec.score_names
-        self._left = compile_templates(spec.left_template, f"the scorer {spec.type}")
-        self._right = compile_templates(spec.right_template, f"the scorer {spec.type}")
+        self._left = ext.compile_templates(spec.left_template, f"the scorer {spec.type}")
+        self._right = ext.compile_templates(spec.right_template, f"the scorer {spec.type}")
 
-    def score(self, row: Row) -> float:
+    def score(self, row: ext.Row) -> float:
         """Score one row."""
         context = row.context
         left = self._read(self._left(context), "the left value")
@@ -275,7 +272,7 @@ class StringCheck(_SidesScorer):
         "endswith": str.endswith,
     }
 
-    def __init__(self, spec: StringCheckSpec, terms: Terms) -> None:
+    def __init__(self, spec: StringCheckSpec, terms: ext.Terms) -> None:
         del terms
         super().__init__(spec)
         self._holds = self._OPERATIONS[spec.operation]
@@ -333,7 +330,7 @@ class NumberCheck(_SidesScorer):
         **dict.fromkeys(("<", "lt", "less than"), operator.lt),
     }
 
-    def __init__(self, spec: NumberCheckSpec, terms: Terms) -> None:
+    def __init__(self, spec: NumberCheckSpec, terms: ext.Terms) -> None:
         del terms
         super().__init__(spec)
         epsilon = spec.epsilon
@@ -353,4 +350,4 @@ class NumberCheck(_SidesScorer):
                 return float(text) if "." in text else int(text)
             except ValueError:  # 1.2.3, or thousands of digits
                 pass
-        raise RowError("no-number", f"{what} is {shown(value)}, expected a text with a number")
+        raise ext.RowError("no-number", f"{what} is {shown(value)}, expected a text with a number")

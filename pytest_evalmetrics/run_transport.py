@@ -6,6 +6,7 @@ import os
 import sys
 import time
 from contextlib import contextmanager, nullcontext, suppress
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, TYPE_CHECKING, Any
@@ -29,53 +30,11 @@ from pytest_evalmetrics.transport import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from contextlib import AbstractContextManager
 
 _ERASE = "\r\x1b[2K"
-
-
-@contextmanager
-def shown_live(
-    config: pytest.Config,
-    label: str,
-    total: int,
-    cost: Callable[[], float | None] | None = None,
-    budget: Budget | None = None,
-) -> Iterator[Progress]:
-    """Show the progress of one benchmark; nothing under -q, and nothing in xdist's workers."""
-    reporter = config.pluginmanager.get_plugin("terminalreporter")
-    out = None
-    if reporter is not None and config.option.verbose >= 0 and not hasattr(config, "workerinput"):
-        out = _terminal(config)
-    if out is None:
-        yield Progress(label, total, cost=cost, budget=budget)
-        return
-    # where pytest's cursor is: it goes on there afterwards
-    column = int(getattr(getattr(reporter, "_tw", None), "width_of_current_line", 0))
-
-    def write(text: str) -> None:
-        with suppress(OSError):
-            out.write(text)
-            out.flush()
-
-    with out:
-        if not out.isatty():  # whole lines, for logs
-            starts = iter("\n" if column else "")
-            line = lambda text: write(f"{next(starts, '')}{text}\n")  # noqa: E731 - one use
-            yield Progress(label, total, emit=line, cost=cost, budget=budget)
-            return
-
-        def show(text: str) -> None:  # one line, written over and over
-            with suppress(OSError):
-                width = os.get_terminal_size(out.fileno()).columns or 80  # 0: nobody knows
-                write(_ERASE + text[: width - 1])
-
-        write("\n")
-        try:
-            yield Progress(label, total, on_change=show, cost=cost, budget=budget)
-        finally:
-            write(f"{_ERASE}\x1b[1A\x1b[{column + 1}G")
+_FRAME_S = 0.1  # between two reports on a terminal
 
 
 def _terminal(config: pytest.Config) -> IO[str] | None:
@@ -95,7 +54,7 @@ _BUDGET = pytest.StashKey[Budget]()
 
 
 def journal_mode(config: pytest.Config) -> JournalMode:
-    """Tell how the options and the settings want the journal used."""
+    """Return how the options and the settings want the journal used."""
     return JournalMode[settings.journal_mode(config).upper()]
 
 
@@ -111,16 +70,6 @@ def journal_path(config: pytest.Config) -> Path:
             return Path(cache.mkdir("evalmetrics")) / "journal.sqlite3"
     # -p no:cacheprovider: where that plugin would put it
     return config.rootpath / ".pytest_cache" / "d" / "evalmetrics" / "journal.sqlite3"
-
-
-def transport_of(config: pytest.Config) -> Transport:
-    """Give the run's transport; opened at the first use."""
-    if _TRANSPORT not in config.stash:
-        mode = journal_mode(config)
-        config.stash[_TRANSPORT] = Transport(
-            None if mode is JournalMode.OFF else Journal(journal_path(config), mode)
-        )
-    return config.stash[_TRANSPORT]
 
 
 def budget_of(config: pytest.Config) -> Budget | None:
@@ -149,8 +98,7 @@ class ItemRuntime:
     """What one benchmark needs of its run, see `pipeline.scored.Runtime`."""
 
     def __init__(self, item: pytest.Item, label: str) -> None:
-        self._item = item
-        self._label = label
+        self._item, self._label = item, label
         self._transport: Transport | None = None
         mode = journal_mode(item.config)
         self.replays = mode is JournalMode.REPLAY
@@ -158,23 +106,57 @@ class ItemRuntime:
         self.budget = budget_of(item.config)
 
     def transport(self) -> Transport:
-        """Give the run's one way to endpoints."""
-        self._transport = transport_of(self._item.config)
+        """Return the run's client; opened at the first use."""
+        stash, mode = self._item.config.stash, journal_mode(self._item.config)
+        if _TRANSPORT not in stash:
+            path = journal_path(self._item.config)
+            stash[_TRANSPORT] = Transport(None if mode is JournalMode.OFF else Journal(path, mode))
+        self._transport = stash[_TRANSPORT]
         return self._transport
 
-    def progress(self, total: int) -> AbstractContextManager[Progress]:
-        """Show how far the benchmark is."""
-        return shown_live(self._item.config, self._item.name, total, self._cost, self.budget)
+    @contextmanager
+    def progress(self, total: int) -> Iterator[Progress]:
+        """Show the benchmark's progress; nothing under -q, and nothing in xdist's workers."""
+        config = self._item.config
+        progress = partial(Progress, self._item.name, total, cost=self._cost, budget=self.budget)
+        reporter = config.pluginmanager.get_plugin("terminalreporter")
+        quiet = reporter is None or config.option.verbose < 0 or hasattr(config, "workerinput")
+        out = None if quiet else _terminal(config)
+        if out is None:
+            yield progress()
+            return
+        # where pytest's cursor is: it goes on there afterwards
+        column = int(getattr(getattr(reporter, "_tw", None), "width_of_current_line", 0))
+
+        def write(text: str) -> None:
+            with suppress(OSError):
+                out.write(text)
+                out.flush()
+
+        with out:
+            if not out.isatty():  # whole lines, for logs
+                starts = iter("\n" if column else "")
+                yield progress(report=lambda text: write(f"{next(starts, '')}{text}\n"))
+                return
+
+            def show(text: str) -> None:  # one line, written over and over
+                with suppress(OSError):
+                    width = os.get_terminal_size(out.fileno()).columns or 80  # 0: nobody knows
+                    write(_ERASE + text[: width - 1])
+
+            write("\n")
+            try:
+                yield progress(report=show, every_s=_FRAME_S)
+            finally:
+                write(f"{_ERASE}\x1b[1A\x1b[{column + 1}G")
 
     def usage(self) -> dict[str, Any]:
-        """Tell what the benchmark's calls took in this run."""
-        if self._transport is None:
-            return {}
-        found = self._transport.usage.by_label().get(self._label)
-        return {} if found is None else found.as_dict()
+        """Return the usage of the benchmark's calls in this run."""
+        usage = self._transport and self._transport.usage.by_label().get(self._label)
+        return usage.as_dict() if usage else {}
 
     def warnings(self) -> list[str]:
-        """Tell what the user should know of the run."""
+        """Return the warnings of the run."""
         return [] if self._transport is None else list(self._transport.warnings)
 
     def _cost(self) -> float | None:

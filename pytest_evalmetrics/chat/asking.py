@@ -7,6 +7,7 @@ import json
 import math
 import re
 from array import array
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
@@ -91,13 +92,11 @@ class ChatModel:
         messages = [dict(message) for message in messages]
         if self.system_prompt is not None and not any(m.get("role") == "system" for m in messages):
             messages.insert(0, {"role": "system", "content": self.system_prompt})
-        body: dict[str, Any] = {"model": self.name}
+        asked: Any = {"messages": messages}
         if self.plain:
-            body["prompt"] = "\n\n".join(str(message["content"]) for message in messages)
-        else:
-            body["messages"] = messages
+            asked = {"prompt": "\n\n".join(str(message["content"]) for message in messages)}
         given = {key: value for key, value in more.items() if value is not None}
-        return {**body, **self.inference, **given}
+        return {"model": self.name, **asked, **self.inference, **given}
 
 
 _PATHS = {"chat": "/chat/completions", "completions": "/completions"}
@@ -112,10 +111,9 @@ def chat_model(spec: ModelSpec, terms: Terms, params: ParamsSpec | None = None) 
     if in_path is None and path.endswith("/v1"):  # the base, as the clients of OpenAI want it
         url = urlunsplit(parts._replace(path=path + _PATHS[kind]))
     reasoning = spec.reasoning or (params.reasoning if params else None)
-    effort = reasoning.effort if reasoning else None
-    system_prompt = spec.system_prompt
-    if system_prompt is None and params is not None:
-        system_prompt = params.system_prompt
+    inference = dict(params.inference if params else {}) | dict(spec.inference)
+    if reasoning and reasoning.effort:
+        inference = {"reasoning_effort": reasoning.effort, **inference}
     price = Price(spec.price.input, spec.price.output) if spec.price else None
     endpoint = terms.endpoint(
         url,
@@ -127,12 +125,8 @@ def chat_model(spec: ModelSpec, terms: Terms, params: ParamsSpec | None = None) 
         replace(endpoint, price=price),
         spec.name,
         kind == "completions",
-        {
-            **({"reasoning_effort": effort} if effort else {}),
-            **(params.inference if params else {}),
-            **spec.inference,
-        },
-        system_prompt,
+        inference,
+        params.system_prompt if spec.system_prompt is None and params else spec.system_prompt,
         reasoning.end_token if reasoning else None,
         price,
     )
@@ -147,10 +141,8 @@ _ROLES = {"human": "user", "ai": "assistant", "system": "system"}
 def compile_templates(value: Any, who: str, *, body: bool = False) -> Rendered:
     """Compile the templates in a value, see `expressions.compile_value`."""
     with needs_extra("remote", who):
-        from pytest_evalmetrics.expressions import (  # noqa: PLC0415 - of the extra
-            compile_value,
-        )
-    return compile_value(value, body=body)
+        from pytest_evalmetrics import expressions  # noqa: PLC0415 - of the extra
+    return expressions.compile_value(value, body=body)
 
 
 def compile_prompt(
@@ -158,27 +150,21 @@ def compile_prompt(
 ) -> Callable[[Mapping[str, Any]], list[dict[str, Any]]]:
     """Compile a prompt: a text is one message of the user, whatever it is filled in with."""
     render = compile_templates(template, who)
-    if isinstance(template, str):
 
-        def message(context: Mapping[str, Any]) -> list[dict[str, Any]]:
-            text = render(context)
-            if isinstance(text, dict | list):
-                text = spaced(text)
-            return [{"role": "user", "content": _content(text, "the prompt")}]
-
-        return message
+    def text(context: Mapping[str, Any]) -> list[dict[str, Any]]:
+        value = render(context)
+        value = spaced(value) if isinstance(value, dict | list) else value
+        return [{"role": "user", "content": _content(value, "the prompt")}]
 
     def messages(context: Mapping[str, Any]) -> list[dict[str, Any]]:
-        flat: list[Any] = []
-        for one in render(context):
-            flat.extend(one if isinstance(one, list) else [one])
+        flat = [m for one in render(context) for m in (one if isinstance(one, list) else [one])]
         if not flat:
             raise RowError("bad-prompt", "the prompt is a list of no messages")
         return [
-            _message(one, f"message {index} of the prompt") for index, one in enumerate(flat, 1)
+            _message(one, f"message {place} of the prompt") for place, one in enumerate(flat, 1)
         ]
 
-    return messages
+    return text if isinstance(template, str) else messages
 
 
 def _message(value: Any, what: str) -> dict[str, Any]:
@@ -297,11 +283,10 @@ def json_in(reply: Reply) -> Any:
     objects: list[Any] = []  # the outermost ones
     at = text.find("{")
     while at >= 0:
-        try:
+        end = at + 1
+        with suppress(ValueError, RecursionError):
             value, end = _DECODER.raw_decode(text, at)
             objects.append(value)
-        except (ValueError, RecursionError):
-            end = at + 1
         at = text.find("{", end)
     if objects:
         _refuse_infinite(objects[-1])
@@ -313,9 +298,8 @@ def json_in(reply: Reply) -> Any:
 def _refuse_infinite(value: Any) -> None:
     if isinstance(value, float) and not math.isfinite(value):
         raise RowError("no-number", f"the model's answer holds {value}, no finite number")
-    children = value.values() if isinstance(value, dict) else value
     if isinstance(value, dict | list):
-        for child in children:
+        for child in value.values() if isinstance(value, dict) else value:
             _refuse_infinite(child)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
 from hashlib import blake2b
 from math import isfinite
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -90,9 +90,7 @@ class Call:
 
     endpoint: Endpoint
     body: Any = None  # anything that JSON can write; None for no body
-    kind: str = (
-        "call/1"  # the caller and its version: ``remote/1``. After a change all is asked anew.
-    )
+    kind: str = "call/1"  # the caller and its version; after a change of it all is asked anew
     # further versions that an answer depends on: the model's or the prompt's
     versions: Mapping[str, str] = field(default_factory=dict)
     sample: int = 0  # the attempt's number: each sample of a task gets its own answer
@@ -122,9 +120,9 @@ class Call:
 
     def key(self, occurrence: int, hide: Callable[[str], str]) -> bytes:
         """Name it for the journal: by its question, never by the asker."""
-        start = _start_of_key(self.kind, self.endpoint.url)
+        start = _CANONICAL.encode(["evalmetrics-journal/1", self.kind, "POST", self.endpoint.url])
         versions = _CANONICAL.encode(dict(self.versions)) if self.versions else "{}"
-        head = f"{start},{versions},{self.sample},{occurrence}]"
+        head = f"{start[:-1]},{versions},{self.sample},{occurrence}]"
         identity = self.payload if self.identity is None else self.identity
         body = (identity or b"").decode("ascii")
         return blake2b(hide(f"{head}\n{body}").encode("ascii"), digest_size=20).digest()
@@ -166,11 +164,6 @@ class Work:
             f"the journal has no answer of {self.shown} to this row",
             hint="give the target a version, and run once without replay",
         )
-
-
-@lru_cache(maxsize=64)  # it is the same for every row
-def _start_of_key(kind: str, url: str) -> str:
-    return _CANONICAL.encode(["evalmetrics-journal/1", kind, "POST", url])[:-1]
 
 
 def written_body(body: Any) -> bytes:

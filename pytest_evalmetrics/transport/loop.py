@@ -62,7 +62,10 @@ class LoopThread:
 
         try:
             loop.call_soon_threadsafe(start)
-            result, error = _polled(results)
+            while True:
+                with suppress(Empty):
+                    result, error = results.get(timeout=_POLL_S)
+                    break
         except BaseException:
             loop.call_soon_threadsafe(cancel)
             with suppress(Empty):
@@ -102,12 +105,6 @@ class LoopThread:
         self._thread = threading.Thread(target=run, name="evalmetrics-loop", daemon=True)
         self._thread.start()
         return loop
-
-
-def _polled(queue: SimpleQueue[_T]) -> _T:
-    while True:
-        with suppress(Empty):
-            return queue.get(timeout=_POLL_S)
 
 
 async def _cancel_all() -> None:
@@ -153,7 +150,12 @@ async def run_bounded(
         first = True
         try:
             for item in itertools.chain((begun,), left):
-                on_done(item, await _outcome(call, item))
+                outcome: _Result | CallError
+                try:
+                    outcome = await call(item)
+                except CallError as error:
+                    outcome = error
+                on_done(item, outcome)
                 done += 1
                 # Where nothing has to be waited for, those that were pulled with the first one
                 # go before: items begin in their order, in which equal calls are counted. Never
@@ -182,10 +184,3 @@ async def run_bounded(
 
 def _pulled(items: Iterable[_Item]) -> Generator[_Item]:
     yield from items  # whose origin, such as a file, is closed with this generator
-
-
-async def _outcome(call: Callable[[_Item], Awaitable[_Result]], item: _Item) -> _Result | CallError:
-    try:
-        return await call(item)
-    except CallError as error:
-        return error

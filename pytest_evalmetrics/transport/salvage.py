@@ -17,16 +17,7 @@ if TYPE_CHECKING:
 _MAGIC = b"SQLite format 3\0"
 _LEAF, _PAGE = 13, 4096
 _INTEGERS = {1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8}  # serial type -> bytes
-_COLUMNS = (
-    bytes,
-    int,
-    str,
-    float,
-    int,
-    float,
-    float,
-    int,
-)  # of an answer; the last since version 2
+_COLUMNS = (bytes, int, str, float, int, float, float, int)  # of an answer; crc since version 2
 _KEY = 20
 
 
@@ -133,10 +124,8 @@ def _decoded(kind: int, value: bytes) -> Any:
 
 def _is_answer(row: tuple[Any, ...]) -> bool:
     # a float that is whole is kept as an integer
-    kinds = zip(row, _COLUMNS, strict=False)
-    if len(row) not in (7, 8) or not all(
-        isinstance(value, (int, float) if kind is float else kind) for value, kind in kinds
-    ):
+    kinds = ((int, float) if kind is float else kind for kind in _COLUMNS)
+    if len(row) not in (7, 8) or not all(map(isinstance, row, kinds)):
         return False
     key, status, text = row[:3]
     if len(key) != _KEY or not 100 <= status < 600:  # noqa: PLR2004 - HTTP

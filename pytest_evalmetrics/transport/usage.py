@@ -6,9 +6,9 @@ import asyncio
 import math
 import sqlite3
 import time
-from collections import deque
+from collections import defaultdict, deque
 from contextlib import asynccontextmanager, suppress
-from dataclasses import asdict, astuple, dataclass
+from dataclasses import asdict, astuple, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pytest_evalmetrics.transport.wire import Clock
@@ -77,79 +77,71 @@ def tokens_of(body: Any) -> Tokens | None:
     usage = body.get("usage") if isinstance(body, dict) else None
     if not isinstance(usage, dict):
         return None
+
+    def count(*names: str) -> int | None:
+        counts = (usage.get(name) for name in names)
+        return next((n for n in counts if type(n) is int and n >= 0), None)  # of JSON: True is none
+
     # the names in chat completions, then those in responses and messages
-    prompt = _count(usage, "prompt_tokens", "input_tokens")
-    completion = _count(usage, "completion_tokens", "output_tokens")
+    prompt = count("prompt_tokens", "input_tokens")
+    completion = count("completion_tokens", "output_tokens")
     if prompt is None and completion is None:
         return None
-    total = _count(usage, "total_tokens")
-    both = (prompt or 0) + (completion or 0)
+    total, both = count("total_tokens"), (prompt or 0) + (completion or 0)
     return Tokens(prompt or 0, completion or 0, both if total is None else total)
 
 
-def _count(usage: Mapping[str, Any], *names: str) -> int | None:
-    for name in names:
-        value = usage.get(name)
-        if type(value) is int and value >= 0:  # of JSON: True is none
-            return value
-    return None
+_COSTS = ("cost", "cost_now")
 
 
 class UsageTally:
     """Adds usage up per label."""
 
     def __init__(self) -> None:
-        self._usage: dict[str, dict[str, Any]] = {}  # the fields of `Usage`
+        self._usage: defaultdict[str, dict[str, Any]] = defaultdict(lambda: asdict(Usage()))
         self._unpriced: set[tuple[str, str]] = set()  # the costs that are unknown, by label
 
     def answered(self, label: str, answer: Answer, price: Price | None = None) -> None:
         """Count an answer."""
         now = not answer.from_journal
-        usage, tokens = self._of(label), tokens_of(answer.body)
+        usage, given = self._usage[label], tokens_of(answer.body)
+        tokens = given or Tokens(0, 0, 0)
         usage["calls"] += 1
         usage["from_journal"] += answer.from_journal
         usage["requests"] += answer.attempts * now
         usage["latency_s"] += answer.latency_s
         usage["max_latency_s"] = max(usage["max_latency_s"], answer.latency_s)
-        if tokens is None:
-            usage["without_tokens"] += 1
-        else:
-            usage["prompt_tokens"] += tokens.prompt
-            usage["completion_tokens"] += tokens.completion
-            usage["total_tokens"] += tokens.total
-        for name in ("cost", "cost_now") if now else ("cost",):
-            if tokens is None or price is None:
+        usage["without_tokens"] += given is None
+        usage["prompt_tokens"] += tokens.prompt
+        usage["completion_tokens"] += tokens.completion
+        usage["total_tokens"] += tokens.total
+        for name in _COSTS[: 1 + now]:
+            if given is None or price is None:
                 self._unpriced.add((label, name))
             else:
-                usage[name] = (usage[name] or 0.0) + price.of(tokens)
+                usage[name] = (usage[name] or 0.0) + price.of(given)
 
     def failed(self, label: str, requests: int) -> None:
         """Count a call that ended in an error after so many requests."""
-        usage = self._of(label)
-        usage["failed"] += 1
-        usage["requests"] += requests
+        self._usage[label]["failed"] += 1
+        self._usage[label]["requests"] += requests
 
     def cost_now(self) -> float | None:
         """Return the cost of this run so far; None if some of it has no known price."""
         costs = [usage.cost_now for usage in self.by_label().values()]
-        known = [cost for cost in costs if cost is not None]
-        return math.fsum(known) if known and len(known) == len(costs) else None
+        priced = [cost for cost in costs if cost is not None]
+        return math.fsum(priced) if priced and len(priced) == len(costs) else None
 
     def by_label(self) -> dict[str, Usage]:
         """Return the sums, per label."""
         sums = {}
-        for label, usage in self._usage.items():
-            # where all priced answers came from the journal, this run cost nothing
-            free = usage["cost_now"] is None and usage["cost"] is not None
-            costs = {"cost": usage["cost"], "cost_now": 0.0 if free else usage["cost_now"]}
-            unknown = {name: None for name in costs if (label, name) in self._unpriced}
-            sums[label] = Usage(**{**usage, **costs, **unknown})
+        for label, counts in self._usage.items():
+            usage = Usage(**counts)
+            if usage.cost_now is None and usage.cost is not None:
+                usage = replace(usage, cost_now=0.0)  # all priced answers came from the journal
+            unknown: Any = {name: None for name in _COSTS if (label, name) in self._unpriced}
+            sums[label] = replace(usage, **unknown)
         return sums
-
-    def _of(self, label: str) -> dict[str, Any]:
-        if label not in self._usage:
-            self._usage[label] = asdict(Usage())
-        return self._usage[label]
 
 
 class Budget:
@@ -271,7 +263,7 @@ class Forecast:
 
 _WINDOW_S = 30.0  # the rate is that of the last half minute
 _SAMPLES = 60
-_FRAME_S, _LINE_S = 0.1, 5.0  # between two reports on a terminal, and in a log
+_TICK_S = 1.0
 
 
 class Progress:
@@ -282,8 +274,8 @@ class Progress:
         label: str = "",
         total: int | None = None,
         *,
-        emit: Callable[[str], None] | None = None,
-        on_change: Callable[[str], None] | None = None,
+        report: Callable[[str], None] | None = None,
+        every_s: float = 5.0,
         cost: Callable[[], float | None] | None = None,
         budget: Budget | None = None,
         clock: Clock | None = None,
@@ -291,11 +283,10 @@ class Progress:
         self.label, self.total, self.unit = label, total, "rows"
         self.done = self.from_journal = 0
         self.failures: dict[str, int] = {}  # rows that ended in an error, per category
-        self._emit, self._on_change, self._cost = emit, on_change, cost
-        self._budget = budget
-        self._now = (clock or Clock()).monotonic
-        self._start = self._emitted = self._now()
-        self._shown = float("-inf")
+        self._report, self._every_s, self._cost, self._budget = report, every_s, cost, budget
+        self._clock = clock or Clock()
+        self._now = self._clock.monotonic
+        self._start = self._reported = self._now()
         # (when, rows called for until then), some of the last half minute
         self._called: deque[tuple[float, int]] = deque([(self._start, 0)])
 
@@ -319,19 +310,14 @@ class Progress:
             # one sample older than the window stays: the rate is always over all of it
             while len(self._called) > 2 and now - self._called[1][0] > _WINDOW_S:  # noqa: PLR2004
                 self._called.popleft()
-        if self._on_change is not None and now - self._shown >= _FRAME_S:
-            self._shown = now
-            self._on_change(self.text)
-        if self._emit is not None and now - self._emitted >= _LINE_S:
-            self._emitted = now
-            self._emit(self.text)
+        if self._report is not None and now - self._reported >= self._every_s:
+            self._reported = now
+            self._report(self.text)
 
     def finish(self) -> None:
-        """Report the last state, whenever the last report was; log it if any was logged."""
-        if self._on_change is not None:
-            self._on_change(self.text)
-        if self._emit is not None and self._emitted > self._start:
-            self._emit(self.text)
+        """Report the last state, if any was reported."""
+        if self._report is not None and self._reported > self._start:
+            self._report(self.text)
 
     @property
     def rate(self) -> float | None:
@@ -343,10 +329,8 @@ class Progress:
     @property
     def left_s(self) -> float | None:
         """Seconds that are left at this rate; None where that is unknown."""
-        rate = self.rate
-        if self.total is None or rate is None:
-            return None
-        return max(0, self.total - self.done) / rate
+        rate, total = self.rate, self.total
+        return None if total is None or rate is None else max(0, total - self.done) / rate
 
     @property
     def text(self) -> str:
@@ -372,13 +356,12 @@ class Progress:
         return f"{self.label}: {', '.join(parts)}" if self.label else ", ".join(parts)
 
     @asynccontextmanager
-    async def ticking(self, clock: Clock | None = None) -> AsyncIterator[None]:
+    async def ticking(self) -> AsyncIterator[None]:
         """Tick every second inside of it, so that a run that hangs is reported too."""
-        sleep = (clock or Clock()).sleep
 
         async def tick_on() -> None:
             while True:
-                await sleep(1.0)
+                await self._clock.sleep(_TICK_S)
                 self.tick()
 
         task = asyncio.ensure_future(tick_on())

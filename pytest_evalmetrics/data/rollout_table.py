@@ -29,12 +29,8 @@ MISSING = "(missing)"  # the label of a row that has none
 class TaskRewards:
     """One score of one agent, grouped by task: a ragged array without missing values.
 
-    Attributes
-    ----------
-    values
-        Finite scores, shape (samples,): task after task, each task's in sample order.
-    offsets
-        Where each task starts, shape (tasks + 1,); a task may be empty.
+    `values` are finite scores, shape (samples,): task after task, each task's in sample order.
+    `offsets` tell where each task starts, shape (tasks + 1,); a task may be empty.
     """
 
     values: NDArray[np.float64]
@@ -74,17 +70,15 @@ class TaskRewards:
         return same and np.array_equal(self.offsets, other.offsets)
 
     def blocks(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float64]]]:
-        """Tasks bucketed by their number of samples.
+        """Bucket tasks by their number of samples: a loop costs per distinct n, not per task.
 
         Yields
         ------
         tasks, block
-            The tasks' indices, shape (m,), and their samples, shape (m, n), for each
-            n > 0 that occurs. A loop over blocks costs per distinct n, not per task.
+            The tasks' indices, shape (m,), and their samples, shape (m, n), for each n > 0.
         """
         counts = self.counts
-        sizes = np.unique(counts)
-        for n in sizes[sizes > 0]:
+        for n in np.unique(counts[counts > 0]):
             tasks = np.flatnonzero(counts == n)
             if len(tasks) == len(counts):
                 yield tasks, self.values.reshape(len(tasks), n)
@@ -94,8 +88,7 @@ class TaskRewards:
     def to_lists(self) -> list[Any]:
         """One list per task, as a user's metric sees it."""
         values = self.values.tolist()
-        bounds = self.offsets.tolist()
-        return [values[a:b] for a, b in pairwise(bounds)]
+        return [values[a:b] for a, b in pairwise(self.offsets.tolist())]
 
     def take(self, tasks: NDArray[np.int64]) -> TaskRewards:
         """Select tasks by index, in that order, repeats allowed."""
@@ -132,23 +125,12 @@ class TaskRows(TaskRewards):
 
     `values` are the rows' places in `columns`: whatever draws, regroups or deals rewards does the
     same with whole rows.
-
-    Attributes
-    ----------
-    columns
-        Name -> numbers, or codes of `labels`, shape (places,).
-    labels
-        The labels of all columns of labels, numbers in their order before text.
-    coded
-        The names of these columns.
-    worth
-        What each row is worth to a reader, shape (places,): 1 where the answer is right.
     """
 
-    columns: Mapping[str, NDArray[Any]]
-    labels: tuple[str, ...]
-    coded: frozenset[str]
-    worth: NDArray[np.float64]
+    columns: Mapping[str, NDArray[Any]]  # name -> numbers, or codes of `labels`, shape (places,)
+    labels: tuple[str, ...]  # of all columns of labels, numbers in their order before text
+    coded: frozenset[str]  # the names of these columns
+    worth: NDArray[np.float64]  # of each row, shape (places,): 1 where the answer is right
 
     @cached_property
     def places(self) -> NDArray[np.int64]:
@@ -204,94 +186,42 @@ class TaskRows(TaskRewards):
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A file that rollouts were read from.
+    """A file that rollouts were read from."""
 
-    Attributes
-    ----------
-    path
-        As a user would write it: relative to the benchmark file where it lies below
-        or beside it, with ``/``.
-    rows
-        Rollouts in it.
-    size
-        Bytes on disk.
-    row_is_line
-        Whether each row stands on the line of its number.
-    """
-
-    path: str
-    rows: int
-    size: int
-    row_is_line: bool = False
+    path: str  # as a user would write it, with ``/``: relative to the benchmark file if beside it
+    rows: int  # rollouts in it
+    size: int  # bytes on disk
+    row_is_line: bool = False  # whether each row stands on the line of its number
 
 
 @dataclass(frozen=True, slots=True)
 class Category:
-    """A row's field kept as a label, for ``breakdown:`` and ``cluster:``.
+    """A row's field kept as a label, for ``breakdown:`` and ``cluster:``."""
 
-    Attributes
-    ----------
-    codes
-        Index into `labels`, shape (rows,).
-    labels
-        The values met, as text; a row without the field has the label ``(missing)``.
-    """
-
-    codes: NDArray[np.int32]
-    labels: tuple[str, ...]
+    codes: NDArray[np.int32]  # index into `labels`, shape (rows,)
+    labels: tuple[str, ...]  # the values met, as text; ``(missing)`` where a row has none
 
 
 @dataclass(frozen=True)
 class RolloutTable:
-    """Recorded rollouts as columns, sorted by agent, then task, then sample.
+    """Recorded rollouts as columns of shape (rows,), sorted by agent, then task, then sample."""
 
-    Attributes
-    ----------
-    agents
-        Names, in the order in which they first appear in the files.
-    agent
-        Index into `agents`, shape (rows,).
-    tasks
-        Task ids: whole numbers in ascending order, or else text in ascending order.
-    task
-        Index into `tasks`, shape (rows,).
-    sample
-        The attempt's number, shape (rows,).
-    scores
-        Name -> float64 column, shape (rows,), NaN where missing; in the order of first
-        appearance, what a row says of its usage last.
-    integers
-        The scores whose every value is a whole number in the file.
-    categories
-        The fields kept as labels.
-    sources
-        The files.
-    notes
-        What a reader should know: values that count as missing and why, counted.
-    read_as
-        Which row of the files it was, from 0, shape (rows,); None where it is none of a file.
-    content
-        A hash of each row's task, see `content_hash`, empty where unknown, shape (rows,); None
-        where no task's content is known.
-    positional
-        Whether task ids are positions in a data set, which move when a row is added.
-    ruler
-        What scored in the files, as they say it -> setting -> values; ``scores``: what it gave.
-    """
-
-    agents: tuple[str, ...]
-    agent: NDArray[np.int32]
-    tasks: tuple[TaskId, ...]
-    task: NDArray[np.int64]
-    sample: NDArray[np.int64]
+    agents: tuple[str, ...]  # in the order in which they first appear in the files
+    agent: NDArray[np.int32]  # index into `agents`
+    tasks: tuple[TaskId, ...]  # whole numbers in ascending order, or else text in ascending order
+    task: NDArray[np.int64]  # index into `tasks`
+    sample: NDArray[np.int64]  # the attempt's number
+    # NaN where missing; in the order of first appearance, what a row says of its usage last
     scores: Mapping[str, NDArray[np.float64]]
-    integers: frozenset[str] = frozenset()
+    integers: frozenset[str] = frozenset()  # scores whose every value is whole in the file
     categories: Mapping[str, Category] = field(default_factory=dict)
     sources: tuple[SourceFile, ...] = ()
-    notes: tuple[str, ...] = ()
-    read_as: NDArray[np.int64] | None = None
+    notes: tuple[str, ...] = ()  # for a reader: values that count as missing and why, counted
+    read_as: NDArray[np.int64] | None = None  # each row's number in the files, from 0
+    # `content_hash` of each row's task, empty where unknown; None where no task's is known
     content: NDArray[np.bytes_] | None = None
-    positional: bool = False
+    positional: bool = False  # whether ids are positions in a data set, which a new row moves
+    # the files' scorers -> setting -> values; under ``scores`` what a scorer gave
     ruler: Mapping[str, Mapping[str, Sequence[str]]] = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -304,13 +234,10 @@ class RolloutTable:
             return
         for code, name in enumerate(self.agents):
             start, stop = np.searchsorted(self.agent, [code, code + 1])
-            yield name, self._slice(slice(int(start), int(stop)))
+            yield name, self.where(slice(int(start), int(stop)))
 
-    def where(self, rows: NDArray[np.bool_]) -> RolloutTable:
-        """Keep the rows of a mask, and the tasks that still have one."""
-        return self._slice(rows)
-
-    def _slice(self, rows: slice | NDArray[np.bool_]) -> RolloutTable:
+    def where(self, rows: slice | NDArray[np.bool_]) -> RolloutTable:
+        """Keep the rows of a mask or a slice, and the tasks that still have one."""
         present, task = np.unique(self.task[rows], return_inverse=True)
         return replace(
             self,
@@ -360,14 +287,9 @@ class RolloutTable:
         return lacking
 
     def rewards(self, score: str, *, missing: float | None = None) -> TaskRewards:
-        """Group one score by task, for a table of one agent.
+        """Group one score by task, for a table of one agent; missing values count as `missing`.
 
-        Parameters
-        ----------
-        score
-            A name in `scores`.
-        missing
-            What a missing value counts as; None leaves it out.
+        Without a value for `missing` they are left out.
         """
         column = self.scores[score]
         absent = np.isnan(column)

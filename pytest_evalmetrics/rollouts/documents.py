@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pytest_evalmetrics.rollouts.formats import recognise
 from pytest_evalmetrics.rollouts.json_files import JsonLines
-from pytest_evalmetrics.rollouts.json_reader import DuplicateKeyError, decode, parse, short
+from pytest_evalmetrics.rollouts.json_reader import DuplicateKeyError, decode, parse
 from pytest_evalmetrics.rollouts.loader import Request, RowLoader
-from pytest_evalmetrics.rollouts.source import Source, SourceRow
+from pytest_evalmetrics.rollouts.source import Source, SourceRow, short
 from pytest_evalmetrics.spec import FieldMap
 
 if TYPE_CHECKING:

@@ -19,14 +19,14 @@ from pytest_evalmetrics.data.content import content_hash, join_versions
 from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.rollouts.files import RolloutFile
 from pytest_evalmetrics.rollouts.json_files import JsonArray, JsonLines
-from pytest_evalmetrics.rollouts.json_reader import decode_row, short
+from pytest_evalmetrics.rollouts.json_reader import decode_row
 from pytest_evalmetrics.rollouts.loader import Chunk, Failure, NotFinite, Request
-from pytest_evalmetrics.rollouts.source import open_source
+from pytest_evalmetrics.rollouts.source import open_source, short, shortened, shown_json
 from pytest_evalmetrics.spec import FieldMap
 from pytest_evalmetrics.spec.metric_names import MARK
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -39,26 +39,19 @@ _parts = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _items = msgspec.json.Decoder(list[msgspec.Raw])
 
 
-def usage(
-    *,
-    latency_s: float | None = None,
-    prompt_tokens: float | None = None,
-    completion_tokens: float | None = None,
-    cached_tokens: float | None = None,
-    total_tokens: float | None = None,
-    cost_usd: float | None = None,
-) -> dict[str, float | None]:
-    """Name what a rollout took in the one way that all formats share."""
-    both = prompt_tokens is not None and completion_tokens is not None
-    named = {
-        "latency_s": latency_s,
-        "prompt_tokens": prompt_tokens,
-        "completion_tokens": completion_tokens,
-        "cached_tokens": cached_tokens,
-        "total_tokens": None if both else total_tokens,
-        "cost_usd": cost_usd,
+USAGE: Final = (
+    *("latency_s", "prompt_tokens", "completion_tokens", "cached_tokens"),
+    *("total_tokens", "cost_usd"),
+)
+
+
+def usage(**amounts: Any) -> dict[str, float]:
+    """Name what a rollout took by `USAGE`, without what is unknown; parts make a total needless."""
+    if None not in (amounts.get("prompt_tokens"), amounts.get("completion_tokens")):
+        amounts.pop("total_tokens", None)
+    return {
+        name: amount for name, value in amounts.items() if (amount := number(value)) is not None
     }
-    return {name: amount for name, value in named.items() if (amount := number(value)) is not None}
 
 
 def mapping(value: Any) -> dict[str, Any]:
@@ -121,12 +114,7 @@ def slim(record: Mapping[str, Any], request: Request) -> dict[str, Any]:
     """Leave of a record what a benchmark may ask for: its keys, and the values behind paths."""
     if request.whole:
         return dict(record)
-    fields = request.fields
-    paths = (
-        *(fields.task, fields.sample, fields.agent, fields.reward, *fields.scores.values()),
-        *(fields.content or ()),
-    )
-    wanted = [path for path in (*paths, *request.categories) if path is not None]
+    wanted = (*request.paths, *request.categories)
     return {
         key: value if any(p == key or p.startswith(f"{key}.") for p in wanted) else None
         for key, value in record.items()
@@ -145,16 +133,20 @@ def agree(one: float, other: float) -> bool:
     return math.isclose(one, other, rel_tol=_TOLERANCE, abs_tol=_TOLERANCE)
 
 
-def distinct(
-    names: Sequence[str], contents: Sequence[Any], show: Callable[[Any], str]
-) -> list[str]:
+def brief(content: Any) -> str:
+    """Write a task's content on a short line."""
+    if isinstance(content, str):
+        return shortened(" ".join(content.split()))
+    return shortened(json.dumps(content, ensure_ascii=False, sort_keys=True, default=str))
+
+
+def distinct(names: Sequence[str], contents: Sequence[Any]) -> list[str]:
     """Tell tasks of the same name apart by what they hold."""
-    keys = [json.dumps(content, sort_keys=True, default=str) for content in contents]
-    known: dict[str, set[str]] = defaultdict(set)
-    for name, key in zip(names, keys, strict=True):
-        known[name].add(key)
+    keys: dict[str, set[str]] = defaultdict(set)
+    for name, content in zip(names, contents, strict=True):
+        keys[name].add(json.dumps(content, sort_keys=True, default=str))
     return [
-        name if len(known[name]) == 1 else f"{name} [{show(content)}]"
+        name if len(keys[name]) == 1 else f"{name} [{brief(content)}]"
         for name, content in zip(names, contents, strict=True)
     ]
 
@@ -187,7 +179,7 @@ class Rollout:
     sample: int | None = None
     agent: str | None = None
     scores: dict[str, Any] = field(default_factory=dict)
-    usage: dict[str, float | None] = field(default_factory=dict)
+    usage: dict[str, float] = field(default_factory=dict)
     error: tuple[str, str] | None = None
     started: float | None = None
     rewards: Sequence[str] | None = None
@@ -197,36 +189,27 @@ class Rollout:
 class ChunkBuilder:
     """Collects the rollouts of one file, or of a part of it."""
 
-    def __init__(self, request: Request, source: Source) -> None:
-        self._source = source
-        self._categories = request.categories
-        self._records: list[Mapping[str, Any]] | None = [] if request.whole else None
-        fields = request.fields
-        self._paths = dict(fields.scores)
-        if fields.reward is not None:
-            self._paths["reward"] = fields.reward
-        self._fields = fields
+    def __init__(self, request: Request) -> None:
+        self._request = request
+        self._fields = request.fields
+        self._paths = request.score_paths
         self._needed = {*request.scores, *self._paths}
-        self._rows = 0
-        self._task: list[TaskId] = []
-        self._sample: list[int | None] = []
-        self._agent: list[str | None] = []
-        self._started: list[float] = []
-        self._names: list[str] = []
+        # task, sample, agent, time of the start, name, and labels of each row
+        self._rows: list[tuple[TaskId, int | None, str | None, float, str, list[str | None]]] = []
+        self._records: list[Mapping[str, Any]] = []
         self._scores: dict[str, dict[int, float]] = {}
-        self._usage: dict[str, dict[int, float]] = {}
-        self._labels: dict[str, list[str | None]] = defaultdict(list)
+        self._usage: dict[str, dict[int, float]] = defaultdict(dict)
         self._fractional: set[str] = set()
         self._not_finite: list[NotFinite] = []
         self._not_numbers: dict[str, str] = {}
         self._failures: list[Failure] = []
         self._keys: dict[str, None] = {}
         self._rewards: dict[str, None] = {}
-        self.notes: list[str] = []
         self._content: dict[tuple[str | None, TaskId], str] = {}
-        self.versioned = self.positional = False
         self._ruler: Counter[tuple[str, str, str]] = Counter()
         self._of_tasks: set[tuple[str, str, str]] = set()
+        self.notes: list[str] = []
+        self.versioned = self.positional = False
 
     @property
     def graded(self) -> tuple[str, ...]:
@@ -234,79 +217,75 @@ class ChunkBuilder:
         return tuple(self._scores)
 
     def __len__(self) -> int:
-        return self._rows
+        return len(self._rows)
 
     def add(self, rollout: Rollout) -> None:
         """Add one rollout."""
-        row = self._rows
+        row, record, fields = len(self._rows), rollout.record, self._fields
+        grades = rollout.scores if rollout.rewards is None else rollout.rewards
+        self._rewards.update(dict.fromkeys(grades))
         scores = dict(rollout.scores)
-        self._rewards.update(dict.fromkeys(scores if rollout.rewards is None else rollout.rewards))
         for name, path in self._paths.items():
-            scores[name] = scores[path] if path in scores else lookup(rollout.record, path)
-        grades = {"reward", *(rollout.scores if rollout.rewards is None else rollout.rewards)}
-        found = {name for name, value in scores.items() if self._add_score(name, value, rollout)}
-        graded = not found.isdisjoint(grades)
+            scores[name] = scores[path] if path in scores else lookup(record, path)
+        numbers = {name for name, value in scores.items() if self._add_score(name, value, rollout)}
+        graded = not numbers.isdisjoint({"reward", *grades})
         for name, amount in rollout.usage.items():
-            column = self._usage.setdefault(name, {})
+            column = self._usage[name]
             # what a failed call is said to cost or to have read was not measured
-            if amount is not None and math.isfinite(amount) and (graded or amount):
+            if math.isfinite(amount) and (graded or amount):
                 column[row] = float(amount)
                 if isinstance(amount, float):
                     self._fractional.add(name)
+        kind, message = rollout.error or ("", "")
+        message = shortened(" ".join(message.split()), _SHOWN)
         if rollout.error is not None:
-            kind, said = rollout.error
-            self._failures.append(Failure(row, kind, _one_line(said), graded))
-        self._task.append(self._of(rollout, self._fields.task, "task", rollout.task, (int, str)))
-        self._sample.append(
-            self._of(rollout, self._fields.sample, "sample", rollout.sample, (int, type(None)))
-        )
-        self._agent.append(
-            self._of(rollout, self._fields.agent, "agent", rollout.agent, (str, type(None)))
-        )
-        self._identify(rollout)
-        self._started.append(math.nan if rollout.started is None else rollout.started)
-        self._names.append(rollout.name)
-        for name in self._categories:
-            self._labels[name].append(self._label(rollout, name))
-        self._keys.update(dict.fromkeys(rollout.record))
-        if self._records is not None:
+            self._failures.append(Failure(row, kind, message, graded))
+        task = self._of(rollout, fields.task, "task", rollout.task, (int, str))
+        sample = self._of(rollout, fields.sample, "sample", rollout.sample, (int, type(None)))
+        agent = self._of(rollout, fields.agent, "agent", rollout.agent, (str, type(None)))
+        self._identify(rollout, (agent, task))
+        started = math.nan if rollout.started is None else rollout.started
+        labels = [self._label(rollout, name) for name in self._request.categories]
+        self._rows.append((task, sample, agent, started, rollout.name, labels))
+        self._keys.update(dict.fromkeys(record))
+        if self._request.whole:
             failed = rollout.error is not None and not isinstance(rollout.error, Ungraded)
-            self._records.append(_told(rollout) if failed and not graded else rollout.record)
-        self._rows += 1
+            mark = {MARK: {"failed": [kind, message or kind]}} if failed and not graded else {}
+            self._records.append({**record, **mark} if mark else record)
 
     def measured(
         self, name: str, scores: Iterable[str], settings: Mapping[str, Any], own: str = ""
     ) -> None:
         """Add what scored; a value that tasks have of their own counts where most have it."""
-        found = [(name, "scores", score) for score in scores]
+        entries = [(name, "scores", score) for score in scores]
         for key, value in flat("", settings):
             text = value if isinstance(value, str) else json.dumps(value, sort_keys=True)
-            found.append((name, key, text))
+            entries.append((name, key, text))
             if own and key.partition(" ")[0] == own:
-                self._of_tasks.add(found[-1])
-        self._ruler.update(found)
+                self._of_tasks.add(entries[-1])
+        self._ruler.update(entries)
 
     def _measuring(self) -> Iterator[tuple[str, str, str]]:
         for entry, count in self._ruler.items():
-            if entry not in self._of_tasks or 2 * count > self._rows:
+            if entry not in self._of_tasks or 2 * count > len(self._rows):
                 yield entry
             if entry[1] == "scores":  # what ``fields:`` takes from it, or from who knows where
                 for name, path in self._paths.items():
                     if path == entry[2] or path not in self._scores:
                         yield entry[0], "scores", name
 
-    def _identify(self, rollout: Rollout) -> None:
+    def _identify(self, rollout: Rollout, key: tuple[str | None, TaskId]) -> None:
         content, paths = rollout.content, self._fields.content
         if paths is not None:
-            held = [lookup(rollout.record, path) for path in paths]
-            content = held if any(part is not None for part in held) else None
+            parts = [lookup(rollout.record, path) for path in paths]
+            content = parts if any(part is not None for part in parts) else None
         if content is None:
             return
-        key, hashed = (self._agent[-1], self._task[-1]), content_hash(content)
-        known = self._content.setdefault(key, hashed)
-        if known != hashed and self.versioned:
-            self._content[key] = join_versions(known, hashed)
-        elif known != hashed:
+        hashed = content_hash(content)
+        before = self._content.setdefault(key, hashed)
+        if before != hashed and self.versioned:
+            self._content[key] = join_versions(before, hashed)
+        elif before != hashed:
             raise DataError(
                 f"the task {key[1]!r} has rollouts of different questions",
                 file=rollout.name,
@@ -318,25 +297,25 @@ class ChunkBuilder:
         column = self._scores.setdefault(name, {})
         if value is None:
             return False
-        if not isinstance(value, bool | int | float):
+        amount = number(value)
+        if amount is None:
             if name in self._needed:
                 raise DataError(
-                    f"the score {name!r} is {_shown(value)}; expected a number, true, false or "
-                    "null",
+                    f"the score {name!r} is {shown_json(value, _SHOWN)}; expected a number, true, "
+                    "false or null",
                     file=rollout.name,
                     hint="name what holds a number: `reward: NAME`, or `fields: {reward: PATH}` "
                     "under rollouts",
                 )
             self._not_numbers.setdefault(name, rollout.name)
             return False
-        amount = number(value)
-        if amount is None or not math.isfinite(amount):
-            what = "NaN" if amount is not None and math.isnan(amount) else "infinite or too large"
-            self._not_finite.append(NotFinite(name, what, self._rows + 1))
+        if not math.isfinite(amount):
+            what = "NaN" if math.isnan(amount) else "infinite or too large"
+            self._not_finite.append(NotFinite(name, what, len(self._rows) + 1))
             return False
         if isinstance(value, float):
             self._fractional.add(name)
-        column[self._rows] = amount
+        column[len(self._rows)] = amount
         return True
 
     def _of(
@@ -346,7 +325,7 @@ class ChunkBuilder:
         if type(value) not in kinds or (type(value) is int and what == "sample" and value < 0):
             key = "" if path is None else f", which {path!r} is to hold,"
             raise DataError(
-                f"the {what}{key} is {_shown(value)}",
+                f"the {what}{key} is {shown_json(value, _SHOWN)}",
                 file=rollout.name,
                 hint=f"say which key holds it, under rollouts: `fields: {{{what}: KEY}}`",
             )
@@ -356,7 +335,7 @@ class ChunkBuilder:
         value = lookup(rollout.record, name)
         if isinstance(value, dict | list):
             raise DataError(
-                f"{name!r} is {_shown(value)}; expected text, a number or a boolean",
+                f"{name!r} is {shown_json(value, _SHOWN)}; expected text, a number or a boolean",
                 file=rollout.name,
                 hint=f"name what holds a single value, such as {name}.KEY",
             )
@@ -364,52 +343,38 @@ class ChunkBuilder:
 
     def chunk(self) -> Chunk:
         """Make columns of what was added."""
-        rows = self._rows
+        rows = len(self._rows)
+        task, sample, agent, started, names, labels = zip(*self._rows, strict=True)
+        by_category = zip(self._request.categories, zip(*labels, strict=True), strict=True)
+
+        def column(values: Mapping[int, float]) -> NDArray[np.float64]:
+            made = np.full(rows, math.nan)
+            made[list(values)] = list(values.values())
+            return made
+
         return Chunk(
             places=np.arange(1, rows + 1),
-            task=self._task,
-            sample=self._sample,
-            agent=self._agent,
-            scores={name: _column(values, rows) for name, values in self._scores.items()},
-            usage={name: _column(v, rows) for name, v in self._usage.items() if v},
-            labels={n: v for n, v in self._labels.items() if any(x is not None for x in v)},
+            task=task,
+            sample=sample,
+            agent=agent,
+            scores={name: column(values) for name, values in self._scores.items()},
+            usage={name: column(values) for name, values in self._usage.items() if values},
+            labels={n: v for n, v in by_category if any(x is not None for x in v)},
             fractional=frozenset(self._fractional),
             not_finite=self._not_finite,
             not_numbers=self._not_numbers,
             keys=tuple(self._keys),
-            names=self._names,
-            started=np.array(self._started, np.float64),
+            names=names,
+            started=np.array(started, np.float64),
             failures=self._failures,
             notes=self.notes,
             rewards=tuple(self._rewards),
-            records=self._records or (),
+            records=self._records,
             content=self._content,
             versioned=self.versioned,
             positional=self.positional and self._fields.task is None,
             ruler=tuple(self._measuring()),
         )
-
-
-def _told(rollout: Rollout) -> dict[str, Any]:
-    """Give the record of an attempt that failed: whatever it holds is not to be scored."""
-    kind, said = rollout.error or ("error", "")
-    return {**rollout.record, MARK: {"failed": [kind, _one_line(said) or kind]}}
-
-
-def _column(values: Mapping[int, float], rows: int) -> NDArray[np.float64]:
-    column = np.full(rows, math.nan)
-    column[list(values)] = list(values.values())
-    return column
-
-
-def _shown(value: Any) -> str:
-    kinds: dict[Any, str] = {str: "text: ", list: "a list: ", dict: "an object: "}
-    text = json.dumps(value, ensure_ascii=False, default=str)
-    return kinds.get(type(value), "") + shortened(text, _SHOWN)
-
-
-def _one_line(text: str) -> str:
-    return shortened(" ".join(text.split()), _SHOWN)
 
 
 class Document:
@@ -418,10 +383,9 @@ class Document:
     def __init__(self, text: bytes, source: Source, what: str) -> None:
         self._source = source
         self._what = what
-        self._parts: dict[str, Any]
         try:
-            self._parts = dict(_parts.decode(text))
-        except (msgspec.DecodeError, RecursionError):  # NaN, or what is wrong is said there
+            self._parts: dict[str, Any] = dict(_parts.decode(text))
+        except (msgspec.DecodeError, RecursionError):  # NaN, or the standard library says why
             self._parts = _parsed(text, source, what)
 
     @classmethod
@@ -438,40 +402,37 @@ class Document:
 
     def get(self, key: str) -> Any:
         """Decode what stands under a key; None where there is nothing."""
-        value = self._parts.get(key)
-        return _decoded_raw(value) if isinstance(value, msgspec.Raw) else value
+        return _decoded(self._parts.get(key))
 
     def object(self, key: str) -> dict[str, Any]:
         """Decode an object; an empty one where there is none."""
         value = self.get(key)
-        if value is None:
-            return {}
-        if not isinstance(value, dict):
-            raise self._wrong(f"{key!r} is {short(json.dumps(value))}", "an object")
-        return value
+        return {} if value is None else self._expect(dict, value, repr(key), "an object")
 
     def items(self, key: str) -> Iterator[dict[str, Any]]:
         """Decode the objects of a list one by one; none where there is no list."""
-        value: Any = self._parts.get(key)
+        value = self._parts.get(key)
         if isinstance(value, msgspec.Raw):
-            raw = value
             try:
-                value = _items.decode(raw)
+                value = _items.decode(value)
             except msgspec.DecodeError:
-                value = _decoded_raw(raw)
-        if value is not None and not isinstance(value, list):
-            raise self._wrong(f"{key!r} is {short(json.dumps(value))}", "a list")
-        for number, each in enumerate(value or ()):
-            item = _decoded_raw(each) if isinstance(each, msgspec.Raw) else each
-            if not isinstance(item, dict):
-                raise self._wrong(f"{key}[{number}] is {short(json.dumps(item))}", "an object")
-            yield item
+                value = _decoded(value)
+        items = self._expect(list, [] if value is None else value, repr(key), "a list")
+        for at, each in enumerate(items):
+            yield self._expect(dict, _decoded(each), f"{key}[{at}]", "an object")
 
-    def _wrong(self, found: str, expected: str) -> Exception:
-        return self._source.error(
-            f"this looks like {self._what}, and {found}; expected {expected}",
+    def _expect(self, kind: type, value: Any, name: str, expected: str) -> Any:
+        if isinstance(value, kind):
+            return value
+        raise self._source.error(
+            f"this looks like {self._what}, and {name} is {short(json.dumps(value))}; expected "
+            f"{expected}",
             hint="was it written by another version of the tool, or changed since?",
         )
+
+
+def _decoded(value: Any) -> Any:
+    return msgspec.json.decode(value) if isinstance(value, msgspec.Raw) else value
 
 
 def rows_of(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -479,10 +440,6 @@ def rows_of(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
     loader = (JsonArray if source.is_array else JsonLines)(Request(FieldMap()))
     for row in loader.texts(source):
         yield row.place, decode_row(row, source)
-
-
-def _decoded_raw(raw: msgspec.Raw) -> Any:
-    return msgspec.json.decode(raw)
 
 
 def _parsed(text: bytes, source: Source, what: str) -> dict[str, Any]:
@@ -523,7 +480,7 @@ class ToolLoader:
 
     def read(self, source: Source) -> Iterator[Chunk]:
         """Read one file."""
-        builder = ChunkBuilder(self._request, source)
+        builder = ChunkBuilder(self._request)
         self._fill(builder, source)
         if len(builder):
             yield builder.chunk()
@@ -539,8 +496,3 @@ def document_beside(source: Source, name: str, what: str) -> Document | None:
         return None
     shown = f"{source.shown.rpartition('/')[0]}/{name}".lstrip("/")
     return Document.of(open_source(RolloutFile(path, shown)), what)
-
-
-def shortened(text: str, length: int = 40) -> str:
-    """Cut a text short on a line."""
-    return text if len(text) <= length else text[:length] + "…"

@@ -8,20 +8,8 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final
 
 from pytest_evalmetrics.ext import DataError, RolloutFile, open_source
-from pytest_evalmetrics.rollouts.foreign import (
-    ChunkBuilder,
-    Document,
-    Rollout,
-    ToolLoader,
-    Ungraded,
-    agree,
-    mapping,
-    number,
-    objects,
-    seconds,
-    total,
-    usage,
-)
+from pytest_evalmetrics.rollouts import foreign
+from pytest_evalmetrics.rollouts.foreign import Document, Rollout, ToolLoader, Ungraded
 from pytest_evalmetrics.rollouts.formats import HARBOR_JOB, HARBOR_TRIAL
 
 if TYPE_CHECKING:
@@ -39,7 +27,7 @@ _DEPTH: Final = 3  # a folder of jobs, a job, a trial
 class Harbor(ToolLoader):
     """Reads trials: their rewards are the scores, and attempts are in the order of their start."""
 
-    def _fill(self, builder: ChunkBuilder, source: Source) -> None:
+    def _fill(self, builder: foreign.ChunkBuilder, source: Source) -> None:
         found = _Found()
         if source.is_folder:
             _walk(RolloutFile(source.path, source.shown), found, _DEPTH)
@@ -136,7 +124,7 @@ def _rollout(trial: Document, name: str) -> Rollout:
     task = record["task_name"]
     if not isinstance(task, str):
         raise DataError(f"the task_name of this trial is {task!r}; expected text", file=name)
-    steps = objects(trial.get("step_results"))
+    steps = foreign.objects(trial.get("step_results"))
     scores = _rewards(trial)
     error = _error(record, steps)
     if error is None and all(value is None for value in scores.values()):
@@ -149,7 +137,7 @@ def _rollout(trial: Document, name: str) -> Rollout:
         scores=scores,
         usage=_usage(record, steps),
         error=error,
-        started=seconds(record.get("started_at")),
+        started=foreign.seconds(record.get("started_at")),
         content=record.get("task_checksum"),
     )
 
@@ -158,7 +146,7 @@ def _rewards(trial: Document) -> dict[str, Any]:
     result = trial.object("verifier_result")
     if "rewards" not in result and "reward" in result:  # early versions have one
         return {"reward": result["reward"]}
-    return dict(mapping(result.get("rewards")))
+    return dict(foreign.mapping(result.get("rewards")))
 
 
 def _unfinished(config: Document, name: str, rollouts: list[Rollout]) -> Rollout:
@@ -182,7 +170,7 @@ def _unfinished(config: Document, name: str, rollouts: list[Rollout]) -> Rollout
 
 def _agent(trial: Document) -> str | None:
     info = trial.object("agent_info")
-    return _joined(info.get("name"), mapping(info.get("model_info")).get("name"))
+    return _joined(info.get("name"), foreign.mapping(info.get("model_info")).get("name"))
 
 
 def _joined(agent: Any, model: Any) -> str | None:
@@ -202,49 +190,49 @@ def _error(record: Mapping[str, Any], steps: list[dict[str, Any]]) -> tuple[str,
     return None
 
 
-def _usage(record: Mapping[str, Any], steps: list[dict[str, Any]]) -> dict[str, float | None]:
+def _usage(record: Mapping[str, Any], steps: list[dict[str, Any]]) -> dict[str, float]:
     """Add what the steps took, where the trial as a whole does not say."""
     holders = [record] if record.get("agent_result") is not None else steps
     used = [r for h in holders if isinstance(r := h.get("agent_result"), dict)]
     times = [record] if _duration(record.get("agent_execution")) is not None else steps
-    took = total(_duration(each.get("agent_execution")) for each in times)
-    return usage(
+    took = foreign.total(_duration(each.get("agent_execution")) for each in times)
+    return foreign.usage(
         latency_s=_duration(record) if took is None else took,
-        prompt_tokens=total(each.get("n_input_tokens") for each in used),
-        completion_tokens=total(each.get("n_output_tokens") for each in used),
-        cached_tokens=total(each.get("n_cache_tokens") for each in used),
-        cost_usd=total(each.get("cost_usd") for each in used),
+        prompt_tokens=foreign.total(each.get("n_input_tokens") for each in used),
+        completion_tokens=foreign.total(each.get("n_output_tokens") for each in used),
+        cached_tokens=foreign.total(each.get("n_cache_tokens") for each in used),
+        cost_usd=foreign.total(each.get("cost_usd") for each in used),
     )
 
 
 def _duration(span: Any) -> float | None:
     if not isinstance(span, dict):
         return None
-    start, stop = seconds(span.get("started_at")), seconds(span.get("finished_at"))
+    start, stop = foreign.seconds(span.get("started_at")), foreign.seconds(span.get("finished_at"))
     return None if start is None or stop is None else stop - start
 
 
 def _disagreements(job: Document, name: str, trials: list[tuple[Document, str]]) -> Iterator[str]:
     """Compare a job's own numbers with those of its trials, a missing reward as 0, as it does."""
     mine = [t for t, n in trials if n.startswith(name.removesuffix(RESULT))]
-    planned = number(job.get("n_total_trials"))
+    planned = foreign.number(job.get("n_total_trials"))
     if planned is not None and planned != len(mine):
         yield f"{name}: the job has {planned} trials, and {len(mine)} of them have a result here"
     rewards: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for trial in mine:
         key = f"{_agent(trial)}__{trial.get('source') or 'adhoc'}"
         rewards[key].append(_rewards(trial))
-    for key, stats in mapping(job.object("stats").get("evals")).items():
+    for key, stats in foreign.mapping(job.object("stats").get("evals")).items():
         names = {n for given in rewards.get(key, ()) for n in given}
-        for metric in objects(mapping(stats).get("metrics")):
+        for metric in foreign.objects(foreign.mapping(stats).get("metrics")):
             for metric_name, stated in metric.items():
                 one = metric_name == "mean" and len(names) <= 1
                 if not rewards.get(key) or (not one and metric_name not in names):
                     continue
                 reward = next(iter(names), "") if one else metric_name
-                ours = fmean(number(given.get(reward)) or 0 for given in rewards[key])
-                theirs = number(stated)
-                if theirs is not None and not agree(ours, theirs):
+                ours = fmean(foreign.number(given.get(reward)) or 0 for given in rewards[key])
+                theirs = foreign.number(stated)
+                if theirs is not None and not foreign.agree(ours, theirs):
                     yield (
                         f"{name}: the job says that the mean {reward or 'reward'} of {key} is "
                         f"{theirs:.6g}, and its trials give {ours:.6g}, a missing one counted as 0"

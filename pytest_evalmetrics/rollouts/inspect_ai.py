@@ -14,20 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from pytest_evalmetrics.ext import question_of
-from pytest_evalmetrics.rollouts.foreign import (
-    ChunkBuilder,
-    Document,
-    Rollout,
-    ToolLoader,
-    Ungraded,
-    agree,
-    mapping,
-    number,
-    objects,
-    seconds,
-    total,
-    usage,
-)
+from pytest_evalmetrics.rollouts import foreign
+from pytest_evalmetrics.rollouts.foreign import Document, Rollout, ToolLoader, Ungraded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -85,7 +73,10 @@ def rollout_of(
         error, scores = ("invalidated", reason or ""), dict.fromkeys(scores)
     elif error is None and all(v is None or v != v for v in scores.values()):  # noqa: PLR0124 - NaN
         error = Ungraded("not scored")
-    start, stop = seconds(sample.get("started_at")), seconds(sample.get("completed_at"))
+    start, stop = (
+        foreign.seconds(sample.get("started_at")),
+        foreign.seconds(sample.get("completed_at")),
+    )
     took = sample.get("total_time")
     if took is None and start is not None and stop is not None:
         took = stop - start
@@ -123,7 +114,7 @@ def _question(sample: Mapping[str, Any]) -> Any:
 
 def unfolded(sample: Mapping[str, Any]) -> dict[str, Any]:
     """Put long contents back where a sample refers to its attachments: ``attachment://ID``."""
-    held = mapping(sample.get("attachments"))
+    held = foreign.mapping(sample.get("attachments"))
 
     def filled(value: Any) -> Any:
         if isinstance(value, str):
@@ -135,25 +126,28 @@ def unfolded(sample: Mapping[str, Any]) -> dict[str, Any]:
     return {key: filled(value) if held else value for key, value in sample.items()}
 
 
-def _usage(models: Any, took: float | None) -> dict[str, float | None]:
+def _usage(models: Any, took: float | None) -> dict[str, float]:
     used = [m for m in models.values() if isinstance(m, dict)] if isinstance(models, dict) else []
-    return usage(
+    return foreign.usage(
         latency_s=took,
-        prompt_tokens=total(_prompt_tokens(m) for m in used),
-        completion_tokens=total(m.get("output_tokens") for m in used),
-        cached_tokens=total(m.get("input_tokens_cache_read") for m in used),
-        total_tokens=total(m.get("total_tokens") for m in used),
-        cost_usd=total(m.get("total_cost") for m in used),
+        prompt_tokens=foreign.total(_prompt_tokens(m) for m in used),
+        completion_tokens=foreign.total(m.get("output_tokens") for m in used),
+        cached_tokens=foreign.total(m.get("input_tokens_cache_read") for m in used),
+        total_tokens=foreign.total(m.get("total_tokens") for m in used),
+        cost_usd=foreign.total(m.get("total_cost") for m in used),
     )
 
 
 def _prompt_tokens(model: Mapping[str, Any]) -> float | None:
     """Add what came from the cache, where a provider does not count it as input already."""
-    given = number(model.get("input_tokens"))
-    cached = total(model.get(f"input_tokens_cache_{way}") for way in ("read", "write"))
+    given = foreign.number(model.get("input_tokens"))
+    cached = foreign.total(model.get(f"input_tokens_cache_{way}") for way in ("read", "write"))
     if given is None or not cached:
         return given
-    written, both = number(model.get("output_tokens")), number(model.get("total_tokens"))
+    written, both = (
+        foreign.number(model.get("output_tokens")),
+        foreign.number(model.get("total_tokens")),
+    )
     included = written is not None and both == given + written
     return given if included else given + cached
 
@@ -203,9 +197,9 @@ def scorers_of(
     """Tell the scorers of a log, the scores that each gave, and its settings."""
     shared = {
         "task_version": spec.get("task_version"),
-        "grader": mapping(spec.get("model_roles")).get("grader"),
+        "grader": foreign.mapping(spec.get("model_roles")).get("grader"),
     }
-    for given in (*objects(spec.get("scorers")), *objects(results.get("scores"))):
+    for given in (*foreign.objects(spec.get("scorers")), *foreign.objects(results.get("scores"))):
         name = str(given.get("scorer") or given.get("name")).rpartition("/")[2]
         named = re.compile(rf"{re.escape(name)}\d*(\..*)?", re.DOTALL).fullmatch
         if scores := [column for column in columns if named(column)]:
@@ -215,7 +209,7 @@ def scorers_of(
 
 def planned(spec: Mapping[str, Any], results: Mapping[str, Any]) -> list[tuple[Any, int]]:
     """List the samples that were to be run; none where the log does not say."""
-    data, config = mapping(spec.get("dataset")), mapping(spec.get("config"))
+    data, config = foreign.mapping(spec.get("dataset")), foreign.mapping(spec.get("config"))
     ids, epochs = data.get("sample_ids"), config.get("epochs") or 1
     if not isinstance(ids, list) or type(epochs) is not int or results.get("early_stopping"):
         return []
@@ -270,7 +264,7 @@ class Headline:
     def add(self, task: Any, scores: Mapping[str, Any]) -> None:
         """Take in the scores of one sample."""
         for name, value in scores.items():
-            amount = number(value)
+            amount = foreign.number(value)
             if amount is not None and math.isfinite(amount):
                 self._values[name][task].append(amount)
 
@@ -279,7 +273,7 @@ class Headline:
         scores = results.get("scores")
         if scores is None and isinstance(results.get("scorer"), dict):  # early versions have one
             scores = [{**results["scorer"], "metrics": results.get("metrics")}]
-        for score in objects(scores):
+        for score in foreign.objects(scores):
             name, scorer = score.get("name"), score.get("scorer") or score.get("name")
             column = name if name == scorer else f"{scorer}.{name}"
             tasks = self._values.get(str(column), {})
@@ -289,10 +283,10 @@ class Headline:
             ours = [fmean(reduced)]
             if score.get("reducer") is None:  # of the samples as they are, it may be
                 ours.append(fmean([v for values in tasks.values() for v in values]))
-            for metric, stated in mapping(score.get("metrics")).items():
-                theirs = number(stated.get("value")) if isinstance(stated, dict) else None
+            for metric, stated in foreign.mapping(score.get("metrics")).items():
+                theirs = foreign.number(stated.get("value")) if isinstance(stated, dict) else None
                 plain = metric.rpartition("/")[2] in ("accuracy", "mean")
-                if plain and theirs is not None and not any(agree(o, theirs) for o in ours):
+                if plain and theirs is not None and not any(foreign.agree(o, theirs) for o in ours):
                     yield (
                         f"{source.shown}: the log says that {metric} of {column} is {theirs:.6g}, "
                         f"and its samples give {ours[0]:.6g}"
@@ -310,7 +304,7 @@ class InspectAi(ToolLoader):
         super().__init__(request)
         self._first: tuple[str, str] | None = None  # the inspect task, and the file
 
-    def _fill(self, builder: ChunkBuilder, source: Source) -> None:
+    def _fill(self, builder: foreign.ChunkBuilder, source: Source) -> None:
         if source.is_zip:
             self._fill_from_archive(builder, source)
             return
@@ -318,7 +312,7 @@ class InspectAi(ToolLoader):
         samples = log.items("samples") if log.get("samples") is not None else None
         self._fill_from_log(builder, log, samples, source)
 
-    def _fill_from_archive(self, builder: ChunkBuilder, source: Source) -> None:
+    def _fill_from_archive(self, builder: foreign.ChunkBuilder, source: Source) -> None:
         with _archive(source) as archive:
             names = dict.fromkeys(archive.namelist())  # the last of the same name counts
             start = next((n for n in ("header.json", "_journal/start.json") if n in names), None)
@@ -361,7 +355,7 @@ class InspectAi(ToolLoader):
 
     def _fill_from_log(
         self,
-        builder: ChunkBuilder,
+        builder: foreign.ChunkBuilder,
         log: Document,
         samples: Iterable[Mapping[str, Any]] | None,
         source: Source,

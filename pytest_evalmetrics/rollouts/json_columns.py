@@ -15,6 +15,7 @@ from pytest_evalmetrics.data.content import content_hash, join_versions, questio
 from pytest_evalmetrics.errors import DataError, did_you_mean
 from pytest_evalmetrics.rollouts.loader import Chunk, NotFinite
 from pytest_evalmetrics.rollouts.row_schema import FLOAT, NOT_NUMBER, NUMBER, Node
+from pytest_evalmetrics.rollouts.source import shown_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -28,14 +29,12 @@ if TYPE_CHECKING:
 
 _MAX_DOTS = 9  # in a path: each one doubles what the path may mean
 _MAX_SAMPLE = 2**63
-_SHOWN = 60  # characters of a value in a message
 _QUESTION = "responses_create_params.input"  # of NeMo Gym; the rest is how it is asked
 _SAY_WHICH = "say which key holds it, under rollouts: `fields: {{{}: KEY}}`"
 _NAME_A_NUMBER = (
     "write it as a number, or name what holds the number: `reward: NAME`, "
     "or `fields: {reward: PATH}` under rollouts"
 )
-_KINDS = {str: "text", list: "a list", dict: "an object", bool: "a boolean"}
 
 
 class Roles:
@@ -50,10 +49,7 @@ class Roles:
         self.root = Node()
         self.root.open = True
         fields = request.fields
-        paths = dict(fields.scores)
-        if fields.reward is not None:
-            paths["reward"] = fields.reward
-        self._mapped = {name: self._declare(path) for name, path in paths.items()}
+        self._mapped = {n: self._declare(path) for n, path in request.score_paths.items()}
         self._task_path = fields.task or "_ng_task_index"
         self.task = self._declare(self._task_path)
         self.sample = self._declare(fields.sample or "_ng_rollout_index")
@@ -150,14 +146,14 @@ class Roles:
             label = _first_value(nodes, record)
             if isinstance(label, dict | list):
                 yield (
-                    f"{name!r} is {_shown(label)}; expected text, a number or a boolean",
+                    f"{name!r} is {shown_json(label)}; expected text, a number or a boolean",
                     f"name what holds a single value, such as {name}.KEY",
                 )
         for name in sorted(self.needed):
             places = self.places_of(name, usage=True) + self.places_of(name, usage=False)
             found = [record[node] for node in places if record.get(node) is not None]
             if found and not any(isinstance(value, int | float) for value in found):
-                wrong = f"the score {name!r} is {_shown(found[0])}"
+                wrong = f"the score {name!r} is {shown_json(found[0])}"
                 yield f"{wrong}; expected a number, true, false or null", _NAME_A_NUMBER
 
     def _no_task(self, record: Record) -> str:
@@ -175,14 +171,7 @@ def _first_value(nodes: Iterable[Node], record: Record) -> Any:
 
 
 def _refusal(what: str, value: Any, expected: str, field: str) -> tuple[str, str]:
-    return f"{what} is {_shown(value)}; expected {expected}", _SAY_WHICH.format(field)
-
-
-def _shown(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    if len(text) > _SHOWN:
-        text = text[:_SHOWN] + "…"
-    return f"{_KINDS[type(value)]}: {text}" if type(value) in _KINDS else text
+    return f"{what} is {shown_json(value)}; expected {expected}", _SAY_WHICH.format(field)
 
 
 class Columns:

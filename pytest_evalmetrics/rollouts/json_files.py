@@ -12,9 +12,8 @@ from pytest_evalmetrics.rollouts.json_reader import (
     RowReader,
     check_keys,
     check_utf8,
-    short,
 )
-from pytest_evalmetrics.rollouts.source import MAX_ROW, SourceRow, max_row_bytes
+from pytest_evalmetrics.rollouts.source import MAX_ROW, SourceRow, max_row_bytes, short
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,7 +14,7 @@ import numpy as np
 
 from pytest_evalmetrics.rollouts.json_columns import Columns
 from pytest_evalmetrics.rollouts.row_schema import Decoder
-from pytest_evalmetrics.rollouts.source import ENOUGH
+from pytest_evalmetrics.rollouts.source import ENOUGH, short
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -145,12 +145,6 @@ def _is_last(row: SourceRow, source: Source) -> bool:
             if not lines and text.split(b"\n", skipped)[-1].strip():
                 return False
     return True
-
-
-def short(text: str) -> str:
-    """Quote a text for a message, cut short."""
-    text = text.strip()
-    return repr(text if len(text) <= _SHOWN else text[:_SHOWN] + "…")
 
 
 def with_stand_ins(text: memoryview) -> bytes | None:

@@ -7,21 +7,8 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final
 
-from pytest_evalmetrics.rollouts.foreign import (
-    ChunkBuilder,
-    Document,
-    Rollout,
-    ToolLoader,
-    Ungraded,
-    aggregate,
-    agree,
-    document_beside,
-    mapping,
-    number,
-    objects,
-    rows_of,
-    slim,
-)
+from pytest_evalmetrics.rollouts import foreign
+from pytest_evalmetrics.rollouts.foreign import Document, Rollout, ToolLoader, Ungraded
 from pytest_evalmetrics.rollouts.formats import is_lm_eval_results
 
 if TYPE_CHECKING:
@@ -42,13 +29,13 @@ class LmEval(ToolLoader):
     A metric is a score by its name, or as ``metric,filter`` where the filter has a name.
     """
 
-    def _fill(self, builder: ChunkBuilder, source: Source) -> None:
+    def _fill(self, builder: foreign.ChunkBuilder, source: Source) -> None:
         if is_lm_eval_results(source.keys):
             _add_aggregates(builder, Document.of(source, "lm-evaluation-harness's results"), source)
             return
         results = _Results.of(source)
         documents: dict[TaskId, _Scored] = {}
-        for place, row in rows_of(source):
+        for place, row in foreign.rows_of(source):
             task: Any = row.get("doc_id")
             if type(task) not in (int, str):
                 raise source.error_at(
@@ -60,7 +47,7 @@ class LmEval(ToolLoader):
             if known is None:
                 content = row.get("doc_hash")
                 content = row.get("doc") if content is None else content
-                known = _Scored(place, slim(row, self._request), content)
+                known = _Scored(place, foreign.slim(row, self._request), content)
                 documents[task] = known
             known.add(row, place, source)
         builder.positional = any(type(task) is int for task in documents)
@@ -73,7 +60,7 @@ class LmEval(ToolLoader):
                 builder.measured(f"lm_eval task {results.task}", scores, results.measures())
 
 
-def _add_aggregates(builder: ChunkBuilder, results: Document, source: Source) -> None:
+def _add_aggregates(builder: foreign.ChunkBuilder, results: Document, source: Source) -> None:
     """Add each task of a file of results as one rollout, with its standard errors."""
     counts, groups = results.object("n-samples"), results.object("group_subtasks")
     model = results.get("model_name")
@@ -82,10 +69,10 @@ def _add_aggregates(builder: ChunkBuilder, results: Document, source: Source) ->
         if groups.get(task):  # its tasks are here themselves
             left_out.append(task)
             continue
-        entries = mapping(stated)
+        entries = foreign.mapping(stated)
         scores: dict[str, Any] = {}
         names: list[str] = []
-        samples = number(mapping(counts.get(task)).get("effective"))
+        samples = foreign.number(foreign.mapping(counts.get(task)).get("effective"))
         for key, value in entries.items():
             metric, comma, name = key.partition(",")
             stderr = f"{metric}_stderr{comma}{name}"
@@ -93,7 +80,7 @@ def _add_aggregates(builder: ChunkBuilder, results: Document, source: Source) ->
                 continue
             column = metric if name in ("", _NO_FILTER) else key
             names.append(column)
-            scores |= aggregate(column, value, number(entries.get(stderr)), samples)
+            scores |= foreign.aggregate(column, value, foreign.number(entries.get(stderr)), samples)
         builder.add(
             Rollout(
                 record={"task": task},
@@ -182,7 +169,7 @@ class _Results:
         if named is None:
             return cls(None, None, "")
         name = f"results_{named['date']}.json"
-        results = document_beside(source, name, "the results of lm-evaluation-harness")
+        results = foreign.document_beside(source, name, "the results of lm-evaluation-harness")
         shown = f"{source.shown.rpartition('/')[0]}/{name}".lstrip("/")
         return cls(named["task"], results, shown)
 
@@ -190,8 +177,8 @@ class _Results:
         """Tell the version of the task, and how its answers are parsed and scored."""
         if self._document is None:
             return {}
-        config = mapping(self._document.object("configs").get(str(self.task)))
-        version = mapping(self._document.get("versions")).get(str(self.task))
+        config = foreign.mapping(self._document.object("configs").get(str(self.task)))
+        version = foreign.mapping(self._document.get("versions")).get(str(self.task))
         return {"version": version, **{key: config.get(key) for key in _MEASURES}}
 
     def disagreements(self, documents: Mapping[TaskId, _Scored], source: Source) -> Iterator[str]:
@@ -203,22 +190,24 @@ class _Results:
             )
         if self._document is None or self.task is None:
             return
-        config = mapping(self._document.object("configs").get(self.task))
-        counted = mapping(self._document.object("n-samples").get(self.task)).get("effective")
+        config = foreign.mapping(self._document.object("configs").get(self.task))
+        counted = foreign.mapping(self._document.object("n-samples").get(self.task)).get(
+            "effective"
+        )
         if counted is not None and counted != len(documents):
             yield (
                 f"{source.shown}: {self._name} counts {counted} documents, and there are "
                 f"{len(documents)}"
             )
-        for key, stated in mapping(self._document.object("results").get(self.task)).items():
+        for key, stated in foreign.mapping(self._document.object("results").get(self.task)).items():
             metric, _, name = key.partition(",")
-            theirs = number(stated)
+            theirs = foreign.number(stated)
             if theirs is None or not _is_mean(metric, config):
                 continue
             column = metric if name in ("", _NO_FILTER) else key
-            values = [number(d.scores.get(column)) for d in documents.values()]
+            values = [foreign.number(d.scores.get(column)) for d in documents.values()]
             found = [value for value in values if value is not None]
-            if found and not agree(fmean(found), theirs):
+            if found and not foreign.agree(fmean(found), theirs):
                 yield (
                     f"{source.shown}: {self._name} says that {key} is {theirs:.6g}, and the "
                     f"samples give {fmean(found):.6g}"
@@ -226,7 +215,7 @@ class _Results:
 
 
 def _is_mean(metric: str, config: Mapping[str, Any]) -> bool:
-    for entry in objects(config.get("metric_list")):
+    for entry in foreign.objects(config.get("metric_list")):
         if entry.get("metric") == metric and entry.get("aggregation"):
             return bool(entry["aggregation"] == "mean")
     return metric in _MEANS

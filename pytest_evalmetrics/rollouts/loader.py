@@ -1,8 +1,4 @@
-"""Where a format of recorded rollouts plugs in: columns out of each file.
-
-A loader turns one file into chunks; what chunks are for (order, duplicates, numbering,
-the table) is known to `table` alone.
-"""
+"""Where a format of recorded rollouts plugs in: a loader turns one file into chunks of columns."""
 
 from __future__ import annotations
 
@@ -22,152 +18,93 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a benchmark wants of its rollouts.
+    """What a benchmark wants of its rollouts."""
 
-    Attributes
-    ----------
-    fields
-        Where a row keeps what we need, as far as the benchmark file says it.
-    scores
-        The scores that the benchmark needs: in these nothing but a number is accepted.
-    categories
-        The fields that are kept as labels.
-    by_position
-        Each row is a task of its own, whose id is the row's position: rows need no id.
-    whole
-        Rows are wanted whole, see `Chunk.records`.
-    """
+    fields: FieldMap  #: Where a row keeps what we need, as far as the benchmark file says it.
+    scores: tuple[str, ...] = ()  #: The scores that it needs: these have to be numbers.
+    categories: tuple[str, ...] = ()  #: The fields that are kept as labels.
+    by_position: bool = False  #: Whether each row is a task of its own, whose id is its position.
+    whole: bool = False  #: Whether rows are wanted whole, see `Chunk.records`.
 
-    fields: FieldMap
-    scores: tuple[str, ...] = ()
-    categories: tuple[str, ...] = ()
-    by_position: bool = False
-    whole: bool = False
+    @property
+    def score_paths(self) -> dict[str, str]:
+        """Where ``fields:`` says that scores are."""
+        reward = self.fields.reward
+        return dict(self.fields.scores) | ({} if reward is None else {"reward": reward})
+
+    @property
+    def paths(self) -> list[str]:
+        """All paths that ``fields:`` names."""
+        f = self.fields
+        given = (f.task, f.sample, f.agent, *self.score_paths.values(), *(f.content or ()))
+        return [path for path in given if path is not None]
 
 
 @dataclass(frozen=True, slots=True)
 class NotFinite:
-    """A value that is a number in the file and yet none that can be reckoned with.
+    """A number of a file that counts as missing: NaN, infinite or too large."""
 
-    Attributes
-    ----------
-    score
-        The score's name.
-    what
-        ``NaN``, or an infinite or too large number.
-    place
-        The line or the row that holds it.
-    """
-
-    score: str
-    what: str
-    place: int
+    score: str  #: The score's name.
+    what: str  #: ``NaN``, or ``infinite or too large``.
+    place: int  #: The line or the row that holds it.
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """What went wrong in one rollout, as its tool recorded it.
+    """What went wrong in one rollout, as its tool recorded it."""
 
-    Attributes
-    ----------
-    row
-        The rollout's index in its chunk.
-    kind
-        What it is counted under: the exception's name, say.
-    message
-        What it said.
-    graded
-        Whether the rollout has its scores all the same; else they are missing.
-    """
-
-    row: int
-    kind: str
-    message: str = ""
-    graded: bool = False
+    row: int  #: The rollout's index in its chunk.
+    kind: str  #: What it is counted under: the exception's name, say.
+    message: str = ""  #: The exception's message.
+    graded: bool = False  #: Whether the rollout has its scores all the same.
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Some consecutive rows of one file, as columns.
+    """Some consecutive rows of one file, as columns."""
 
-    Attributes
-    ----------
-    places
-        Line (or number, see `Source.unit`) of each row in its file, from 1, shape (rows,).
-    task
-        Task ids.
-    sample
-        The attempts' numbers, from 0; None where a row has none.
-    agent
-        The agents' names; None where a row has none.
-    scores
-        Name -> float64 column, shape (rows,), NaN where missing. The order of the names
-        is that of their first appearance in all the files so far.
-    usage
-        What the rows say of tokens and the like, in the same form; it wins over a score
-        of the same name.
-    labels
-        Category -> text; None where a row has none.
-    fractional
-        The names of which some value is written with a fraction or an exponent.
-    not_finite
-        What counts as missing although it is a number in the file.
-    not_numbers
-        Score -> where text, a list or an object was first met under its name.
-    other_kinds
-        The same as a place in this file, of whatever may yet turn out to be a score: by its
-        name, and by whether it is one of the usage.
-    keys
-        What a row can hold, for messages.
-    names
-        What each row is called in messages, where its file and its place say too little.
-    started
-        When each rollout began, in seconds, shape (rows,): rows without a sample are numbered
-        in this order, those of the same time (or NaN) as they come.
-    failures
-        The rollouts in which something went wrong.
-    notes
-        What a reader should know of the file.
-    rewards
-        The scores that a format has in place of a reward. Where it is the only one and no
-        row has a score named ``reward``, that is what it becomes. None: there is no such rule.
-    records
-        All that there is of each row, where that is asked for, to be scored; one whose attempt
-        failed says so under `spec.metric_names.MARK`. Empty of a format whose rows can't be scored.
-    content
-        Agent and task id -> the hash of what the task is, see `data.content_hash`, for tasks that
-        have not been hashed before.
-    versioned
-        Whether a hash is that of a task's version, and a task may have rollouts of several.
-    positional
-        Whether task ids are positions in a data set rather than names.
-    ruler
-        What scored, as the file says it: its name, the name of a setting, and its value; under
-        ``scores`` the scores that it gave.
-    """
-
+    #: Line (or number, see `Source.unit`) of each row in its file, from 1, shape (rows,).
     places: NDArray[np.int64]
-    task: Sequence[TaskId]
-    sample: Sequence[int | None]
-    agent: Sequence[str | None]
+    task: Sequence[TaskId]  #: Task ids.
+    sample: Sequence[int | None]  #: The attempts' numbers, from 0; None where a row has none.
+    agent: Sequence[str | None]  #: The agents' names; None where a row has none.
+    #: Name -> float64 column, shape (rows,), NaN where missing, in the order in which the names
+    #: first appear in all the files so far.
     scores: Mapping[str, NDArray[np.float64]]
+    #: Tokens and the like in the same form; they win over a score of the same name.
     usage: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+    #: Category -> text; None where a row has none.
     labels: Mapping[str, Sequence[str | None]] = field(default_factory=dict)
+    #: The names of which some value is written with a fraction or an exponent.
     fractional: frozenset[str] = frozenset()
-    not_finite: Sequence[NotFinite] = ()
+    not_finite: Sequence[NotFinite] = ()  #: The numbers that count as missing.
+    #: Score -> where text, a list or an object was first met under its name.
     not_numbers: Mapping[str, str] = field(default_factory=dict)
+    #: The same as a place in this file, of whatever may yet turn out to be a score: by its name,
+    #: and by whether it is one of the usage.
     other_kinds: Mapping[tuple[str, bool], int] = field(default_factory=dict)
-    keys: Sequence[str] = ()
-    names: Sequence[str] = ()
+    keys: Sequence[str] = ()  #: The keys that a row can have, for messages.
+    names: Sequence[str] = ()  #: The rows' names in messages, where file and place say too little.
+    #: When each rollout began, in seconds, shape (rows,): rows without a sample are numbered in
+    #: this order, those of the same time (or NaN) as they come.
     started: NDArray[np.float64] | None = None
-    failures: Sequence[Failure] = ()
-    notes: Sequence[str] = ()
+    failures: Sequence[Failure] = ()  #: The rollouts in which something went wrong.
+    notes: Sequence[str] = ()  #: What a reader should know of the file.
+    #: The scores that a format has in place of a reward: the only one becomes the reward where no
+    #: row has a score named ``reward``. None: there is no such rule.
     rewards: Sequence[str] | None = None
+    #: The whole rows, where `Request.whole` asks for them, to be scored; one whose attempt failed
+    #: says so under `spec.metric_names.MARK`. Empty of a format whose rows can't be scored.
     records: Sequence[Mapping[str, Any]] = ()
+    #: Agent and task id -> the task's `content_hash`, for tasks that were not hashed before.
     content: Mapping[tuple[str | None, TaskId], str] = field(default_factory=dict)
-    versioned: bool = False
-    dealt: bool = False  # an environment may deal each rollout of a task another question
-    positional: bool = False
+    versioned: bool = (
+        False  #: Whether hashes are of tasks' versions, of which a task may have many.
+    )
+    dealt: bool = False  #: Whether an environment may deal each rollout of a task another question.
+    positional: bool = False  #: Whether task ids are positions in a data set rather than names.
+    #: The scorers as the file describes them: name, setting and value; the scores that one gave
+    #: are its setting ``scores``.
     ruler: Sequence[tuple[str, str, str]] = ()
 
 
@@ -187,16 +124,10 @@ class Loader(Protocol):
 
 @runtime_checkable
 class TextLoader(Loader, Protocol):
-    """One whose rows can also be had whole, to be scored."""
+    """A loader whose rows can also be had whole as JSON text, to be scored."""
 
     def texts(self, source: Source) -> Iterator[SourceRow]:
-        """Go through the rows of one file in the order of `read`.
-
-        Raises
-        ------
-        DataError
-            If the file is broken.
-        """
+        """Go through the rows of one file in the order of `read`; raises as `read` does."""
         ...
 
 

@@ -2,37 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from pytest_evalmetrics.rollouts.foreign import (
-    ChunkBuilder,
-    Document,
-    Rollout,
-    ToolLoader,
-    Ungraded,
-    distinct,
-    lookup,
-    mapping,
-    number,
-    objects,
-    rows_of,
-    shortened,
-    slim,
-    usage,
-)
+from pytest_evalmetrics.rollouts import foreign
+from pytest_evalmetrics.rollouts.foreign import Document, Rollout, ToolLoader, Ungraded
 from pytest_evalmetrics.rollouts.formats import PROMPTFOO_ROW
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from pytest_evalmetrics.ext import Request, Source
+    from pytest_evalmetrics.ext import Source
 
 _WHAT: Final = "the results of promptfoo"
 _VERSIONS: Final = (2, 3, 4)
 _ERROR: Final = 2  # of failureReason; 1 is an assertion that does not hold
-_NUMBERED: Final = "testIdx"
 _is_numbered = re.compile(r"Row #\d+", re.IGNORECASE).match  # what a test of a CSV is called
 
 
@@ -43,14 +27,14 @@ class Promptfoo(ToolLoader):
     with the prompt where there are several. Scores are success, score and the named ones.
     """
 
-    def _fill(self, builder: ChunkBuilder, source: Source) -> None:
+    def _fill(self, builder: foreign.ChunkBuilder, source: Source) -> None:
         stats: Mapping[str, Any] = {}
         version = None
         if source.keys >= PROMPTFOO_ROW:
-            named = [(source.at(place), row) for place, row in rows_of(source)]
+            named = [(source.at(place), row) for place, row in foreign.rows_of(source)]
         else:
             whole = Document.of(source, _WHAT)
-            version = lookup(whole.get("metadata"), "promptfooVersion")
+            version = foreign.lookup(whole.get("metadata"), "promptfooVersion")
             results = whole.object("results")
             written = results.get("version", _VERSIONS[0])
             if written not in _VERSIONS:
@@ -59,45 +43,42 @@ class Promptfoo(ToolLoader):
                     f"{', '.join(map(str, _VERSIONS))}",
                     hint="update pytest-evalmetrics, or write results.jsonl",
                 )
-            stats = mapping(results.get("stats"))
+            stats = foreign.mapping(results.get("stats"))
             rows = results.get("results")
             if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
                 raise source.error(f"this looks like {_WHAT}, and has no list of results")
             named = [(f"{source.shown}, result {n}", row) for n, row in enumerate(rows)]
         if not named:
             raise source.error("the eval has no result", hint="did the run fail?")
-        for rollout in _rollouts(named, self._request):
-            builder.add(rollout)
-        builder.positional = any(_is_numbered(_title(row)) for _, row in named)
-        for _, row in named:
+        rows = [row for _, row in named]
+        titles, contents = list(map(_title, rows)), list(map(_variables, rows))
+        several = len(set(map(_prompt, rows))) > 1
+        tasks = foreign.distinct(titles, contents)
+        for (name, row), task, content in zip(named, tasks, contents, strict=True):
+            scores, error = _graded(row)
+            builder.add(
+                Rollout(
+                    record=foreign.slim(row, self._request),
+                    name=name,
+                    task=task,
+                    agent=_agent(row, several),
+                    scores=scores,
+                    usage=_usage(row),
+                    error=error,
+                    started=foreign.number(row.get("testIdx")),
+                    content=content,
+                )
+            )
             _measure(row, version, builder)
-        builder.notes += _disagreements(stats, [row for _, row in named], source)
+        builder.positional = any(map(_is_numbered, titles))
+        builder.notes += _disagreements(stats, rows, source)
 
 
-def _rollouts(named: list[tuple[str, dict[str, Any]]], request: Request) -> Iterator[Rollout]:
-    rows = [row for _, row in named]
-    tasks = distinct(list(map(_title, rows)), list(map(_variables, rows)), _short)
-    several = len({_prompt(row) for row in rows}) > 1
-    for (name, row), task in zip(named, tasks, strict=True):
-        scores, error = _graded(row)
-        yield Rollout(
-            record=slim(row, request),
-            name=name,
-            task=task,
-            agent=_agent(row, several),
-            scores=scores,
-            usage=_usage(row),
-            error=error,
-            started=number(row.get(_NUMBERED)),
-            content=_variables(row),
-        )
-
-
-def _measure(row: Mapping[str, Any], version: Any, builder: ChunkBuilder) -> None:
-    test = mapping(row.get("testCase"))
-    options = mapping(test.get("options"))
-    scores = ("success", "score", *mapping(row.get("namedScores")))
-    for assertion in objects(test.get("assert")):
+def _measure(row: Mapping[str, Any], version: Any, builder: foreign.ChunkBuilder) -> None:
+    test = foreign.mapping(row.get("testCase"))
+    options = foreign.mapping(test.get("options"))
+    scores = ("success", "score", *foreign.mapping(row.get("namedScores")))
+    for assertion in foreign.objects(test.get("assert")):
         settings = {
             "version": version,
             **{key: value for key, value in assertion.items() if key != "type"},
@@ -109,47 +90,40 @@ def _measure(row: Mapping[str, Any], version: Any, builder: ChunkBuilder) -> Non
 
 
 def _graded(row: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, str] | None]:
-    """Tell a result's scores, and why it has none."""
+    """Read a result's scores, and why it has none."""
     scores: dict[str, Any] = {
         "success": row.get("success"),
         "score": row.get("score"),
-        **mapping(row.get("namedScores")),
+        **foreign.mapping(row.get("namedScores")),
     }
     said = str(row.get("error") or "")
     if _failed(row):
         return dict.fromkeys(scores), ("error", said)
-    parts = objects(lookup(row, "gradingResult.componentResults"))
-    broken = [part for part in parts if lookup(part, "metadata.graderError") is True]
+    parts = foreign.objects(foreign.lookup(row, "gradingResult.componentResults"))
+    broken = [part for part in parts if foreign.lookup(part, "metadata.graderError") is True]
     if not broken:
         return scores, None
     # the tool counts what its judge could not answer as a failure, with a score of 0
     decided = any(part.get("pass") is False for part in parts if part not in broken)
-    named = {str(lookup(part, "assertion.metric")) for part in broken}
+    named = {str(foreign.lookup(part, "assertion.metric")) for part in broken}
     lost = {"score", *named} if decided else {"success", "score", *named}
     left = {name: None if name in lost else value for name, value in scores.items()}
     return left, Ungraded("the grader failed", str(broken[0].get("reason") or said))
 
 
 def _title(row: Mapping[str, Any]) -> str:
-    described = lookup(row, "testCase.description") or row.get("description")
-    return str(described) if described else _short(_variables(row))
+    described = foreign.lookup(row, "testCase.description") or row.get("description")
+    return str(described) if described else foreign.brief(_variables(row))
 
 
 def _variables(row: Mapping[str, Any]) -> Any:
-    given = lookup(row, "testCase.vars")
+    given = foreign.lookup(row, "testCase.vars")
     return row.get("vars") if given is None else given
 
 
-def _short(variables: Any) -> str:
-    return shortened(json.dumps(variables, ensure_ascii=False, sort_keys=True, default=str))
-
-
 def _prompt(row: Mapping[str, Any]) -> str:
-    for path in ("prompt.label", "promptIdx", "prompt.raw"):
-        value = lookup(row, path)
-        if value is not None:
-            return str(value)
-    return ""
+    values = (foreign.lookup(row, path) for path in ("prompt.label", "promptIdx", "prompt.raw"))
+    return next((str(value) for value in values if value is not None), "")
 
 
 def _agent(row: Mapping[str, Any], several: bool) -> str | None:
@@ -169,38 +143,33 @@ def _failed(row: Mapping[str, Any]) -> bool:
     return bool(row.get("error")) and not row.get("gradingResult")
 
 
-def _usage(row: Mapping[str, Any]) -> dict[str, float | None]:
-    tokens = mapping(row.get("tokenUsage") or lookup(row, "response.tokenUsage"))
-    took = number(row.get("latencyMs"))
-    counted = any(number(tokens.get(key)) for key in ("prompt", "completion", "total"))
+def _usage(row: Mapping[str, Any]) -> dict[str, float]:
+    tokens = foreign.mapping(row.get("tokenUsage") or foreign.lookup(row, "response.tokenUsage"))
+    took = foreign.number(row.get("latencyMs"))
+    counted = any(foreign.number(tokens.get(key)) for key in ("prompt", "completion", "total"))
     used = tokens if counted else {}
     whole = used if not used or used.get("prompt") or used.get("completion") else {}
-    cached = number(used.get("cached"))
-    return usage(
+    return foreign.usage(
         latency_s=None if took is None else took / 1000,
         prompt_tokens=whole.get("prompt"),
         completion_tokens=whole.get("completion"),
-        cached_tokens=cached,
+        cached_tokens=used.get("cached"),
         total_tokens=used.get("total"),
         # what a provider does not tell is written down as 0
-        cost_usd=number(row.get("cost")) or number(lookup(row, "response.cost")),
+        cost_usd=foreign.number(row.get("cost"))
+        or foreign.number(foreign.lookup(row, "response.cost")),
     )
 
 
 def _disagreements(
-    stats: Mapping[str, Any], rows: Iterable[Mapping[str, Any]], source: Source
+    stats: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], source: Source
 ) -> Iterator[str]:
-    rows = list(rows)
-    failed = [_failed(row) for row in rows]
+    errors = sum(map(_failed, rows))
     passed = sum(row.get("success") is True for row in rows)
-    ours = {
-        "successes": passed,
-        "failures": len(rows) - sum(failed) - passed,
-        "errors": sum(failed),
-    }
+    ours = {"successes": passed, "failures": len(rows) - errors - passed, "errors": errors}
     if "errors" not in stats:  # of early versions
         ours["failures"] += ours.pop("errors")
     for name, count in ours.items():
-        stated = number(stats.get(name))
+        stated = foreign.number(stats.get(name))
         if stated is not None and stated != count:
             yield f"{source.shown}: its stats count {stated} {name}, and its results give {count}"

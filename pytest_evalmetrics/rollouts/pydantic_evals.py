@@ -5,19 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from pytest_evalmetrics.rollouts.foreign import (
-    ChunkBuilder,
-    Document,
-    Rollout,
-    ToolLoader,
-    Ungraded,
-    lookup,
-    mapping,
-    number,
-    objects,
-    slim,
-    usage,
-)
+from pytest_evalmetrics.rollouts import foreign
+from pytest_evalmetrics.rollouts.foreign import Document, Rollout, ToolLoader, Ungraded
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,7 +33,7 @@ class PydanticEvals(ToolLoader):
     whose task raised is missing, and so is what an evaluator that raised was to judge.
     """
 
-    def _fill(self, builder: ChunkBuilder, source: Source) -> None:
+    def _fill(self, builder: foreign.ChunkBuilder, source: Source) -> None:
         report = Document.of(source, _WHAT)
         builder.positional = True
         for kind in ("cases", "failures"):
@@ -56,8 +45,8 @@ class PydanticEvals(ToolLoader):
                 scores, error = _judged(case) if kind == "cases" else ({}, _raised(case))
                 for name_of, found in (*_found(case, "scores"), *_found(case, "assertions")):
                     settings = {
-                        "evaluator": lookup(found, "source.name"),
-                        "arguments": lookup(found, "source.arguments"),
+                        "evaluator": foreign.lookup(found, "source.name"),
+                        "arguments": foreign.lookup(found, "source.arguments"),
                         "version": found.get("evaluator_version"),
                     }
                     builder.measured(
@@ -66,10 +55,10 @@ class PydanticEvals(ToolLoader):
                         settings,
                         own="arguments",
                     )
-                labels = {n: _value(v) for n, v in mapping(case.get("labels")).items()}
+                labels = {n: _value(v) for n, v in foreign.mapping(case.get("labels")).items()}
                 builder.add(
                     Rollout(
-                        record={**slim(case, self._request), **labels},
+                        record={**foreign.slim(case, self._request), **labels},
                         name=name,
                         task=task,
                         sample=sample,
@@ -95,10 +84,10 @@ def _attempt(case: Mapping[str, Any], where: str, source: Source) -> tuple[str, 
 
 
 def _judged(case: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, str] | None]:
-    scores: dict[str, Any] = {n: _value(v) for n, v in mapping(case.get("scores")).items()}
-    for name, found in mapping(case.get("assertions")).items():
+    scores: dict[str, Any] = {n: _value(v) for n, v in foreign.mapping(case.get("scores")).items()}
+    for name, found in foreign.mapping(case.get("assertions")).items():
         scores[f"assertion.{name}" if name in scores else name] = _value(found)
-    for failure in objects(case.get("evaluator_failures")):
+    for failure in foreign.objects(case.get("evaluator_failures")):
         name = str(failure.get("name") or "an evaluator")
         said = str(failure.get("error_message") or failure.get("error_type") or "")
         return {**scores, name: scores.get(name)}, Ungraded(f"{name} was not judged", said)
@@ -106,7 +95,9 @@ def _judged(case: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, str] | 
 
 
 def _found(case: Mapping[str, Any], key: str) -> list[tuple[str, dict[str, Any]]]:
-    return [(n, each) for n, each in mapping(case.get(key)).items() if isinstance(each, dict)]
+    return [
+        (n, each) for n, each in foreign.mapping(case.get(key)).items() if isinstance(each, dict)
+    ]
 
 
 def _raised(case: Mapping[str, Any]) -> tuple[str, str]:
@@ -120,10 +111,10 @@ def _value(found: Any) -> Any:
 
 
 def _metrics(case: Mapping[str, Any]) -> dict[str, Any]:
-    return {n: v for n, v in mapping(case.get("metrics")).items() if n not in _USAGE}
+    return {n: v for n, v in foreign.mapping(case.get("metrics")).items() if n not in _USAGE}
 
 
-def _usage(case: Mapping[str, Any]) -> dict[str, float | None]:
-    metrics = mapping(case.get("metrics"))
-    named = {ours: number(metrics.get(theirs)) for theirs, ours in _USAGE.items()}
-    return usage(latency_s=number(case.get("task_duration")), **named)
+def _usage(case: Mapping[str, Any]) -> dict[str, float]:
+    metrics = foreign.mapping(case.get("metrics"))
+    named = {ours: foreign.number(metrics.get(theirs)) for theirs, ours in _USAGE.items()}
+    return foreign.usage(latency_s=foreign.number(case.get("task_duration")), **named)

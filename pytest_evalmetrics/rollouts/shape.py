@@ -15,12 +15,9 @@ from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.rollouts.documents import TABLES, PlacedRow, documents, with_places
 from pytest_evalmetrics.rollouts.files import find_files
 from pytest_evalmetrics.rollouts.foreign import lookup
-from pytest_evalmetrics.rollouts.json_reader import (
-    RowReader,
-    short,
-)
+from pytest_evalmetrics.rollouts.json_reader import RowReader
 from pytest_evalmetrics.rollouts.loader import Request
-from pytest_evalmetrics.rollouts.source import SourceRow, open_source
+from pytest_evalmetrics.rollouts.source import SourceRow, open_source, short
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

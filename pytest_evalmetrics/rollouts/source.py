@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import json
 import os
 import re
 import sys
@@ -38,6 +39,7 @@ _GZIP = b"\x1f\x8b"
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _LFS = b"version https://git-lfs"
 _HTML = 20  # bytes that show a web page
+_KIND_NAMES: Final = {str: "text", list: "a list", dict: "an object", bool: "a boolean"}
 _WRITE_JSON_LINES = "write one JSON object per line (.jsonl, also .jsonl.gz or .jsonl.zst)"
 _NOT_TEXT: tuple[tuple[bytes, str, str], ...] = (
     (b"PK\x03\x04", "this is a zip archive", f"unpack it, or {_WRITE_JSON_LINES}"),
@@ -47,6 +49,22 @@ _NOT_TEXT: tuple[tuple[bytes, str, str], ...] = (
     (b"\xff\xfe", "this is UTF-16 text, not UTF-8", "save it as UTF-8"),
     (b"\xfe\xff", "this is UTF-16 text, not UTF-8", "save it as UTF-8"),
 )
+
+
+def shortened(text: str, length: int = 40) -> str:
+    """Cut a text short on a line."""
+    return text if len(text) <= length else text[:length] + "…"
+
+
+def short(text: str) -> str:
+    """Quote a text for a message, cut short."""
+    return repr(shortened(text.strip()))
+
+
+def shown_json(value: Any, length: int = 60) -> str:
+    """Write a value for a message, with its kind."""
+    text = shortened(json.dumps(value, ensure_ascii=False, default=str), length)
+    return f"{_KIND_NAMES[type(value)]}: {text}" if type(value) in _KIND_NAMES else text
 
 
 def whole_number_from_env(name: str, default: int, meaning: str) -> int:

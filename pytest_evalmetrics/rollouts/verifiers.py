@@ -8,22 +8,8 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final
 
 from pytest_evalmetrics.ext import content_hash, question_of
-from pytest_evalmetrics.rollouts.foreign import (
-    ChunkBuilder,
-    Rollout,
-    ToolLoader,
-    Ungraded,
-    agree,
-    document_beside,
-    lookup,
-    mapping,
-    number,
-    objects,
-    rows_of,
-    slim,
-    total,
-    usage,
-)
+from pytest_evalmetrics.rollouts import foreign
+from pytest_evalmetrics.rollouts.foreign import Rollout, ToolLoader, Ungraded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -46,21 +32,21 @@ class Verifiers(ToolLoader):
     not known to have been graded.
     """
 
-    def _fill(self, builder: ChunkBuilder, source: Source) -> None:
-        document = document_beside(source, _METADATA, "the metadata of verifiers")
+    def _fill(self, builder: foreign.ChunkBuilder, source: Source) -> None:
+        document = foreign.document_beside(source, _METADATA, "the metadata of verifiers")
         metadata = {} if document is None else {key: document.get(key) for key in document.keys}
         model = metadata.get("model")
         rewards: list[float] = []
         questions: dict[str, int] = {}
         cycled = _ids_are_cycled(source)
-        for place, row in rows_of(source):
+        for place, row in foreign.rows_of(source):
             content = [question_of(row.get("prompt")), row.get("answer")]
             task: Any = row.get("example_id", row.get("id"))
             if type(task) not in (int, str):
                 raise source.error_at(place, f"this row's example_id is {task!r}", _HINT)
             if cycled:
                 task = questions.setdefault(content_hash(content), len(questions))
-            rewards.append(number(row.get("reward")) or 0)
+            rewards.append(foreign.number(row.get("reward")) or 0)
             builder.positional |= isinstance(task, int)
             builder.add(
                 Rollout(
@@ -78,7 +64,7 @@ class Verifiers(ToolLoader):
             if metadata:
                 settings = {
                     "environment": metadata.get("env_id") or metadata.get("env"),
-                    "version": lookup(metadata.get("version_info"), "env_version"),
+                    "version": foreign.lookup(metadata.get("version_info"), "env_version"),
                     "arguments": metadata.get("env_args"),
                 }
                 builder.measured("verifiers", builder.graded, settings)
@@ -91,7 +77,7 @@ def _ids_are_cycled(source: Source) -> bool:
     0 0 1 1 2 2, so that the questions alone tell which rows are of one task.
     """
     by_id: dict[str, str] = {}
-    for _, row in rows_of(source):
+    for _, row in foreign.rows_of(source):
         if "example_id" in row:
             return False
         content = content_hash([question_of(row.get("prompt")), row.get("answer")])
@@ -110,7 +96,7 @@ def _graded(row: Mapping[str, Any]) -> dict[str, Any]:
     }
     scores = {"reward": row.get("reward"), **flat, **(metrics if isinstance(metrics, dict) else {})}
     error = _row_error(row.get("error"))
-    if error is not None and not number(row.get("reward")):
+    if error is not None and not foreign.number(row.get("reward")):
         scores = dict.fromkeys(scores)
     elif error is None and scores["reward"] is None:
         error = Ungraded("not scored")
@@ -129,15 +115,15 @@ def _row_error(error: Any) -> tuple[str, str] | None:
     return (kind if kind.replace(".", "").isidentifier() else "error"), text
 
 
-def _row_usage(row: Mapping[str, Any]) -> dict[str, float | None]:
-    tokens = mapping(row.get("token_usage"))
-    timing = mapping(row.get("timing")) or row
-    took = number(timing.get("generation_ms"))
-    took = number(timing.get("total_ms")) if took is None else took
+def _row_usage(row: Mapping[str, Any]) -> dict[str, float]:
+    tokens = foreign.mapping(row.get("token_usage"))
+    timing = foreign.mapping(row.get("timing")) or row
+    took = foreign.number(timing.get("generation_ms"))
+    took = foreign.number(timing.get("total_ms")) if took is None else took
     if took is None:
-        took = total([lookup(timing, "generation.duration")])
+        took = foreign.total([foreign.lookup(timing, "generation.duration")])
         took = None if took is None else took * 1000
-    return usage(
+    return foreign.usage(
         latency_s=None if took is None else took / 1000,
         prompt_tokens=_first(tokens, "input_tokens", "prompt_tokens"),
         completion_tokens=_first(tokens, "output_tokens", "completion_tokens"),
@@ -150,20 +136,20 @@ def _row_usage(row: Mapping[str, Any]) -> dict[str, float | None]:
 def _first(holder: Any, *keys: str) -> float | None:
     if not isinstance(holder, dict):
         return None
-    return next((n for key in keys if (n := number(holder.get(key))) is not None), None)
+    return next((n for key in keys if (n := foreign.number(holder.get(key))) is not None), None)
 
 
 def _disagreements(
     metadata: Mapping[str, Any], rewards: Sequence[float], source: Source
 ) -> Iterator[str]:
-    stated = number(metadata.get("avg_reward"))
-    if stated is not None and not agree(stated, fmean(rewards)):
+    stated = foreign.number(metadata.get("avg_reward"))
+    if stated is not None and not foreign.agree(stated, fmean(rewards)):
         yield (
             f"{source.shown}: {_METADATA} says that the mean reward is {stated:.6g}, and the rows "
             f"give {fmean(rewards):.6g}, a missing one counted as 0"
         )
-    examples = number(metadata.get("num_examples"))
-    each = number(metadata.get("rollouts_per_example"))
+    examples = foreign.number(metadata.get("num_examples"))
+    each = foreign.number(metadata.get("rollouts_per_example"))
     if examples and each and examples > 0 and examples * each != len(rewards):
         yield (
             f"{source.shown}: {_METADATA} says {examples} examples with {each} rollouts each, and "
@@ -179,11 +165,11 @@ class VerifiersTraces(ToolLoader):
     and each metric is a score as well.
     """
 
-    def _fill(self, builder: ChunkBuilder, source: Source) -> None:
+    def _fill(self, builder: foreign.ChunkBuilder, source: Source) -> None:
         builder.positional = True
         rollouts = [
             rollout
-            for place, row in rows_of(source)
+            for place, row in foreign.rows_of(source)
             for rollout in self._episode(row, place, source, builder)
         ]
         agents = {r.agent for r in rollouts if r.agent is not None}
@@ -194,10 +180,10 @@ class VerifiersTraces(ToolLoader):
             builder.add(rollout)
 
     def _episode(
-        self, row: Mapping[str, Any], place: int, source: Source, builder: ChunkBuilder
+        self, row: Mapping[str, Any], place: int, source: Source, builder: foreign.ChunkBuilder
     ) -> Iterator[Rollout]:
-        traces = objects(row.get("traces"))
-        judged = [t for t in traces if lookup(t, "agent.trainable") is not False] or traces
+        traces = foreign.objects(row.get("traces"))
+        judged = [t for t in traces if foreign.lookup(t, "agent.trainable") is not False] or traces
         error = _last_error(row)
         for trace in judged or [{}]:
             version = trace.get("version", _VERSIONS[0])
@@ -208,14 +194,14 @@ class VerifiersTraces(ToolLoader):
                     "update pytest-evalmetrics",
                 )
             scores = _trace_scores(trace)
-            for name, reward in mapping(trace.get("rewards")).items():
-                weight = {"weight": lookup(reward, "weight")}
+            for name, reward in foreign.mapping(trace.get("rewards")).items():
+                weight = {"weight": foreign.lookup(reward, "weight")}
                 builder.measured(f"verifiers {name}", ("reward", name), weight)
             failed = _last_error(trace) or error
             if failed is None and scores["reward"] is None:
                 failed = Ungraded("not scored", str(trace.get("stop_condition") or ""))
             yield Rollout(
-                record=slim({**row, **trace}, self._request),
+                record=foreign.slim({**row, **trace}, self._request),
                 name=source.at(place),
                 task=_task(row, place, source),
                 agent=_trace_agent(trace),
@@ -231,19 +217,19 @@ def _task(row: Mapping[str, Any], place: int, source: Source) -> TaskId:
     task = row.get("task")
     if isinstance(task, dict):
         for path in ("key", "hash", "data.idx", "data.id"):
-            found: TaskId | None = lookup(task, path)
+            found: TaskId | None = foreign.lookup(task, path)
             if type(found) in (int, str) and found is not None:
                 return found
     raise source.error_at(place, "this episode's task has neither a key nor a hash", _HINT)
 
 
 def _content(row: Mapping[str, Any]) -> Any:
-    held = lookup(row, "task.hash")
-    return lookup(row, "task.data") if held is None else held
+    held = foreign.lookup(row, "task.hash")
+    return foreign.lookup(row, "task.data") if held is None else held
 
 
 def _last_error(holder: Mapping[str, Any]) -> tuple[str, str] | None:
-    errors = objects(holder.get("errors"))
+    errors = foreign.objects(holder.get("errors"))
     if holder.get("ok") is not False:  # what was tried again, and went well, is over
         return None
     if not errors:
@@ -252,40 +238,42 @@ def _last_error(holder: Mapping[str, Any]) -> tuple[str, str] | None:
 
 
 def _trace_scores(trace: Mapping[str, Any]) -> dict[str, Any]:
-    rewards = mapping(trace.get("rewards"))
+    rewards = foreign.mapping(trace.get("rewards"))
     given = {name: r for name, r in rewards.items() if isinstance(r, dict)}
     parts = [
         score * weight
         for r in given.values()
-        if (score := number(r.get("score"))) is not None
-        and (weight := number(r.get("weight", 1))) is not None
+        if (score := foreign.number(r.get("score"))) is not None
+        and (weight := foreign.number(r.get("weight", 1))) is not None
     ]
     return {
         "reward": reduce(add, parts) if parts else None,  # as sum() did before Python 3.12
         **{name: (given.get(name) or {}).get("score") for name in rewards if name != "reward"},
-        **{n: v for n, v in mapping(trace.get("metrics")).items() if n != "reward"},
+        **{n: v for n, v in foreign.mapping(trace.get("metrics")).items() if n != "reward"},
     }
 
 
 def _trace_agent(trace: Mapping[str, Any]) -> str | None:
     """Name a trace's agent; one that has only the default name is called by its model."""
-    name = lookup(trace, "agent.name")
-    models = [call.get("model") for call in objects(trace.get("calls"))]
-    model = lookup(trace, "agent.config.model") or next((m for m in models if m), None)
+    name = foreign.lookup(trace, "agent.name")
+    models = [call.get("model") for call in foreign.objects(trace.get("calls"))]
+    model = foreign.lookup(trace, "agent.config.model") or next((m for m in models if m), None)
     if name in (None, "agent") and isinstance(model, str):
         return model
     return name if isinstance(name, str) else None
 
 
-def _trace_usage(trace: Mapping[str, Any]) -> dict[str, float | None]:
-    used = objects([call.get("usage") for call in objects(trace.get("calls"))])
-    start, end = (number(lookup(trace, f"timing.agent.{edge}")) for edge in ("start", "end"))
+def _trace_usage(trace: Mapping[str, Any]) -> dict[str, float]:
+    used = foreign.objects([call.get("usage") for call in foreign.objects(trace.get("calls"))])
+    start, end = (
+        foreign.number(foreign.lookup(trace, f"timing.agent.{edge}")) for edge in ("start", "end")
+    )
     # prompt_tokens leave out here what came from the cache
-    read = [total((u.get("prompt_tokens"), u.get("cached_input_tokens"))) for u in used]
-    return usage(
+    read = [foreign.total((u.get("prompt_tokens"), u.get("cached_input_tokens"))) for u in used]
+    return foreign.usage(
         latency_s=end - start if start is not None and end else None,
-        prompt_tokens=total(read),
-        completion_tokens=total(u.get("completion_tokens") for u in used),
-        cached_tokens=total(u.get("cached_input_tokens") for u in used),
-        cost_usd=total(u.get("cost") for u in used),
+        prompt_tokens=foreign.total(read),
+        completion_tokens=foreign.total(u.get("completion_tokens") for u in used),
+        cached_tokens=foreign.total(u.get("cached_input_tokens") for u in used),
+        cost_usd=foreign.total(u.get("cost") for u in used),
     )

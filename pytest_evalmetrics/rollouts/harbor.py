@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,8 +18,6 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.ext import Source
 
 RESULT: Final = "result.json"
-_CONFIG: Final = "config.json"
-_WHAT: Final = "a Harbor result"
 _DEPTH: Final = 3  # a folder of jobs, a job, a trial
 
 
@@ -28,13 +25,14 @@ class Harbor(ToolLoader):
     """Reads trials: their rewards are the scores, and attempts are in the order of their start."""
 
     def _fill(self, builder: foreign.ChunkBuilder, source: Source) -> None:
-        found = _Found()
+        results = _Results()
+        file = RolloutFile(source.path, source.shown)
         if source.is_folder:
-            _walk(RolloutFile(source.path, source.shown), found, _DEPTH)
+            results.walk(file, _DEPTH)
         else:
-            _add(RolloutFile(source.path, source.shown), found)
-        rollouts = [_rollout(trial, name) for trial, name in found.trials]
-        rollouts += [_unfinished(config, name, rollouts) for config, name in found.unfinished]
+            results.add(file)
+        rollouts = [_rollout(trial, name) for trial, name in results.trials]
+        rollouts += [_unfinished(config, name, rollouts) for config, name in results.unfinished]
         if not rollouts:
             raise source.error(
                 "there is no Harbor trial here",
@@ -43,8 +41,8 @@ class Harbor(ToolLoader):
         builder.versioned = True  # the checksum is of all files of a task, which keeps its name
         for rollout in rollouts:
             builder.add(rollout)
-        for job, name in found.jobs:
-            builder.notes += _disagreements(job, name, found.trials)
+        for job, name in results.jobs:
+            builder.notes += _disagreements(job, name, results.trials)
 
 
 def is_trials_folder(folder: Path) -> bool:
@@ -72,46 +70,43 @@ def jobs_as_folders(files: Iterable[RolloutFile]) -> list[RolloutFile]:
     ]
 
 
-@dataclass(slots=True)
-class _Found:
+class _Results:
     """The results in a folder, each with how its file is called."""
 
-    trials: list[tuple[Document, str]] = field(default_factory=list)
-    jobs: list[tuple[Document, str]] = field(default_factory=list)
-    unfinished: list[tuple[Document, str]] = field(default_factory=list)
+    def __init__(self) -> None:
+        self.trials: list[tuple[Document, str]] = []
+        self.jobs: list[tuple[Document, str]] = []
+        self.unfinished: list[tuple[Document, str]] = []
 
+    def walk(self, folder: RolloutFile, depth: int) -> None:
+        """Add the results in a folder and those below it."""
+        result = _below(folder, RESULT)
+        if result.path.is_file():
+            if not self.add(result):
+                return  # a trial: what is below are its logs
+        elif (folder.path / "config.json").is_file():
+            file = open_source(_below(folder, "config.json"))
+            config = Document.of(file, "the configuration of a trial")
+            if "trial_name" in config.keys:
+                self.unfinished.append((config, folder.shown))
+                return
+        for path in sorted(folder.path.iterdir()) if depth else ():
+            if path.is_dir():
+                self.walk(_below(folder, path.name), depth - 1)
 
-def _walk(folder: RolloutFile, found: _Found, depth: int) -> None:
-    result = _below(folder, RESULT)
-    if result.path.is_file():
-        if not _add(result, found):
-            return  # a trial: what is below are its logs
-    elif (folder.path / _CONFIG).is_file():
-        config = Document.of(open_source(_below(folder, _CONFIG)), "the configuration of a trial")
-        if "trial_name" in config.keys:
-            found.unfinished.append((config, folder.shown))
-            return
-    for path in sorted(folder.path.iterdir()) if depth else ():
-        if path.is_dir():
-            _walk(_below(folder, path.name), found, depth - 1)
-
-
-def _add(file: RolloutFile, found: _Found) -> bool:
-    """Add a result, and say whether there may be trials beside it."""
-    result = Document.of(open_source(file), _WHAT)
-    keys = frozenset(result.keys)
-    if keys >= HARBOR_TRIAL:
-        found.trials.append((result, file.shown))
-        return False
-    if keys >= HARBOR_JOB:
-        found.jobs.append((result, file.shown))
-        return True
-    raise DataError(
-        f"this is no Harbor result: it has neither {' and '.join(sorted(HARBOR_TRIAL))}, nor "
-        f"{' and '.join(sorted(HARBOR_JOB))}",
-        file=file.shown,
-        hint="was it written by another version of Harbor, or by another tool?",
-    )
+    def add(self, file: RolloutFile) -> bool:
+        """Add a result, and return whether there may be trials beside it."""
+        result = Document.of(open_source(file), "a Harbor result")
+        is_trial = HARBOR_TRIAL.issubset(result.keys)
+        if not is_trial and not HARBOR_JOB.issubset(result.keys):
+            raise DataError(
+                "this is no Harbor result: it has neither "
+                f"{' and '.join(sorted(HARBOR_TRIAL))}, nor {' and '.join(sorted(HARBOR_JOB))}",
+                file=file.shown,
+                hint="was it written by another version of Harbor, or by another tool?",
+            )
+        (self.trials if is_trial else self.jobs).append((result, file.shown))
+        return not is_trial
 
 
 def _below(folder: RolloutFile, name: str) -> RolloutFile:
@@ -146,7 +141,7 @@ def _rewards(trial: Document) -> dict[str, Any]:
     result = trial.object("verifier_result")
     if "rewards" not in result and "reward" in result:  # early versions have one
         return {"reward": result["reward"]}
-    return dict(foreign.mapping(result.get("rewards")))
+    return foreign.mapping(result.get("rewards"))
 
 
 def _unfinished(config: Document, name: str, rollouts: list[Rollout]) -> Rollout:
@@ -157,13 +152,12 @@ def _unfinished(config: Document, name: str, rollouts: list[Rollout]) -> Rollout
     agent = config.object("agent")
     path = str(task.get("path") or "").replace("\\", "/").rstrip("/").rpartition("/")[2]
     alike = [r for r in rollouts if str(r.record["trial_name"]).rpartition("__")[0] == start]
+    model = str(agent.get("model_name") or "").rpartition("/")[2]
     return Rollout(
         record={"trial_name": trial},
         name=name,
         task=alike[0].task if alike else task.get("name") or path or start,
-        agent=alike[0].agent
-        if alike
-        else _joined(agent.get("name"), str(agent.get("model_name") or "").rpartition("/")[2]),
+        agent=alike[0].agent if alike else _joined(agent.get("name"), model),
         error=("no result", f"the trial has no {RESULT}: was the job interrupted?"),
     )
 

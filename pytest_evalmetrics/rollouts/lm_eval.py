@@ -33,7 +33,7 @@ class LmEval(ToolLoader):
         if is_lm_eval_results(source.keys):
             _add_aggregates(builder, Document.of(source, "lm-evaluation-harness's results"), source)
             return
-        results = _Results.of(source)
+        results = _Results(source)
         documents: dict[TaskId, _Scored] = {}
         for place, row in foreign.rows_of(source):
             task: Any = row.get("doc_id")
@@ -43,20 +43,30 @@ class LmEval(ToolLoader):
                     f"this row's doc_id is {task!r}; expected a whole number",
                     "is this the output of lm-evaluation-harness with --log_samples?",
                 )
-            known = documents.get(task)
-            if known is None:
+            if task not in documents:
                 content = row.get("doc_hash")
                 content = row.get("doc") if content is None else content
-                known = _Scored(place, foreign.slim(row, self._request), content)
-                documents[task] = known
-            known.add(row, place, source)
+                documents[task] = _Scored(place, foreign.slim(row, self._request), content)
+            documents[task].add(row, place, source)
         builder.positional = any(type(task) is int for task in documents)
-        for task, known in documents.items():
-            builder.add(_rollout(task, known, results, source))
+        for task, scored in documents.items():
+            is_scored = any(value is not None for value in scored.scores.values())
+            builder.add(
+                Rollout(
+                    record={**scored.record, "task": results.task},
+                    name=source.at(scored.place),
+                    task=task if results.task is None else f"{results.task}/{task}",
+                    sample=0,
+                    agent=results.model,
+                    scores=scored.scores,
+                    error=None if is_scored else Ungraded("not scored"),
+                    content=scored.content,
+                )
+            )
         if len(builder):
             builder.notes += results.disagreements(documents, source)
             if results.task is not None:
-                scores = {name for known in documents.values() for name in known.scores}
+                scores = {name for scored in documents.values() for name in scored.scores}
                 builder.measured(f"lm_eval task {results.task}", scores, results.measures())
 
 
@@ -138,47 +148,26 @@ def _metrics(row: Mapping[str, Any]) -> list[str]:
     return [k for k, v in row.items() if k not in _NO_METRIC and isinstance(v, bool | int | float)]
 
 
-def _rollout(task: TaskId, known: _Scored, results: _Results, source: Source) -> Rollout:
-    scored = any(value is not None for value in known.scores.values())
-    return Rollout(
-        record={**known.record, "task": results.task},
-        name=source.at(known.place),
-        task=task if results.task is None else f"{results.task}/{task}",
-        sample=0,
-        agent=results.model,
-        scores=known.scores,
-        error=None if scored else Ungraded("not scored"),
-        content=known.content,
-    )
-
-
 class _Results:
     """The file of results that belongs to samples, as far as it is there."""
 
-    def __init__(self, task: str | None, document: Document | None, name: str) -> None:
-        self.task = task
-        self._document = document
-        self._name = name
-        model = None if document is None else document.get("model_name")
+    def __init__(self, source: Source) -> None:
+        match = _name(source.path.name.removesuffix(".gz").removesuffix(".zst"))
+        self.task = match["task"] if match else None
+        self._name = f"results_{match['date']}.json" if match else ""
+        what = "the results of lm-evaluation-harness"
+        self._document = foreign.document_beside(source, self._name, what) if match else None
+        model = self._document.get("model_name") if self._document else None
         self.model = model if isinstance(model, str) and model else None
 
-    @classmethod
-    def of(cls, source: Source) -> _Results:
-        """Find the results that were written together with some samples."""
-        named = _name(source.path.name.removesuffix(".gz").removesuffix(".zst"))
-        if named is None:
-            return cls(None, None, "")
-        name = f"results_{named['date']}.json"
-        results = foreign.document_beside(source, name, "the results of lm-evaluation-harness")
-        shown = f"{source.shown.rpartition('/')[0]}/{name}".lstrip("/")
-        return cls(named["task"], results, shown)
+    def _of_task(self, key: str) -> Any:
+        """Get what the results say of the task under a key; nothing without results."""
+        return self._document.object(key).get(str(self.task)) if self._document else None
 
     def measures(self) -> dict[str, Any]:
-        """Tell the version of the task, and how its answers are parsed and scored."""
-        if self._document is None:
-            return {}
-        config = foreign.mapping(self._document.object("configs").get(str(self.task)))
-        version = foreign.mapping(self._document.get("versions")).get(str(self.task))
+        """Get the version of the task, and how its answers are parsed and scored."""
+        config = foreign.mapping(self._of_task("configs"))
+        version = self._of_task("versions")
         return {"version": version, **{key: config.get(key) for key in _MEASURES}}
 
     def disagreements(self, documents: Mapping[TaskId, _Scored], source: Source) -> Iterator[str]:
@@ -188,29 +177,24 @@ class _Results:
                 f"{source.shown}: each document was answered {repeats} times and scored once, "
                 "which makes it one rollout"
             )
-        if self._document is None or self.task is None:
-            return
-        config = foreign.mapping(self._document.object("configs").get(self.task))
-        counted = foreign.mapping(self._document.object("n-samples").get(self.task)).get(
-            "effective"
-        )
+        shown = f"{source.shown.rpartition('/')[0]}/{self._name}".lstrip("/")
+        config = foreign.mapping(self._of_task("configs"))
+        counted = foreign.mapping(self._of_task("n-samples")).get("effective")
         if counted is not None and counted != len(documents):
-            yield (
-                f"{source.shown}: {self._name} counts {counted} documents, and there are "
-                f"{len(documents)}"
-            )
-        for key, stated in foreign.mapping(self._document.object("results").get(self.task)).items():
+            there = len(documents)
+            yield f"{source.shown}: {shown} counts {counted} documents, and there are {there}"
+        for key, stated in foreign.mapping(self._of_task("results")).items():
             metric, _, name = key.partition(",")
             theirs = foreign.number(stated)
             if theirs is None or not _is_mean(metric, config):
                 continue
             column = metric if name in ("", _NO_FILTER) else key
             values = [foreign.number(d.scores.get(column)) for d in documents.values()]
-            found = [value for value in values if value is not None]
-            if found and not foreign.agree(fmean(found), theirs):
+            given = [value for value in values if value is not None]
+            if given and not foreign.agree(fmean(given), theirs):
                 yield (
-                    f"{source.shown}: {self._name} says that {key} is {theirs:.6g}, and the "
-                    f"samples give {fmean(found):.6g}"
+                    f"{source.shown}: {shown} says that {key} is {theirs:.6g}, and the "
+                    f"samples give {fmean(given):.6g}"
                 )
 
 

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.ext import Source
 
-_WHAT: Final = "a report of pydantic-evals"
 _USAGE: Final = {  # a case's metrics that have a name of ours
     "input_tokens": "prompt_tokens",
     "output_tokens": "completion_tokens",
@@ -34,7 +33,7 @@ class PydanticEvals(ToolLoader):
     """
 
     def _fill(self, builder: foreign.ChunkBuilder, source: Source) -> None:
-        report = Document.of(source, _WHAT)
+        report = Document.of(source, "a report of pydantic-evals")
         builder.positional = True
         for kind in ("cases", "failures"):
             for index, case in enumerate(report.items(kind)):
@@ -43,18 +42,10 @@ class PydanticEvals(ToolLoader):
                 builder.positional &= bool(_is_numbered(task))
                 given = case.get("inputs")
                 scores, error = _judged(case) if kind == "cases" else ({}, _raised(case))
-                for name_of, found in (*_found(case, "scores"), *_found(case, "assertions")):
-                    settings = {
-                        "evaluator": foreign.lookup(found, "source.name"),
-                        "arguments": foreign.lookup(found, "source.arguments"),
-                        "version": found.get("evaluator_version"),
-                    }
-                    builder.measured(
-                        f"pydantic_evals {name_of}",
-                        (name_of, f"assertion.{name_of}"),
-                        settings,
-                        own="arguments",
-                    )
+                for key in ("scores", "assertions"):
+                    for score, result in foreign.mapping(case.get(key)).items():
+                        _measure(builder, score, result)
+                metrics = foreign.mapping(case.get("metrics"))
                 labels = {n: _value(v) for n, v in foreign.mapping(case.get("labels")).items()}
                 builder.add(
                     Rollout(
@@ -62,8 +53,11 @@ class PydanticEvals(ToolLoader):
                         name=name,
                         task=task,
                         sample=sample,
-                        scores={**scores, **_metrics(case)},
-                        usage=_usage(case),
+                        scores={**scores, **{n: v for n, v in metrics.items() if n not in _USAGE}},
+                        usage=foreign.usage(
+                            latency_s=case.get("task_duration"),
+                            **{ours: metrics.get(theirs) for theirs, ours in _USAGE.items()},
+                        ),
                         error=error,
                         rewards=tuple(scores),
                         content=None if given is None else [given, case.get("expected_output")],
@@ -71,6 +65,17 @@ class PydanticEvals(ToolLoader):
                 )
         if not len(builder):
             raise source.error("the report has no case", hint="did the run fail?")
+
+
+def _measure(builder: foreign.ChunkBuilder, score: str, result: Any) -> None:
+    if isinstance(result, dict):
+        settings = {
+            "evaluator": foreign.lookup(result, "source.name"),
+            "arguments": foreign.lookup(result, "source.arguments"),
+            "version": result.get("evaluator_version"),
+        }
+        names = (score, f"assertion.{score}")
+        builder.measured(f"pydantic_evals {score}", names, settings, own="arguments")
 
 
 def _attempt(case: Mapping[str, Any], where: str, source: Source) -> tuple[str, int | None]:
@@ -85,36 +90,20 @@ def _attempt(case: Mapping[str, Any], where: str, source: Source) -> tuple[str, 
 
 def _judged(case: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, str] | None]:
     scores: dict[str, Any] = {n: _value(v) for n, v in foreign.mapping(case.get("scores")).items()}
-    for name, found in foreign.mapping(case.get("assertions")).items():
-        scores[f"assertion.{name}" if name in scores else name] = _value(found)
+    for name, result in foreign.mapping(case.get("assertions")).items():
+        scores[f"assertion.{name}" if name in scores else name] = _value(result)
     for failure in foreign.objects(case.get("evaluator_failures")):
         name = str(failure.get("name") or "an evaluator")
-        said = str(failure.get("error_message") or failure.get("error_type") or "")
-        return {**scores, name: scores.get(name)}, Ungraded(f"{name} was not judged", said)
+        message = str(failure.get("error_message") or failure.get("error_type") or "")
+        return {**scores, name: scores.get(name)}, Ungraded(f"{name} was not judged", message)
     return scores, None if scores else Ungraded("not judged", "no evaluator gave a score")
 
 
-def _found(case: Mapping[str, Any], key: str) -> list[tuple[str, dict[str, Any]]]:
-    return [
-        (n, each) for n, each in foreign.mapping(case.get(key)).items() if isinstance(each, dict)
-    ]
-
-
 def _raised(case: Mapping[str, Any]) -> tuple[str, str]:
-    said = str(case.get("error_message") or "")
-    kind = _exception(said)
-    return (kind.group(1) if kind else "error"), said
+    message = str(case.get("error_message") or "")
+    kind = _exception(message)
+    return (kind.group(1) if kind else "error"), message
 
 
-def _value(found: Any) -> Any:
-    return found.get("value") if isinstance(found, dict) else found
-
-
-def _metrics(case: Mapping[str, Any]) -> dict[str, Any]:
-    return {n: v for n, v in foreign.mapping(case.get("metrics")).items() if n not in _USAGE}
-
-
-def _usage(case: Mapping[str, Any]) -> dict[str, float]:
-    metrics = foreign.mapping(case.get("metrics"))
-    named = {ours: foreign.number(metrics.get(theirs)) for theirs, ours in _USAGE.items()}
-    return foreign.usage(latency_s=foreign.number(case.get("task_duration")), **named)
+def _value(result: Any) -> Any:
+    return result.get("value") if isinstance(result, dict) else result

@@ -8,6 +8,7 @@ import sys
 import zlib
 from collections import defaultdict
 from contextlib import contextmanager
+from itertools import chain
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,7 +19,7 @@ from pytest_evalmetrics.rollouts import foreign
 from pytest_evalmetrics.rollouts.foreign import Document, Rollout, ToolLoader, Ungraded
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from pytest_evalmetrics.ext import Source
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
         from zipfile import ZipFile
     else:
         from backports.zstd.zipfile import ZipFile
-    from pytest_evalmetrics.ext import DataError, Request
+    from pytest_evalmetrics.ext import Request
 
 _LETTERS: Final = {"C": 1, "I": 0, "P": 0.5, "N": 0}
 _WORDS: Final = {"yes": 1, "true": 1, "no": 0, "false": 0}
@@ -36,33 +37,14 @@ _counting = re.compile(r"(?P<kind>pass_at|at_least)_(?P<k>[1-9]\d*)").fullmatch
 _exception = re.compile(r"\s*([A-Za-z_][\w.]*)\(").match
 _WHAT: Final = "an inspect_ai log"
 _VERSIONS: Final = (1, 2, 3)  # 3 was written for a while, and differs in what is not read
-_HELD: Final = "attachments"
-_INTERRUPTED: Final = "was the run, its copy or its download interrupted?"
-_KEPT: Final = [
-    "id",
-    "epoch",
-    "input",
-    "target",
-    "scores",
-    "score",
-    "model_usage",
-    "error",
-    "invalidation",
-    "total_time",
-    "started_at",
-    "completed_at",
-]
+_EDGES: Final = ("started", "completed")
+_KEPT: Final = (
+    *("id", "epoch", "input", "target", "scores", "score", "model_usage", "error", "invalidation"),
+    *("total_time", "started_at", "completed_at"),
+)
 
 
-def agent_of(spec: Mapping[str, Any]) -> str | None:
-    """Name the model that a log is of; the solver where there is none."""
-    model = spec.get("model")
-    named = isinstance(model, str) and model not in ("none", "none/none")
-    agent = model if named else spec.get("solver")
-    return agent if isinstance(agent, str) else None
-
-
-def rollout_of(
+def _rollout(
     sample: Mapping[str, Any], scores: dict[str, Any], agent: str | None, source: Source
 ) -> Rollout:
     """Make a rollout of a sample; one that failed and was graded keeps its scores."""
@@ -73,13 +55,11 @@ def rollout_of(
         error, scores = ("invalidated", reason or ""), dict.fromkeys(scores)
     elif error is None and all(v is None or v != v for v in scores.values()):  # noqa: PLR0124 - NaN
         error = Ungraded("not scored")
-    start, stop = (
-        foreign.seconds(sample.get("started_at")),
-        foreign.seconds(sample.get("completed_at")),
-    )
+    started, completed = (foreign.seconds(sample.get(f"{edge}_at")) for edge in _EDGES)
     took = sample.get("total_time")
-    if took is None and start is not None and stop is not None:
-        took = stop - start
+    if took is None and started is not None and completed is not None:
+        took = completed - started
+    used = [m for m in foreign.mapping(sample.get("model_usage")).values() if isinstance(m, dict)]
     return Rollout(
         record=sample,
         name=f"{source.shown}, sample {sample['id']!r}, epoch {sample.get('epoch', 1)}",
@@ -87,9 +67,16 @@ def rollout_of(
         sample=sample.get("epoch", 1) - 1,
         agent=agent,
         scores=scores,
-        usage=_usage(sample.get("model_usage"), took),
+        usage=foreign.usage(
+            latency_s=took,
+            prompt_tokens=foreign.total(map(_prompt_tokens, used)),
+            completion_tokens=foreign.total(m.get("output_tokens") for m in used),
+            cached_tokens=foreign.total(m.get("input_tokens_cache_read") for m in used),
+            total_tokens=foreign.total(m.get("total_tokens") for m in used),
+            cost_usd=foreign.total(m.get("total_cost") for m in used),
+        ),
         error=error,
-        started=start,
+        started=started,
         content=_question(sample),
     )
 
@@ -112,30 +99,14 @@ def _question(sample: Mapping[str, Any]) -> Any:
     return [text[:_SUMMARISED], *(str(each)[:_SUMMARISED] for each in targets)]
 
 
-def unfolded(sample: Mapping[str, Any]) -> dict[str, Any]:
+def _unfolded(value: Any, attachments: Mapping[str, Any]) -> Any:
     """Put long contents back where a sample refers to its attachments: ``attachment://ID``."""
-    held = foreign.mapping(sample.get("attachments"))
-
-    def filled(value: Any) -> Any:
-        if isinstance(value, str):
-            return held.get(value.removeprefix(_ATTACHED), value) if _ATTACHED in value else value
-        if isinstance(value, dict):
-            return {key: filled(each) for key, each in value.items()}
-        return [filled(each) for each in value] if isinstance(value, list) else value
-
-    return {key: filled(value) if held else value for key, value in sample.items()}
-
-
-def _usage(models: Any, took: float | None) -> dict[str, float]:
-    used = [m for m in models.values() if isinstance(m, dict)] if isinstance(models, dict) else []
-    return foreign.usage(
-        latency_s=took,
-        prompt_tokens=foreign.total(_prompt_tokens(m) for m in used),
-        completion_tokens=foreign.total(m.get("output_tokens") for m in used),
-        cached_tokens=foreign.total(m.get("input_tokens_cache_read") for m in used),
-        total_tokens=foreign.total(m.get("total_tokens") for m in used),
-        cost_usd=foreign.total(m.get("total_cost") for m in used),
-    )
+    if isinstance(value, str):
+        is_reference = value.startswith(_ATTACHED)
+        return attachments.get(value.removeprefix(_ATTACHED), value) if is_reference else value
+    if isinstance(value, dict):
+        return {key: _unfolded(each, attachments) for key, each in value.items()}
+    return [_unfolded(each, attachments) for each in value] if isinstance(value, list) else value
 
 
 def _prompt_tokens(model: Mapping[str, Any]) -> float | None:
@@ -155,26 +126,25 @@ def _prompt_tokens(model: Mapping[str, Any]) -> float | None:
 def _error(error: Any) -> tuple[str, str] | None:
     if error is None:
         return None
-    said = error.get("message", "") if isinstance(error, dict) else str(error)
-    kind = _exception(str(said))
-    return kind.group(1) if kind else "error", str(said)
+    message = str(error.get("message", "") if isinstance(error, dict) else error)
+    kind = _exception(message)
+    return kind.group(1) if kind else "error", message
 
 
-def scores_of(sample: Mapping[str, Any]) -> dict[str, Any]:
+def _scores(sample: Mapping[str, Any]) -> dict[str, Any]:
     """Flatten a sample's scores, and take C, I, P, N and the like as numbers."""
     given = sample.get("scores")
     if given is None and isinstance(sample.get("score"), dict):  # early versions have one
         given = {"score": sample["score"]}
-    found: dict[str, Any] = {}
-    for name, score in given.items() if isinstance(given, dict) else ():
+    scores: dict[str, Any] = {}
+    for name, score in foreign.mapping(given).items():
         value = score.get("value") if isinstance(score, dict) else score
-        if isinstance(value, dict):
-            found.update({f"{name}.{key}": _number(v) for key, v in value.items()})
-        elif isinstance(value, list):
-            found.update({f"{name}.{at}": _number(v) for at, v in enumerate(value)})
+        if isinstance(value, dict | list):
+            parts = value.items() if isinstance(value, dict) else enumerate(value)
+            scores.update({f"{name}.{key}": _number(each) for key, each in parts})
         else:
-            found[name] = _number(value)
-    return found
+            scores[name] = _number(value)
+    return scores
 
 
 def _number(value: Any) -> Any:
@@ -191,10 +161,10 @@ def _number(value: Any) -> Any:
         return value
 
 
-def scorers_of(
+def _scorers(
     spec: Mapping[str, Any], results: Mapping[str, Any], columns: Sequence[str]
 ) -> Iterator[tuple[str, list[str], dict[str, Any]]]:
-    """Tell the scorers of a log, the scores that each gave, and its settings."""
+    """Go through the scorers of a log, with the scores that each gave, and its settings."""
     shared = {
         "task_version": spec.get("task_version"),
         "grader": foreign.mapping(spec.get("model_roles")).get("grader"),
@@ -207,40 +177,22 @@ def scorers_of(
             yield name, scores, {**shared, "options": options, "metadata": given.get("metadata")}
 
 
-def planned(spec: Mapping[str, Any], results: Mapping[str, Any]) -> list[tuple[Any, int]]:
+def _planned(spec: Mapping[str, Any], results: Mapping[str, Any]) -> list[tuple[Any, int]]:
     """List the samples that were to be run; none where the log does not say."""
     data, config = foreign.mapping(spec.get("dataset")), foreign.mapping(spec.get("config"))
     ids, epochs = data.get("sample_ids"), config.get("epochs") or 1
     if not isinstance(ids, list) or type(epochs) is not int or results.get("early_stopping"):
         return []
-    known = [task for task in ids if type(task) in (int, str)]
-    return [(task, epoch) for epoch in range(1, epochs + 1) for task in known]
-
-
-def never_run(
-    key: tuple[Any, int], agent: str | None, status: str, log: Document, source: Source
-) -> Rollout:
-    """Make the missing rollout of a sample that was planned and is not in the log."""
-    error = _error(log.get("error"))
-    return Rollout(
-        record={"id": key[0], "epoch": key[1]},
-        name=f"{source.shown}, sample {key[0]!r}, epoch {key[1]}",
-        task=key[0],
-        sample=key[1] - 1,
-        agent=agent,
-        error=(
-            "planned and not in the log",
-            f"the eval's status is {status!r}" + (f": {error[1]}" if error else ""),
-        ),
-    )
+    tasks = [task for task in ids if type(task) in (int, str)]
+    return [(task, epoch) for epoch in range(1, epochs + 1) for task in tasks]
 
 
 def _reduced(reducer: Any, tasks: list[list[float]]) -> list[float]:
     """Reduce each task's epochs as inspect does; nothing for a reducer that is not known."""
-    if reducer in (None, "mean"):
-        return [fmean(values) for values in tasks]
-    if reducer in ("median", "max"):
-        return [(median if reducer == "median" else max)(values) for values in tasks]
+    simple: dict[Any, Callable[[list[float]], float]]
+    simple = {None: fmean, "mean": fmean, "median": median, "max": max}
+    if reducer in simple:
+        return list(map(simple[reducer], tasks))
     counted = _counting(str(reducer))
     if counted is None:
         return []
@@ -255,42 +207,37 @@ def _reduced(reducer: Any, tasks: list[list[float]]) -> list[float]:
     return found
 
 
-class Headline:
-    """The means that a log's results are to agree with."""
-
-    def __init__(self) -> None:
-        self._values: dict[str, dict[Any, list[float]]] = defaultdict(lambda: defaultdict(list))
-
-    def add(self, task: Any, scores: Mapping[str, Any]) -> None:
-        """Take in the scores of one sample."""
-        for name, value in scores.items():
+def _disagreements(
+    samples: Iterable[tuple[Any, Mapping[str, Any]]], results: Mapping[str, Any], source: Source
+) -> Iterator[str]:
+    """Report means and accuracies of the log that are not those of its samples' scores."""
+    values: dict[str, dict[Any, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for task, given in samples:
+        for column, value in given.items():
             amount = foreign.number(value)
             if amount is not None and math.isfinite(amount):
-                self._values[name][task].append(amount)
-
-    def disagreements(self, results: Mapping[str, Any], source: Source) -> Iterator[str]:
-        """Tell where a mean or an accuracy that the log states is not that of its samples."""
-        scores = results.get("scores")
-        if scores is None and isinstance(results.get("scorer"), dict):  # early versions have one
-            scores = [{**results["scorer"], "metrics": results.get("metrics")}]
-        for score in foreign.objects(scores):
-            name, scorer = score.get("name"), score.get("scorer") or score.get("name")
-            column = name if name == scorer else f"{scorer}.{name}"
-            tasks = self._values.get(str(column), {})
-            reduced = _reduced(score.get("reducer"), list(tasks.values()))
-            if not reduced:
-                continue
-            ours = [fmean(reduced)]
-            if score.get("reducer") is None:  # of the samples as they are, it may be
-                ours.append(fmean([v for values in tasks.values() for v in values]))
-            for metric, stated in foreign.mapping(score.get("metrics")).items():
-                theirs = foreign.number(stated.get("value")) if isinstance(stated, dict) else None
-                plain = metric.rpartition("/")[2] in ("accuracy", "mean")
-                if plain and theirs is not None and not any(foreign.agree(o, theirs) for o in ours):
-                    yield (
-                        f"{source.shown}: the log says that {metric} of {column} is {theirs:.6g}, "
-                        f"and its samples give {ours[0]:.6g}"
-                    )
+                values[column][task].append(amount)
+    scores = results.get("scores")
+    if scores is None and isinstance(results.get("scorer"), dict):  # early versions have one
+        scores = [{**results["scorer"], "metrics": results.get("metrics")}]
+    for score in foreign.objects(scores):
+        name, scorer = score.get("name"), score.get("scorer") or score.get("name")
+        column = str(name if name == scorer else f"{scorer}.{name}")
+        tasks = list(values.get(column, {}).values())
+        reduced = _reduced(score.get("reducer"), tasks)
+        if not reduced:
+            continue
+        ours = [fmean(reduced)]
+        if score.get("reducer") is None:  # of the samples as they are, it may be
+            ours.append(fmean(chain(*tasks)))
+        for metric, stated in foreign.mapping(score.get("metrics")).items():
+            theirs = foreign.number(stated.get("value")) if isinstance(stated, dict) else None
+            plain = metric.rpartition("/")[2] in ("accuracy", "mean")
+            if plain and theirs is not None and not any(foreign.agree(o, theirs) for o in ours):
+                yield (
+                    f"{source.shown}: the log says that {metric} of {column} is {theirs:.6g}, "
+                    f"and its samples give {ours[0]:.6g}"
+                )
 
 
 class InspectAi(ToolLoader):
@@ -305,22 +252,19 @@ class InspectAi(ToolLoader):
         self._first: tuple[str, str] | None = None  # the inspect task, and the file
 
     def _fill(self, builder: foreign.ChunkBuilder, source: Source) -> None:
-        if source.is_zip:
-            self._fill_from_archive(builder, source)
+        if not source.is_zip:
+            log = Document.of(source, _WHAT)
+            samples = log.items("samples") if log.get("samples") is not None else None
+            self._fill_from_log(builder, log, samples, source)
             return
-        log = Document.of(source, _WHAT)
-        samples = log.items("samples") if log.get("samples") is not None else None
-        self._fill_from_log(builder, log, samples, source)
-
-    def _fill_from_archive(self, builder: foreign.ChunkBuilder, source: Source) -> None:
         with _archive(source) as archive:
             names = dict.fromkeys(archive.namelist())  # the last of the same name counts
             start = next((n for n in ("header.json", "_journal/start.json") if n in names), None)
             if start is None:
                 raise source.error("this zip archive is no inspect_ai log: it has no header.json")
             log = Document(archive.read(start), source, _WHAT)
-            samples = self._samples(archive, names, log, source)
-            self._fill_from_log(builder, log, samples, source)
+            members = self._samples(archive, names, log, source)
+            self._fill_from_log(builder, log, members, source)
 
     def _samples(
         self, archive: ZipFile, names: Iterable[str], log: Document, source: Source
@@ -330,28 +274,23 @@ class InspectAi(ToolLoader):
             text = b'{"all":' + archive.read("summaries.json") + b"}"
             summaries = list(Document(text, source, _WHAT).items("all"))
             # those of early versions lack what a sample took
-            told = all("model_usage" in s and "total_time" in s for s in summaries)
-            if len(summaries) >= len(members) and (told or not members):
+            complete = all("model_usage" in s and "total_time" in s for s in summaries)
+            if len(summaries) >= len(members) and (complete or not members):
                 yield from summaries
                 return
         for name in members:
             sample = Document(archive.read(name), source, _WHAT)
             wanted = sample.keys if self._wants_all() else _KEPT
-            found = {key: sample.get(key) for key in wanted if key in sample.keys}
-            if not self._request.whole and "attachment://" in str(found.get("input")):
-                found |= unfolded({"input": found["input"], "attachments": sample.object(_HELD)})
-            yield found
+            values = {key: sample.get(key) for key in wanted if key in sample.keys}
+            if not self._request.whole and _ATTACHED in str(values.get("input")):
+                values["input"] = _unfolded(values["input"], sample.object("attachments"))
+            yield values
 
     def _wants_all(self, log: Document | None = None) -> bool:
         """Whether more is needed of a sample than its summary says."""
-        fields = self._request.fields
-        paths = (
-            *(fields.task, fields.sample, fields.agent, fields.reward, *fields.scores),
-            *(fields.content or ()),
-        )
         if self._request.whole or (log is not None and log.get("invalidated")):
             return True
-        return bool(self._request.categories) or any(path is not None for path in paths)
+        return bool(self._request.categories or self._request.paths)
 
     def _fill_from_log(
         self,
@@ -367,65 +306,75 @@ class InspectAi(ToolLoader):
                 f"{', '.join(map(str, _VERSIONS))} are known",
                 hint="update pytest-evalmetrics, or convert it with: inspect log convert",
             )
-        spec = log.object("eval")
-        self._same_task(spec, source)
-        status = log.get("status") or "started"
-        if samples is None:
-            raise source.error(
-                f"this log holds no samples (its status: {status})",
-                hint="run the eval without --no-log-samples, or give the whole log, not its header",
-            )
-        builder.positional = True
-        headline = Headline()
-        latest: dict[tuple[Any, Any], Mapping[str, Any]] = {}
-        for sample in samples:  # a sample that was run again is written again
-            latest[_key(sample, source)] = _kept(sample, self._wants_all())
-        for key, sample in latest.items():
-            builder.positional &= isinstance(key[0], int)
-            scores = scores_of(sample)
-            headline.add(key[0], scores)
-            whole = unfolded(sample) if self._request.whole else sample
-            builder.add(rollout_of(whole, scores, agent_of(spec), source))
-        plan = planned(spec, log.object("results"))
-        # a log with samples of another plan was put together from several
-        for key in plan if latest.keys() <= set(plan) else ():
-            if key not in latest:
-                builder.add(never_run(key, agent_of(spec), status, log, source))
-        if not len(builder):
-            raise source.error(
-                f"this log holds no sample (its status: {status})", hint="did the run fail?"
-            )
-        if status != "success":
-            builder.notes.append(f"{source.shown}: the status of this eval is {status!r}")
-        builder.notes += headline.disagreements(log.object("results"), source)
-        columns = builder.graded
-        for name, given, settings in scorers_of(spec, log.object("results"), columns):
-            builder.measured(f"inspect_ai {name}", given, settings)
-
-    def _same_task(self, spec: Mapping[str, Any], source: Source) -> None:
+        spec, results = log.object("eval"), log.object("results")
         task = str(spec.get("task"))
-        if self._first is None:
-            self._first = task, source.shown
+        self._first = self._first or (task, source.shown)
         if self._first[0] != task:
             raise source.error(
                 f"this log is of the inspect task {task!r}, and {self._first[1]} is of "
                 f"{self._first[0]!r}",
                 hint="write one benchmark for each, with paths that tell them apart",
             )
+        status = log.get("status") or "started"
+        if samples is None:
+            raise source.error(
+                f"this log holds no samples (its status: {status})",
+                hint="run the eval without --no-log-samples, or give the whole log, not its header",
+            )
+        model = spec.get("model")
+        has_model = isinstance(model, str) and model not in ("none", "none/none")
+        agent = model if has_model else spec.get("solver")
+        agent = agent if isinstance(agent, str) else None
+        latest = self._latest(samples, source)
+        builder.positional = all(isinstance(id_, int) for id_, _ in latest)
+        scores = {key: _scores(sample) for key, sample in latest.items()}
+        for key, sample in latest.items():
+            attachments = foreign.mapping(sample.get("attachments")) if self._request.whole else {}
+            whole = _unfolded(sample, attachments) if attachments else sample
+            builder.add(_rollout(whole, scores[key], agent, source))
+        plan = _planned(spec, results)
+        error = _error(log.get("error"))
+        why = f"the eval's status is {status!r}" + (f": {error[1]}" if error else "")
+        # a log with samples of another plan was put together from several
+        for id_, epoch in plan if latest.keys() <= set(plan) else ():
+            if (id_, epoch) not in latest:
+                builder.add(
+                    Rollout(
+                        record={"id": id_, "epoch": epoch},
+                        name=f"{source.shown}, sample {id_!r}, epoch {epoch}",
+                        task=id_,
+                        sample=epoch - 1,
+                        agent=agent,
+                        error=("planned and not in the log", why),
+                    )
+                )
+        if not len(builder):
+            raise source.error(
+                f"this log holds no sample (its status: {status})", hint="did the run fail?"
+            )
+        if status != "success":
+            builder.notes.append(f"{source.shown}: the status of this eval is {status!r}")
+        by_sample = ((id_, given) for (id_, _), given in scores.items())
+        builder.notes += _disagreements(by_sample, results, source)
+        for name, columns, settings in _scorers(spec, results, builder.graded):
+            builder.measured(f"inspect_ai {name}", columns, settings)
 
-
-def _key(sample: Mapping[str, Any], source: Source) -> tuple[Any, Any]:
-    task, epoch = sample.get("id"), sample.get("epoch", 1)
-    if type(task) not in (int, str) or type(epoch) is not int or epoch < 1:
-        raise source.error(
-            f"a sample of this log has the id {task!r} and the epoch {epoch!r}; expected text or "
-            "a whole number, and a whole number from 1"
-        )
-    return task, epoch
-
-
-def _kept(sample: Mapping[str, Any], everything: bool) -> Mapping[str, Any]:
-    return sample if everything else {k: sample[k] for k in _KEPT if k in sample}
+    def _latest(
+        self, samples: Iterable[Mapping[str, Any]], source: Source
+    ) -> dict[tuple[Any, Any], Mapping[str, Any]]:
+        """Index samples by id and epoch; one that was run again is written again."""
+        latest = {}
+        for sample in samples:
+            key = id_, epoch = sample.get("id"), sample.get("epoch", 1)
+            if type(id_) not in (int, str) or type(epoch) is not int or epoch < 1:
+                raise source.error(
+                    f"a sample of this log has the id {id_!r} and the epoch {epoch!r}; expected "
+                    "text or a whole number, and a whole number from 1"
+                )
+            latest[key] = (
+                sample if self._wants_all() else {k: sample[k] for k in _KEPT if k in sample}
+            )
+        return latest
 
 
 def is_log_archive(source: Source) -> bool:
@@ -450,15 +399,9 @@ def _archive(source: Source) -> Iterator[ZipFile]:
     try:
         with zipfile.ZipFile(source.path) as archive:
             yield archive
-    except broken as error:
-        raise _damaged(source, error) from error
-    except msgspec.DecodeError as error:
-        raise _damaged(source, error) from error
-
-
-def _damaged(source: Source, error: Exception) -> DataError:
-    if "not a zip file" in str(error):
-        why = "this looks like an inspect_ai archive, and its end is missing"
-    else:
+    except (*broken, msgspec.DecodeError) as error:
         why = f"this inspect_ai archive is damaged: {error}"
-    return source.error(why, hint=_INTERRUPTED)
+        if "not a zip file" in str(error):
+            why = "this looks like an inspect_ai archive, and its end is missing"
+        hint = "was the run, its copy or its download interrupted?"
+        raise source.error(why, hint=hint) from error

@@ -183,6 +183,8 @@ class VerifiersTraces(ToolLoader):
         self, row: Mapping[str, Any], place: int, source: Source, builder: foreign.ChunkBuilder
     ) -> Iterator[Rollout]:
         traces = foreign.objects(row.get("traces"))
+        content = foreign.lookup(row, "task.hash")
+        content = foreign.lookup(row, "task.data") if content is None else content
         judged = [t for t in traces if foreign.lookup(t, "agent.trainable") is not False] or traces
         error = _last_error(row)
         for trace in judged or [{}]:
@@ -209,7 +211,7 @@ class VerifiersTraces(ToolLoader):
                 usage=_trace_usage(trace),
                 error=failed,
                 rewards=("reward",),
-                content=_content(row),
+                content=content,
             )
 
 
@@ -217,15 +219,10 @@ def _task(row: Mapping[str, Any], place: int, source: Source) -> TaskId:
     task = row.get("task")
     if isinstance(task, dict):
         for path in ("key", "hash", "data.idx", "data.id"):
-            found: TaskId | None = foreign.lookup(task, path)
-            if type(found) in (int, str) and found is not None:
-                return found
+            id_: TaskId | None = foreign.lookup(task, path)
+            if type(id_) in (int, str) and id_ is not None:
+                return id_
     raise source.error_at(place, "this episode's task has neither a key nor a hash", _HINT)
-
-
-def _content(row: Mapping[str, Any]) -> Any:
-    held = foreign.lookup(row, "task.hash")
-    return foreign.lookup(row, "task.data") if held is None else held
 
 
 def _last_error(holder: Mapping[str, Any]) -> tuple[str, str] | None:

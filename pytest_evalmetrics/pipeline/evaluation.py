@@ -22,16 +22,8 @@ from pytest_evalmetrics.errors import (
 )
 from pytest_evalmetrics.gc_pause import collector_paused
 from pytest_evalmetrics.layout import many
-from pytest_evalmetrics.pipeline.regressions import (
-    Judging,
-    Reference,
-    compares_with_history,
-    reference_of,
-    rule_of,
-    settings_of,
-    unpassable,
-)
-from pytest_evalmetrics.pipeline.ruler import changes_of, ruler_changes, ruler_of, under_test_of
+from pytest_evalmetrics.pipeline import regressions, ruler
+from pytest_evalmetrics.pipeline.regressions import Judging, Reference, rule_of, settings_of
 from pytest_evalmetrics.reports import failed_row_cause, picture_of
 from pytest_evalmetrics.results import AgentResult, BenchmarkResult, Check, Flip, Verdict
 from pytest_evalmetrics.spec import Count
@@ -39,15 +31,13 @@ from pytest_evalmetrics.spec.metric_names import parse
 from pytest_evalmetrics.spec.sources import Rounds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
-    from pytest_evalmetrics.baselines import AgentDocument, BaselineDocument
     from pytest_evalmetrics.data import RolloutTable, RowScores
     from pytest_evalmetrics.engines import Engine
     from pytest_evalmetrics.gates.sequential import Look
     from pytest_evalmetrics.pipeline.human_labels import HumanLabels
-    from pytest_evalmetrics.pipeline.ruler import RulerChange
     from pytest_evalmetrics.pipeline.scored_rows import KeptRows
     from pytest_evalmetrics.pipeline.scoring import Runtime, Scored, Scoring
     from pytest_evalmetrics.results import ScorerFailures
@@ -60,9 +50,7 @@ class Hooks(msgspec.Struct, frozen=True):
     """The user's hooks; None where nobody implements one."""
 
     # ``(agent, tasks) -> further metrics``, one mapping per implementation
-    compute_metrics: Callable[[str, Sequence[Any]], Sequence[Mapping[str, Any] | None]] | None = (
-        None
-    )
+    compute_metrics: Callable[[str, Any], Any] | None = None
     source: str = ""  # the hash of what computes metrics
     # ``(agent, agent_metrics) -> the headline ones``
     key_metrics: Callable[[str, Mapping[str, Any]], Any] | None = None
@@ -71,10 +59,10 @@ class Hooks(msgspec.Struct, frozen=True):
 class Evaluated(msgspec.Struct, frozen=True):
     """A benchmark's result, and the baseline that it would leave."""
 
-    result: BenchmarkResult  # the verdict and everything it rests on
+    result: BenchmarkResult
     # by agent and task: the scores of each rollout that gated metrics rest on
     task_scores: dict[str, Any]
-    baseline: BaselineDocument | None  # None where a number may be missing or wrong
+    baseline: baselines.BaselineDocument | None  # None where a number may be missing or wrong
     row_scores: RowScores | None = None  # of each row; None without scorers
     kept_rows: bytes | None = None  # the baseline's rows, compressed; None where it keeps none
     # by agent: its tasks before and after, for the page that people look at; none of a
@@ -118,7 +106,7 @@ class Evaluation:
     _ruler: dict[str, dict[str, Any]] = field(default_factory=dict, init=False)
     _under_test: dict[str, Any] = field(default_factory=dict, init=False)
     _agents: list[AgentResult] = field(default_factory=list, init=False)
-    _recorded: dict[str, AgentDocument] = field(default_factory=dict, init=False)
+    _recorded: dict[str, baselines.AgentDocument] = field(default_factory=dict, init=False)
     _tables: dict[str, RolloutTable] = field(default_factory=dict, init=False)
     _expected: dict[str, Any] = field(default_factory=dict, init=False)
     _sources: tuple[dict[str, Any], ...] = field(default=(), init=False)
@@ -131,19 +119,15 @@ class Evaluation:
     _whole: RolloutTable | None = field(default=None, init=False)  # that a sample was drawn from
 
     def run(self) -> Evaluated:
-        """Evaluate it.
-
-        What can't be read or reduced is a check too, INCONCLUSIVE with its reason, so that reports
-        show it.
-        """
-        early = isinstance(self.benchmark.spec.num_samples, Rounds)
-        if early and self.look is None and not self.updates:  # a baseline takes all rollouts
+        """Evaluate it; what can't be read or reduced is an INCONCLUSIVE check with its reason."""
+        spec = self.benchmark.spec
+        if isinstance(spec.num_samples, Rounds) and self.look is None and not self.updates:
             from pytest_evalmetrics.pipeline.rounds import in_rounds  # noqa: PLC0415 - if asked for
 
-            return in_rounds(self)
+            return in_rounds(self)  # a baseline takes all rollouts
         self._gates = {  # as a baseline keeps them; scoring takes the thresholds of judges out
-            "metrics": list(self.benchmark.spec.gated),
-            "thresholds": {n: t.described for n, t in self.benchmark.spec.thresholds.items()},
+            "metrics": list(spec.gated),
+            "thresholds": {name: t.described for name, t in spec.thresholds.items()},
         }
         try:
             self._evaluate()
@@ -160,25 +144,36 @@ class Evaluation:
             result = self._result()
         if result.verdict is not Verdict.PASS and self._judging is not None and not self.updates:
             result = replace(result, flips=tuple(self._flips(self._judging)))
-        pictured = self.detailed or result.verdict is not Verdict.PASS
+        pictured = self._tables if self.detailed or result.verdict is not Verdict.PASS else ()
         return Evaluated(
             result,
             {agent: document["tasks"] for agent, document in self._recorded.items()},
             self._document(),
             None if self._scored is None else self._scored.rows,
             None if self._kept is None else self._kept.data,
-            {agent: self._picture(agent) for agent in self._tables} if pictured else {},
+            {agent: self._picture(agent) for agent in pictured},
         )
 
     # -- the steps ---------------------------------------------------------------------------
 
+    def _prepare(self) -> None:
+        """Read labels; make the scorers, and settle which of their scores is the reward."""
+        if self.benchmark.spec.labels is not None:
+            from pytest_evalmetrics.pipeline.human_labels import HumanLabels  # noqa: PLC0415 - rare
+
+            self._labels = HumanLabels.of(self.benchmark, self.benchmark.spec.labels)
+            self.benchmark = self._labels.benchmark
+        if self.benchmark.spec.runs:
+            self._scoring = self._scoring_of(self.benchmark)
+            self.benchmark = self._scoring.benchmark
+
     def _evaluate(self) -> None:
         self._prepare()
-        spec = self.benchmark.spec
-        plan = metrics.plan(spec, also=spec.gated, line_of=self.benchmark.line_of)
+        plan = self._plan()
         table = self._rows_of(plan)
         if any(name.startswith(STATED_ERROR) for name in table.scores):
-            plan = self._of_aggregates()
+            self._leave_out_metrics_of_rollouts()
+            plan = self._plan()
         spec = self.benchmark.spec
         self._sources = tuple(
             {"path": s.path, "rows": s.rows, "size": s.size} for s in table.sources
@@ -202,7 +197,7 @@ class Evaluation:
                 self._compare(self._judging)
         if self.updates and spec.baseline and spec.baseline.committed and self._document():
             taken = [(a, self._tables[a.agent], self._expected[a.agent]) for a in self._agents]
-            self._checks.extend(unpassable(self.benchmark, plan, taken))
+            self._checks.extend(regressions.unpassable(self.benchmark, plan, taken))
         if self._judging is not None and not self.updates:
             self._notes += self._judging.reference_notes(self._agents)
             self._checks.extend(self._judging.missing_agents(table.agents))
@@ -211,12 +206,16 @@ class Evaluation:
         if not spec.thresholds and not spec.baseline and not judged:
             self._notes.append(_nothing_gated(self.benchmark))
 
-    def _of_aggregates(self) -> metrics.Plan:
-        """Leave out the metrics of rollouts, of which there are none; a gated one is a fault."""
+    def _plan(self) -> metrics.Plan:
         spec = self.benchmark.spec
-        means = [m for m in spec.metrics if parse(m).metric in ("mean_reward", "mean")]
-        others = {*spec.metrics, *spec.gated, *spec.thresholds}
-        others = {m for m in others if parse(m).metric not in ("mean_reward", "mean")}
+        return metrics.plan(spec, also=spec.gated, line_of=self.benchmark.line_of)
+
+    def _leave_out_metrics_of_rollouts(self) -> None:
+        """Take metrics that need rollouts from a spec of aggregates; a gated one is a fault."""
+        spec = self.benchmark.spec
+        listed = {*spec.metrics, *spec.gated, *spec.thresholds}
+        others = {m for m in listed if parse(m).metric not in ("mean_reward", "mean")}
+        means = [m for m in spec.metrics if m not in others]
         asked = others if not means or spec.key_metrics else others.intersection(spec.thresholds)
         if asked:
             raise DataError(
@@ -230,19 +229,6 @@ class Evaluation:
             )
         spec = replace(spec, metrics=spec.listing(means))
         self.benchmark = replace(self.benchmark, spec=spec)
-        return metrics.plan(spec, also=spec.gated, line_of=self.benchmark.line_of)
-
-    def _prepare(self) -> None:
-        """Read labels; make the scorers, and settle which of their scores is the reward."""
-        if self.benchmark.spec.labels is not None:
-            from pytest_evalmetrics.pipeline.human_labels import HumanLabels  # noqa: PLC0415 - rare
-
-            self._labels = HumanLabels.of(self.benchmark, self.benchmark.spec.labels)
-            self.benchmark = self._labels.benchmark
-        if not self.benchmark.spec.runs:
-            return
-        self._scoring = self._scoring_of(self.benchmark)
-        self.benchmark = self._scoring.benchmark
 
     def _scoring_of(self, benchmark: Benchmark) -> Scoring:
         from pytest_evalmetrics.pipeline.scoring import Scoring  # noqa: PLC0415 - loads asyncio
@@ -256,9 +242,12 @@ class Evaluation:
         spec = self.benchmark.spec
         try:
             table = self._load(plan)
-        except ShapeError as error:
+        except DataError as error:
             source = "rollouts" if spec.dataset is None else "dataset"
-            error.line = self.benchmark.line_of(source, *error.key)
+            if isinstance(error, ShapeError):
+                error.line = self.benchmark.line_of(source, *error.key)
+            elif error.file is None and error.line is None:
+                error.line = self.benchmark.line_of(source)
             raise
         if spec.sample is not None:
             table = self._sampled(table, spec.sample)
@@ -274,24 +263,14 @@ class Evaluation:
         return table
 
     def _load(self, plan: metrics.Plan) -> RolloutTable:
-        try:
-            if self.table is not None or self._scoring is None:
-                return self._recorded_rollouts(plan)
-            scored = self._scored = self._scoring.run(
-                plan, hooked=self.hooks.compute_metrics is not None
-            )
-        except DataError as error:
-            if error.file is None and error.line is None:
-                dataset = self.benchmark.spec.dataset is not None
-                error.line = self.benchmark.line_of("dataset" if dataset else "rollouts")
-            raise
-        self.benchmark = self._scoring.benchmark  # what is left out changes what is expected
-        self._notes.extend((*scored.notes, *scored.judged.notes))
-        self._checks.extend((*scored.judged.gates, *scored.checks))
-        return scored.table
-
-    def _recorded_rollouts(self, plan: metrics.Plan) -> RolloutTable:
         spec, table = self.benchmark.spec, self.table
+        if table is None and self._scoring is not None:
+            hooked = self.hooks.compute_metrics is not None
+            scored = self._scored = self._scoring.run(plan, hooked=hooked)
+            self.benchmark = self._scoring.benchmark  # what is left out changes what is expected
+            self._notes.extend((*scored.notes, *scored.judged.notes))
+            self._checks.extend((*scored.judged.gates, *scored.checks))
+            return scored.table
         if table is None:
             table = rollouts.load(
                 spec.rows,
@@ -330,10 +309,10 @@ class Evaluation:
     def _fingerprint(self, plan: metrics.Plan, table: RolloutTable) -> None:
         scoring, spec = self._scoring, self.benchmark.spec
         made, hide = ((), str) if scoring is None else (scoring.made, scoring.hide)
-        self._ruler = ruler_of(
+        self._ruler = ruler.ruler_of(
             self.benchmark, plan, made, table.ruler, hook=self.hooks.source, hide=hide
         )
-        self._under_test = under_test_of(spec, hide=hide)
+        self._under_test = ruler.under_test_of(spec, hide=hide)
         settings = settings_of(self.benchmark)
         if self.updates and scoring is not None and settings.rescore:
             self._kept = scoring.kept(table)
@@ -348,40 +327,35 @@ class Evaluation:
 
     def _reference(self, plan: metrics.Plan) -> Reference | None:
         """Find what to compare with; an error in it leaves the rest to be judged."""
-        report = settings_of(self.benchmark).report
+        settings, check = settings_of(self.benchmark), partial(Check, "baseline", "baseline")
+        report = settings.report
         if self.first_run and report and not (self.benchmark.file.parent / report).exists():
             reason = f"there is no {report} to compare with: this is the first run"
             line = self.benchmark.line_of("baseline", "report")
-            check = Check("baseline", "baseline", Verdict.WARN, reason=reason, line=line)
-            self._checks.append(check)
+            self._checks.append(check(Verdict.WARN, reason=reason, line=line))
             return None
         try:
             where: dict[str, Any] = {"label": self.item_id, "history": self.history}
-            reference = reference_of(
+            reference = regressions.reference_of(
                 self.benchmark, plan, self.snapshot, engine=self.engine, **where
             )
         except EvalMetricsError as error:
-            # a broken one is replaced, but for a history
-            if not self.updates or compares_with_history(self.benchmark):
+            if not self.updates or settings.of_history:  # a broken one is replaced, but no history
                 self._fail(error)
             return None
-        if self.updates:
-            return reference
-        if reference is None:
+        if reference is not None:
+            self._notes.extend(() if self.updates else reference.notes)
+        elif not self.updates:
             old = self.renamed_from()
             guess = f": was it renamed from {old}?" if old else ""
             hint = "record one with `pytest --snapshot-update` and commit it"
             hint += f"; or name it {old} as before, whose baseline is unused" if old else ""
-            if compares_with_history(self.benchmark):
+            if settings.of_history:
                 guess = ": the history holds no run of this benchmark that counts, with its tasks"
                 hint = "start with it: `pytest --snapshot-update --evalmetrics-history FILE`"
             reason = f"there is no baseline yet to compare with{guess}"
-            verdict, line = Verdict.INCONCLUSIVE, self.benchmark.line_of("baseline")
-            self._checks.append(
-                Check("baseline", "baseline", verdict, reason=reason, hint=hint, line=line)
-            )
-        else:
-            self._notes.extend(reference.notes)
+            line = self.benchmark.line_of("baseline")
+            self._checks.append(check(Verdict.INCONCLUSIVE, reason=reason, hint=hint, line=line))
         return reference
 
     def _start_judging(self, plan: metrics.Plan, reference: Reference) -> Judging:
@@ -394,18 +368,18 @@ class Evaluation:
         if self.updates or reference.anchors is not None:
             return judging
         if "ruler" in recorded:
-            self._hold_rulers(judging, ruler_changes(recorded["ruler"], self._ruler))
+            self._hold_rulers(judging, ruler.ruler_changes(recorded["ruler"], self._ruler))
         elif recorded:
             self._notes.append(
                 f"{reference.origin} holds no fingerprint of what measures: another scorer, judge "
                 f"or prompt goes unseen until you {reference.renew}"
             )
-        if text := changes_of(recorded.get("under_test", {}), self._under_test):
+        if text := ruler.changes_of(recorded.get("under_test", {}), self._under_test):
             self._changes.append(f"under test: {text}")
         self._changes += _changed_gates(self._gates, recorded.get("gates", {}), reference)
         return judging
 
-    def _hold_rulers(self, judging: Judging, changes: tuple[RulerChange, ...]) -> None:
+    def _hold_rulers(self, judging: Judging, changes: tuple[ruler.RulerChange, ...]) -> None:
         """Set what of a changed ruler stands in the way: rows that were kept are scored anew."""
         judging.ruler_changes = changes
         if not changes or not settings_of(self.benchmark).rescore:
@@ -471,14 +445,12 @@ class Evaluation:
             _, checks, note = self._labels.corrected(result, table, shown)
             self._checks += checks
             self._notes.append(note)
-        numbers = gates.check_numbers(self.benchmark, shown, result)
-        self._checks.extend(map(self._with_cause, numbers))
-        self._notes.extend(gates.few_numbers(self.benchmark, shown, result))
-        self._notes.extend(gates.unreached_threshold(self.benchmark, shown, table))
+        of_agent = self.benchmark, shown, result
+        self._checks += map(self._with_cause, gates.check_numbers(*of_agent))
+        self._notes += gates.few_numbers(*of_agent)
+        self._notes += gates.unreached_threshold(self.benchmark, shown, table)
         intervals = metrics.threshold_intervals(plan, table)
-        self._checks.extend(
-            gates.check_thresholds(self.benchmark, shown, result, intervals, self.look)
-        )
+        self._checks += gates.check_thresholds(*of_agent, intervals, self.look)
         if self._judging is not None:
             self._judging.add(result, table, agent=shown, expected=completeness.expected)
         self._tables[agent], self._expected[agent] = table, completeness.expected
@@ -497,16 +469,14 @@ class Evaluation:
             self._checks.extend(map(gates.accepted, judging.checks()))
             return
         self._notes.extend(dict.fromkeys(judging.notes))
-        keep = "; record it with `pytest --snapshot-update`"
+        keep = "; record it with `pytest --snapshot-update`" if judging.settings.committed else ""
         for check in judging.checks():
             self._checks.append(check)
             if check.evidence.get("improved"):
                 before, now = (check.evidence[side] for side in ("baseline", "current"))
-                self._notes.append(
-                    f"better than the baseline: {f'{check.agent}: ' if check.agent else ''}"
-                    f"{check.name} went from {before:.4g} to {now:.4g}"
-                    f"{keep if judging.settings.committed else ''}"
-                )
+                name = f"{check.agent}: {check.name}" if check.agent else check.name
+                change = f"went from {before:.4g} to {now:.4g}"
+                self._notes.append(f"better than the baseline: {name} {change}{keep}")
         self._changes += judging.changes
 
     def _with_summaries(self, result: AgentResult, table: RolloutTable) -> AgentResult:
@@ -517,11 +487,11 @@ class Evaluation:
         names, about = self._scored.rows.names, self._scoring.about
         scores = summarise_all(names, table.scores, about)
         for score in scores:
-            if (known := score.agreement) and about[score.name].judges[0] == f"{score.name}@1":
-                alpha = known.reason if known.alpha is None else f"alpha {known.alpha:.3g}"
+            if (agreed := score.agreement) and about[score.name].judges[0] == f"{score.name}@1":
+                alpha = agreed.reason if agreed.alpha is None else f"alpha {agreed.alpha:.3g}"
                 self._notes.append(
                     f"{score.name}: the judge agrees with itself by Krippendorff's {alpha}, over "
-                    f"{known.judges} answers to each of {known.rows} rows"
+                    f"{agreed.judges} answers to each of {agreed.rows} rows"
                 )
         return replace(result, scores=scores)
 
@@ -587,8 +557,9 @@ class Evaluation:
                 rows = answers.recorded(spec.rows, folder, table)
             else:
                 return
-            kept = self.kept_rows() if settings.committed else None
-            was = answers.AnswerSide(baseline, kept=kept)
+            was = answers.AnswerSide(
+                baseline, kept=self.kept_rows() if settings.committed else None
+            )
             if settings.rollouts is not None and not settings.rollouts.runs:
                 then = answers.recorded(settings.rollouts, folder, baseline)
                 was = answers.AnswerSide(baseline, rows=then)
@@ -607,18 +578,19 @@ class Evaluation:
         return rule_of(self.benchmark, names[0], bounded=False).direction == "lower"
 
     def _fail(self, error: EvalMetricsError) -> None:
-        where = f"{error.where}: " if error.file else ""
-        line = None if error.file else self.benchmark.line_about(error.message, error.line)
-        reasons = [(f"{where}{error.message}", error.hint or "", line)]
+        check = partial(Check, "data", "evaluation", Verdict.INCONCLUSIVE)
         if isinstance(error, ConfigError):
             hint = "fix it and run again: nothing was asked, and nothing paid for"
-            reasons = [(f"{p.path}: {p.message}", hint, p.line) for p in error.problems]
-        self._checks += [
-            Check("data", "evaluation", Verdict.INCONCLUSIVE, reason=reason, hint=hint, line=line)
-            for reason, hint, line in reasons
-        ]
+            self._checks += [
+                check(reason=f"{p.path}: {p.message}", hint=hint, line=p.line)
+                for p in error.problems
+            ]
+            return
+        reason = f"{error.where}: {error.message}" if error.file else error.message
+        line = None if error.file else self.benchmark.line_about(error.message, error.line)
+        self._checks.append(check(reason=reason, hint=error.hint or "", line=line))
 
-    def _document(self) -> BaselineDocument | None:
+    def _document(self) -> baselines.BaselineDocument | None:
         """Describe the run as a baseline; None where a number may be missing or wrong."""
         broken = any(c.gate in ("data", "expect") and c.verdict.fails for c in self._checks)
         if broken or not self._recorded or (self._scored is not None and self._scored.partial):

@@ -13,7 +13,7 @@ import numpy as np
 from pytest_evalmetrics import gates, metrics, rollouts, stats
 from pytest_evalmetrics.data import TaskRewards
 from pytest_evalmetrics.errors import DataError, EvalMetricsError
-from pytest_evalmetrics.pipeline.regressions import compares_with_history, reference_of, rule_of
+from pytest_evalmetrics.pipeline.regressions import reference_of, rule_of, settings_of
 from pytest_evalmetrics.pipeline.scored_rows import with_reward
 from pytest_evalmetrics.pipeline.task_sample import draw
 from pytest_evalmetrics.results import Power
@@ -57,7 +57,7 @@ def power_of(
     runs: Mapping[str, RolloutTable] = {}
     try:
         reference = None
-        if benchmark.spec.baseline is not None and not compares_with_history(benchmark):
+        if benchmark.spec.baseline is not None and not settings_of(benchmark).of_history:
             reference = reference_of(benchmark, plan, snapshot)
         if reference is not None:
             tables, source = dict(reference.tables), "baseline"

@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.spec import Benchmark
     from pytest_evalmetrics.spec.gate_keys import OwnRule
 
-_ALPHA, _WARN_ALPHA, _MAX_DROP = 0.01, 0.05, 0.01
 _RECORD = "record a new baseline with --snapshot-update"
 _HISTORY = "the history"
 _ACCEPT = "accept it with `pytest --snapshot-update --evalmetrics-history FILE`"
@@ -55,26 +54,18 @@ def settings_of(benchmark: Benchmark) -> BaselineSpec:
     return benchmark.spec.baseline or BaselineSpec()
 
 
-def compares_with_history(benchmark: Benchmark) -> bool:
-    """Check whether a benchmark is held against its history."""
-    return settings_of(benchmark).of_history
-
-
 def rule_of(benchmark: Benchmark, name: str, *, bounded: bool) -> gates.Rule:
     """Return the rule by which a benchmark judges one of its gated metrics."""
     spec = settings_of(benchmark)
     asked = spec.metrics[name].over(spec) if name in spec.metrics else spec
-    drop = asked.max_drop
-    if drop is None:
-        drop = _MAX_DROP if bounded and not is_spent(name) else 0.0
-    own = None if asked.rule is None or isinstance(asked.rule, str) else _own_rule(asked.rule)
+    default_drop = 0.01 if bounded and not is_spent(name) else 0.0
     return gates.Rule(
         name=str(asked.rule or "practical"),
-        own=own,
+        own=None if asked.rule is None or isinstance(asked.rule, str) else _own_rule(asked.rule),
         direction=asked.direction or direction_of(benchmark.spec, name) or "higher",
-        alpha=asked.alpha or _ALPHA,
-        warn_alpha=asked.warn_alpha or _WARN_ALPHA,
-        max_drop=drop,
+        alpha=asked.alpha or 0.01,
+        warn_alpha=asked.warn_alpha or 0.05,
+        max_drop=default_drop if asked.max_drop is None else asked.max_drop,
         require_mde=asked.require_mde,
     )
 
@@ -161,14 +152,14 @@ def reference_of(
             folder / spec.report, benchmark.spec.name, file=benchmark.file, shown=spec.report
         )
         return _recorded(report, spec.report, renew=_OTHER_RUN)
-    if compares_with_history(benchmark):
+    if spec.of_history:
         return _history(benchmark, label, history)
     read = snapshot()
     if read is None:
         return None
     text, file = read
     document = baselines.parse(text, file=file, benchmark=benchmark.spec.name)
-    reference = _recorded(document, file, renew=_RECORD)
+    reference = _recorded(document, file)
     if baselines.is_edited(document):
         lacks = "" if document["provenance"].get("digest") else ": its digest is gone"
         raise BaselineError(
@@ -180,7 +171,9 @@ def reference_of(
     return reference
 
 
-def _recorded(document: baselines.BaselineDocument, file: str, *, renew: str) -> Reference:
+def _recorded(
+    document: baselines.BaselineDocument, file: str, *, renew: str = _RECORD
+) -> Reference:
     runs = baselines.tables(document, file=file)
     when, why = (document["provenance"].get(key) for key in ("recorded", "reason"))
     return Reference(
@@ -194,11 +187,7 @@ def _recorded(document: baselines.BaselineDocument, file: str, *, renew: str) ->
 
 
 def _history(benchmark: Benchmark, label: str, history: Path | None) -> Reference | None:
-    from pytest_evalmetrics.history import (  # noqa: PLC0415 - if there is one
-        Anchors,
-        read_history,
-        usable_runs,
-    )
+    from pytest_evalmetrics import history as runs_of_history  # noqa: PLC0415 - if there is one
 
     spec = settings_of(benchmark)
     named = spec.history if isinstance(spec.history, str) else None
@@ -212,20 +201,21 @@ def _history(benchmark: Benchmark, label: str, history: Path | None) -> Referenc
             "baseline: {history: FILE}",
         )
     shown = named or file.name
-    read = read_history(file, shown)
+    read = runs_of_history.read_history(file, shown)
     runs, notes = read.runs.get(label, ()), read.notes()
     if spec.history_runs is None:
-        anchors = Anchors(spec.against, runs, shown, spec.min_coverage)
+        anchors = runs_of_history.Anchors(spec.against, runs, shown, spec.min_coverage)
         return Reference({}, where=_HISTORY, notes=tuple(notes), anchors=anchors)
-    kept = [run for run in usable_runs(runs) if "baseline" in run][-spec.history_runs :]
+    usable = runs_of_history.usable_runs(runs)
+    kept = [run for run in usable if "baseline" in run][-spec.history_runs :]
     if not kept:
         return None
     documents = [baselines.parse(bytes(r["baseline"]).decode(), file=shown) for r in kept]
-    other = [why for d in documents if (why := baselines.why_not_added(d, documents[-1]))]
-    if other:
+    whys = [baselines.why_not_added(d, documents[-1]) for d in documents]
+    alike = [d for d, why in zip(documents, whys, strict=True) if not why]
+    if other := [why for why in whys if why]:
         ran = "run is" if len(other) == 1 else "runs are"
         notes.append(f"history: {len(other)} of {len(kept)} {ran} not compared with: {other[-1]}")
-    alike = [d for d in documents if not baselines.why_not_added(d, documents[-1])]
     merged = reduce(partial(baselines.add_run, keep=spec.history_runs), alike)
     last = "the last run" if len(alike) == 1 else f"the last {len(alike)} runs"
     return structs.replace(
@@ -277,7 +267,7 @@ class Judging:
 
         `expected` says how many rollouts each task should have.
         """
-        reference = self.reference
+        reference, settings = self.reference, self.settings
         if reference.anchors is not None:
             self._pending += self._anchored(reference.anchors, result, agent)
             return
@@ -290,18 +280,17 @@ class Judging:
             return
         recorded = reference.tables[counterpart]
         baseline, drift = metrics.align(table, self._gated_tasks(recorded, table, result.agent))
+        accept = self._accept if settings.of_history else "compare with a run of the same tasks"
+        if settings.committed:
+            accept = "record it with --snapshot-update --evalmetrics-accept-tasks"
         tasks = gates.check_task_list(
             drift,
             table,
             self.plan.spec.reward,
             agent=agent,
             line=self.benchmark.line_of("baseline"),
-            min_coverage=self.settings.min_coverage,
-            accept="record it with --snapshot-update --evalmetrics-accept-tasks"
-            if self.settings.committed
-            else self._accept
-            if self.settings.of_history
-            else "compare with a run of the same tasks",
+            min_coverage=settings.min_coverage,
+            accept=accept,
         )
         self._pending += [] if tasks is None else [tasks]
         self.notes += gates.task_list_notes(drift, in_python=self.benchmark.in_python)
@@ -321,11 +310,10 @@ class Judging:
         # a hook's number of all tasks says nothing of a sample
         alike = not self.whole or len(baseline.tasks) == len(recorded.tasks)
         values = reference.values.get(counterpart, {}) if alike else {}
-        for name, text in self._gated_texts(result).items():
-            value = values.get(name)
-            self._pending.append(
-                self._judged(pairing, runs, text, result, value=value, agent=agent)
-            )
+        self._pending += [
+            self._judged(pairing, runs, text, result, value=values.get(name), agent=agent)
+            for name, text in self._gated_texts(result).items()
+        ]
 
     def checks(self) -> list[Check]:
         """Judge all that was taken, in its order."""
@@ -385,23 +373,23 @@ class Judging:
             if unknown is not None:
                 yield unknown
                 continue
-            rule = rule_of(self.benchmark, text, bounded=False)
-            anchor = anchors.anchor(
-                result.agent, name, estimate.tasks, higher_is_better=rule.direction == "higher"
-            )
-            check = gates.check_value(
-                estimate,
-                anchor.value,
-                rule,
-                agent=agent,
-                line=self.benchmark.line_of("baseline", "metrics", text),
-                accept=self._accept,
-                against=anchor.told,
-            )
+            higher = rule_of(self.benchmark, text, bounded=False).direction == "higher"
+            anchor = anchors.anchor(result.agent, name, estimate.tasks, higher_is_better=higher)
+            check = self._without_test(estimate, text, anchor.value, agent, against=anchor.told)
             evidence = {"against": anchors.against, "anchor": anchor.told, "runs": anchor.runs}
             start = "start with it: `pytest --snapshot-update --evalmetrics-history FILE`"
             hint = start if anchor.value is None else check.hint
             yield replace(check, hint=hint, evidence={**check.evidence, **evidence})
+
+    def _without_test(
+        self, estimate: Estimate, text: str, value: float | None, agent: str, *, against: str = ""
+    ) -> Check:
+        rule = rule_of(self.benchmark, text, bounded=False)
+        line = self.benchmark.line_of("baseline", "metrics", text)
+        accept = self._accept
+        return gates.check_value(
+            estimate, value, rule, agent=agent, line=line, accept=accept, against=against
+        )
 
     def _judged(
         self,
@@ -421,25 +409,17 @@ class Judging:
         if touching:
             return self._other_ruler(touching, text, estimate, agent)
         if estimate.by_hook:
-            rule = rule_of(self.benchmark, text, bounded=False)
-            line = self.benchmark.line_of("baseline", "metrics", text)
-            return self._no_direction(text, estimate, agent) or gates.check_value(
-                estimate, value, rule, agent=agent, line=line, accept=self._accept
-            )
+            no_direction = self._no_direction(text, estimate, agent)
+            return no_direction or self._without_test(estimate, text, value, agent)
         try:
             gated = self._paired(pairing, runs, text, estimate)
-            gated = structs.replace(
-                gated, gate_id=f"{self.benchmark.spec.name}::{result.agent}", agent=agent
-            )
-            return self._cannot_fail(text, gated) or gated
         except EvalMetricsError as error:  # the run itself has been reduced: see its estimates
             reason = f"{text} can't be compared with {self.reference.where}: {error.message}"
-            hint, value = self.reference.renew, estimate.value
-            return self._inconclusive(
-                *(estimate.name, agent, reason, hint, "metrics", text),
-                estimate=estimate,
-                value=value,
-            )
+            where = (estimate.name, agent, reason, self.reference.renew, "metrics", text)
+            return self._inconclusive(*where, estimate=estimate, value=estimate.value)
+        gate_id = f"{self.benchmark.spec.name}::{result.agent}"
+        gated = structs.replace(gated, gate_id=gate_id, agent=agent)
+        return self._cannot_fail(text, gated) or gated
 
     def _paired(
         self,
@@ -451,12 +431,11 @@ class Judging:
         metric = pairing.metric(text)
         if not metric.unbiased:  # it would be another number of more rollouts
             pairing = runs[-1]
-        compared = pairing.pair(metric)
+        compared, missing = pairing.pair(metric), pairing.missing(metric)
         rule = rule_of(self.benchmark, text, bounded=compared.pair.bounded)
-        missing = pairing.missing(metric)
-        worst = None
+        worst, higher = None, rule.direction == "higher"
         if missing:
-            worst = pairing.pair_at_worst(metric, higher_is_better=rule.direction == "higher")
+            worst = pairing.pair_at_worst(metric, higher_is_better=higher)
         return gates.Gated(
             pair=compared.pair,
             rule=rule,
@@ -495,24 +474,21 @@ class Judging:
                 flips = gates.flips_of(compared.pair, spec.pass_threshold)
         if flips is not None and (text := str(flips)):
             self.changes.append(f"{agent}: {text}" if agent else text)
-        if self.settings.max_broken is not None:
-            most = self.settings.max_broken
+        if (most := self.settings.max_broken) is not None:
             self._pending.append(gates.check_broken(self.benchmark, agent, flips, most))
 
     def _other_ruler(
         self, touching: Sequence[RulerChange], text: str, estimate: Estimate, agent: str
     ) -> Check:
-        hint = self.reference.renew
+        hint, name = self.reference.renew, estimate.name
         if all(change.by_tool for change in touching):
             hint += ", or score today's run as the baseline's was"
         elif self.settings.committed:
             hint += "; with `baseline: {rescore: true}` it keeps its rows too, and after such a "
             hint += "change they are scored with today's ruler"
-        reason = f"{estimate.name} can't be compared with {self.reference.where}: "
+        reason = f"{name} can't be compared with {self.reference.where}: "
         reason += f"the ruler changed: {'; '.join(change.text for change in touching)}"
-        return self._inconclusive(
-            estimate.name, agent, reason, hint, "metrics", text, estimate=estimate
-        )
+        return self._inconclusive(name, agent, reason, hint, "metrics", text, estimate=estimate)
 
     def _no_direction(self, text: str, estimate: Estimate, agent: str) -> Check | None:
         """Refuse to judge a hook's number where nothing says which way is better."""
@@ -589,11 +565,10 @@ def unpassable(
     for check in judging.checks():
         if check.gate != "baseline" or not check.verdict.fails:
             continue
-        absent = _absent(*counts[check.agent], check.estimate.score if check.estimate else "")
-        reason = "the same rows would not pass the baseline that this run records: "
-        reason += check.reason + (f"; without a number: {absent}" if absent else "")
-        hint = check.hint
-        if absent:
+        reason = f"the same rows would not pass the baseline that this run records: {check.reason}"
+        hint, score = check.hint, check.estimate.score if check.estimate else ""
+        if absent := _absent(*counts[check.agent], score):
+            reason += f"; without a number: {absent}"
             hint = "complete the run and record it again, or say what a missing reward is worth, "
             hint += "such as `expect: {missing_reward: 0.0}`"
         yield replace(check, verdict=Verdict.WARN, reason=reason, hint=hint)

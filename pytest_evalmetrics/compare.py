@@ -9,7 +9,7 @@ import json
 import shutil
 import sys
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from textwrap import TextWrapper
 from typing import TYPE_CHECKING, Any, Final
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.results import BenchmarkResult, Check
     from pytest_evalmetrics.spec import Benchmark
 
-_ALONE: Final = "run"  # what a run is called that no report names
 _WIDE: Final = 200  # columns where there is no terminal
 _ANSWERS: Final = (
     *("answer", "output_text", "response", "output", "completion", "prediction", "pred"),
@@ -84,15 +83,12 @@ class Settings:
     def values(self, rollouts: Any, baseline: Mapping[str, Any]) -> dict[str, Any]:
         """Write the benchmark that compares two runs."""
         rule = {"max_drop": self.max_drop, "alpha": self.alpha}
-        values = {
-            "name": _ALONE,
-            "rollouts": rollouts,
-            "metrics": list(self.metrics),
-            "baseline": {**baseline, **{k: v for k, v in rule.items() if v is not None}},
-        }
+        baseline = {**baseline, **{k: v for k, v in rule.items() if v is not None}}
+        own: dict[str, Any] = {}
         if self.pass_threshold is not None:
-            values["pass_threshold"] = self.pass_threshold
-        return values
+            own["pass_threshold"] = self.pass_threshold
+        own |= {"name": "run", "rollouts": rollouts, "metrics": list(self.metrics)}
+        return {**own, "baseline": baseline}
 
     def source(self, path: Path) -> dict[str, Any]:
         """Write where a run's rollouts lie."""
@@ -101,35 +97,20 @@ class Settings:
 
 
 def compare(paths: Sequence[str], settings: Settings | None = None) -> list[Difference]:
-    """Hold runs against the first one, through the gate that benchmarks go through.
+    """Hold two or more runs against the first one, through the gate that benchmarks go through.
 
-    Parameters
-    ----------
-    paths
-        Two or more runs: files or globs of rollouts, folders of them, ``report.json`` files or
-        folders that hold one. All are rollouts, or all are reports.
-    settings
-        Which metrics, and how strictly.
-
-    Returns
-    -------
-    list of Difference
-        For each further run, benchmark and agent the metrics in their order. The level of a false
-        alarm is shared by all of these runs.
-
-    Raises
-    ------
-    EvalMetricsError
-        A run can't be read.
+    Runs are files or globs of rollouts, folders of them, or all of them ``report.json`` files or
+    folders that hold one. They share the level of a false alarm. Raises EvalMetricsError for a run
+    that can't be read.
     """
     settings = settings or Settings()
-    reports, others = _reports_of(paths), len(paths) - 1
+    reports = _reports_of(paths)
     of: Any = _of_reports if reports else _of_rollouts
     first, *rest = reports or paths
     return [
         difference
         for name, path in zip(_short_names(paths[1:]), rest, strict=True)
-        for difference in of(name, first, path, settings, others)
+        for difference in of(name, first, path, settings, len(rest))
     ]
 
 
@@ -187,11 +168,10 @@ def _series(paths: Sequence[str], settings: Settings) -> dict[str, dict[int, Rol
                 title = f"{name} {agent}" if len(tables) > 1 else name
                 series.setdefault(title, {})[at] = table
     for at, path in enumerate(() if reports else map(_rollouts_at, paths)):
-        for guess in (None, _guessed(path, settings)):
-            settings = settings if guess is None else replace(settings, shape=guess)
-            spec = _benchmark(settings.values(settings.source(path), {})).spec
+        for reading in (readings := _readings(path, settings)):
+            spec = _benchmark(reading.values(reading.source(path), {})).spec
             scores = metrics.plan(spec, also=settings.metrics).scores
-            with suppress(*([EvalMetricsError] if guess is None and not settings.fields else [])):
+            with suppress(*() if reading is readings[-1] else (EvalMetricsError,)):
                 table = rollouts.load(spec.rows, Path.cwd(), scores=scores)
                 for agent, part in table.by_agent():
                     series.setdefault(agent if len(table.agents) > 1 else "", {})[at] = part
@@ -210,12 +190,12 @@ def _short_names(paths: Sequence[str]) -> list[str]:
 
 def _rollouts_at(path: str) -> Path:
     """Find a run's rollouts; of a folder all files that could be some."""
-    found = Path(path)
-    if found.is_dir() and any(found.glob("*.json*")):
-        found /= "*.json*"
-    elif not found.exists() and not any(sign in path for sign in "*?[") and "://" not in path:
+    place = Path(path)
+    if place.is_dir() and any(place.glob("*.json*")):
+        place /= "*.json*"
+    elif not place.exists() and not any(sign in path for sign in "*?[") and "://" not in path:
         raise EvalMetricsError(f"there is no file or folder {path}", hint="name a recorded run")
-    return found if "://" in path else found.absolute()
+    return place if "://" in path else place.absolute()
 
 
 # -- through the gate ------------------------------------------------------------------------
@@ -250,34 +230,30 @@ def _of_rollouts(
     name: str, first: str, path: str, settings: Settings, runs: int
 ) -> Iterator[Difference]:
     before, after = _rollouts_at(first), _rollouts_at(path)
-    for guess in (None, _guessed(before, settings)):
-        settings = settings if guess is None else replace(settings, shape=guess)
-        baseline = {"rollouts": settings.source(before)}
-        result = _evaluated(settings.values(settings.source(after), baseline), None, runs)
+    for reading in _readings(before, settings):
+        baseline = {"rollouts": reading.source(before)}
+        result = _evaluated(reading.values(reading.source(after), baseline), None, runs)
         if all(check.gate != "data" for check in result.checks):
             break
-    churn = _churn(before, after, settings)
+    churn = _churn(before, after, reading)
     for difference in _differences(result, name, "", settings):
         yield replace(difference, churn=churn.get(difference.agent, churn.get("")))
 
 
-def _guessed(path: Path, settings: Settings) -> dict[str, Any] | None:
-    """Guess how rows are read that nobody has described; None where that is known."""
+def _readings(path: Path, settings: Settings) -> list[Settings]:
+    """List how rows may be read: as they are named; else as guessed, where nobody names fields."""
     from pytest_evalmetrics.rollouts.propose import propose
 
-    if settings.fields:
-        return None
-    try:
-        proposal = propose(str(path), Path.cwd())
-    except EvalMetricsError:
-        return None
+    proposal = None
+    with suppress(EvalMetricsError):
+        proposal = None if settings.fields else propose(str(path), Path.cwd())
     if proposal is None:
-        return None
+        return [settings]
     spec = proposal.spec
-    keys = {name: getattr(spec, name) for name in ("rows", "keyed", "lists", "map")}
-    fields = {k: v for k, v in asdict(spec.fields).items() if v}
-    pivot = None if spec.pivot is None else asdict(spec.pivot)
-    return {k: v for k, v in {**keys, "pivot": pivot, "fields": fields}.items() if v}
+    shape = {name: getattr(spec, name) for name in ("rows", "keyed", "lists", "map")}
+    shape["pivot"] = None if spec.pivot is None else asdict(spec.pivot)
+    shape["fields"] = {k: v for k, v in asdict(spec.fields).items() if v}
+    return [settings, replace(settings, shape={k: v for k, v in shape.items() if v})]
 
 
 def _of_reports(
@@ -322,7 +298,8 @@ def _differences(
 ) -> Iterator[Difference]:
     for check in result.checks:
         if check.gate == "baseline":
-            yield _difference(check, name, benchmark, settings)
+            one = Difference(name, benchmark, check.agent, check.name, str(check.verdict))
+            yield _with_evidence(one, check, settings)
         elif check.verdict.fails and check.gate == "data":
             way = f"{check.hint}; here --task, --sample, --agent and --reward name the fields"
             raise EvalMetricsError(check.reason, hint=way)
@@ -330,21 +307,14 @@ def _differences(
             yield Difference(name, benchmark, check.agent, check.name, "INCONCLUSIVE", check.reason)
 
 
-def _difference(check: Check, name: str, benchmark: str, settings: Settings) -> Difference:
-    from pytest_evalmetrics.results import Verdict
-
+def _with_evidence(difference: Difference, check: Check, settings: Settings) -> Difference:
     evidence = check.evidence
-    lower = evidence.get("direction") == "lower"
     drop, low, high = (evidence.get(key) for key in ("drop", "drop_low", "drop_high"))
-    if not lower:  # a drop is a loss, whichever way is better
+    if evidence.get("direction") != "lower":  # a drop is a loss, whichever way is better
         drop, low, high = (None if x is None else -x for x in (drop, high, low))
-    return Difference(
-        run=name,
-        benchmark=benchmark,
-        agent=check.agent,
-        metric=check.name,
-        verdict=str(check.verdict),
-        reason=check.reason if check.verdict is not Verdict.PASS else "",
+    return replace(
+        difference,
+        reason="" if difference.verdict == "PASS" else check.reason,
         baseline=evidence.get("baseline"),
         value=evidence.get("current", check.value),
         change=drop,
@@ -393,20 +363,18 @@ def _churn(before: Path, after: Path, settings: Settings) -> dict[str, float]:
                 raise
             return {}  # a guess that does not hold
     alone = all(len(table.agents) == 1 for table in tables)
-    answers = []
-    for table in tables:
-        names, column = ("",) if alone else table.agents, table.categories[field]
-        places = (table.agent, table.task, table.sample, column.codes)
-        answers.append(
-            {
-                (names[agent], table.tasks[task], sample): column.labels[code]
-                for agent, task, sample, code in zip(*(x.tolist() for x in places), strict=True)
-            }
-        )
+    first, second = ({r[:3]: r[3] for r in _answers(table, field, alone)} for table in tables)
     changed: dict[str, list[bool]] = {}
-    for key in answers[0].keys() & answers[1].keys():
-        changed.setdefault(key[0], []).append(answers[0][key] != answers[1][key])
+    for key in first.keys() & second.keys():
+        changed.setdefault(key[0], []).append(first[key] != second[key])
     return {agent: sum(each) / len(each) for agent, each in changed.items()}
+
+
+def _answers(table: RolloutTable, field: str, alone: bool) -> Iterator[tuple[Any, ...]]:
+    names, column = ("",) if alone else table.agents, table.categories[field]
+    places = (table.agent.tolist(), table.task.tolist(), table.sample.tolist())
+    for agent, task, sample, code in zip(*places, column.codes.tolist(), strict=True):
+        yield names[agent], table.tasks[task], sample, column.labels[code]
 
 
 def _answer_field(path: Path) -> str | None:
@@ -439,19 +407,11 @@ def _cells(d: Difference) -> tuple[str, ...]:
 
     same = {None: "", True: f"within {d.margin}", False: "not shown"}[d.equivalent]
     return (
-        d.verdict,
-        d.run,
-        d.benchmark,
-        d.agent,
-        d.metric,
-        number(d.baseline),
-        number(d.value),
-        signed(d.change),
+        *(d.verdict, d.run, d.benchmark, d.agent, d.metric),
+        *(number(d.baseline), number(d.value), signed(d.change)),
         f"[{signed(d.low)}, {signed(d.high)}]" if d.low is not None else "",
         "" if d.p is None else f"{d.p:.2g}",
-        str(d.tasks or ""),
-        str(d.worse) if d.tasks else "",
-        str(d.better) if d.tasks else "",
+        *((str(d.tasks), str(d.worse), str(d.better)) if d.tasks else ("", "", "")),
         "" if d.churn is None else f"{d.churn:.1%}",
         same,
     )
@@ -568,30 +528,21 @@ def written(differences: Sequence[Difference], style: str, first: str) -> str:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command ``evalmetrics``.
+    """Run the command ``evalmetrics``; return its exit status.
 
-    Returns
-    -------
-    int
-        0 where nothing got worse, 1 on a regression or what can't be judged, 2 where a run can't be
-        read.
+    0 where nothing got worse, 1 on a regression or what can't be judged, 2 where a run can't be
+    read.
     """
     parser = argparse.ArgumentParser("evalmetrics", description="Gates for benchmark results.")
     commands = parser.add_subparsers(dest="command", required=True)
-    asked = {}
+    asked, statuses = {}, "0 nothing worse, 1 a regression or no verdict, 2 a run can't be read"
     for name, does, first in (
-        (
-            "compare",
-            "compare recorded runs with the first of them",
-            "the first one is the baseline",
-        ),
+        ("compare", "compare recorded runs with the first", "the first one is the baseline"),
         ("culprit", "find the first worse of recorded runs", "the oldest first"),
     ):
+        text_of = f"{does.capitalize()}: files of rollouts, folders, or report.json files."
         asked[name] = each = commands.add_parser(
-            name,
-            help=does,
-            description=f"{does.capitalize()}: files of rollouts, folders, or report.json files. "
-            "Exit status: 0 nothing worse, 1 a regression or no verdict, 2 a run can't be read.",
+            name, help=does, description=f"{text_of} Exit status: {statuses}."
         )
         each.add_argument("runs", nargs="+", metavar="RUN", help=first)
         each.add_argument("--metric", action="append", help="default mean_reward; may be repeated")
@@ -626,13 +577,11 @@ def _run(given: argparse.Namespace) -> int:
         sys.stderr.writelines(f"evalmetrics site: {visible(note)}\n" for note in notes)
         sys.stdout.write(f"{visible(str(index))}\n")
         return 0
-    values = vars(given)
-    fields = {k: values[k] for k in ("task", "sample", "agent", "reward") if values[k] is not None}
-    own = ("pass_threshold", "max_drop", "alpha", "margin", "answer")
+    values = {key: value for key, value in vars(given).items() if value is not None}
     settings = Settings(
         metrics=tuple(given.metric or ("mean_reward",)),
-        fields=fields or None,
-        **{name: values[name] for name in own if name in values},
+        fields={k: values[k] for k in ("task", "sample", "agent", "reward") if k in values} or None,
+        **{f.name: values[f.name] for f in fields(Settings)[2:] if f.name in values},
     )
     if given.command == "culprit":
         lines, is_worse = culprit(given.runs, settings)

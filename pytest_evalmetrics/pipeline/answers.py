@@ -127,12 +127,11 @@ def recorded_rows(spec: FilesSpec, base: Path, table: RolloutTable) -> Iterator[
     """Go through the rows of files, each with its task."""
     if table.read_as is None:
         return
-    at = dict(zip(table.read_as.tolist(), range(len(table)), strict=True))
+    places = dict(zip(table.read_as.tolist(), range(len(table)), strict=True))
     for index, (_, item) in enumerate(records(spec, base)):
-        place = at.get(index)
-        if place is not None:
-            agent, task = table.agents[table.agent[place]], table.tasks[table.task[place]]
-            yield Row(index, agent, task, int(table.sample[place]), item), None
+        if (at := places.get(index)) is not None:
+            agent, task = table.agents[table.agent[at]], table.tasks[table.task[at]]
+            yield Row(index, agent, task, int(table.sample[at]), item), None
 
 
 # -- the tasks that changed most -------------------------------------------------------------
@@ -180,11 +179,11 @@ def flips_of(
     flips, left = [], _ALL
     for (task, _), (asked, after), (asked_then, before) in zip(tasks, ours, theirs, strict=True):
         prompt, reference = asked or asked_then or ("", "")
-        left -= len(prompt) + len(reference) + sum(len(a.text) + len(a.reason) for a in after)
-        left -= sum(len(a.text) + len(a.reason) for a in before)
+        attempts = (*after, *before)
+        left -= len(prompt) + len(reference) + sum(len(a.text) + len(a.reason) for a in attempts)
         if left < 0:
             break
-        if any(a.text for a in (*after, *before)):
+        if any(a.text for a in attempts):
             name = str(now.table.tasks[task])
             flips.append(Flip(agent, name, prompt, reference, tuple(before), tuple(after)))
     return flips
@@ -198,7 +197,7 @@ def _attempts(
     bounds = [(int(table.offsets[t]), int(table.offsets[t + 1])) for t in tasks]
     spans = [range(first, min(last, first + _ATTEMPTS)) for first, last in bounds]
     texts = _texts(side, [at for span in spans for at in span])
-    found: list[tuple[tuple[str, str] | None, list[Attempt]]] = []
+    of_tasks: list[tuple[tuple[str, str] | None, list[Attempt]]] = []
     for span in spans:
         attempts, asked = [], None
         for at in span:
@@ -209,8 +208,8 @@ def _attempts(
             if side.scores is not None and table.read_as is not None:
                 reason = hide(_reasons(side.scores, int(table.read_as[at])))
             attempts.append(Attempt(int(table.sample[at]), score, answer, reason))
-        found.append((asked, attempts))
-    return found
+        of_tasks.append((asked, attempts))
+    return of_tasks
 
 
 def _texts(side: AnswerSide, wanted: list[int]) -> dict[int, tuple[str, str, str, str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -40,7 +40,7 @@ def budget_of(spec: BudgetSpec) -> Budget:
         "cost": (spec.cost, f"a cost of {spec.cost or 0:g}"),
         "seconds": (spec.seconds, f"{spec.seconds or 0:g} seconds"),
     }
-    return Budget({k: (limit, words) for k, (limit, words) in limits.items() if limit is not None})
+    return Budget({k: (most, words) for k, (most, words) in limits.items() if most is not None})
 
 
 class CallLimits:
@@ -61,8 +61,7 @@ class CallLimits:
             if not self.reached and budget is not None and (words := budget.used_up()):
                 self.reached = f"{which} budget of {words}"
         if self.reached:
-            message = f"not asked: {self.reached} was used up"
-            raise CallError(_USED_UP, message, hint=_GO_ON)
+            raise CallError(_USED_UP, f"not asked: {self.reached} was used up", hint=_GO_ON)
         for budget in self.budgets:
             budget.begun += 1
 
@@ -77,9 +76,8 @@ class CallLimits:
             hint += f"; the rest takes about {rest.text}"
         lost = f"{of_many(left, total, 'rollout', 'was')} not asked for"
         reason, line = f"{self.reached} was used up, and {lost}", benchmark.line_of("budget")
-        more: dict[str, Any] = {"value": total - left, "bound": f"== {total}"}
-        verdict = Verdict.INCONCLUSIVE
-        return [Check("expect", "budget", verdict, reason=reason, hint=hint, line=line, **more)]
+        verdict, asked, bound = Verdict.INCONCLUSIVE, total - left, f"== {total}"
+        return [Check("expect", "budget", verdict, "", asked, bound, reason, hint, line=line)]
 
 
 class Spender(Meter):
@@ -138,23 +136,23 @@ class Attempts:
         self._progress, board.progress = board.progress, Progress()  # that counts scores
         self._progress.unit = "rollouts"
 
-    def attempted(self, row: Row, found: Attempted) -> None:
+    def attempted(self, row: Row, attempt: Attempted) -> None:
         """Take the outcome of a row."""
         board = self._board
-        if found.measured is not None:
-            board.scored(row, self.stage, found.measured, from_journal=found.from_journal)
-            self._cut += found.cut
+        if attempt.measured is not None:
+            board.scored(row, self.stage, attempt.measured, from_journal=attempt.from_journal)
+            self._cut += attempt.cut
             self._answered += 1
-        board.asked(row, self.stage, found.exchanges)
-        self._answers.add(row.index, 0, found.text)
-        if found.failure is not None:
-            board.lacks(row, self.failing, found.failure, found.reason)
-            if found.call_failed and found.failure.kind not in _NEVER_IGNORED:
+        board.asked(row, self.stage, attempt.exchanges)
+        self._answers.add(row.index, 0, attempt.text)
+        if attempt.failure is not None:
+            board.lacks(row, self.failing, attempt.failure, attempt.reason)
+            if attempt.call_failed and attempt.failure.kind not in _NEVER_IGNORED:
                 self._requests_failed.append(row.index)
-        for failed in board.failed.get(row.index, ())[:1]:
-            self._progress.failed(failed.kind)
-            return
-        self._progress.succeeded(from_journal=found.from_journal)
+        if failed := board.failed.get(row.index):
+            self._progress.failed(failed[0].kind)
+        else:
+            self._progress.succeeded(from_journal=attempt.from_journal)
 
     def answer(self, index: int) -> bytes:
         """Return what a rollout holds, as a JSON array of one object, or of none."""
@@ -165,10 +163,7 @@ class Attempts:
         return name not in self.stage.scores or not np.isnan(board.columns[name]).all()
 
     def without_failed_requests(self, table: RolloutTable) -> tuple[RolloutTable, tuple[str, ...]]:
-        """Leave out the rollouts whose request failed, and say so.
-
-        Where all of them failed, nothing is left out: then they are missing.
-        """
+        """Leave out the rollouts whose request failed, and say so; where all did, they stay."""
         failed = np.isin(reading_order(table), self._requests_failed)
         if not failed.any() or failed.all():
             return table, ()
@@ -194,10 +189,7 @@ class Attempts:
 
 
 def recorded_row(row: Row) -> tuple[Row, RowError | None]:
-    """Return a recorded row as it was when it was generated, if it says so.
-
-    Rows of ``rollouts.jsonl`` do, and attempts that failed in another tool.
-    """
+    """Return a row of ``rollouts.jsonl``, or another tool's failed attempt, as it was generated."""
     mark = row.item.get(MARK)
     if not isinstance(mark, dict):
         return row, None

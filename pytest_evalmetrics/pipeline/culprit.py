@@ -65,7 +65,7 @@ def first_worse(
     prior *= (1 - none) / prior.sum()
     prior[0] = none
     variance = scale**2 + between**2
-    places = np.arange(1, n)
+    places = range(1, n)
     drops = np.array([y[at:].mean() - y[:at].mean() for at in places])
     rest = np.array([y[:at].var() * at + y[at:].var() * (n - at) for at in places])
     log = -(n - 2) / 2 * np.log(variance) - rest[:, None] / (2 * variance) + np.log(prior)
@@ -75,7 +75,7 @@ def first_worse(
         return Suspect(0, 0.0, 0, n - 1, *(float(values.mean()),) * 2, 1.0, tasks)
     by_place /= by_place.sum()
     at = int(by_place.argmax())
-    first = int(places[at])
+    first = places[at]
     errors = np.sqrt(variance * (1 / first + 1 / (n - first)))
     noise = weights[at] / weights[at].sum()
     tails = [normal_sf(float(drops[at] / error)) for error in errors]
@@ -87,8 +87,8 @@ def first_worse(
     return Suspect(
         first=first,
         sure=float(by_place[at]),
-        low=int(places[low]),
-        high=int(places[high]),
+        low=places[low],
+        high=places[high],
         before=float(values[:first].mean()),
         after=float(values[first:].mean()),
         p=min(1.0, (n - 1) * float(noise @ np.array(tails))),
@@ -156,12 +156,8 @@ def runs_of_commits(asked: str) -> tuple[list[str], list[str], list[str]]:
 
 
 def _git(*args: str) -> list[str]:
-    done = subprocess.run(  # noqa: S603 - two fixed commands
-        ["git", *args],  # noqa: S607 - the user's own git, wherever it is
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command = ["git", *args]  # the user's own, wherever it is
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - two fixed commands
     if done.returncode:
         raise EvalMetricsError(f"git {' '.join(args)}: {done.stderr.strip()}")
     return done.stdout.split()

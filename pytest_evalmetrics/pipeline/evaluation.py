@@ -11,15 +11,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
-from pytest_evalmetrics import baselines, gates, metrics, rollouts
+from pytest_evalmetrics import baselines, errors, gates, metrics, rollouts
 from pytest_evalmetrics.data import STATED_ERROR
-from pytest_evalmetrics.errors import (
-    BaselineError,
-    ConfigError,
-    DataError,
-    EvalMetricsError,
-    ShapeError,
-)
 from pytest_evalmetrics.gc_pause import collector_paused
 from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.pipeline import regressions, ruler
@@ -131,7 +124,7 @@ class Evaluation:
         }
         try:
             self._evaluate()
-        except EvalMetricsError as error:
+        except errors.EvalMetricsError as error:
             self._fail(error)
         if self._scored is not None and self._scored.checks:  # a part of the rollouts fails nothing
             self._checks = [
@@ -218,7 +211,7 @@ class Evaluation:
         means = [m for m in spec.metrics if m not in others]
         asked = others if not means or spec.key_metrics else others.intersection(spec.thresholds)
         if asked:
-            raise DataError(
+            raise errors.DataError(
                 f"{min(asked)} is of rollouts, and these are aggregates: only a mean can be gated",
                 line=self.benchmark.line_of("thresholds" if spec.thresholds else "metrics"),
                 hint="gate mean_reward, or keep samples (--log_samples) and name their files",
@@ -242,9 +235,9 @@ class Evaluation:
         spec = self.benchmark.spec
         try:
             table = self._load(plan)
-        except DataError as error:
+        except errors.DataError as error:
             source = "rollouts" if spec.dataset is None else "dataset"
-            if isinstance(error, ShapeError):
+            if isinstance(error, errors.ShapeError):
                 error.line = self.benchmark.line_of(source, *error.key)
             elif error.file is None and error.line is None:
                 error.line = self.benchmark.line_of(source)
@@ -296,7 +289,7 @@ class Evaluation:
             self._notes.append(note)
         total, expected = len(self._whole.tasks), spec.expect.tasks
         if expected is not None and not expected.allows(total):
-            raise DataError(
+            raise errors.DataError(
                 f"there are {many(total, 'task')} to sample from, expected {expected}",
                 line=self.benchmark.line_of("expect", "tasks"),
                 hint="complete the rows; or, if the change is intended, say so in expect: tasks",
@@ -339,7 +332,7 @@ class Evaluation:
             reference = regressions.reference_of(
                 self.benchmark, plan, self.snapshot, engine=self.engine, **where
             )
-        except EvalMetricsError as error:
+        except errors.EvalMetricsError as error:
             if not self.updates or settings.of_history:  # a broken one is replaced, but no history
                 self._fail(error)
             return None
@@ -391,7 +384,7 @@ class Evaluation:
                 return
             try:
                 tables, notes = self._scoring.rescored(self.kept_rows(), rows, reference.tables)
-            except BaselineError as error:
+            except errors.BaselineError as error:
                 self._fail(error)
                 return
             judging.reference = msgspec.structs.replace(reference, tables=tables)
@@ -428,7 +421,7 @@ class Evaluation:
             quarantined = self._single.quarantined
             left = np.array([task not in quarantined for task in table.tasks], dtype=bool)
             if not left.any():
-                raise DataError(
+                raise errors.DataError(
                     "every task is in quarantine: nothing is left to gate",
                     line=self.benchmark.line_of("quarantine"),
                     hint="take one of them out, or skip the benchmark",
@@ -536,7 +529,7 @@ class Evaluation:
         run = run_of(entry, origin, time, starts=False)
         try:
             earlier = read_history(self.history, self.history.name).runs.get(result.id, ())
-        except EvalMetricsError as error:
+        except errors.EvalMetricsError as error:
             yield check(Verdict.INCONCLUSIVE, reason=error.message, hint=error.hint or "")
             return
         usable = [each for each in (*earlier, run) if each["usable"]]
@@ -577,9 +570,9 @@ class Evaluation:
             names = [n for n in self.benchmark.spec.gated if "/" not in n] or names
         return rule_of(self.benchmark, names[0], bounded=False).direction == "lower"
 
-    def _fail(self, error: EvalMetricsError) -> None:
+    def _fail(self, error: errors.EvalMetricsError) -> None:
         check = partial(Check, "data", "evaluation", Verdict.INCONCLUSIVE)
-        if isinstance(error, ConfigError):
+        if isinstance(error, errors.ConfigError):
             hint = "fix it and run again: nothing was asked, and nothing paid for"
             self._checks += [
                 check(reason=f"{p.path}: {p.message}", hint=hint, line=p.line)

@@ -37,20 +37,17 @@ class HumanLabels:
     def of(cls, benchmark: Benchmark, asked: LabelsSpec) -> HumanLabels:
         """Read the labels that a benchmark names."""
         spec, line = benchmark.spec, benchmark.line_of("labels")
-        rows = asked.rows or spec.rows
         own_dataset = asked.rows is None and spec.dataset is not None
         load = rollouts.load_dataset if own_dataset else rollouts.load
-        table = load(rows, benchmark.file.parent, scores=(asked.label,))
-        column = table.scores[asked.label]
-        given = np.flatnonzero(~np.isnan(column))
-        if not given.size:
-            raise DataError(f"labels: no row has a number under {asked.label!r}", line=line)
+        table = load(asked.rows or spec.rows, benchmark.file.parent, scores=(asked.label,))
+        columns = (table.agent, table.task, table.sample, table.scores[asked.label])
         labels = {
-            (table.agents[table.agent[i]], str(table.tasks[table.task[i]]), int(table.sample[i])): (
-                float(column[i])
-            )
-            for i in given.tolist()
+            (table.agents[agent], str(table.tasks[task]), sample): label
+            for agent, task, sample, label in zip(*(c.tolist() for c in columns), strict=True)
+            if not math.isnan(label)
         }
+        if not labels:
+            raise DataError(f"labels: no row has a number under {asked.label!r}", line=line)
         thresholds = dict(spec.thresholds)
         threshold = thresholds.pop(PPI_MEAN, None)
         return cls(
@@ -79,9 +76,9 @@ class HumanLabels:
         scored = ~np.isnan(rewards)
         clusters = table.task if spec.cluster is None else table.categories[spec.cluster].codes
         labels, rewards, units = labels[scored], rewards[scored], clusters[scored]
-        known = ~np.isnan(labels)
+        has_label = ~np.isnan(labels)
         mean, share = stats.ppi_mean(rewards, labels, units)
-        labelled = len(np.unique(units[known]))
+        labelled = len(np.unique(units[has_label]))
         interval, reason = None, ""
         if labelled < _FEWEST:
             reason = f"{labelled} labelled tasks are too few: {_FEWEST} are needed"
@@ -92,15 +89,14 @@ class HumanLabels:
         estimate = Estimate(PPI_MEAN, value, *counts, interval, reason, score=score)
         checks = []
         if self.threshold is not None:
-            gated = (estimate, self.threshold, agent, self.line, interval)
-            checks.append(gates.check_threshold(*gated))
+            checks = [gates.check_threshold(estimate, self.threshold, agent, self.line, interval)]
         of = f"{agent}: " if agent else ""
         note = f"{of}{PPI_MEAN} is undefined: {reason}"
         if interval is not None:
             note = (
                 f"{of}{PPI_MEAN} is {value:.4g} ({100 * level:.4g} % interval {interval.low:.4g} "
                 f"to {interval.high:.4g}): the judge's {rewards.mean():.4g}, corrected by people's "
-                f"labels of {many(int(known.sum()), 'rollout')}, with a weight of {share:.2g}"
+                f"labels of {many(int(has_label.sum()), 'rollout')}, with a weight of {share:.2g}"
             )
         estimates = {**result.estimates, PPI_MEAN: estimate}
         return replace(result, estimates=estimates), checks, note

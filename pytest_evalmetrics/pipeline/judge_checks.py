@@ -95,10 +95,9 @@ class _LabelledRows:
             return JudgeCheck(self.score, n, len(failed), None, None, None, reason)
         labels = self._labels
         scores = np.where(np.abs(scores - labels) <= _SAME, labels, scores)
-        kappa = stats.cohen_kappa(scores, labels)
-        quadratic = stats.cohen_kappa(scores, labels, "quadratic")
-        one, other = (None if math.isnan(number) else number for number in (kappa, quadratic))
-        alike = "all scores and labels are the same" if math.isnan(kappa) else ""
+        kappas = stats.cohen_kappa(scores, labels), stats.cohen_kappa(scores, labels, "quadratic")
+        one, other = (None if math.isnan(kappa) else kappa for kappa in kappas)
+        alike = "all scores and labels are the same" if one is None else ""
         first = tuple(
             Disagreement(self._rows[i].where, float(scores[i]), float(labels[i]))
             for i in np.flatnonzero(scores != labels)[:_FIRST].tolist()
@@ -126,15 +125,11 @@ class Judges:
         self._made = made
         self._asking = benchmark
         self._labelled: list[_LabelledRows] = []
-        spec = benchmark.spec
-        self._gates = {
-            name: t
-            for name, t in spec.thresholds.items()
-            if name.partition("/")[0] in JUDGE_METRICS
-        }
-        rest = {name: t for name, t in spec.thresholds.items() if name not in self._gates}
+        rest = dict(benchmark.spec.thresholds)
+        gated = [name for name in rest if name.partition("/")[0] in JUDGE_METRICS]
+        self._gates = {name: rest.pop(name) for name in gated}
         # without the thresholds on judges: no metric of the benchmark's rewards has their names
-        self.benchmark = replace(benchmark, spec=replace(spec, thresholds=rest))
+        self.benchmark = replace(benchmark, spec=replace(benchmark.spec, thresholds=rest))
 
     def read_labels(self) -> None:
         """Read the labels, and check that each threshold has some: before anything is paid for."""

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import MISSING, fields, is_dataclass
 from hashlib import blake2b
+from itertools import chain, count
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -96,20 +97,13 @@ def ruler_of(
     compute metrics; `hide` takes known secrets out of a text.
     """
     spec = benchmark.spec
-    ruler: dict[str, dict[str, Any]] = {
-        _REWARD: {
-            "score": spec.reward,
-            "pass_threshold": spec.pass_threshold,
-            "pass_estimator": spec.pass_estimator,
-        }
-    }
+    reward = {"score": spec.reward, "pass_threshold": spec.pass_threshold}
+    ruler: dict[str, dict[str, Any]] = {_REWARD: {**reward, "pass_estimator": spec.pass_estimator}}
     for asked, scorer in zip(spec.scorers, made, strict=True):
         written = getattr(asked, "function", None) or scorer.type
-        label = name = f"{_SCORER}{written}"
-        number = 1
-        while name in ruler:
-            number += 1
-            name = f"{label} {number}"
+        label = f"{_SCORER}{written}"
+        numbered = (f"{label} {number}" for number in count(2))
+        name = next(name for name in chain([label], numbered) if name not in ruler)
         ruler[name] = {"scores": sorted(scorer.scores), **_of_scorer(asked, scorer, written, hide)}
     for text in spec.gated:
         with suppress(EvalMetricsError):  # of a hook
@@ -120,9 +114,8 @@ def ruler_of(
                 ruler[f"{_METRIC}{bound}"] = {"source": source}
     if hook:
         ruler[_HOOK] = {"source": hook}
-    pinned = None if spec.reference is None else spec.reference.model
-    if pinned is not None:
-        settings = {k: _shown(v, hide) for k, v in _flat("", _settings(pinned))}
+    if spec.reference is not None and spec.reference.model is not None:
+        settings = {k: _shown(v, hide) for k, v in _flat("", spec.reference.model)}
         ruler[f"{_TOOL}reference"] = {"scores": [REFERENCE, OVER_REFERENCE], **settings}
     for name, entry in (tools or {}).items():
         ruler[f"{_TOOL}{name}"] = {
@@ -146,12 +139,10 @@ def under_test_of(spec: BenchmarkSpec, *, hide: Callable[[str], str] = str) -> d
         if spec.params.system_prompt is not None:
             settings.setdefault("system_prompt", spec.params.system_prompt)
     if spec.target is not None:
-        settings |= dict(_flat("target", _settings(spec.target)))
-    settings |= {
-        key: value
-        for key in ("prompt_template", "tools", "response_format")
-        if (value := getattr(spec, key)) is not None
-    }
+        settings |= dict(_flat("target", spec.target))
+    for key in ("prompt_template", "tools", "response_format"):
+        if (value := getattr(spec, key)) is not None:
+            settings[key] = value
     return {key: _shown(value, hide) for key, value in settings.items()}
 
 
@@ -170,16 +161,10 @@ def ruler_changes(before: Fingerprint, now: Fingerprint) -> tuple[RulerChange, .
                 if key != "scores" or not name.startswith(_TOOL)
             ]
         elif not name.startswith(_OF_TASKS):  # the list of tasks shows these
-            replaced = next(
-                (
-                    other
-                    for other, its in gone.items()
-                    if _kind(other) == kind and not scores.isdisjoint(its.get("scores", ()))
-                ),
-                None,
-            )
+            alike = (other for other in gone if _kind(other) == kind)
+            shared = (o for o in alike if not scores.isdisjoint(gone[o].get("scores", ())))
             old = "none"
-            if replaced is not None:
+            if (replaced := next(shared, None)) is not None:
                 old = replaced.removeprefix(kind)
                 scores |= frozenset(gone.pop(replaced).get("scores", ()))
             text = f"{kind}{old} -> {name.removeprefix(kind)}"
@@ -229,24 +214,15 @@ def _of_scorer(
     entry |= dict(_flat("", getattr(asked, "options", {})))
     for score in getattr(asked, "scores", None) or ():
         if is_dataclass(score):
-            entry |= dict(_flat(f"score {getattr(score, 'name', '')}", _settings(score)))
-    entry |= dict(_of_judges(scorer))
-    return {key: _shown(value, hide) for key, value in entry.items()}
-
-
-def _of_judges(scorer: BoundScorer) -> Iterator[tuple[str, Any]]:
+            entry |= dict(_flat(f"score {getattr(score, 'name', '')}", score))
     for number, judge in enumerate(scorer.judges, start=1):
-        name = "judge" if len(scorer.judges) == 1 else f"judge {number}"
-        model = judge.model
-        yield name, model.name
-        for key, value in (
-            *judge.versions.items(),
-            *model.inference.items(),
-            ("system_prompt", model.system_prompt),
-            ("end_token", model.end_token),
-        ):
+        name, model = "judge" if len(scorer.judges) == 1 else f"judge {number}", judge.model
+        entry[name] = model.name
+        more = {"system_prompt": model.system_prompt, "end_token": model.end_token}
+        for key, value in (*judge.versions.items(), *model.inference.items(), *more.items()):
             if value is not None:
-                yield f"{name} {key}", value
+                entry[f"{name} {key}"] = value
+    return {key: _shown(value, hide) for key, value in entry.items()}
 
 
 def _settings(value: Any) -> dict[str, Any]:

@@ -15,15 +15,9 @@ from typing import IO, TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
-from pytest_evalmetrics import rollouts
+from pytest_evalmetrics import errors, rollouts
 from pytest_evalmetrics.data import Category, FailedRow, RolloutTable
-from pytest_evalmetrics.errors import (
-    ArtifactError,
-    BaselineError,
-    DataError,
-    RowError,
-    did_you_mean,
-)
+from pytest_evalmetrics.errors import ArtifactError, BaselineError, DataError, RowError
 from pytest_evalmetrics.layout import compact, many, of_many
 from pytest_evalmetrics.pipeline.task_sample import draw, first_rollouts
 from pytest_evalmetrics.reports import failed_row_notes
@@ -46,21 +40,20 @@ if TYPE_CHECKING:
 
 _BUFFER = 2**20  # with the usual one, every few rows are a write to the disk
 _FIRST = 20  # failed rows of a scorer that the report holds; row_scores.jsonl holds all
+_OTHER_ROWS = "the file holds other rows than the baseline's"
 
 
 def with_reward(
     benchmark: Benchmark, names: tuple[str, ...], measured: tuple[str, ...] = ()
 ) -> Benchmark:
     """Settle the reward: what the benchmark says, else the only score there is."""
-    spec = benchmark.spec
-    given = (*names, *measured)
-    if ("reward",) in benchmark.lines or spec.reward in given:
-        if spec.dataset is not None and spec.reward not in given:
-            guess = did_you_mean(spec.reward, given, what="they give")
-            message = f"no scorer gives the reward {spec.reward!r}; {guess}"
-            raise DataError(message, line=benchmark.line_of("reward"))
-        return benchmark
-    if not names:  # of scorers that are not made yet
+    spec, given = benchmark.spec, (*names, *measured)
+    asked = ("reward",) in benchmark.lines
+    if asked and spec.dataset is not None and spec.reward not in given:
+        guess = errors.did_you_mean(spec.reward, given, what="they give")
+        message = f"no scorer gives the reward {spec.reward!r}; {guess}"
+        raise DataError(message, line=benchmark.line_of("reward"))
+    if asked or spec.reward in given or not names:  # none of scorers that are not made yet
         return benchmark
     own = {name for scorer in spec.scorers for name in getattr(scorer, "judges_own", ())}
     names = tuple(name for name in names if name not in own)
@@ -101,17 +94,16 @@ def choose(
 
     `described` gives a table the content of its tasks, which a sample is drawn by.
     """
-    spec = benchmark.spec
+    spec, limit = benchmark.spec, benchmark.spec.params.limit_samples
     table = _table(benchmark, plan, given, reader)
     answered = spec.answers is not None
     _refuse_repeated_tasks(spec, table)
-    total, order = len(table), reading_order(table)
-    size, rank = total, order
+    size, order = len(table), reading_order(table)
+    rank = order
     if spec.dataset is not None:
         if spec.dataset.chosen_with is not None:
-            rank = _shuffled(total, spec.dataset.chosen_with)[order]
-        size = min(total, spec.dataset.limit or total)
-    limit = spec.params.limit_samples
+            rank = _shuffled(size, spec.dataset.chosen_with)[order]
+        size = min(size, spec.dataset.limit or size)
     partial = limit is not None and limit < size
     taken = rank < (limit if limit is not None and partial else size)
     notes, whole = [], None
@@ -129,13 +121,12 @@ def choose(
         sources = tuple(replace(source, row_is_line=False) for source in table.sources)
         table = replace(table, sources=sources)
     rows = np.sort(order[taken])
-    numbered = np.searchsorted(rows, order[taken]).astype(np.int64)
+    table = replace(table, read_as=np.searchsorted(rows, order[taken]).astype(np.int64))
     samples = (spec.num_samples or 1) if answered else 1
     if partial:
         note = "incomplete on purpose: params.limit_samples takes the first "
         note += f"{of_many(limit or 0, size, 'row')}, and no baseline is recorded"
         notes.append(note)
-    table = replace(table, read_as=numbered)
     if samples > 1:
         table = _repeated(table, samples)
     return Chosen(table, rows, samples, tuple(notes), partial, whole)
@@ -388,21 +379,18 @@ class Board:
         """Group the rows that lack scores: by scorer, and by reason."""
         in_order = [(index, f) for index in sorted(self.failed) for f in self.failed[index]]
         for scorer in made:
-            mine = [(index, f) for index, f in in_order if f.scores == scorer.scores]
-            if mine:
-                counts = Counter(f.kind for _, f in mine)
-                kinds = dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
-                rows = [RowFailure(i, f.where, f.kind, f.reason, f.hint or "") for i, f in mine]
-                examples = {failure.kind: failure for failure in reversed(rows)}
-                yield ScorerFailures(
-                    scorer.type,
-                    scorer.scores,
-                    len(mine),
-                    kinds,
-                    tuple(rows[:_FIRST]),
-                    len(self.rows),
-                    {kind: examples[kind] for kind in kinds},
-                )
+            failed = [
+                RowFailure(index, f.where, f.kind, f.reason, f.hint or "")
+                for index, f in in_order
+                if f.scores == scorer.scores
+            ]
+            counts = Counter(f.kind for f in failed)
+            kinds = dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+            first = {f.kind: f for f in reversed(failed)}
+            examples = {kind: first[kind] for kind in kinds}
+            shown, of = tuple(failed[:_FIRST]), (scorer.type, scorer.scores)
+            if failed:
+                yield ScorerFailures(*of, len(failed), kinds, shown, len(self.rows), examples)
 
 
 # -- the rows that a baseline keeps, to be scored anew ---------------------------------------
@@ -433,20 +421,12 @@ class KeptRows(msgspec.Struct, frozen=True):
         lines = [b""] * len(order)
         encode = msgspec.json.Encoder(enc_hook=str).encode
         for row, failure in rows:
-            at = places.get(row.index)
-            if at is None:
-                continue
-            same = row.sample_data is row.item or row.sample_data == row.item
-            lines[at] = encode(
-                _KeptRow(
-                    row.agent,
-                    str(row.task),
-                    row.sample,
-                    dict(row.item),
-                    None if same else dict(row.sample_data),
-                    None if failure is None else (failure.kind, failure.message),
-                )
-            )
+            if row.index in places:
+                item, sample_data = dict(row.item), dict(row.sample_data)
+                failed = None if failure is None else (failure.kind, failure.message)
+                own = None if sample_data == item else sample_data
+                kept = _KeptRow(row.agent, str(row.task), row.sample, item, own, failed)
+                lines[places[row.index]] = encode(kept)
         data = b"".join(line + b"\n" for line in lines)
         provenance = {"count": len(lines), "digest": _digest(data)}
         return cls(gzip.compress(data, mtime=0), provenance)
@@ -461,24 +441,15 @@ def rescored(
 ) -> tuple[dict[str, RolloutTable], list[str]]:
     """Score the kept rows of a baseline anew; return its tables with the new scores, and notes."""
     rows = _read_kept(data, recorded)
-    by_agent: dict[str, list[int]] = {}
-    for at, row in enumerate(rows):
-        by_agent.setdefault(row.agent, []).append(at)
+    places = {agent: [at for at, r in enumerate(rows) if r.agent == agent] for agent in tables}
     for agent, table in tables.items():
-        mine = by_agent.get(agent, [])
-        if [rows[i].task for i in mine] != [str(table.tasks[t]) for t in table.task.tolist()]:
-            raise _unusable("the file holds other rows than the baseline's")
+        ids = [str(table.tasks[task]) for task in table.task.tolist()]
+        if [rows[at].task for at in places[agent]] != ids:
+            raise _unusable(_OTHER_ROWS)
     names = tuple(name for scorer in made for name in scorer.scores)
-    order = np.arange(len(rows))
-    flat = RolloutTable(
-        agents=("",),
-        agent=np.zeros(len(rows), dtype=np.int32),
-        tasks=tuple(range(len(rows))),
-        task=order,
-        sample=np.zeros(len(rows), dtype=np.int64),
-        scores={},
-        read_as=order,
-    )
+    order, none = np.arange(len(rows)), np.zeros(len(rows), dtype=np.int64)
+    tasks = tuple(range(len(rows)))
+    flat = RolloutTable(("",), none.astype(np.int32), tasks, order, none, {}, read_as=order)
     board = Board(flat, names)
 
     def jobs() -> Iterator[tuple[Row, BoundScorer]]:
@@ -497,7 +468,7 @@ def rescored(
     notes = failed_row_notes(tuple(board.failures(made)))
     scored = {}
     for agent, table in tables.items():
-        new = {name: board.columns[name][by_agent.get(agent, [])] for name in names}
+        new = {name: board.columns[name][places[agent]] for name in names}
         integers = table.integers - set(names)
         scored[agent] = replace(table, scores={**table.scores, **new}, integers=integers)
     return scored, [f"of the baseline's rows: {note}" for note in notes]
@@ -512,7 +483,7 @@ def _read_kept(data: bytes | None, recorded: Mapping[str, Any]) -> list[_KeptRow
     except (OSError, EOFError, zlib.error, msgspec.DecodeError) as error:
         raise _unusable(f"the file with the baseline's rows can't be read: {error}") from None
     if _digest(text) != recorded.get("digest"):
-        raise _unusable("the file holds other rows than the baseline's")
+        raise _unusable(_OTHER_ROWS)
     return rows
 
 

@@ -14,18 +14,11 @@ from pytest_evalmetrics.data.content import SIZE, content_hash
 from pytest_evalmetrics.engines.local import Workload, score_here, score_without_calls
 from pytest_evalmetrics.errors import ConfigError, DataError, RowError
 from pytest_evalmetrics.gc_pause import collector_eased
+from pytest_evalmetrics.pipeline import scored_rows
 from pytest_evalmetrics.pipeline.attempts import Attempts, CallLimits, budget_of, recorded_row
 from pytest_evalmetrics.pipeline.judge_checks import Judges
 from pytest_evalmetrics.pipeline.preflight import metric_problems, template_problems
-from pytest_evalmetrics.pipeline.scored_rows import (
-    Board,
-    KeptRows,
-    choose,
-    reading_order,
-    rescored,
-    rows_of,
-    with_reward,
-)
+from pytest_evalmetrics.pipeline.scored_rows import Board, KeptRows, reading_order, rows_of
 from pytest_evalmetrics.reports import failed_row_notes
 from pytest_evalmetrics.rollouts.foreign import lookup
 from pytest_evalmetrics.rollouts.recorded import TASK_KEYS, records
@@ -46,7 +39,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.pipeline.scored_rows import Chosen, Stage
     from pytest_evalmetrics.results import Check, ScorerFailures
     from pytest_evalmetrics.scorers import BoundScorer, Row
-    from pytest_evalmetrics.spec import Benchmark
+    from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec
     from pytest_evalmetrics.transport import Budget, Occurrences, Progress, Transport
 
     Jobs = Iterator[tuple[Row, BoundScorer | None]]
@@ -61,15 +54,12 @@ class Runtime(Protocol):
     @property
     def budget(self) -> Budget | None:
         """The budget of the whole run."""
-        ...
 
     def transport(self) -> Transport:
         """Return the run's one way to endpoints."""
-        ...
 
     def progress(self, total: int) -> AbstractContextManager[Progress]:
         """Show the progress, while it lasts."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +84,11 @@ _ASKED = ("question", "query", "problem", "instruction", "user_input", "input", 
 class _Content:
     """A hash per task of a data set."""
 
-    def __init__(self, benchmark: Benchmark) -> None:
-        spec = benchmark.spec
-        self._paths = None if spec.dataset is None else spec.rows.fields.content
+    def __init__(self, spec: BenchmarkSpec) -> None:
+        fields = None if spec.dataset is None else spec.rows.fields
+        self._paths = None if fields is None else fields.content
         self._whole = spec.answers is not None  # then its rows are nothing but tasks
-        self._ids = (*TASK_KEYS, None if spec.dataset is None else spec.rows.fields.task)
+        self._ids = (*TASK_KEYS, None if fields is None else fields.task)
         self._of: dict[TaskId, str] = {}
 
     def add(self, task: TaskId, row: Mapping[str, Any]) -> None:
@@ -146,7 +136,7 @@ class Scoring:
         measured = () if self._attempts is None else self._attempts.stage.scores
         given = tuple(name for scorer in self.made for name in scorer.scores)
         self._names = (*given, *measured)
-        self._content = _Content(benchmark)
+        self._content = _Content(spec)
         own = None if spec.budget is None else budget or budget_of(spec.budget)
         self._limits = CallLimits(own, runtime.budget)
         allowed = {} if runtime.budget is None else runtime.budget.limits
@@ -160,7 +150,7 @@ class Scoring:
                 )
         self._judges = Judges(benchmark, self.made)
         # its reward settled, and without the thresholds on judges
-        self.benchmark = with_reward(self._judges.benchmark, given, measured)
+        self.benchmark = scored_rows.with_reward(self._judges.benchmark, given, measured)
 
     def hide(self, text: str) -> str:
         """Take the secrets of its scorers out of a text."""
@@ -173,28 +163,24 @@ class Scoring:
 
     def _choose(self, plan: Plan) -> Chosen:
         self._judges.read_labels()
-        reader = None if self._engine is None else self._engine.read
-        self.chosen = choose(self.benchmark, plan, self._names, reader, self._described)
+        reader, names = None if self._engine is None else self._engine.read, self._names
+        self.chosen = scored_rows.choose(self.benchmark, plan, names, reader, self._described)
         return self.chosen
 
     def _described(self, table: RolloutTable) -> RolloutTable:
         """Give a data set's table the content of its tasks."""
-        spec, content = self.benchmark.spec, _Content(self.benchmark)
+        spec = self.benchmark.spec
         if spec.dataset is None:
             return table
-        of_row = np.empty(len(table), np.int64)
+        content, of_row = _Content(spec), np.empty(len(table), np.int64)
         of_row[reading_order(table)] = table.task
-        for at, (_, row) in zip(
-            of_row.tolist(), records(spec.rows, self.benchmark.file.parent), strict=True
-        ):
+        rows = records(spec.rows, self.benchmark.file.parent)
+        for at, (_, row) in zip(of_row.tolist(), rows, strict=True):
             content.add(table.tasks[at], row)
         return content.onto(table)
 
     def problems(self, plan: Plan, *, hooked: bool, chosen: Chosen | None = None) -> list[Problem]:
-        """Read the rows, and find what would leave their scores without use; nothing is called.
-
-        `hooked` says that a hook computes metrics.
-        """
+        """Find what would leave the rows' scores without use; `hooked`: a hook computes metrics."""
         chosen = chosen or self._choose(plan)
         rewarding = [i for i, s in enumerate(self.made) if self.benchmark.spec.reward in s.scores]
         rows = rows_of(self.benchmark, chosen)
@@ -228,7 +214,7 @@ class Scoring:
         board = Board(chosen.table, self._names)
         with self._runtime.progress(len(board.rows)) as board.progress:
             self._score(board, chosen)
-        usage = self._transport().usage.by_label().get(self._label, Usage())
+        usage = self._usage()
         calls, rows, unanswered = float(usage.failed), len(board.rows), 0
         if self._attempts is not None:
             lacking = self._attempts.failing.scores
@@ -267,7 +253,7 @@ class Scoring:
                 with collector_eased():
                     self._runtime.transport().run(score_here(self._work(jobs, board, None)))
 
-        return rescored(data, recorded, tables, self.made, score)
+        return scored_rows.rescored(data, recorded, tables, self.made, score)
 
     # -- the calls ---------------------------------------------------------------------------
 
@@ -282,8 +268,8 @@ class Scoring:
 
     async def _score_with_calls(self, board: Board, chosen: Chosen) -> None:
         do = score_here if self._engine is None else self._engine.score
-        progress = board.progress
         jobs: Jobs = self._recorded(board, chosen)
+        progress = board.progress
         if self._attempts is not None:
             self._attempts.begin(board)
             jobs = ((row, None) for row in self._rows(chosen))
@@ -294,6 +280,9 @@ class Scoring:
         meter = self._limits.meter if self._limits.budgets else None
         calls = (self._terms, self._transport(), self._label)
         return Workload(jobs, self.made, attempts, self.benchmark.spec, *calls, board, meter)
+
+    def _usage(self) -> Usage:
+        return self._transport().usage.by_label().get(self._label, Usage())
 
     def _transport(self) -> Transport:
         transport = self._runtime.transport()
@@ -329,11 +318,9 @@ class Scoring:
                 continue
             answers: list[dict[str, Any]] = json.loads(self._attempts.answer(written.index))
             answer = answers[0] if answers else {}
-            failed = answer.get("failed")
-            row = replace(
-                written, item=answer.get("item", written.item), sample_data=answer.get("sample", {})
-            )
-            yield row, RowError(str(failed[0]), str(failed[1])) if failed else None
+            item, sample_data = answer.get("item", written.item), answer.get("sample", {})
+            failure = RowError(*map(str, answer["failed"])) if "failed" in answer else None
+            yield replace(written, item=item, sample_data=sample_data), failure
 
     def _scored(self, board: Board, chosen: Chosen, plan: Plan) -> Scored:
         attempts = self._attempts
@@ -361,8 +348,7 @@ class Scoring:
                 self.benchmark = replace(self.benchmark, spec=replace(spec, expect=expect))
         checks = []
         if self._limits.reached:
-            usage = self._transport().usage.by_label().get(self._label, Usage())
-            checks = self._limits.check(self.benchmark, board, usage)
+            checks = self._limits.check(self.benchmark, board, self._usage())
         judged = self._judges.judged(self._transport, self._calls)
         table = self._content.onto(table)
         return Scored(

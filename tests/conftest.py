@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,9 @@ ACCEPTANCE = Path(__file__).parents[2] / "shared" / "acceptance"
 
 # Hundreds of tests start a Python of their own: none of them compiles the package again.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+# Servers of tests have room for what comes at once: a connection that is refused waits for seconds.
+ThreadingHTTPServer.request_queue_size = 128
 
 # A shell that starts a run in the background lets it ignore Ctrl-C, and some tests press it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -33,7 +33,6 @@ class Fake:
             def log_message(self, *_: object) -> None:
                 pass
 
-        ThreadingHTTPServer.request_queue_size = 128
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
         threading.Thread(target=self.server.serve_forever, daemon=True).start()

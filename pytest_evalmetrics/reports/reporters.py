@@ -220,7 +220,11 @@ class Artifacts:
         # the tasks' scores are copied from the spool to where a mark stands for them
         mark = uuid.uuid4().hex
         benchmarks = [
-            entry | {"agents": [agent | {"task_scores": mark} for agent in entry["agents"]]}
+            {
+                **entry,
+                "agents": [agent | {"task_scores": mark} for agent in entry["agents"]],
+                "checks": [*_once(entry)],
+            }
             for entry in report["benchmarks"]
         ]
         text = _indented({**report, "benchmarks": benchmarks})
@@ -233,6 +237,16 @@ class Artifacts:
         file.write(b"\n")
 
 
+def _once(entry: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Leave out of checks the estimates that stand below their agent."""
+    known = {agent["agent"]: agent["estimates"] for agent in entry["agents"]}
+    if len(known) == 1:
+        known[""] = next(iter(known.values()))
+    for check in entry["checks"]:
+        same = check["estimate"] == known.get(check["agent"], {}).get(check["name"])
+        yield {**check, "estimate": None} if same else check
+
+
 def _indented(value: Mapping[str, Any]) -> bytes:
     try:
         if _is_finite(value):  # json takes eight times as long, and as much again to indent
@@ -240,7 +254,8 @@ def _indented(value: Mapping[str, Any]) -> bytes:
             return text if len(text) > _LARGE else msgspec.json.format(text, indent=2)
     except (OverflowError, TypeError, UnicodeEncodeError):
         pass  # a number of more than 64 bits; half of a surrogate pair, such as of a file's name
-    return json.dumps(value, indent=2, allow_nan=False).encode()
+    compact = json.dumps(value, allow_nan=False, separators=(",", ":"))
+    return (compact if len(compact) > _LARGE else json.dumps(value, indent=2)).encode()
 
 
 def _is_finite(value: Mapping[str, Any]) -> bool:

@@ -13,16 +13,12 @@ import inspect
 import json
 import math
 import threading
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from pytest_evalmetrics.chat import (
-    chat_model,
-    compile_prompt,
-    compile_templates,
-    read_reply,
-    tool_calls_of,
-)
+from pytest_evalmetrics import chat
+from pytest_evalmetrics.chat import Reply, read_reply, tool_calls_of
 from pytest_evalmetrics.errors import EvalMetricsError, RegistryError, RowError, raised_words
 from pytest_evalmetrics.registry import origin, targets
 from pytest_evalmetrics.transport import CallError, tokens_of, was_cancelled
@@ -30,64 +26,48 @@ from pytest_evalmetrics.transport import CallError, tokens_of, was_cancelled
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    from pytest_evalmetrics.chat import Calls, Reply
+    from pytest_evalmetrics.chat import Calls
     from pytest_evalmetrics.expressions import Rendered
     from pytest_evalmetrics.spec import BenchmarkSpec
     from pytest_evalmetrics.spec.model_keys import TargetSpec
-    from pytest_evalmetrics.transport import Terms, Tokens
+    from pytest_evalmetrics.transport import Terms
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Generated:
     """One answer to one row."""
 
-    output_text: str = ""  # the answer, without the reasoning; empty where it only calls tools
-    response: Mapping[str, Any] = field(default_factory=dict)  # as a body of OpenAI's API
-    reasoning: str = ""
-    tool_calls: tuple[Mapping[str, Any], ...] = ()  # as the model wrote them
-    finish_reason: str = ""  # ``stop``, ``length``, ``tool_calls`` ...; empty for none
-    tokens: Tokens | None = None
+    reply: Reply
+    response: Mapping[str, Any]  # as a body of OpenAI's API
+    latency_s: float  # seconds that it took when it was paid for
     cost: float = math.nan  # of the tokens; NaN without a price, or without tokens
-    latency_s: float = math.nan  # seconds that it took when it was paid for
     more: Mapping[str, Any] = field(default_factory=dict)  # further keys of a target's answer
     # the defect of an answer that was paid for all the same: a refusal, nothing but reasoning
     failure: RowError | None = None
-
-    @classmethod
-    def of(cls, reply: Reply, response: Mapping[str, Any], **more: Any) -> Generated:
-        """Make it of a model's reply and its body."""
-        return cls(
-            output_text=reply.text,
-            response=response,
-            reasoning=reply.reasoning,
-            tool_calls=reply.tool_calls,
-            finish_reason=reply.finish_reason,
-            **more,
-        )
 
     @property
     def sample_data(self) -> dict[str, Any]:
         """The value of ``sample`` in templates."""
         return {
             **self.more,
-            "output_text": self.output_text,
+            "output_text": self.reply.text,
             "response": self.response,
-            "reasoning": self.reasoning,
-            "tool_calls": list(self.tool_calls),
-            "finish_reason": self.finish_reason,
+            "reasoning": self.reply.reasoning,
+            "tool_calls": list(self.reply.tool_calls),
+            "finish_reason": self.reply.finish_reason,
         }
 
     @property
     def measured(self) -> dict[str, float]:
         """Its columns, by the names of `GENERATED_SCORES`; NaN for unknown ones."""
-        tokens = self.tokens
+        tokens = self.reply.tokens
         return {
             "input_tokens": math.nan if tokens is None else float(tokens.prompt),
             "output_tokens": math.nan if tokens is None else float(tokens.completion),
             "total_tokens": math.nan if tokens is None else float(tokens.total),
             "latency_s": self.latency_s,
             "cost": self.cost,
-            "truncated": float(self.finish_reason == "length"),
+            "truncated": float(self.reply.finish_reason == "length"),
         }
 
 
@@ -129,10 +109,10 @@ class _ModelGenerator:
     def __init__(self, spec: BenchmarkSpec, terms: Terms) -> None:
         if spec.model is None:
             raise ValueError(f"the benchmark {spec.name} has no model")
-        self._model = chat_model(spec.model, terms, spec.params)
-        self._prompt = compile_prompt(spec.prompt_template)
+        self._model = chat.chat_model(spec.model, terms, spec.params)
+        self._prompt = chat.compile_prompt(spec.prompt_template)
         self._more: Mapping[str, Rendered] = {
-            key: compile_templates(value, key, body=True)
+            key: chat.compile_templates(value, key, body=True)
             for key, value in (("tools", spec.tools), ("response_format", spec.response_format))
             if value is not None
         }
@@ -154,20 +134,13 @@ class _ModelGenerator:
         body = await calls.post(
             self._model.endpoint, self._request(row), kind="generate/1", check=check
         )
-        reply = replies[-1]
-        tokens = tokens_of(body) if isinstance(reply, RowError) else reply.tokens
-        price = self._model.price
+        reply, price, failure = replies[-1], self._model.price, None
+        if isinstance(reply, RowError):
+            failure, finish = reply, "length" if reply.kind == "cut-off" else ""
+            reply = Reply("", finish_reason=finish, tokens=tokens_of(body))
+        tokens = reply.tokens
         cost = math.nan if tokens is None or price is None else price.of(tokens)
-        if not isinstance(reply, RowError):
-            return Generated.of(reply, body, tokens=tokens, cost=cost, latency_s=calls.latency_s)
-        return Generated(
-            response=body,
-            finish_reason="length" if reply.kind == "cut-off" else "",
-            tokens=tokens,
-            cost=cost,
-            latency_s=calls.latency_s,
-            failure=reply,
-        )
+        return Generated(reply, body, calls.latency_s, cost, failure=failure)
 
     def _request(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """Render the request; the samples of a row come one after the other, and share it."""
@@ -267,33 +240,19 @@ async def _in_a_thread(function: Callable[[], Any]) -> Any:
     The threads of a pool are waited for when the interpreter ends: one agent that hangs would
     hold a run for ever. Starting a thread takes some 50 microseconds.
     """
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[Any] = loop.create_future()
-
-    def settle(result: Any, error: BaseException | None) -> None:
-        if done.done():  # nobody waits any more
-            return
-        if error is None:
-            done.set_result(result)
-        else:
-            done.set_exception(error)
+    future: Future[Any] = Future()
+    future.set_running_or_notify_cancel()  # from now on nobody cancels it, but may not wait
 
     def run() -> None:
-        result: Any = None
-        error: BaseException | None = None
         try:
-            result = function()
-        except StopIteration as stop:  # a future can't hold one
-            error = RuntimeError(f"StopIteration: {stop}")
-        except BaseException as raised:  # noqa: BLE001 - handed to the coroutine that waits
-            error = raised
-        try:
-            loop.call_soon_threadsafe(settle, result, error)
-        except RuntimeError:  # the run is over, and its loop closed
-            return
+            future.set_result(function())
+        except StopIteration as stop:  # a coroutine can't raise one
+            future.set_exception(RuntimeError(f"StopIteration: {stop}"))
+        except BaseException as error:  # noqa: BLE001 - handed to the coroutine that waits
+            future.set_exception(error)
 
     threading.Thread(target=run, name="evalmetrics-target", daemon=True).start()
-    return await done
+    return await asyncio.wrap_future(future)
 
 
 _TEXT_KEYS = ("output_text", "output", "response", "content", "text")
@@ -326,16 +285,12 @@ def read_answer(value: Any, latency_s: float) -> Generated:
         )
     more = {key: item for key, item in value.items() if key not in _OUR_KEYS}
     text = next((value[key] for key in _TEXT_KEYS if value.get(key) is not None), None)
-    body: Mapping[str, Any] | None = None
     if "choices" in value:
-        body, more = value, {}
-    else:
-        calls = tool_calls_of(value)
-        if isinstance(text, dict) and "choices" in text:  # the whole body as `response`
-            body = {"usage": value.get("usage"), **text}
-    if body is not None:
-        reply = read_reply(body)
-        return Generated.of(reply, body, tokens=reply.tokens, latency_s=latency_s, more=more)
+        return Generated(read_reply(value), value, latency_s)
+    calls = tool_calls_of(value)
+    if isinstance(text, dict) and "choices" in text:  # the whole body as `response`
+        body = {"usage": value.get("usage"), **text}
+        return Generated(read_reply(body), body, latency_s, more=more)
     if text is None and calls:
         text = ""
     if not isinstance(text, str):
@@ -343,21 +298,14 @@ def read_answer(value: Any, latency_s: float) -> Generated:
         raise RowError(
             "no-answer", f"the target gave {given}, expected the answer's text under output"
         )
-    finish, reasoning = value.get("finish_reason"), value.get("reasoning")
-    # worded as OpenAI's API does, for scorers that read it so
-    message = {
-        "role": "assistant",
-        "content": text,
-        **({"tool_calls": list(calls)} if calls else {}),
-    }
-    usage = {"usage": value["usage"]} if isinstance(value.get("usage"), dict) else {}
-    return Generated(
-        output_text=text,
-        response={"choices": [{"index": 0, "message": message}], **usage},
-        reasoning=reasoning if isinstance(reasoning, str) else "",
-        tool_calls=calls,
-        finish_reason=finish if isinstance(finish, str) else "",
-        tokens=tokens_of(value),
-        latency_s=latency_s,
-        more=more,
+    finish, reasoning = (
+        item if isinstance(item, str) else ""
+        for item in (value.get("finish_reason"), value.get("reasoning"))
     )
+    # worded as OpenAI's API does, for scorers that read it so
+    message: dict[str, Any] = {"role": "assistant", "content": text}
+    message |= {"tool_calls": list(calls)} if calls else {}
+    usage = {"usage": value["usage"]} if isinstance(value.get("usage"), dict) else {}
+    reply = Reply(text, reasoning, calls, finish, message, tokens_of(value))
+    response = {"choices": [{"index": 0, "message": message}], **usage}
+    return Generated(reply, response, latency_s, more=more)

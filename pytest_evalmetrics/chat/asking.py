@@ -141,8 +141,8 @@ _ROLES = {"human": "user", "ai": "assistant", "system": "system"}
 def compile_templates(value: Any, who: str, *, body: bool = False) -> Rendered:
     """Compile the templates in a value, see `expressions.compile_value`."""
     with needs_extra("remote", who):
-        from pytest_evalmetrics import expressions  # noqa: PLC0415 - of the extra
-    return expressions.compile_value(value, body=body)
+        from pytest_evalmetrics.expressions import compile_value  # noqa: PLC0415 - of the extra
+    return compile_value(value, body=body)
 
 
 def compile_prompt(

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.layout import compact
-from pytest_evalmetrics.transport import Call, CallError, Work, written_body
+from pytest_evalmetrics.transport import Call, CallError, Occurrences, Work, written_body
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Hashable, Mapping
 
-    from pytest_evalmetrics.transport import Answer, Endpoint, Meter, Occurrences, Transport
+    from pytest_evalmetrics.transport import Answer, Endpoint, Meter, Transport
 
 _SHOWN = 4000  # characters of a request or an answer
 _JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
@@ -55,7 +55,7 @@ class Calls:
         self._transport, self._sample, self._occurrences = transport, sample, occurrences
         self._label, self._meter = label, meter
         self._first: tuple[bytes, int] | None = None
-        self._own: Occurrences | None = None
+        self._own = Occurrences()  # of the calls after the first
         self._exchanges: dict[float, Exchange] = {}
         self._taken = 0
         self._repeat = 0  # of a question that is asked several times
@@ -107,10 +107,6 @@ class Calls:
 
         Parameters
         ----------
-        endpoint
-            Where to, see `Terms.endpoint`.
-        body
-            Anything that JSON can write.
         kind
             The caller and its version: ``remote/1``. After a change of it all is asked anew.
         check
@@ -196,8 +192,6 @@ class Calls:
         They are identified by the first of these, so that they find their answers again in
         whatever order the rows were answered.
         """
-        if self._own is None:
-            self._own = type(self._occurrences)()
         after = Calls(self._transport, self._sample, self._occurrences, self._label, self._meter)
         after._first, after._own = self._first, self._own
         return after
@@ -210,7 +204,7 @@ class Calls:
         for number in range(1, times):
             calls = self.following()
             if self._first is None:  # nothing was generated that these depend on
-                calls._own = None  # noqa: SLF001 - one of us
+                calls._own = Occurrences()  # noqa: SLF001 - one of us
             calls._repeat = number  # noqa: SLF001 - the same
             self._repeated.append(calls)
         return [self, *self._repeated]
@@ -224,8 +218,6 @@ class Calls:
 
     def _count(self, payload: bytes, kind: str, url: str) -> int:
         if self._first is not None:
-            if self._own is None:
-                self._own = type(self._occurrences)()
             return self._own.next(payload, kind, url, self._repeat)
         count = self._occurrences.next(payload, kind, self._sample, url, self._repeat)
         self._first = payload, count

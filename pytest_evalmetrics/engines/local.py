@@ -114,7 +114,7 @@ async def _answer_and_score(
         kept["failed"] = [failure.kind, reason]
     elif generated is not None:
         kept = {
-            "item": {**row.item, "response": generated.output_text},
+            "item": {**row.item, "response": generated.reply.text},
             "sample": generated.sample_data,
         }
         answered = replace(row, item=kept["item"], sample_data=kept["sample"])
@@ -123,7 +123,7 @@ async def _answer_and_score(
         calls.exchanges,
         calls.from_journal,
         None if generated is None else generated.measured,
-        generated is not None and generated.finish_reason == "length",
+        generated is not None and generated.reply.finish_reason == "length",
         failure,
         reason,
         call_failed,

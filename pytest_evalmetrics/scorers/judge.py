@@ -132,12 +132,11 @@ class Judge:
         schema: Mapping[str, Any] | None = None,
     ) -> Coroutine[Any, Any, _T]:
         """Ask one question, see `chat.ask`; a text is a message of the user."""
-        messages: Sequence[Message] = (
-            [{"role": "user", "content": question}] if isinstance(question, str) else question
-        )
+        if isinstance(question, str):
+            question = [{"role": "user", "content": question}]
         kind, versions = f"{self.kind}/1", self.versions
         return ask(
-            calls, self.model, messages, kind=kind, read=read, schema=schema, versions=versions
+            calls, self.model, question, kind=kind, read=read, schema=schema, versions=versions
         )
 
     def ask_fields(
@@ -201,13 +200,12 @@ def fields_of(reply: Reply, schema: Mapping[str, Any], count: int | None = None)
             continue
         if not isinstance(answer, dict) or key not in answer:
             raise RowError("no-score", f"the judge's answer has no {key!r}: {shown(answer)}")
-        value = _value(answer[key], form)
+        value = fields[key] = _value(answer[key], form)
         if value is None or (count is not None and isinstance(value, list) and len(value) != count):
-            what = _expected(form) if count is None else f"{_expected(form)} of {count}"
+            what = _expected(form) + ("" if count is None else f" of {count}")
             raise RowError(
                 "bad-answer", f"the judge's {key!r} is {shown(answer[key])}, expected {what}"
             )
-        fields[key] = value
     return fields
 
 

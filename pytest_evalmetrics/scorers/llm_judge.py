@@ -273,13 +273,11 @@ def _bare(prompt: Any) -> tuple[str, ...]:
 
 def _reason(reply: ext.Reply) -> str:
     """Return a judge's reason: a key of its JSON, else its reasoning, or its whole text."""
-    answer: Any = None
-    with suppress(ext.RowError):
-        answer = ext.json_in(reply)
     reason = reply.text
-    if isinstance(answer, dict):
-        keys = ("reasoning", "reason", "explanation", "rationale")
-        reason = next((answer[key] for key in keys if isinstance(answer.get(key), str)), "")
+    with suppress(ext.RowError):
+        if isinstance(answer := ext.json_in(reply), dict):
+            keys = ("reasoning", "reason", "explanation", "rationale")
+            reason = next((answer[key] for key in keys if isinstance(answer.get(key), str)), "")
     return " ".join((reason or reply.reasoning).split())
 
 
@@ -404,12 +402,11 @@ Answer with a JSON object and nothing else: {{{form}}}"""
 
 
 def _criterion(score: JudgeScoreSpec) -> str:
-    head = f"- {score.name}" + (f": {score.description}" if score.description else "")
-    levels = [
-        f"  - {r.label}" + (f": {r.description}" if r.description else "")
-        for r in score.rubric or ()
-    ]
-    return "\n".join([head, *levels])
+    def line(name: str, description: str) -> str:
+        return f"- {name}: {description}" if description else f"- {name}"
+
+    levels = ("  " + line(one.label, one.description) for one in score.rubric or ())
+    return "\n".join([line(score.name, score.description), *levels])
 
 
 def _values(score: JudgeScoreSpec) -> str:
@@ -427,6 +424,6 @@ def _in_templates(scores: Sequence[JudgeScoreSpec]) -> dict[str, dict[str, Any]]
     for score in scores:
         keys = asdict(score)
         keys["rubric"] = list(keys["rubric"] or ()) or None
-        wanted = ("name", "description", "minimum", "maximum", "rubric")
-        values[score.name] = {key: keys[key] for key in wanted if keys[key] is not None}
+        shown_keys = ("name", "description", "minimum", "maximum", "rubric")
+        values[score.name] = {key: keys[key] for key in shown_keys if keys[key] is not None}
     return values

@@ -67,8 +67,7 @@ def column_of(row: Row, name: str) -> Any:
 
 def text_in(row: Row, name: str) -> str:
     """Return a column that is text."""
-    value = column_of(row, name)
-    if not isinstance(value, str):
+    if not isinstance(value := column_of(row, name), str):
         raise RowError(f"bad-{name}", f"{name} is {shown(value)}, expected text")
     return value
 
@@ -89,11 +88,9 @@ def response_in(row: Row, hint: str | None = None) -> Any:
     text = row.sample_data.get("output_text")
     if isinstance(text, str):
         return text
-    response = response_of(row)
-    if response is None:
-        raise RowError(
-            "no-response", "the row has no response, and nothing was generated for it", hint=hint
-        )
+    if (response := response_of(row)) is None:
+        what = "the row has no response, and nothing was generated for it"
+        raise RowError("no-response", what, hint=hint)
     return text_of(response)
 
 

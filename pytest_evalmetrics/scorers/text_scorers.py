@@ -8,7 +8,7 @@ import re
 import string
 from collections import Counter
 from collections.abc import Callable
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -43,8 +43,7 @@ class PairKeys(NamedScores):
 class _PairScorer:
     """A scorer that compares a reference with a candidate."""
 
-    def __init__(self, spec: PairKeys, terms: ext.Terms) -> None:
-        del terms
+    def __init__(self, spec: PairKeys, _terms: ext.Terms) -> None:
         self.scores = spec.score_names
         self._reference = ext.compile_templates(spec.reference, f"the scorer {spec.type}")
         self._candidate = _candidate(spec.candidate, f"the scorer {spec.type}")
@@ -187,8 +186,7 @@ class Bleu:
     Papineni et al. 2002; tokenised (13a) and smoothed (exp) as Post 2018 proposes.
     """
 
-    def __init__(self, spec: BleuSpec, terms: ext.Terms) -> None:
-        del terms
+    def __init__(self, spec: BleuSpec, _terms: ext.Terms) -> None:
         self.scores = spec.score_names
         with ext.needs_extra("text", f"the scorer {spec.type}"):
             from sacrebleu.metrics.bleu import BLEU  # noqa: PLC0415 - 0.2 s, and of an extra
@@ -228,12 +226,13 @@ class SidesKeys(NamedScores):
 class _SidesScorer:
     """1 where the left template compares as it should with the right one, else 0."""
 
-    _holds: Callable[[Any, Any], bool]
+    _OPERATIONS: ClassVar[_Operations]
 
-    def __init__(self, spec: SidesKeys) -> None:
-        self.scores = spec.score_names
+    def __init__(self, spec: Any, _terms: ext.Terms) -> None:
+        self.scores: tuple[str, ...] = spec.score_names
         self._left = ext.compile_templates(spec.left_template, f"the scorer {spec.type}")
         self._right = ext.compile_templates(spec.right_template, f"the scorer {spec.type}")
+        self._holds: Any = self._OPERATIONS.get(spec.operation)
 
     def score(self, row: ext.Row) -> float:
         """Score one row."""
@@ -264,18 +263,13 @@ class StringCheckSpec(SidesKeys):
 class StringCheck(_SidesScorer):
     """1 where the left text compares as it should with the right one, else 0."""
 
-    _OPERATIONS: _Operations = {  # noqa: RUF012 - a constant
+    _OPERATIONS: ClassVar[_Operations] = {
         **_EQUALITY,
         "contains": operator.contains,
         "not contains": lambda left, right: right not in left,
         "startswith": str.startswith,
         "endswith": str.endswith,
     }
-
-    def __init__(self, spec: StringCheckSpec, terms: ext.Terms) -> None:
-        del terms
-        super().__init__(spec)
-        self._holds = self._OPERATIONS[spec.operation]
 
 
 _DIFFERENCE = "absolute difference"
@@ -322,7 +316,7 @@ class NumberCheck(_SidesScorer):
     number already is used as it is.
     """
 
-    _OPERATIONS: _Operations = {  # noqa: RUF012 - a constant
+    _OPERATIONS: ClassVar[_Operations] = {
         **_EQUALITY,
         **dict.fromkeys((">=", "gte", "greater than or equal"), operator.ge),
         **dict.fromkeys((">", "gt", "greater than"), operator.gt),
@@ -331,14 +325,9 @@ class NumberCheck(_SidesScorer):
     }
 
     def __init__(self, spec: NumberCheckSpec, terms: ext.Terms) -> None:
-        del terms
-        super().__init__(spec)
-        epsilon = spec.epsilon
-        self._holds = (
-            self._OPERATIONS[spec.operation]
-            if epsilon is None
-            else lambda left, right: abs(left - right) <= epsilon
-        )
+        super().__init__(spec, terms)
+        if (epsilon := spec.epsilon) is not None:
+            self._holds = lambda left, right: abs(left - right) <= epsilon
 
     def _read(self, value: Any, what: str) -> float:
         if isinstance(value, int | float) and not isinstance(value, bool):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from pytest_evalmetrics.ext import Explained, RowError, compile_templates
@@ -53,8 +53,7 @@ class ToolCallAccuracy:
     except where it has none at all. The formula of ``ToolCallAccuracy`` in RAGAS 0.4.
     """
 
-    def __init__(self, spec: ToolCallAccuracySpec, terms: Terms) -> None:
-        del terms
+    def __init__(self, spec: ToolCallAccuracySpec, _terms: Terms) -> None:
         self.scores = spec.score_names
         self._strict = spec.strict_order
 
@@ -138,7 +137,7 @@ def _sort_key(call: ToolCall) -> tuple[str, ...]:
 
 
 def _text(value: Any) -> str:
-    return str(_sorted_keys(value) if isinstance(value, dict | list) else value)
+    return str(_sorted_keys(value))
 
 
 def _sorted_keys(value: Any) -> Any:
@@ -171,8 +170,7 @@ class ToolCalling:
     names and arguments are equal, as Python's ``==`` has it. A dot in a name is an underscore.
     """
 
-    def __init__(self, spec: ToolCallingSpec, terms: Terms) -> None:
-        del terms
+    def __init__(self, spec: ToolCallingSpec, _terms: Terms) -> None:
         self.scores = spec.score_names
         self._reference = compile_templates(spec.reference, f"the scorer {spec.type}")
 
@@ -196,12 +194,11 @@ def _plain_name(call: ToolCall) -> str:
 
 def _can_be_paired(made: list[ToolCall], wanted: list[ToolCall]) -> bool:
     """Whether each wanted call finds one of its own; there are as many of each name."""
-    left: dict[str, list[Any]] = {}
+    left: defaultdict[str, list[Any]] = defaultdict(list)
     for call in made:
-        left.setdefault(_plain_name(call), []).append(call.args)
+        left[_plain_name(call)].append(call.args)
     for call in wanted:
-        candidates = left[_plain_name(call)]
-        if call.args not in candidates:
+        if call.args not in left[_plain_name(call)]:
             return False
-        candidates.remove(call.args)  # equal arguments are interchangeable
+        left[_plain_name(call)].remove(call.args)  # equal arguments are interchangeable
     return True

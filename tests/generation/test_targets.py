@@ -190,7 +190,7 @@ def test_all_forms_of_an_answer():
     }
     calls = [{"function": {"name": "f", "arguments": "{}"}}]
     texts = {
-        read_answer(value, 0.5).output_text
+        read_answer(value, 0.5).reply.text
         for value in (
             "hi",
             {"content": "hi"},
@@ -202,7 +202,7 @@ def test_all_forms_of_an_answer():
     }
     assert texts == {"hi"}
     found = read_answer({"tool_calls": calls, "usage": {"input_tokens": 2}, "x": 1}, 0.5)
-    assert (found.output_text, found.tool_calls, found.more) == ("", tuple(calls), {"x": 1})
+    assert (found.reply.text, found.reply.tool_calls, found.more) == ("", tuple(calls), {"x": 1})
     assert found.response["choices"][0]["message"]["tool_calls"] == calls
     assert found.measured["input_tokens"] == 2
     assert read_answer({"response": body, "steps": 1}, 0).more == {"steps": 1}

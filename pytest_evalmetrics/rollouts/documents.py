@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pytest_evalmetrics.rollouts.formats import recognise
 from pytest_evalmetrics.rollouts.json_files import JsonLines
 from pytest_evalmetrics.rollouts.json_reader import DuplicateKeyError, decode, parse
 from pytest_evalmetrics.rollouts.loader import Request, RowLoader
-from pytest_evalmetrics.rollouts.source import Source, SourceRow, short
+from pytest_evalmetrics.rollouts.source import short
 from pytest_evalmetrics.spec import FieldMap
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pytest_evalmetrics.errors import DataError
+    from pytest_evalmetrics.rollouts.source import Source
 
 TABLES: Final = ("csv", "parquet", "arrow")
 _PLAIN: Final = Request(FieldMap())
@@ -32,37 +32,11 @@ class PlacedRow(NamedTuple):
     value: dict[str, Any]
 
 
-@dataclass(frozen=True)
-class ShapedSource(Source):
-    """A file whose places count its rows, unless each row is a line."""
-
-    by_line: bool = False
-
-    @property
-    def unit(self) -> Any:
-        """What places count."""
-        return "line" if self.by_line else "row"
-
-    def error(
-        self,
-        message: str,
-        row: SourceRow | None = None,
-        *,
-        line: int | None = None,
-        hint: str | None = None,
-    ) -> DataError:
-        """Name the row where a line would mean nothing."""
-        if row is None or self.by_line:
-            return super().error(message, row, line=line, hint=hint)
-        return super().error(f"row {row.place}: {message}", hint=hint)
-
-
-def with_places(source: Source, *, of_rows: bool) -> ShapedSource:
+def with_places(source: Source, *, of_rows: bool) -> Source:
     """Count places in rows where they are made of what the file holds, else in lines."""
     is_text = source.head[:1] not in (b"{", b"[")
     by_line = not of_rows and not source.is_array and (is_text or _is_lines(source))
-    known = {name: getattr(source, name) for name in Source.__dataclass_fields__}
-    return ShapedSource(**known, by_line=by_line)
+    return replace(source, counts="line" if by_line else "row")
 
 
 def _is_lines(source: Source) -> bool:
@@ -94,19 +68,14 @@ def documents(source: Source) -> Iterator[PlacedRow | list[Any]]:
             yield PlacedRow(line.place, parse(line, source))
         return
     document = _whole(source)
-    if isinstance(document, dict):
-        yield PlacedRow(1, document)
-    elif isinstance(document, list):
-        yield document
-    else:
-        raise source.error(f"this is no JSON object or array: found {short(json.dumps(document))}")
+    yield PlacedRow(1, document) if isinstance(document, dict) else document
 
 
-def _whole(source: Source) -> Any:
+def _whole(source: Source) -> dict[str, Any] | list[Any]:
     with source.open() as stream:
         text = stream.read()
     try:
-        return decode(text.decode())
+        document: Any = decode(text.decode())
     except UnicodeDecodeError as error:
         raise source.error("this is not UTF-8 text", hint="save the file as UTF-8") from error
     except json.JSONDecodeError as error:
@@ -122,6 +91,9 @@ def _whole(source: Source) -> Any:
         ) from error
     except (RecursionError, ValueError) as error:
         raise source.error(f"this can't be read: {error}") from error
+    if isinstance(document, dict | list):
+        return document
+    raise source.error(f"this is no JSON object or array: found {short(json.dumps(document))}")
 
 
 def _cell(cell: str) -> Any:

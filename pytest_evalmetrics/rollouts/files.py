@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import os
 import re
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 _SHOWN = 10  # names of a folder in a message
 LARGE = 128 << 20  # bytes from which on a second process saves more than its start costs
 _UNPACKED = {".gz": 4, ".zst": 4}  # times as much text as compressed bytes, about
+_RELATIVE = "paths are relative to the folder of the benchmark file"
 is_url = re.compile(r"[a-z][a-z0-9+.-]+://").match
 
 
@@ -33,9 +35,7 @@ class RolloutFile(msgspec.Struct, frozen=True):
 
 def absolute(folder: Path) -> Path:
     """Give a folder's place from the root on, without following links."""
-    given = str(folder)
-    text = os.path.abspath(given)  # noqa: PTH100 - the same
-    return folder if text == given else Path(text)
+    return Path(os.path.abspath(folder))  # noqa: PTH100 - resolves '..' without following links
 
 
 def find_files(
@@ -46,67 +46,60 @@ def find_files(
     fetch: bool = True,
 ) -> list[RolloutFile]:
     """Find the files that paths and globs name, each once."""
-    found: list[RolloutFile] = []
+    files: dict[str, RolloutFile] = {}  # by where each really is
+    real = cache(os.path.realpath)  # of many files few folders
     for pattern in patterns:
         if is_url(pattern):
             from pytest_evalmetrics.rollouts import remote  # noqa: PLC0415 - takes an extra
 
-            get = remote.fetch if fetch else remote.find
-            found += get(pattern)
+            for file in (remote.fetch if fetch else remote.find)(pattern):
+                files.setdefault(file.shown if file.url else real(file.path), file)
             continue
         written = os.path.expanduser(pattern) if pattern.startswith("~") else pattern  # noqa: PTH111
         for path in _matches(pattern, base / written, takes):
             shown = _shown(path, base, absolute=os.path.isabs(written))  # noqa: PTH117 - many
-            found.append(RolloutFile(path, shown))
-    return found if len(found) < 2 else _each_once(found)  # noqa: PLR2004 - alone
-
-
-def _each_once(files: list[RolloutFile]) -> list[RolloutFile]:
-    once: dict[str, RolloutFile] = {}
-    folders: dict[str, str] = {}  # where each really is: of many files few
-    for file in files:
-        name = file.shown
-        if not file.url:
-            folder, base = os.path.split(file.path)
-            if folder not in folders:
-                folders[folder] = os.path.realpath(folder)
-            name = os.path.join(folders[folder], base)  # noqa: PTH118 - many
-            if os.path.islink(name):  # noqa: PTH114 - many
-                name = os.path.realpath(name)
-        once.setdefault(name, file)
-    return list(once.values())
+            folder, name = os.path.split(path)
+            place = os.path.join(real(folder), name)  # noqa: PTH118 - many
+            place = real(place) if os.path.islink(place) else place  # noqa: PTH114 - many
+            files.setdefault(place, RolloutFile(path, shown))
+    return list(files.values())
 
 
 def _matches(pattern: str, whole: Path, takes: Callable[[Path], bool]) -> list[Path]:
     if os.path.isfile(whole):  # noqa: PTH113 - many; also run[1].jsonl, which looks like a glob
         return [whole]
+    write_glob = f"write a glob such as '{pattern.rstrip('/')}/*.jsonl'"
     if whole.is_dir():
         if takes(whole):
             return [whole]
-        raise DataError(
-            f"{pattern!r} is a folder, not a file",
-            hint=f"write a glob such as '{pattern.rstrip('/')}/*.jsonl'",
-        )
+        raise DataError(f"{pattern!r} is a folder, not a file", hint=write_glob)
     if os.path.lexists(whole):  # a link that leads nowhere, a pipe
         return [whole]
     if not glob.has_magic(pattern):
-        raise _no_file(pattern, whole)
-    anchor, magic = _split(whole)
+        there, names = _contents(whole.parent)
+        there = there or did_you_mean(whole.name, names, what=f"{absolute(whole.parent)} holds")
+        raise DataError(f"there is no file {pattern!r}: {there}", hint=_RELATIVE)
+    first = next(i for i, part in enumerate(whole.parts) if glob.has_magic(part))
+    anchor, magic = Path(*whole.parts[:first]), str(Path(*whole.parts[first:]))
     matches = sorted(glob.glob(magic, root_dir=anchor, recursive=True))  # noqa: PTH207 - names
     top = str(anchor)
     files = [anchor / m for m in matches if not os.path.isdir(os.path.join(top, m))]  # noqa: PTH112, PTH118 - many
+    files = files or [anchor / m for m in matches if takes(anchor / m)]
+    if matches and not files:
+        raise DataError(f"{pattern!r} matches only folders: {_listed(matches)}", hint=write_glob)
     if not files:
-        files = [anchor / m for m in matches if takes(anchor / m)]
-    if not files:
-        raise _no_match(pattern, anchor, folders=matches)
+        there, names = _contents(anchor)
+        there = there or f"searched {absolute(anchor)}, which holds: {_listed(names)}"
+        hint = f"{_RELATIVE}; '**' means any depth"
+        raise DataError(f"{pattern!r} matches no file: {there}", hint=hint)
     return files
 
 
-def _split(whole: Path) -> tuple[Path, str]:
-    """Split a path into the folder before its first wildcard, and the rest."""
-    parts = whole.parts
-    first = next(i for i, part in enumerate(parts) if glob.has_magic(part))
-    return Path(*parts[:first]), str(Path(*parts[first:]))
+def _contents(folder: Path) -> tuple[str, list[str]]:
+    """List the names in a folder; say so where there is none."""
+    if not folder.is_dir():
+        return f"there is no folder {absolute(folder)}", []
+    return "", sorted(os.listdir(folder))  # noqa: PTH208 - names, not paths
 
 
 def _shown(path: Path, base: Path, *, absolute: bool) -> str:
@@ -114,51 +107,17 @@ def _shown(path: Path, base: Path, *, absolute: bool) -> str:
     below = f"{base}{os.sep}"
     if text.startswith(below):
         return text.removeprefix(below).replace(os.sep, "/")
-    plain = Path(text)
     try:
-        relative = Path(os.path.relpath(plain, base))
+        relative = Path(os.path.relpath(text, base))
     except ValueError:  # another drive
-        return plain.as_posix()
+        return Path(text).as_posix()
     # an absolute path that leads elsewhere is easier to follow than a row of '..'
-    return (plain if absolute and relative.parts[:1] == ("..",) else relative).as_posix()
-
-
-def _no_file(pattern: str, whole: Path) -> DataError:
-    folder = whole.parent
-    if folder.is_dir():
-        names = sorted(os.listdir(folder))  # noqa: PTH208 - names, not paths
-        there = did_you_mean(whole.name, names, what=f"{_absolute(folder)} holds")
-    else:
-        there = f"there is no folder {_absolute(folder)}"
-    return DataError(
-        f"there is no file {pattern!r}: {there}",
-        hint="paths are relative to the folder of the benchmark file",
-    )
-
-
-def _no_match(pattern: str, anchor: Path, *, folders: list[str]) -> DataError:
-    if folders:
-        return DataError(
-            f"{pattern!r} matches only folders: {_listed(folders)}",
-            hint=f"write a glob such as '{pattern.rstrip('/')}/*.jsonl'",
-        )
-    there = f"there is no folder {_absolute(anchor)}"
-    if anchor.is_dir():
-        names = sorted(os.listdir(anchor))  # noqa: PTH208 - names, not paths
-        there = f"searched {_absolute(anchor)}, which holds: {_listed(names)}"
-    return DataError(
-        f"{pattern!r} matches no file: {there}",
-        hint="paths are relative to the folder of the benchmark file; '**' means any depth",
-    )
+    return (Path(text) if absolute and relative.parts[:1] == ("..",) else relative).as_posix()
 
 
 def _listed(names: list[str]) -> str:
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     return (", ".join(names[:_SHOWN]) + more) or "nothing"
-
-
-def _absolute(path: Path) -> str:
-    return os.path.abspath(path)  # noqa: PTH100 - resolves '..' without following links
 
 
 def is_large(files: Sequence[RolloutFile]) -> bool:

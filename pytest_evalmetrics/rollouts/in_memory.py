@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Mapping, Sequence
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,29 +33,29 @@ def table_in_memory(
     agent: str = AGENT,
 ) -> RolloutTable:
     """Put rewards into a table."""
-    tasks, rows = _by_task(rewards, "rewards")
-    if not tasks:
+    by_task = _by_task(rewards, "rewards")
+    if not by_task:
         raise CheckError("rewards holds no task", hint=_FORMS)
-    columns = {"reward": rows}
+    columns = {"reward": by_task}
     for name, given in (scores or {}).items():
-        columns[name] = _aligned(given, f"scores[{name!r}]", tasks, rows)
+        columns[name] = _aligned(given, f"scores[{name!r}]", by_task)
     # as files' tasks are: whole numbers in ascending order, else text
-    order = sorted(range(len(tasks)), key=tasks.__getitem__)
-    counts = np.array([len(rows[i]) for i in order], dtype=np.int64)
-    values = {name: list(chain(*(column[i] for i in order))) for name, column in columns.items()}
+    tasks = tuple(sorted(by_task))
+    values = {name: [v for t in tasks for v in column[t]] for name, column in columns.items()}
+    task = np.repeat(np.arange(len(tasks)), [len(by_task[t]) for t in tasks])
     categories = {}
     for name, given in (labels or {}).items():
-        texts = _labels(name, given, tasks)
-        codes: dict[str, int] = {}
-        coded = [codes.setdefault(texts[i], len(codes)) for i in order]
-        categories[name] = Category(np.repeat(np.array(coded, np.int32), counts), tuple(codes))
+        texts = _labels(name, given, by_task)
+        codes = {text: at for at, text in enumerate(dict.fromkeys(texts[t] for t in tasks))}
+        coded = np.array([codes[texts[t]] for t in tasks], np.int32)
+        categories[name] = Category(coded[task], tuple(codes))
     notes: list[str] = []
     return RolloutTable(
         agents=(agent,),
-        agent=np.zeros(int(counts.sum()), np.int32),
-        tasks=tuple(tasks[i] for i in order),
-        task=np.repeat(np.arange(len(order)), counts),
-        sample=np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts),
+        agent=np.zeros(len(task), np.int32),
+        tasks=tasks,
+        task=task,
+        sample=np.arange(len(task)) - np.searchsorted(task, task),
         scores={name: _column(name, column, notes) for name, column in values.items()},
         integers=frozenset(
             name for name, column in values.items() if all(isinstance(v, int) for v in column)
@@ -66,17 +65,17 @@ def table_in_memory(
     )
 
 
-def _by_task(given: Any, what: str) -> tuple[list[TaskId], list[list[float | None]]]:
-    """Split what was given into the tasks' ids and the numbers of each."""
+def _by_task(given: Any, what: str) -> dict[TaskId, list[float | None]]:
+    """Split what was given into the numbers of each task."""
     if isinstance(given, Mapping):
-        tasks = [_task(key, what) for key in given]
-        if len(set(tasks)) < len(tasks):
+        rows = {_task(k, what): _numbers(v, f"{what}[{k!r}]") for k, v in given.items()}
+        if len(rows) < len(given):
             raise CheckError(f"two keys of {what} are the same task once they are text")
-        if len({isinstance(task, str) for task in tasks}) > 1:
+        if len({isinstance(task, str) for task in rows}) > 1:
             raise CheckError(
                 f"the tasks of {what} are numbers and text", hint="give all as text, or none"
             )
-        return tasks, [_numbers(v, f"{what}[{k!r}]") for k, v in given.items()]
+        return rows
     listed = _listed(given, what)
     nested = [_is_sequence(item) for item in listed]
     if len(set(nested)) > 1:
@@ -84,8 +83,7 @@ def _by_task(given: Any, what: str) -> tuple[list[TaskId], list[list[float | Non
         raise CheckError(
             f"{what}[0] is {_kind(listed[0])} and {what}[{at}] is {_kind(listed[at])}", hint=_FORMS
         )
-    rows = [_numbers(item, f"{what}[{i}]") for i, item in enumerate(listed)]
-    return list(range(len(rows))), rows
+    return {i: _numbers(item, f"{what}[{i}]") for i, item in enumerate(listed)}
 
 
 def _listed(given: Any, what: str) -> list[Any]:
@@ -124,17 +122,16 @@ def _number(value: Any, what: str) -> float | None:
         return None
     if isinstance(value, np.generic):
         value = value.item()
+    whole = int(value) if isinstance(value, int) else None
+    if not isinstance(value, numbers.Real):
+        raise CheckError(
+            f"{what} is {_kind(value)}; expected a number, a boolean, or None", hint=_FORMS
+        )
     try:
-        if isinstance(value, int):
-            float(value)  # refuses one that is too large
-            return int(value)
-        if isinstance(value, numbers.Real):  # a fraction, say
-            return float(value)
+        number = float(value)
     except OverflowError:
         raise CheckError(f"{what} is larger than a number can be here", hint=_FORMS) from None
-    raise CheckError(
-        f"{what} is {_kind(value)}; expected a number, a boolean, or None", hint=_FORMS
-    )
+    return number if whole is None else whole
 
 
 def _task(key: Any, what: str) -> TaskId:
@@ -148,45 +145,42 @@ def _task(key: Any, what: str) -> TaskId:
 
 
 def _aligned(
-    given: Any, what: str, tasks: list[TaskId], rows: list[list[float | None]]
-) -> list[list[float | None]]:
+    given: Any, what: str, expected: Mapping[TaskId, list[float | None]]
+) -> dict[TaskId, list[float | None]]:
     """Read the numbers of the same tasks as the rewards', as many of each."""
-    keys, values = _by_task(given, what)
+    by_task = _by_task(given, what)
     if not isinstance(given, Mapping):
-        if len(keys) != len(tasks):
-            raise CheckError(f"{what} has {many(len(keys), 'task')}, and rewards {len(tasks)}")
-        keys = tasks
-    by_task = dict(zip(keys, values, strict=True))
-    expected = dict.fromkeys(tasks)
+        if len(by_task) != len(expected):
+            tasks = many(len(by_task), "task")
+            raise CheckError(f"{what} has {tasks}, and rewards {len(expected)}")
+        by_task = dict(zip(expected, by_task.values(), strict=True))
     for holder, these, those in ((what, by_task, expected), ("rewards", expected, by_task)):
         alone = next((task for task in these if task not in those), None)
         if alone is not None:
             raise CheckError(f"{what} has other tasks than rewards: {alone!r} is only in {holder}")
-    for task, row in zip(tasks, rows, strict=True):
+    for task, row in expected.items():
         if len(by_task[task]) != len(row):
+            values = many(len(by_task[task]), "value")
+            raise CheckError(f"{what} has {values} of task {task!r}, and rewards {len(row)}")
+    return by_task
+
+
+def _labels(name: str, given: Any, tasks: Mapping[TaskId, Any]) -> dict[TaskId, str]:
+    if not isinstance(given, Mapping):
+        listed = _listed(given, f"labels[{name!r}]")
+        if len(listed) != len(tasks):
             raise CheckError(
-                f"{what} has {many(len(by_task[task]), 'value')} of task {task!r}, and rewards "
-                f"{len(row)}"
+                f"labels[{name!r}] has {many(len(listed), 'task')}, and rewards {len(tasks)}"
             )
-    return [by_task[task] for task in tasks]
-
-
-def _labels(name: str, given: Any, tasks: list[TaskId]) -> list[str]:
-    if isinstance(given, Mapping):
-        lacking = [task for task in tasks if task not in given]
-        if lacking:
-            raise CheckError(f"labels[{name!r}] has none for task {lacking[0]!r}")
-        return [str(given[task]) for task in tasks]
-    listed = _listed(given, f"labels[{name!r}]")
-    if len(listed) != len(tasks):
-        raise CheckError(
-            f"labels[{name!r}] has {many(len(listed), 'task')}, and rewards {len(tasks)}"
-        )
-    return [str(label) for label in listed]
+        given = dict(zip(tasks, listed, strict=True))
+    lacking = next((task for task in tasks if task not in given), None)
+    if lacking is not None:
+        raise CheckError(f"labels[{name!r}] has none for task {lacking!r}")
+    return {task: str(given[task]) for task in tasks}
 
 
 def _column(name: str, values: list[float | None], notes: list[str]) -> NDArray[np.float64]:
-    column = np.array([math.nan if v is None else v for v in values], dtype=np.float64)
+    column = np.array(values, dtype=np.float64)  # None is NaN
     infinite = np.isinf(column)
     if infinite.any():
         column[infinite] = math.nan

@@ -8,17 +8,18 @@ import hashlib
 import re
 import shutil
 import tempfile
-from functools import cache, lru_cache, partial
+from contextlib import contextmanager
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.rollouts.files import RolloutFile
-from pytest_evalmetrics.rollouts.source import BOM, ENOUGH, Source
+from pytest_evalmetrics.rollouts.source import BOM, ENOUGH, Source, shortened
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Iterator
 
 
 _EXTRAS: Final = {"s3": "s3", "s3a": "s3", "gs": "gs", "gcs": "gs", "hf": "hf"}
@@ -49,7 +50,6 @@ _UNREACHABLE: Final = {  # aiohttp's errors, the special ones first
         "does it run, and are the host and the port right?",
     ),
 }
-_SAID: Final = 200  # characters of an error's message
 _secret = re.compile(r"(?<=://)[^/@\s]+@|\?[^\s'\")]*").sub
 # others may fetch a whole file for each of its parts, or lie in this process alone
 _RANGED: Final = frozenset(
@@ -61,40 +61,48 @@ _PEEKED: Final = 1 << 16  # bytes in which the end of a line is looked for at a 
 
 def fetch(url: str) -> list[RolloutFile]:
     """Copy the files that a URL or a glob in one names."""
-    return _each(url, lambda system, found, shown, _: _copy(system, found, shown))
+    with _explained(url, _secret("", url)):
+        return [_copy(system, path, _secret("", whole)) for system, path, whole in _files(url)]
 
 
 def find(url: str) -> list[RolloutFile]:
-    """Find the same files, and leave them where they are; parameters and errors of `fetch`."""
+    """Find the same files, and leave them where they are."""
+    files = []
+    with _explained(url, _secret("", url)):
+        for system, path, whole in _files(url):
+            size = system.info(path).get("size")
+            name = Path(Path(urlsplit(path).path).name)
+            size = size if isinstance(size, int) else None
+            files.append(RolloutFile(name, _secret("", whole), whole, size))
+    return files
 
-    def found(system: Any, path: str, shown: str, whole: str) -> RolloutFile:
-        size = system.info(path).get("size")
-        name = Path(Path(urlsplit(path).path).name)
-        return RolloutFile(name, shown, whole, size if isinstance(size, int) else None)
 
-    return _each(url, found)
+def _files(url: str) -> Iterator[tuple[Any, str, str]]:
+    """Go through the files that a URL names: their system, their path in it, their whole URL."""
+    system, path = system_of(url)
+    for each in _paths(system, path, url, _secret("", url)):
+        yield system, each, url if each == path else str(system.unstrip_protocol(each))
 
 
-def _each(url: str, make: Callable[[Any, str, str, str], RolloutFile]) -> list[RolloutFile]:
-    """Make something of each file: of its system, its path there, its name and its whole URL."""
-    shown = _secret("", url)
+@contextmanager
+def _explained(url: str, shown: str) -> Iterator[None]:
+    """Say what went wrong at another machine."""
     try:
-        system, path = system_of(url)
-        return [
-            make(
-                system,
-                found,
-                _shown(system, found, path, shown),
-                url if found == path else str(system.unstrip_protocol(found)),
-            )
-            for found in _paths(system, path, url, shown)
-        ]
+        yield
     except DataError:
         raise
     except ImportError as error:
-        raise _not_installed(url, shown, error) from error
+        scheme = urlsplit(url).scheme
+        extra = "http" if scheme in WEB else _EXTRAS.get(scheme)
+        how = f'pip install "pytest-evalmetrics[{extra}]"' if extra else _message(error)
+        raise DataError(
+            f"reading {scheme}:// takes a package that is not installed ({_message(error)})",
+            file=shown,
+            hint=f"install it: {how}",
+        ) from error
     except Exception as error:
-        raise in_words(shown, error) from error
+        what, hint = _explanation(shown, error)
+        raise DataError(what, file=shown, hint=hint) from error
 
 
 def system_of(url: str) -> tuple[Any, str]:
@@ -125,10 +133,6 @@ def _paths(system: Any, path: str, url: str, shown: str) -> list[str]:
     return [path]
 
 
-def _shown(system: Any, found: str, path: str, shown: str) -> str:
-    return shown if found == path else _secret("", str(system.unstrip_protocol(found)))
-
-
 def _copy(system: Any, path: str, shown: str) -> RolloutFile:
     name = Path(urlsplit(path).path).name or "rollouts"
     local = _folder() / hashlib.sha256(path.encode()).hexdigest()[:16] / name
@@ -137,13 +141,8 @@ def _copy(system: Any, path: str, shown: str) -> RolloutFile:
     options = {"block_size": 0} if urlsplit(path).scheme in WEB else {}  # one stream
     with system.open(path, "rb", **options) as there, local.open("wb") as here:
         shutil.copyfileobj(there, here, 1 << 20)
-    arrived = local.stat().st_size
-    if isinstance(size, int) and arrived != size:
-        raise DataError(
-            f"only {arrived} of {size} bytes arrived",
-            file=shown,
-            hint="was the connection cut, or is the file being written? try again",
-        )
+    if isinstance(size, int):
+        _must_be_whole(shown, local.stat().st_size, size)
     return RolloutFile(local, shown)
 
 
@@ -154,57 +153,44 @@ def _folder() -> Path:
     return Path(folder.name)
 
 
-def in_words(shown: str, error: Exception) -> DataError:
-    """Say what went wrong at another machine."""
+def _explanation(shown: str, error: Exception) -> tuple[str, str | None]:
     # over HTTP, fsspec raises FileNotFoundError whatever happened
     cause = error.__cause__ if isinstance(error.__cause__, Exception) else error
     status, kind = getattr(cause, "status", None), type(cause).__name__
-    if status in (401, 403) or isinstance(error, PermissionError):
-        return _denied(shown, cause)
-    if "Credentials" in type(error).__name__:
-        return _denied(shown, error)
+    denied = status in (401, 403) or isinstance(error, PermissionError)
+    if denied or "Credentials" in type(error).__name__:
+        return (
+            f"access is denied: {_message(cause if denied else error)}",
+            "are the credentials set, and not expired? they come from the environment, or "
+            "from where the tools of this place keep them",
+        )
     if isinstance(error, FileNotFoundError) and (cause is error or status in (404, 410)):
-        return DataError("there is no such file", file=shown)
+        return "there is no such file", None
     if {kind, type(error).__name__} & set(_CUT) or isinstance(error, ConnectionResetError):
-        return DataError(
-            f"the connection was closed before all of it had arrived: {_said(cause)}",
-            file=shown,
-            hint="try again; or copy the file here, and name the copy",
+        return (
+            f"the connection was closed before all of it had arrived: {_message(cause)}",
+            "try again; or copy the file here, and name the copy",
         )
     if isinstance(cause, ValueError) and shown.startswith(WEB):  # also UnicodeError, InvalidURL
-        return DataError(
-            f"this is no valid URL: {_said(cause)}", file=shown, hint="is its host spelled right?"
-        )
+        return f"this is no valid URL: {_message(cause)}", "is its host spelled right?"
     what, hint = next(
         (texts for name, texts in _UNREACHABLE.items() if kind.startswith(name)),
         ("this can't be fetched", "is the place reachable from here, and the name right?"),
     )
-    return DataError(f"{what}: {_said(cause)}", file=shown, hint=hint)
+    return f"{what}: {_message(cause)}", hint
 
 
-def _denied(shown: str, error: Exception) -> DataError:
-    return DataError(
-        f"access is denied: {_said(error)}",
-        file=shown,
-        hint="are the credentials set, and not expired? they come from the environment, or "
-        "from where the tools of this place keep them",
-    )
+def _message(error: Exception) -> str:
+    return shortened(" ".join(_secret("", str(error)).split()) or type(error).__name__, 200)
 
 
-def _not_installed(url: str, shown: str, error: ImportError) -> DataError:
-    scheme = urlsplit(url).scheme
-    extra = "http" if scheme in WEB else _EXTRAS.get(scheme)
-    how = f'pip install "pytest-evalmetrics[{extra}]"' if extra else _said(error)
-    return DataError(
-        f"reading {scheme}:// takes a package that is not installed ({_said(error)})",
-        file=shown,
-        hint=f"install it: {how}",
-    )
-
-
-def _said(error: Exception) -> str:
-    text = " ".join(_secret("", str(error)).split()) or type(error).__name__
-    return text if len(text) <= _SAID else text[:_SAID] + "…"
+def _must_be_whole(shown: str, arrived: int, size: int) -> None:
+    if arrived != size:
+        raise DataError(
+            f"only {arrived} of {size} bytes arrived",
+            file=shown,
+            hint="was the connection cut, or is the file being written? try again",
+        )
 
 
 def look(file: RolloutFile) -> Source | None:
@@ -213,8 +199,10 @@ def look(file: RolloutFile) -> Source | None:
     scheme = urlsplit(url).scheme
     if scheme not in _RANGED or not size:
         return None
-    if scheme in WEB and not _ask(file.shown, partial(_gives_parts, url)):
-        return None
+    if scheme in WEB:
+        with _explained(url, file.shown):
+            if not _gives_parts(url):
+                return None
     start = min(size, ENOUGH)
     head = read_range(url, file.shown, 0, start).removeprefix(BOM).lstrip(_BLANKS)
     if not head.startswith(b"{"):
@@ -225,15 +213,11 @@ def look(file: RolloutFile) -> Source | None:
 
 def read_range(url: str, shown: str, start: int, stop: int) -> bytes:
     """Read some bytes of a file."""
-
-    def read() -> Any:
+    with _explained(url, shown):
         system, path = _cached_system(url)
-        return system.cat_file(path, start=start, end=stop)
-
-    found = bytes(_ask(shown, read))
-    if len(found) != stop - start:
-        raise _other_length(shown, len(found), stop - start)
-    return found
+        data = bytes(system.cat_file(path, start=start, end=stop))
+    _must_be_whole(shown, len(data), stop - start)
+    return data
 
 
 def line_ends(source: Source, size: int) -> list[int]:
@@ -244,25 +228,19 @@ def line_ends(source: Source, size: int) -> list[int]:
     peeked = _PEEKED
     while starts:
         stops = [min(start + peeked, total) for start in starts]
-        texts = _ask(source.shown, partial(_parts, url, starts, stops))
+        with _explained(url, source.shown):
+            system, path = _cached_system(url)
+            texts = system.cat_ranges([path] * len(starts), starts, stops, on_error="raise")
         longer = []
         following = [*starts[1:], total]
         for start, stop, text, after in zip(starts, stops, texts, following, strict=True):
-            if len(text) != stop - start:
-                raise _other_length(source.shown, len(text), stop - start)
-            found = text.find(b"\n")
-            if found >= 0:
-                ends.add(start + found + 1)
+            _must_be_whole(source.shown, len(text), stop - start)
+            if end := text.find(b"\n") + 1:
+                ends.add(start + end)
             elif stop < after:  # else the line is the next one's, too
                 longer.append(stop)
         starts, peeked = longer, 4 * peeked
     return sorted(ends)
-
-
-def _parts(url: str, starts: Sequence[int], stops: Sequence[int]) -> list[bytes]:
-    system, path = _cached_system(url)
-    found: list[bytes] = system.cat_ranges([path] * len(starts), starts, stops, on_error="raise")
-    return found
 
 
 def _gives_parts(url: str) -> bool:
@@ -279,18 +257,3 @@ def _gives_parts(url: str) -> bool:
 @lru_cache(maxsize=1)  # the parts of a file come one after the other
 def _cached_system(url: str) -> tuple[Any, str]:
     return system_of(url)
-
-
-def _ask(shown: str, ask: Callable[[], Any]) -> Any:
-    try:
-        return ask()
-    except Exception as error:
-        raise in_words(shown, error) from error
-
-
-def _other_length(shown: str, found: int, expected: int) -> DataError:
-    return DataError(
-        f"only {found} of {expected} bytes arrived",
-        file=shown,
-        hint="was the connection cut, or is the file being written? try again",
-    )

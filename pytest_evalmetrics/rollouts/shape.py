@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from pytest_evalmetrics.rollouts.documents import ShapedSource
     from pytest_evalmetrics.rollouts.loader import Chunk
     from pytest_evalmetrics.rollouts.source import Source
     from pytest_evalmetrics.spec import FieldMap
@@ -37,7 +36,7 @@ KEY: Final = "_key"  # the field with the key under which a value of an object s
 LINE: Final = "_line"  # the field with the first line of a row that was put together
 
 
-def _viewed(source: Source, spec: ShapeSpec) -> ShapedSource:
+def _viewed(source: Source, spec: ShapeSpec) -> Source:
     of_rows = bool(spec.rows or spec.keyed or spec.lists or spec.pivot)
     return with_places(source, of_rows=of_rows)
 
@@ -78,18 +77,18 @@ class Shape:
         """Read one file."""
         notes: list[str] = []
         rows = self._rows(source, notes)
-        first = True
         while batch := list(islice(rows, _BATCH)):
             texts = [
-                SourceRow(row.place, row.place, memoryview(json.dumps(row.value).encode()))
+                SourceRow(
+                    row.place,
+                    row.place if source.unit == "line" else 0,
+                    memoryview(json.dumps(row.value).encode()),
+                )
                 for row in batch
             ]
             for chunk in self._reader.rows(texts, source):
                 yield replace(chunk, notes=(*chunk.notes, *notes), ruler=self._ruler())
                 notes.clear()
-                first = False
-        if first:
-            raise source.error("the file holds no row", hint="did the run that writes it fail?")
 
     def rows(self, source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
         """Go through the rows, see `RowLoader`."""
@@ -149,11 +148,14 @@ class Shape:
         tables = {f"map {name}": (name, points) for name, points in self._spec.map.items()}
         if self._spec.lists is not None:
             tables["lists"] = ("reward", self._spec.lists)
-        entries = []
-        for name, (score, points) in tables.items():
-            entries.append((name, "values", json.dumps(points, sort_keys=True)))
-            entries.append((name, "scores", score))
-        return tuple(entries)
+        return tuple(
+            entry
+            for name, (score, points) in tables.items()
+            for entry in (
+                (name, "values", json.dumps(points, sort_keys=True)),
+                (name, "scores", score),
+            )
+        )
 
 
 # -- documents -> rows ---------------------------------------------------------------------
@@ -175,7 +177,6 @@ class _Rows:
         return ShapeError(f"{at}: {key[0]}: {message}", key=(*self._key, *key), hint=hint)
 
     def made(self) -> list[PlacedRow]:
-        """Make them."""
         spec = self._spec
         rows: list[PlacedRow] = []
         for document in documents(self._source):

@@ -204,7 +204,7 @@ class SourceRow(NamedTuple):
     """One row's text and where it is."""
 
     place: int  # its number in the file: of its line, or of itself (see `Source.unit`), from 1
-    line: int  # the line on which it starts, from 1
+    line: int  # the line on which it starts, from 1; 0 where that is not known
     text: memoryview  # JSON, as bytes that live no longer than the block that is being read
 
 
@@ -239,6 +239,7 @@ class Source:
     # what the file system said of it before it was read; None where it says nothing
     stamp: tuple[int, ...] | None = None
     data: bytes | None = None  # of a small file, or of rows that the benchmark file holds
+    counts: Literal["line", "row"] | None = None  # what places count, where rows are not as written
     # how far it was read
     position: Position = field(default_factory=Position, compare=False, repr=False)
 
@@ -271,7 +272,7 @@ class Source:
     @property
     def unit(self) -> Literal["line", "row"]:
         """What places count: a JSON array may hold all its rows on one line."""
-        return "row" if self.is_array else "line"
+        return self.counts or ("row" if self.is_array else "line")
 
     def at(self, place: int) -> str:
         """Say where a row is: ``file:line``, or ``file, row n``."""
@@ -287,7 +288,7 @@ class Source:
     ) -> DataError:
         """Make the error that tells what is wrong with this file, or with a row of it."""
         if row is not None:
-            line = row.line
+            line = row.line or None
             if self.unit == "row":
                 message = f"row {row.place}: {message}"
         return DataError(message, file=self.shown, line=line, hint=hint)

@@ -9,14 +9,14 @@ import re
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from pytest_evalmetrics.errors import DataError, EvalMetricsError
 from pytest_evalmetrics.layout import many, visible
 from pytest_evalmetrics.rollouts.files import RolloutFile
-from pytest_evalmetrics.rollouts.foreign import usage
+from pytest_evalmetrics.rollouts.foreign import USAGE
 from pytest_evalmetrics.rollouts.formats import recognise
 from pytest_evalmetrics.rollouts.harbor import is_trials_folder
 from pytest_evalmetrics.rollouts.migrate import migrated
@@ -34,15 +34,6 @@ if TYPE_CHECKING:
 
 _FILES: Final = ("jsonl", "jsonl.gz", "jsonl.zst", "json", "parquet", "csv", "eval")  # of a folder
 _LISTED: Final = 10  # names on a line
-_USAGE: Final = frozenset(
-    usage(
-        latency_s=0,
-        prompt_tokens=0,
-        completion_tokens=0,
-        cached_tokens=0,
-        cost_usd=0,
-    )
-) | {"total_tokens"}
 _SHORT: Final = 60  # characters that go on the line of the path
 _is_word = re.compile(
     r"(?!(yes|no|true|false|on|off|y|n|null)$)[A-Za-z][\w -]*", re.IGNORECASE
@@ -51,9 +42,9 @@ _is_plain = re.compile(r"[A-Za-z_.][\w./-]*").fullmatch
 
 
 def survey(pattern: str, base: Path) -> str:
-    """Read rollouts, and tell what was recognised, found and missing."""
-    told, file = _surveyed(pattern, base)
-    lines = [*told, "", f"# a benchmark file to start from, such as {file.name}", *file.lines]
+    """Read rollouts, and report what was recognised, found and missing."""
+    report, name, lines = _surveyed(pattern, base)
+    lines = [*report, "", f"# a benchmark file to start from, such as {name}", *lines]
     # names and ids may hold anything, and no line of it is more than a line
     return "\n".join(map(visible, lines)) + "\n"
 
@@ -61,63 +52,43 @@ def survey(pattern: str, base: Path) -> str:
 def write_benchmark(pattern: str, base: Path) -> tuple[Path, str]:
     """Write a benchmark file for rollouts of any shape, or for another tool's settings.
 
-    Returns
-    -------
-    path, text
-        The file, and what was found; nothing of settings, which have no rollouts yet.
-
-    Raises
-    ------
-    DataError
-        There is such a file already, or the rollouts can't be read.
+    Return it, and what was found; nothing of settings, which have no rollouts yet. Raise a
+    `DataError` where there is such a file already, or the rollouts can't be read.
     """
     source = base / pattern
-    lines = migrated(source) if source.suffix in (".yaml", ".yml") and source.is_file() else None
-    if lines is not None:
-        told: list[str] = []
-        file = BenchmarkText(f"{_name(pattern)}.bench.yaml", lines)
-    else:
-        told, file = _surveyed(pattern, base)
-        file.lines[-1] = "  baseline: true"
-    path = base / file.name
-    text = "\n".join(map(visible, ("# written by pytest --evalmetrics-init", *file.lines))) + "\n"
+    is_yaml = source.suffix in (".yaml", ".yml") and source.is_file()
+    lines = migrated(source) if is_yaml else None
+    report: list[str] = []
+    name = f"{_name(pattern)}.bench.yaml"
+    if lines is None:
+        report, name, lines = _surveyed(pattern, base)
+        lines[-1] = "  baseline: true"
+    path = base / name
+    text = "\n".join(map(visible, ("# written by pytest --evalmetrics-init", *lines))) + "\n"
     try:
         with path.open("x", encoding="utf-8") as stream:
             stream.write(text)
     except FileExistsError:
         hint = "change it by hand, or rename it and start anew"
-        raise DataError(
-            "there is such a benchmark file already", file=file.name, hint=hint
-        ) from None
+        raise DataError("there is such a benchmark file already", file=name, hint=hint) from None
     except OSError as error:
-        raise DataError(f"it can't be written: {error.strerror}", file=file.name) from None
-    return path, "\n".join(map(visible, told)) + "\n"
+        raise DataError(f"it can't be written: {error.strerror}", file=name) from None
+    return path, "\n".join(map(visible, report)) + "\n"
 
 
-class BenchmarkText(NamedTuple):
-    """A benchmark file to be."""
-
-    name: str
-    lines: list[str]
-
-
-def _surveyed(pattern: str, base: Path) -> tuple[list[str], BenchmarkText]:
+def _surveyed(pattern: str, base: Path) -> tuple[list[str], str, list[str]]:
+    """Describe rollouts, and name and write a benchmark file for them."""
     if (base / pattern).is_dir():
         pattern = _files_in(pattern, base)
     proposal, table = _read_guessing(pattern, base)
     rewards = _rewards(table)
-    reward = next(iter(rewards), None)
     if proposal.spec.fields.reward or proposal.spec.map or proposal.spec.lists:
-        rewards, reward = ["reward", *(name for name in rewards if name != "reward")], "reward"
-    told = [
-        *_source_lines(table, base),
-        *_attempt_lines(table),
-        *_score_lines(table, reward),
-        *table.notes,
-    ]
-    lines = [*(f"# {why}" for why in proposal.reasons)]
+        rewards = ["reward", *(name for name in rewards if name != "reward")]
+    report = [*_source_lines(table, base), *_attempt_lines(table)]
+    report += [*_score_lines(table, next(iter(rewards), None)), *table.notes]
+    lines = [f"# {why}" for why in proposal.reasons]
     lines += _benchmark(table, _place(pattern, proposal.spec), pattern, rewards)
-    return told, BenchmarkText(f"{_name(pattern)}.bench.yaml", lines)
+    return report, f"{_name(pattern)}.bench.yaml", lines
 
 
 def _files_in(folder: str, base: Path) -> str:
@@ -145,9 +116,9 @@ def _read_guessing(pattern: str, base: Path) -> tuple[Proposal, RolloutTable]:
         fields = proposal.spec.fields
         for each in (fields, replace(fields, content=None)):
             with suppress(EvalMetricsError):
-                found = replace(proposal, spec=replace(proposal.spec, fields=each))
-                return found, load(found.spec, base, scores=())
-        raise error  # noqa: TRY201 - what the plain way said
+                guess = replace(proposal, spec=replace(proposal.spec, fields=each))
+                return guess, load(guess.spec, base, scores=())
+        raise error  # noqa: TRY201 - of reading it the plain way
 
 
 def _place(pattern: str, spec: RolloutsSpec) -> list[str]:
@@ -161,9 +132,8 @@ def _place(pattern: str, spec: RolloutsSpec) -> list[str]:
     if spec.lists:
         shape.append(f"lists: {_flow(spec.lists)}")
     if spec.pivot:
-        by, pivot = _text(spec.pivot.by[0]), spec.pivot
-        inner = f"by: {by}, name: {_text(pivot.name)}, value: {_text(pivot.value)}"
-        shape.append(f"pivot: {{{inner}}}")
+        by, name, value = map(_text, (spec.pivot.by[0], spec.pivot.name, spec.pivot.value))
+        shape.append(f"pivot: {{by: {by}, name: {name}, value: {value}}}")
     if keys:
         shape.append(f"fields: {{{', '.join(keys)}}}")
     shape += [f"map: {{{_text(name)}: {_flow(words)}}}" for name, words in spec.map.items()]
@@ -175,22 +145,21 @@ def _place(pattern: str, spec: RolloutsSpec) -> list[str]:
 
 
 def _flow(values: Mapping[str, float | None]) -> str:
-    entries = ("null" if value is None else f"{value:g}" for value in values.values())
-    names = (name if _is_word(name) else json.dumps(name) for name in values)
-    return f"{{{', '.join(f'{n}: {v}' for n, v in zip(names, entries, strict=True))}}}"
+    entries = (
+        f"{name if _is_word(name) else json.dumps(name)}: {'null' if v is None else f'{v:g}'}"
+        for name, v in values.items()
+    )
+    return f"{{{', '.join(entries)}}}"
 
 
 def _source_lines(table: RolloutTable, base: Path) -> Iterator[str]:
     for source in table.sources[:_LISTED]:
-        yield f"{source.path}: {_format_of(base / source.path)}{many(source.rows, 'rollout')}"
+        path, rows = base / source.path, many(source.rows, "rollout")
+        here = path.exists()  # else it lies elsewhere
+        kind = f"{recognise(open_source(RolloutFile(path, path.name))).name}, " if here else ""
+        yield f"{source.path}: {kind}{rows}"
     if len(table.sources) > _LISTED:
         yield f"and {many(len(table.sources) - _LISTED, 'more file')}"
-
-
-def _format_of(path: Path) -> str:
-    if not path.exists():  # it lies elsewhere
-        return ""
-    return f"{recognise(open_source(RolloutFile(path, path.name))).name}, "
 
 
 def _attempt_lines(table: RolloutTable) -> Iterator[str]:
@@ -211,35 +180,27 @@ def _score_lines(table: RolloutTable, reward: str | None) -> Iterator[str]:
     width = max(map(len, table.scores), default=0)
     for name, column in table.scores.items():
         given = column[np.isfinite(column)]
-        missing = len(column) - len(given)
-        said = "nothing but missing values"
+        values = "nothing but missing values"
         if len(given):
-            said = f"mean {given.mean():.4g}, from {given.min():.4g} to {given.max():.4g}"
-            said += f", {missing} missing" if missing else ""
-        yield f"  {name:{width}}  {said}{'  <- the reward' if name == reward else ''}"
+            values = f"mean {given.mean():.4g}, from {given.min():.4g} to {given.max():.4g}"
+            values += f", {len(column) - len(given)} missing" if len(given) < len(column) else ""
+        yield f"  {name:{width}}  {values}{'  <- the reward' if name == reward else ''}"
 
 
 def _rewards(table: RolloutTable) -> list[str]:
     """List what may be the reward, the likeliest first; no identifier, no time, no usage."""
-
-    def likelihood(name: str) -> tuple[int, bool]:
+    likelihoods = {}
+    for name, column in table.scores.items():
+        values = column[np.isfinite(column)]
+        different = len(values) > _LISTED and len(np.unique(values)) == len(values)
+        is_identifier = different and name in table.integers
+        if name in USAGE or names_no_reward(name) or (values > TIMES).any() or is_identifier:
+            continue
         last = re.split(r"[./]", name.lower())[-1]
         place = REWARDS.index(last) if last in REWARDS else len(REWARDS)
-        return place, not _is_share(table.scores[name])
-
-    def may_be(name: str) -> bool:
-        values = table.scores[name][np.isfinite(table.scores[name])]
-        if name in _USAGE or names_no_reward(name) or (values > TIMES).any():
-            return False
-        different = len(values) > _LISTED and len(np.unique(values)) == len(values)
-        return not (different and name in table.integers)  # as identifiers are
-
-    return sorted(filter(may_be, table.scores), key=likelihood)
-
-
-def _is_share(column: NDArray[np.float64]) -> bool:
-    values = column[np.isfinite(column)]
-    return bool(len(values) and values.min() >= 0 and values.max() <= 1)
+        is_share = len(values) and values.min() >= 0 and values.max() <= 1
+        likelihoods[name] = place, not is_share
+    return sorted(likelihoods, key=likelihoods.__getitem__)
 
 
 def _benchmark(
@@ -261,8 +222,7 @@ def _benchmark(
     yield f"  metrics: [{', '.join(_metrics(column, least))}]"
     tasks = {len(part.tasks) for _, part in table.by_agent()}
     expect = [f"tasks: {tasks.pop()}"] if len(tasks) == 1 else []
-    if np.isnan(column).any():
-        expect.append("missing_reward: error")
+    expect += ["missing_reward: error"] if np.isnan(column).any() else []
     if expect:
         yield f"  expect: {{{', '.join(expect)}}}"
     yield from _thresholds(table)

@@ -7,7 +7,6 @@ import json
 import os
 import tempfile
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
 NOTES: Final = b"pytest_evalmetrics.notes"  # where a run that we wrote keeps what was told of it
 _CHUNK_ROWS: Final = 1 << 16  # of a chunk
 _WHOLE_ROWS: Final = 256  # with all their text: few at a time
-_MAX_SAMPLE: Final = 2**63
 _USAGE: Final = ("response.usage", "usage")  # where NeMo Gym keeps it
 
 
@@ -114,8 +112,18 @@ class Parquet:
         first = 1
         notes = tuple(json.loads((schema.metadata or {}).get(NOTES, b"[]")))
         for batch in batches(layout.used(scores)):
-            rows = _Batch(batch, layout, types, first, source)
-            yield replace(rows.chunk(scores, self._identified), notes=notes)
+            rows = _Batch(batch, types, first, source)
+            yield layout.chunk(
+                np.arange(first, first + batch.num_rows),
+                source,
+                self._identified,
+                ids=rows.values,
+                texts=lambda name: [v if v is None else _text(v) for v in rows.values(name)],  # noqa: B023 - called at once
+                contents=lambda name: list(map(_plain, rows.values(name))),  # noqa: B023 - the same
+                keys=tuple(types),
+                notes=notes,
+                **rows.scores(scores, layout),
+            )
             first += batch.num_rows
 
     def _open(self, data: Any) -> tuple[Any, Any]:
@@ -123,10 +131,9 @@ class Parquet:
 
         file = pq.ParquetFile(data)
 
-        def batches(columns: list[str], rows: int = _CHUNK_ROWS) -> Iterator[Any]:
-            yield from file.iter_batches(rows, columns=columns)
-
-        return file.schema_arrow, batches
+        return file.schema_arrow, lambda columns, rows=_CHUNK_ROWS: file.iter_batches(
+            rows, columns=columns
+        )
 
 
 class Arrow(Parquet):
@@ -178,64 +185,36 @@ def _is_number(kind: Any) -> bool:
 
 
 class _Batch:
-    """Some rows of a file, to be made into a chunk."""
+    """Some rows of a file."""
 
-    def __init__(
-        self, batch: Any, layout: Layout, types: dict[str, Any], first: int, source: Source
-    ) -> None:
+    def __init__(self, batch: Any, types: dict[str, Any], first: int, source: Source) -> None:
         self._batch = batch
-        self._layout = layout
         self._types = types
         self._first = first
         self._source = source
 
-    def chunk(self, names: list[str], identified: set[tuple[str | None, TaskId]]) -> Chunk:
-        layout, rows = self._layout, self._batch.num_rows
-        task = [0] * rows if layout.task is None else self._values(layout.task)
-        sample = [None] * rows if layout.sample is None else self._values(layout.sample)
-        # looking at types and ends costs little; what is wrong, and where, is told value by value
-        if not _all_of(task, {int, str}):
-            for at, one in enumerate(task, self._first):
-                layout.check_task(one, at, self._source)
-        if not (_all_of(sample, {int}) and min(sample) >= 0 and max(sample) < _MAX_SAMPLE):
-            for at, number in enumerate(sample, self._first):
-                layout.check_sample(number, at, self._source)
-        agent = [None] * rows if layout.agent is None else self._values(layout.agent)
-        if not _all_of(agent, {str}):
-            agent = [None if name is None else str(name) for name in agent]
+    def scores(self, names: list[str], layout: Layout) -> dict[str, Any]:
+        """Read columns of numbers, as the fields of a chunk."""
         bad: list[NotFinite] = []
-        columns: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
+        scores: dict[str, NDArray[np.float64]] = {}
+        usage: dict[str, NDArray[np.float64]] = {}
         fractional: set[str] = set()
         for name in names:
             column = layout.scores[name]
-            short, usage = _usage_name(name)
-            found = self._numbers(name, column, bad)
-            if usage is None or short not in columns[1] or usage == _USAGE[0]:
-                columns[usage is not None][short] = found
+            short, above = _usage_name(name)
+            numbers = self._numbers(name, column, bad)
+            if above is None:
+                scores[short] = numbers
+            elif short not in usage or above == _USAGE[0]:
+                usage[short] = numbers
             if not _is_whole(self._types[column]):
                 fractional.add(short)
-        return Chunk(
-            places=np.arange(self._first, self._first + rows),
-            task=task,
-            sample=sample,
-            agent=agent,
-            scores=columns[0],
-            usage=columns[1],
-            labels={
-                n: [None if v is None else _text(v) for v in self._values(c)]
-                for n, c in layout.labels.items()
-            },
-            fractional=frozenset(fractional),
-            not_finite=bad,
-            keys=tuple(self._types),
-            content=layout.contents(
-                agent,
-                task,
-                [[_plain(v) for v in self._values(name)] for name in layout.content],
-                identified,
-            ),
-            positional=layout.numbered and _all_of(task, {int}),
-        )
+        return {
+            "scores": scores,
+            "usage": usage,
+            "fractional": frozenset(fractional),
+            "not_finite": bad,
+        }
 
     def _column(self, path: str) -> Any:
         import pyarrow.compute as pc  # noqa: PLC0415 - an extra
@@ -246,7 +225,8 @@ class _Batch:
         top, _, rest = path.partition(".")
         return pc.struct_field(self._batch.column(names.index(top)), rest.split("."))
 
-    def _values(self, path: str) -> list[Any]:
+    def values(self, path: str) -> list[Any]:
+        """Get a column as builtins."""
         values: list[Any] = self._column(path).to_pylist()
         return values
 
@@ -278,10 +258,6 @@ def _usage_name(name: str) -> tuple[str, str | None]:
     return (last, above) if above in _USAGE else (name, None)
 
 
-def _all_of(values: list[Any], kinds: set[type]) -> bool:
-    return set(map(type, values)) <= kinds and bool(values)
-
-
 def _is_whole(kind: Any) -> bool:
     import pyarrow as pa  # noqa: PLC0415 - an extra
 
@@ -289,9 +265,7 @@ def _is_whole(kind: Any) -> bool:
 
 
 def _text(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(value)
+    return ("true" if value else "false") if isinstance(value, bool) else str(value)
 
 
 def _plain(value: Any) -> Any:
@@ -321,7 +295,7 @@ def to_parquet(pattern: str, target: str, base: Path, labels: Sequence[str] = ()
     kept = [*table.scores, *labels]
     notes = "".join(f"{note}\n" for note in table.notes)
     rollouts, tasks = many(len(table), "rollout"), many(len(table.tasks), "task")
-    return f"{notes}{target}: {rollouts} of {tasks}, {_joined(kept)}\n"
+    return f"{notes}{target}: {rollouts} of {tasks}, {', '.join(kept)}\n"
 
 
 def write_parquet(table: RolloutTable, path: Path, *, shown: str) -> None:
@@ -334,7 +308,9 @@ def write_parquet(table: RolloutTable, path: Path, *, shown: str) -> None:
         os.close(handle)
         pq.write_table(_arrow_columns(table, pa), temporary)
         _must_be_the_same(table, Path(temporary), shown)
-        Path(temporary).chmod(0o666 & ~_umask())  # such a file is its owner's alone at first
+        mask = os.umask(0)
+        os.umask(mask)
+        Path(temporary).chmod(0o666 & ~mask)  # such a file is its owner's alone at first
         Path(temporary).replace(path)
     except (OSError, OverflowError, pa.ArrowException) as error:
         why = getattr(error, "strerror", None) or str(error)
@@ -404,8 +380,8 @@ def _must_be_the_same(table: RolloutTable, path: Path, shown: str) -> None:
     wrong = _differences(table, builder.build())
     if wrong:
         raise DataError(
-            f"these rollouts can't be kept as Parquet columns: {_joined(wrong)} would not be read "
-            "back as it is",
+            f"these rollouts can't be kept as Parquet columns: {', '.join(wrong)} would not be "
+            "read back as it is",
             file=shown,
             hint="is a score or a label named as one of our own columns, or with a leading _? "
             "read the files as they are",
@@ -431,13 +407,3 @@ def _differences(one: RolloutTable, other: RolloutTable) -> list[str]:
         for name, category in one.categories.items()
         if not np.array_equal(_label_texts(category), _label_texts(other.categories[name]))
     ]
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
-def _joined(names: Sequence[str]) -> str:
-    return ", ".join(names)

@@ -159,11 +159,11 @@ def _explanation(shown: str, error: Exception) -> tuple[str, str | None]:
     status, kind = getattr(cause, "status", None), type(cause).__name__
     denied = status in (401, 403) or isinstance(error, PermissionError)
     if denied or "Credentials" in type(error).__name__:
-        return (
-            f"access is denied: {_message(cause if denied else error)}",
+        hint = (
             "are the credentials set, and not expired? they come from the environment, or "
-            "from where the tools of this place keep them",
+            "from where the tools of this place keep them"
         )
+        return f"access is denied: {_message(cause if denied else error)}", hint
     if isinstance(error, FileNotFoundError) and (cause is error or status in (404, 410)):
         return "there is no such file", None
     if {kind, type(error).__name__} & set(_CUT) or isinstance(error, ConnectionResetError):

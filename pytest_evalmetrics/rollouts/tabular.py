@@ -22,7 +22,7 @@ from pytest_evalmetrics.rollouts.loader import Chunk, NotFinite
 from pytest_evalmetrics.rollouts.source import MAX_ROW, max_row_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -64,35 +64,58 @@ class Layout:
         wanted = [*(c for c in columns if c is not None), *(self.scores[s] for s in scores)]
         return list(dict.fromkeys(wanted))
 
-    def contents(
+    def chunk(
         self,
-        agent: Sequence[str | None],
-        task: Sequence[TaskId],
-        columns: Sequence[Sequence[Any]],
+        places: NDArray[np.int64],
+        source: Source,
         known: set[tuple[str | None, TaskId]],
-    ) -> dict[tuple[str | None, TaskId], str]:
-        """Hash the content of the tasks that were not met before: one row of each."""
+        *,
+        ids: Callable[[str], list[Any]],
+        texts: Callable[[str], list[str | None]],
+        contents: Callable[[str], list[Any]],
+        **columns: Any,
+    ) -> Chunk:
+        """Make a chunk of rows; the content of tasks that are `known` is hashed already."""
+        rows = len(places)
+        task = [0] * rows if self.task is None else ids(self.task)
+        sample = [None] * rows if self.sample is None else ids(self.sample)
+        # looking at types and ends costs little; an error takes a closer look
+        if not set(map(type, task)) <= {int, str}:
+            at = next(at for at, one in enumerate(task) if type(one) not in (int, str))
+            expected = "text or a whole number"
+            raise refused_cell(source, int(places[at]), "the task id", task[at], expected)
+        whole = [each for each in sample if each is not None]
+        kinds = set(map(type, whole))
+        if whole and not (kinds == {int} and min(whole) >= 0 and max(whole) < _MAX_SAMPLE):
+            at, one = next(
+                (at, one)
+                for at, one in enumerate(sample)
+                if one is not None and (type(one) is not int or not 0 <= one < _MAX_SAMPLE)
+            )
+            expected = "a whole number from 0"
+            raise refused_cell(source, int(places[at]), "the sample index", one, expected)
+        agent = [None] * rows if self.agent is None else texts(self.agent)
+        parts = list(map(contents, self.content))
         new: dict[tuple[str | None, TaskId], int] = {}
-        for row, key in enumerate(zip(agent, task, strict=True) if columns else ()):
+        for row, key in enumerate(zip(agent, task, strict=True) if parts else ()):
             if key not in known:
                 new.setdefault(key, row)
         known.update(new)
-        held = {key: [column[row] for column in columns] for key, row in new.items()}
-        return {
-            key: content_hash(parts[0] if len(parts) == 1 else parts)
-            for key, parts in held.items()
-            if any(part is not None for part in parts)
-        }
-
-    def check_task(self, value: Any, place: int, source: Source) -> None:
-        """Refuse what is no task id."""
-        if type(value) not in (int, str):
-            raise refused_cell(source, place, "the task id", value, "text or a whole number")
-
-    def check_sample(self, value: Any, place: int, source: Source) -> None:
-        """Refuse what is no attempt's number."""
-        if value is not None and (type(value) is not int or not 0 <= value < _MAX_SAMPLE):
-            raise refused_cell(source, place, "the sample index", value, "a whole number from 0")
+        held = {key: [column[row] for column in parts] for key, row in new.items()}
+        return Chunk(
+            places=places,
+            task=task,
+            sample=sample,
+            agent=agent,
+            labels={name: texts(column) for name, column in self.labels.items()},
+            content={
+                key: content_hash(cells[0] if len(cells) == 1 else cells)
+                for key, cells in held.items()
+                if any(cell is not None for cell in cells)
+            },
+            positional=self.numbered and set(map(type, task)) <= {int},
+            **columns,
+        )
 
 
 def layout_of(names: Sequence[str], request: Request, source: Source) -> Layout:
@@ -108,9 +131,7 @@ def layout_of(names: Sequence[str], request: Request, source: Source) -> Layout:
         )
     sample = fields.sample or "_ng_rollout_index"
     agent = fields.agent or "agent_ref.name"
-    mapped = dict(fields.scores)
-    if fields.reward is not None:
-        mapped["reward"] = fields.reward
+    mapped = request.score_paths
     taken = {task, sample, agent, *mapped, *mapped.values()}
     scores = {n: n for n in names if n not in taken and not n.startswith("_")}
     scores.update({name: column for name, column in mapped.items() if column in known})
@@ -162,7 +183,20 @@ class Csv:
             columns: dict[str, Sequence[str]] = dict(
                 zip(names, zip(*(cells for _, cells in block), strict=True), strict=True)
             )
-            yield _chunk(layout, places, columns, source, self._identified)
+
+            def texts(name: str, cells: Mapping[str, Sequence[str]] = columns) -> list[str | None]:
+                return [cell or None for cell in cells[name]]
+
+            yield layout.chunk(
+                places,
+                source,
+                self._identified,
+                ids=lambda name: [_id(cell) for cell in columns[name]],  # noqa: B023 - called at once
+                texts=texts,
+                contents=texts,
+                keys=tuple(names),
+                **_scores(layout, columns, places, source),
+            )
 
     @staticmethod
     def _rows(reader: Any, width: int, source: Source) -> Iterator[tuple[int, list[str]]]:
@@ -181,82 +215,39 @@ class Csv:
             yield place, cells
 
 
-def _chunk(
-    layout: Layout,
-    places: NDArray[np.int64],
-    columns: dict[str, Sequence[str]],
-    source: Source,
-    identified: set[tuple[str | None, TaskId]],
-) -> Chunk:
-    rows = len(places)
-    task: list[Any] = [0] * rows
-    if layout.task is not None:
-        task = [_id(cell) for cell in columns[layout.task]]
-    sample: list[Any] = [None] * rows
-    if layout.sample is not None:
-        sample = [_id(cell) for cell in columns[layout.sample]]
-    for at, (one, number) in enumerate(zip(task, sample, strict=True)):
-        layout.check_task(one, int(places[at]), source)
-        layout.check_sample(number, int(places[at]), source)
-    made = _Scores(layout, places, source)
+def _scores(
+    layout: Layout, columns: Mapping[str, Sequence[str]], places: NDArray[np.int64], source: Source
+) -> dict[str, Any]:
+    """Read the columns of numbers; one of text alone is no score, unless it is needed."""
+    scores: dict[str, NDArray[np.float64]] = {}
+    fractional: set[str] = set()
+    not_finite: list[NotFinite] = []
+    not_numbers: dict[str, str] = {}
     for name, column in layout.scores.items():
-        made.add(name, [_number(cell) for cell in columns[column]])
-    named = columns[layout.agent] if layout.agent is not None else [""] * rows
-    agent = [name or None for name in named]
-    content = [[cell or None for cell in columns[name]] for name in layout.content]
-    return Chunk(
-        places=places,
-        task=task,
-        sample=sample,
-        agent=agent,
-        scores=made.scores,
-        labels={n: [cell or None for cell in columns[c]] for n, c in layout.labels.items()},
-        fractional=frozenset(made.fractional),
-        not_finite=made.not_finite,
-        not_numbers=made.not_numbers,
-        keys=tuple(columns),
-        content=layout.contents(agent, task, content, identified),
-        positional=layout.numbered and all(type(each) is int for each in task),
-    )
-
-
-class _Scores:
-    """The columns of numbers of some rows."""
-
-    def __init__(self, layout: Layout, places: NDArray[np.int64], source: Source) -> None:
-        self._layout = layout
-        self._places = places
-        self._source = source
-        self.scores: dict[str, NDArray[np.float64]] = {}
-        self.fractional: set[str] = set()
-        self.not_finite: list[NotFinite] = []
-        self.not_numbers: dict[str, str] = {}
-
-    def add(self, name: str, values: Sequence[float | str | None]) -> None:
-        """Add a column; one of text alone is no score, unless it is needed."""
-        found = np.full(len(values), math.nan)
-        texts = [at for at, value in enumerate(values) if isinstance(value, str)]
-        if texts and name in self._layout.needed:
-            place, value = int(self._places[texts[0]]), values[texts[0]]
-            raise refused_cell(self._source, place, f"the score {name!r}", value, "a number")
-        for at, value in enumerate(values):
-            if isinstance(value, int | float):
-                found[at] = value
-        for at in [at for at, v in enumerate(values) if v is not None and not _is_finite(v)]:
-            what = "NaN" if math.isnan(found[at]) else "infinite or too large"
-            self.not_finite.append(NotFinite(name, what, int(self._places[at])))
-            found[at] = math.nan
-        if texts and not np.isfinite(found).any():
-            return
-        if texts:
-            self.not_numbers[name] = self._source.at(int(self._places[texts[0]]))
+        values = list(map(_number, columns[column]))
+        text = next((at for at, value in enumerate(values) if isinstance(value, str)), None)
+        if text is not None and name in layout.needed:
+            place = int(places[text])
+            raise refused_cell(source, place, f"the score {name!r}", values[text], "a number")
+        made = np.array([math.nan if isinstance(v, str) else v for v in values], np.float64)
+        for at in np.flatnonzero(~np.isfinite(made)).tolist():
+            if isinstance(values[at], int | float):
+                what = "NaN" if math.isnan(made[at]) else "infinite or too large"
+                not_finite.append(NotFinite(name, what, int(places[at])))
+                made[at] = math.nan
+        if text is not None and not np.isfinite(made).any():
+            continue
+        if text is not None:
+            not_numbers[name] = source.at(int(places[text]))
         if any(isinstance(value, float) for value in values):
-            self.fractional.add(name)
-        self.scores[name] = found
-
-
-def _is_finite(value: float | str) -> bool:
-    return isinstance(value, str) or math.isfinite(value)
+            fractional.add(name)
+        scores[name] = made
+    return {
+        "scores": scores,
+        "fractional": frozenset(fractional),
+        "not_finite": not_finite,
+        "not_numbers": not_numbers,
+    }
 
 
 def _id(cell: str) -> int | str | None:

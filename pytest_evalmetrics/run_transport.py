@@ -199,12 +199,11 @@ def _share(config: pytest.Config, url: str) -> int:
         return 0
     with _elsewhere(url) as (system, path, copy):
         count = export_journal(journal_path(config), copy)
-        folder = path.rpartition("/")[0]
-        if folder:
+        if folder := path.rpartition("/")[0]:
             system.makedirs(folder, exist_ok=True)
-        partial = f"{path}.{uuid4().hex}"
-        system.put_file(str(copy), partial)
-        system.mv(partial, path)  # another job never reads half of it
+        partial_copy = f"{path}.{uuid4().hex}"
+        system.put_file(str(copy), partial_copy)
+        system.mv(partial_copy, path)  # another job never reads half of it
     return count
 
 

@@ -46,8 +46,8 @@ class _JudgeScorer:
     KIND: ClassVar[str]
     VERSION: ClassVar[str] = "2"  # of the prompts
 
-    def __init__(self, spec: JudgeKeys, terms: Terms) -> None:
-        self.scores = spec.score_names
+    def __init__(self, spec: Any, terms: Terms) -> None:
+        self.scores, self._spec = spec.score_names, spec
         judge = judge_of(spec.model, terms, self.KIND, self.VERSION)
         self.judges, self._ask = (judge,), judge.ask_fields
 
@@ -99,13 +99,9 @@ class AgentGoalAccuracy(_JudgeScorer):
     _OUTCOME = closed(user_goal=TEXT, end_state=TEXT)
     _VERDICT = closed(reasoning=TEXT, verdict=choice(0, 1))
 
-    def __init__(self, spec: AgentGoalAccuracySpec, terms: Terms) -> None:
-        super().__init__(spec, terms)
-        self._with_reference = spec.use_reference
-
     async def score(self, row: Row, calls: Calls) -> Explained:
         """Score one row."""
-        reference = text_in(row, "reference") if self._with_reference else None
+        reference = text_in(row, "reference") if self._spec.use_reference else None
         prompt = f"""\
 {_about_conversation(conversation_of(row))}
 
@@ -124,9 +120,9 @@ that was wanted has been arrived at, in whatever words, and 0 if something of it
 different or undone.
 
 Answer with a JSON object and nothing else: {{"reasoning": "one sentence", "verdict": 0 or 1}}"""
-        found = await self._ask(calls, prompt, self._VERDICT)
-        reason = f"goal: {goal}; end: {end}; {found['reasoning']}".rstrip("; ")
-        return Explained(float(found["verdict"]), reason)
+        answer = await self._ask(calls, prompt, self._VERDICT)
+        reason = f"goal: {goal}; end: {end}; {answer['reasoning']}".rstrip("; ")
+        return Explained(float(answer["verdict"]), reason)
 
 
 @keys
@@ -209,10 +205,6 @@ class TopicAdherence(_JudgeScorer):
     _REFUSED = closed(reasoning=TEXT, refused=BOOLEAN)
     _MATCHES = closed(matches=array(closed(topic=TEXT, on_topic=BOOLEAN)))
 
-    def __init__(self, spec: TopicAdherenceSpec, terms: Terms) -> None:
-        super().__init__(spec, terms)
-        self._mode = spec.metric_mode
-
     async def score(self, row: Row, calls: Calls) -> Explained:
         """Score one row."""
         references = _reference_topics(row)
@@ -226,10 +218,8 @@ one. Name each topic in a few words, list none twice, and leave out greetings an
 Answer with a JSON object and nothing else: {{"topics": ["...", "..."]}}"""
         topics = list(dict.fromkeys((await self._ask(calls, prompt, self._TOPICS))["topics"]))
         if not topics:
-            raise RowError(
-                "no-topics",
-                "the judge found no topic in the conversation, so there is nothing to adhere to",
-            )
+            what = "the judge found no topic in the conversation, so there is nothing to adhere to"
+            raise RowError("no-topics", what)
         prompt = f"""\
 {_about(reference_topics=references, topics=topics)}
 
@@ -251,7 +241,7 @@ Answer with a JSON object and nothing else, with {len(topics)} entries in the or
             f"{topic}: {'answered' if a else 'refused'}, {'on' if on else 'off'} topic"
             for topic, a, on in zip(topics, answered, on_topic, strict=True)
         )
-        return Explained(_adherence(answered, on_topic, self._mode), reasons)
+        return Explained(_adherence(answered, on_topic, self._spec.metric_mode), reasons)
 
 
 def _refusal(beginning: str, topic: str) -> str:
@@ -339,17 +329,13 @@ class TrajectoryEvaluation(_JudgeScorer):
     KIND = "trajectory-evaluation"
     _SCHEMA = closed(reasoning=TEXT, score=choice(1, 2, 3, 4, 5))
 
-    def __init__(self, spec: TrajectoryEvaluationSpec, terms: Terms) -> None:
-        super().__init__(spec, terms)
-        about = spec.trajectory_custom_tools
-        self._tools = {name: about.get(name, "") for name in spec.trajectory_used_tools}
-
     async def score(self, row: Row, calls: Calls) -> Explained:
         """Score one row."""
         right = {} if row.item.get("answer") is None else {"right_answer": text_in(row, "answer")}
+        about_tools = self._spec.trajectory_custom_tools
         about = _about(
             question=text_in(row, "question"),
-            tools=self._tools,
+            tools={name: about_tools.get(name, "") for name in self._spec.trajectory_used_tools},
             steps=_steps(column_of(row, "intermediate_steps")),
             final_answer=text_in(row, "generated_answer"),
             **right,

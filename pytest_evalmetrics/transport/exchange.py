@@ -176,7 +176,7 @@ _SPENT = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """What came of a call that was sent."""
+    """The outcome of a call that was sent."""
 
     status: int
     text: str  # the body

@@ -266,7 +266,14 @@ def own_words(said: str, hide: Callable[[str], str]) -> str:
     """
     said = hide(said)
     try:
-        words = _message_in(json.loads(said))
+        words: Any = json.loads(said)
+        while isinstance(words, dict):  # {"error": {"message": ...}} and the like
+            keys = ("error", "message", "detail", "title")
+            key = next((key for key in keys if words.get(key)), None)
+            if key is None:
+                break
+            words = words[key]
+        words = words if isinstance(words, str) else json.dumps(words, ensure_ascii=False)
     except (ValueError, RecursionError):
         words = said[:_LOOKED_AT]
         if _HTML_START.match(words):
@@ -274,17 +281,6 @@ def own_words(said: str, hide: Callable[[str], str]) -> str:
             words = title.group(1) if title else _TAGS.sub(" ", words)
     words = " ".join("".join(c if c.isprintable() else " " for c in words[:_LOOKED_AT]).split())
     return words if len(words) <= _SHOWN else f"{words[: _SHOWN - 1]}…"
-
-
-def _message_in(value: Any) -> str:
-    """Find the message in the usual error objects: {"error": {"message": ...}} and the like."""
-    while isinstance(value, dict):
-        keys = (k for k in ("error", "message", "detail", "title") if value.get(k))
-        key = next(keys, None)
-        if key is None:
-            break
-        value = value[key]
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 class _NotFiniteError(Exception):

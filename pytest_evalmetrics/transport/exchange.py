@@ -429,57 +429,46 @@ async def _read(response: aiohttp.ClientResponse, max_bytes: int) -> bytes:
     raise SendFailure("too-large", f"the answer is larger than {bound / 2**20:.3g} MiB{exactly}")
 
 
-def _failure(aiohttp: Any, error: Exception, url: str, proxy: str | None) -> SendFailure:  # noqa: PLR0911 - one for each kind
+def _failure(aiohttp: Any, error: Exception, url: str, proxy: str | None) -> SendFailure:
     """Word an error of aiohttp; its own words may name proxies and passwords."""
     parts = urlsplit(url)
     where = f"{parts.hostname}:{parts.port or parts.scheme}"
+    number = getattr(getattr(error, "os_error", None), "errno", None)
+    hint = None
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
         why = getattr(error.certificate_error, "verify_message", "") or "not trusted"
-        return SendFailure(
-            "tls",
-            f"the TLS certificate of {where} is refused: {why}",
-            fatal=True,
-            hint="SSL_CERT_FILE names the certificates that are trusted",
-        )
-    if isinstance(error, aiohttp.ClientSSLError | ssl.SSLError):
+        kind, what = "tls", f"the TLS certificate of {where} is refused: {why}"
+        hint = "SSL_CERT_FILE names the certificates that are trusted"
+    elif isinstance(error, aiohttp.ClientSSLError | ssl.SSLError):
         inner = getattr(error, "os_error", error)
         reason = str(getattr(inner, "reason", None) or "the handshake failed")
-        return SendFailure(
-            "tls",
-            f"no TLS connection to {where}: {reason.replace('_', ' ').lower()}",
-            fatal=True,
-            hint="does this port speak TLS? If not, write http://",
-        )
-    if isinstance(error, aiohttp.ClientProxyConnectionError | aiohttp.ClientHttpProxyError):
+        kind, what = "tls", f"no TLS connection to {where}: {reason.replace('_', ' ').lower()}"
+        hint = "does this port speak TLS? If not, write http://"
+    elif isinstance(error, aiohttp.ClientProxyConnectionError | aiohttp.ClientHttpProxyError):
         answered = getattr(error, "status", None)
-        what = f"answered {status_text(answered)}" if answered else "can't be reached"
+        how = f"answered {status_text(answered)}" if answered else "can't be reached"
         named = (proxy or "").rpartition("@")[2].rpartition("//")[2]
+        kind, what = "unreachable", f"the proxy {named} {how}"
         hint = f"the environment names it in HTTP(S)_PROXY; NO_PROXY={parts.hostname} goes past it"
-        return SendFailure("unreachable", f"the proxy {named} {what}", retry=True, hint=hint)
-    number = getattr(getattr(error, "os_error", None), "errno", None)
-    if isinstance(error, aiohttp.ClientConnectorDNSError):
-        unknown = number in _NO_SUCH_NAME
-        return SendFailure(
-            "dns",
-            f"the name {parts.hostname or ''} does not resolve"
-            + ("" if unknown else " now; the name server gave no answer"),
-            retry=not unknown,
-            fatal=unknown,
-            hint="is the host's name right, and is it known to this machine?",
-        )
-    if isinstance(error, aiohttp.ClientConnectorError):
-        if number == errno.ECONNREFUSED:
-            hint = "is the server running, and on this port?"
-            return SendFailure("refused", f"{where} refused the connection", retry=True, hint=hint)
+    elif isinstance(error, aiohttp.ClientConnectorDNSError):
+        kind, what = "dns", f"the name {parts.hostname or ''} does not resolve"
+        what += "" if number in _NO_SUCH_NAME else " now; the name server gave no answer"
+        hint = "is the host's name right, and is it known to this machine?"
+    elif isinstance(error, aiohttp.ClientConnectorError) and number == errno.ECONNREFUSED:
+        kind, what = "refused", f"{where} refused the connection"
+        hint = "is the server running, and on this port?"
+    elif isinstance(error, aiohttp.ClientConnectorError):
         why = os.strerror(number) if number and number > 0 else "no connection"
-        return SendFailure("unreachable", f"{where} can't be reached: {why}", retry=True)
-    if isinstance(error, aiohttp.ClientResponseError):
-        return SendFailure("not-http", f"{where} did not answer in HTTP")
-    if isinstance(error, aiohttp.InvalidURL | aiohttp.NonHttpUrlClientError):
-        return SendFailure("bad-url", f"{parts.scheme}://{where} is no usable URL", fatal=True)
-    return SendFailure(
-        "closed", f"{where} closed the connection before the answer was whole", retry=True
-    )
+        kind, what = "unreachable", f"{where} can't be reached: {why}"
+    elif isinstance(error, aiohttp.ClientResponseError):
+        kind, what = "not-http", f"{where} did not answer in HTTP"
+    elif isinstance(error, aiohttp.InvalidURL | aiohttp.NonHttpUrlClientError):
+        kind, what = "bad-url", f"{parts.scheme}://{where} is no usable URL"
+    else:
+        kind, what = "closed", f"{where} closed the connection before the answer was whole"
+    fatal = kind in ("tls", "bad-url") or (kind == "dns" and number in _NO_SUCH_NAME)
+    retry = not fatal and kind != "not-http"
+    return SendFailure(kind, what, retry=retry, fatal=fatal, hint=hint)
 
 
 def _proxy_for(url: str) -> str | None:

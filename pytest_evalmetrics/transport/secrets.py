@@ -37,9 +37,8 @@ class _Needle(NamedTuple):
     text: str
     least: int
     any_case: bool
-    blocks: tuple[
-        tuple[int, str], ...
-    ]  # pieces of which each such run holds one, with their places
+    # pieces of which each such run holds one, with their places
+    blocks: tuple[tuple[int, str], ...]
 
     @classmethod
     def of(cls, text: str, least: int, *, any_case: bool = False) -> _Needle:
@@ -91,9 +90,9 @@ class Secret:
                 forms = {kept, kept.replace("+", "-").replace("/", "_")}
                 needles += [_Needle.of(form, len(form) * 3 // 4) for form in forms]
         self._needles = tuple(needles)
-        pieces = [(needle.any_case, piece) for needle in needles for _, piece in needle.blocks]
-        self._exact = tuple({piece for any_case, piece in pieces if not any_case})
-        self._folded = tuple({piece for any_case, piece in pieces if any_case})
+        pieces = {(needle.any_case, piece) for needle in needles for _, piece in needle.blocks}
+        self._exact = tuple(piece for any_case, piece in pieces if not any_case)
+        self._folded = tuple(piece for any_case, piece in pieces if any_case)
 
     def reveal(self) -> str:
         """Return the value, for the one place that sends it."""
@@ -101,8 +100,7 @@ class Secret:
 
     def hide_in(self, text: str) -> str:
         """Replace the value, and what is recognised of it, in a text."""
-        spans = self._spans(text)
-        for start, end in reversed(spans):
+        for start, end in reversed(self._spans(text)):
             text = f"{text[:start]}{HIDDEN}{text[end:]}"
         return text
 
@@ -112,18 +110,17 @@ class Secret:
 
     def _spans(self, text: str) -> list[tuple[int, int]]:
         """Find what is to be hidden, in order and without overlaps."""
-        found: list[tuple[int, int]] = []
+        spans: list[tuple[int, int]] = []
         for plain, place in _layers(text):
             folded = plain.lower()
             if len(folded) != len(plain):  # a letter with two small ones
                 folded = plain
-            if not (_any_in(self._folded, folded) or _any_in(self._exact, plain)):
-                continue
-            for needle in self._needles:
-                for start, end in needle.spans(folded if needle.any_case else plain):
-                    found.append((place(start), place(end)))
+            if _any_in(self._folded, folded) or _any_in(self._exact, plain):
+                for needle in self._needles:
+                    pairs = needle.spans(folded if needle.any_case else plain)
+                    spans += ((place(start), place(end)) for start, end in pairs)
         merged: list[tuple[int, int]] = []
-        for start, end in sorted(found):
+        for start, end in sorted(spans):
             if merged and start <= merged[-1][1]:
                 merged[-1] = merged[-1][0], max(end, merged[-1][1])
             else:
@@ -154,31 +151,26 @@ def _any_in(pieces: Sequence[str], text: str) -> bool:
 
 def _layers(text: str) -> Iterator[tuple[str, Callable[[int], int]]]:
     """Yield a text, then the text behind its escapes with each character's place in the first."""
-    place: Callable[[int], int] = _same
+    place: Callable[[int], int] = int
     yield text, place
     for _ in range(_LAYERS):
         if not any(mark in text for mark in _MARKS):
             return
-        matches = list(_ESCAPE.finditer(text))
-        if not matches:
-            return
         parts: list[str] = []
-        starts: list[int] = []
-        end = 0
-        for number, match in enumerate(matches):
+        starts: list[int] = []  # places of what was escaped, in the text that is made
+        ends: list[int] = []  # the same in the text with the escapes, behind each
+        end = shift = 0
+        for match in _ESCAPE.finditer(text):
             parts += (text[end : match.start()], _unescaped(match[0]))
+            starts.append(match.start() - shift)
             end = match.end()
-            starts.append(
-                match.start() - (matches[number - 1].end() - starts[-1] - 1 if number else 0)
-            )
-        ends = [match.end() for match in matches]
+            ends.append(end)
+            shift += len(match[0]) - 1
+        if not ends:
+            return
         text = "".join((*parts, text[end:]))
         place = partial(_behind, starts, ends, place)
         yield text, place
-
-
-def _same(at: int) -> int:
-    return at
 
 
 def _behind(

@@ -128,26 +128,21 @@ pass_estimator, breakdown, cluster, description
     def run(
         self, path: str | PathLike[str], name: str | None = None, *, fail: bool = True
     ) -> dict[str, BenchmarkResult] | BenchmarkResult:
-        """Evaluate the benchmarks of a file.
+        """Evaluate the benchmarks of a file; their baselines are the test's own, beside its file.
 
         Parameters
         ----------
         path
             The benchmark file, relative to the test file.
         name
-            One of its benchmarks; all if left out.
+            One of its benchmarks, whose result is returned; else all results by name are.
         fail
             Whether a gate that does not hold fails the test; all of them are evaluated first.
-
-        Returns
-        -------
-        dict or BenchmarkResult
-            The results by the benchmarks' names; the result, where one was named.
 
         Raises
         ------
         EvalMetricsError
-            As of `check`. Their baselines are the test's own, beside the test file.
+            As of `check`.
         """
         __tracebackhide__ = True
         frame = self._caller(sys._getframe(1))  # noqa: SLF001 - the test's line
@@ -164,14 +159,12 @@ pass_estimator, breakdown, cluster, description
                 guess = did_you_mean(name, by_name, what="it has")
                 raise CheckError(f"{shown} has no benchmark {name!r}: {guess}")
             results = {}
-            for each, benchmark in by_name.items():
-                if name in (None, each):
-                    self._claim(each)
-                    own = replace(benchmark.spec, name=benchmark_name(self._test, each))
-                    own_benchmark, label = replace(benchmark, spec=own), self._label(each)
-                    results[each] = run_benchmark(
-                        self._item, own_benchmark, label=label, file=shown
-                    )
+            for each in by_name if name is None else [name]:
+                self._claim(each)
+                benchmark, label = by_name[each], self._label(each)
+                spec = replace(benchmark.spec, name=benchmark_name(self._test, each))
+                own = replace(benchmark, spec=spec)
+                results[each] = run_benchmark(self._item, own, label=label, file=shown)
         except EvalMetricsError as error:
             raise _shown_at(frame, error, self._file) from None
         failures = [f for r in results.values() if fail and (f := failure_of(r)) is not None]

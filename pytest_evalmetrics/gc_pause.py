@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from contextlib import ContextDecorator, contextmanager
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -12,20 +12,15 @@ if TYPE_CHECKING:
 _YOUNG = 20_000  # objects that are made before it looks at them; 700 are usual
 
 
-class collector_paused(ContextDecorator):  # noqa: N801 - is called like a function
-    """Keep it from going through them again and again: none of them is in a cycle.
-
-    Also decorates a function. No generator: a benchmark enters this ten times.
-    """
-
-    def __enter__(self) -> None:
-        """Pause it."""
-        self._running = gc.isenabled()
-        gc.disable()
-
-    def __exit__(self, *_: object) -> None:
-        """Let it go on, if it did."""
-        if self._running:
+@contextmanager
+def collector_paused() -> Iterator[None]:
+    """Keep it from going through them again and again: none of them is in a cycle."""
+    running = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if running:
             gc.enable()
 
 

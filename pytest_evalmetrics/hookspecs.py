@@ -16,14 +16,10 @@ if TYPE_CHECKING:
 def pytest_evalmetrics_compute_metrics(
     benchmark: BenchmarkSpec, agent: str, tasks: Sequence[Sequence[Mapping[str, Any]]]
 ) -> Mapping[str, Any] | None:
-    """Compute further aggregate metrics: NeMo Gym's ``compute_metrics``.
+    """Compute further aggregate metrics of an agent: NeMo Gym's ``compute_metrics``.
 
     Parameters
     ----------
-    benchmark
-        The benchmark.
-    agent
-        Whose rollouts these are.
     tasks
         One sequence per task, in task order, with one mapping per rollout: its scores by
         name (None where missing), the fields of ``breakdown`` and ``cluster``,
@@ -41,37 +37,20 @@ def pytest_evalmetrics_compute_metrics(
 def pytest_evalmetrics_key_metrics(
     benchmark: BenchmarkSpec, agent: str, agent_metrics: Mapping[str, Any]
 ) -> Mapping[str, float] | Sequence[str] | None:
-    """Choose the headline metrics: NeMo Gym's ``get_key_metrics``.
+    """Choose the headline metrics of an agent: NeMo Gym's ``get_key_metrics``.
 
-    Parameters
-    ----------
-    benchmark
-        The benchmark.
-    agent
-        Whose metrics these are.
-    agent_metrics
-        Everything that was computed.
-
-    Returns
-    -------
-    mapping, sequence of names, or None
-        The chosen entries of `agent_metrics`; None leaves the choice to the next one.
-        ``key_metrics:`` of the benchmark file comes first.
+    Return entries or names of `agent_metrics`, which holds everything that was computed; None
+    leaves the choice to the next one. ``key_metrics:`` of the benchmark file comes first.
     """
 
 
 @pytest.hookspec(historic=True)
 def pytest_evalmetrics_register(registry: Any) -> None:
-    """Register metrics, scorers, loaders, gate rules and reporters.
+    """Register metrics, scorers, loaders, gate rules and reporters in the module `registry`.
 
     Called once of each plugin, when the first benchmark file is collected or a test asks for
     the fixture; of a conftest.py that is found later as it is found. What a conftest.py
     registers holds below its folder.
-
-    Parameters
-    ----------
-    registry
-        The module ``pytest_evalmetrics.registry``.
     """
 
 
@@ -80,10 +59,4 @@ def pytest_evalmetrics_benchmark_finished(result: BenchmarkResult) -> None:
 
 
 def pytest_evalmetrics_report(report: Mapping[str, Any]) -> None:
-    """Look at the whole report, once, before it is written; not in xdist's workers.
-
-    Parameters
-    ----------
-    report
-        What ``report.json`` will hold, as builtins.
-    """
+    """Look at what ``report.json`` will hold, before it is written; not in xdist's workers."""

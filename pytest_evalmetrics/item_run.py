@@ -13,7 +13,7 @@ from pytest_evalmetrics.errors import DataError, EvalMetricsError, GateFailed, R
 from pytest_evalmetrics.layout import visible
 from pytest_evalmetrics.pipeline.evaluation import Evaluation, Hooks
 from pytest_evalmetrics.reports import failure_text, payload_of
-from pytest_evalmetrics.results import Verdict
+from pytest_evalmetrics.results import BenchmarkResult, Verdict
 from pytest_evalmetrics.session import PAYLOADS, shared_folder
 from pytest_evalmetrics.settings import accepted_reason, engine_name, history_path
 from pytest_evalmetrics.spec.sources import Rounds
@@ -23,9 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pytest_evalmetrics.baselines.store import Store
-    from pytest_evalmetrics.data import RolloutTable
     from pytest_evalmetrics.engines import Engine
-    from pytest_evalmetrics.results import BenchmarkResult
     from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec
 
 _ENGINE = pytest.StashKey["Engine"]()
@@ -57,29 +55,20 @@ def as_asked(config: pytest.Config, benchmark: Benchmark) -> Benchmark:
 
 
 def run_benchmark(
-    item: pytest.Item,
-    benchmark: Benchmark,
-    *,
-    label: str | None = None,
-    file: str | None = None,
-    table: RolloutTable | None = None,
-    detailed: bool = True,
-    benchmarks: int = 1,
+    item: pytest.Item, benchmark: Benchmark, *, label: str | None = None, **settings: Any
 ) -> BenchmarkResult:
     """Evaluate a benchmark, record its baseline where the run updates, and leave its result.
 
     A test may evaluate several, and gives each a `label` that is unique in the run; an item of a
-    benchmark file has one, named as itself. The rest: see `Evaluation`.
+    benchmark file has one, named as itself. The settings are those of `Evaluation`.
     """
     benchmark, in_test = as_asked(item.config, benchmark), label is not None
-    settings: dict[str, Any] = {"file": file, "table": table, "detailed": detailed}
-    settings["benchmarks"] = benchmarks
     try:
         result = _evaluated(item, benchmark, label or item.nodeid, in_test, **settings)
     except MemoryError:
         raise DataError(
             f"there is not enough memory for {benchmark.spec.name}",
-            file=file or item.nodeid.partition("::")[0],
+            file=settings.get("file") or item.nodeid.partition("::")[0],
             line=benchmark.line_of(),
             hint="split the benchmark into several, or run it where there is more memory",
         ) from None
@@ -137,14 +126,10 @@ def _evaluation(
         runtime = ItemRuntime(item, label)
         if spec.budget is not None:  # the same in its turns and at its end
             budget = item.stash.setdefault(_BUDGETS, {}).setdefault(label, budget_of(spec.budget))
-    history = history_path(config)
+    history, updates = history_path(config), config.getoption("update_snapshots", default=False)
+    of_history = spec.baseline is not None and spec.baseline.of_history
     # whether this run accepts what a benchmark's history would refuse, and says so in it
-    accepts = (
-        spec.baseline is not None
-        and spec.baseline.of_history
-        and bool(config.getoption("update_snapshots", default=False))
-        and history is not None
-    )
+    accepts = bool(of_history and updates and history is not None)
     evaluation = Evaluation(
         benchmark,
         item_id=label,

@@ -6,17 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_evalmetrics import item_run
 from pytest_evalmetrics.baselines.declared import Declared, folder_of
 from pytest_evalmetrics.config import columns_of, load_benchmarks
 from pytest_evalmetrics.errors import ConfigError, DataError, EvalMetricsError, GateFailed
-from pytest_evalmetrics.item_run import (
-    as_asked,
-    failure_of,
-    keeps_baseline,
-    names_for,
-    run_benchmark,
-    share_budget,
-)
+from pytest_evalmetrics.item_run import as_asked, keeps_baseline, names_for
 from pytest_evalmetrics.layout import many, of_many, visible, visible_lines
 from pytest_evalmetrics.pipeline.preflight import all_problems, unknown_metrics
 from pytest_evalmetrics.reports import FailureText
@@ -30,7 +24,7 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.pipeline.evaluation import Evaluated
     from pytest_evalmetrics.results import Power
-    from pytest_evalmetrics.spec import Benchmark
+    from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec
 
 _BROKEN = pytest.StashKey[list[Any]]()  # for a check: the files that can't be read, and why
 
@@ -51,11 +45,8 @@ class BenchmarkFile(pytest.File):
                 self.config.stash.setdefault(_BROKEN, []).append((self, error.problems))
                 return []
             raise self.CollectError(visible_lines(str(error))) from None
-        self._declare(benchmarks)
-        return [
-            BenchmarkItem.from_parent(self, name=benchmark.spec.name, benchmark=benchmark)
-            for benchmark in benchmarks
-        ]
+        self._declare([benchmark.spec for benchmark in benchmarks])
+        return [BenchmarkItem.from_parent(self, name=b.spec.name, benchmark=b) for b in benchmarks]
 
     def _read(self) -> tuple[Benchmark, ...]:
         shown = self.nodeid or self.path.name
@@ -68,18 +59,17 @@ class BenchmarkFile(pytest.File):
             raise ConfigError(shown, tuple(in_order))
         return benchmarks
 
-    def _declare(self, benchmarks: Sequence[Benchmark]) -> None:
+    def _declare(self, specs: Sequence[BenchmarkSpec]) -> None:
         """Tell which baselines are not orphans, and let syrupy look for those that are."""
-        specs = [benchmark.spec for benchmark in benchmarks]
         Declared.of(self.config).add(self.path, specs)
-        if any(keeps_baseline(spec) for spec in specs):
+        if any(map(keeps_baseline, specs)):
             remove_stale(folder_of(self.path))
             from pytest_evalmetrics.baselines.store import admit  # noqa: PLC0415 - loads syrupy
 
-            admit(
-                self.config,
-                lambda i: isinstance(i, BenchmarkItem) and keeps_baseline(i.benchmark.spec),
-            )
+            def keeps(item: pytest.Item) -> bool:
+                return isinstance(item, BenchmarkItem) and keeps_baseline(item.benchmark.spec)
+
+            admit(self.config, keeps)
 
 
 class BenchmarkItem(pytest.Item):
@@ -137,16 +127,14 @@ def plan_lines(items: Sequence[pytest.Item]) -> list[str]:
 
     planned: list[tuple[str, list[Power]]] = []
     calls: list[str] = []
-    for item in items:
-        if isinstance(item, BenchmarkItem):
-            with names_for(item):
-                benchmark, read = as_asked(item.config, item.benchmark), Store(item).read
-                powers = list(power_of(benchmark, read))
-                planned.append((item.nodeid, powers))
-                lines = expected_rollouts(benchmark, powers)
-                calls += [f"{item.nodeid}: {line}" for line in lines]
-                if benchmark.spec.runs:
-                    calls += _calls_planned(item, benchmark, read())
+    for item in (each for each in items if isinstance(each, BenchmarkItem)):
+        with names_for(item):
+            benchmark, read = as_asked(item.config, item.benchmark), Store(item).read
+            powers = list(power_of(benchmark, read))
+            planned.append((item.nodeid, powers))
+            calls += [f"{item.nodeid}: {line}" for line in expected_rollouts(benchmark, powers)]
+            if benchmark.spec.runs:
+                calls += _calls_planned(item, benchmark, read())
     return [*power_table(planned), *calls] if planned else []
 
 
@@ -274,10 +262,11 @@ def _evaluate(item: BenchmarkItem) -> None:
     sharing = _sharing(item.session)
     if item.benchmark.spec.runs:
         items = [(i, i.benchmark) for i in item.session.items if isinstance(i, BenchmarkItem)]
-        share_budget(item.config, items, sharing)
-    result = run_benchmark(item, item.benchmark, detailed=item.detailed, benchmarks=sharing)
-    failure = failure_of(result)
-    if failure is not None:
+        item_run.share_budget(item.config, items, sharing)
+    result = item_run.run_benchmark(
+        item, item.benchmark, detailed=item.detailed, benchmarks=sharing
+    )
+    if failure := item_run.failure_of(result):
         raise failure
 
 

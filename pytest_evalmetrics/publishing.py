@@ -13,6 +13,7 @@ import msgspec
 from pytest_evalmetrics.errors import ArtifactError, EvalMetricsError
 from pytest_evalmetrics.reports import (
     Artifacts,
+    Payload,
     calls_line,
     report_document,
     section,
@@ -20,8 +21,8 @@ from pytest_evalmetrics.reports import (
     write_reports,
 )
 from pytest_evalmetrics.results import Check, Verdict, worst
-from pytest_evalmetrics.run_folder import origin_of
-from pytest_evalmetrics.selection import let_register
+from pytest_evalmetrics.run_folder import Origin, RunFolder, origin_of
+from pytest_evalmetrics.selection import Selection, let_register
 from pytest_evalmetrics.settings import accepted_reason, history_path, reporter_names
 
 if TYPE_CHECKING:
@@ -29,10 +30,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import pytest
-
-    from pytest_evalmetrics.reports import Payload
-    from pytest_evalmetrics.run_folder import Origin, RunFolder
-    from pytest_evalmetrics.selection import Selection
 
     Lines = list[tuple[str, str | None]]  # with a colour
 
@@ -99,14 +96,9 @@ def publish(
     """
     errors: list[EvalMetricsError] = []
     origin = cache(partial(_origin, config.rootpath))
-    last = _history(config, results, errors, origin)
-    report = report_document(
-        results.entries.values(),
-        selection.lost,
-        last,
-        selection.skipped,
-        deselected=selection.deselected,
-    )
+    last, entries = _history(config, results, errors, origin), results.entries.values()
+    lost, skipped, deselected = selection.lost, selection.skipped, selection.deselected
+    report = report_document(entries, lost, last, skipped, deselected=deselected)
     try:
         config.hook.pytest_evalmetrics_report(report=report)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - a user's; the files are written
@@ -138,14 +130,13 @@ def publish(
     lines += [(str(error), "red") for error in errors]
     verbosity = getattr(config.option, "verbose", 0)  # -p no:terminal
     lines += [(line, None) for line in calls_line(results.usage) if verbosity >= 0]
-    if ids := selection.deselected:  # xdist says nothing of it
-        more = f" and {len(ids) - _NAMED} more" if len(ids) > _NAMED else ""
-        lines.append(
-            (f"note: deselected, and not evaluated: {', '.join(ids[:_NAMED])}{more}", None)
-        )
+    if deselected:  # xdist says nothing of it
+        named, more = ", ".join(deselected[:_NAMED]), len(deselected) - _NAMED
+        named += f" and {more} more" if more > 0 else ""
+        lines.append((f"note: deselected, and not evaluated: {named}", None))
     lines += [(f"warning: {text}", "yellow") for text in results.warnings]
     head = section(report, [_shown(path, config) for path in paths], verbosity=verbosity)
-    return head + lines, not (errors or selection.lost)
+    return head + lines, not (errors or lost)
 
 
 def _origin(root: Path) -> tuple[Origin, str]:
@@ -170,24 +161,16 @@ def _history(
 
     shown = _shown(path, config)
     starts = bool(config.getoption("update_snapshots", default=False))
+    run = partial(run_of, starts=starts, reason=accepted_reason(config))
     entries = sorted(results.entries.values(), key=lambda entry: str(entry["id"]))
-    runs = [
-        run_of(
-            entry,
-            *origin(),
-            starts=starts,
-            reason=accepted_reason(config),
-            baseline=results.baselines[entry["id"]],
-        )
-        for entry in entries
-    ]
+    runs = [run(e, *origin(), baseline=results.baselines[e["id"]]) for e in entries]
     try:
         before = read_history(path, shown)
-        for entry, run in zip(entries, runs, strict=True):
-            earlier = before.runs.get(run["benchmark"], ())
-            usable = [each for each in (*earlier, run) if each["usable"]]
-            if run["usable"] and (drift := list(drift_warnings(entry, usable))):
-                run["drift"] = drift
+        for entry, this in zip(entries, runs, strict=True):
+            earlier = before.runs.get(this["benchmark"], ())
+            usable = [each for each in (*earlier, this) if each["usable"]]
+            if this["usable"] and (drift := list(drift_warnings(entry, usable))):
+                this["drift"] = drift
                 results.warnings.update(dict.fromkeys(drift))
         if runs:
             append(path, runs, shown)
@@ -195,9 +178,9 @@ def _history(
         errors.append(error)
         return {}
     results.warnings.update(dict.fromkeys(before.notes()))
-    last = {run["benchmark"]: [*before.runs.get(run["benchmark"], ()), run] for run in runs}
+    last = {r["benchmark"]: [*before.runs.get(r["benchmark"], ()), r][-_LAST:] for r in runs}
     return {
-        name: [{k: v for k, v in run.items() if k != "baseline"} for run in several[-_LAST:]]
+        name: [{k: v for k, v in each.items() if k != "baseline"} for each in several]
         for name, several in last.items()
     }
 

@@ -290,26 +290,16 @@ class BenchmarkResult:
         return self.passed
 
     def value(self, metric: str, agent: str = "") -> float:
-        """Return a metric's value.
+        """Return the value of a listed, gated or key metric, as written in the benchmark.
 
-        Parameters
-        ----------
-        metric
-            A listed, gated or key metric, as written in the benchmark.
-        agent
-            Optional if there is only one.
-
-        Raises
-        ------
-        KeyError
-            The metric or agent does not exist, or `agent` is missing.
+        `agent` may be left out where there is only one. KeyError names what there is.
         """
         agents = [a for a in self.agents if agent in ("", a.agent)]
         if len(agents) != 1:
             names = ", ".join(repr(a.agent) for a in self.agents)
             raise KeyError(f"which agent? there is {names or 'none'}")
-        try:
-            return agents[0].estimates[metric].value
-        except KeyError:
-            names = ", ".join(sorted(agents[0].estimates))
-            raise KeyError(f"there is no metric {metric!r}: there is {names}") from None
+        if metric not in (estimates := agents[0].estimates):
+            raise KeyError(
+                f"there is no metric {metric!r}: there is {', '.join(sorted(estimates))}"
+            )
+        return estimates[metric].value

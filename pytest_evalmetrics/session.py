@@ -61,18 +61,16 @@ class EvaluationSession:
 
     def begin(self) -> None:
         """Mark the output folder as this run's, when its first benchmark is collected."""
-        if self._folder is not None or self._is_worker:
-            return
-        if not any(map(self._config.getoption, PRINTING)):
+        prints = any(map(self._config.getoption, PRINTING))
+        if self._folder is None and not self._is_worker and not prints:
             self._folder = self._begun()
 
     def _begun(self) -> RunFolder:
         from pytest_evalmetrics.errors import ArtifactError
         from pytest_evalmetrics.run_folder import RunFolder
 
-        folder = RunFolder(
-            output_prefix(self._config), evaluates=not evaluates_nothing(self._config)
-        )
+        evaluates = not evaluates_nothing(self._config)
+        folder = RunFolder(output_prefix(self._config), evaluates=evaluates)
         try:
             self._lines += [(line, None) for line in folder.start()]
         except ArtifactError as error:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.layout import compact
 from pytest_evalmetrics.scorers import Calls, Row, score_row, shown_text
-from pytest_evalmetrics.transport import CallError, Occurrences, run_bounded
+from pytest_evalmetrics.transport import CallError, Meter, Occurrences, Transport, run_bounded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.rollouts import Request, RolloutFile
     from pytest_evalmetrics.scorers import BoundScorer, Exchange, Terms
     from pytest_evalmetrics.spec import BenchmarkSpec
-    from pytest_evalmetrics.transport import Meter, Transport
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,23 +48,11 @@ class Engine(Protocol):
         ...
 
     def prepare(self) -> None:
-        """Get ready in the main thread for `score`, which runs in the loop's.
-
-        Raises
-        ------
-        EngineError
-            There is nothing to work on.
-        """
+        """Get ready in the main thread for `score`; raise EngineError where nothing can work."""
         ...
 
     async def score(self, work: Workload) -> None:
-        """Score rows, those first answered that are to be.
-
-        Raises
-        ------
-        EvalMetricsError
-            No row can be scored, or the places to work at are gone.
-        """
+        """Score rows, those first answered that are to be; EvalMetricsError where none can be."""
         ...
 
 
@@ -93,10 +80,7 @@ async def _answer_and_score(
     *,
     hide: Callable[[str], str],
 ) -> Attempted:
-    """Answer a row, and score its answer, if it has one, by all scorers, one after the other.
-
-    Its calls are counted before anything is awaited.
-    """
+    """Answer a row, and score its answer; its calls are counted before anything is awaited."""
     generated: Generated | None = None
     failure: RowError | None
     call_failed = False
@@ -113,11 +97,9 @@ async def _answer_and_score(
     if failure is not None:
         kept["failed"] = [failure.kind, reason]
     elif generated is not None:
-        kept = {
-            "item": {**row.item, "response": generated.reply.text},
-            "sample": generated.sample_data,
-        }
-        answered = replace(row, item=kept["item"], sample_data=kept["sample"])
+        item, sample_data = {**row.item, "response": generated.reply.text}, generated.sample_data
+        kept = {"item": item, "sample": sample_data}
+        answered = replace(row, item=item, sample_data=sample_data)
     attempted = Attempted(
         _text(kept, hide),
         calls.exchanges,

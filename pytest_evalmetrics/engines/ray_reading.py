@@ -10,9 +10,9 @@ from socket import gethostname
 from typing import TYPE_CHECKING, Final
 
 from pytest_evalmetrics.errors import EngineError, EvalMetricsError
-from pytest_evalmetrics.rollouts.files import is_large
-from pytest_evalmetrics.rollouts.large import ShardReader, cut, splits
-from pytest_evalmetrics.rollouts.part import Room
+from pytest_evalmetrics.rollouts.files import RolloutFile, is_large
+from pytest_evalmetrics.rollouts.large import Piece, ShardReader, cut, splits
+from pytest_evalmetrics.rollouts.part import Part, Room
 from pytest_evalmetrics.rollouts.recorded import find_loader
 from pytest_evalmetrics.rollouts.source import Source, open_source
 from pytest_evalmetrics.rollouts.table import TableBuilder
@@ -22,10 +22,7 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.data import RolloutTable
     from pytest_evalmetrics.engines.ray_engine import Cluster
-    from pytest_evalmetrics.rollouts.files import RolloutFile
-    from pytest_evalmetrics.rollouts.large import Piece
     from pytest_evalmetrics.rollouts.loader import Request
-    from pytest_evalmetrics.rollouts.part import Part
 
 _TRIES: Final = 5  # of a task whose node is gone
 _AHEAD: Final = 3  # tasks per core that are under way: what they give waits in the object store

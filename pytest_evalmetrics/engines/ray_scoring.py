@@ -16,21 +16,19 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from pytest_evalmetrics.engines.local import score_here
+from pytest_evalmetrics.engines.local import Workload, score_here
 from pytest_evalmetrics.engines.ray_worker import AnswerTask, Kit, ScoreTask, Worker
 from pytest_evalmetrics.errors import EngineError, EvalMetricsError
 from pytest_evalmetrics.generators import TargetGenerator
 from pytest_evalmetrics.registry import scorers, targets
-from pytest_evalmetrics.scorers import Explained
+from pytest_evalmetrics.scorers import Calls, Explained, Row, Scores
 from pytest_evalmetrics.spec.scorer_keys import CustomScorerSpec, PythonScorerSpec
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from types import ModuleType
 
-    from pytest_evalmetrics.engines.local import Workload
     from pytest_evalmetrics.engines.ray_engine import Cluster
-    from pytest_evalmetrics.scorers import Calls, Row, Scores
 
 _DEATHS: Final = 3  # of one slot's workers
 _BATCH: Final = 64  # tasks at most that a worker gets at once

@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from pytest_evalmetrics.errors import EngineError, EvalMetricsError
 from pytest_evalmetrics.generators import TargetGenerator
 from pytest_evalmetrics.registry import scorers, targets
-from pytest_evalmetrics.scorers import make_scorers
+from pytest_evalmetrics.scorers import Row, Scores, Terms, make_scorers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pytest_evalmetrics.scorers import Row, Scores, Terms
     from pytest_evalmetrics.spec import ScorerSpec
     from pytest_evalmetrics.spec.model_keys import TargetSpec
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
@@ -19,20 +20,16 @@ from pytest_evalmetrics.rollouts import records
 from pytest_evalmetrics.scorers import Row
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
     from pathlib import Path
 
     from pytest_evalmetrics.data import RolloutTable, RowScores
     from pytest_evalmetrics.spec.sources import FilesSpec
 
-    # the rows that were read as these, from 0
-    Rows = Callable[[set[int]], Mapping[int, Mapping[str, Any]]]
-
 _WORSE, _BETTER = 15, 5  # tasks
 _ATTEMPTS: Final = 4  # of a task, on each side
 _TEXT: Final = 4_000  # characters of one text
 _ALL: Final = 300_000  # characters of a benchmark, so that its page stays small
-_MOST: Final = 2**30  # bytes of files that are read again
 _REASON: Final = "judge's reason"  # the key of a kept row
 _PROMPTS: Final = (
     *("responses_create_params", "prompt", "question", "problem", "instruction", "query"),
@@ -85,27 +82,6 @@ def _flat(value: Any) -> str:
 # -- the rows of each side -------------------------------------------------------------------
 
 
-def recorded(spec: FilesSpec, base: Path, table: RolloutTable) -> Rows:
-    """Read rows of files again."""
-
-    def read(wanted: set[int]) -> dict[int, Mapping[str, Any]]:
-        if not wanted or sum(source.size or 0 for source in table.sources) > _MOST:
-            return {}
-        rows = enumerate(records(spec, base))
-        return dict(islice(((i, row) for i, (_, row) in rows if i in wanted), len(wanted)))
-
-    return read
-
-
-def scored(rows: Iterable[tuple[Row, Any]]) -> Rows:
-    """Take rows as scorers saw them."""
-
-    def take(wanted: set[int]) -> dict[int, Mapping[str, Any]]:
-        return {r.index: {**r.item, **r.sample_data} for r, _ in rows if r.index in wanted}
-
-    return take
-
-
 def keep(
     rows: Iterable[tuple[Row, Any]],
     table: RolloutTable,
@@ -123,11 +99,20 @@ def keep(
     return KeptRows.of(((short(row), None) for row, _ in rows), table)
 
 
-def recorded_rows(spec: FilesSpec, base: Path, table: RolloutTable) -> Iterator[tuple[Row, Any]]:
-    """Go through the rows of files, each with its task."""
-    if table.read_as is None:
+def recorded_rows(
+    spec: FilesSpec,
+    wanted: Iterable[int] | None = None,
+    *,
+    base: Path,
+    table: RolloutTable,
+    most: float = math.inf,
+) -> Iterator[tuple[Row, Any]]:
+    """Go through the wanted rows of files of at most so many bytes again, each with its task."""
+    if table.read_as is None or sum(source.size or 0 for source in table.sources) > most:
         return
     places = dict(zip(table.read_as.tolist(), range(len(table)), strict=True))
+    if wanted is not None:
+        places = {index: places[index] for index in wanted}
     for index, (_, item) in enumerate(records(spec, base)):
         if (at := places.get(index)) is not None:
             agent, task = table.agents[table.agent[at]], table.tasks[table.task[at]]
@@ -142,7 +127,7 @@ class AnswerSide:
     """One side of a comparison, with where its rows are."""
 
     table: RolloutTable
-    rows: Rows = lambda _: {}
+    rows: Callable[[Collection[int]], Iterable[tuple[Row, Any]]] = lambda _: ()
     kept: bytes | None = None  # the rows beside a committed baseline, compressed
     scores: RowScores | None = None  # with the reasons of judges
 
@@ -216,20 +201,21 @@ def _texts(side: AnswerSide, wanted: list[int]) -> dict[int, tuple[str, str, str
     """Give what each row asked, answered and expected, and why it was scored so, if kept."""
     table = side.table
     if table.read_as is not None:
-        index = {int(table.read_as[at]): at for at in wanted}
-        return {index[i]: (*texts_of(row), "") for i, row in side.rows(set(index)).items()}
+        places = {int(table.read_as[at]): at for at in wanted}
+        rows = islice(side.rows(places), len(places))
+        return {places[r.index]: (*texts_of({**r.item, **r.sample_data}), "") for r, _ in rows}
     if side.kept is None:
         return {}
     keys = {(str(table.tasks[table.task[at]]), int(table.sample[at])): at for at in wanted}
-    found = {}
+    texts = {}
     for line in gzip.decompress(side.kept).splitlines():
         row = msgspec.json.decode(line) if line else {}
         at = keys.get((str(row.get("task")), row.get("sample", 0)))
         if at is not None and row.get("agent") in (None, *table.agents):
             item = {**row.get("item", {}), **(row.get("sample_data") or {})}
             reason = item.pop(_REASON, "")
-            found[at] = (*texts_of(item), reason)
-    return found
+            texts[at] = (*texts_of(item), reason)
+    return texts
 
 
 def _reasons(scores: RowScores, index: int) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from pytest_evalmetrics import generators
 from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.layout import many, of_many
-from pytest_evalmetrics.pipeline.scored_rows import RowTexts, Stage, reading_order
+from pytest_evalmetrics.pipeline.scored_rows import Board, RowTexts, Stage, reading_order
 from pytest_evalmetrics.results import Check, Verdict
 from pytest_evalmetrics.spec.metric_names import GENERATED_SCORES, MARK
 from pytest_evalmetrics.transport import Budget, CallError, Forecast, Meter, Progress
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.data import RolloutTable
     from pytest_evalmetrics.engines.local import Attempted
-    from pytest_evalmetrics.pipeline.scored_rows import Board
     from pytest_evalmetrics.scorers import Row, Terms
     from pytest_evalmetrics.spec import Benchmark
     from pytest_evalmetrics.spec.model_keys import BudgetSpec

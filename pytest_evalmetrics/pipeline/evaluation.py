@@ -12,31 +12,31 @@ import msgspec
 import numpy as np
 
 from pytest_evalmetrics import baselines, errors, gates, metrics, rollouts
-from pytest_evalmetrics.data import STATED_ERROR
+from pytest_evalmetrics.data import STATED_ERROR, RolloutTable, RowScores
 from pytest_evalmetrics.gc_pause import collector_paused
 from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.pipeline import regressions, ruler
 from pytest_evalmetrics.pipeline.regressions import Judging, Reference, rule_of, settings_of
 from pytest_evalmetrics.reports import failed_row_cause, picture_of
 from pytest_evalmetrics.results import AgentResult, BenchmarkResult, Check, Flip, Verdict
-from pytest_evalmetrics.spec import Count
+from pytest_evalmetrics.spec import Benchmark, Count
 from pytest_evalmetrics.spec.metric_names import parse
-from pytest_evalmetrics.spec.sources import Rounds
+from pytest_evalmetrics.spec.sources import Rounds, SampleSpec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
-    from pytest_evalmetrics.data import RolloutTable, RowScores
     from pytest_evalmetrics.engines import Engine
     from pytest_evalmetrics.gates.sequential import Look
     from pytest_evalmetrics.pipeline.human_labels import HumanLabels
     from pytest_evalmetrics.pipeline.scored_rows import KeptRows
     from pytest_evalmetrics.pipeline.scoring import Runtime, Scored, Scoring
     from pytest_evalmetrics.results import ScorerFailures
-    from pytest_evalmetrics.spec import Benchmark
-    from pytest_evalmetrics.spec.sources import SampleSpec
     from pytest_evalmetrics.transport import Budget
+
+
+_READ_AGAIN = 2**30  # bytes of files, to show what was answered
 
 
 class Hooks(msgspec.Struct, frozen=True):
@@ -313,7 +313,7 @@ class Evaluation:
             from pytest_evalmetrics.pipeline import answers  # noqa: PLC0415 - only where asked for
 
             folder = self.benchmark.file.parent
-            rows = answers.recorded_rows(spec.rows, folder, table)
+            rows = answers.recorded_rows(spec.rows, base=folder, table=table)
             rows = rows if scoring is None else scoring.as_scored()
             scores = None if self._scored is None else self._scored.rows
             self._kept = answers.keep(rows, table, hide, scores)
@@ -544,20 +544,19 @@ class Evaluation:
         spec, folder, settings = self.benchmark.spec, self.benchmark.file.parent, judging.settings
         for agent, pairing in judging.pairings.items():
             table, baseline = self._tables[agent], pairing.baseline
-            if self._scoring is not None:
-                rows = answers.scored(self._scoring.as_scored())
-            elif self.table is None:
-                rows = answers.recorded(spec.rows, folder, table)
-            else:
+            if self._scoring is None and self.table is not None:
                 return
-            was = answers.AnswerSide(
-                baseline, kept=self.kept_rows() if settings.committed else None
-            )
-            if settings.rollouts is not None and not settings.rollouts.runs:
-                then = answers.recorded(settings.rollouts, folder, baseline)
-                was = answers.AnswerSide(baseline, rows=then)
+            again = partial(answers.recorded_rows, base=folder, most=_READ_AGAIN)
+            rows: Any = partial(again, spec.rows, table=table)
+            if self._scoring is not None:
+                rows = self._scoring.as_scored
             scores = None if self._scored is None else self._scored.rows
             now = answers.AnswerSide(table, rows=rows, scores=scores)
+            kept = self.kept_rows() if settings.committed else None
+            was = answers.AnswerSide(baseline, kept=kept)
+            if settings.rollouts is not None and not settings.rollouts.runs:
+                rows = partial(again, settings.rollouts, table=baseline)
+                was = answers.AnswerSide(baseline, rows=rows)
             lower = self._less_is_better(spec.reward)
             hide = str if self._scoring is None else self._scoring.hide
             yield from answers.flips_of(

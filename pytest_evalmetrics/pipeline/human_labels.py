@@ -11,12 +11,11 @@ import numpy as np
 from pytest_evalmetrics import gates, rollouts, stats
 from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.layout import many
-from pytest_evalmetrics.results import Estimate, Interval
+from pytest_evalmetrics.results import AgentResult, Check, Estimate, Interval
 from pytest_evalmetrics.spec.metric_names import PPI_MEAN
 
 if TYPE_CHECKING:
     from pytest_evalmetrics.data import RolloutTable
-    from pytest_evalmetrics.results import AgentResult, Check
     from pytest_evalmetrics.spec import Benchmark
     from pytest_evalmetrics.spec.model_keys import LabelsSpec
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,16 +13,12 @@ from pytest_evalmetrics import gates, scorers, stats
 from pytest_evalmetrics.errors import DataError, RowError, did_you_mean
 from pytest_evalmetrics.results import Check, Disagreement, Estimate, Interval, JudgeCheck, JudgeUse
 from pytest_evalmetrics.rollouts.recorded import records
-from pytest_evalmetrics.scorers import Row
+from pytest_evalmetrics.scorers import BoundScorer, Row
 from pytest_evalmetrics.spec.metric_names import JUDGE_METRICS
-from pytest_evalmetrics.transport import Occurrences, run_bounded
+from pytest_evalmetrics.transport import Occurrences, Transport, run_bounded
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from pytest_evalmetrics.scorers import BoundScorer
     from pytest_evalmetrics.spec import Benchmark
-    from pytest_evalmetrics.transport import Transport
 
 MakeCalls = Callable[[Row, Occurrences], scorers.Calls]
 

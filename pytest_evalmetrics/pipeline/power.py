@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pytest_evalmetrics import gates, metrics, rollouts, stats
-from pytest_evalmetrics.data import TaskRewards
+from pytest_evalmetrics.data import RolloutTable, TaskRewards
 from pytest_evalmetrics.errors import DataError, EvalMetricsError
 from pytest_evalmetrics.pipeline.regressions import reference_of, rule_of, settings_of
 from pytest_evalmetrics.pipeline.scored_rows import with_reward
@@ -23,9 +23,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from pytest_evalmetrics.data import RolloutTable
     from pytest_evalmetrics.metrics import BoundMetric
     from pytest_evalmetrics.spec import Benchmark
+
+    _Numbers = NDArray[np.float64]
 
 _REPLICATES = 200
 _DRAWN = 4_000_000  # samples in all replicates
@@ -96,8 +97,8 @@ def power_of_tables(
     made = plan or metrics.plan(benchmark.spec, also=benchmark.spec.gated)
     for agent, table in tables.items():
         for name in benchmark.spec.gated:
-            found = _metric_power(benchmark, made, name, table, source, runs.get(agent))
-            yield replace(found, agent=agent)
+            power = _metric_power(benchmark, made, name, table, source, runs.get(agent))
+            yield replace(power, agent=agent)
 
 
 def _recorded(benchmark: Benchmark, plan: metrics.Plan) -> dict[str, RolloutTable]:
@@ -108,27 +109,18 @@ def _recorded(benchmark: Benchmark, plan: metrics.Plan) -> dict[str, RolloutTabl
 
 def _assumed(benchmark: Benchmark, error: EvalMetricsError) -> Power:
     """Plan a benchmark that has never been run."""
-    spec = benchmark.spec
+    spec, name = benchmark.spec, benchmark.spec.gated[0]
     tasks = spec.expect.tasks.min if spec.expect.tasks is not None else 0
-    k = spec.num_samples or 1
-    name = benchmark.spec.gated[0]
-    rule = rule_of(benchmark, name, bounded=True)
+    k, rule = spec.num_samples or 1, rule_of(benchmark, name, bounded=True)
+    unknown = Power("", name if tasks else "", tasks, k, math.nan, rule.max_drop, None, "nothing")
     if tasks == 0:
-        return Power("", "", tasks, k, math.nan, rule.max_drop, None, "nothing", error.message)
+        return replace(unknown, reason=error.message)
     if 0.5**tasks >= rule.alpha:
-        few = gates.too_few(tasks, "task", rule.alpha)
-        return Power("", name, tasks, k, math.nan, rule.max_drop, None, "nothing", few)
+        return replace(unknown, reason=gates.too_few(tasks, "task", rule.alpha))
     unit = stats.mde_factor(tasks - 1, rule.alpha)
-    return Power(
-        agent="",
-        metric=name,
-        tasks=tasks,
-        rollouts=k,
-        mde=unit * math.sqrt(2 * _UNIFORM / k / tasks),
-        max_drop=rule.max_drop,
-        needed=_rollouts(2 * _UNIFORM, tasks * (rule.max_drop / unit) ** 2),
-        source="an even spread of pass rates",
-    )
+    mde = unit * math.sqrt(2 * _UNIFORM / k / tasks)
+    needed = _rollouts(2 * _UNIFORM, tasks * (rule.max_drop / unit) ** 2)
+    return replace(unknown, mde=mde, needed=needed, source="an even spread of pass rates")
 
 
 def _metric_power(  # noqa: PLR0917 - what one line of the plan is made of
@@ -228,9 +220,7 @@ class _Thinned:
         self.weight = times / times.sum() / _CHANCES
         self.tasks, self.k = int(times.sum()), k
 
-        def statistic(
-            values: NDArray[np.float64], offsets: NDArray[np.int64]
-        ) -> NDArray[np.float64]:
+        def statistic(values: _Numbers, offsets: NDArray[np.int64]) -> _Numbers:
             parts = metric.parts(TaskRewards(values, offsets))
             assert parts is not None  # noqa: S101 - it had parts for these tasks
             return parts.values
@@ -239,7 +229,7 @@ class _Thinned:
         self.sign = 1.0 if self.values[-1] >= self.values[0] else -1.0
         self.full = self._moments(0.0)
 
-    def _moments(self, share: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _moments(self, share: float) -> tuple[_Numbers, _Numbers]:
         """Return the mean and the variance of each value, over repeated runs."""
         chance = self.chance * (1 - share)
         first, second = np.zeros_like(chance), np.zeros_like(chance)
@@ -279,16 +269,10 @@ def _redrawn(metric: BoundMetric, rewards: TaskRewards, k: int) -> float:
     rng = np.random.Generator(np.random.PCG64(0))
     counts = rewards.counts
     starts, sizes = np.repeat(rewards.offsets[:-1], counts), np.repeat(counts, counts)
-    replicates = max(20, min(_REPLICATES, _DRAWN // max(len(rewards.values), 1)))
-    drawn = [
-        metric.anew(
-            replace(
-                rewards,
-                values=rewards.values[starts + (rng.random(len(sizes)) * sizes).astype(int)],
-            )
-        )
-        for _ in range(replicates)
-    ]
+    drawn = []
+    for _ in range(max(20, min(_REPLICATES, _DRAWN // max(len(rewards.values), 1)))):
+        at = starts + (rng.random(len(sizes)) * sizes).astype(int)
+        drawn.append(metric.anew(replace(rewards, values=rewards.values[at])))
     lost = max(k, 2) / (max(k, 2) - 1)  # the spread that few rollouts don't show
     return math.sqrt(2 * lost) * float(np.std(drawn, ddof=1))
 
@@ -313,11 +297,11 @@ def _sampling_variance(metric: BoundMetric, rewards: TaskRewards, k: int) -> flo
     for _ in range(replicates):
         drawn = rng.random((len(held), k)) * counts[held][:, None]
         at = rewards.offsets[held][:, None] + drawn.astype(np.int64)
-        found = metric.parts(replace(rewards, values=rewards.values[at].ravel(), offsets=offsets))
-        if found is None:
+        redrawn = metric.parts(replace(rewards, values=rewards.values[at].ravel(), offsets=offsets))
+        if redrawn is None:
             return None
-        total += found.values
-        squares += found.values**2
+        total += redrawn.values
+        squares += redrawn.values**2
     variance = (squares / replicates - (total / replicates) ** 2) * replicates / (replicates - 1)
     seen = counts[held] > 1
     inflated = variance[seen] * counts[held][seen] / (counts[held][seen] - 1)

@@ -16,11 +16,11 @@ import numpy as np
 from msgspec import structs
 
 from pytest_evalmetrics import baselines, gates, metrics, rollouts
-from pytest_evalmetrics.data import pool
+from pytest_evalmetrics.data import PairedMetric, RolloutTable, pool
 from pytest_evalmetrics.errors import BaselineError, EvalMetricsError, RegistryError
 from pytest_evalmetrics.layout import many
-from pytest_evalmetrics.results import Check, Verdict
-from pytest_evalmetrics.spec import BaselineSpec
+from pytest_evalmetrics.results import AgentResult, Check, Estimate, Verdict
+from pytest_evalmetrics.spec import BaselineSpec, Benchmark
 from pytest_evalmetrics.spec.metric_names import OVER_REFERENCE, REFERENCE, direction_of, is_spent
 
 if TYPE_CHECKING:
@@ -29,14 +29,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from pytest_evalmetrics.data import PairedMetric, RolloutTable
     from pytest_evalmetrics.engines import Engine
     from pytest_evalmetrics.gates.sequential import Look
     from pytest_evalmetrics.history import Anchors
     from pytest_evalmetrics.metrics.metric import BoundMetric
     from pytest_evalmetrics.pipeline.ruler import RulerChange
-    from pytest_evalmetrics.results import AgentResult, Estimate
-    from pytest_evalmetrics.spec import Benchmark
     from pytest_evalmetrics.spec.gate_keys import OwnRule
 
 _RECORD = "record a new baseline with --snapshot-update"

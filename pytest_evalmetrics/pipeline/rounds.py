@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -19,19 +19,16 @@ from pytest_evalmetrics.gates.sequential import (
 from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.pipeline.attempts import budget_of
 from pytest_evalmetrics.pipeline.regressions import rule_of
-from pytest_evalmetrics.results import Verdict
-from pytest_evalmetrics.spec import Count
+from pytest_evalmetrics.results import BenchmarkResult, Check, Power, Verdict
+from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec, Count
 from pytest_evalmetrics.spec.metric_names import parse, rollouts_needed
 from pytest_evalmetrics.spec.sources import Rounds
 from pytest_evalmetrics.stats import normal_ppf
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-    from contextlib import AbstractContextManager
 
     from pytest_evalmetrics.pipeline.evaluation import Evaluated, Evaluation
-    from pytest_evalmetrics.results import BenchmarkResult, Check, Power
-    from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec
     from pytest_evalmetrics.transport import Budget
 
 _SEEN = 0.8

@@ -7,7 +7,7 @@ agent, the prompt) may differ: its fingerprint is kept too, for the header of th
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import MISSING, fields, is_dataclass
 from hashlib import blake2b
@@ -22,8 +22,6 @@ from pytest_evalmetrics.registry import is_ours, scorers, source_hash
 from pytest_evalmetrics.spec.metric_names import OVER_REFERENCE, REFERENCE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from pytest_evalmetrics.metrics import Plan
     from pytest_evalmetrics.results import Estimate
     from pytest_evalmetrics.scorers import BoundScorer

@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 
 from pytest_evalmetrics import errors, rollouts
-from pytest_evalmetrics.data import Category, FailedRow, RolloutTable
+from pytest_evalmetrics.data import Category, FailedRow, RolloutTable, TaskId
 from pytest_evalmetrics.errors import ArtifactError, BaselineError, DataError, RowError
 from pytest_evalmetrics.layout import compact, many, of_many
 from pytest_evalmetrics.pipeline.task_sample import draw, first_rollouts
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from pytest_evalmetrics.data import TaskId
     from pytest_evalmetrics.metrics import Plan
     from pytest_evalmetrics.rollouts.recorded import Reader
     from pytest_evalmetrics.scorers import BoundScorer, Exchange

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from pytest_evalmetrics import scorers
-from pytest_evalmetrics.data import RolloutTable, RowScores
+from pytest_evalmetrics.data import RolloutTable, RowScores, TaskId
 from pytest_evalmetrics.data.content import SIZE, content_hash
 from pytest_evalmetrics.engines.local import Workload, score_here, score_without_calls
-from pytest_evalmetrics.errors import ConfigError, DataError, RowError
+from pytest_evalmetrics.errors import ConfigError, DataError, Problem, RowError
 from pytest_evalmetrics.gc_pause import collector_eased
 from pytest_evalmetrics.pipeline import scored_rows
 from pytest_evalmetrics.pipeline.attempts import Attempts, CallLimits, budget_of, recorded_row
-from pytest_evalmetrics.pipeline.judge_checks import Judges
+from pytest_evalmetrics.pipeline.judge_checks import Judged, Judges
 from pytest_evalmetrics.pipeline.preflight import metric_problems, template_problems
 from pytest_evalmetrics.pipeline.scored_rows import Board, KeptRows, reading_order, rows_of
 from pytest_evalmetrics.reports import failed_row_notes
@@ -26,16 +26,13 @@ from pytest_evalmetrics.spec.metric_names import COUNTED_SCORES
 from pytest_evalmetrics.transport import Forecast, Usage, redact
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
     from contextlib import AbstractContextManager
 
     from numpy.typing import NDArray
 
-    from pytest_evalmetrics.data import TaskId
     from pytest_evalmetrics.engines import Engine
-    from pytest_evalmetrics.errors import Problem
     from pytest_evalmetrics.metrics import Plan
-    from pytest_evalmetrics.pipeline.judge_checks import Judged
     from pytest_evalmetrics.pipeline.scored_rows import Chosen, Stage
     from pytest_evalmetrics.results import Check, ScorerFailures
     from pytest_evalmetrics.scorers import BoundScorer, Row
@@ -310,9 +307,13 @@ class Scoring:
                 else:
                     board.lacks(row, scorer, failure, failure.message)
 
-    def as_scored(self) -> Iterator[tuple[Row, RowError | None]]:
-        """Go through the rows as the scorers saw them."""
+    def as_scored(
+        self, wanted: Collection[int] | None = None
+    ) -> Iterator[tuple[Row, RowError | None]]:
+        """Go through the wanted rows as the scorers saw them."""
         for written in rows_of(self.benchmark, self.chosen):
+            if wanted is not None and written.index not in wanted:
+                continue
             if self._attempts is None:
                 yield recorded_row(written)
                 continue

@@ -57,17 +57,8 @@ def summarise_all(
 
 
 def summarise(name: str, column: NDArray[np.float64]) -> ScoreSummary:
-    """Summarise a score.
+    """Summarise a score: one number per row, shape (rows,), NaN where it is missing.
 
-    Parameters
-    ----------
-    name
-        The score.
-    column
-        One number per row, shape (rows,), NaN where it is missing.
-
-    Notes
-    -----
     Percentile p lies at rank ``p / 100 * (n + 1) - 1`` of the sorted values, interpolated
     between neighbours and held within them (Hyndman and Fan 1996, definition 6).
     """
@@ -77,9 +68,10 @@ def summarise(name: str, column: NDArray[np.float64]) -> ScoreSummary:
         return ScoreSummary(name, 0, missing)
     ranks = np.clip(np.arange(10, 101, 10) / 100 * (n + 1) - 1, 0, n - 1)
     percentiles = np.interp(ranks, np.arange(n), values).tolist()
-    several, whole = n > 1, total(values)
+    whole = total(values)
     mean = whole / n
     spread = total((values - mean) ** 2)
+    sample_variance = spread / (n - 1) if n > 1 else None
     return ScoreSummary(
         name,
         n,
@@ -91,8 +83,8 @@ def summarise(name: str, column: NDArray[np.float64]) -> ScoreSummary:
         median=float(np.median(values)),
         std_dev=math.sqrt(spread / n),
         variance=spread / n,
-        sample_std_dev=math.sqrt(spread / (n - 1)) if several else None,
-        sample_variance=spread / (n - 1) if several else None,
+        sample_std_dev=None if sample_variance is None else math.sqrt(sample_variance),
+        sample_variance=sample_variance,
         percentiles={f"p{10 * (i + 1)}": value for i, value in enumerate(percentiles)},
         histogram=_histogram(values),
     )

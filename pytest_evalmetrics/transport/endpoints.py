@@ -91,12 +91,10 @@ class Call:
     endpoint: Endpoint
     body: Any = None  # anything that JSON can write; None for no body
     kind: str = "call/1"  # the caller and its version; after a change of it all is asked anew
-    # further versions that an answer depends on: the model's or the prompt's
-    versions: Mapping[str, str] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)  # of the model or the prompt, say
     sample: int = 0  # the attempt's number: each sample of a task gets its own answer
     label: str = ""  # its usage is counted under it
-    # its name in the journal instead of its body: the same question may be sent in several
-    # forms, of which an endpoint takes one. None for the body.
+    # its name in the journal in place of its body: a question may be sent in several forms
     identity: bytes | None = None
     # the body as `written_body` gives it, where that is known already
     written: bytes | None = field(default=None, repr=False, compare=False)

@@ -41,16 +41,11 @@ _FRESH_S = 3600.0  # a use is noted if the last one is older: the order need not
 class JournalMode(StrEnum):
     """How a run uses the journal."""
 
-    NORMAL = "normal"
-    """Answer from the journal, else call and keep the answer."""
-    REPLAY = "replay"
-    """Answer from the journal alone; nothing is called or written."""
-    REFRESH = "refresh"
-    """Call always, and replace the journal's answers."""
-    PLAN = "plan"
-    """Answer from the journal alone, if there is one; failures count as calls to make."""
-    OFF = "off"
-    """No journal."""
+    NORMAL = "normal"  # answer from the journal, else call and keep the answer
+    REPLAY = "replay"  # answer from the journal alone; nothing is called or written
+    REFRESH = "refresh"  # call always, and replace the journal's answers
+    PLAN = "plan"  # answer from the journal alone, if there is one; failures are calls to make
+    OFF = "off"  # no journal
 
 
 class Journal:

@@ -145,23 +145,15 @@ class UsageTally:
 
 
 class Budget:
-    """Counts what calls use against limits; with a file, what all processes of a run use.
-
-    Parameters
-    ----------
-    limits
-        Of ``requests``, ``tokens``, ``cost`` and ``seconds``: the limit, and its words.
-    path
-        A SQLite file that the run's processes share.
-    started
-        When the seconds began, since 1970; by default with the first call.
-    """
+    """Counts what calls use against limits; with a file, what all processes of a run use."""
 
     def __init__(
         self,
+        # of ``requests``, ``tokens``, ``cost`` and ``seconds``: the limit, and its words
         limits: Mapping[str, tuple[float, str]],
-        path: Path | None = None,
-        started: float | None = None,
+        path: Path | None = None,  # a SQLite file that the run's processes share
+        started: float
+        | None = None,  # when the seconds began, since 1970; else with the first call
         now: Callable[[], float] = time.time,
     ) -> None:
         self.limits = limits

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from pytest_evalmetrics.errors import EvalMetricsError, MetricError
+from pytest_evalmetrics.errors import MetricError
 from pytest_evalmetrics.gates.sequential import (
     Look,
     bounds_of,
@@ -144,7 +144,7 @@ def in_turns(
     while turns:
         going = []
         for turn, scope in turns:
-            with suppress(EvalMetricsError), scope:  # raised again where it is evaluated
+            with suppress(Exception), scope:  # raised again where it is evaluated
                 if not budget.used_up() and next(turn, None) is not None:
                     going.append((turn, scope))
         turns = going

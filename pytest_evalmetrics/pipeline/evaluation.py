@@ -344,7 +344,9 @@ class Evaluation:
             hint = "record one with `pytest --snapshot-update` and commit it"
             hint += f"; or name it {old} as before, whose baseline is unused" if old else ""
             if settings.of_history:
-                guess = ": the history holds no run of this benchmark that counts, with its tasks"
+                named = f" {settings.history}" if isinstance(settings.history, str) else ""
+                guess = f": the history{named} holds no run of this benchmark that counts, "
+                guess += "with its tasks"
                 hint = "start with it: `pytest --snapshot-update --evalmetrics-history FILE`"
             reason = f"there is no baseline yet to compare with{guess}"
             line = self.benchmark.line_of("baseline")

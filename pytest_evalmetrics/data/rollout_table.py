@@ -127,10 +127,10 @@ class TaskRows(TaskRewards):
     same with whole rows.
     """
 
-    columns: Mapping[str, NDArray[Any]]  # name -> numbers, or codes of `labels`, shape (places,)
-    labels: tuple[str, ...]  # of all columns of labels, numbers in their order before text
-    coded: frozenset[str]  # the names of these columns
-    worth: NDArray[np.float64]  # of each row, shape (places,): 1 where the answer is right
+    columns: Mapping[str, NDArray[Any]]  #: Name -> numbers, or codes of `labels`, shape (places,).
+    labels: tuple[str, ...]  #: Of all columns of labels, numbers in their order before text.
+    coded: frozenset[str]  #: The names of these columns.
+    worth: NDArray[np.float64]  #: Of each row, shape (places,): 1 where the answer is right.
 
     @cached_property
     def places(self) -> NDArray[np.int64]:

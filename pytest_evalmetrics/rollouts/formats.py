@@ -48,10 +48,9 @@ class Format(msgspec.Struct, frozen=True):
     def load(self) -> LoaderFactory:
         """Import the loader."""
         module, _, name = self.loader.partition(":")
-        factory: LoaderFactory = getattr(
-            import_module(f"pytest_evalmetrics.rollouts.{module}"), name
-        )
-        return factory
+        loader: LoaderFactory
+        loader = getattr(import_module(f"pytest_evalmetrics.rollouts.{module}"), name)
+        return loader
 
 
 def recognise(source: Source) -> Format:
@@ -124,37 +123,32 @@ def _is_csv(source: Source) -> bool:
     )
 
 
+def _is_lm_eval(source: Source) -> bool:
+    return source.keys >= LM_EVAL_SAMPLE or is_lm_eval_results(source.keys)
+
+
+def _is_verifiers_traces(source: Source) -> bool:
+    return "traces" in source.keys and bool(source.keys & {"task.key", "task.hash", "task.data"})
+
+
+def _is_deepeval(source: Source) -> bool:
+    return not source.keys.isdisjoint(DEEPEVAL_CASES) and not source.keys.isdisjoint(_DEEPEVAL)
+
+
+def _is_pydantic_evals(source: Source) -> bool:
+    return {"name", "cases"} <= source.keys and any(source.keys >= s for s in _PYDANTIC_EVALS)
+
+
 # tried in this order; what is wrong with a file of no other format is told by the last
 FORMATS: Final = (
     Format("inspect_ai", "inspect_ai:InspectAi", _is_inspect_ai),
     Format("harbor", "harbor:Harbor", _is_harbor),
-    Format(
-        "lm_eval",
-        "lm_eval:LmEval",
-        lambda source: source.keys >= LM_EVAL_SAMPLE or is_lm_eval_results(source.keys),
-    ),
+    Format("lm_eval", "lm_eval:LmEval", _is_lm_eval),
     Format("promptfoo", "promptfoo:Promptfoo", _is_promptfoo),
-    Format(
-        "verifiers_traces",
-        "verifiers:VerifiersTraces",
-        lambda source: (
-            "traces" in source.keys and bool(source.keys & {"task.key", "task.hash", "task.data"})
-        ),
-    ),
+    Format("verifiers_traces", "verifiers:VerifiersTraces", _is_verifiers_traces),
     Format("verifiers", "verifiers:Verifiers", _is_verifiers),
-    Format(
-        "deepeval",
-        "deepeval:DeepEval",
-        lambda source: bool(source.keys & set(DEEPEVAL_CASES)) and bool(source.keys & _DEEPEVAL),
-    ),
-    Format(
-        "pydantic_evals",
-        "pydantic_evals:PydanticEvals",
-        lambda source: (
-            {"name", "cases"} <= source.keys
-            and any(source.keys >= signature for signature in _PYDANTIC_EVALS)
-        ),
-    ),
+    Format("deepeval", "deepeval:DeepEval", _is_deepeval),
+    Format("pydantic_evals", "pydantic_evals:PydanticEvals", _is_pydantic_evals),
     Format("parquet", "parquet:Parquet", lambda source: source.head.startswith(b"PAR1")),
     Format("arrow", "parquet:Arrow", lambda source: source.head.startswith(b"ARROW1")),
     Format("csv", "tabular:Csv", _is_csv),

@@ -59,7 +59,7 @@ class Roles:
         self._taken.update(*self._mapped.values())
         self.labels = {name: self._declare(name) for name in request.categories}
         self.names_tasks = fields.task is not None
-        self.content = [self._whole(path) for path in fields.content or (_QUESTION,)]
+        self.content = [self._declare(path, whole=True) for path in fields.content or (_QUESTION,)]
         self.names_content = fields.content is not None
         self._taken.update(*self.content)
         self._usage = [self.root.field("response").field("usage"), self.root.field("usage")]
@@ -68,7 +68,8 @@ class Roles:
         self.needed = {*request.scores, *self._mapped}
         self._by_position = request.by_position
 
-    def _declare(self, path: str) -> list[Node]:
+    def _declare(self, path: str, *, whole: bool = False) -> list[Node]:
+        """Ask for a place; a whole one is read as text, unless something else needs its value."""
         if path.count(".") > _MAX_DOTS:
             raise DataError(
                 f"the path {path!r} has more than {_MAX_DOTS + 1} parts",
@@ -76,21 +77,12 @@ class Roles:
             )
         nodes = self.root.declare(path)
         for node in nodes:
-            node.wanted = True
-        return nodes
-
-    def _whole(self, path: str) -> list[Node]:
-        """Declare a place that is read as text, unless something else needs its value."""
-        if path.count(".") > _MAX_DOTS:
-            raise DataError(f"the path {path!r} has more than {_MAX_DOTS + 1} parts")
-        nodes = self.root.declare(path)
-        for node in nodes:
-            if node.fields or node.items:
+            if whole and (node.fields or node.items):
                 raise DataError(
                     f"the content {path!r} holds fields that are read on their own",
                     hint="name its parts under rollouts: `fields: {content: [PATH, PATH]}`",
                 )
-            node.whole = not node.wanted
+            node.whole = whole and not node.wanted
             node.wanted = True
         return nodes
 
@@ -353,12 +345,9 @@ class _Values:
     def samples(self, nodes: Sequence[Node]) -> Sequence[int | None]:
         """Take whole numbers from 0."""
         values = self.of(nodes, {int, type(None)})
-        try:
-            sound = min(values) >= 0 and max(values) < _MAX_SAMPLE
-        except TypeError:  # some are None
-            sound = all(v is None or 0 <= v < _MAX_SAMPLE for v in values)
-        for index in () if sound else range(self._rows):
-            self._check(index)
+        for index, value in enumerate(values):
+            if value is not None and not 0 <= value < _MAX_SAMPLE:
+                self._check(index)
         return values
 
     def labels(self, nodes: Sequence[Node]) -> list[str | None]:
@@ -389,7 +378,10 @@ class _Values:
         not_finite: list[tuple[int, str]] = []
         for index, value in enumerate(values):
             if isinstance(value, int | float):
-                number = _float(value)
+                try:
+                    number = float(value)
+                except OverflowError:
+                    number = math.inf
                 if math.isfinite(number):
                     column[index] = number
                 else:
@@ -420,10 +412,3 @@ def _packed(values: Sequence[Any], *, whole: bool) -> NDArray[np.float64]:
         return np.frombuffer(struct.pack(f"{len(values)}d", *values))
     except struct.error:  # some value is None, or a very large number
         return np.fromiter(values, np.float64, len(values))
-
-
-def _float(value: float) -> float:
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pytest_evalmetrics.rollouts.json_reader import (
-    AHEAD,
-    RowReader,
-    check_keys,
-    check_utf8,
-)
+from pytest_evalmetrics.rollouts.json_reader import AHEAD, RowReader, check_keys, check_utf8
 from pytest_evalmetrics.rollouts.source import MAX_ROW, SourceRow, max_row_bytes, short
 
 if TYPE_CHECKING:
@@ -215,14 +210,6 @@ class JsonArray:
             yield from _Splitter(Window(stream, source, self._block), source).blocks()
 
 
-class _Found(NamedTuple):
-    """The rows in a piece of the array: where each starts and stops, and where the array does."""
-
-    starts: list[int]
-    stops: list[int]
-    end: int | None
-
-
 class _Splitter:
     """Cuts an array into its rows, and checks what stands between them."""
 
@@ -242,27 +229,28 @@ class _Splitter:
                     continue
                 self._drop(bracket + 1)
                 opened = True
-            found = _split(np.frombuffer(window.buffer, np.uint8, window.end))
-            yield self._rows(found)
-            if found.end is not None:
-                self._gap(found.stops[-1] if found.stops else 0, found.end, last=True)
-                self._drop(found.end + 1)
+            starts, stops, end = _split(np.frombuffer(window.buffer, np.uint8, window.end))
+            yield self._rows(starts, stops)
+            last = stops[-1] if stops else 0
+            if end is not None:
+                self._gap(last, end, last=True)
+                self._drop(end + 1)
                 return self._nothing_more()
-            self._drop(found.stops[-1] if found.stops else 0)
+            self._drop(last)
         raise self._error(
             window.end,
             f"the file ends before its array does, {self._after()}: was the run interrupted?",
             hint="run again what is missing, or write JSON Lines, which survives that",
         )
 
-    def _rows(self, found: _Found) -> list[SourceRow]:
+    def _rows(self, starts: list[int], stops: list[int]) -> list[SourceRow]:
         buffer = self._window.buffer
         view = memoryview(buffer)
         breaks = np.flatnonzero(np.frombuffer(buffer, np.uint8, self._window.end) == ord("\n"))
-        lines = self._window.line + np.searchsorted(breaks, found.starts)
+        lines = self._window.line + np.searchsorted(breaks, starts)
         rows: list[SourceRow] = []
         before = 0
-        for start, stop, line in zip(found.starts, found.stops, lines.tolist(), strict=True):
+        for start, stop, line in zip(starts, stops, lines.tolist(), strict=True):
             self._gap(before, start)
             self._place += 1
             rows.append(SourceRow(self._place, line, view[start:stop]))
@@ -302,8 +290,8 @@ class _Splitter:
         return self._source.error(message, line=line, hint=hint)
 
 
-def _split(text: NDArray[np.uint8]) -> _Found:
-    """Find the rows that are whole in a text that starts inside the array, outside a row."""
+def _split(text: NDArray[np.uint8]) -> tuple[list[int], list[int], int | None]:
+    """Find where whole rows start and stop in a text inside the array, and where the array ends."""
     folded = text | 0x20  # makes [ and { one, and ] and } one
     brackets = np.flatnonzero((folded == ord("{")) | (folded == ord("}")))
     quotes = np.flatnonzero(text == ord('"'))
@@ -319,7 +307,7 @@ def _split(text: NDArray[np.uint8]) -> _Found:
         brackets, step, depth = (a[: closing[0]] for a in (brackets, step, depth))
     starts = brackets[(step > 0) & (depth == 1)]
     stops = brackets[(step < 0) & (depth == 0)] + 1
-    return _Found(starts[: len(stops)].tolist(), stops.tolist(), end)
+    return starts[: len(stops)].tolist(), stops.tolist(), end
 
 
 def _escaped(text: NDArray[np.uint8], quotes: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -118,8 +118,8 @@ class Parquet:
                 source,
                 self._identified,
                 ids=rows.values,
-                texts=lambda name: [v if v is None else _text(v) for v in rows.values(name)],  # noqa: B023 - called at once
-                contents=lambda name: list(map(_plain, rows.values(name))),  # noqa: B023 - the same
+                texts=rows.texts,
+                contents=lambda name: list(map(_plain, rows.values(name))),  # noqa: B023 - called at once
                 keys=tuple(types),
                 notes=notes,
                 **rows.scores(scores, layout),
@@ -229,6 +229,11 @@ class _Batch:
         """Get a column as builtins."""
         values: list[Any] = self._column(path).to_pylist()
         return values
+
+    def texts(self, path: str) -> list[str | None]:
+        """Get a column as text."""
+        values = self.values(path)
+        return [v if v is None or type(v) is str else _text(v) for v in values]
 
     def _numbers(self, name: str, path: str, bad: list[NotFinite]) -> NDArray[np.float64]:
         import pyarrow as pa  # noqa: PLC0415 - an extra

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
@@ -68,20 +68,15 @@ class Proposal:
     reasons: tuple[str, ...] = ()  # one line each, with a second choice where there is one
 
 
-@dataclass
 class _Columns:
     """The values of rows by their paths; None where a row has none."""
 
-    rows: int
-    values: dict[str, list[Any]] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, rows: Sequence[Mapping[str, Any]]) -> _Columns:
-        found = cls(len(rows))
+    def __init__(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        self.rows = len(rows)
+        self.values: dict[str, list[Any]] = {}
         for number, row in enumerate(rows):
             for path, value in _flattened(row):
-                found.values.setdefault(path, [None] * len(rows))[number] = value
-        return found
+                self.values.setdefault(path, [None] * len(rows))[number] = value
 
     def kept(self, fits: Callable[[Any], bool]) -> dict[str, list[Any]]:
         """Keep the columns whose values all fit, where they have one."""
@@ -121,7 +116,7 @@ def propose(pattern: str, base: Path) -> Proposal | None:
             continue
         if not rows:
             continue
-        proposal, worth = _roles(replace(spec), _Columns.of(rows), reasons)
+        proposal, worth = _roles(spec, _Columns(rows), reasons)
         if best is None or worth > best[0]:
             best = worth, proposal
     return None if best is None else best[1]
@@ -207,24 +202,23 @@ def _roles(
     spec: RolloutsSpec, columns: _Columns, reasons: Sequence[str]
 ) -> tuple[Proposal, tuple[bool, bool, int]]:
     """Choose the fields of rows, and say how good that is: a reward, a task, how many rows."""
-    told = list(reasons)
-    pivot = None if spec.lists else _pivot(columns)
+    lines = list(reasons)
+    if spec.lists:
+        return Proposal(spec, tuple(lines)), (True, True, columns.rows)
+    pivot = _pivot(columns)
     if pivot is not None:
         names = Counter(columns.values[pivot.name]).most_common()
-        told.append(f"each line is one score: {pivot.name!r} has {len(names)} names")
+        lines.append(f"each line is one score: {pivot.name!r} has {len(names)} names")
         first = str(names[0][0])
-        told.append(f"reward: {first}" + (f"; or {names[1][0]}" if names[1:] else ""))
-        fields = FieldMap(task=pivot.by[0], reward=first)
-        found = replace(spec, pivot=pivot, fields=fields)
-        return Proposal(found, tuple(told)), (True, True, columns.rows)
-    if spec.lists:
-        return Proposal(spec, tuple(told)), (True, True, columns.rows)
-    task = spec.keyed or _task(columns, told)
-    sample = None if task is None else _sample(columns, task, told)
+        lines.append(f"reward: {first}" + (f"; or {names[1][0]}" if names[1:] else ""))
+        spec = replace(spec, pivot=pivot, fields=FieldMap(task=pivot.by[0], reward=first))
+        return Proposal(spec, tuple(lines)), (True, True, columns.rows)
+    task = spec.keyed or _task(columns, lines)
+    sample = None if task is None else _sample(columns, task, lines)
     agent = _named(columns.kept(lambda v: isinstance(v, str)), _AGENT)
     if agent is not None and len(set(columns.values[agent])) > _FEW:
         agent = None
-    reward, words = _reward(columns, {task, sample, agent}, told)
+    reward, words = _reward(columns, {task, sample, agent}, lines)
     question = _named(columns.values, tuple(q for q in _QUESTION if q not in ("name", "case")))
     at_top = reward is not None and "." not in reward and not words
     fields = FieldMap(
@@ -235,9 +229,9 @@ def _roles(
         content=(question,) if question not in (None, task) else None,
     )
     if agent is not None:
-        told.append(f"agent: {agent}, by its name")
-    found = replace(spec, fields=fields, map={"reward": words} if words else {})
-    return Proposal(found, tuple(told)), (reward is not None, task is not None, columns.rows)
+        lines.append(f"agent: {agent}, by its name")
+    spec = replace(spec, fields=fields, map={"reward": words} if words else {})
+    return Proposal(spec, tuple(lines)), (reward is not None, task is not None, columns.rows)
 
 
 def _named(paths: Mapping[str, Any], names: Sequence[str]) -> str | None:
@@ -252,7 +246,7 @@ def _evenly(column: Sequence[Any]) -> bool:
     return len(counts) == 1 and counts.pop() > 1
 
 
-def _task(columns: _Columns, told: list[str]) -> str | None:
+def _task(columns: _Columns, lines: list[str]) -> str | None:
     def may_be(value: Any) -> bool:
         return type(value) in (int, str)
 
@@ -279,11 +273,11 @@ def _task(columns: _Columns, told: list[str]) -> str | None:
     task, *others = found
     different = len(set(map(str, whole[task])))
     why = f"{many(different, 'value')} in {many(columns.rows, 'row')}"
-    told.append(f"task: {task}, {why}" + (f"; or {others[0]}" if others else ""))
+    lines.append(f"task: {task}, {why}" + (f"; or {others[0]}" if others else ""))
     return task
 
 
-def _sample(columns: _Columns, task: str, told: list[str]) -> str | None:
+def _sample(columns: _Columns, task: str, lines: list[str]) -> str | None:
     if task not in columns.values:
         return None
     tasks = list(map(str, columns.values[task]))
@@ -300,7 +294,7 @@ def _sample(columns: _Columns, task: str, told: list[str]) -> str | None:
         ranges = ({str(n) for n in range(most)}, {str(n) for n in range(1, most + 1)})
         found = next((p for p in fitting if set(map(str, columns.values[p])) in ranges), None)
     if found is not None:
-        told.append(f"sample: {found}, which tells the rows of a task apart")
+        lines.append(f"sample: {found}, which tells the rows of a task apart")
     return found
 
 
@@ -311,7 +305,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _reward(
-    columns: _Columns, taken: set[str | None], told: list[str]
+    columns: _Columns, taken: set[str | None], lines: list[str]
 ) -> tuple[str | None, dict[str, float | None]]:
     """Find the reward, and what its words mean where it is no number."""
     numbers = {p: c for p, c in columns.kept(_is_number).items() if _may_be_reward(p, c)}
@@ -327,7 +321,7 @@ def _reward(
         return None, {}
     reward, *others = found
     why = "by its name" if names[reward] in REWARDS else "by its values"
-    told.append(f"reward: {reward}, {why}" + (f"; or {', '.join(others[:2])}" if others else ""))
+    lines.append(f"reward: {reward}, {why}" + (f"; or {', '.join(others[:2])}" if others else ""))
     if reward in numbers:
         return reward, {}
     there = dict.fromkeys(str(v) for v in words[reward] if v is not None)

@@ -6,7 +6,7 @@ import json
 import os
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from pytest_evalmetrics.errors import EvalMetricsError
 from pytest_evalmetrics.gc_pause import collector_paused
@@ -14,12 +14,7 @@ from pytest_evalmetrics.registry import loaders
 from pytest_evalmetrics.rollouts.files import RolloutFile, absolute, find_files, is_large
 from pytest_evalmetrics.rollouts.formats import recognise
 from pytest_evalmetrics.rollouts.json_reader import decode_row
-from pytest_evalmetrics.rollouts.loader import (
-    Loader,
-    Request,
-    RowLoader,
-    TextLoader,
-)
+from pytest_evalmetrics.rollouts.loader import Loader, Request, RowLoader, TextLoader
 from pytest_evalmetrics.rollouts.part import Room
 from pytest_evalmetrics.rollouts.source import Source, open_source
 from pytest_evalmetrics.rollouts.table import TableBuilder
@@ -27,10 +22,11 @@ from pytest_evalmetrics.rollouts.table import TableBuilder
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
-    from typing import TypeAlias, TypeGuard
+    from typing import TypeAlias
 
     from pytest_evalmetrics.data import RolloutTable
     from pytest_evalmetrics.rollouts.loader import LoaderFactory
+    from pytest_evalmetrics.rollouts.shape import Shape
     from pytest_evalmetrics.spec import FieldMap, RolloutsSpec
     from pytest_evalmetrics.spec.sources import FilesSpec
 
@@ -90,16 +86,9 @@ def records(spec: FilesSpec, base: Path) -> Iterator[tuple[str, dict[str, Any]]]
     RegistryError
         If there is no such format.
     """
-    if _is_shaped(spec):
-        yield from _shaped_records(spec, absolute(base))
-        return
-    used: dict[LoaderFactory, Loader] = {}
-    for file in rollout_files(spec, absolute(base)):
-        source = open_source(file)
-        kind = find_loader(spec.format, source)
-        if kind not in used:
-            used[kind] = kind(Request(spec.fields, whole=True))
-        loader = used[kind]
+    base = absolute(base)
+    request = Request(spec.fields, whole=True)
+    for source, loader in _opened(spec, rollout_files(spec, base), request, _shape(spec, base)):
         if isinstance(loader, RowLoader):
             for place, item in loader.rows(source):
                 yield source.at(place), item
@@ -111,15 +100,28 @@ def records(spec: FilesSpec, base: Path) -> Iterator[tuple[str, dict[str, Any]]]
         source.must_be_unchanged()
 
 
-def _shaped_records(spec: RolloutsSpec, base: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+def _opened(
+    spec: FilesSpec, files: list[RolloutFile], request: Request, shape: Shape | None
+) -> Iterator[tuple[Source, Loader]]:
+    """Open files one after the other, each with its loader."""
+    used: dict[LoaderFactory, Loader] = {}
+    for file in files:
+        source = open_source(file)
+        if shape is not None:
+            yield shape.open(source), shape
+            continue
+        kind = find_loader(spec.format, source)
+        if kind not in used:
+            used[kind] = kind(request)  # what it learns from one file helps with the next
+        yield source, used[kind]
+
+
+def _shape(spec: FilesSpec, base: Path, request: Request | None = None) -> Shape | None:
+    if not spec.shaped:
+        return None
     from pytest_evalmetrics.rollouts.shape import Shape  # noqa: PLC0415 - rarely
 
-    shape = Shape(spec, base)
-    for file in rollout_files(spec, base):
-        source = shape.open(open_source(file))
-        for place, item in shape.rows(source):
-            yield source.at(place), item
-        source.must_be_unchanged()
+    return Shape(cast("RolloutsSpec", spec), base, request)
 
 
 def _loaded_records(loader: Loader, source: Source) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -205,16 +207,12 @@ def load_dataset(
     return _load(spec, base, request, reader)
 
 
-def _is_shaped(spec: FilesSpec) -> TypeGuard[RolloutsSpec]:
-    return spec.shaped
-
-
 def _fields(spec: FilesSpec) -> FieldMap:
-    if not _is_shaped(spec):
+    if not spec.shaped:
         return spec.fields
     from pytest_evalmetrics.rollouts.shape import shaped_fields  # noqa: PLC0415 - rarely
 
-    return shaped_fields(spec)
+    return shaped_fields(cast("RolloutsSpec", spec))
 
 
 def _load(spec: FilesSpec, base: Path, request: Request, reader: Reader | None) -> RolloutTable:
@@ -237,14 +235,9 @@ def _load(spec: FilesSpec, base: Path, request: Request, reader: Reader | None) 
 def _read_in_order(
     files: list[RolloutFile], spec: FilesSpec, request: Request, base: Path
 ) -> RolloutTable:
-    shape = None
-    if _is_shaped(spec):
-        from pytest_evalmetrics.rollouts.shape import Shape  # noqa: PLC0415 - rarely
-
-        shape = Shape(spec, base, request)
+    shape = _shape(spec, base, request)
     table = TableBuilder(request)
     room = Room()
-    used: dict[LoaderFactory, Loader] = {}
     before = 0  # bytes of the files that were read
 
     def share() -> float:
@@ -252,16 +245,7 @@ def _read_in_order(
         total = sum(os.path.getsize(file.path) for file in files)  # noqa: PTH202 - the same
         return max(before + (source.size if at is None else at), 1) / max(total, 1)
 
-    for file in files:
-        source = open_source(file)
-        loader: Loader
-        if shape is not None:
-            source, loader = shape.open(source), shape
-        else:
-            kind = find_loader(spec.format, source)
-            if kind not in used:
-                used[kind] = kind(request)  # what it learns from one file helps with the next
-            loader = used[kind]
+    for source, loader in _opened(spec, files, request, shape):
         rows = 0
         with _in_words(source):
             for chunk in loader.read(source):

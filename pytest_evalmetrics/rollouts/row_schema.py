@@ -7,6 +7,8 @@ nothing new. A refused row is parsed and learnt from, and the decoder is made an
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
@@ -37,33 +39,20 @@ _number_or_bool = re.compile(rb"[-0-9tf]").match
 _undeclarable = re.compile(r'["\\\x00-\x1f]').search  # msgspec takes no such key
 
 
+@dataclass(slots=True, eq=False)
 class Node:
     """One place in the rows: a key of an object, an index of a list, or the row itself."""
 
-    __slots__ = (
-        "fields",
-        "ignored",
-        "items",
-        "key",
-        "kinds",
-        "long",
-        "not_number",
-        "open",
-        "wanted",
-        "whole",
-    )
-
-    def __init__(self, key: str = "") -> None:
-        self.key = key
-        self.open = False
-        self.wanted = False
-        self.whole = False
-        self.ignored = False
-        self.kinds = 0
-        self.long = False
-        self.not_number: tuple[int, int] | None = None
-        self.fields: dict[str, Node] = {}
-        self.items: dict[int, Node] = {}
+    key: str = ""
+    open: bool = False  # takes keys that were not declared
+    wanted: bool = False
+    whole: bool = False  # is read as text
+    ignored: bool = False
+    kinds: int = 0  # of the values so far
+    long: bool = False  # some text was long
+    not_number: tuple[int, int] | None = None  # where text, an object or a list was first
+    fields: dict[str, Node] = dataclass_field(default_factory=dict)
+    items: dict[int, Node] = dataclass_field(default_factory=dict)
 
     def field(self, key: str) -> Node:
         """Get the place under a key, made if need be."""
@@ -93,7 +82,8 @@ class Node:
         if kind & NOT_NUMBER and self.not_number is None:
             self.not_number = where
         if isinstance(value, str):
-            new = self._learn_length(len(value)) or new
+            if len(value) >= _LONG and not self.long:
+                new = self.long = True
             value = _clean(value)
         record[self] = value
         if isinstance(value, dict):
@@ -105,11 +95,6 @@ class Node:
             for index, place in self.items.items():
                 if index < len(value):
                     new = place.learn(value[index], where, record) or new
-        return new
-
-    def _learn_length(self, length: int) -> bool:
-        new = length >= _LONG and not self.long
-        self.long = self.long or new
         return new
 
     def _place_of(self, key: str) -> Node | None:
@@ -202,9 +187,7 @@ def _type_of(node: Node) -> tuple[Any, _Shape | None]:
     leaf = not (node.fields or node.items or node.open)
     if not node.kinds:
         return _Nothing, None
-    if node.whole:
-        return msgspec.Raw, None
-    if node.ignored or (leaf and _is_watched(node)):
+    if node.whole or node.ignored or (leaf and _is_watched(node)):
         return msgspec.Raw, None
     if leaf and node.kinds & OBJECT and node.kinds & LIST:
         return Any, None  # no union can hold both
@@ -220,14 +203,10 @@ def _type_of(node: Node) -> tuple[Any, _Shape | None]:
 
 def _scalar(kinds: int) -> Any:
     union: Any = None
-    if kinds & FLOAT:
-        union = float | int | union  # float alone would make 1.0 of 1
-    if kinds & INT:
-        union = int | union
-    if kinds & BOOL:
-        union = bool | union
-    if kinds & TEXT:
-        union = str | union
+    types = ((FLOAT, float | int), (INT, int), (BOOL, bool), (TEXT, str))
+    for kind, accepted in types:  # float alone would make 1.0 of 1
+        if kinds & kind:
+            union = accepted | union
     return union
 
 

@@ -396,13 +396,12 @@ class _Partners:
     def __init__(self, spec: JoinSpec, base: Path) -> None:
         self._spec = spec
         self._base = base
-        self._where: dict[tuple[str, ...], str] = {}
         self._used: set[tuple[str, ...]] = set()
-        self._notes: list[str] = []
-        self._rows: dict[tuple[str, ...], dict[str, Any]] | None = None
+        # with where each is
+        self._rows: dict[tuple[str, ...], tuple[dict[str, Any], str]] | None = None
 
-    def _read(self) -> dict[tuple[str, ...], dict[str, Any]]:
-        rows: dict[tuple[str, ...], dict[str, Any]] = {}
+    def _read(self, notes: list[str]) -> dict[tuple[str, ...], tuple[dict[str, Any], str]]:
+        rows: dict[tuple[str, ...], tuple[dict[str, Any], str]] = {}
         for file in find_files(self._spec.path, self._base):
             source = _viewed(open_source(file), self._spec)
             made = _Rows(source, self._spec, "join")
@@ -410,12 +409,12 @@ class _Partners:
                 at = source.at(row.place)
                 if key in rows:
                     raise ShapeError(
-                        f"{at}: join: the same {', '.join(self._spec.on)} as {self._where[key]}",
+                        f"{at}: join: the same {', '.join(self._spec.on)} as {rows[key][1]}",
                         key=("join", "on"),
                         hint="add to on: what tells them apart",
                     )
-                rows[key], self._where[key] = row.value, at
-            self._notes.extend(made.notes)
+                rows[key] = row.value, at
+            notes.extend(made.notes)
             source.must_be_unchanged()
         return rows
 
@@ -436,11 +435,10 @@ class _Partners:
     def joined(self, rows: list[PlacedRow], source: Source, notes: list[str]) -> list[PlacedRow]:
         """Add to each row what its other half has."""
         if self._rows is None:
-            self._rows = self._read()
-            notes.extend(self._notes)
+            self._rows = self._read(notes)
         made, alone = [], []
         for key, row in self._by_key(rows, source):
-            other = self._rows.get(key)
+            other, where = self._rows.get(key, (None, ""))
             if other is None:
                 alone.append(row)
                 if self._spec.unmatched == "keep":
@@ -452,7 +450,7 @@ class _Partners:
                     raise ShapeError(
                         f"{source.at(row.place)}: join: {name!r} is "
                         f"{short(_text(row.value[name]))} here and {short(_text(other[name]))} at "
-                        f"{self._where[key]}",
+                        f"{where}",
                         key=("join",),
                         hint="the two halves must not say different things under one name",
                     )
@@ -464,7 +462,7 @@ class _Partners:
     def unused(self) -> Sequence[str]:
         """Report the other halves that no row has."""
         notes: list[str] = []
-        left = [at for key, at in self._where.items() if key not in self._used]
+        left = [at for key, (_, at) in (self._rows or {}).items() if key not in self._used]
         if left:
             self._alone(len(left), left[0], notes)
         return notes

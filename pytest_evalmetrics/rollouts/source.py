@@ -143,31 +143,24 @@ class explained:  # noqa: N801 - is called like a function
     def __enter__(self) -> None: ...
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
-        explanation = None if error is None else _explanation(error, self._shown)
-        if explanation is not None:
-            raise explanation from error
-
-
-def _explanation(error: BaseException, shown: str) -> DataError | None:
-    if isinstance(error, FileNotFoundError):
-        return DataError("there is no such file", file=shown)
-    if isinstance(error, PermissionError):
-        return DataError(
-            "no permission to read this file", file=shown, hint=f"try: chmod u+r {shown}"
-        )
-    if isinstance(error, EOFError):
-        return DataError(
-            "the compressed file ends too early",
-            file=shown,
-            hint="was its copy or its download interrupted?",
-        )
-    # ZstdError comes from a module that is imported only where a file needs it
-    zstd = sys.modules.get("compression.zstd") or sys.modules.get("backports.zstd")
-    if isinstance(error, (gzip.BadGzipFile, zlib.error, *([zstd.ZstdError] if zstd else []))):
-        return DataError(f"the compressed file is damaged: {error}", file=shown)
-    if isinstance(error, OSError):
-        return DataError(f"the file can't be read: {error.strerror or error}", file=shown)
-    return None
+        # ZstdError comes from a module that is imported only where a file needs it
+        zstd = sys.modules.get("compression.zstd") or sys.modules.get("backports.zstd")
+        damage = (gzip.BadGzipFile, zlib.error, *([zstd.ZstdError] if zstd else []))
+        hint = None
+        if isinstance(error, FileNotFoundError):
+            message = "there is no such file"
+        elif isinstance(error, PermissionError):
+            message, hint = "no permission to read this file", f"try: chmod u+r {self._shown}"
+        elif isinstance(error, EOFError):
+            message = "the compressed file ends too early"
+            hint = "was its copy or its download interrupted?"
+        elif isinstance(error, damage):
+            message = f"the compressed file is damaged: {error}"
+        elif isinstance(error, OSError):
+            message = f"the file can't be read: {error.strerror or error}"
+        else:
+            return
+        raise DataError(message, file=self._shown, hint=hint) from error
 
 
 def keys_of(text: bytes) -> tuple[frozenset[str], bool]:

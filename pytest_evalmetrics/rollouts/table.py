@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.rollouts.part import Where
     from pytest_evalmetrics.rollouts.source import Source
 
-_REWARD = "reward"
-
 
 class TableBuilder:
     """Gathers chunks, file after file."""
@@ -69,6 +67,9 @@ class TableBuilder:
             return column if order is None else column[order]
 
         notes = self._notes(scores)
+        ruler: dict[str, dict[str, list[str]]] = {}
+        for name, key, value in sorted(self.part.ruler):
+            ruler.setdefault(name, {}).setdefault(key, []).append(value)
         integers = frozenset(
             name
             for name, column in scores.items()
@@ -96,14 +97,8 @@ class TableBuilder:
             read_as=np.arange(self.part.rows) if order is None else order,
             content=None if content is None else sort(content),
             positional=self.part.positional,
-            ruler=self._ruler(),
+            ruler=ruler,
         )
-
-    def _ruler(self) -> dict[str, dict[str, list[str]]]:
-        found: dict[str, dict[str, list[str]]] = {}
-        for name, key, value in sorted(self.part.ruler):
-            found.setdefault(name, {}).setdefault(key, []).append(value)
-        return found
 
     def _source_files(self) -> Iterator[SourceFile]:
         end = 0
@@ -133,8 +128,8 @@ class TableBuilder:
         if self.part.rewards is not None and not self.part.scores and self.part.failures:
             absent = np.full(self.part.rows, math.nan)  # all of them failed
             scores = {**dict.fromkeys(self._request.scores, absent), **scores}
-        wanted = _REWARD in self._request.scores and self._request.fields.reward is None
-        if _REWARD in scores or not wanted or self.part.rewards is None:
+        wanted = "reward" in self._request.scores and self._request.fields.reward is None
+        if "reward" in scores or not wanted or self.part.rewards is None:
             return scores
         if len(self.part.rewards) > 1:
             raise DataError(
@@ -144,23 +139,20 @@ class TableBuilder:
             )
         for name in self.part.rewards:
             if name in self.part.fractional:
-                self.part.fractional.add(_REWARD)
+                self.part.fractional.add("reward")
             for prefix in ("", STATED_ERROR, STATED_COUNT):
                 if prefix + name in scores:
-                    scores[prefix + _REWARD] = scores[prefix + name]
+                    scores[prefix + "reward"] = scores[prefix + name]
             measured = {
                 of for of, key, score in self.part.ruler if (key, score) == ("scores", name)
             }
-            self.part.ruler.update(dict.fromkeys((of, "scores", _REWARD) for of in measured))
+            self.part.ruler.update(dict.fromkeys((of, "scores", "reward") for of in measured))
         return scores
 
     def _must_be_there(self, scores: Mapping[str, Any]) -> None:
         fields = self._request.fields
         keys = list(self.part.keys)
-        paths = dict(fields.scores)
-        if fields.reward is not None:
-            paths["reward"] = fields.reward
-        for name, path in paths.items():
+        for name, path in self._request.score_paths.items():
             if name not in scores:
                 raise self._lacking(f"the path {path!r} of the score {name!r}", path, keys)
         content = None if fields.content is None else fields.content[0]
@@ -261,7 +253,12 @@ class TableBuilder:
                     f"both are of the agent {name!r}",
                     hint="write it into every row or into none (then they are numbered)",
                 )
-        keys: list[NDArray[Any]] = [*self._starts(), task, agent]
+        keys: list[NDArray[Any]] = [task, agent]
+        if self.part.started:  # some format says when each row began
+            starts = np.full(self.part.rows, math.nan)
+            for first, times in self.part.started.items():
+                starts[first : first + len(times)] = times
+            keys.insert(0, starts)
         order = np.lexsort(keys)
         new = np.concatenate(([True], _steps(agent[order], task[order]) != 0))
         start = np.flatnonzero(new)
@@ -269,15 +266,6 @@ class TableBuilder:
         numbered = np.empty(len(order), np.int64)
         numbered[order] = np.arange(len(order)) - np.repeat(start, count)
         return np.where(without, numbered, sample)
-
-    def _starts(self) -> list[NDArray[np.float64]]:
-        """When each row began; nothing where no format says so."""
-        if not self.part.started:
-            return []
-        starts = np.full(self.part.rows, math.nan)
-        for first, known in self.part.started.items():
-            starts[first : first + len(known)] = known
-        return [starts]
 
     def _order(
         self,
@@ -344,22 +332,18 @@ class TableBuilder:
                     counts = "counts" if count == 1 else "count"
                     shown = self._shown(where)
                     notes.append(f"{name}: {values} {what} and {counts} as missing ({shown})")
-            met = self._not_number(name)
-            if met is not None:
+            places = [  # that hold a number elsewhere
+                self.part.not_numbers[name, usage]
+                for usage, columns in ((False, self.part.scores), (True, self.part.usage))
+                if (name, usage) in self.part.not_numbers and name in columns
+            ]
+            if places:
+                met = min(places, key=lambda where: (isinstance(where, str), where))
                 notes.append(
                     f"{name}: in some rows this is no number and counts as missing, "
                     f"first in {self._shown(met)}"
                 )
         return tuple(notes)
-
-    def _not_number(self, name: str) -> Where | None:
-        """Find where a score is first no number, in the places that hold a number elsewhere."""
-        met = [
-            self.part.not_numbers[name, usage]
-            for usage, columns in ((False, self.part.scores), (True, self.part.usage))
-            if (name, usage) in self.part.not_numbers and name in columns
-        ]
-        return min(met, key=lambda where: (isinstance(where, str), where), default=None)
 
     def _shown(self, where: Where) -> str:
         return where if isinstance(where, str) else self._sources[where[0]][0].at(where[1])

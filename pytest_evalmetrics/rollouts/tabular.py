@@ -84,9 +84,10 @@ class Layout:
             at = next(at for at, one in enumerate(task) if type(one) not in (int, str))
             expected = "text or a whole number"
             raise refused_cell(source, int(places[at]), "the task id", task[at], expected)
-        whole = [each for each in sample if each is not None]
-        kinds = set(map(type, whole))
-        if whole and not (kinds == {int} and min(whole) >= 0 and max(whole) < _MAX_SAMPLE):
+        kinds = set(map(type, sample))
+        whole = [each for each in sample if each is not None] if type(None) in kinds else sample
+        is_whole = kinds <= {int, type(None)}
+        if whole and not (is_whole and min(whole) >= 0 and max(whole) < _MAX_SAMPLE):
             at, one = next(
                 (at, one)
                 for at, one in enumerate(sample)
@@ -269,10 +270,11 @@ def _number(cell: str) -> float | str | None:
 def _cells(source: Source) -> Iterator[Any]:
     """Open a file for the reader of cells; what is wrong with it is told in our words."""
     source.must_be_text()
-    with source.open() as stream, _long_cells():
+    with source.open() as stream:
         text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
         separator = csv_separator(source.head.decode(errors="replace").partition("\n")[0])
         reader = csv.reader(_lines(text, source), delimiter=separator, strict=True)
+        limit = csv.field_size_limit(sys.maxsize)  # of a cell's length, in the whole process
         try:
             yield reader
         except csv.Error as error:
@@ -288,6 +290,7 @@ def _cells(source: Source) -> Iterator[Any]:
                 hint="save the file as UTF-8",
             ) from error
         finally:
+            csv.field_size_limit(limit)
             text.detach()
 
 
@@ -309,13 +312,3 @@ def _names(reader: Any, source: Source) -> list[str]:
     if twice is not None:
         raise source.error(f"two columns have the name {twice!r}", line=1)
     return names
-
-
-@contextmanager
-def _long_cells() -> Iterator[None]:
-    """Lift the limit of a cell's length, which is one of the whole process."""
-    limit = csv.field_size_limit(sys.maxsize)
-    try:
-        yield
-    finally:
-        csv.field_size_limit(limit)

@@ -24,17 +24,17 @@ def test_a_text_is_split_at_its_rows_wherever_it_is_cut(rows, data):
     indent = data.draw(st.sampled_from([None, 2]))
     text = json.dumps(rows, indent=indent).encode()[1:]
     cut = data.draw(st.integers(0, len(text)))
-    found = _split(np.frombuffer(text[:cut], np.uint8))
-    split = [json.loads(text[a:b]) for a, b in zip(found.starts, found.stops, strict=True)]
+    starts, stops, end = _split(np.frombuffer(text[:cut], np.uint8))
+    split = [json.loads(text[a:b]) for a, b in zip(starts, stops, strict=True)]
     assert split == rows[: len(split)]
-    rest = text[found.stops[-1] if found.stops else 0 : cut]
-    if found.end is None:  # what is left holds no whole row
+    rest = text[stops[-1] if stops else 0 : cut]
+    if end is None:  # what is left holds no whole row
         assert cut < len(text)
         with pytest.raises(json.JSONDecodeError):
             json.loads(rest.strip().removeprefix(b",") or b"?")
     else:
         assert split == rows
-        assert found.end == len(text) - 1
+        assert end == len(text) - 1
 
 
 @pytest.mark.parametrize(

@@ -375,14 +375,14 @@ async def side_by_side(questions: Sequence[Coroutine[Any, Any, _T]]) -> list[_T]
 class _Form:
     """The form that a model's endpoint takes, once it is known."""
 
-    known: int | None = None
+    index: int | None = None
     refused: int = 0
     unreached: bool = False
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @property
     def open(self) -> bool:
-        return self.known is None and self.refused < _MOST_REFUSED
+        return self.index is None and self.refused < _MOST_REFUSED
 
 
 @dataclass(frozen=True, slots=True)
@@ -438,7 +438,7 @@ class _Question:
                 return await self._send_in_turn(form, ticket, check)
         if form.open:  # nobody waits for an endpoint that was not reached the first time
             return await self._send_in_turn(form, ticket, check)
-        return await self._post(ticket, form.known or 0, check)
+        return await self._post(ticket, form.index or 0, check)
 
     async def _send_in_turn(
         self, form: _Form, ticket: Ticket, check: Callable[[Any], None] | None
@@ -455,7 +455,7 @@ class _Question:
                     raise
             else:
                 # the journal knows questions, not the form in which they were sent
-                form.known = form.known if ticket.from_journal else index
+                form.index = form.index if ticket.from_journal else index
                 return body
         raise AssertionError("there is always a form")
 

@@ -315,8 +315,8 @@ class TrajectoryEvaluationSpec(JudgeKeys):
         JudgeKeys.__post_init__(self)
         for name in self.trajectory_custom_tools:
             if name not in self.trajectory_used_tools:
-                known = did_you_mean(name, self.trajectory_used_tools, what="trajectory_used_tools")
-                raise refuse(f"trajectory_custom_tools describes {name!r}: {known}")
+                guess = did_you_mean(name, self.trajectory_used_tools, what="trajectory_used_tools")
+                raise refuse(f"trajectory_custom_tools describes {name!r}: {guess}")
 
 
 @builtin("trajectory_evaluation")

@@ -84,8 +84,8 @@ def _parser_type(value: Any) -> str:
     if not isinstance(value, dict):
         return str(getattr(value, "type", "json"))
     default = "regex" if "pattern" in value else "json"
-    found = value.get("type", default)
-    return found if found in ("json", "regex") else default
+    kind = value.get("type", default)
+    return kind if kind in ("json", "regex") else default
 
 
 ParserField = Annotated[
@@ -118,12 +118,12 @@ class JudgeScoreSpec:
             return
         if self.minimum is not None or self.maximum is not None:
             raise refuse("a rubric has labels, no minimum and maximum")
-        for what, found in (
+        for what, entries in (
             ("labels", [one.label for one in self.rubric]),
             ("values", [one.value for one in self.rubric]),
         ):
-            if len(set(found)) < len(found):
-                raise refuse(f"two {what} of the rubric are the same: {found}")
+            if len(set(entries)) < len(entries):
+                raise refuse(f"two {what} of the rubric are the same: {entries}")
 
     @property
     def found_by(self) -> JsonParserSpec | RegexParserSpec:
@@ -309,8 +309,8 @@ def reader_of(score: JudgeScoreSpec) -> Callable[[ext.Reply], float]:
         value = find(reply)
         if labels:
             if not isinstance(value, str) or value not in labels:
-                known = ext.did_you_mean(str(value), labels, what="its labels")
-                raise ext.RowError("no-label", f"{what} is {shown(value)}, no label: {known}")
+                guess = ext.did_you_mean(str(value), labels, what="its labels")
+                raise ext.RowError("no-label", f"{what} is {shown(value)}, no label: {guess}")
             return labels[value]
         if parser.type == "json" and isinstance(value, str):
             raise ext.RowError("no-number", f"{what} is {shown(value)}, expected a number")

@@ -149,10 +149,10 @@ class RagasScorer:
 
 
 def _metric(collections: Any, name: str) -> Any:
-    known = {one.lower(): one for one in collections.__all__ if one != "BaseMetric"}
-    match = known.get(name.lower().replace("_", ""))
+    metrics = {one.lower(): one for one in collections.__all__ if one != "BaseMetric"}
+    match = metrics.get(name.lower().replace("_", ""))
     if match is None:
-        names = ext.did_you_mean(name, known.values(), what="its metrics")
+        names = ext.did_you_mean(name, metrics.values(), what="its metrics")
         raise ext.DataError(f"RAGAS has no metric {name!r}; {names}")
     return getattr(collections, match)
 

@@ -45,8 +45,8 @@ class _Pages:
     def __init__(self, path: Path) -> None:
         self._data = path.read_bytes()
         size = int.from_bytes(self._data[16:18])
-        known = self._data.startswith(_MAGIC) and size in {1, *(2**n for n in range(9, 16))}
-        self.size = (65_536 if size == 1 else size) if known else _PAGE
+        readable = self._data.startswith(_MAGIC) and size in {1, *(2**n for n in range(9, 16))}
+        self.size = (65_536 if size == 1 else size) if readable else _PAGE
         self.count = -(-len(self._data) // self.size)
         self._newer: dict[int, bytes] = {}
         log = path.with_name(f"{path.name}-wal")

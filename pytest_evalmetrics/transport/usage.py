@@ -152,8 +152,7 @@ class Budget:
         # of ``requests``, ``tokens``, ``cost`` and ``seconds``: the limit, and its words
         limits: Mapping[str, tuple[float, str]],
         path: Path | None = None,  # a SQLite file that the run's processes share
-        started: float
-        | None = None,  # when the seconds began, since 1970; else with the first call
+        started: float | None = None,  # of the seconds, since 1970; else with the first call
         now: Callable[[], float] = time.time,
     ) -> None:
         self.limits = limits

@@ -17,7 +17,7 @@ from pytest_evalmetrics.spec import Count
 from pytest_evalmetrics.spec.metric_names import is_rate, parse, range_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from numpy.typing import NDArray
 
@@ -105,23 +105,17 @@ class _Inventory:
         wanted = self.spec.expect.tasks
         if wanted is None:
             return None
-        found = len(self.table.tasks)
-        check = self._against("tasks", found, wanted, "expect", "tasks")
-        if wanted.allows(found):
-            return check()
-        if found < wanted.min:
-            return check(
-                Verdict.FAIL,
-                f"{of_many(wanted.min - found, wanted.min, 'task', 'is')} missing: "
-                f"{found} {'was' if found == 1 else 'were'} found",
-                "complete the run; or, where the benchmark has shrunk, set expect.tasks",
-            )
-        return check(
-            Verdict.FAIL,
-            f"{many(found, 'task', 'was')} found, {found - wanted.min} more than there should be",
-            "look for another run's rollouts in the files; or, where it has grown, set "
-            "expect.tasks",
-        )
+        tasks, reason, hint = len(self.table.tasks), "", ""
+        if tasks < wanted.min:
+            reason = f"{of_many(wanted.min - tasks, wanted.min, 'task', 'is')} missing: "
+            reason += f"{tasks} {'was' if tasks == 1 else 'were'} found"
+            hint = "complete the run; or, where the benchmark has shrunk, set expect.tasks"
+        elif not wanted.allows(tasks):
+            more = tasks - wanted.min
+            reason = f"{many(tasks, 'task', 'was')} found, {more} more than there should be"
+            hint = "look for another run's rollouts in the files; or, where it has grown, set "
+            hint += "expect.tasks"
+        return self._count("tasks", tasks, wanted, ("expect", "tasks"), reason=reason, hint=hint)
 
     def check_rollouts(self, *, allowed: bool) -> Check | None:
         wanted, counts = self.wanted, self.table.counts
@@ -131,29 +125,23 @@ class _Inventory:
         path = ("expect", "rollouts") if asked else ("num_samples",)
         more = (counts > wanted.max).nonzero()[0] if wanted.max is not None else counts[:0]
         if len(more) and wanted.max is not None:
-            return self._against("rollouts", self.most, wanted, *path)(
-                Verdict.FAIL,
-                f"{of_many(len(more), len(counts), 'task', 'has')} more than "
-                f"{many(wanted.max, 'rollout')}: "
-                + listed([f"task {self.table.tasks[i]} has {counts[i]}" for i in more.tolist()]),
-                "look for another run's rollouts in the files; or set num_samples",
+            most = many(wanted.max, "rollout")
+            reason = f"{of_many(len(more), len(counts), 'task', 'has')} more than {most}: "
+            reason += listed([f"task {self.table.tasks[i]} has {counts[i]}" for i in more.tolist()])
+            hint = "look for another run's rollouts in the files; or set num_samples"
+            return self._count("rollouts", self.most, wanted, path, reason=reason, hint=hint)
+        reason = hint = ""
+        few = (counts < wanted.min).nonzero()[0].tolist()
+        if few:
+            stated = asked or self.spec.num_samples is not None
+            than = f"than {many(wanted.min, 'rollout')}" if stated else "rollouts than the others"
+            reason = f"{of_many(len(few), len(counts), 'task', 'has')} fewer {than}: " + listed(
+                [f"task {self.table.tasks[i]} has {counts[i]} of {wanted.min}" for i in few]
             )
-        check = self._against("rollouts", int(counts.min(initial=self.most)), wanted, *path)
-        few = (counts < wanted.min).nonzero()[0]
-        if not len(few):
-            return check()
-        stated = asked or self.spec.num_samples is not None
-        than = f"than {many(wanted.min, 'rollout')}" if stated else "rollouts than the others"
-        reason = f"{of_many(len(few), len(counts), 'task', 'has')} fewer {than}: " + listed(
-            [f"task {self.table.tasks[i]} has {counts[i]} of {wanted.min}" for i in few.tolist()]
-        )
-        if allowed:
-            return check(Verdict.PASS, reason)
-        return check(
-            Verdict.FAIL,
-            reason,
-            "complete the run; or allow it: expect: {max_missing: 2%}, or expect: {rollouts: any}",
-        )
+            allow = "expect: {max_missing: 2%}, or expect: {rollouts: any}"
+            hint = "" if allowed else f"complete the run; or allow it: {allow}"
+        least = int(counts.min(initial=self.most))
+        return self._count("rollouts", least, wanted, path, reason=reason, hint=hint)
 
     def check_missing(self) -> Check:
         meaning, limit = missing_policy(self.spec.expect)
@@ -209,21 +197,21 @@ class _Inventory:
             parts.append(f"{has} {what} (task {which})")
         return " and ".join(parts)
 
-    def _against(self, name: str, found: int, wanted: Count, *path: str) -> Callable[..., Check]:
-        def check(verdict: Verdict = Verdict.PASS, reason: str = "", hint: str = "") -> Check:
-            return Check(
-                "expect",
-                name,
-                verdict,
-                agent=self.agent,
-                value=found,
-                bound=str(wanted) if wanted.max is None else f"== {wanted}",
-                reason=reason,
-                hint=hint,
-                line=self.benchmark.line_of(*path),
-            )
-
-        return check
+    def _count(
+        self, name: str, count: int, wanted: Count, path: tuple[str, ...], *, reason: str, hint: str
+    ) -> Check:
+        """Check a count, which fails where there is a hint."""
+        return Check(
+            "expect",
+            name,
+            Verdict.FAIL if hint else Verdict.PASS,
+            agent=self.agent,
+            value=count,
+            bound=str(wanted) if wanted.max is None else f"== {wanted}",
+            reason=reason,
+            hint=hint,
+            line=self.benchmark.line_of(*path),
+        )
 
 
 def check_numbers(benchmark: Benchmark, agent: str, result: AgentResult) -> Iterator[Check]:

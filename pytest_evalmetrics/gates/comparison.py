@@ -405,15 +405,12 @@ def _detectable_drop(it: Comparison, sign: float, alpha: float) -> float:
     brings. Other rewards fall by the same amount. Then drop = (t_{1-alpha} + t_{0.8}) SE(drop)
     (Miller 2024, arXiv 2411.00640, section 5).
     """
-    pair, clusters, factor = (
-        it.pair,
-        it.clusters,
-        stats.mde_factor(it.df if it.df > 0 else math.inf, alpha),
-    )
-    one, other = pair.rewards_baseline.values, pair.rewards_current.values
-    low, high = min(one.min(), other.min()), max(one.max(), other.max())
     if it.draws:
         return _swapped_drop(it, sign, alpha)
+    pair, clusters = it.pair, it.clusters
+    factor = stats.mde_factor(it.df if it.df > 0 else math.inf, alpha)
+    one, other = pair.rewards_baseline.values, pair.rewards_current.values
+    low, high = min(one.min(), other.min()), max(one.max(), other.max())
     two_valued = low < high and all(((v == low) | (v == high)).all() for v in (one, other))
     if not two_valued or pair.baseline is None or pair.difference is not None:
         return factor * it.se

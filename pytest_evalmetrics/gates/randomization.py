@@ -231,9 +231,7 @@ def _reached(found: Floats, seen: float, tie: float) -> Floats:
     return np.where(found > seen + tie, 1.0, np.where(found >= seen - tie, 0.5, 0.0))
 
 
-def relabel_whole(
-    pair: PairedMetric, sign: float, *, seed: int, draws: int = _EVALUATIONS
-) -> tuple[float, float]:
+def relabel_whole(pair: PairedMetric, sign: float, *, seed: int) -> tuple[float, float]:
     """Return the p and the mid-p of relabelled rollouts, the metric computed anew each time."""
     reduce = pair.reduce
     assert reduce is not None  # noqa: S101 - a metric that is no mean over tasks has one
@@ -247,9 +245,9 @@ def relabel_whole(
     seen = sign * (pair.value_baseline - pair.value_current)
     tie = _TIE * max(abs(pair.value_baseline), abs(pair.value_current))
     rng = np.random.Generator(np.random.PCG64(seed))
-    found = np.empty(draws)
+    found = np.empty(_EVALUATIONS)
     found[0] = seen
-    for draw in range(1, draws):
+    for draw in range(1, _EVALUATIONS):
         dealt = values[np.lexsort((rng.random(len(task)), task))]
         before = reduce(replace(one, values=dealt[to_baseline]))
         after = reduce(replace(other, values=dealt[~to_baseline]))
@@ -315,26 +313,25 @@ def adjust(found: Sequence[Comparison], groups: Sequence[str]) -> list[float]:
     Westfall and Young 1993, Resampling-Based Multiple Testing, algorithm 2.8. A metric that has
     no damage by task (a swapped median, the worst task) counts as independent of the others.
     """
-    p = np.array([f.p for f in found], dtype=np.float64)
-    judged = np.flatnonzero(~np.isnan(p)).tolist()
-    adjusted = p.copy()
+    p = [float(f.p) for f in found]
+    judged = [i for i, value in enumerate(p) if not math.isnan(value)]
     if len(judged) < 2:  # noqa: PLR2004 - nothing to adjust for
-        return [float(v) for v in adjusted]
+        return p
     classes = _classes([found[i] for i in judged], [groups[i] for i in judged])
-    order = np.argsort(p[judged], kind="stable").tolist()
-    last = 0.0
+    order = sorted(range(len(judged)), key=lambda at: p[judged[at]])
+    adjusted, last = p.copy(), 0.0
     for at, place in enumerate(order):
-        i, left = judged[place], order[at:]
-        last = max(last, _any_below(float(p[i]), [classes[j] for j in left]))
+        i = judged[place]
+        last = max(last, _any_below(p[i], [classes[j] for j in order[at:]]))
         adjusted[i] = last
-    return [float(v) for v in adjusted]
+    return adjusted
 
 
-class _Class:
+class _Class(msgspec.Struct, eq=False):
     """Metrics that are one number: the p values of random flips, sorted by flip."""
 
-    def __init__(self, group: object, ranks: Floats | None) -> None:
-        self.group, self.ranks = group, ranks
+    group: object
+    ranks: Floats | None
 
 
 def _any_below(p: float, classes: Sequence[_Class]) -> float:

@@ -73,13 +73,11 @@ def check_regression(
     early, the level is what that look may spend.
     """
     bounds = [None if look is None or not g.rule.tests else _bounds(g, look) for g in gated]
+    alphas = [g.rule.alpha if b is None else b.level for g, b in zip(gated, bounds, strict=True)]
     gated = [
-        g if b is None else structs.replace(g, rule=structs.replace(g.rule, alpha=b.level))
-        for g, b in zip(gated, bounds, strict=True)
+        structs.replace(g, rule=structs.replace(g.rule, alpha=alpha, benchmarks=benchmarks))
+        for g, alpha in zip(gated, alphas, strict=True)
     ]
-    if benchmarks > 1:
-        shared = [structs.replace(g.rule, benchmarks=benchmarks) for g in gated]
-        gated = [structs.replace(g, rule=rule) for g, rule in zip(gated, shared, strict=True)]
     found = [_compare(g, g.pair, g.clusters) for g in gated]
     worst = [
         f if g.worst is None else _compare(g, g.worst, g.worst_clusters)
@@ -147,12 +145,9 @@ def _compare(gated: Gated, pair: PairedMetric, clusters: NDArray[np.int64] | Non
 
 def _adjusted(gated: Sequence[Gated], found: Sequence[Comparison]) -> list[float]:
     """Adjust the p values that verdicts rest on; the others stay as they are."""
-    tested = [i for i, g in enumerate(gated) if g.rule.tests]
-    adjusted = [f.p for f in found]
-    p = adjust([found[i] for i in tested], [gated[i].gate_id for i in tested])
-    for i, value in zip(tested, p, strict=True):
-        adjusted[i] = value
-    return adjusted
+    tested = [(f, g.gate_id) for g, f in zip(gated, found, strict=True) if g.rule.tests]
+    p = iter(adjust([f for f, _ in tested], [gate_id for _, gate_id in tested]))
+    return [next(p) if g.rule.tests else f.p for g, f in zip(gated, found, strict=True)]
 
 
 def _decide(

@@ -132,9 +132,9 @@ def fractions_of(rollouts: Sequence[int], baseline: float) -> tuple[float, ...]:
     return tuple(round(last / (1 / baseline + 1 / k), 6) for k in rollouts)
 
 
-def spending(total: float, fractions: Sequence[float], power: float = _POWER) -> tuple[float, ...]:
+def spending(total: float, fractions: Sequence[float]) -> tuple[float, ...]:
     """Return what of an error is spent by each look (Kim and DeMets 1987, Biometrika 74)."""
-    return tuple(total * min(t, 1.0) ** power for t in fractions)
+    return tuple(total * min(t, 1.0) ** _POWER for t in fractions)
 
 
 @lru_cache

@@ -19,7 +19,7 @@ import numpy as np
 from pytest_evalmetrics.stats.basics import t_ppf, t_sf
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -95,13 +95,8 @@ def drift_warnings(entry: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) 
     metrics = sum(map(len, runs[-1]["agents"].values())) if runs else 0
     for agent, points in runs[-1]["agents"].items() if runs else ():
         for metric, now in points.items():
-            sign = _sign(
-                [
-                    check
-                    for check in entry["checks"]
-                    if check["name"] == metric and check["agent"] in ("", agent)
-                ]
-            )
+            checks = (check for check in entry["checks"] if check["name"] == metric)
+            sign = _sign(check for check in checks if check["agent"] in ("", agent))
             series = [
                 (i, run, point)
                 for i, run in enumerate(runs)
@@ -115,7 +110,7 @@ def drift_warnings(entry: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) 
             yield from _ratchet(name, accepted, anew[-1], sign)
 
 
-def _sign(checks: Sequence[Mapping[str, Any]]) -> float:
+def _sign(checks: Iterable[Mapping[str, Any]]) -> float:
     """Return 1 where a higher value is better, -1 where a lower one is, 0 where nothing says so."""
     for check in checks:
         if check["gate"] == "baseline" and "direction" in check["evidence"]:

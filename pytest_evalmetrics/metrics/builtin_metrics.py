@@ -187,6 +187,7 @@ class _AtLeast(_OfK):
     """The chance that at least m of k rollouts pass: a tail of the hypergeometric distribution."""
 
     bounded: ClassVar[bool] = True
+    of_all: ClassVar[bool] = False  # of the first k all that there are have to pass
     m: int
 
     def task_values(self, rewards: TaskRewards) -> Floats:
@@ -194,12 +195,8 @@ class _AtLeast(_OfK):
         threshold, counts = self.options.pass_threshold, rewards.counts
         if not self.options.first_k:
             return np.asarray(pass_m_of_n(counts, passes(rewards, threshold), self.m, self.k))
-        enough = passes(rewards, threshold, self.k) >= self._needed(counts)
-        return np.where(counts > 0, enough, np.nan)
-
-    def _needed(self, counts: NDArray[np.int64]) -> int | NDArray[np.int64]:
-        del counts
-        return self.m
+        needed = np.minimum(counts, self.k) if self.of_all else self.m
+        return np.where(counts > 0, passes(rewards, threshold, self.k) >= needed, np.nan)
 
 
 @register_metric("pass@{k}")
@@ -225,12 +222,11 @@ class PassHatK(_AtLeast):
     alone, or at all where there are fewer.
     """
 
+    of_all: ClassVar[bool] = True
+
     def __init__(self, k: int, options: MetricOptions | None = None) -> None:
         super().__init__(f"pass^{k}", k, options)
         self.m = k
-
-    def _needed(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
-        return np.minimum(counts, self.k)
 
 
 @register_metric("pass_{m}_of_{n}")

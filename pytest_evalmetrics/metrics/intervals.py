@@ -13,21 +13,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
+from pytest_evalmetrics import stats
 from pytest_evalmetrics.errors import MetricError
 from pytest_evalmetrics.results import Estimate, Interval
-from pytest_evalmetrics.stats import (
-    FEWEST,
-    StatsError,
-    TooManyUnitsError,
-    cluster_codes,
-    quantile7,
-    quantile_interval,
-    ratio_mean,
-    reducer_draws,
-    seed_of,
-    t_interval,
-    wilson,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -131,9 +119,9 @@ class _Observed(msgspec.Struct, frozen=True):
         parts, clusters = self.parts, self.clusters
         if self.metric.no_interval:
             return None, self.metric.no_interval
-        if self.n < FEWEST:
+        if self.n < stats.FEWEST:
             return None, "a single task says nothing of the spread between tasks"
-        if clusters is not None and len(np.unique(clusters)) < FEWEST:
+        if clusters is not None and len(np.unique(clusters)) < stats.FEWEST:
             return None, "all tasks are in one cluster, which says nothing of the spread"
         is_mean = parts is not None and parts.combine is None
         quantile = self._ordered()
@@ -154,15 +142,17 @@ class _Observed(msgspec.Struct, frozen=True):
         bounded, clusters, held = self.metric.bounded, self.clusters, self.held
         every = self.n == len(held)
         tops, bottoms = (part if every else part[held] for part in (parts.tops, parts.bottoms))
-        mean = ratio_mean(tops, bottoms, clusters)
+        mean = stats.ratio_mean(tops, bottoms, clusters)
         values = parts.values[held]
         is_rate = clusters is None and parts.additive and ((values == 0) | (values == 1)).all()
         if bounded and (is_rate or not mean.se > 0):
             successes = min(max(mean.mean, 0.0), 1.0) * mean.units
-            return Interval(*wilson(successes, mean.units, self.level), self.level, "wilson"), ""
+            return Interval(
+                *stats.wilson(successes, mean.units, self.level), self.level, "wilson"
+            ), ""
         if not mean.se > 0:
             return None, _NO_SPREAD
-        low, high = t_interval(mean, self.level)
+        low, high = stats.t_interval(mean, self.level)
         least, most = (0.0, 1.0) if bounded else self.ends or (-math.inf, math.inf)
         method = "t" if clusters is None else "clustered t"
         return Interval(max(low, least), min(high, most), self.level, method), ""
@@ -177,7 +167,7 @@ class _Observed(msgspec.Struct, frozen=True):
         return (self.rewards.values, quantile) if self.rewards.counts.max() == 1 else None
 
     def _of_quantile(self, values: NDArray[np.float64], quantile: float) -> Outcome:
-        low, high = quantile_interval(values, quantile, self.level)
+        low, high = stats.quantile_interval(values, quantile, self.level)
         if low < high:
             return Interval(low, high, self.level, "order statistics"), ""
         if (values == values[0]).all():
@@ -192,11 +182,8 @@ class _Observed(msgspec.Struct, frozen=True):
         if parts is not None and parts.combine is not None:
             order = np.argsort(parts.values[tasks], kind="stable")  # sorted sorts faster
             clusters = None if clusters is None else clusters[order]
-            values, combine, of_weights = (
-                parts.values[tasks[order]],
-                parts.combine,
-                parts.combine_weighted,
-            )
+            values, combine = parts.values[tasks[order]], parts.combine
+            of_weights = parts.combine_weighted
 
             def reducer(picked: NDArray[np.intp]) -> float:
                 return metric.checked("combine", combine, values[picked])
@@ -215,15 +202,15 @@ class _Observed(msgspec.Struct, frozen=True):
                     return weighted(np.bincount(picked, minlength=len(tasks)))
                 return metric.anew(sampled.take(picked))
 
-        groups = None if clusters is None else cluster_codes(clusters, len(tasks))
-        rng = np.random.Generator(np.random.PCG64(seed_of(str(metric), [len(tasks)])))
+        groups = None if clusters is None else stats.cluster_codes(clusters, len(tasks))
+        rng = np.random.Generator(np.random.PCG64(stats.seed_of(str(metric), [len(tasks)])))
         try:
-            draws = reducer_draws(reducer, len(tasks), groups, DRAWS, rng, weighted=weighted)
-        except TooManyUnitsError:
+            draws = stats.reducer_draws(reducer, len(tasks), groups, DRAWS, rng, weighted=weighted)
+        except stats.TooManyUnitsError:
             return None, f"{len(tasks)} tasks are too many to resample this metric"
-        except (MetricError, StatsError) as error:
+        except (MetricError, stats.StatsError) as error:
             return None, f"on resampled tasks the metric is not defined: {error.args[0]}"
-        low, high = (quantile7(draws, (1 + side * self.level) / 2) for side in (-1, 1))
+        low, high = (stats.quantile7(draws, (1 + side * self.level) / 2) for side in (-1, 1))
         if low == high:
             return None, "every resampling of the tasks gives the same value"
         return Interval(low, high, self.level, "bootstrap"), ""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import replace
 from functools import cached_property
@@ -31,18 +30,16 @@ from pytest_evalmetrics.metrics.samples import Sample, SampleSource, with_missin
 from pytest_evalmetrics.sums import mean_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
     from pytest_evalmetrics.data import RolloutTable, TaskId
     from pytest_evalmetrics.metrics.lookup import Plan
-    from pytest_evalmetrics.metrics.metric import BoundMetric, TaskParts
+    from pytest_evalmetrics.metrics.metric import BoundMetric, TaskParts, WeightedCombine
 
     Floats = NDArray[np.float64]
     Places = NDArray[np.int64]
-
-WeightedCombine = Callable[["NDArray[np.float64]", "NDArray[np.float64]"], float]
 
 
 def align(current: RolloutTable, baseline: RolloutTable) -> tuple[RolloutTable, Drift]:
@@ -486,7 +483,6 @@ def _paired(
 ) -> PairedMetric:
     """Put two sides of the same tasks together."""
     mean = current.is_mean and baseline.is_mean
-    combines = current.parts is None or current.parts.combine is not None
     values = baseline.value(), current.value()
 
     def task_values(rewards: TaskRewards) -> Floats:
@@ -508,7 +504,7 @@ def _paired(
         rewards_current=current.rewards,
         difference=None if mean else _difference(baseline, current),
         reduce=None if mean else metric.anew,
-        task_values=None if combines else task_values,
+        task_values=task_values if current.is_mean else None,
         extreme=metric.extreme,
         excluded=excluded,
         bounded=metric.bounded or (on_unit and not any(v < 0 or v > 1 for v in values)),

@@ -59,7 +59,7 @@ class EvalMetrics:
         description: str | None = None,
         fail: bool = True,
     ) -> BenchmarkResult:
-        """Reduce rewards to metrics, and gate them.
+        """Reduce rewards to metrics, and gate them; the result is true where every gate holds.
 
         Parameters
         ----------
@@ -79,11 +79,6 @@ pass_estimator, breakdown, cluster, description
         fail
             Whether a gate that does not hold fails the test; else the result says so.
 
-        Returns
-        -------
-        BenchmarkResult
-            True where every gate holds.
-
         Raises
         ------
         GateFailed
@@ -98,20 +93,15 @@ pass_estimator, breakdown, cluster, description
         frame = self._caller(sys._getframe(1))  # noqa: SLF001 - the test's line
         try:
             self._claim(name)
-            benchmark = benchmark_in_python(
-                settings,
-                name=benchmark_name(self._test, name),
-                file=self._item.path,
-                line=frame.f_lineno,
-                shown=self._file,
-            )
+            where: dict[str, Any] = {"file": self._item.path, "line": frame.f_lineno}
+            own = benchmark_name(self._test, name)
+            benchmark = benchmark_in_python(settings, name=own, shown=self._file, **where)
             table = table_in_memory(rewards, scores=scores, labels=labels)
             label = self._label(name)
             result = run_benchmark(self._item, benchmark, label=label, file=self._file, table=table)
         except EvalMetricsError as error:
             raise _shown_at(frame, error, self._file) from None
-        failure = failure_of(result) if fail else None
-        if failure is not None:
+        if fail and (failure := failure_of(result)):
             raise _shown_at(frame, failure, self._file)
         return result
 

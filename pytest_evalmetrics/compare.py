@@ -155,7 +155,6 @@ def culprit(paths: Sequence[str], settings: Settings) -> tuple[list[str], bool]:
 
 
 def _series(paths: Sequence[str], settings: Settings) -> dict[str, dict[int, RolloutTable]]:
-    """Read the runs of each benchmark and agent, by their places."""
     from pytest_evalmetrics import baselines, metrics, rollouts
 
     series: dict[str, dict[int, RolloutTable]] = {}
@@ -284,7 +283,6 @@ def _of_reports(
 
 
 def _benchmarks(report: Path) -> dict[str, str]:
-    """List the benchmarks of a report, with their files."""
     try:
         entries = json.loads(report.read_bytes())["benchmarks"]
         return {entry["name"]: entry["file"] for entry in entries}
@@ -432,7 +430,6 @@ def _words(differences: Iterable[Difference]) -> Iterator[str]:
 
 
 def _used(differences: Sequence[Difference]) -> list[list[str]]:
-    """Lay out the columns that hold anything, below their header."""
     rows = [_cells(d) for d in differences]
     used = [n for n in range(len(_HEADER)) if any(row[n] for row in rows)]
     return [[row[n] for n in used] for row in (_HEADER, *rows)]

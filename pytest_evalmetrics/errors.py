@@ -37,14 +37,8 @@ if TYPE_CHECKING:
 class EvalMetricsError(Exception):
     """The root: whatever goes wrong for a reason that the user can fix.
 
-    Parameters
-    ----------
-    message
-        What was found and what was expected.
-    file, line
-        Where it was found, as the user would write it, and counted from 1.
-    hint
-        The way out: what to write or to run.
+    `message` says what was found and expected; `file` and `line`, from 1, where; and `hint` the
+    way out: what to write or to run.
     """
 
     shown: str | None = None  # what pytest shows, where that is more: with a test's own line
@@ -58,10 +52,7 @@ class EvalMetricsError(Exception):
         hint: str | None = None,
     ) -> None:
         super().__init__(message)
-        self.message = message
-        self.file = file
-        self.line = line
-        self.hint = hint
+        self.message, self.file, self.line, self.hint = message, file, line, hint
 
     @property
     def where(self) -> str:
@@ -146,12 +137,8 @@ class CheckError(EvalMetricsError):
 class RowError(EvalMetricsError):
     """A scorer can't score one row; the others go on, and ``expect`` decides.
 
-    Parameters
-    ----------
-    kind
-        A short stable word to group by: ``no-score``, ``out-of-range``.
-    message
-        What happened, in the row's terms, without its number.
+    `kind` is a short stable word to group by, such as ``no-score``; `message` says what happened,
+    in the row's terms, without its number.
     """
 
     def __init__(self, kind: str, message: str, *, hint: str | None = None) -> None:

@@ -237,7 +237,6 @@ def _properties(entry: Mapping[str, Any], in_test: bool) -> Iterator[tuple[str, 
 
 
 def _engine(config: pytest.Config) -> Engine | None:
-    """Return the run's engine, made at the first use; None where work is done here."""
     if engine_name(config) == "local":
         return None
     if _ENGINE not in config.stash:

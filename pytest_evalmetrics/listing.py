@@ -59,11 +59,8 @@ def listed() -> str:
         if kind == "metrics":
             lines += [f"  {'mean/{score}'.ljust(wide)}  {_STATISTICS}"]
         lines.append("")
-    lines.append(
-        "package.module:attribute names one of your own; pytest --evalmetrics-explain NAME tells "
-        "more of each"
-    )
-    return "\n".join(lines)
+    more = "pytest --evalmetrics-explain NAME tells more of each"
+    return "\n".join([*lines, f"package.module:attribute names one of your own; {more}"])
 
 
 def _line(things: Registry, name: str) -> str:
@@ -101,11 +98,9 @@ def explained(name: str) -> str:
     if broken:
         raise pytest.UsageError(broken[0])  # a reference: each kind says the same of it
     there = [n for things in _REGISTRIES.values() for n in things.names()]
-    guess = did_you_mean(name, there, what="").partition("?")
-    meant = f": {guess[0]}?" if guess[1] else ""
-    raise pytest.UsageError(
-        f"there is nothing named {name!r}{meant}\n  pytest --evalmetrics-list prints what there is"
-    )
+    guess, mark, _ = did_you_mean(name, there, what="").partition("?")
+    meant, way = f": {guess}?" if mark else "", "pytest --evalmetrics-list prints what there is"
+    raise pytest.UsageError(f"there is nothing named {name!r}{meant}\n  {way}")
 
 
 def _kind_of(target: Any) -> str:
@@ -156,7 +151,6 @@ def _explain(kind: str, things: Registry, name: str, entry: Found) -> Iterator[s
 
 
 def _keys(kind: str, entry: Found) -> Iterator[str]:
-    """Yield the keys of what can be configured, with their types and defaults."""
     keys = keys_of_scorer(entry.name) if kind == "scorers" else None
     if keys is not None:
         yield from (f"    {line}" for line in keys)
@@ -172,7 +166,6 @@ def _keys(kind: str, entry: Found) -> Iterator[str]:
 
 
 def _parameters(target: Any) -> Iterator[tuple[str, str]]:
-    """Yield the parameters of a class or a function, each with its type and default."""
     try:
         parameters = inspect.signature(target).parameters.values()
     except (TypeError, ValueError):

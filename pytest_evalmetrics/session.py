@@ -255,7 +255,6 @@ def _attach(
     report: pytest.TestReport,
     payloads: list[Payload],
 ) -> None:
-    """Put an item's results on its report, and its failure as it is shown."""
     for payload in payloads:
         entry = payload["entry"]
         # a mark of the test; a benchmark file says it itself, but not of every failure
@@ -283,7 +282,6 @@ def _attach(
 
 
 def _show(report: pytest.TestReport, text: str, config: pytest.Config) -> None:
-    """Show a failure as our text alone."""
     from pytest_evalmetrics.reports import FailureText
 
     report.longrepr = FailureText(text, config.option.tbstyle)  # type: ignore[assignment]

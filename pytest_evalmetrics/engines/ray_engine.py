@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pytest_evalmetrics.data import RolloutTable
-    from pytest_evalmetrics.engines.local import Engine, Workload
+    from pytest_evalmetrics.engines.local import Workload
     from pytest_evalmetrics.rollouts import Request, RolloutFile
 
 _KNOCKS_S: Final = 10.0
@@ -252,7 +252,3 @@ class RayEngine:
     def close(self) -> None:
         """Leave the cluster."""
         self.cluster.close()
-
-
-if TYPE_CHECKING:
-    _of_ray: type[Engine] = RayEngine

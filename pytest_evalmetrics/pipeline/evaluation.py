@@ -498,7 +498,6 @@ class Evaluation:
 
     @collector_paused()
     def _picture(self, agent: str) -> Mapping[str, Any]:
-        """Describe one agent's tasks, beside those of the run that it is compared with."""
         table, judging = self._tables[agent], self._judging
         pairing = None if judging is None else judging.pairings.get(agent)
         return picture_of(
@@ -540,7 +539,6 @@ class Evaluation:
             yield check(Verdict.FAIL, reason=text, hint=hint)
 
     def _flips(self, judging: Judging) -> Iterator[Flip]:
-        """Show the tasks of each agent that changed most, with what was answered on both sides."""
         from pytest_evalmetrics.pipeline import answers  # noqa: PLC0415 - only where one is red
 
         spec, folder, settings = self.benchmark.spec, self.benchmark.file.parent, judging.settings
@@ -638,7 +636,6 @@ def _nothing_gated(benchmark: Benchmark) -> str:
 def _changed_gates(
     now: Mapping[str, Any], before: Mapping[str, Any], reference: Reference
 ) -> Iterator[str]:
-    """Name the thresholds and gated metrics that differ from those of the baseline."""
     if not before:
         return
     old, new = before.get("thresholds", {}), now["thresholds"]

@@ -30,7 +30,6 @@ class HumanLabels:
     threshold: Any
     line: int  # of the threshold
     labels: dict[tuple[str, str, int], float]  # agent, task, sample -> label
-    agents: frozenset[str]
 
     @classmethod
     def of(cls, benchmark: Benchmark, asked: LabelsSpec) -> HumanLabels:
@@ -54,7 +53,6 @@ class HumanLabels:
             threshold,
             benchmark.line_of("thresholds", PPI_MEAN),
             labels,
-            frozenset(agent for agent, _, _ in labels),
         )
 
     def corrected(
@@ -65,8 +63,9 @@ class HumanLabels:
         level = 0.95 if self.threshold is None else self.threshold.level
         rewards = table.scores[spec.reward]
         name = table.agents[table.agent[0]] if len(table) else ""
-        if name not in self.agents and len(self.agents) == 1:  # the labels name no agent
-            (name,) = self.agents
+        agents = {agent for agent, _, _ in self.labels}
+        if name not in agents and len(agents) == 1:  # the labels name no agent
+            (name,) = agents
         tasks = [str(task) for task in table.tasks]
         places = zip(table.task.tolist(), table.sample.tolist(), strict=True)
         labels = np.array(

@@ -135,8 +135,7 @@ class Judges:
                 self._labelled.append(_LabelledRows(self._asking, index, scorer, asked))
         scores = [one.score for one in self._labelled]
         for name in self._gates:
-            score = name.partition("/")[2]
-            if score not in scores:
+            if (score := name.partition("/")[2]) not in scores:
                 guess = did_you_mean(score, scores, what="scores with a judge_check")
                 raise DataError(
                     f"{name}: there are no labels to check a judge against; {guess}",

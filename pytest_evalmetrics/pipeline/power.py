@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from pytest_evalmetrics.metrics import BoundMetric
     from pytest_evalmetrics.spec import Benchmark
 
     _Numbers = NDArray[np.float64]
@@ -169,7 +168,7 @@ def _metric_power(  # noqa: PLR0917 - what one line of the plan is made of
 
 
 def _visible(
-    metric: BoundMetric, rewards: TaskRewards, k: int, factor: float, rule: gates.Rule
+    metric: metrics.BoundMetric, rewards: TaskRewards, k: int, factor: float, rule: gates.Rule
 ) -> tuple[float, int | None]:
     """Return the drop that k rollouts of each task see, and how many see `max_drop`."""
     n, ends = len(rewards), (float(rewards.values.min()), float(rewards.values.max()))
@@ -201,7 +200,7 @@ class _Thinned:
     """A run in which each task lost the same share of its chance to pass."""
 
     def __init__(
-        self, metric: BoundMetric, rewards: TaskRewards, k: int, ends: tuple[float, float]
+        self, metric: metrics.BoundMetric, rewards: TaskRewards, k: int, ends: tuple[float, float]
     ) -> None:
         passed = np.add.reduceat(rewards.values == ends[1], rewards.offsets[:-1], dtype=np.int64)
         counts = rewards.counts
@@ -264,7 +263,7 @@ class _Thinned:
         return high
 
 
-def _redrawn(metric: BoundMetric, rewards: TaskRewards, k: int) -> float:
+def _redrawn(metric: metrics.BoundMetric, rewards: TaskRewards, k: int) -> float:
     """Return the standard error of the difference of two runs, by drawing rollouts anew."""
     rng = np.random.Generator(np.random.PCG64(0))
     counts = rewards.counts
@@ -277,7 +276,7 @@ def _redrawn(metric: BoundMetric, rewards: TaskRewards, k: int) -> float:
     return math.sqrt(2 * lost) * float(np.std(drawn, ddof=1))
 
 
-def _sampling_variance(metric: BoundMetric, rewards: TaskRewards, k: int) -> float | None:
+def _sampling_variance(metric: metrics.BoundMetric, rewards: TaskRewards, k: int) -> float | None:
     """Estimate the variance of a task's value between runs, averaged over tasks.
 
     Each task's rollouts are resampled k at a time; n / (n - 1) makes up for the spread that

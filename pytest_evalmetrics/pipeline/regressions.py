@@ -24,7 +24,7 @@ from pytest_evalmetrics.spec import BaselineSpec, Benchmark
 from pytest_evalmetrics.spec.metric_names import OVER_REFERENCE, REFERENCE, direction_of, is_spent
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -451,15 +451,12 @@ class Judging:
 
     def _gated_tasks(self, recorded: RolloutTable, table: RolloutTable, agent: str) -> RolloutTable:
         """Leave out of a recorded run what is in quarantine, and what no sample took."""
-        if self.quarantined:
-            left = [str(task) not in self.quarantined for task in recorded.tasks]
-            recorded = recorded.where(np.array(left, dtype=bool)[recorded.task])
+        recorded = _without(recorded, self.quarantined)
         whole = self.whole.get(agent, next(iter(self.whole.values()), None))
         if whole is None:
             return recorded
-        from pytest_evalmetrics.pipeline.task_sample import without_the_rest  # noqa: PLC0415 - rare
-
-        return without_the_rest(metrics.align(whole, recorded)[0], whole, table)
+        rest = set(map(str, whole.tasks)) - set(map(str, table.tasks))
+        return _without(metrics.align(whole, recorded)[0], rest)
 
     def _single_tasks(self, pairing: metrics.Pairing, agent: str) -> None:
         """Report the tasks that went from all to none, and hold them against ``max_broken``."""
@@ -523,6 +520,13 @@ class Judging:
             estimate=gated.estimate,
             evidence={**rule.evidence(), "baseline": pair.value_baseline, "why": "blind"},
         )
+
+
+def _without(table: RolloutTable, tasks: Collection[str]) -> RolloutTable:
+    if not tasks:
+        return table
+    kept = np.array([str(task) not in tasks for task in table.tasks], dtype=bool)
+    return table if kept.all() else table.where(kept[table.task])
 
 
 def runs_of(metric: BoundMetric, runs: Sequence[metrics.Pairing], pair: PairedMetric) -> gates.Runs:

@@ -234,7 +234,6 @@ def _shuffled(rows: int, seed: int) -> NDArray[np.int64]:
 
 
 def _repeated(table: RolloutTable, samples: int) -> RolloutTable:
-    """Let each row stand for so many rollouts."""
     sample = np.tile(np.arange(samples), len(table))
     return replace(
         table,

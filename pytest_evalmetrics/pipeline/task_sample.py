@@ -70,12 +70,3 @@ def first_rollouts(table: RolloutTable, rounds: Rounds) -> NDArray[np.bool_]:
             hint="look for another run's rollouts in the files; or set num_samples",
         )
     return rank < rounds
-
-
-def without_the_rest(
-    reference: RolloutTable, whole: RolloutTable, drawn: RolloutTable
-) -> RolloutTable:
-    """Leave the tasks of `whole` that were not drawn out of a reference with the ids of `whole`."""
-    rest = set(map(str, whole.tasks)) - set(map(str, drawn.tasks))
-    kept = np.array([str(task) not in rest for task in reference.tasks], dtype=bool)
-    return reference if kept.all() else reference.where(kept[reference.task])

@@ -26,7 +26,7 @@ pytestmark = [
     pytest.mark.ragas,
     pytest.mark.skipif(not PYTHON, reason="EVALMETRICS_RAGAS_PYTHON names no interpreter"),
 ]
-ROWS = 200
+ROWS = 100
 TOPICS = ("health", "food", "cars", "sport", "tax", "music")
 
 
@@ -140,12 +140,12 @@ def test_scores_are_those_of_ragas(judge_server):
         assert len(set(mine[name])) > 1, name
 
 
-def bench(project, metric, url):
+def bench(project, metric, url, name="a"):
     project.write(
-        "a.bench.yaml",
+        f"{name}.bench.yaml",
         f"""\
 benchmark:
-  name: by-ragas
+  name: {name}
   dataset: data.jsonl
   scorers:
     - type: ragas
@@ -183,12 +183,16 @@ def test_a_metric_by_the_package_itself_goes_over_our_journal(project, judge_ser
     assert judge_server.posts == 0
 
 
-def test_a_refusing_judge_is_no_nan(project, judge_server):
+def test_a_refusing_judge_is_no_nan_and_an_unknown_metric_says_which_there_are(
+    project, judge_server
+):
     project.rows("data.jsonl", [{"user_input": "?", "response": "a", "reference": "b"}] * 20)
     bench(project, "answer_accuracy", judge_server.url("status=401"))
+    bench(project, "Faithfullness", "http://127.0.0.1:1/v1", "b")
     text = run(project)
-    assert "1 failed" in text
+    assert "2 failed" in text
     assert "this judge answers nobody" in text
+    assert "did you mean 'Faithfulness'?" in text
     assert judge_server.posts <= 16
 
 
@@ -197,9 +201,3 @@ def test_an_unusable_answer_is_asked_for_once_more(project, judge_server):
     bench(project, "AnswerAccuracy", judge_server.url("bad=always"))
     assert "holds no JSON object" in run(project)
     assert judge_server.posts == 2  # ten by RAGAS alone
-
-
-def test_an_unknown_metric_says_which_there_are(project):
-    project.rows("data.jsonl", [{"user_input": "?"}])
-    bench(project, "Faithfullness", "http://127.0.0.1:1/v1")
-    assert "did you mean 'Faithfulness'?" in run(project)

@@ -14,17 +14,9 @@ _NOT_THE_QUESTION = ("id", "source", "metadata")  # keys of a message
 
 
 def content_hash(value: Any) -> str:
-    """Hash builtins as JSON with sorted keys, so that the order of keys doesn't matter.
+    """Hash a task's content: builtins as JSON, in which the order of keys doesn't matter.
 
-    Parameters
-    ----------
-    value
-        What the task consists of; None is no content.
-
-    Returns
-    -------
-    str
-        Twelve hex digits; empty for None.
+    The hash has twelve hex digits; that of None, which is no content, is empty.
     """
     if value is None:
         return ""

@@ -21,7 +21,13 @@ from pytest_evalmetrics.rollouts.files import RolloutFile
 from pytest_evalmetrics.rollouts.json_files import JsonArray, JsonLines
 from pytest_evalmetrics.rollouts.json_reader import decode_row
 from pytest_evalmetrics.rollouts.loader import Chunk, Failure, NotFinite, Request
-from pytest_evalmetrics.rollouts.source import open_source, short, shortened, shown_json
+from pytest_evalmetrics.rollouts.source import (
+    open_source,
+    score_paths,
+    short,
+    shortened,
+    shown_json,
+)
 from pytest_evalmetrics.spec import FieldMap
 from pytest_evalmetrics.spec.metric_names import MARK
 
@@ -110,11 +116,19 @@ def lookup(record: Any, path: str) -> Any:
     return None
 
 
+def paths_of(request: Request) -> list[str]:
+    """List the paths that ``fields:`` names."""
+    fields = request.fields
+    ids = (fields.task, fields.sample, fields.agent)
+    paths = (*ids, *score_paths(fields).values(), *(fields.content or ()))
+    return [path for path in paths if path is not None]
+
+
 def slim(record: Mapping[str, Any], request: Request) -> dict[str, Any]:
     """Leave of a record what a benchmark may ask for: its keys, and the values behind paths."""
     if request.whole:
         return dict(record)
-    wanted = (*request.paths, *request.categories)
+    wanted = (*paths_of(request), *request.categories)
     return {
         key: value if any(p == key or p.startswith(f"{key}.") for p in wanted) else None
         for key, value in record.items()
@@ -192,7 +206,7 @@ class ChunkBuilder:
     def __init__(self, request: Request) -> None:
         self._request = request
         self._fields = request.fields
-        self._paths = request.score_paths
+        self._paths = score_paths(request.fields)
         self._needed = {*request.scores, *self._paths}
         # task, sample, agent, time of the start, name, and labels of each row
         self._rows: list[tuple[TaskId, int | None, str | None, float, str, list[str | None]]] = []

@@ -290,7 +290,7 @@ class InspectAi(ToolLoader):
         """Whether more is needed of a sample than its summary says."""
         if self._request.whole or (log is not None and log.get("invalidated")):
             return True
-        return bool(self._request.categories or self._request.paths)
+        return bool(self._request.categories or foreign.paths_of(self._request))
 
     def _fill_from_log(
         self,

@@ -15,7 +15,7 @@ from pytest_evalmetrics.data.content import content_hash, join_versions, questio
 from pytest_evalmetrics.errors import DataError, did_you_mean
 from pytest_evalmetrics.rollouts.loader import Chunk, NotFinite
 from pytest_evalmetrics.rollouts.row_schema import FLOAT, NOT_NUMBER, NUMBER, Node
-from pytest_evalmetrics.rollouts.source import shown_json
+from pytest_evalmetrics.rollouts.source import score_paths, shown_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -49,7 +49,7 @@ class Roles:
         self.root = Node()
         self.root.open = True
         fields = request.fields
-        self._mapped = {n: self._declare(path) for n, path in request.score_paths.items()}
+        self._mapped = {n: self._declare(path) for n, path in score_paths(fields).items()}
         self._task_path = fields.task or "_ng_task_index"
         self.task = self._declare(self._task_path)
         self.sample = self._declare(fields.sample or "_ng_rollout_index")

@@ -26,19 +26,6 @@ class Request:
     by_position: bool = False  #: Whether each row is a task of its own, whose id is its position.
     whole: bool = False  #: Whether rows are wanted whole, see `Chunk.records`.
 
-    @property
-    def score_paths(self) -> dict[str, str]:
-        """Where ``fields:`` says that scores are."""
-        reward = self.fields.reward
-        return dict(self.fields.scores) | ({} if reward is None else {"reward": reward})
-
-    @property
-    def paths(self) -> list[str]:
-        """All paths that ``fields:`` names."""
-        f = self.fields
-        given = (f.task, f.sample, f.agent, *self.score_paths.values(), *(f.content or ()))
-        return [path for path in given if path is not None]
-
 
 @dataclass(frozen=True, slots=True)
 class NotFinite:

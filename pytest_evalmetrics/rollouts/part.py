@@ -103,10 +103,10 @@ def _left_of_addresses() -> int | None:
 
 
 class Part:
-    """What was read of consecutive rows: numbers, and no text but names and labels.
+    """What was read of consecutive rows: builtins and arrays alone, so that it can be pickled.
 
-    Holds builtins and arrays alone, so that it can be pickled. A part that is extended by
-    the parts after it, in the order of the files, is what one process would have gathered.
+    A part that is extended by the parts after it, in the order of the files, is what one process
+    would have gathered.
     """
 
     def __init__(self, request: Request) -> None:

@@ -132,7 +132,7 @@ def _shapes_of(pattern: str, base: Path) -> list[tuple[dict[str, Any], list[str]
     plain: list[tuple[dict[str, Any], list[str]]] = [({}, [])]
     if isinstance(first, PlacedRow):
         return [*plain, *_shapes(first.value)]
-    nested = _lists_inside(first, "", "*") if isinstance(first, list) else ()
+    nested = _lists_inside(first, "") if isinstance(first, list) else ()
     return [*plain, *nested]
 
 
@@ -151,7 +151,7 @@ def _shapes(value: Mapping[str, Any], path: str = "", depth: int = 1) -> Iterato
         below = f"{path}.{key}" if path else key
         if _is_objects(each):
             yield {"rows": below}, [f"rows: the {many(len(each), 'object')} of the list {below!r}"]
-            yield from _lists_inside(each, f"{below}.", "*")
+            yield from _lists_inside(each, f"{below}.")
         elif isinstance(each, list) and each and isinstance(value.get("columns"), list):
             yield {"rows": below}, [f"rows: the {many(len(each), 'line')} of the table {below!r}"]
         elif isinstance(each, dict) and depth < _DEPTH:
@@ -167,12 +167,12 @@ def _keyed(inner: Sequence[Any]) -> str:
     return "numbers" if len(inner) >= _LONG and all(map(_is_number, inner)) else ""
 
 
-def _lists_inside(rows: Sequence[Any], above: str, star: str) -> Iterator[Any]:
+def _lists_inside(rows: Sequence[Any], above: str) -> Iterator[Any]:
     """Find lists of objects in the objects of a list: the attempts at each task, say."""
     first = rows[0] if rows and isinstance(rows[0], dict) else {}
     for key in first:
         if "." not in key and all(_is_objects(row.get(key)) for row in rows[:_ROWS]):
-            path = f"{above}{star}.{key}"
+            path = f"{above}*.{key}"
             yield {"rows": path}, [f"rows: the objects of the lists at {path!r}"]
 
 

@@ -66,25 +66,9 @@ def find_loader(name: str | None, source: Source) -> LoaderFactory:
 def records(spec: FilesSpec, base: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """Go through the rows of all files, in the order in which `load` reads them.
 
-    Parameters
-    ----------
-    spec
-        Which files, and how to read them.
-    base
-        The folder of the benchmark file, which paths are relative to.
-
-    Yields
-    ------
-    where, row
-        ``file:line`` as the user would write it, and the row. One is held at a time; of
-        other tools' formats those of a file.
-
-    Raises
-    ------
-    DataError
-        If a file can't be read or is broken, or its format has no rows of its own.
-    RegistryError
-        If there is no such format.
+    Yields ``file:line`` as the user would write it, and the row; paths are relative to `base`.
+    One row is held at a time; of other tools' formats those of a file. Raises a `DataError` for
+    a broken file and for a format without rows of its own, a `RegistryError` for no format.
     """
     base = absolute(base)
     request = Request(spec.fields, whole=True)
@@ -159,10 +143,8 @@ def load(
 
     Parameters
     ----------
-    spec
-        Which files, and how to read them.
-    base
-        The folder of the benchmark file, which paths are relative to.
+    spec, base
+        Which files, and how to read them; the folder that paths are relative to.
     scores
         The scores that the benchmark needs. In these, what is neither a number, a boolean
         nor null is refused; in others it counts as missing.
@@ -171,16 +153,11 @@ def load(
     reader
         Reads the files elsewhere, if it takes them.
 
-    Returns
-    -------
-    RolloutTable
-        Sorted by agent, task and sample; NaN where a number is missing.
-
     Raises
     ------
     DataError
-        If a file can't be read or is broken, a row lacks its task id, two rows are the same
-        attempt, or what is asked for is in no row.
+        If a file is broken, a row lacks its task id, two rows are the same attempt, or what is
+        asked for is in no row.
     RegistryError
         If there is no such format.
     """

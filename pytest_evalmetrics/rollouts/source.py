@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pytest_evalmetrics.rollouts.files import RolloutFile
+    from pytest_evalmetrics.spec import FieldMap
 
 
 ENOUGH: Final = 1 << 18  # bytes in which every format shows what it is
@@ -49,6 +50,11 @@ _NOT_TEXT: tuple[tuple[bytes, str, str], ...] = (
     (b"\xff\xfe", "this is UTF-16 text, not UTF-8", "save it as UTF-8"),
     (b"\xfe\xff", "this is UTF-16 text, not UTF-8", "save it as UTF-8"),
 )
+
+
+def score_paths(fields: FieldMap) -> dict[str, str]:
+    """Get the paths of the scores that ``fields:`` maps."""
+    return dict(fields.scores) | ({} if fields.reward is None else {"reward": fields.reward})
 
 
 def shortened(text: str, length: int = 40) -> str:

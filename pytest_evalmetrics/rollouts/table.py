@@ -12,6 +12,7 @@ from pytest_evalmetrics.data.content import NO_CONTENT, SIZE, VERSIONS, content_
 from pytest_evalmetrics.errors import DataError, did_you_mean
 from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.rollouts.part import NO_SAMPLE, Part
+from pytest_evalmetrics.rollouts.source import score_paths
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -152,7 +153,7 @@ class TableBuilder:
     def _must_be_there(self, scores: Mapping[str, Any]) -> None:
         fields = self._request.fields
         keys = list(self.part.keys)
-        for name, path in self._request.score_paths.items():
+        for name, path in score_paths(fields).items():
             if name not in scores:
                 raise self._lacking(f"the path {path!r} of the score {name!r}", path, keys)
         content = None if fields.content is None else fields.content[0]

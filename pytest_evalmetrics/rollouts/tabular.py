@@ -19,7 +19,7 @@ from pytest_evalmetrics.errors import did_you_mean
 from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.rollouts.formats import csv_separator
 from pytest_evalmetrics.rollouts.loader import Chunk, NotFinite
-from pytest_evalmetrics.rollouts.source import MAX_ROW, max_row_bytes
+from pytest_evalmetrics.rollouts.source import MAX_ROW, max_row_bytes, score_paths
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -102,7 +102,7 @@ class Layout:
             if key not in known:
                 new.setdefault(key, row)
         known.update(new)
-        held = {key: [column[row] for column in parts] for key, row in new.items()}
+        cells_of = {key: [column[row] for column in parts] for key, row in new.items()}
         return Chunk(
             places=places,
             task=task,
@@ -111,7 +111,7 @@ class Layout:
             labels={name: texts(column) for name, column in self.labels.items()},
             content={
                 key: content_hash(cells[0] if len(cells) == 1 else cells)
-                for key, cells in held.items()
+                for key, cells in cells_of.items()
                 if any(cell is not None for cell in cells)
             },
             positional=self.numbered and set(map(type, task)) <= {int},
@@ -132,7 +132,7 @@ def layout_of(names: Sequence[str], request: Request, source: Source) -> Layout:
         )
     sample = fields.sample or "_ng_rollout_index"
     agent = fields.agent or "agent_ref.name"
-    mapped = request.score_paths
+    mapped = score_paths(fields)
     taken = {task, sample, agent, *mapped, *mapped.values()}
     scores = {n: n for n in names if n not in taken and not n.startswith("_")}
     scores.update({name: column for name, column in mapped.items() if column in known})

@@ -108,8 +108,8 @@ def _row_error(error: Any) -> tuple[str, str] | None:
         return None
     if isinstance(error, dict):
         kind = error.get("error") or error.get("type") or "error"
-        said = error.get("error_chain_str") or error.get("message") or error.get("error_chain_repr")
-        return str(kind), str(said or "")
+        keys = ("error_chain_str", "message", "error_chain_repr")
+        return str(kind), str(next(filter(None, map(error.get, keys)), ""))
     text = str(error)
     kind = text.partition("(")[0].partition(":")[0].strip()
     return (kind if kind.replace(".", "").isidentifier() else "error"), text
@@ -133,10 +133,9 @@ def _row_usage(row: Mapping[str, Any]) -> dict[str, float]:
     )
 
 
-def _first(holder: Any, *keys: str) -> float | None:
-    if not isinstance(holder, dict):
-        return None
-    return next((n for key in keys if (n := foreign.number(holder.get(key))) is not None), None)
+def _first(holder: Mapping[str, Any], *keys: str) -> float | None:
+    amounts = (foreign.number(holder.get(key)) for key in keys)
+    return next((amount for amount in amounts if amount is not None), None)
 
 
 def _disagreements(

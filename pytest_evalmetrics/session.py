@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 PAYLOADS = pytest.StashKey["list[Payload]"]()  # the results of an item's benchmarks
 _FOLDER = pytest.StashKey[Path]()
 _WORKERS_FOLDER = "evalmetrics_folder"
+_WARNINGS = 5  # that are shown
 
 
 class EvaluationSession:
@@ -209,18 +210,27 @@ class EvaluationSession:
 
     @pytest.hookimpl(specname="pytest_terminal_summary", wrapper=True, tryfirst=True)
     def pytest_fold_failures(self, terminalreporter: pytest.TerminalReporter) -> Generator[None]:
-        """Show the first failure of each main cause where many benchmarks fail; -v shows all."""
-        failed = terminalreporter.stats.get("failed", [])
+        """Show the first failure of each main cause, and the first warnings; -v shows all."""
+        stats = terminalreporter.stats
+        failed, warned = stats.get("failed", []), stats.get("warnings", [])
         hidden: set[str] = set()
+        ours = [one for one in warned if " RegressionWarning: " in one.message]
+        if len(ours) > _WARNINGS and self._config.option.verbose <= 0:
+            more = ours[_WARNINGS:]
+            stats["warnings"] = [one for one in warned if one not in more]
+            line = f"{len(more)} more benchmarks or metrics warn: -v, or summary.md"
+            self._lines.append((line, "yellow"))
         if self._results is not None and self._config.option.verbose <= 0:
             from pytest_evalmetrics.reports.triage import folded
 
             hidden = folded({"benchmarks": list(self._results.entries.values())})
         if hidden:
-            terminalreporter.stats["failed"] = [r for r in failed if r.nodeid not in hidden]
+            stats["failed"] = [r for r in failed if r.nodeid not in hidden]
         yield
         if hidden:
-            terminalreporter.stats["failed"] = failed
+            stats["failed"] = failed
+        if warned:
+            stats["warnings"] = warned
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print the section."""

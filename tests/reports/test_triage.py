@@ -73,6 +73,19 @@ def test_a_few_failures_are_each_shown(project):
     assert sum(line.startswith("FAILED ") for line in result.stdout.lines) == 10
 
 
+def test_the_first_of_many_warnings_are_shown(project):
+    project.rollouts([[1.0]] * 20, "old.jsonl")
+    project.rollouts([[0.0]] * 5 + [[1.0]] * 15)  # p = 1/32
+    each = "".join(f"  - {{name: b{n}}}\n" for n in range(12))
+    shared = "{rollouts: runs.jsonl, metrics: [mean_reward], baseline: {rollouts: old.jsonl}}"
+    project.write("all.bench.yaml", f"defaults: {shared}\nbenchmarks:\n{each}")
+    short, long = project.run(), project.run("-v")
+    assert short.parseoutcomes() == long.parseoutcomes() == {"passed": 12, "warnings": 12}
+    counts = [str(run.stdout).count(" RegressionWarning: b") for run in (short, long)]
+    assert counts == [5, 12]
+    short.stdout.fnmatch_lines(["7 more benchmarks or metrics warn: -v, or summary.md"])
+
+
 def test_fewer_lines_with_a_shorter_traceback_style(project):
     many(project, count=1, failing=1)
     long, short, line = (project.run(f"--tb={style}").stdout for style in ("long", "short", "line"))

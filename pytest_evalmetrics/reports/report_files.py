@@ -1,13 +1,10 @@
-"""The reporters that come with the package: importing this registers them.
-
-Each is named as its file is. A new one is a class here or in a file of its own, a line of
-registration, and a test file.
-"""
+"""The built-in reporters, each named as its file: importing this registers them."""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, BinaryIO
+from functools import partial
+from typing import TYPE_CHECKING, BinaryIO, TypeAlias
 
 from pytest_evalmetrics import register_reporter
 from pytest_evalmetrics.reports.payload import GROUPS_FILE
@@ -15,9 +12,9 @@ from pytest_evalmetrics.reports.reporters import KeptReporter
 from pytest_evalmetrics.reports.summary import code_quality, summary
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable
 
-    from pytest_evalmetrics.reports.reporters import Artifacts
+    _Files: TypeAlias = dict[str, Callable[[BinaryIO], object]]
 
 __all__ = ["BUILTIN"]
 
@@ -34,124 +31,83 @@ BUILTIN = (  # in the order in which they are written
 
 
 @register_reporter("aggregate_metrics.json")
-class AggregateMetrics(KeptReporter):
+class _AggregateMetrics(KeptReporter):
     """NeMo Gym's array: one entry per benchmark and agent, with one entry per task."""
 
-    suffix = "aggregate_metrics.json"
-
-    def write_kept(self, file: BinaryIO, kept: Artifacts, report: Mapping[str, Any]) -> None:
-        """Write the file."""
-        del report
-        kept.write_aggregates(file)
+    def files(self) -> _Files:
+        return {"aggregate_metrics.json": partial(self._kept.write_array, "aggregate")}
 
 
 @register_reporter(GROUPS_FILE)
-class GroupLevelMetrics(KeptReporter):
+class _GroupLevelMetrics(KeptReporter):
     """The entries per task of benchmarks with more than 100,000 of them."""
 
-    suffix = GROUPS_FILE
+    def is_wanted(self) -> bool:
+        return bool(self._kept.ids("groups"))
 
-    def wanted(self, kept: Artifacts, environ: Mapping[str, str]) -> bool:
-        """Only where a benchmark has so many."""
-        del environ
-        return kept.has_groups
-
-    def write_kept(self, file: BinaryIO, kept: Artifacts, report: Mapping[str, Any]) -> None:
-        """Write the file."""
-        del report
-        kept.write_aggregates(file, groups=True)
+    def files(self) -> _Files:
+        return {GROUPS_FILE: partial(self._kept.write_array, "groups")}
 
 
 @register_reporter("report.json")
-class Report(KeptReporter):
+class _Report(KeptReporter):
     """Every check with its evidence, every estimate, and the scores of each task."""
 
-    suffix = "report.json"
-
-    def write_kept(self, file: BinaryIO, kept: Artifacts, report: Mapping[str, Any]) -> None:
-        """Write the file."""
-        kept.write_report(file, report)
+    def files(self) -> _Files:
+        return {"report.json": lambda file: self._kept.write_report(file, self._report)}
 
 
 @register_reporter("summary.md")
-class Summary(KeptReporter):
+class _Summary(KeptReporter):
     """The run for the reviewer of a pull request, in Markdown."""
 
-    suffix = "summary.md"
-
-    def write_kept(self, file: BinaryIO, kept: Artifacts, report: Mapping[str, Any]) -> None:
-        """Write the file."""
-        del kept
-        file.write(summary(report).encode())
+    def files(self) -> _Files:
+        return {"summary.md": lambda file: file.write(summary(self._report).encode())}
 
 
 @register_reporter("report.html")
-class Page(KeptReporter):
+class _Page(KeptReporter):
     """The run as a page to look into, in one file."""
 
-    suffix = "report.html"
-
-    def write_kept(self, file: BinaryIO, kept: Artifacts, report: Mapping[str, Any]) -> None:
-        """Write the file."""
-        kept.write_page(file, report)
+    def files(self) -> _Files:
+        return {"report.html": lambda file: self._kept.write_page(file, self._report)}
 
 
 @register_reporter("row_scores.jsonl")
-class RowScoresFile(KeptReporter):
+class _RowScoresFile(KeptReporter):
     """What scorers gave to each row, and what was asked for it; of scored benchmarks."""
 
-    suffix = "row_scores.jsonl"
+    def is_wanted(self) -> bool:
+        return bool(self._kept.ids("row_scores"))
 
-    def wanted(self, kept: Artifacts, environ: Mapping[str, str]) -> bool:
-        """Only where a benchmark has scorers."""
-        del environ
-        return kept.has_row_scores
-
-    def write_kept(self, file: BinaryIO, kept: Artifacts, report: Mapping[str, Any]) -> None:
-        """Write the file."""
-        del report
-        kept.write_row_scores(file)
+    def files(self) -> _Files:
+        scored = self._kept.ids("row_scores")
+        return {"row_scores.jsonl": partial(self._kept.write_lines, "row_scores", scored)}
 
 
 @register_reporter("rollouts.jsonl")
-class Rollouts(KeptReporter):
+class _Rollouts(KeptReporter):
     """What was generated, to be read as ``rollouts:``; one file for each benchmark."""
 
-    suffix = "rollouts.jsonl"
-
-    def __init__(self, benchmark: str = "", *, several: bool = False) -> None:
-        self._benchmark = benchmark
-        if several:
-            named = re.sub(r"[^\w.-]+", "-", benchmark.replace("::", "_")).strip("-")
-            self.suffix = f"rollouts/{named}.jsonl"
-
-    def wanted(self, kept: Artifacts, environ: Mapping[str, str]) -> bool:
-        """Only where something was generated."""
-        del environ
-        return bool(kept.with_rollouts)
-
-    def files(self, kept: Artifacts) -> Sequence[KeptReporter]:
-        """Give one for each benchmark with rollouts of its own."""
-        found = kept.with_rollouts
-        return [Rollouts(benchmark, several=len(found) > 1) for benchmark in found]
-
-    def write_kept(self, file: BinaryIO, kept: Artifacts, report: Mapping[str, Any]) -> None:
-        """Write the file."""
-        del report
-        kept.write_rollouts(self._benchmark, file)
+    def files(self) -> _Files:
+        generated = self._kept.ids("rollouts")
+        write = self._kept.write_lines
+        if len(generated) == 1:
+            return {"rollouts.jsonl": partial(write, "rollouts", generated)}
+        files: _Files = {}
+        for benchmark in generated:
+            name = re.sub(r"[^\w.-]+", "-", benchmark.replace("::", "_")).strip("-")
+            files[f"rollouts/{name}.jsonl"] = partial(write, "rollouts", [benchmark])
+        return files
 
 
 @register_reporter("gl-code-quality-report.json")
-class CodeQuality(KeptReporter):
+class _CodeQuality(KeptReporter):
     """What failed, for GitLab's Code Quality; by default only where GITLAB_CI is set."""
 
-    suffix = "gl-code-quality-report.json"
+    def is_wanted(self) -> bool:
+        return bool(self._environ.get("GITLAB_CI"))
 
-    def wanted(self, kept: Artifacts, environ: Mapping[str, str]) -> bool:
-        """Only on GitLab."""
-        del kept
-        return bool(environ.get("GITLAB_CI"))
-
-    def write_kept(self, file: BinaryIO, kept: Artifacts, report: Mapping[str, Any]) -> None:
-        """Write the file."""
-        file.write(code_quality(report, kept.root))
+    def files(self) -> _Files:
+        violations = partial(code_quality, self._report, self._kept.root)
+        return {"gl-code-quality-report.json": lambda file: file.write(violations())}

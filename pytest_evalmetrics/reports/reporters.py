@@ -80,6 +80,12 @@ def write_noise_page(path: Path, data: Mapping[str, Any]) -> None:
 
 
 REPORT_SCHEMA_VERSION = 1
+_FILES = {  # kind of text -> the payload's key of the file that holds it where it is large
+    "aggregate": "aggregate_file",
+    "groups": "groups_file",
+    "row_scores": "row_file",
+    "rollouts": "rollout_file",
+}
 _PIECE = 2**20
 _LARGE = 4 * 2**20  # bytes of a report, above which indents help no reader
 # a float of MessagePack whose exponent is all ones; what looks like one is written by json
@@ -89,25 +95,16 @@ _not_finite = re.compile(rb"\xcb[\x7f\xff][\xf0-\xff]").search
 class Artifacts:
     """Keeps the large texts of finished benchmarks until the run's end.
 
-    They lie in a temporary file, so that a run over many benchmarks holds none in memory.
-
-    Parameters
-    ----------
-    in_memory
-        Bytes that are kept without a file.
-    root
-        What the report names benchmark files relative to.
+    They lie in a temporary file (`in_memory` bytes are kept without one), so that a run over many
+    benchmarks holds none in memory. The report names benchmark files relative to `root`.
     """
 
     def __init__(self, in_memory: int = 32 * 2**20, root: Path | None = None) -> None:
         self.root = root
         self.origin: Callable[[], Mapping[str, str | None]] = dict  # when it ran, on what commit
         self._spool = tempfile.SpooledTemporaryFile(max_size=in_memory)  # noqa: SIM115 - lives as long as we do
-        self._aggregates: dict[str, _Place] = {}
-        self._groups: dict[str, _Place] = {}
+        self._texts: dict[str, dict[str, _Place]] = {kind: {} for kind in _FILES}
         self._task_scores: dict[str, list[_Place]] = {}
-        self._row_scores: dict[str, _Place] = {}
-        self._rollouts: dict[str, _Place] = {}
         self._pages: dict[str, PagePieces] = {}
 
     def add(self, item_id: str, payload: Payload) -> None:
@@ -118,31 +115,23 @@ class Artifacts:
         ArtifactError
             There is no room for them.
         """
+        values: Mapping[str, Any] = payload
         try:
-            self._add(item_id, payload)
+            places = {
+                kind: self._take(values[file]) if values[file] else self._keep([values[kind]])[0]
+                for kind, file in _FILES.items()
+            }
+            page, task_scores = self._keep(payload["page"]), self._keep(payload["task_scores"])
         except OSError as error:
             raise ArtifactError(
                 f"no artifact is written: what {item_id} came to can't be kept in "
                 f"{tempfile.gettempdir()}: {error.strerror or error}",
                 hint="free some room, or name another folder in the environment as TMPDIR",
             ) from error
-
-    def _add(self, item_id: str, payload: Payload) -> None:
-        by_kind = {
-            "aggregate": self._aggregates,
-            "groups": self._groups,
-            "row_scores": self._row_scores,
-            "rollouts": self._rollouts,
-        }
-        files = ("aggregate_file", "groups_file", "row_file", "rollout_file")
-        small = [payload[kind] for kind in by_kind]  # type: ignore[literal-required]
-        count = len(payload["page"])
-        kept = self._keep([*small, *payload["page"], *payload["task_scores"]])
-        for places, file, place in zip(by_kind.values(), files, kept, strict=False):
-            path = payload[file]  # type: ignore[literal-required]
-            places[item_id] = self._take(path) if path else place
-        self._pages[item_id] = PagePieces(*kept[len(small) : len(small) + count])
-        self._task_scores[item_id] = kept[len(small) + count :]
+        for kind, place in places.items():
+            self._texts[kind][item_id] = place
+        self._pages[item_id] = PagePieces(*page)
+        self._task_scores[item_id] = task_scores
 
     def __enter__(self) -> Self:
         return self
@@ -151,15 +140,9 @@ class Artifacts:
         with suppress(OSError):  # of a full disk was told where it was written
             self._spool.close()
 
-    @property
-    def has_row_scores(self) -> bool:
-        """Whether any benchmark has scorers."""
-        return any(length for _, length in self._row_scores.values())
-
-    @property
-    def with_rollouts(self) -> list[str]:
-        """The benchmarks whose rollouts were generated."""
-        return sorted(name for name, (_, length) in self._rollouts.items() if length)
+    def ids(self, kind: str) -> list[str]:
+        """List the benchmarks with texts of a kind: ``aggregate``, ``groups``, ``rollouts`` ..."""
+        return sorted(item for item, (_, length) in self._texts[kind].items() if length)
 
     def _keep(self, texts: Iterable[str]) -> list[_Place]:
         at = self._spool.seek(0, os.SEEK_END)
@@ -187,29 +170,18 @@ class Artifacts:
             self._spool.read(min(_PIECE, length - done)) for done in range(0, length, _PIECE)
         )
 
-    @property
-    def has_groups(self) -> bool:
-        """Whether any benchmark has too many tasks for the entries of the array."""
-        return any(length for _, length in self._groups.values())
-
-    def write_aggregates(self, file: BinaryIO, *, groups: bool = False) -> None:
-        """Write NeMo Gym's array, or that of large groups, sorted by benchmark."""
+    def write_array(self, kind: str, file: BinaryIO) -> None:
+        """Write the entries of all benchmarks as one JSON array."""
         file.write(b"[")
-        kept = self._groups if groups else self._aggregates
-        places = [place for _, place in sorted(kept.items()) if place[1]]
-        for i, place in enumerate(places):
+        for i, item_id in enumerate(self.ids(kind)):
             file.write(b",\n" if i else b"\n")
-            self._copy(place, file)
-        file.write(b"\n]\n" if places else b"]\n")
+            self._copy(self._texts[kind][item_id], file)
+        file.write(b"\n]\n" if self.ids(kind) else b"]\n")
 
-    def write_row_scores(self, file: BinaryIO) -> None:
-        """Write the rows of all scored benchmarks."""
-        for _, place in sorted(self._row_scores.items()):
-            self._copy(place, file)
-
-    def write_rollouts(self, item_id: str, file: BinaryIO) -> None:
-        """Write what was generated for one benchmark."""
-        self._copy(self._rollouts[item_id], file)
+    def write_lines(self, kind: str, item_ids: Iterable[str], file: BinaryIO) -> None:
+        """Write the rows of some benchmarks."""
+        for item_id in item_ids:
+            self._copy(self._texts[kind][item_id], file)
 
     def write_page(self, file: BinaryIO, report: Mapping[str, Any]) -> None:
         """Write the page that people look at."""
@@ -273,18 +245,10 @@ def report_document(
 ) -> dict[str, Any]:
     """Put the entries of all benchmarks together as ``report.json``.
 
-    Parameters
-    ----------
-    entries
-        One per evaluated benchmark.
-    not_evaluated
-        The benchmarks that were collected and never judged: a crash, ``-x``, an interrupt.
-    history
-        By benchmark its last runs, the oldest first and this one last; empty without one.
-    skipped
-        The benchmarks that were skipped, and why.
-    deselected
-        What the run's selection left out: benchmarks, or whole files of them.
+    Of `entries` there is one per evaluated benchmark; `not_evaluated` were collected and never
+    judged (a crash, ``-x``, an interrupt), `deselected` are left out by the run's selection.
+    `history` has the last runs of each benchmark, the oldest first and this one last; `skipped`
+    says why each of those was skipped.
     """
     benchmarks = sorted(entries, key=lambda entry: entry["id"])
     lost = sorted(not_evaluated)
@@ -325,36 +289,25 @@ class Reporter(Protocol):
 
 
 class KeptReporter:
-    """One of ours, which writes one file of what was kept of the benchmarks."""
+    """A reporter of ours, which writes what was kept of the benchmarks."""
 
-    suffix = ""
+    def __init__(
+        self, kept: Artifacts, report: Mapping[str, Any], environ: Mapping[str, str]
+    ) -> None:
+        self._kept, self._report, self._environ = kept, report, environ
 
-    def wanted(self, kept: Artifacts, environ: Mapping[str, str]) -> bool:
-        """Whether it has anything to write, where nobody asked for it by name."""
-        del kept, environ
+    def is_wanted(self) -> bool:
+        """Check whether there is anything to write where nobody asked for it by name."""
         return True
 
-    def files(self, kept: Artifacts) -> Sequence[KeptReporter]:
-        """Give one reporter per file: itself, where it writes one."""
-        del kept
-        return (self,)
-
-    def write_kept(self, file: BinaryIO, kept: Artifacts, report: Mapping[str, Any]) -> None:
-        """Write the file."""
+    def files(self) -> Mapping[str, Callable[[BinaryIO], object]]:
+        """Return what writes each file, by the end of its path."""
         raise NotImplementedError
 
 
 @dataclass
 class Written:
-    """What came of writing.
-
-    Attributes
-    ----------
-    paths
-        The files.
-    errors
-        Why others are not there.
-    """
+    """The files of a run, and why others are not there."""
 
     paths: list[Path] = field(default_factory=list)
     errors: list[EvalMetricsError] = field(default_factory=list)
@@ -385,39 +338,34 @@ def write_reports(
 ) -> Written:
     """Let every reporter write; one that fails keeps no other from it.
 
-    Parameters
-    ----------
-    kept
-        What was kept of the benchmarks; it is let go.
-    prefix
-        What every path starts with.
-    report
-        The report's document.
-    names
-        The reporters; None for all.
-    environ
-        The environment.
+    Every path starts with `prefix`; `names` are the reporters, None for all. `kept` is closed.
     """
     written = Written()
     with kept:
         for name in names or chosen_reporters(None):
             try:
                 target = reporters.find(name).target
-                with _told(name, target):
-                    made: Any = target() if inspect.isclass(target) else target
-                    if not isinstance(made, KeptReporter):
-                        written.paths += _call(made, report, prefix)
-                    elif names or made.wanted(kept, environ):
-                        for each in made.files(kept):
-                            written.paths.append(_write_kept(each, kept, prefix, report))
+                with _explained(name, target):
+                    if inspect.isclass(target) and issubclass(target, KeptReporter):
+                        ours = target(kept, report, environ)
+                        if names or ours.is_wanted():
+                            for suffix, write in ours.files().items():
+                                written.paths.append(atomically(Path(f"{prefix}{suffix}"), write))
+                    else:
+                        Path(f"{prefix}x").parent.mkdir(parents=True, exist_ok=True)
+                        made: Any = target() if inspect.isclass(target) else target
+                        paths = getattr(made, "write", made)(report, prefix)
+                        if isinstance(paths, str | os.PathLike):
+                            paths = (paths,)
+                        written.paths += [Path(path) for path in paths or ()]
             except EvalMetricsError as error:
                 written.errors.append(error)
     return written
 
 
 @contextmanager
-def _told(name: str, target: Any) -> Iterator[None]:
-    """Tell of whatever a reporter raises, and go on."""
+def _explained(name: str, target: Any) -> Iterator[None]:
+    """Name the reporter in whatever it raises."""
     try:
         yield
     except EvalMetricsError:
@@ -427,21 +375,3 @@ def _told(name: str, target: Any) -> Iterator[None]:
             f"the reporter {name!r} failed: {type(error).__name__}: {error}",
             hint=f"fix {origin(target)}, or skip it with --evalmetrics-reporters",
         ) from error
-
-
-def _write_kept(
-    target: KeptReporter, kept: Artifacts, prefix: str, report: Mapping[str, Any]
-) -> Path:
-    path = Path(f"{prefix}{target.suffix}")
-    return atomically(path, lambda file: target.write_kept(file, kept, report))
-
-
-def _call(made: Any, report: Mapping[str, Any], prefix: str) -> list[Path]:
-    Path(f"{prefix}x").parent.mkdir(parents=True, exist_ok=True)
-    return [Path(path) for path in _paths(getattr(made, "write", made)(report, prefix))]
-
-
-def _paths(found: Any) -> Iterable[str | os.PathLike[str]]:
-    if found is None:
-        return ()
-    return (found,) if isinstance(found, str | os.PathLike) else tuple(found)

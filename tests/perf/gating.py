@@ -104,7 +104,7 @@ def one(name: str) -> None:
         Benchmark(spec, Path("million.bench.yaml"), {}), made, Reference({"agent": baseline})
     )
     judging.add(result, run, agent="", expected=np.ones(len(run), dtype=np.int64))
-    (check,) = judging.checks()
+    check = next(one for one in judging.checks() if one.name == metric)
     seconds = time.perf_counter() - started
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / MIB
     print(json.dumps([seconds, peak, held, str(check.verdict), check.evidence["test"]]))

@@ -78,9 +78,9 @@ class Comparison(msgspec.Struct, kw_only=True):
     # where all tasks moved alike, which is where the standard error is 0: the upper bound on the
     # share of tasks that may do otherwise
     unseen: float | None = None
-    draws: int = 0  # swaps behind `p`, and their seed
+    draws: int = 0  # swaps behind `p`
     carriers: float = 0.0  # of a swapped metric: how many tasks it rests on, the unequal as fewer
-    seed: int = 0
+    gate_id: str = ""
     untested: str = ""  # why nothing could be tested
     proven: tuple[object, ...] = ()  # of a metric of one task: those worse by their own rollouts
     runs: Runs | None = None  # of a baseline that has several
@@ -95,6 +95,11 @@ class Comparison(msgspec.Struct, kw_only=True):
     def current(self) -> float:
         """The metric of the run."""
         return self.pair.value_current
+
+    @property
+    def seed(self) -> int:
+        """The seed of the gate's random numbers: reading a million ids costs half a second."""
+        return seed_of(f"{self.gate_id}::{self.pair.name}", self.pair.tasks)
 
     @property
     def tasks(self) -> int:
@@ -157,14 +162,13 @@ def compare(  # noqa: C901 - a table of tests
     damage, untested = _damage(pair, sign)
     units = len(damage) if clusters is None else len(np.unique(clusters))
     it = Comparison(pair=pair, damage=damage, clusters=clusters, units=units, runs=runs)
-    it.untested, it.span = untested, _span(pair)
+    it.gate_id, it.untested, it.span = gate_id, untested, _span(pair)
     try:
         if len(damage) and not untested:
             if pair.baseline is None or pair.difference is not None:
                 it.drop = sign * (pair.value_baseline - pair.value_current) + 0.0
             else:
                 it.drop = mean_of(damage)
-            it.seed = seed_of(f"{gate_id}::{pair.name}", pair.tasks)
             if stated is not None:
                 _test_aggregates(it, alpha, *stated)
             elif pair.extreme:

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Places = NDArray[np.int64]
 
+_CHUNK = 4_096  # ids that are text at the same time
+
 
 def align(current: RolloutTable, baseline: RolloutTable) -> tuple[RolloutTable, Drift]:
     """Give a baseline's tasks the ids that the run has for the same content, and say what differs.
@@ -62,7 +64,7 @@ def align(current: RolloutTable, baseline: RolloutTable) -> tuple[RolloutTable, 
         theirs = then[places]
         matched &= (now == theirs) | (now == b"") | (theirs == b"")
     if at is None and matched.all():
-        return baseline, drift
+        return replace(baseline, tasks=current.tasks), drift
     free = np.ones(len(baseline.tasks), dtype=bool)
     free[places[matched]] = False
     unmatched = np.flatnonzero(~matched).tolist()
@@ -126,13 +128,17 @@ def positions(tasks: tuple[TaskId, ...], among: tuple[TaskId, ...]) -> Places | 
 
 def _numbers(tasks: tuple[TaskId, ...]) -> Places | None:
     """Return ids that are whole numbers, or the texts of such; else None."""
-    try:
-        # "007" is no 7
-        if all(map(eq, map(str, map(int, tasks)), map(str, tasks))):
-            return np.fromiter(map(int, tasks), dtype=np.int64, count=len(tasks))
-    except (ValueError, OverflowError):
-        pass
-    return None
+    found = np.empty(len(tasks), dtype=np.int64)
+    for start in range(0, len(tasks), _CHUNK):
+        ids = tasks[start : start + _CHUNK]
+        try:
+            numbers = list(map(int, ids))
+            if set(map(type, ids)) != {int} and list(map(str, numbers)) != list(map(str, ids)):
+                return None  # "007" is no 7
+            found[start : start + _CHUNK] = numbers
+        except (ValueError, OverflowError):
+            return None
+    return found
 
 
 def _merged(texts: list[str], among: list[str]) -> Iterator[int]:

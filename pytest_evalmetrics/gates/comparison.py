@@ -423,7 +423,9 @@ def _detectable_drop(it: Comparison, sign: float, alpha: float) -> float:
     passes = np.add.reduceat(rewards.values == good, rewards.offsets[:-1], dtype=np.int64)
     counts = rewards.counts
     most = int(counts.max()) + 1
-    kinds, kind = np.unique(counts * most + passes, return_inverse=True)
+    passes += counts * most
+    kinds = np.unique(passes)
+    kind = np.searchsorted(kinds, passes)
     values = pair.task_values
     upto = np.minimum(np.arange(int(counts.max()) + 1), (kinds % most)[:, None])
     held = stats.two_valued(  # with 0, 1, ... of its good rollouts left, shape (kinds, most + 1)

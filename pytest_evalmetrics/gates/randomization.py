@@ -157,9 +157,10 @@ def _by_value(
         return None
     values = np.empty(n, dtype=np.complex128)
     values.real, values.imag = baseline, current
-    distinct, kind, times = np.unique(values, return_inverse=True, return_counts=True)
+    distinct, times = np.unique(values, return_counts=True)
     if len(distinct) > min(_DISTINCT, n // 2):
         return None
+    kind = np.searchsorted(distinct, values)
     ends = np.concatenate((distinct.real, distinct.imag))
     order = np.argsort(ends, kind="stable")  # a metric sorts what is sorted faster
     ends, none = ends[order], np.zeros(len(distinct))
@@ -278,16 +279,22 @@ def extreme_test(pair: PairedMetric, sign: float) -> ExtremeTest:
         current = pair.current
     # which tasks explain that the metric is worse than the baseline's
     beyond = sign * (pair.value_baseline - current) > 0
-    single = [_one_task(one, other, i, sign) if beyond[i] else 1.0 for i in range(n)]
-    p = min(single, default=1.0)
-    counts, place = np.unique(np.stack((one.counts, other.counts)), axis=1, return_inverse=True)
-    reach = np.array([1 / math.comb(a + b, a) for a, b in counts.T.tolist()])[place.ravel()]
+    single = np.ones(n)
+    for i in np.flatnonzero(beyond).tolist():
+        single[i] = _one_task(one, other, i, sign)
+    p = float(single.min(initial=1.0))
+    sizes = int(other.counts.max(initial=0)) + 1
+    coded = one.counts * sizes + other.counts
+    codes = np.unique(coded)  # its inverse would take four times the memory
+    both = (divmod(code, sizes) for code in codes.tolist())
+    reach = np.array([1 / math.comb(a + b, a) for a, b in both])[np.searchsorted(codes, coded)]
     constant = np.maximum(ends[0][1], ends[1][1]) == np.minimum(ends[0][0], ends[1][0])
     could = (reach <= p * (1 + _TIE)) & ~constant
     adjusted = -math.expm1(float(could.sum()) * math.log1p(-p)) if p < 1 else 1.0
     least = float(reach.min(initial=1.0))
-    worst = sorted((q, i) for i, q in enumerate(single) if q <= 0.05)  # noqa: PLR2004 - worth a look
-    return ExtremeTest(min(max(adjusted, p), 1.0), least, tuple(i for _, i in worst))
+    worst = np.flatnonzero(single <= 0.05)  # noqa: PLR2004 - worth a look
+    worst = worst[np.argsort(single[worst], kind="stable")]
+    return ExtremeTest(min(max(adjusted, p), 1.0), least, tuple(worst.tolist()))
 
 
 def _ends(values: Floats, offsets: Ints) -> tuple[Floats, Floats]:

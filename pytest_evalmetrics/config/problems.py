@@ -139,17 +139,19 @@ def _problem(group: list[_Fault]) -> Problem:
         return Problem(line, show_path(path), f"{key!r} is missing")
     written = node.value.get(key, node) if isinstance(node.value, dict) else node
     if fault.kind in _UNKNOWN:
-        message = unknown_key(key, _keys_at(fault.trail, fault.at))
+        message = unknown_key(key, _keys_at(fault.trail, fault.at), _keys_with(key, fault))
     else:
         message = f"expected {_expectation(fault) or fault.message} as a key, found {describe(key)}"
     above = written.path[:-1] if written is not node else node.path
     return Problem(written.line, show_path(above), message)
 
 
-def unknown_key(key: str, keys: Iterable[str]) -> str:
-    """Say that there is no such key, and which there are."""
+def unknown_key(key: str, keys: Iterable[str], above: Sequence[str] = ()) -> str:
+    """Say that there is no such key, and which there are; it is one below each of `above`."""
     shown, keys = shorten(key), tuple(keys)
     meant = _KEYS_OF_JOBS.get(key) if "scorers" in keys else None
+    if above and not meant:
+        meant = f"it is a key of {' or '.join(f'`{name}:`' for name in above)}"
     return f"unknown key {shown!r}: {meant or did_you_mean(key, keys, what='keys here')}"
 
 
@@ -165,6 +167,18 @@ _KEYS_OF_JOBS = {  # of NeMo Evaluator -> the same here
 
 
 _schema = cache(schema_of_benchmark)
+
+
+def _keys_with(key: str, fault: _Fault) -> list[str]:
+    """Name the keys of a benchmark below which an unknown key of its own would be known."""
+    if fault.at:
+        return []
+    node = YamlNode({}, fault.node.line, ())
+
+    def below(*at: str | int) -> set[str]:
+        return _keys_at((*fault.trail, *[node] * len(at)), at)
+
+    return [name for name in sorted(below()) if key in below(name) | below(name, 0)]
 
 
 def _keys_at(trail: Sequence[YamlNode], at: NodePath) -> set[str]:

@@ -52,6 +52,12 @@ BAD = {
         "treshold: {}",
         f"line 4: benchmark: unknown key 'treshold': did you mean 'thresholds'? keys here: {KEYS}",
     ),
+    "keys that stand elsewhere": one(
+        "fields: {task: id}\njudge: {}\nmax_drop: 1%",
+        "line 4: benchmark: unknown key 'fields': it is a key of `dataset:` or `rollouts:`",
+        "line 5: benchmark: unknown key 'judge': it is a key of `scorers:`",
+        "line 6: benchmark: unknown key 'max_drop': it is a key of `baseline:`",
+    ),
     "unknown keys below": one(
         "xfail: {strickt: true}\n"
         "expect: {max-missing: 0}\n"

@@ -42,7 +42,8 @@ def with_reference(
     """
     spec, line = benchmark.spec, benchmark.line_of("reference")
     if asked.rollouts is not None:
-        pinned = rollouts.load(asked.rollouts, benchmark.file.parent, scores=(spec.reward,))
+        files = asked.rollouts.like(spec.rollouts)
+        pinned = rollouts.load(files, benchmark.file.parent, scores=(spec.reward,))
     elif (answered := pinned_benchmark(benchmark)) is not None:
         pinned = score(answered)
     if len(pinned.agents) > 1:

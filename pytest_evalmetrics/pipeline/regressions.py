@@ -130,10 +130,11 @@ def reference_of(
     """
     spec, folder = settings_of(benchmark), benchmark.file.parent
     if spec.rollouts is not None:
-        files = [replace(spec.rollouts, path=paths) for paths in spec.rollouts.runs]
+        read = spec.rollouts.like(benchmark.spec.rollouts)
+        files = [replace(read, path=paths) for paths in spec.rollouts.runs] or [read]
         asked: dict[str, Any] = {"scores": plan.scores, "categories": plan.categories}
         asked["reader"] = None if engine is None else engine.read
-        tables = [rollouts.load(run, folder, **asked) for run in files or [spec.rollouts]]
+        tables = [rollouts.load(run, folder, **asked) for run in files]
         runs: dict[str, list[RolloutTable]] = {}
         for agent, table in chain.from_iterable(each.by_agent() for each in tables):
             runs.setdefault(agent, []).append(table)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, WrapValidator
@@ -140,6 +140,16 @@ class RolloutsSpec(ShapeSpec, FilesSpec):
     def shaped(self) -> bool:
         """Whether rows are made of what files hold, rather than read as they are."""
         return any((self.rows, self.keyed, self.lists, self.where, self.pivot, self.map, self.join))
+
+    def like(self, other: RolloutsSpec | None) -> RolloutsSpec:
+        """Take the form of another run's files where this one says nothing but its paths."""
+        said = self.shaped or self.format or self.fields != FieldMap()
+        if said or other is None or other.join:
+            return self
+        return replace(self, **{name: getattr(other, name) for name in _FORM})
+
+
+_FORM = ("format", "fields", "rows", "keyed", "lists", "where", "pivot", "map")
 
 
 def _in_long_form(value: Any) -> Any:

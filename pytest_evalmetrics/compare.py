@@ -9,13 +9,14 @@ import json
 import shutil
 import sys
 from contextlib import suppress
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from textwrap import TextWrapper
 from typing import TYPE_CHECKING, Any, Final
 
 from pytest_evalmetrics.errors import EvalMetricsError
 from pytest_evalmetrics.layout import visible
+from pytest_evalmetrics.records import record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -31,7 +32,7 @@ _ANSWERS: Final = (
 _WORST: Final = 5  # tasks that a line names
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Difference:
     """One metric of one run, held against the first run."""
 
@@ -67,7 +68,7 @@ class Difference:
         return self.verdict in ("FAIL", "INCONCLUSIVE")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Settings:
     """What is compared, and how: the keys of a benchmark file, for all runs."""
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
         json_in,
         side_by_side,
     )
-    from pytest_evalmetrics.data import RolloutTable, TaskId, TaskRewards, TaskRows
+    from pytest_evalmetrics.data import RolloutTable, Row, TaskId, TaskRewards, TaskRows
     from pytest_evalmetrics.data.content import content_hash, question_of
     from pytest_evalmetrics.engines.local import Engine, Workload
     from pytest_evalmetrics.errors import (
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
         TextLoader,
     )
     from pytest_evalmetrics.rollouts.source import Source, SourceRow, open_source
-    from pytest_evalmetrics.scorers.interface import AsyncScorer, Explained, Row, Scorer
+    from pytest_evalmetrics.scorers.interface import AsyncScorer, Explained, Scorer
     from pytest_evalmetrics.spec import BenchmarkSpec, FieldMap
     from pytest_evalmetrics.transport import CallError, Endpoint, Terms, needs_extra
 
@@ -136,7 +136,7 @@ _HOMES = {
     for module, names in {
         "chat": "Calls ChatModel Exchange Message Reply ask chat_model compile_prompt "
         "compile_templates json_in side_by_side",
-        "data": "RolloutTable TaskId TaskRewards TaskRows",
+        "data": "RolloutTable Row TaskId TaskRewards TaskRows",
         "data.content": "content_hash question_of",
         "engines.local": "Engine Workload",
         "errors": "did_you_mean ConfigError DataError EngineError EvalMetricsError "
@@ -151,7 +151,7 @@ _HOMES = {
         "rollouts.loader": "Chunk Failure Loader LoaderFactory NotFinite Request RowLoader "
         "TextLoader",
         "rollouts.source": "Source SourceRow open_source",
-        "scorers.interface": "AsyncScorer Explained Row Scorer",
+        "scorers.interface": "AsyncScorer Explained Scorer",
         "spec": "BenchmarkSpec FieldMap",
         "transport": "CallError Endpoint Terms needs_extra",
     }.items()

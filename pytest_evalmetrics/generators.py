@@ -14,12 +14,13 @@ import json
 import math
 import threading
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pytest_evalmetrics import chat
 from pytest_evalmetrics.chat import Reply, read_reply, tool_calls_of
 from pytest_evalmetrics.errors import EvalMetricsError, RegistryError, RowError, raised_words
+from pytest_evalmetrics.records import record
 from pytest_evalmetrics.registry import origin, targets
 from pytest_evalmetrics.transport import CallError, tokens_of, was_cancelled
 
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.transport import Terms
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Generated:
     """One answer to one row."""
 

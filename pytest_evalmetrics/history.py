@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from pathlib import Path
 from statistics import median
@@ -15,6 +15,7 @@ import msgspec
 
 from pytest_evalmetrics.errors import ArtifactError, BaselineError
 from pytest_evalmetrics.layout import compact
+from pytest_evalmetrics.records import record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -134,7 +135,7 @@ def _points(entry: Mapping[str, Any], agent: Mapping[str, Any]) -> Any:
 _NAMED = 3  # broken lines
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class History:
     """What a history holds."""
 
@@ -249,7 +250,7 @@ def _locked(handle: int) -> Iterator[None]:
 _MEDIAN = "median-of-last-"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Anchor:
     """The number to hold a metric against."""
 
@@ -258,7 +259,7 @@ class Anchor:
     runs: int = 0  # how many runs it is taken from
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Anchors:
     """The earlier runs of one benchmark."""
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Any
+
+from pytest_evalmetrics.records import record
 
 # -- checks and what they rest on ----------------------------------------------------------
 
@@ -32,7 +34,7 @@ def worst(verdicts: Sequence[Verdict]) -> Verdict:
     return max(verdicts, key=_SEVERITY.__getitem__, default=Verdict.PASS)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Interval:
     """A confidence interval, in the metric's unit."""
 
@@ -42,7 +44,7 @@ class Interval:
     method: str  # wilson, t, clustered t, order statistics, bootstrap
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Estimate:
     """A metric's value and its uncertainty."""
 
@@ -58,7 +60,7 @@ class Estimate:
     of_tasks: tuple[str, ...] = ()  # the first ten tasks with the value, if it is that of one task
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Check:
     """One assertion with its evidence."""
 
@@ -75,7 +77,7 @@ class Check:
     evidence: Mapping[str, Any] = field(default_factory=dict)  # builtins: test, p, n, flips
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Power:
     """The smallest drop that the gate of one metric can detect."""
 
@@ -93,7 +95,7 @@ class Power:
 # -- scoring: summaries, judges, failures --------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Bin:
     """A bar of a histogram: values from the lower bound on, below the upper one."""
 
@@ -102,7 +104,7 @@ class Bin:
     count: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RubricCount:
     """The number of rows to which a judge gave a label of its rubric."""
 
@@ -111,7 +113,7 @@ class RubricCount:
     count: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Agreement:
     """The agreement of several judges on a score."""
 
@@ -122,7 +124,7 @@ class Agreement:
     reason: str = ""  # why alpha is undefined
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ScoreSummary:
     """A score over all rows; None for what is undefined."""
 
@@ -145,7 +147,7 @@ class ScoreSummary:
     agreement: Agreement | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class JudgeUse:
     """The calls of a scorer's judge, whenever its answers were paid for."""
 
@@ -163,7 +165,7 @@ class JudgeUse:
     latency_s: Mapping[str, float]  # mean, p50, p95 and max of an answer
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Disagreement:
     """A labelled row to which a judge and a person give different scores."""
 
@@ -172,7 +174,7 @@ class Disagreement:
     label: float
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class JudgeCheck:
     """The agreement of a judge with people."""
 
@@ -186,7 +188,7 @@ class JudgeCheck:
     first: tuple[Disagreement, ...] = ()  # at most 20
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RowFailure:
     """A row that a scorer could not score."""
 
@@ -197,7 +199,7 @@ class RowFailure:
     hint: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ScorerFailures:
     """The rows that a scorer could not score."""
 
@@ -213,7 +215,7 @@ class ScorerFailures:
 # -- what was said -------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Attempt:
     """One attempt at a task, as far as its file holds texts."""
 
@@ -223,7 +225,7 @@ class Attempt:
     reason: str = ""  # of a judge
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Flip:
     """A task that changed, with what was answered on both sides; texts are cut."""
 
@@ -238,7 +240,7 @@ class Flip:
 # -- benchmarks ----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AgentResult:
     """The numbers of one agent of a benchmark."""
 
@@ -252,7 +254,7 @@ class AgentResult:
     scores: tuple[ScoreSummary, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class BenchmarkResult:
     """The verdict on one benchmark and everything it rests on."""
 

@@ -16,13 +16,13 @@ import sys
 import tempfile
 import uuid
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import file_digest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_evalmetrics.errors import ArtifactError, BaselineError
+from pytest_evalmetrics.records import record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -359,7 +359,7 @@ _SYSTEMS: tuple[tuple[str, tuple[str, ...], str], ...] = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Origin:
     """What was judged; None where it is not known."""
 

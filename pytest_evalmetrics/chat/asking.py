@@ -17,6 +17,7 @@ import numpy as np
 
 from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.layout import spaced
+from pytest_evalmetrics.records import record
 from pytest_evalmetrics.transport import CallError, Price, Tokens, needs_extra, tokens_of
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ class Spending:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ChatModel:
     """A model that is ready to be asked."""
 

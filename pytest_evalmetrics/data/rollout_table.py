@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from pytest_evalmetrics.records import record
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
@@ -25,7 +27,7 @@ STATED_COUNT = "(samples) "
 MISSING = "(missing)"  # the label of a row that has none
 
 
-@dataclass(frozen=True)
+@record
 class TaskRewards:
     """One score of one agent, grouped by task: a ragged array without missing values.
 
@@ -119,7 +121,7 @@ def in_order(labels: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(labels, key=lambda x: (0, float(x), "") if is_numeric(x) else (1, 0.0, x)))
 
 
-@dataclass(frozen=True)
+@record
 class TaskRows(TaskRewards):
     """Several columns of one agent's rows, grouped by task.
 
@@ -185,6 +187,25 @@ class TaskRows(TaskRewards):
 
 
 @dataclass(frozen=True, slots=True)
+class Row:
+    """One row to be scored."""
+
+    index: int  # its position in what was read, from 0
+    agent: str  # whose attempt it is
+    task: TaskId
+    sample: int  # the attempt's number
+    item: Mapping[str, Any]  # the row as it is written
+    # what was generated for it; of recorded rollouts the row itself, of a data set nothing
+    sample_data: Mapping[str, Any] = field(default_factory=dict)
+    where: str = ""  # ``file:line``, for messages
+
+    @property
+    def context(self) -> dict[str, Any]:
+        """What templates may name: the row's columns, ``item`` and ``sample``."""
+        return {**self.item, "item": self.item, "sample": self.sample_data}
+
+
+@record
 class SourceFile:
     """A file that rollouts were read from."""
 
@@ -194,7 +215,7 @@ class SourceFile:
     row_is_line: bool = False  # whether each row stands on the line of its number
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Category:
     """A row's field kept as a label, for ``breakdown:`` and ``cluster:``."""
 
@@ -202,7 +223,7 @@ class Category:
     labels: tuple[str, ...]  # the values met, as text; ``(missing)`` where a row has none
 
 
-@dataclass(frozen=True)
+@record
 class RolloutTable:
     """Recorded rollouts as columns of shape (rows,), sorted by agent, then task, then sample."""
 
@@ -345,7 +366,7 @@ def pool(tables: Sequence[RolloutTable]) -> RolloutTable:
     )
 
 
-@dataclass(frozen=True)
+@record
 class Drift:
     """How the tasks of a run differ from those of its baseline."""
 
@@ -358,7 +379,7 @@ class Drift:
     unknown: bool = False  # the run holds content and its baseline does not
 
 
-@dataclass(frozen=True)
+@record
 class PairedMetric:
     """One metric on both sides of a comparison, task by task.
 
@@ -383,7 +404,7 @@ class PairedMetric:
     bounded: bool = False  # a rate in [0, 1]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FailedRow:
     """Why a row lacks its scores."""
 
@@ -394,7 +415,7 @@ class FailedRow:
     scores: tuple[str, ...]  # that it lacks
 
 
-@dataclass(frozen=True)
+@record
 class RowScores:
     """What scorers gave to each row; a row is its number in the files, from 0."""
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.layout import compact
+from pytest_evalmetrics.records import record
 from pytest_evalmetrics.scorers import Calls, Row, score_row, shown_text
 from pytest_evalmetrics.transport import CallError, Meter, Occurrences, Transport, run_bounded
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.spec import BenchmarkSpec
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Workload:
     """The rows of one benchmark to be scored, or to be answered and then scored."""
 
@@ -56,7 +57,7 @@ class Engine(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Attempted:
     """What came of one attempt at a row, as far as a run keeps it."""
 

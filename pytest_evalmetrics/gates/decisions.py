@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
@@ -11,6 +10,7 @@ from msgspec import structs
 
 from pytest_evalmetrics import stats
 from pytest_evalmetrics.errors import MetricError, raised_words
+from pytest_evalmetrics.records import record
 from pytest_evalmetrics.results import Check, Verdict
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _SLACK = 1e-9  # a drop of 0.72 to 0.7 is not always 0.02 to the last bit
 
 
-@dataclass(frozen=True)
+@record
 class Change:
     """How a metric differs from its baseline: what a gate rule decides from.
 

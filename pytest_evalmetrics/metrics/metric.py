@@ -6,7 +6,7 @@ import inspect
 import math
 import sysconfig
 import traceback
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, partial
 from numbers import Real
 from pathlib import Path
@@ -20,6 +20,7 @@ import pytest_evalmetrics
 from pytest_evalmetrics.data import TaskRows
 from pytest_evalmetrics.errors import MetricError
 from pytest_evalmetrics.layout import many, of_many
+from pytest_evalmetrics.records import record
 from pytest_evalmetrics.sums import total
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ _SLACK = 1e-9  # what additions may lose
 _LINE = 80
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class MetricOptions:
     """How a benchmark's rewards are read.
 

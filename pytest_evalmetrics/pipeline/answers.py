@@ -5,19 +5,20 @@ from __future__ import annotations
 import gzip
 import json
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 import numpy as np
 
+from pytest_evalmetrics.data import Row
 from pytest_evalmetrics.errors import EvalMetricsError
 from pytest_evalmetrics.pipeline.scored_rows import KeptRows
+from pytest_evalmetrics.records import record
 from pytest_evalmetrics.reports.html.picture import means
 from pytest_evalmetrics.results import Attempt, Flip
 from pytest_evalmetrics.rollouts import records
-from pytest_evalmetrics.scorers import Row
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -122,7 +123,7 @@ def recorded_rows(
 # -- the tasks that changed most -------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@record
 class AnswerSide:
     """One side of a comparison, with where its rows are."""
 

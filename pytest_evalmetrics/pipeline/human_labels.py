@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from pytest_evalmetrics import gates, rollouts, stats
 from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.layout import many
+from pytest_evalmetrics.records import record
 from pytest_evalmetrics.results import AgentResult, Check, Estimate, Interval
 from pytest_evalmetrics.spec.metric_names import PPI_MEAN
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 _FEWEST = 30  # labelled tasks of an interval that can be relied on
 
 
-@dataclass(frozen=True)
+@record
 class HumanLabels:
     """The labels of one benchmark, and the threshold on the corrected mean."""
 

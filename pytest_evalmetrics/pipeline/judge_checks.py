@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pytest_evalmetrics import gates, scorers, stats
 from pytest_evalmetrics.errors import DataError, RowError, did_you_mean
+from pytest_evalmetrics.records import record
 from pytest_evalmetrics.results import Check, Disagreement, Estimate, Interval, JudgeCheck, JudgeUse
 from pytest_evalmetrics.rollouts.recorded import records
 from pytest_evalmetrics.scorers import BoundScorer, Row
@@ -26,7 +27,7 @@ _FIRST = 20
 _SAME = 1e-9
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Judged:
     """The judges, after all rows were scored."""
 

@@ -33,8 +33,7 @@ from pytest_evalmetrics.spec.metric_names import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from pytest_evalmetrics.data import RolloutTable
-    from pytest_evalmetrics.scorers import Row
+    from pytest_evalmetrics.data import RolloutTable, Row
     from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec
 
     Path = tuple[str | int, ...]

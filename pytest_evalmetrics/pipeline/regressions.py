@@ -48,7 +48,10 @@ _NAMED = 10  # rollouts that a message names
 
 def settings_of(benchmark: Benchmark) -> BaselineSpec:
     """Return the settings of a benchmark's baseline, or the defaults."""
-    return benchmark.spec.baseline or BaselineSpec()
+    spec = benchmark.spec.baseline or BaselineSpec()
+    if spec.rollouts is None:
+        return spec
+    return replace(spec, rollouts=spec.rollouts.like(benchmark.spec.rollouts))
 
 
 def rule_of(benchmark: Benchmark, name: str, *, bounded: bool) -> gates.Rule:
@@ -130,11 +133,10 @@ def reference_of(
     """
     spec, folder = settings_of(benchmark), benchmark.file.parent
     if spec.rollouts is not None:
-        read = spec.rollouts.like(benchmark.spec.rollouts)
-        files = [replace(read, path=paths) for paths in spec.rollouts.runs] or [read]
+        files = [replace(spec.rollouts, path=paths) for paths in spec.rollouts.runs]
         asked: dict[str, Any] = {"scores": plan.scores, "categories": plan.categories}
         asked["reader"] = None if engine is None else engine.read
-        tables = [rollouts.load(run, folder, **asked) for run in files]
+        tables = [rollouts.load(run, folder, **asked) for run in files or [spec.rollouts]]
         runs: dict[str, list[RolloutTable]] = {}
         for agent, table in chain.from_iterable(each.by_agent() for each in tables):
             runs.setdefault(agent, []).append(table)

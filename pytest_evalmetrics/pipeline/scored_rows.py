@@ -16,14 +16,14 @@ import msgspec
 import numpy as np
 
 from pytest_evalmetrics import errors, rollouts
-from pytest_evalmetrics.data import Category, FailedRow, RolloutTable, TaskId
+from pytest_evalmetrics.data import Category, FailedRow, RolloutTable, Row, TaskId
 from pytest_evalmetrics.errors import ArtifactError, BaselineError, DataError, RowError
 from pytest_evalmetrics.layout import compact, many, of_many
 from pytest_evalmetrics.pipeline.task_sample import draw, first_rollouts
+from pytest_evalmetrics.records import record
 from pytest_evalmetrics.reports import failed_row_notes
 from pytest_evalmetrics.results import RowFailure, ScorerFailures
 from pytest_evalmetrics.rollouts.recorded import records
-from pytest_evalmetrics.scorers.interface import Row
 from pytest_evalmetrics.spec.sources import Rounds
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def with_reward(
 # -- which rows ------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Chosen:
     """The rows that are evaluated."""
 
@@ -303,7 +303,7 @@ def _close(file: IO[bytes]) -> None:
         file.close()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Stage:
     """Generation, as the board sees it: one of those that give scores."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -19,6 +19,7 @@ from pytest_evalmetrics.pipeline.attempts import Attempts, CallLimits, budget_of
 from pytest_evalmetrics.pipeline.judge_checks import Judged, Judges
 from pytest_evalmetrics.pipeline.preflight import metric_problems, template_problems
 from pytest_evalmetrics.pipeline.scored_rows import Board, KeptRows, reading_order, rows_of
+from pytest_evalmetrics.records import record
 from pytest_evalmetrics.reports import failed_row_notes
 from pytest_evalmetrics.rollouts.foreign import lookup
 from pytest_evalmetrics.rollouts.recorded import TASK_KEYS, records
@@ -59,7 +60,7 @@ class Runtime(Protocol):
         """Show the progress, while it lasts."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Scored:
     """The outcome of scoring."""
 

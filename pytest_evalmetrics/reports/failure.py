@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from pytest_evalmetrics.layout import many, visible
+from pytest_evalmetrics.records import record
 from pytest_evalmetrics.reports.lines import (
     failed_row_groups,
     failed_row_notes,
@@ -227,7 +227,7 @@ def _folded(notes: Sequence[str]) -> list[str]:
 _LONG = ("verdict ", "changed:", "note:")  # what --tb=short leaves to the artifacts
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Crash:
     """What pytest's short summary and JUnit read of a failure."""
 
@@ -239,7 +239,7 @@ class _Crash:
         return self.message
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FailureText:
     """A failure as pytest shows it: the text, and its first reason as the summary."""
 

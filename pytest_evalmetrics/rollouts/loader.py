@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+from pytest_evalmetrics.records import record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.spec import FieldMap
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Request:
     """What a benchmark wants of its rollouts."""
 
@@ -27,7 +29,7 @@ class Request:
     whole: bool = False  #: Whether rows are wanted whole, see `Chunk.records`.
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class NotFinite:
     """A number of a file that counts as missing: NaN, infinite or too large."""
 
@@ -36,7 +38,7 @@ class NotFinite:
     place: int  #: The line or the row that holds it.
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Failure:
     """What went wrong in one rollout, as its tool recorded it."""
 
@@ -46,7 +48,7 @@ class Failure:
     graded: bool = False  #: Whether the rollout has its scores all the same.
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Chunk:
     """Some consecutive rows of one file, as columns."""
 

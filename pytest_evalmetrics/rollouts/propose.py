@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from pytest_evalmetrics.errors import EvalMetricsError
 from pytest_evalmetrics.layout import many
+from pytest_evalmetrics.records import record
 from pytest_evalmetrics.rollouts.documents import PlacedRow, documents
 from pytest_evalmetrics.rollouts.files import find_files
 from pytest_evalmetrics.rollouts.recorded import records
@@ -60,7 +61,7 @@ names_no_reward: Final = re.compile(
 ).search
 
 
-@dataclass(frozen=True)
+@record
 class Proposal:
     """How rollouts may be read, and why."""
 

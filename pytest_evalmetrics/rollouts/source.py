@@ -10,12 +10,13 @@ import re
 import sys
 import zlib
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from stat import S_ISDIR, S_ISREG
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, NamedTuple, cast
 
 from pytest_evalmetrics.errors import DataError
+from pytest_evalmetrics.records import record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -221,7 +222,7 @@ class Position:
         return None if self.raw is None or self.raw.closed else self.raw.tell()
 
 
-@dataclass(frozen=True)
+@record
 class Source:
     """A file of rollouts."""
 

@@ -8,7 +8,6 @@ import math
 import re
 import sys
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,6 +16,7 @@ import numpy as np
 from pytest_evalmetrics.data.content import content_hash
 from pytest_evalmetrics.errors import did_you_mean
 from pytest_evalmetrics.layout import many
+from pytest_evalmetrics.records import record
 from pytest_evalmetrics.rollouts.formats import csv_separator
 from pytest_evalmetrics.rollouts.loader import Chunk, NotFinite
 from pytest_evalmetrics.rollouts.source import MAX_ROW, max_row_bytes, score_paths
@@ -45,7 +45,7 @@ _WORDS: Final[dict[str, float | None]] = {
 _is_whole = re.compile(r"-?(0|[1-9]\d*)").fullmatch
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Layout:
     """A table file's columns by what they are."""
 

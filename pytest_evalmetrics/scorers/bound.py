@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from pytest_evalmetrics.chat import Calls
-    from pytest_evalmetrics.scorers.interface import Row
+    from pytest_evalmetrics.data import Row
     from pytest_evalmetrics.scorers.judge import Judge
     from pytest_evalmetrics.scorers.score_summary import About
     from pytest_evalmetrics.spec import ScorerSpec

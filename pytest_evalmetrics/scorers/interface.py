@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from pytest_evalmetrics.registry import register_scorer
 from pytest_evalmetrics.spec.scorer_keys import spellings
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from pytest_evalmetrics.chat import Calls
-    from pytest_evalmetrics.data import TaskId
+    from pytest_evalmetrics.data import Row
 
 _T = TypeVar("_T")
 
@@ -26,25 +26,6 @@ def builtin(kind: str) -> Callable[[_T], _T]:
         return scorer
 
     return decorate
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One row to be scored."""
-
-    index: int  # its position in what was read, from 0
-    agent: str  # whose attempt it is
-    task: TaskId
-    sample: int  # the attempt's number
-    item: Mapping[str, Any]  # the row as it is written
-    # what was generated for it; of recorded rollouts the row itself, of a data set nothing
-    sample_data: Mapping[str, Any] = field(default_factory=dict)
-    where: str = ""  # ``file:line``, for messages
-
-    @property
-    def context(self) -> dict[str, Any]:
-        """What templates may name: the row's columns, ``item`` and ``sample``."""
-        return {**self.item, "item": self.item, "sample": self.sample_data}
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import field
 from statistics import fmean
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 
@@ -12,6 +12,7 @@ from pydantic import Field
 from pytest_evalmetrics.chat import ask, chat_model, json_in, side_by_side
 from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.layout import spaced
+from pytest_evalmetrics.records import record
 from pytest_evalmetrics.scorers.interface import Explained
 from pytest_evalmetrics.scorers.row_reading import shown
 from pytest_evalmetrics.scorers.score_summary import About
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence
 
     from pytest_evalmetrics.chat import Calls, ChatModel, Message, Reply
-    from pytest_evalmetrics.scorers.interface import Row
+    from pytest_evalmetrics.data import Row
     from pytest_evalmetrics.transport import Terms
 
 _T = TypeVar("_T")
@@ -114,7 +115,7 @@ class JudgeKeys(Repeatable):
         return model
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Judge:
     """A model that judges."""
 

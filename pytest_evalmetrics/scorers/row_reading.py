@@ -13,7 +13,7 @@ import msgspec
 from pytest_evalmetrics.errors import RowError
 
 if TYPE_CHECKING:
-    from pytest_evalmetrics.scorers.interface import Row
+    from pytest_evalmetrics.data import Row
 
 _SHOWN = 160
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from pytest_evalmetrics.records import record
 from pytest_evalmetrics.results import Agreement, Bin, RubricCount, ScoreSummary
 from pytest_evalmetrics.stats import krippendorff_alpha
 from pytest_evalmetrics.sums import total
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 _BINS = 10
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class About:
     """The meaning of a score, beyond its number."""
 

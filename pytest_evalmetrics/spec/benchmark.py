@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache, cached_property
 from importlib import import_module
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
 from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, WithJsonSchema
 
 from pytest_evalmetrics.errors import MetricError
+from pytest_evalmetrics.records import record
 from pytest_evalmetrics.spec.field_types import (
     FREE_NAMES,
     Checked,
@@ -81,22 +82,20 @@ def _on_use(module: str, name: str) -> Any:
         return getattr(import_module(f"pytest_evalmetrics.spec.{module}"), name)
 
     @cache
-    def adapter() -> TypeAdapter[Any]:
-        return TypeAdapter(described())
+    def adapter(plain: bool) -> TypeAdapter[Any]:
+        return TypeAdapter(Names if plain else described())
 
     # from JSON, as the rest of the file: there a list may become a tuple
     def validated(value: Any) -> Any:
         defines = isinstance(value, dict) or (
             isinstance(value, list) and any(isinstance(entry, dict) for entry in value)
         )
-        if name == "MetricsField" and not defines:  # as most
-            return _NAMES.validate_json(json.dumps(value))
-        return adapter().validate_json(json.dumps(value))
+        plain = name == "MetricsField" and not defines  # as most
+        return adapter(plain).validate_json(json.dumps(value))
 
     return Annotated[Any, Checked(validated, described)]
 
 
-_NAMES = TypeAdapter(Names)
 if TYPE_CHECKING:
     from pytest_evalmetrics.spec.metric_keys import MetricKeys
     from pytest_evalmetrics.spec.model_keys import BudgetSpec, LabelsSpec, ModelSpec, TargetSpec
@@ -350,7 +349,7 @@ _NAMED_IN_ERRORS = ("url", "api_key_secret")
 _named_value = re.compile(r"(?:url|api_key_secret)[\"']?\s*:\s*[\"']?([^\s\"',}]+)")
 
 
-@dataclass(frozen=True)
+@record
 class Benchmark:
     """A benchmark and where it is written."""
 

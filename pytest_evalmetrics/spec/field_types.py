@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Final, dataclass_transform
 from urllib.parse import urlsplit
@@ -21,6 +21,8 @@ from pydantic import (
 )
 from pydantic_core import InitErrorDetails, PydanticCustomError, core_schema
 
+from pytest_evalmetrics.records import record
+
 if TYPE_CHECKING:
     from pydantic import GetJsonSchemaHandler
     from pydantic.json_schema import JsonSchemaValue
@@ -35,7 +37,7 @@ def keys(cls: Any = None, /, **config: Any) -> Any:
     if cls is None:
         return partial(keys, **config)
     cls.__pydantic_config__ = {**STRICT, **config}
-    return dataclass(frozen=True, kw_only=True)(cls)
+    return record(cls)
 
 
 def doc(text: str) -> Any:

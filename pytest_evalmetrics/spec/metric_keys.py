@@ -6,12 +6,13 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import cache
 from typing import Annotated, Any, ClassVar, Final, Literal, Union, get_args, get_type_hints
 
 from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, WithJsonSchema
 
+from pytest_evalmetrics.records import record
 from pytest_evalmetrics.spec.field_types import (
     Checked,
     Name,
@@ -232,7 +233,7 @@ class BudgetedPassKeys(_Definition):
     of_reward: ClassVar[bool] = True
 
 
-@dataclass(frozen=True)
+@record
 class OwnKeys:
     """A metric of a user's own, with the arguments of its class."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import field, replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, WrapValidator
 
@@ -141,7 +141,7 @@ class RolloutsSpec(ShapeSpec, FilesSpec):
         """Whether rows are made of what files hold, rather than read as they are."""
         return any((self.rows, self.keyed, self.lists, self.where, self.pivot, self.map, self.join))
 
-    def like(self, other: RolloutsSpec | None) -> RolloutsSpec:
+    def like(self, other: RolloutsSpec | None) -> Self:
         """Take the form of another run's files where this one says nothing but its paths."""
         said = self.shaped or self.format or self.fields != FieldMap()
         if said or other is None or other.join:

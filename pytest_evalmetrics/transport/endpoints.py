@@ -10,6 +10,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlsplit
 
+from pytest_evalmetrics.records import record
 from pytest_evalmetrics.transport.secrets import Secret, find_secret
 from pytest_evalmetrics.transport.wire import CallError, EndpointError, SecretError
 
@@ -26,7 +27,7 @@ _CANONICAL = json.JSONEncoder(allow_nan=False, separators=(",", ":"), sort_keys=
 _WORK = json.JSONEncoder(separators=(",", ":"), sort_keys=True, default=repr)
 
 
-@dataclass(frozen=True)
+@record
 class Endpoint:
     """The URL of calls, and their limits.
 
@@ -213,7 +214,7 @@ def _culprit(value: Any, place: str = "", depth: int = 0) -> tuple[str, str] | N
     return next((culprit for culprit in culprits if culprit), None)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Terms:
     """The settings of all endpoints: ``params:`` of the benchmark file, and defaults."""
 

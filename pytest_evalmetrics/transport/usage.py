@@ -8,9 +8,10 @@ import sqlite3
 import time
 from collections import defaultdict, deque
 from contextlib import asynccontextmanager, suppress
-from dataclasses import asdict, astuple, dataclass, replace
+from dataclasses import asdict, astuple, replace
 from typing import TYPE_CHECKING, Any
 
+from pytest_evalmetrics.records import record
 from pytest_evalmetrics.transport.wire import Clock
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.transport.wire import Answer
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Tokens:
     """Tokens of one call."""
 
@@ -34,7 +35,7 @@ class Tokens:
         return Tokens(self.prompt + other.prompt, completion, self.total + other.total)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Price:
     """The price of a million tokens, in any currency."""
 
@@ -46,7 +47,7 @@ class Price:
         return (tokens.prompt * self.prompt + tokens.completion * self.completion) / 1e6
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Usage:
     """The usage of one label."""
 
@@ -212,7 +213,7 @@ class Budget:
         return f"{', '.join(used)} spent"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Forecast:
     """What calls that are still to be made will take; None for what is not known."""
 

@@ -441,13 +441,22 @@ def _ranks(scaled: Floats, group: str) -> Floats:
     bits = np.unpackbits(
         rng.integers(0, 256, (_FLIPS, math.ceil(units / 8)), dtype=np.uint8), axis=1
     )
-    totals = (bits[:, :units].astype(np.float32) * 2 - 1) @ scaled.T.astype(np.float32)
-    both = np.round(np.concatenate((totals, -totals)).T, 5)  # sums on a lattice tie
-    ranks = np.empty((count, both.shape[1]))
-    for row, each in enumerate(both):
-        order = np.argsort(-each, kind="stable")
-        ties = np.flatnonzero(np.diff(each[order], append=-np.inf))
-        # tied sums share the middle of their ranks, as mid-p does
-        middle = (np.concatenate(([0], ties[:-1] + 1)) + ties + 1) / 2
-        ranks[row, order] = np.repeat(middle, np.diff(ties, prepend=-1)) / len(each)
-    return ranks
+    sides: Any = bits[:, :units].astype(np.float32)
+    sides *= 2
+    sides -= 1
+    totals: Any = sides @ scaled.T.astype(np.float32)
+    flips = len(totals)
+    places = np.empty((count, 2 * flips))
+    for row, each in enumerate(np.round(totals.T, 5)):  # sums on a lattice tie
+        sizes = np.abs(each)
+        order = np.argsort(sizes)[::-1]
+        last = np.flatnonzero(np.diff(sizes[order], append=-1))
+        first = np.concatenate(([0], last[:-1] + 1))
+        # tied sums share the middle of their ranks, as mid-p does; each flip counts reversed too
+        middle = np.where(sizes[order][last] > 0, (first + last + 1) / 2, flips)
+        places[row, order] = np.repeat(middle, last - first + 1)
+        places[row, np.flatnonzero(each < 0)] *= -1  # counted from the other end
+    places[:, :flips] %= 2 * flips
+    places[:, flips:] = 2 * flips - places[:, :flips]
+    places /= 2 * flips
+    return places

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import field
-from functools import cache, cached_property
-from importlib import import_module
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, TypeAlias
 
-from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
 from pytest_evalmetrics.errors import MetricError
 from pytest_evalmetrics.records import record
 from pytest_evalmetrics.spec.field_types import (
     FREE_NAMES,
-    Checked,
     Fields,
     Name,
     Names,
@@ -26,6 +23,7 @@ from pytest_evalmetrics.spec.field_types import (
     expected,
     keys,
     no_duplicates,
+    on_use,
     one_or_many,
     refuse,
 )
@@ -38,7 +36,6 @@ from pytest_evalmetrics.spec.gate_keys import (
 )
 from pytest_evalmetrics.spec.metric_names import parse
 from pytest_evalmetrics.spec.sources import (
-    DatasetField,
     DatasetSpec,
     NumSamples,
     ParamsSpec,
@@ -75,27 +72,6 @@ def rename_hint(spec: ScorerSpec) -> str:
     return "give this one's another name in its class"
 
 
-def _on_use(module: str, name: str) -> Any:
-    """Annotate a key whose type is loaded, and its validator made, when a file uses it."""
-
-    def described() -> Any:
-        return getattr(import_module(f"pytest_evalmetrics.spec.{module}"), name)
-
-    @cache
-    def adapter(plain: bool) -> TypeAdapter[Any]:
-        return TypeAdapter(Names if plain else described())
-
-    # from JSON, as the rest of the file: there a list may become a tuple
-    def validated(value: Any) -> Any:
-        defines = isinstance(value, dict) or (
-            isinstance(value, list) and any(isinstance(entry, dict) for entry in value)
-        )
-        plain = name == "MetricsField" and not defines  # as most
-        return adapter(plain).validate_json(json.dumps(value))
-
-    return Annotated[Any, Checked(validated, described)]
-
-
 if TYPE_CHECKING:
     from pytest_evalmetrics.spec.metric_keys import MetricKeys
     from pytest_evalmetrics.spec.model_keys import BudgetSpec, LabelsSpec, ModelSpec, TargetSpec
@@ -109,16 +85,22 @@ if TYPE_CHECKING:
     PromptField = Any
     ToolsField = Any
     ResponseFormatField = Any
+    DatasetField = DatasetSpec | None
+    ParamsField = ParamsSpec
+    ReferenceField: TypeAlias = "ReferenceSpec | None"
 else:
-    MetricsField = _on_use("metric_keys", "MetricsField")
-    ScorersField = _on_use("scorer_keys", "ScorersField")
-    ModelField = _on_use("model_keys", "ModelField")
-    TargetField = _on_use("model_keys", "OptionalTarget")
-    BudgetField = _on_use("model_keys", "BudgetField")
-    LabelsField = _on_use("model_keys", "OptionalLabels")
-    PromptField = _on_use("model_keys", "OptionalPrompt")
-    ToolsField = _on_use("model_keys", "OptionalTools")
-    ResponseFormatField = _on_use("model_keys", "OptionalResponseFormat")
+    DatasetField = on_use("sources", "OptionalDataset")
+    ParamsField = on_use("sources", "ParamsSpec")
+    ReferenceField = on_use("benchmark", "OptionalReference")
+    MetricsField = on_use("metric_keys", "MetricsField")
+    ScorersField = on_use("scorer_keys", "ScorersField")
+    ModelField = on_use("model_keys", "ModelField")
+    TargetField = on_use("model_keys", "OptionalTarget")
+    BudgetField = on_use("model_keys", "BudgetField")
+    LabelsField = on_use("model_keys", "OptionalLabels")
+    PromptField = on_use("model_keys", "OptionalPrompt")
+    ToolsField = on_use("model_keys", "OptionalTools")
+    ResponseFormatField = on_use("model_keys", "OptionalResponseFormat")
 
 
 @keys
@@ -201,6 +183,9 @@ class ReferenceSpec:
     model: Annotated[ModelField, doc("answers the rows of the dataset in the same run")] = None
 
 
+OptionalReference = ReferenceSpec | None
+
+
 @keys(json_schema_extra={"oneOf": [{"required": ["rollouts"]}, {"required": ["dataset"]}]})
 class BenchmarkSpec:
     """One named benchmark; one pytest item."""
@@ -217,7 +202,7 @@ class BenchmarkSpec:
 
     rollouts: Annotated[RolloutsField | None, doc("the recorded rollouts")] = None
     dataset: Annotated[
-        DatasetField | None, doc("rows to be scored, each one task, where nothing was recorded")
+        DatasetField, doc("rows to be scored, each one task, where nothing was recorded")
     ] = None
     model: Annotated[ModelField, doc("answers each row of the dataset, num_samples times")] = None
     prompt_template: Annotated[
@@ -233,11 +218,11 @@ class BenchmarkSpec:
     ] = None
     budget: Annotated[BudgetField, doc("what one run may use")] = None
     scorers: Annotated[ScorersField, doc("what gives each row its scores")] = ()
-    params: Annotated[ParamsSpec, doc("on what terms rows are scored")] = field(
+    params: Annotated[ParamsField, doc("on what terms rows are scored")] = field(
         default_factory=ParamsSpec
     )
     reference: Annotated[
-        ReferenceSpec | None,
+        ReferenceField,
         doc("a pinned system measured in the same run, for metrics such as mean/over_reference"),
     ] = None
     sample: Annotated[

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Callable
 from dataclasses import field
-from functools import partial
+from functools import cache, partial
+from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any, Final, dataclass_transform
 from urllib.parse import urlsplit
 
@@ -58,6 +60,27 @@ class Checked:
         self, _schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
         return handler(TypeAdapter(self._described()).core_schema)
+
+
+def on_use(module: str, name: str) -> Any:
+    """Annotate a key whose type is loaded, and its validator made, when a file uses it."""
+
+    def described() -> Any:
+        return getattr(import_module(f"pytest_evalmetrics.spec.{module}"), name)
+
+    @cache
+    def adapter(plain: bool) -> TypeAdapter[Any]:
+        return TypeAdapter(Names if plain else described())
+
+    # from JSON, as the rest of the file: there a list may become a tuple
+    def validated(value: Any) -> Any:
+        defines = isinstance(value, dict) or (
+            isinstance(value, list) and any(isinstance(entry, dict) for entry in value)
+        )
+        plain = name == "MetricsField" and not defines  # as most
+        return adapter(plain).validate_json(json.dumps(value))
+
+    return Annotated[Any, Checked(validated, described)]
 
 
 def refuse(message: str) -> PydanticCustomError:

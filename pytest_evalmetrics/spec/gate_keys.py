@@ -6,7 +6,7 @@ import math
 import re
 from dataclasses import field, fields, replace
 from datetime import date
-from typing import Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
@@ -24,9 +24,16 @@ from pytest_evalmetrics.spec.field_types import (
     keys,
     no_duplicates,
     numeric,
+    on_use,
     refuse,
 )
-from pytest_evalmetrics.spec.sources import RunsField
+
+if TYPE_CHECKING:
+    from pytest_evalmetrics.spec.sources import RunsSpec
+
+    RunsField = RunsSpec | None
+else:
+    RunsField = on_use("sources", "OptionalRuns")
 
 _NEAR: Any = {"required": ["value", "rtol"]}
 Confidence = Annotated[
@@ -340,7 +347,7 @@ class BaselineSpec(GateSpec):
     """The other side of the comparison, and the settings of all metrics."""
 
     rollouts: Annotated[
-        RunsField | None,
+        RunsField,
         doc("compare with another run's rollouts, or with several runs: [[run1/*], [run2/*]]"),
     ] = None
     report: Annotated[Name | None, doc("compare with an earlier run's report.json")] = None

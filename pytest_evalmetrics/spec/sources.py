@@ -195,6 +195,7 @@ RunsField = Annotated[
         _runs_apart, json_schema_input_type=_PathText | _PathTexts | _RunTexts | RunsSpec
     ),
 ]
+OptionalRuns = RunsField | None
 
 
 @keys(json_schema_extra={"oneOf": [{"required": ["path"]}, {"required": ["rows"]}]})
@@ -246,6 +247,9 @@ DatasetField = Annotated[
         _rows_or_path, json_schema_input_type=_PathText | _PathTexts | _Rows | DatasetSpec
     ),
 ]
+
+
+OptionalDataset = DatasetField | None
 
 
 @keys

@@ -49,6 +49,8 @@ _ENUMERATED = 10  # units of which all swaps are taken
 _DISTINCT = 2_048  # pairs of values that are counted, not listed
 _CLOSE = 3  # standard errors of p
 _TIE = 1e-9  # relative: equal but for rounding
+# products of so many numbers are left to one thread: others would spin for longer than they help
+_ALONE = 200_000
 _FLIPS = 8_192  # with their opposites 16,384
 _UNITS = 1_024  # more are flipped in random blocks
 _SURE = 40  # flips behind a p value that is read off; below it, Bonferroni's bound
@@ -441,10 +443,10 @@ def _ranks(scaled: Floats, group: str) -> Floats:
     bits = np.unpackbits(
         rng.integers(0, 256, (_FLIPS, math.ceil(units / 8)), dtype=np.uint8), axis=1
     )
-    sides: Any = bits[:, :units].astype(np.float32)
-    sides *= 2
-    sides -= 1
-    totals: Any = sides @ scaled.T.astype(np.float32)
+    scaled = scaled.T.astype(np.float32)
+    rows = max(1, _ALONE // scaled.size)
+    parts = [bits[at : at + rows, :units].astype(np.float32) for at in range(0, _FLIPS, rows)]
+    totals = np.concatenate([(part * 2 - 1) @ scaled for part in parts])
     flips = len(totals)
     places = np.empty((count, 2 * flips))
     for row, each in enumerate(np.round(totals.T, 5)):  # sums on a lattice tie

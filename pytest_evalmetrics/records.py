@@ -73,11 +73,15 @@ def __repr__(self: Any) -> str:  # noqa: N807
 def __eq__(self: Any, other: Any) -> bool:  # noqa: N807
     if other.__class__ is not self.__class__:
         return NotImplemented
-    return all(getattr(self, name) == getattr(other, name) for name in self._plan.compared)
+    return _compared(self) == _compared(other)
 
 
 def __hash__(self: Any) -> int:  # noqa: N807
-    return hash(tuple(getattr(self, name) for name in self._plan.compared))
+    return hash(_compared(self))
+
+
+def _compared(one: Any) -> tuple[Any, ...]:
+    return tuple(getattr(one, name) for name in one._plan.compared)  # noqa: SLF001 - ours
 
 
 def __setattr__(self: Any, name: str, value: object) -> NoReturn:  # noqa: N807, ARG001

@@ -8,31 +8,45 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from pytest_evalmetrics.ext import BenchmarkSpec, Row
-from pytest_evalmetrics.scorers import BoundScorer, Calls, Terms, make_scorers
+from pytest_evalmetrics.ext import BenchmarkSpec, Calls, Row, Terms
+from pytest_evalmetrics.scorers import BoundScorer, make_scorers
 from pytest_evalmetrics.spec.model_keys import ModelSpec
-from pytest_evalmetrics.transport import Journal, JournalMode, Occurrences, Transport
+from pytest_evalmetrics.transport import Journal, Occurrences, Transport
 
 CHAT = "/v1/chat/completions"
 
 
-class JudgeProcess:
-    """A process of scorers/judge.py; what it saw is counted from `forget` on."""
+class ServerProcess:
+    """A process of a file of scorers/; it can be killed and come back on its port."""
 
-    def __init__(self):
-        path = Path(__file__).parent / "scorers" / "judge.py"
-        self.process = subprocess.Popen(
-            [sys.executable, str(path)], stdout=subprocess.PIPE, text=True
-        )
+    def __init__(self, file):
+        self.file = Path(__file__).parent / "scorers" / file
+        self.port = 0
+        self.start()
+
+    def start(self):
+        command = [sys.executable, str(self.file), str(self.port)]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         assert self.process.stdout
         self.port = int(self.process.stdout.readline())
-        self.forget()
 
     def kill(self):
         self.process.kill()
         self.process.wait()
         assert self.process.stdout
         self.process.stdout.close()
+
+    def seen(self):
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/", timeout=10) as response:
+            return json.load(response)
+
+
+class JudgeProcess(ServerProcess):
+    """A process of scorers/judge.py; what it saw is counted from `forget` on."""
+
+    def __init__(self):
+        super().__init__("judge.py")
+        self.forget()
 
     def url(self, query=""):
         return f"http://127.0.0.1:{self.port}{CHAT}" + (f"?{query}" if query else "")
@@ -45,30 +59,25 @@ class JudgeProcess:
         return {"url": self.url(query), "name": "judge", **more}
 
     def forget(self):
-        seen = self._seen()
+        seen = self.seen()
         self._posts, self._bodies = seen["posts"], len(seen["bodies"])
-
-    def _seen(self):
-        url = f"http://127.0.0.1:{self.port}/"
-        with urllib.request.urlopen(url, timeout=10) as response:
-            return json.load(response)
 
     @property
     def posts(self):
-        return int(self._seen()["posts"]) - self._posts
+        return int(self.seen()["posts"]) - self._posts
 
     @property
     def bodies(self):
-        return list(self._seen()["bodies"][self._bodies :])
+        return list(self.seen()["bodies"][self._bodies :])
 
 
 def row(**item):
     return Row(0, "agent", 0, 0, item, {}, "data.jsonl:1")
 
 
-def run(work, path=None, mode=JournalMode.NORMAL, of=None):
+def run(work, path=None, of=None):
     """Do something with a row's calls; give what came out, and the calls."""
-    with Transport(None if path is None else Journal(path, mode)) as transport:
+    with Transport(None if path is None else Journal(path)) as transport:
         calls = Calls(transport, (of or row()).sample, Occurrences(), "x")
         return transport.run(work(calls)), calls
 
@@ -85,7 +94,7 @@ def scorer_of(terms=TERMS, **keys):
     return scorer
 
 
-def judged(scorer, found, path=None, **more):
+def judged(scorer, found, path=None):
     """Score one row."""
     score = scorer.score_with if isinstance(scorer, BoundScorer) else scorer.score
-    return run(lambda calls: score(found, calls), path, of=found, **more)[0]
+    return run(lambda calls: score(found, calls), path, found)[0]

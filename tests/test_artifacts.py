@@ -2,24 +2,11 @@
 
 import json
 import sys
-from pathlib import Path
 
 import jsonschema
 import pytest
 
-from pytest_evalmetrics.errors import ArtifactError
-from pytest_evalmetrics.reports import reporters
-from pytest_evalmetrics.schemas import text
-
 PICTURED = 400  # benchmarks that pass with a picture of their tasks
-
-MANY = (
-    "defaults: {rollouts: runs.jsonl, expect: {tasks: 3}, metrics: [mean_reward, pass@1]}\n"
-    "benchmarks:\n"
-    + "".join(
-        f"  - {{name: b{i}, thresholds: {{mean_reward: '>= {i / 10}'}}}}\n" for i in range(10)
-    )
-)
 
 
 @pytest.fixture(autouse=True)
@@ -28,31 +15,10 @@ def at_one_time(monkeypatch):
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
 
 
-@pytest.fixture
-def many(project):
-    project.rollouts([[1.0, 0.5], [0.0, 0.0], [0.25, 1.0]])
-    project.write("z.bench.yaml", MANY)
-    project.write("a.bench.yaml", MANY)
-    return project
-
-
 def _bytes(project, prefix="evalmetrics/"):
     return [
         (project.path / f"{prefix}{name}").read_bytes()
         for name in ("aggregate_metrics.json", "report.json", "report.html")
-    ]
-
-
-def test_the_same_bytes_with_xdist_and_in_any_order(many):
-    many.run()
-    alone = _bytes(many)
-    many.run("-n", "2")
-    assert _bytes(many) == alone
-    many.run("z.bench.yaml", "a.bench.yaml")
-    assert _bytes(many) == alone
-    assert [e["benchmark"] for e in json.loads(alone[0])][:2] == [
-        "a.bench.yaml::b0",
-        "a.bench.yaml::b1",
     ]
 
 
@@ -80,73 +46,38 @@ def test_entries_of_very_many_tasks_have_a_file_of_their_own(project):
     assert "the entries of 100,001 tasks are in group_level_metrics.json" in str(project.report())
 
 
-def test_output_by_setting_is_relative_to_the_root(many):
-    many.write("pytest.ini", "[pytest]\nevalmetrics_output = art/\n")
-    many.write("sub/x.bench.yaml", "benchmark: {name: x, rollouts: ../runs.jsonl}")
-    result = many.pytester.runpytest_subprocess("-p", "no:cacheprovider", "sub")
-    assert result.ret == 0
-    assert (many.path / "art" / "report.json").is_file()
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="a folder that can't be written")
-def test_an_artifact_that_cannot_be_written_fails_the_run_and_keeps_the_old_one(many):
-    many.run()
-    before = _bytes(many)
-    blocker = many.path / "evalmetrics"
-    blocker.rename(many.path / "kept")
+def test_an_artifact_that_cannot_be_written_fails_the_run_and_keeps_the_old_one(project):
+    project.rollouts([[1.0]])
+    project.bench()
+    project.run()
+    before = _bytes(project)
+    blocker = project.path / "evalmetrics"
+    blocker.rename(project.path / "kept")
     blocker.write_text("a file where the folder should be")
-    many.write("pass.bench.yaml", "benchmark: {name: x, rollouts: runs.jsonl}")
-    result = many.run("pass.bench.yaml")
+    result = project.run()
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.stdout.fnmatch_lines(["*can't be written*", "*--evalmetrics-output*"])
-    assert _bytes(many, "kept/") == before
-
-
-def test_nothing_half_written_is_left_behind(many):
-    def full(file):
-        file.write(b"half")
-        raise OSError(28, "No space left on device")
-
-    target = many.path / "x.json"
-    target.write_text("old")
-    with pytest.raises(ArtifactError, match="No space left"):
-        reporters.atomically(Path(target), full)
-    assert target.read_text() == "old"
-    assert [p.name for p in many.path.glob(".x.json*")] == []
-
-
-def test_a_worker_that_dies_leaves_a_true_report(many):
-    many.write(
-        "conftest.py",
-        """
-import os
-
-def pytest_evalmetrics_compute_metrics(benchmark, tasks):
-    if benchmark.name == "b3":
-        os._exit(7)
-""",
-    )
-    result = many.run("-n", "2", "a.bench.yaml")
-    assert result.ret == 1
-    assert "a.bench.yaml::b3" in many.report()["not_evaluated"]
+    assert _bytes(project, "kept/") == before
 
 
 @pytest.fixture
-def skipping(many):
+def skipping(project):
     """Benchmarks and checks that are skipped in each way there is, beside one that is not."""
-    many.write(
+    project.rollouts([[1.0]])
+    project.write(
         "s.bench.yaml",
-        "defaults: {rollouts: runs.jsonl, expect: {tasks: 3}}\n"
-        "benchmarks:\n  - {name: one}\n  - {name: two, skip: true}\n"
+        "defaults: {rollouts: runs.jsonl}\n"
+        "benchmarks:\n  - {name: hooked}\n  - {name: one}\n  - {name: two, skip: true}\n"
         '  - {name: three, skip: "until\\e[31m | `the` server is back"}\n',
     )
-    many.write(
+    project.write(
         "conftest.py",
         "import pytest\n\ndef pytest_collection_modifyitems(items):\n    for item in items:\n"
-        "        if item.name == 'b1':\n"
+        "        if item.name == 'hooked':\n"
         "            item.add_marker(pytest.mark.skip('by a hook'))\n",
     )
-    many.write(
+    project.write(
         "test_x.py",
         "import pytest\n\ndef test_a(evalmetrics):\n    pytest.skip('no numbers')\n\n"
         "@pytest.mark.skip\ndef test_b(evalmetrics): ...\n\n"
@@ -154,11 +85,11 @@ def skipping(many):
         "@pytest.mark.xfail(reason='known')\ndef test_c(evalmetrics): raise ValueError\n\n"
         "def test_d(evalmetrics):\n    evalmetrics.check([[1.0]])\n    pytest.skip('after it')\n",
     )
-    return many
+    return project
 
 
 SKIPPED = [
-    ("a.bench.yaml::b1", "by a hook"),
+    ("s.bench.yaml::hooked", "by a hook"),
     ("s.bench.yaml::three", "until\x1b[31m | `the` server is back"),
     ("s.bench.yaml::two", "skip: true"),
     ("test_x.py::test_a", "no numbers"),
@@ -168,24 +99,19 @@ SKIPPED = [
 
 
 def test_what_was_skipped_is_told_with_its_reason(skipping):
-    chosen = (
-        "-k",
-        "b1 or one or two or three or test",
-        "a.bench.yaml",
-        "s.bench.yaml",
-        "test_x.py",
-    )
-    result = skipping.run(*chosen)
+    result = skipping.run()
     alone = _bytes(skipping)
     report = skipping.report()
     assert [(s["id"], s["reason"]) for s in report["skipped"]] == SKIPPED
     assert report["not_evaluated"] == []
     assert report["verdict"] == "PASS"
     assert [e["id"] for e in report["benchmarks"]] == ["s.bench.yaml::one", "test_x.py::test_d"]
-    jsonschema.validate(report, json.loads(text("report")))
+    schema = json.loads(skipping.run("--evalmetrics-schema=report").stdout.str())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.validate(report, schema)
     result.stdout.fnmatch_lines(
         [
-            "SKIPPED       a.bench.yaml::b1  by a hook",
+            "SKIPPED       s.bench.yaml::hooked  by a hook",
             r"SKIPPED       s.bench.yaml::three  until\x1b[[]31m | `the` server is back",
         ]
     )
@@ -193,22 +119,10 @@ def test_what_was_skipped_is_told_with_its_reason(skipping):
     assert "2 PASS, 6 skipped" in summary
     assert "- s.bench.yaml::three was skipped: until\\\\x1b" in summary
     assert "\x1b" not in summary
-    skipping.run(*chosen, "-n", "1")
+    skipping.run("-n", "1")
     assert _bytes(skipping) == alone
-    quiet = skipping.run(*chosen, "-q")
+    quiet = skipping.run("-q")
     quiet.stdout.fnmatch_lines(["2 benchmarks: 2 PASS, 6 skipped"])
-
-
-def test_the_report_holds_what_its_schema_says(many):
-    many.run()
-    schema = json.loads(text("report"))
-    jsonschema.Draft202012Validator.check_schema(schema)
-    jsonschema.validate(many.report(), schema)
-    (entry,) = [e for e in many.report()["benchmarks"] if e["id"] == "a.bench.yaml::b0"]
-    (agent,) = entry["agents"]
-    mean = agent["estimates"]["mean/reward"]
-    assert (mean["tasks"], mean["rollouts"]) == (3, 6)
-    assert mean["interval"]["low"] < mean["value"] < mean["interval"]["high"]
 
 
 def test_the_first_that_pass_are_shown_in_detail_and_all_that_do_not(project):
@@ -231,6 +145,8 @@ def test_the_first_that_pass_are_shown_in_detail_and_all_that_do_not(project):
     shown = [row["name"] for at, row in enumerate(rows) if f'id="tasks-{at}"' in page]
     assert shown == [*failing, *(name for name in names[:PICTURED] if name not in failing)]
     assert json.loads(_data(page, "run"))["left_out"]["about"] == len(names) - len(shown)
+    order = "def pytest_collection_modifyitems(items): items.reverse()\n"
+    project.write("conftest.py", order)
     project.run("-n", "1")
     assert _bytes(project) == expected
     project.run("-k", "b40 or b000")  # the first of the selected ones

@@ -4,39 +4,47 @@ import re
 from pathlib import Path
 
 import pytest
-
-from pytest_evalmetrics.config import load_benchmarks
+from test_guides import BLOCK
 
 ROOT = Path(__file__).parents[1]
 HOME = "https://github.com/pytest-evalmetrics/pytest-evalmetrics/blob/main/"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+CONFTEST = """
+from pytest_evalmetrics import register_gate_rule, register_metric, register_scorer
+
+for name in ("best_task", "solved_at_least_once"):
+    register_metric(name)(lambda tasks: 1.0)
+register_gate_rule("few_worse")(lambda difference: None)
+register_scorer("has_citation")(lambda item: 1.0)
+"""
 
 
-def _blocks(language):
-    for page in PAGES:
-        for i, block in enumerate(
-            re.findall(
-                rf"^```{language}\n(.*?)^```",
-                page.read_text(encoding="utf-8"),
-                re.MULTILINE | re.DOTALL,
-            )
-        ):
-            yield pytest.param(block, id=f"{page.name}-{i}")
+def blocks(language):
+    """Each block of a language, by the page and its number there."""
+    return {
+        f"{page.relative_to(ROOT)}-{number}": found["text"]
+        for page in PAGES
+        for number, found in enumerate(BLOCK.finditer(page.read_text(encoding="utf-8")))
+        if found["language"] == language
+    }
 
 
-@pytest.mark.parametrize("block", list(_blocks("yaml")))
-def test_each_benchmark_file_that_is_shown_is_valid(block, tmp_path):
-    a_ci_job = re.search(r"^  script:", block, re.MULTILINE)
-    if a_ci_job or not re.search(r"^benchmarks?:", block, re.MULTILINE):
-        pytest.skip("no whole benchmark file")
-    path = tmp_path / "shown.bench.yaml"
-    path.write_text(block, encoding="utf-8")
-    assert load_benchmarks(path, shown="shown.bench.yaml")
+def test_each_benchmark_file_that_is_shown_is_valid(project):
+    whole = re.compile(r"^benchmarks?:", re.MULTILINE)
+    a_ci_job = re.compile(r"^  script:", re.MULTILINE)
+    shown = {n: t for n, t in blocks("yaml").items() if whole.search(t) and not a_ci_job.search(t)}
+    project.write("conftest.py", CONFTEST)
+    for name, text in shown.items():
+        project.write(f"{name}/x.bench.yaml", text)
+    result = project.run("--collect-only", "-q")
+    assert result.ret == 0, result.stdout.str()
+    collected = {line.partition("/x.bench")[0] for line in result.outlines if "::" in line}
+    assert collected == shown.keys()
 
 
-@pytest.mark.parametrize("block", list(_blocks("python")))
-def test_the_python_that_is_shown_compiles(block):
-    compile(block, "shown.py", "exec")
+def test_the_python_that_is_shown_compiles():
+    for name, text in blocks("python").items():
+        compile(text, name, "exec")
 
 
 @pytest.mark.parametrize("page", [ROOT / "CONTRIBUTING.md", *PAGES], ids=lambda page: page.name)

@@ -8,91 +8,87 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from threading import Thread
 
+import pytest
+
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
 
-def test_digits(project):
-    shutil.copytree(EXAMPLES / "digits", project.path / "examples" / "digits")
-    result = project.run("examples/digits")
-    result.assert_outcomes(passed=2, xfailed=1)
-    result.stdout.fnmatch_lines(
-        [
-            "PASS * examples/digits/digits.bench.yaml::forest  pass@1 0.9600*",
-            "PASS * examples/digits/digits.bench.yaml::logistic  pass@1 0.9675*",
-            "FAIL * examples/digits/digits.bench.yaml::regressed-forest (xfail)  pass@1 0.8912*",
-        ]
-    )
+def copied(project, name):
+    return Path(shutil.copytree(EXAMPLES / name, project.path / "examples" / name))
+
+
+@pytest.mark.parametrize(
+    ("name", "outcomes", "told"),
+    [
+        (
+            "digits",
+            {"passed": 2, "xfailed": 1},
+            [
+                "PASS * examples/digits/digits.bench.yaml::forest  pass@1 0.9600*",
+                "PASS * examples/digits/digits.bench.yaml::logistic  pass@1 0.9675*",
+                "FAIL * examples/digits/*.yaml::regressed-forest (xfail)  pass@1 0.8912*",
+            ],
+        ),
+        (
+            "ocr",
+            {"passed": 2, "xfailed": 1},
+            ["FAIL * examples/ocr/ocr.bench.yaml::int7 (xfail) *0.6267*"],
+        ),
+        (
+            "agent_tools",
+            {"passed": 2},
+            [
+                "PASS * examples/agent_tools/*.bench.yaml::conversations  mean_reward 0.9302*",
+                "PASS * examples/agent_tools/*.bench.yaml::parallel  mean_reward 0.9125*",
+            ],
+        ),
+        (
+            "online",
+            {"passed": 1},
+            ["PASS * examples/online/units.bench.yaml::units  pass@1 0.7917*"],
+        ),
+    ],
+)
+def test_an_example_is_what_its_commands_write_and_passes(project, name, outcomes, told):
+    target = copied(project, name)
+    files = [*target.glob("__baselines__/*/*.json")]
+    if name == "agent_tools":
+        files += target.glob("runs/*.jsonl")
+        assert len(files) == 4
+    before = {file: file.read_bytes() for file in files}
+    assert before
+    if name == "agent_tools":
+        for file in target.glob("runs/*.jsonl"):
+            file.unlink()
+        subprocess.run([sys.executable, str(target / "make.py")], check=True)
+    project.run(f"examples/{name}", "--snapshot-update")
+    assert {file: file.read_bytes() for file in files} == before
+    result = project.run(f"examples/{name}")
+    result.assert_outcomes(**outcomes)
+    result.stdout.fnmatch_lines(told)
+    if name == "online":
+        assert (project.path / "evalmetrics/rollouts.jsonl").read_text().count("\n") == 48
 
 
 def test_digits_shows_what_a_regression_prints(project):
-    shutil.copytree(EXAMPLES / "digits", project.path / "examples" / "digits")
+    copied(project, "digits")
     result = project.run("examples/digits", "--runxfail")
     result.assert_outcomes(passed=2, failed=1)
     result.stdout.fnmatch_lines(["FAIL  examples/digits/*: pass@1 fell from 0.96 to 0.8912: *"])
     assert project.report()["verdict"] == "FAIL"
 
 
-def test_the_committed_baseline_of_digits_is_what_an_update_writes(project):
-    target = project.path / "examples" / "digits"
-    shutil.copytree(EXAMPLES / "digits", target)
-    (baseline,) = target.glob("__baselines__/*/*.json")
-    before = baseline.read_bytes()
-    project.run("examples/digits", "--snapshot-update")
-    assert baseline.read_bytes() == before
-
-
-def test_ocr(project):
-    target = project.path / "examples" / "ocr"
-    shutil.copytree(EXAMPLES / "ocr", target)
-    (baseline,) = target.glob("__baselines__/*/*.json")
-    before = baseline.read_bytes()
-    result = project.run("examples/ocr", "--snapshot-update")
-    assert baseline.read_bytes() == before
-    result = project.run("examples/ocr")
-    result.assert_outcomes(passed=2, xfailed=1)
-    result.stdout.fnmatch_lines(["FAIL * examples/ocr/ocr.bench.yaml::int7 (xfail) *0.6267*"])
-
-
-def test_agent_tools(project):
-    shutil.copytree(EXAMPLES / "agent_tools", project.path / "examples" / "agent_tools")
-    result = project.run("examples/agent_tools")
-    result.assert_outcomes(passed=2)
-    result.stdout.fnmatch_lines(
-        [
-            "PASS * examples/agent_tools/*.bench.yaml::conversations  mean_reward 0.9302*",
-            "PASS * examples/agent_tools/*.bench.yaml::parallel  mean_reward 0.9125*",
-        ]
-    )
-
-
-def test_what_is_committed_of_agent_tools_is_what_its_commands_write(project):
-    target = project.path / "examples" / "agent_tools"
-    shutil.copytree(EXAMPLES / "agent_tools", target)
-    files = [*target.glob("__baselines__/*/*.json"), *target.glob("runs/*.jsonl")]
-    before = {file: file.read_bytes() for file in files}
-    assert len(before) == 4
-    for file in target.glob("runs/*.jsonl"):
-        file.unlink()
-    subprocess.run([sys.executable, str(target / "make.py")], check=True)
-    project.run("examples/agent_tools", "--snapshot-update")
-    assert {file: file.read_bytes() for file in files} == before
-
-
-_JUDGED = [
-    "PASS * examples/judge/judge.bench.yaml::accuracy  mean_reward 0.7917*",
-    "PASS * examples/judge/judge.bench.yaml::tone  mean_reward 0.6458*",
-]
-
-
-def test_judge_is_replayed_from_the_committed_journal(project):
-    shutil.copytree(EXAMPLES / "judge", project.path / "examples" / "judge")
+def test_judge_is_replayed_from_the_journal_or_asks_whom_the_environment_names(
+    project, monkeypatch
+):
+    copied(project, "judge")
+    judged = [
+        "PASS * examples/judge/judge.bench.yaml::accuracy  mean_reward 0.7917*",
+        "PASS * examples/judge/judge.bench.yaml::tone  mean_reward 0.6458*",
+    ]
     result = project.run("examples/judge")
     result.assert_outcomes(passed=2)
-    result.stdout.fnmatch_lines([*_JUDGED, "calls: 64 answered (64 by the journal), 0 requests*"])
-
-
-def test_judge_asks_whom_the_environment_names(project, monkeypatch):
-    shutil.copytree(EXAMPLES / "judge", project.path / "examples" / "judge")
+    result.stdout.fnmatch_lines([*judged, "calls: 64 answered (64 by the journal), 0 requests*"])
     spec = spec_from_file_location("record", EXAMPLES / "judge" / "record.py")
     record = module_from_spec(spec)
     spec.loader.exec_module(record)
@@ -105,21 +101,4 @@ def test_judge_asks_whom_the_environment_names(project, monkeypatch):
         server.shutdown()
         server.server_close()
     result.assert_outcomes(passed=2)
-    result.stdout.fnmatch_lines([*_JUDGED, "calls: 64 answered (16 by the journal), 48 requests*"])
-
-
-def test_online(project):
-    shutil.copytree(EXAMPLES / "online", project.path / "examples" / "online")
-    result = project.run("examples/online")
-    result.assert_outcomes(passed=1)
-    result.stdout.fnmatch_lines(["PASS * examples/online/units.bench.yaml::units  pass@1 0.7917*"])
-    assert (project.path / "evalmetrics" / "rollouts.jsonl").read_text().count("\n") == 48
-
-
-def test_what_is_committed_of_online_is_what_its_commands_write(project):
-    target = project.path / "examples" / "online"
-    shutil.copytree(EXAMPLES / "online", target)
-    (baseline,) = target.glob("__baselines__/*/*.json")
-    before = baseline.read_bytes()
-    project.run("examples/online", "--snapshot-update")
-    assert baseline.read_bytes() == before
+    result.stdout.fnmatch_lines([*judged, "calls: 64 answered (16 by the journal), 48 requests*"])

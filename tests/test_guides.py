@@ -20,7 +20,7 @@ from forked import Run
 
 DOCS = Path(__file__).parents[1] / "docs"
 GUIDES = [*sorted((DOCS / "guides").glob("*.md")), DOCS / "python.md", DOCS / "history.md"]
-_BLOCK = re.compile(
+BLOCK = re.compile(
     r"(?:^<!-- (?P<mark>[^\n]*?) -->\n+)?^```(?P<language>\w+)\n(?P<text>.*?)^```",
     re.MULTILINE | re.DOTALL,
 )
@@ -39,7 +39,7 @@ class Block:
 
 
 def blocks(text):
-    for found in _BLOCK.finditer(text):
+    for found in BLOCK.finditer(text):
         line = text.count("\n", 0, found.start("text"))
         yield Block(found["mark"] or "", found["text"], line)
 

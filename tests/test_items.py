@@ -1,34 +1,6 @@
-"""Benchmarks as pytest items: whatever pytest can do with a test, it can do with them."""
+"""Benchmarks as pytest items, beside tests and their fixtures."""
 
-import pytest
-
-TWO = """
-defaults: {rollouts: runs.jsonl, expect: {tasks: 2}, metrics: [mean_reward]}
-benchmarks:
-  - {name: easy, tags: [nightly], thresholds: {mean_reward: ">= 0.1"}}
-  - {name: hard, thresholds: {mean_reward: ">= 0.9"}}
-"""
-
-
-@pytest.fixture
-def two(project):
-    project.rollouts([[1.0], [0.0]])
-    project.write("sub/two.bench.yml", TWO.replace("runs.jsonl", "../runs.jsonl"))
-    return project
-
-
-def test_last_failed(two):
-    two.pytester.runpytest_subprocess("-p", "cacheprovider")
-    two.write("sub/two.bench.yml", TWO.replace("runs.jsonl", "../runs.jsonl").replace("0.9", "0.5"))
-    result = two.pytester.runpytest_subprocess("-p", "cacheprovider", "--lf")
-    result.assert_outcomes(passed=1)
-    result.stdout.fnmatch_lines(["*hard*"])
-
-
-def test_fixtures_of_the_users_conftest_do_no_harm(two):
-    two.write(
-        "conftest.py",
-        """
+CONFTEST = """
 import pytest
 
 @pytest.fixture(scope="module", autouse=True)
@@ -39,29 +11,29 @@ def per_session(): yield
 
 @pytest.fixture(autouse=True)
 def per_test(request): yield
-""",
+"""
+
+
+def test_fixtures_of_the_users_conftest_do_no_harm_and_verbosity_adds_to_what_is_said(project):
+    project.rollouts([[1.0], [0.0]])
+    project.write(
+        "sub/two.bench.yml",
+        "defaults: {rollouts: ../runs.jsonl, metrics: [mean_reward]}\nbenchmarks:\n"
+        '  - {name: easy, thresholds: {mean_reward: ">= 0.1"}}\n'
+        '  - {name: hard, thresholds: {mean_reward: ">= 0.9"}}\n',
     )
-    two.write("test_other.py", "def test_other(): pass\n")
-    two.run().assert_outcomes(passed=2, failed=1)
-
-
-def test_verbosity(two):
-    quiet = two.run("-q").stdout.str()
-    assert "2 benchmarks: 1 PASS, 1 FAIL" in quiet
-    normal = two.run().stdout
-    normal.fnmatch_lines(
+    project.write("conftest.py", CONFTEST)
+    project.write("test_other.py", "def test_other(): pass\n")
+    assert "2 benchmarks: 1 PASS, 1 FAIL" in project.run("-q").stdout.str()
+    normal = project.run("--force-short-summary", "-n", "1")
+    normal.assert_outcomes(passed=2, failed=1)
+    normal.stdout.fnmatch_lines(
         [
             "*= benchmarks =*",
             "PASS * sub/two.bench.yml::easy * mean_reward 0.5*2 tasks, 2 rollouts",
             "FAIL * sub/two.bench.yml::hard *",
             "artifacts: evalmetrics/aggregate_metrics.json, evalmetrics/report.json, *summary.md*",
+            "FAILED sub/two.bench.yml::hard - *mean_reward is 0.5, below*",
         ]
     )
-    two.run("-v").stdout.fnmatch_lines(["*PASS * mean_reward * (expected >= 0.1)"])
-
-
-def test_short_summary_gives_the_reason_with_and_without_xdist(two):
-    for args in ((), ("-n", "1")):
-        two.run("--force-short-summary", *args).stdout.fnmatch_lines(
-            ["FAILED sub/two.bench.yml::hard - *mean_reward is 0.5, below*"]
-        )
+    project.run("-v").stdout.fnmatch_lines(["*PASS * mean_reward * (expected >= 0.1)"])

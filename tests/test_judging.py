@@ -3,27 +3,25 @@
 import json
 
 import pytest
+from baselines.conftest import Quick, _loaded  # noqa: F401 - a fixture of this file too
 
 
-class Judged:
+class Judged(Quick):
     """A project with one benchmark whose rows say what the judge is to answer."""
 
-    def __init__(self, project, server):
-        self.project, self.server = project, server
-        self.rows("data.jsonl", range(1, 5))
+    def __init__(self, pytester, server):
+        super().__init__(pytester)
+        self.server = server
+        self.qualities(1, 2, 3, 4)
 
-    def rows(self, name, qualities, **more):
-        self.project.rows(
-            name,
-            [
-                {"n": n, "say": json.dumps({"quality": q, "reasoning": f"so {n}"}), **more}
-                for n, q in enumerate(qualities)
-            ],
-        )
+    def qualities(self, *qualities):
+        said = [{"quality": q, "reasoning": f"so {n}"} for n, q in enumerate(qualities)]
+        rows = [{"n": n, "say": json.dumps(each)} for n, each in enumerate(said)]
+        self.rows("data.jsonl", rows)
 
     def bench(self, scorer="", text="", query="", **model):
         said = {"url": self.server.url(query), "name": "judge", **model}
-        self.project.write(
+        self.write(
             "a.bench.yaml",
             "benchmark:\n  name: judged\n  dataset: data.jsonl\n  metrics: mean_reward\n"
             "  expect: {tasks: 4}\n  scorers:\n    - type: llm-judge\n"
@@ -34,25 +32,18 @@ class Judged:
             + "".join(f"  {line}\n" for line in text.splitlines()),
         )
 
-    def run(self, *args):
-        result = self.project.pytester.runpytest_subprocess(*args)
-        text = result.stdout.str() + result.stderr.str()
-        assert "INTERNALERROR" not in text, text
-        assert "Traceback" not in text, text
-        return result
-
     def entry(self):
-        (entry,) = self.project.report()["benchmarks"]
+        (entry,) = self.report()["benchmarks"]
         return entry
 
     def artifacts(self):
-        folder = self.project.path / "evalmetrics"
+        folder = self.path / "evalmetrics"
         return [(folder / name).read_bytes() for name in ("report.json", "row_scores.jsonl")]
 
 
 @pytest.fixture
-def judged(project, judge_server):
-    return Judged(project, judge_server)
+def judged(pytester, judge_server):
+    return Judged(pytester, judge_server)
 
 
 def test_what_a_judge_took_is_told_the_same_by_every_run(judged):
@@ -82,7 +73,7 @@ def test_what_a_judge_took_is_told_the_same_by_every_run(judged):
 
 
 def test_unusable_answers_are_failed_rows_and_cost_no_more_than_they_may(judged):
-    judged.rows("data.jsonl", [1, 9, 3, 4])
+    judged.qualities(1, 9, 3, 4)
     judged.bench(text="params: {max_retries: 1}")
     result = judged.run()
     result.assert_outcomes(failed=1)

@@ -58,34 +58,10 @@ def test_retry_evaluates_a_benchmark_again(project, beside, reward, outcome):
     assert project.report()["verdict"] == {"passed": "PASS", "failed": "FAIL"}[outcome]
 
 
-def shuffled(project, seed):
-    """The files of a run of 420 benchmarks in some order: pages show no more than 400 whole."""
-    project.rollouts([[1.0], [0.0]])
-    names = "".join(f"  - {{name: b{n:03}}}\n" for n in range(420))
-    project.write(
-        "many.bench.yaml",
-        f"defaults: {{rollouts: runs.jsonl, num_samples: 1}}\nbenchmarks:\n{names}",
-    )
-    project.write(
-        "conftest.py",
-        "import random\n"
-        f"def pytest_collection_modifyitems(items): random.Random({seed}).shuffle(items)\n",
-    )
-    assert project.run("-q").ret == 0
-    folder = project.path / "evalmetrics"
-    return {p.name: p.read_bytes() for p in folder.iterdir() if p.name != "run.json"}
-
-
-def test_more_benchmarks_than_a_page_shows_in_any_order(project, monkeypatch):
-    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
-    assert shuffled(project, 1) == shuffled(project, 2)
-
-
-@pytest.mark.parametrize(("reward", "status"), [(1.0, 0), (0.0, 1)])
-def test_without_a_terminal(project, reward, status):
-    project.rollouts([[reward]])
+def test_without_a_terminal(project):
+    project.rollouts([[0.0]])
     project.bench("thresholds: {mean_reward: '>= 0.5'}")
     result = project.run("-p", "no:terminal")
-    assert result.ret == status
+    assert result.ret == 1
     assert "Error" not in result.stderr.str()
-    assert project.report()["verdict"] == ("FAIL" if status else "PASS")
+    assert project.report()["verdict"] == "FAIL"

@@ -10,16 +10,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from judge_process import CHAT, TERMS
-
-from pytest_evalmetrics import scorers
-from pytest_evalmetrics.scorers.judge_scorers import (
-    AgentGoalAccuracySpec,
-    AnswerAccuracySpec,
-    TopicAdherenceSpec,
-)
-from pytest_evalmetrics.scorers.tool_call_scorers import ToolCallAccuracySpec
-from pytest_evalmetrics.transport import Occurrences, Transport, run_bounded
+from judge_process import CHAT
 
 PYTHON = os.environ.get("EVALMETRICS_RAGAS_PYTHON")
 pytestmark = [
@@ -92,36 +83,51 @@ def all_rows():
     }
 
 
-def ours(rows, judge_server):
-    judge = judge_server.model()
-    topic, goal = "topic_adherence", "agent_goal_accuracy"
-    specs = {
-        mode: TopicAdherenceSpec(type=topic, metric_mode=mode, judge_model=judge)  # type: ignore[arg-type]
-        for mode in ("precision", "recall", "f1")
-    }
-    specs |= {
-        "goal": AgentGoalAccuracySpec(type=goal, judge_model=judge),
-        "goal-without": AgentGoalAccuracySpec(type=goal, use_reference=False, judge_model=judge),
-        "answer": AnswerAccuracySpec(type="answer_accuracy", judge_model=judge),
-        "tools": ToolCallAccuracySpec(type="tool_call_accuracy"),
-        "tools-flexible": ToolCallAccuracySpec(type="tool_call_accuracy", strict_order=False),
-    }
-    found = {name: [0.0] * len(each) for name, each in rows.items()}
-    with Transport() as transport:
-        for name, each in rows.items():
-            (scorer,) = scorers.make_scorers([specs[name]], TERMS, lambda *_: 1)
-            occurrences = Occurrences()
+SCORERS = {
+    "precision": {"type": "topic_adherence", "metric_mode": "precision"},
+    "recall": {"type": "topic_adherence", "metric_mode": "recall"},
+    "f1": {"type": "topic_adherence", "metric_mode": "f1"},
+    "goal": {"type": "agent_goal_accuracy"},
+    "goal-without": {"type": "agent_goal_accuracy", "use_reference": False},
+    "answer": {"type": "answer_accuracy"},
+    "tools": {"type": "tool_call_accuracy"},
+    "tools-flexible": {"type": "tool_call_accuracy", "strict_order": False},
+}
 
-            async def score(at, each=each, name=name, scorer=scorer):
-                row = scorers.Row(at, "a", at, 0, each[at])
-                calls = scorers.Calls(transport, row.sample, occurrences, "x")  # noqa: B023 - awaited in its turn
-                (found[name][at],) = (await scorer.score_with(row, calls)).values()
 
-            transport.run(run_bounded(score, iter(range(len(each))), 16, lambda _at, _none: None))
+def scores(project):
+    """The only score of each row, by benchmark."""
+    text = (project.path / "evalmetrics/row_scores.jsonl").read_text(encoding="utf-8")
+    found = {}
+    for row in map(json.loads, text.splitlines()):
+        found.setdefault(row["benchmark"].rpartition("::")[2], []).extend(row["scores"].values())
     return found
 
 
-def test_scores_are_those_of_ragas(judge_server):
+def bench(project, scorers, url):
+    """Write a benchmark for each of some scorers, over rows of the same name."""
+    model = {"judge_model": {"url": url, "name": "judge"}}
+    benchmarks = [
+        {
+            "name": name,
+            "dataset": f"{name}.jsonl",
+            "scorers": [scorer | ({} if name.startswith("tools") else model)],
+            "metrics": "mean_reward",
+        }
+        for name, scorer in scorers.items()
+    ]
+    project.write("a.bench.yaml", json.dumps({"benchmarks": benchmarks}))
+
+
+def ours(project, rows, judge_server):
+    for name, each in rows.items():
+        project.rows(f"{name}.jsonl", each)
+    bench(project, {name: SCORERS[name] for name in rows}, judge_server.url())
+    project.run().assert_outcomes(passed=len(rows))
+    return scores(project)
+
+
+def test_scores_are_those_of_ragas(project, judge_server):
     rows = all_rows()
     peer = Path(__file__).parent / "scorers" / "ragas_peer.py"
     url = judge_server.url().removesuffix(CHAT) + "/v1"
@@ -134,26 +140,10 @@ def test_scores_are_those_of_ragas(judge_server):
     )
     assert process.returncode == 0, process.stderr
     theirs = json.loads(process.stdout)["scores"]
-    mine = ours(rows, judge_server)
+    mine = ours(project, rows, judge_server)
     for name in rows:
         assert mine[name] == pytest.approx(theirs[name], abs=1e-9), name
         assert len(set(mine[name])) > 1, name
-
-
-def bench(project, metric, url, name="a"):
-    project.write(
-        f"{name}.bench.yaml",
-        f"""\
-benchmark:
-  name: {name}
-  dataset: data.jsonl
-  scorers:
-    - type: ragas
-      metric: {metric}
-      judge_model: {{url: "{url}", name: judge}}
-  metrics: mean_reward
-""",
-    )
 
 
 def run(project, *args):
@@ -170,12 +160,11 @@ def run(project, *args):
 
 def test_a_metric_by_the_package_itself_goes_over_our_journal(project, judge_server):
     rows = all_rows()["f1"][:20]
-    project.rows("data.jsonl", rows)
-    bench(project, "TopicAdherence", judge_server.url("bad=first"))
+    mine = ours(project, {"f1": rows}, judge_server)
+    by_ragas = {"f1": {"type": "ragas", "metric": "TopicAdherence"}}
+    bench(project, by_ragas, judge_server.url("bad=first"))
     assert "1 passed" in run(project)
-    text = (project.path / "evalmetrics/row_scores.jsonl").read_text(encoding="utf-8")
-    found = [json.loads(line)["scores"]["topic_adherence"] for line in text.splitlines()]
-    assert found == pytest.approx(ours({"f1": rows}, judge_server)["f1"], abs=1e-9)
+    assert scores(project)["f1"] == pytest.approx(mine["f1"], abs=1e-9)
     (use,) = project.report()["benchmarks"][0]["judges"]
     assert use["versions"] == {"ragas": "0.4.3"}
     judge_server.forget()
@@ -183,12 +172,17 @@ def test_a_metric_by_the_package_itself_goes_over_our_journal(project, judge_ser
     assert judge_server.posts == 0
 
 
+ANSWER = {"user_input": "?", "response": "a", "reference": "b"}
+
+
 def test_a_refusing_judge_is_no_nan_and_an_unknown_metric_says_which_there_are(
     project, judge_server
 ):
-    project.rows("data.jsonl", [{"user_input": "?", "response": "a", "reference": "b"}] * 20)
-    bench(project, "answer_accuracy", judge_server.url("status=401"))
-    bench(project, "Faithfullness", "http://127.0.0.1:1/v1", "b")
+    metrics = {"a": "answer_accuracy", "b": "Faithfullness"}
+    for name in metrics:
+        project.rows(f"{name}.jsonl", [ANSWER] * 20)
+    scorers = {name: {"type": "ragas", "metric": metric} for name, metric in metrics.items()}
+    bench(project, scorers, judge_server.url("status=401"))
     text = run(project)
     assert "2 failed" in text
     assert "this judge answers nobody" in text
@@ -197,7 +191,8 @@ def test_a_refusing_judge_is_no_nan_and_an_unknown_metric_says_which_there_are(
 
 
 def test_an_unusable_answer_is_asked_for_once_more(project, judge_server):
-    project.rows("data.jsonl", [{"user_input": "?", "response": "a", "reference": "b"}])
-    bench(project, "AnswerAccuracy", judge_server.url("bad=always"))
+    project.rows("a.jsonl", [ANSWER])
+    scorers = {"a": {"type": "ragas", "metric": "AnswerAccuracy"}}
+    bench(project, scorers, judge_server.url("bad=always"))
     assert "holds no JSON object" in run(project)
     assert judge_server.posts == 2  # ten by RAGAS alone

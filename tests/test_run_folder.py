@@ -3,10 +3,10 @@
 import hashlib
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
-import sys
 import textwrap
 from pathlib import Path
 
@@ -76,55 +76,39 @@ def test_a_run_that_is_killed(passed, how, hook):
     assert verdicts(passed) == set(VERDICTS)
 
 
-@pytest.mark.parametrize(
-    "args", [("--co",), ("-k", "nothing"), ("--deselect", "math.bench.yaml::math")]
-)
-def test_a_run_that_evaluates_nothing(passed, args):
+def test_a_run_that_only_prints_or_knows_of_no_benchmark_leaves_the_files_alone(passed):
     passed.write("test_other.py", "def test_one(): pass\n")
+    before = {name: (passed.path / "evalmetrics" / name).read_bytes() for name in VERDICTS}
+    ran = ledger(passed)
+    for arg in ("--evalmetrics-plan", "--evalmetrics-delete-unused=list", "test_other.py"):
+        assert passed.run(arg).ret == 0
+        assert before == {n: (passed.path / "evalmetrics" / n).read_bytes() for n in VERDICTS}
+        assert ledger(passed) == ran
+
+
+@pytest.mark.parametrize("args", [("--co",), ("-k", "nothing"), ("--setup-plan",), ()])
+def test_a_run_that_evaluates_nothing(passed, args):
+    if not args:
+        passed.bench("skip: later")
     passed.run(*args)
     assert not verdicts(passed)
     assert ledger(passed)["state"] == "nothing evaluated"
-    assert passed.run("test_other.py").ret == 0  # knows of no benchmark
-    assert passed.run().ret == 0
-    before = {name: (passed.path / "evalmetrics" / name).read_bytes() for name in VERDICTS}
-    assert passed.run("test_other.py").ret == 0
-    assert before == {n: (passed.path / "evalmetrics" / n).read_bytes() for n in VERDICTS}
-
-
-@pytest.mark.parametrize("option", ["--evalmetrics-plan", "--evalmetrics-delete-unused=list"])
-def test_an_option_that_only_prints_leaves_the_files_alone(passed, option):
-    before = ledger(passed)
-    assert passed.run(option).ret == 0
-    assert verdicts(passed) == set(VERDICTS)
-    assert ledger(passed) == before
+    shutil.rmtree(passed.path / "evalmetrics")
+    if args:
+        passed.run(*args)
+        assert not (passed.path / "evalmetrics").exists()
 
 
 def test_a_second_run_under_xdist_is_refused_before_it_evaluates(passed):
-    state = {"run": "other", "state": "running", "started": "now", **process_of_this_test()}
+    stat = Path("/proc/self/stat")
+    began = stat.read_text().rpartition(")")[2].split()[19] if stat.exists() else ""
+    process = {"host": socket.gethostname(), "process": os.getpid(), "began": began}
+    state = {"run": "other", "state": "running", "started": "now", **process}
     passed.write("evalmetrics/run.json", json.dumps(state))
     result = passed.run("-n", "1")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert "another run writes here: process" in result.stdout.str() + result.stderr.str()
     assert ledger(passed) == state
-
-
-def process_of_this_test():
-    stat = Path("/proc/self/stat")
-    began = stat.read_text().rpartition(")")[2].split()[19] if stat.exists() else ""
-    return {"host": socket.gethostname(), "process": os.getpid(), "began": began}
-
-
-def test_a_run_that_shows_only_writes_nothing(project):
-    project.rollouts([[1.0]])
-    project.bench()
-    project.run("--co")
-    assert not (project.path / "evalmetrics").exists()
-
-
-def test_one_that_skips_everything_leaves_nothing_of_an_earlier_one(passed):
-    passed.bench("skip: later")
-    assert passed.run().ret == 0
-    assert not verdicts(passed)
 
 
 def test_rows_stay_for_runs_that_read_them(passed):
@@ -146,10 +130,10 @@ def test_a_second_run_in_one_folder_says_so(passed):
         def pytest_runtest_setup(item):
             if "SECOND" not in os.environ:
                 run = subprocess.run(
-                    [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *{args}],
+                    [sys.executable, "-m", "pytest", "-p", "no:cacheprovider"],
                     env={**os.environ, "SECOND": "1"}, capture_output=True, text=True)
                 open("second", "w").write(f"{run.returncode}\\n{run.stdout}{run.stderr}")
-        """.replace("{args}", "sys.argv[1:0]"),
+        """,
     )
     assert passed.run().ret == 0
     status, _, text = (passed.path / "second").read_text().partition("\n")
@@ -160,50 +144,46 @@ def test_a_second_run_in_one_folder_says_so(passed):
 
 
 @pytest.mark.parametrize("args", [(), ("-n", "1")])
-def test_an_unfinished_report_is_no_baseline(passed, args):
-    hooks(passed, "def pytest_runtest_setup(item): os.kill(os.getpid(), signal.SIGKILL)\n")
-    report = (passed.path / "evalmetrics/report.json").read_bytes()
-    passed.run()
-    (passed.path / "evalmetrics/report.json").write_bytes(report)  # as if it were current
-    hooks(passed, "")
-    passed.bench("expect: {tasks: 2}\nbaseline: {report: evalmetrics/report.json}")
-    result = passed.run("--evalmetrics-output", "other/", *args)
-    assert result.ret == 1
-    result.stdout.fnmatch_lines(["*evalmetrics/report.json: the run that writes this report died*"])
-
-
-@pytest.mark.parametrize("args", [(), ("-n", "1")])
-def test_a_run_compares_with_the_last_one_in_its_own_folder(passed, args):
+def test_a_report_is_a_baseline_if_its_run_finished_and_wrote_it(passed, args):
+    path = passed.path / "evalmetrics/report.json"
     passed.bench("expect: {tasks: 2}\nnum_samples: 1\nbaseline: {report: evalmetrics/report.json}")
     assert passed.run(*args).ret == 0
     checks = [c for c in passed.report()["benchmarks"][0]["checks"] if c["gate"] == "baseline"]
     assert {check["verdict"] for check in checks} == {"PASS"}
+    report = path.read_bytes()
+    path.write_bytes(report.replace(b"1.0", b"0.1"))
+    result = passed.run("--evalmetrics-output", "other/", *args)
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["*/report.json: this report is not the one that the run*"])
+    hooks(passed, "def pytest_runtest_setup(item): os.kill(os.getpid(), signal.SIGKILL)\n")
+    passed.run()
+    path.write_bytes(report)  # as if it were current
+    hooks(passed, "")
+    result = passed.run("--evalmetrics-output", "other/", *args)
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["*evalmetrics/report.json: the run that writes this report died*"])
 
 
 def test_what_a_dead_run_left_behind_is_removed(passed, tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     passed.bench("expect: {tasks: 2}\nnum_samples: 1\nbaseline: true")
     host = os.uname().nodename.replace("-", "_")
-    gone = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"],
-                          capture_output=True, text=True, check=True).stdout.strip()  # fmt: skip
+    ended = subprocess.run(["sh", "-c", "echo $$"], capture_output=True, text=True, check=True)
     kept = passed.path / "__baselines__/math.bench"
-    kept.mkdir(parents=True)
-    names = {
-        process: f"evalmetrics-{host}-{process}-0123456789abcdef"
-        for process in (gone, str(os.getpid()))
-    }
-    others = [tmp_path / "evalmetrics-mine", kept / ".abc.tmp", tmp_path / names[gone][:-1]]
-    for path in others:
+    gone, alive = (
+        f"evalmetrics-{host}-{process}-0123456789abcdef"
+        for process in (ended.stdout.strip(), os.getpid())
+    )
+    places = [f"{tmp_path}/{{}}/x", f"{kept}/.{{}}.tmp", f"{passed.path}/evalmetrics/.{{}}.tmp"]
+    removed = [Path(place.format(gone)) for place in places]
+    others = [Path(place.format(alive)) for place in places]
+    others += [tmp_path / "evalmetrics-mine", kept / ".abc.tmp", tmp_path / gone[:-1]]
+    for path in removed + others:
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("")
-    for name in names.values():
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "rows.jsonl").write_text("")
-        (kept / f".{name}.tmp").write_text("")
-        (passed.path / "evalmetrics" / f".{name}.tmp").write_text("")
     assert passed.run("--snapshot-update").ret == 0
-    for folder, form in ((tmp_path, "{}"), (kept, ".{}.tmp"), (passed.path / "evalmetrics", ".{}.tmp")):  # fmt: skip  # noqa: E501
-        assert not (folder / form.format(names[gone])).exists()
-        assert (folder / form.format(names[str(os.getpid())])).exists()
+    assert not any(path.exists() for path in removed)
+    assert not removed[0].parent.exists()
     assert all(path.exists() for path in others)
 
 
@@ -223,14 +203,3 @@ def test_what_is_killed_while_it_writes_a_baseline_is_removed_by_the_next_run(pa
     hooks(passed, "")
     assert passed.run("--snapshot-update").ret == 0
     assert [path.name for path in folder.iterdir()] == ["math.json"]
-
-
-def test_a_report_that_its_run_did_not_write_is_no_baseline(passed):
-    report = passed.path / "evalmetrics/report.json"
-    report.write_bytes(report.read_bytes().replace(b"1.0", b"0.1"))
-    passed.bench("expect: {tasks: 2}\nbaseline: {report: evalmetrics/report.json}")
-    result = passed.run("--evalmetrics-output", "other/")
-    assert result.ret == 1
-    result.stdout.fnmatch_lines(
-        ["*evalmetrics/report.json: this report is not the one that the run*"]
-    )

@@ -12,12 +12,8 @@ def project(pytester):
     return Quick(pytester)
 
 
-def ini(project, *lines):
-    project.write("pytest.ini", "[pytest]\n" + "".join(f"{line}\n" for line in lines))
-
-
 def test_a_mode_of_the_journal_that_is_none_is_refused(project):
-    ini(project, "evalmetrics_journal = sometimes")
+    project.write("pytest.ini", "[pytest]\nevalmetrics_journal = sometimes\n")
     result = project.run()
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(
@@ -25,36 +21,8 @@ def test_a_mode_of_the_journal_that_is_none_is_refused(project):
     )
 
 
-CONFTEST = """
-from pytest_evalmetrics.run_transport import journal_mode, journal_path
-
-def pytest_sessionstart(session):
-    print("journal", journal_mode(session.config).name, journal_path(session.config))
-"""
-
-
-@pytest.mark.parametrize(
-    ("lines", "args", "mode"),
-    [
-        ((), (), "NORMAL"),
-        (("evalmetrics_journal = off",), (), "OFF"),
-        (("evalmetrics_journal = replay",), (), "REPLAY"),
-        (("evalmetrics_journal = replay",), ("--evalmetrics-refresh",), "REFRESH"),
-        (("evalmetrics_journal = replay",), ("-o", "evalmetrics_journal=normal"), "NORMAL"),
-    ],
-)
-def test_the_mode_of_the_journal(project, lines, args, mode):
-    ini(project, *lines, "evalmetrics_journal_path = kept/journal.sqlite3")
-    project.write("conftest.py", CONFTEST)
-    result = project.run("-s", *args)
-    result.stdout.fnmatch_lines([f"*journal {mode} {project.path}/kept/journal.sqlite3"])
-
-
 def test_the_journal_lies_where_the_setting_says(project):
-    project.write(
-        "pyproject.toml",
-        '[tool.pytest.ini_options]\nevalmetrics_journal_path = "kept/journal.sqlite3"\n',
-    )
+    project.write("pytest.ini", "[pytest]\nevalmetrics_journal_path = kept/journal.sqlite3\n")
     project.write("empty.jsonl", "")
     result = project.run("--evalmetrics-journal-import", "empty.jsonl")
     result.stderr.fnmatch_lines(
@@ -70,22 +38,3 @@ def test_every_option_and_setting_of_the_help_is_documented(project):
     told = set(re.findall(r"--evalmetrics-[a-z-]+|evalmetrics_[a-z_]+", page.read_text("utf-8")))
     assert found - told == set()
     assert told - found == set()
-
-
-CODES = [
-    (("ok.bench.yaml",), pytest.ExitCode.OK),
-    (("low.bench.yaml",), pytest.ExitCode.TESTS_FAILED),
-    (("broken.bench.yaml",), pytest.ExitCode.INTERRUPTED),
-    (("--evalmetrics-explain", "zzz"), pytest.ExitCode.USAGE_ERROR),
-    (("gone.bench.yaml",), pytest.ExitCode.USAGE_ERROR),
-    (("ok.bench.yaml", "-k", "none"), pytest.ExitCode.NO_TESTS_COLLECTED),
-]
-
-
-@pytest.mark.parametrize(("args", "code"), CODES)
-def test_exit_codes(project, args, code):
-    project.rollouts([[1.0]])
-    project.bench(name="ok.bench.yaml")
-    project.bench('thresholds: {mean_reward: ">= 2"}', name="low.bench.yaml")
-    project.bench("nam: x", name="broken.bench.yaml")
-    assert project.run(*args).ret == code

@@ -8,34 +8,30 @@ GOOD = [[1.0, 1.0], [1.0, 0.0], [0.0, 0.0], [1.0, 1.0]]
 WORSE = [[1.0, 1.0], [0.0, 0.0], [0.0, 0.0], [0.0, 1.0]]
 COMMON = "metrics: [pass@1]\nexpect: {tasks: '>= 1'}\n"
 KINDS = {
-    "committed": "{rule: exact}",
     "rollouts": "{rollouts: main/*.jsonl, rule: exact}",
     "report": "{report: main/report.json, rule: exact}",
 }
 
 
-def main_run(quick, rewards, kind, name="math"):
-    """Leave what a run on the main branch leaves."""
-    if kind == "rollouts":
-        quick.rollouts(rewards, "main/runs.jsonl")
-        return
-    quick.rollouts(rewards)
-    quick.bench(COMMON + ("baseline: {rule: exact}" if kind == "committed" else ""))
-    bench = quick.path / "math.bench.yaml"
-    bench.write_text(bench.read_text().replace("name: math", f"name: {name}"))
-    quick.run("--snapshot-update", "--evalmetrics-output", "main/")
+@pytest.fixture
+def main(quick):
+    """Leave what a run on the main branch leaves, and its rollouts."""
+    quick.rollouts(GOOD, "main/runs.jsonl")
+    quick.rollouts(GOOD)
+    quick.bench(COMMON)
+    assert quick.run("--evalmetrics-output", "main/").ret == 0
+    return quick
 
 
-@pytest.mark.parametrize("kind", ["rollouts", "report"])
-def test_an_update_leaves_another_run_alone(quick, kind):
-    main_run(quick, GOOD, kind)
-    before = {p: p.read_bytes() for p in (quick.path / "main").iterdir()}
-    quick.rollouts(WORSE)
-    quick.bench(f"{COMMON}baseline: {KINDS[kind]}")
-    quick.run("--snapshot-update").assert_outcomes(failed=1)  # and nothing is accepted
-    assert not (quick.path / "__baselines__").exists()
-    assert {p: p.read_bytes() for p in (quick.path / "main").iterdir()} == before
-    (entry,) = quick.report()["benchmarks"]
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_update_leaves_another_run_alone(main, kind):
+    before = {p: p.read_bytes() for p in (main.path / "main").iterdir()}
+    main.rollouts(WORSE)
+    main.bench(f"{COMMON}baseline: {KINDS[kind]}")
+    main.run("--snapshot-update").assert_outcomes(failed=1)  # and nothing is accepted
+    assert not (main.path / "__baselines__").exists()
+    assert {p: p.read_bytes() for p in (main.path / "main").iterdir()} == before
+    (entry,) = main.report()["benchmarks"]
     assert entry["recorded"] == {}
 
 
@@ -74,26 +70,20 @@ BAD = {
 
 
 @pytest.mark.parametrize("kind", BAD)
-def test_a_report_that_does_not_hold_it(quick, kind):
+def test_a_report_that_does_not_hold_it(main, kind):
     change, told = BAD[kind]
-    main_run(quick, GOOD, "report")
-    edit(quick, change)
-    quick.bench(f"{COMMON}baseline: {{report: main/report.json}}")
-    result = quick.run()
+    edit(main, change)
+    main.bench(f"{COMMON}baseline: {{report: main/report.json}}")
+    result = main.run()
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines([f"INCONCLUSIVE *{told}"])
 
 
-def test_the_file_says_which_of_two_benchmarks_of_one_name_is_meant(quick):
-    main_run(quick, GOOD, "report")
-    edit(
-        quick,
-        lambda report: report["benchmarks"].append(
-            report["benchmarks"][0] | {"file": "other.bench.yaml", "agents": []}
-        ),
-    )
-    quick.bench(f"{COMMON}baseline: {{report: main/report.json}}")
-    assert quick.run().ret == 0
+def test_the_file_says_which_of_two_benchmarks_of_one_name_is_meant(main):
+    other = {"file": "other.bench.yaml", "agents": []}
+    edit(main, lambda report: report["benchmarks"].append(report["benchmarks"][0] | other))
+    main.bench(f"{COMMON}baseline: {{report: main/report.json}}")
+    assert main.run().ret == 0
 
 
 def test_an_earlier_run_that_is_not_complete_is_no_baseline(quick):
@@ -110,14 +100,20 @@ def test_an_earlier_run_that_is_not_complete_is_no_baseline(quick):
 
 
 @pytest.mark.parametrize(
-    ("kind", "told"),
+    ("kind", "content", "told"),
     [
-        ("report", "main/report.json: there is no such report to compare with"),
-        ("rollouts", "*main/[*].jsonl*"),
+        ("rollouts", "", "*main/[*].jsonl*"),
+        ("report", "", "main/report.json: there is no such report to compare with"),
+        ("report", "{", " main/report.json: this is no report of an earlier run: *"),
+        ("report", "a folder", " main/report.json: *can't be read: Is a directory"),
     ],
 )
-def test_an_earlier_run_that_is_not_there(quick, kind, told):
+def test_an_earlier_run_that_is_not_there(quick, kind, content, told):
     quick.rollouts(GOOD)
+    if content == "a folder":
+        (quick.path / "main" / "report.json").mkdir(parents=True)
+    elif content:
+        quick.write("main/report.json", content)
     quick.bench(f"{COMMON}baseline: {KINDS[kind]}\nthresholds: {{pass@1: '>= 0.5'}}")
     result = quick.run()
     result.assert_outcomes(failed=1)
@@ -125,23 +121,7 @@ def test_an_earlier_run_that_is_not_there(quick, kind, told):
     assert quick.checks()["pass@1"]["verdict"] == "PASS"
 
 
-@pytest.mark.parametrize(
-    ("content", "told"),
-    [("{", "this is no report of an earlier run: *"), (None, "*can't be read: Is a directory")],
-)
-def test_a_report_that_is_none(quick, content, told):
-    quick.rollouts(GOOD)
-    if content is None:
-        (quick.path / "main" / "report.json").mkdir(parents=True)
-    else:
-        quick.write("main/report.json", content)
-    quick.bench(f"{COMMON}baseline: {KINDS['report']}")
-    result = quick.run()
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines([f"INCONCLUSIVE  main/report.json: {told}", "  -> *"])
-
-
-@pytest.mark.parametrize("kind", ["rollouts", "report"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_paths_are_relative_to_the_benchmark_file_and_agents_are_kept_apart(quick, kind):
     def rows(rewards):
         return [
@@ -152,8 +132,8 @@ def test_paths_are_relative_to_the_benchmark_file_and_agents_are_kept_apart(quic
 
     text = "benchmark: {name: math, rollouts: runs.jsonl, metrics: [pass@1], expect: {tasks: 2}"
     quick.write("sub/math.bench.yaml", f"{text}}}")
-    quick.rows("sub/runs.jsonl", rows({"a": [1.0, 0.0], "b": [1.0, 1.0]}))
-    quick.rows("sub/main/runs.jsonl", rows({"a": [1.0, 0.0], "b": [1.0, 1.0]}))
+    for name in ("sub/runs.jsonl", "sub/main/runs.jsonl"):
+        quick.rows(name, rows({"a": [1.0, 0.0], "b": [1.0, 1.0]}))
     assert quick.run("--evalmetrics-output", "sub/main/").ret == 0
     quick.write("sub/math.bench.yaml", f"{text}, baseline: {KINDS[kind]}}}")
     assert quick.run().ret == 0

@@ -5,38 +5,20 @@ import sys
 
 import pytest
 
-from pytest_evalmetrics.baselines import parse, render, stamped
+from pytest_evalmetrics.baselines import stamped
 
 UPDATE = "--snapshot-update"
-STRICT = '''
-"""Scorers of this quick."""
-def helper(text):
-    return text.strip()
-
+STRICT = """
 def strict(item):
-    """Right, or not."""
-    return float(helper(item["response"]) == item["reference"])
-'''
-LAX = STRICT.replace("== item", "[:1] == item").replace('"reference"]', '"reference"][:1]')
+    return float(item["response"].strip() == item["reference"])
+"""
 
 
-def rows(quick, right, of=30):
-    quick.rows(
-        "runs.jsonl",
-        [
-            {"id": f"t{n}", "reference": "Paris", "response": "Paris" if n < right else "Prague"}
-            for n in range(of)
-        ],
-    )
-
-
-def bench(quick, scorer="python: scoring:strict", text=""):
-    keys = "".join(f"  {line}\n" for line in text.splitlines())
+def bench(quick, scorer="python: scoring:strict", text="metrics: [mean_reward]\nbaseline: true"):
     quick.write(
         "math.bench.yaml",
         "benchmark:\n  name: math\n  dataset: {path: runs.jsonl, fields: {task: id}}\n"
-        f"  metrics: [mean_reward]\n  scorers: [{{{scorer}}}]\n"
-        + (keys if "baseline:" in text else f"{keys}  baseline: true\n"),
+        f"  scorers: [{{{scorer}}}]\n" + "".join(f"  {line}\n" for line in text.splitlines()),
     )
 
 
@@ -45,15 +27,15 @@ def scored(quick, monkeypatch):
     quick.pytester.syspathinsert()
     monkeypatch.setattr(sys, "dont_write_bytecode", True)  # two versions in one second
     quick.write("scoring.py", STRICT)
-    rows(quick, 30)
+    row = {"reference": "Paris", "response": "Paris"}
+    quick.rows("runs.jsonl", [{"id": f"t{n}"} | row for n in range(30)])
     bench(quick)
     assert quick.run(UPDATE).ret == 0
     return quick
 
 
 def baseline(quick):
-    path = quick.path / "__baselines__/math.bench/math.json"
-    return json.loads(path.read_text(encoding="utf-8"))
+    return json.loads(quick.baseline().read_text(encoding="utf-8"))
 
 
 def test_another_scorer_of_the_same_score_and_other_settings(scored):
@@ -68,56 +50,24 @@ def test_another_scorer_of_the_same_score_and_other_settings(scored):
     )
 
 
-def test_only_the_metrics_that_it_touches_are_not_judged(scored):
-    text = "num_samples: 1\npass_threshold: {}\nmetrics: [pass@1, mean_reward]"
-    yaml = scored.path / "math.bench.yaml"
-    bench(scored, text=text.format(1.0).replace("metrics", "key_metrics"))
-    assert scored.run(UPDATE).ret == 0
-    yaml.write_text(yaml.read_text().replace("pass_threshold: 1.0", "pass_threshold: 0.5"))
-    result = scored.run()
-    result.stdout.fnmatch_lines(
-        ["INCONCLUSIVE *pass@1 can't*the ruler changed: pass_threshold 1.0 -> 0.5"]
-    )
-    assert scored.checks()["mean_reward"]["verdict"] == "PASS"
-
-
-def test_a_custom_metric_is_a_part_of_the_ruler(quick):
-    metric = """
-from pytest_evalmetrics import register_metric
-
-@register_metric("best")
-class Best:
-    name = "best"
-    def compute(self, task_rewards):
-        return max(max(r) for r in task_rewards) * {}
-"""
-    quick.rollouts([[0.5]] * 20)
-    quick.bench("metrics: [mean_reward, best]\nbaseline: {metrics: {best: {rule: exact}}}")
-    quick.write("conftest.py", metric.format(1))
+def test_a_baseline_without_a_fingerprint_is_compared_with_a_note(quick):
+    quick.rollouts([[1.0]] * 20)
+    quick.bench("metrics: [mean_reward]\nbaseline: true")
     assert quick.run(UPDATE).ret == 0
-    quick.write("conftest.py", metric.format(2) + "\n\ndef pytest_configure(): pass\n")
-    quick.run().stdout.fnmatch_lines(
-        ["INCONCLUSIVE *best can't be compared *source * -> * (metric best)"]
-    )
-    assert quick.checks()["mean_reward"]["verdict"] == "PASS"
-
-
-def test_a_baseline_without_a_fingerprint_is_compared_with_a_note(scored):
-    path = scored.path / "__baselines__/math.bench/math.json"
-    doc = parse(path.read_text(encoding="utf-8"), file="math.json")
+    doc = baseline(quick)
     for key in ("ruler", "gates", "under_test"):
         doc["provenance"].pop(key, None)
-    path.write_text(render(stamped(doc)), encoding="utf-8")
-    result = scored.run("-v")
+    quick.baseline().write_text(json.dumps(stamped(doc)))
+    result = quick.run("-v")
     result.assert_outcomes(passed=1)
     result.stdout.fnmatch_lines(["*holds no fingerprint of what measures*--snapshot-update*"])
 
 
 def test_an_earlier_report_tells_its_ruler_too(scored):
-    bench(scored, text="baseline: {report: main/report.json}")
+    bench(scored, text="metrics: [mean_reward]\nbaseline: {report: main/report.json}")
     scored.write("main/report.json", (scored.path / "evalmetrics/report.json").read_text())
     assert scored.run().ret == 0
-    scored.write("scoring.py", LAX)
+    scored.write("scoring.py", STRICT.replace("==", "<="))
     scored.run().stdout.fnmatch_lines(["INCONCLUSIVE *the ruler changed: source *"])
 
 
@@ -275,40 +225,44 @@ def verifiers_traces(**of):
 
 
 @pytest.mark.parametrize(
-    ("tool", "reward", "other", "told"),
+    ("tool", "reward", "told"),
     [
-        (promptfoo, "success", {"judge": "j2"}, "provider j1 -> j2 (tool promptfoo llm-rubric)"),
-        (promptfoo, "success", {"threshold": 0.4}, "threshold 0.8 -> 0.4 (tool promptfoo similar)"),
-        (promptfoo, "success", {"version": 2}, "version 1 -> 2 (tool promptfoo equals)"),
-        (deepeval, "success", {"judge": "j2"}, "evaluationModel j1 -> j2 (tool deepeval Faithful)"),
-        (deepeval, "Faithful", {"threshold": 0.4}, "threshold 0.8 -> 0.4 (tool deepeval Faithful)"),
-        (inspect_ai, "", {"judge": "j2"}, "grader model j1 -> j2 (tool inspect_ai qa)"),
-        (inspect_ai, "qa", {"version": 2}, "task_version 1 -> 2 (tool inspect_ai qa)"),
-        (inspect_ai, "", {"threshold": 0.4}, "options partial 0.8 -> 0.4 (tool inspect_ai qa)"),
         (
-            pydantic_evals,
-            "",
-            {"judge": "j2"},
-            "arguments model j1 -> j2 (tool pydantic_evals tone)",
+            promptfoo,
+            "success",
+            [
+                "provider j1 -> j2 (tool promptfoo llm-rubric)",
+                "threshold 0.8 -> 0.4 (tool promptfoo similar)",
+                "version 1 -> 2 (tool promptfoo equals)",
+            ],
         ),
-        (pydantic_evals, "tone", {"version": 2}, "version 1 -> 2 (tool pydantic_evals tone)"),
-        (verifiers_traces, "", {"threshold": 0.4}, "weight 0.8 -> 0.4 (tool verifiers ok)"),
+        (deepeval, "success", ["evaluationModel j1 -> j2 (tool deepeval Faithful)"]),
+        (deepeval, "Faithful", ["threshold 0.8 -> 0.4 (tool deepeval Faithful)"]),
+        (
+            inspect_ai,
+            "",
+            [
+                "grader model j1 -> j2 (tool inspect_ai qa)",
+                "options partial 0.8 -> 0.4 (tool inspect_ai qa)",
+            ],
+        ),
+        (inspect_ai, "qa", ["task_version 1 -> 2 (tool inspect_ai qa)"]),
+        (pydantic_evals, "", ["arguments model j1 -> j2 (tool pydantic_evals tone)"]),
+        (pydantic_evals, "tone", ["version 1 -> 2 (tool pydantic_evals tone)"]),
+        (verifiers_traces, "", ["weight 0.8 -> 0.4 (tool verifiers ok)"]),
     ],
 )
-def test_what_scored_in_the_files_of_a_tool_is_a_part_of_the_ruler(
-    quick, tool, reward, other, told
-):
-    first = {"judge": "j1", "threshold": 0.8, "version": 1}
-    quick.write("runs.json", tool(**first))
+def test_what_scored_in_the_files_of_a_tool_is_a_part_of_the_ruler(quick, tool, reward, told):
+    quick.write("runs.json", tool(judge="j1", threshold=0.8, version=1))
     over(quick, "runs.json", f"reward: {reward}\n" if reward else "")
     assert quick.run(UPDATE).ret == 0
     assert "sk-secret" not in json.dumps(baseline(quick))
     assert quick.run().ret == 0
-    quick.write("runs.json", tool(**{**first, **other}))
+    quick.write("runs.json", tool(judge="j2", threshold=0.4, version=2))
     quick.run().assert_outcomes(failed=1)
     check = quick.checks()["mean_reward"]
     assert check["verdict"] == "INCONCLUSIVE"
-    assert told in check["reason"]
+    assert all(line in check["reason"] for line in told), check["reason"]
     assert check["hint"].startswith("record a new baseline with --snapshot-update, or score ")
     assert "rescore" not in check["hint"]
 

@@ -25,17 +25,11 @@ def bench(quick, keys="baseline: true"):
 
 
 def check(quick, metric="mean_reward"):
-    (found,) = [
-        c
-        for c in quick.report()["benchmarks"][0]["checks"]
-        if c["gate"] == "baseline" and c["name"] == metric
-    ]
-    return found
+    return quick.checks()[metric]
 
 
 def baseline(quick):
-    (path,) = (quick.path / "__baselines__").rglob("*.json")
-    return json.loads(path.read_text())
+    return json.loads(quick.baseline().read_text())
 
 
 def record(quick, shifts):
@@ -57,8 +51,8 @@ def test_runs_are_kept_side_by_side(quick):
     assert "interval" not in metric
     assert all(type(x) is int for run in agent["tasks"]["0"]["reward"] for x in run)
     assert len(doc["provenance"]["runs"]) == 3
-    (path,) = (quick.path / "__baselines__").rglob("*.json")
-    assert sum('"reward": [[' in line for line in path.read_text().splitlines()) == 300
+    text = quick.baseline().read_text()
+    assert sum('"reward": [[' in line for line in text.splitlines()) == 300
     assert quick.run().ret == 0
     evidence = check(quick)["evidence"]
     assert evidence["runs"] == 3
@@ -66,7 +60,7 @@ def test_runs_are_kept_side_by_side(quick):
     assert evidence["baseline"] == pytest.approx(every.mean())
 
 
-def test_the_oldest_run_leaves(quick):
+def test_the_oldest_run_leaves_and_an_update_alone_starts_again_with_one(quick):
     bench(quick, "baseline: {runs: 2}")
     means = []
     for seed in range(3):
@@ -75,10 +69,6 @@ def test_the_oldest_run_leaves(quick):
         means.append(quick.report()["benchmarks"][0]["agents"][0]["key_metrics"]["mean_reward"])
     assert baseline(quick)["agents"]["agent"]["key_metrics"]["mean_reward"]["runs"] == means[1:]
     assert len(baseline(quick)["provenance"]["runs"]) == 2
-
-
-def test_an_update_alone_starts_again_with_one_run(quick):
-    record(quick, [0.0, 0.0])
     assert quick.run("--snapshot-update").ret == 0
     agent = baseline(quick)["agents"]["agent"]
     assert agent["tasks"]["0"]["reward"][0] in (0, 1)
@@ -114,26 +104,24 @@ def test_several_quiet_runs_find_a_drop_and_say_how_quiet(quick):
 def test_files_of_several_runs(quick):
     for seed in range(3):
         write(quick, f"run{seed}/a.jsonl", seed)
+    quick.rollouts([[1.0] * 4] * 200, "other/a.jsonl")
     write(quick, "runs.jsonl", 9)
-    keys = "baseline: {rollouts: [[run0/*.jsonl], [run1/*.jsonl], [run2/a.jsonl]]}"
-    bench(quick, keys)
+    bench(quick, "baseline: {rollouts: [[run0/*.jsonl], [run1/*.jsonl], [run2/a.jsonl]]}")
     assert quick.run().ret == 0
     evidence = check(quick)["evidence"]
     assert (evidence["runs"], evidence["rollouts_baseline"]) == (3, 3600)
-    bench(quick, "baseline: {rollouts: [[run0/*.jsonl], run1/a.jsonl]}")
-    result = quick.run()
-    assert result.ret != 0
-    result.stdout.fnmatch_lines(["*either paths, or one list of paths for each run*"])
-
-
-def test_runs_of_other_tasks_are_not_pooled(quick):
-    write(quick, "run0/a.jsonl", 0)
-    quick.rollouts([[1.0] * 4] * 200, "run1/a.jsonl")
-    write(quick, "runs.jsonl", 9)
-    bench(quick, "baseline: {rollouts: [[run0/*.jsonl], [run1/*.jsonl]]}")
-    result = quick.run()
-    assert result.ret == 1
-    result.stdout.fnmatch_lines(["INCONCLUSIVE*its runs hold 300, 200 of the 300 compared tasks*"])
+    for files, told in (
+        ("[run0/*.jsonl], run1/a.jsonl", "*either paths, or one list of paths for each run*"),
+        # runs of other tasks are not pooled
+        (
+            "[run0/*.jsonl], [other/*.jsonl]",
+            "INCONCLUSIVE*its runs hold 300, 200 of the 300 compared tasks*",
+        ),
+    ):
+        bench(quick, f"baseline: {{rollouts: [{files}]}}")
+        result = quick.run()
+        assert result.ret != 0
+        result.stdout.fnmatch_lines([told])
 
 
 def test_a_metric_that_needs_equal_rollouts_is_compared_with_the_newest_run(quick):
@@ -150,26 +138,18 @@ def test_a_metric_that_needs_equal_rollouts_is_compared_with_the_newest_run(quic
 
 
 @pytest.mark.parametrize(
-    ("change", "why"),
+    ("tasks", "scores", "why"),
     [
-        ("tasks", "it has other tasks than the runs before"),
-        ("metric", "it keeps other scores than the runs before"),
+        (301, {}, "it has other tasks than the runs before"),
+        (300, {"cost": 1.0}, "it keeps other scores than the runs before"),
     ],
 )
-def test_what_repeats_no_run_is_not_added(quick, change, why):
+def test_what_repeats_no_run_is_not_added(quick, tasks, scores, why):
     record(quick, [0.0])
     before = baseline(quick)
-    if change == "tasks":
-        quick.rollouts([[1.0] * 4] * 301, "runs.jsonl")
-        quick.bench("metrics: [mean_reward]\nexpect: {tasks: 301}\nbaseline: true")
-    else:
-        rows = [
-            {"_ng_task_index": i, "_ng_rollout_index": k, "reward": 1.0, "cost": 1.0}
-            for i in range(300)
-            for k in range(4)
-        ]
-        quick.rows("runs.jsonl", rows)
-        quick.bench("metrics: [mean_reward, mean/cost]\nexpect: {tasks: 300}\nbaseline: true")
+    quick.rollouts([[1.0] * 4] * tasks, **scores)
+    names = ", ".join(["mean_reward", *(f"mean/{name}" for name in scores)])
+    quick.bench(f"metrics: [{names}]\nexpect: {{tasks: {tasks}}}\nbaseline: true")
     result = quick.run(*ADD)
     assert result.ret == 1
     result.stdout.fnmatch_lines([f"*this run was not added to the baseline: {why}*"])
@@ -178,10 +158,9 @@ def test_what_repeats_no_run_is_not_added(quick, change, why):
 
 def test_a_baseline_with_half_of_its_runs_is_refused(quick):
     record(quick, [0.0, 0.0])
-    (path,) = (quick.path / "__baselines__").rglob("*.json")
     doc = baseline(quick)
     doc["agents"]["agent"]["tasks"]["7"]["reward"].pop()
-    path.write_text(json.dumps(doc))
+    quick.baseline().write_text(json.dumps(doc))
     result = quick.run()
     assert result.ret == 1
     result.stdout.fnmatch_lines(["*task '7' of agent has not the numbers of 2 runs*"])

@@ -25,19 +25,15 @@ BROKEN = [t._replace(passes=t.passes and i % 2 == 0) for i, t in enumerate(TASKS
 def promptfoo(tasks):
     results = [
         {
-            "testIdx": i,
-            "promptIdx": 0,
             "testCase": {"description": t.name or f"Row #{i + 1}", "vars": {"q": t.question}},
-            "vars": {"q": t.question},
             "provider": {"id": "m"},
             "success": t.passes,
             "score": int(t.passes),
             "namedScores": {},
-            "failureReason": 0 if t.passes else 1,
         }
         for i, t in enumerate(tasks)
     ]
-    return json.dumps({"results": {"version": 3, "results": results, "prompts": []}})
+    return json.dumps({"results": {"version": 3, "results": results}})
 
 
 def inspect_ai(tasks):
@@ -46,7 +42,6 @@ def inspect_ai(tasks):
             "id": t.name or i + 1,
             "epoch": 1,
             "input": [{"role": "user", "content": t.question, "id": f"message-{next(COUNT)}"}],
-            "target": "7",
             "scores": {"match": {"value": "C" if t.passes else "I"}},
         }
         for i, t in enumerate(tasks)
@@ -61,7 +56,6 @@ def lm_eval(tasks):
             "doc_id": t.name or i,
             "doc": {"question": t.question},
             "filtered_resps": ["x"],
-            "resps": [["x"]],
             "exact_match": float(t.passes),
             "metrics": ["exact_match"],
             "filter": "none",
@@ -128,8 +122,7 @@ class Run:
     def __call__(self, tasks, *args):
         self.quick.write("runs.json", self._write(tasks))
         self.result = self.quick.run(*args)
-        report = json.loads((self.quick.path / "evalmetrics" / "report.json").read_text())
-        (entry,) = report["benchmarks"]
+        (entry,) = self.quick.report()["benchmarks"]
         return entry
 
 
@@ -145,11 +138,7 @@ def check(entry, name="tasks"):
     return dict(found)
 
 
-def rotated(tasks):
-    return [*tasks[1:], tasks[0]]
-
-
-def test_an_edited_question_is_another_task(run):
+def test_an_edited_or_renamed_question_is_another_task(run):
     edited = [TASKS[0]._replace(question="What is 0 + 1?"), *TASKS[1:]]
     entry = run(edited)
     assert entry["verdict"] == "INCONCLUSIVE"
@@ -157,18 +146,15 @@ def test_an_edited_question_is_another_task(run):
     assert "1 of the baseline's 30 tasks has other content" in check(entry)["reason"]
     every = run([t._replace(question=t.question + "!") for t in TASKS])
     assert every["verdict"] == "INCONCLUSIVE"
+    renamed = [t._replace(name=f"new-{i}", passes=False) for i, t in enumerate(TASKS[:9])]
+    kept = [t._replace(name=str(i + 9)) for i, t in enumerate(TASKS[9:])]
+    assert run([*renamed, *kept])["verdict"] != "PASS"
     assert check(every, "mean_reward")["evidence"]["why"] == "no_pairs"
     refused = run(edited, UPDATE)
     assert refused["verdict"] == "INCONCLUSIVE"
     run.result.stdout.fnmatch_lines(["INCONCLUSIVE *it would drop tasks: *", f"  -> *{ACCEPT}"])
     assert run(edited, UPDATE, ACCEPT)["verdict"] == "PASS"
     assert run(edited)["verdict"] == "PASS"
-
-
-def test_renamed_and_broken_tasks_do_not_pass(run):
-    renamed = [t._replace(name=f"new-{i}", passes=False) for i, t in enumerate(TASKS[:9])]
-    entry = run([*renamed, *(t._replace(name=str(i + 9)) for i, t in enumerate(TASKS[9:]))])
-    assert entry["verdict"] != "PASS"
 
 
 def test_tasks_of_the_same_content_keep_their_ids(quick):
@@ -184,8 +170,7 @@ def test_tasks_of_the_same_content_keep_their_ids(quick):
 
 def test_positions_without_content_are_paired_with_a_warning(quick):
     quick.rollouts([[1.0], [0.0], [1.0]])
-    quick.bench("metrics: [mean_reward]\nbaseline: true")
-    assert quick.run(UPDATE).ret == 0
+    quick.bench("metrics: [mean_reward]\nbaseline: {rollouts: runs.jsonl}")
     result = quick.run()
     assert result.ret == 0
     result.stdout.fnmatch_lines(["note: *paired by position alone*`fields: {content: KEY}`*"])
@@ -208,37 +193,10 @@ def test_a_baseline_from_before_there_was_content(quick):
 def test_another_runs_rollouts_are_paired_by_content_too(quick):
     quick.write("main.json", gym(TASKS))
     bench(quick, "rollouts: runs.json\nmetrics: [mean_reward]\nbaseline: {rollouts: main.json}")
-    quick.write("runs.json", gym(rotated(TASKS)))
-    assert quick.run().ret == 0
-    assert quick.checks()["mean_reward"]["evidence"]["worse"] == 0
-    quick.write("runs.json", gym(rotated(BROKEN)))
-    assert quick.run().ret == 1
-    assert quick.checks()["mean_reward"]["verdict"] == "FAIL"
-
-
-def test_an_update_does_not_drop_an_agent_unasked(quick):
-    def rows(*agents):
-        quick.rows(
-            "runs.jsonl",
-            [
-                {"_ng_task_index": n, "reward": n % 2, "agent_ref": {"name": agent}}
-                for agent in agents
-                for n in range(4)
-            ],
-        )
-
-    rows("a", "b")
-    bench(quick, "rollouts: runs.jsonl\nmetrics: [mean_reward]\nbaseline: true")
-    assert quick.run("--snapshot-update").ret == 0
-    recorded = (quick.path / "__baselines__/math.bench/math.json").read_bytes()
-    rows("a")
-    result = quick.run("--snapshot-update")
-    assert result.ret == 1
-    result.stdout.fnmatch_lines(["*it would drop tasks: this run has no agent 'b'"])
-    assert (quick.path / "__baselines__/math.bench/math.json").read_bytes() == recorded
-    assert quick.run("--snapshot-update", "--evalmetrics-accept-tasks").ret == 0
-    rows("c")  # another agent in its place
-    assert quick.run("--snapshot-update").ret == 0
+    for tasks, worse in ((TASKS, 0), (BROKEN, 10)):
+        quick.write("runs.json", gym([*tasks[1:], tasks[0]]))
+        assert quick.run().ret == (worse > 0)
+        assert quick.checks()["mean_reward"]["evidence"]["worse"] == worse
 
 
 @pytest.mark.parametrize("rows", [2, 5000], ids=["few", "many"])
@@ -282,13 +240,3 @@ def test_a_group_of_missing_rollouts_alone_is_left_out(quick):
     assert result.ret == 0
     told = "breakdown: lang = (missing) is left out, because its only rollout has no reward"
     result.stdout.fnmatch_lines([f"note: *{told}"])
-
-
-def test_an_allowed_missing_rollout_is_compared_at_its_worst(quick):
-    rows = [{"_ng_task_index": i, "reward": i % 2} for i in range(60)]
-    quick.rows("runs.jsonl", rows)
-    quick.bench("metrics: [mean_reward]\nexpect: {max_missing: 5%}\nbaseline: true")
-    assert quick.run(UPDATE).ret == 0
-    rows[3]["reward"] = None
-    quick.rows("runs.jsonl", rows)
-    assert quick.run().ret == 0

@@ -9,26 +9,17 @@ from baselines.conftest import ALL, BEFORE, MATH, OLD, ONE, OTHER, PHYSICS
 UPDATE = "--snapshot-update"
 
 
-def test_an_update_of_everything_rewrites_everything(evals):
-    evals.run(UPDATE).assert_outcomes(passed=4)
-    assert evals.rewritten() == set(ALL)
-
-
 @pytest.mark.parametrize(
     ("args", "rewritten"),
     [
         (("-k", "math and not old"), {MATH}),
-        (("-k", "not math"), {PHYSICS, OTHER}),
         (("-m", "nightly"), {MATH}),
-        (("-m", "not nightly"), {OLD, PHYSICS, OTHER}),
         (("--deselect", "evals/one.bench.yaml::math-old"), {MATH, PHYSICS, OTHER}),
         (("--deselect", "evals/one.bench.yaml::math"), {PHYSICS, OTHER}),  # it is a prefix
         (("--ignore", "evals/one.bench.yaml"), {OTHER}),
         (("--ignore-glob", "*two*"), {MATH, OLD, PHYSICS}),
-        (("evals/two.bench.yaml",), {OTHER}),
         (("evals/one.bench.yaml::math",), {MATH}),
         (("evals/one.bench.yaml::math", "evals/two.bench.yaml"), {MATH, OTHER}),
-        (("evals", "-k", "physics"), {PHYSICS}),
     ],
 )
 def test_a_selection_touches_what_it_selects(evals, args, rewritten):
@@ -56,17 +47,6 @@ def test_workers_write_what_one_process_writes(evals):
     assert evals.baselines() == theirs  # to the byte, and the time of the recording is theirs
 
 
-def test_last_failed_touches_what_failed_last(evals):
-    run = evals.project.pytester.runpytest_inprocess
-    evals.write(
-        "one.bench.yaml", ONE.replace("name: math-old", "name: math-old, rollouts: no.jsonl")
-    )
-    run().assert_outcomes(passed=3, failed=1)
-    evals.write("one.bench.yaml", ONE)
-    run(UPDATE, "--lf").assert_outcomes(passed=1)
-    assert evals.rewritten() == {OLD}
-
-
 @pytest.mark.parametrize("args", [(), ("-x",), ("-n", "1", "-x")])
 def test_a_benchmark_that_cannot_be_evaluated_keeps_its_baseline(evals, args):
     evals.write("one.bench.yaml", ONE.replace("{name: math,", "{rollouts: no.jsonl, name: math,"))
@@ -82,11 +62,9 @@ def test_a_benchmark_that_cannot_be_evaluated_keeps_its_baseline(evals, args):
 def test_what_errors_before_it_is_evaluated_keeps_its_baseline(evals):
     evals.write(
         "conftest.py",
-        """
-def pytest_runtest_setup(item):
-    if item.name == "math":
-        raise RuntimeError("no GPU")
-""",
+        "def pytest_runtest_setup(item):\n"
+        "    if item.name == 'math':\n"
+        "        raise OSError('no GPU')\n",
     )
     evals.run(UPDATE).assert_outcomes(passed=3, errors=1)
     assert evals.rewritten() == {OLD, PHYSICS, OTHER}
@@ -201,12 +179,7 @@ def test_other_snapshots_in_the_same_folder(evals):
         (("--snapshot-update-new-only",), 1),
         (("--snapshot-no-cleanup", UPDATE), 0),
         (("--snapshot-disable-unused", UPDATE), 0),
-        (("--snapshot-disable-unused",), 0),
-        (("--snapshot-warn-unused",), 0),
-        (("--snapshot-details",), 1),
-        (("--co",), 0),
         (("--co", UPDATE), 0),
-        (("-k", "math"), 0),
     ],
 )
 def test_what_keeps_even_an_orphan(evals, args, ret):

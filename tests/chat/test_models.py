@@ -1,17 +1,26 @@
-"""What is sent to a model: what the user asked for, and nothing else."""
+"""What is sent to a model: what the user asked for, and nothing else; and what answers took."""
+
+import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import TypeAdapter
 
-from pytest_evalmetrics.ext import chat_model
-from pytest_evalmetrics.scorers import Terms
-from pytest_evalmetrics.spec import ParamsSpec, ReasoningSpec
-from pytest_evalmetrics.spec.model_keys import ModelSpec, PriceSpec
+from pytest_evalmetrics.ext import BenchmarkSpec, Terms, chat_model
+from pytest_evalmetrics.transport import Tokens
 
+SPEC = TypeAdapter(BenchmarkSpec)
 SAID = [{"role": "user", "content": "hello"}]
 
 
-def spec(url="http://h/v1/chat/completions", **more):
-    return ModelSpec(url=url, name="m", **more)
+def model(url="http://h/v1/chat/completions", params=None, **keys):
+    """Make the model of a benchmark file."""
+    asked = {"url": url, "name": "m", **keys}
+    whole = {"name": "x", "dataset": "d", "prompt_template": "q", "model": asked}
+    whole |= {"scorers": [{"type": "exact-match", "reference": "x"}], "params": params or {}}
+    spec = SPEC.validate_json(json.dumps(whole))
+    return chat_model(spec.model, Terms(), spec.params)
 
 
 @pytest.mark.parametrize(
@@ -26,38 +35,67 @@ def spec(url="http://h/v1/chat/completions", **more):
     ],
 )
 def test_where_it_is(url, form, sent_to, plain):
-    model = chat_model(spec(url, format=form), Terms())
-    assert (model.endpoint.url, model.plain) == (sent_to, plain)
+    asked = model(url, **({"format": form} if form else {}))
+    assert (asked.endpoint.url, asked.plain) == (sent_to, plain)
 
 
 def test_a_models_own_keys_come_before_those_of_params():
-    params = ParamsSpec(
-        inference={"temperature": 0, "seed": 1},
-        system_prompt="detailed thinking on",
-        reasoning=ReasoningSpec(end_token="</think>", effort="low"),  # noqa: S106 - no password
-    )
-    model = chat_model(spec(inference={"temperature": 1}), Terms(), params)
-    assert model.request(SAID) == {
+    params = {
+        "inference": {"temperature": 0, "seed": 1},
+        "system_prompt": "detailed thinking on",
+        "reasoning": {"end_token": "</think>", "effort": "low"},
+    }
+    asked = model(params=params, inference={"temperature": 1})
+    assert asked.request(SAID) == {
         "model": "m",
         "messages": [{"role": "system", "content": "detailed thinking on"}, *SAID],
         "reasoning_effort": "low",
         "temperature": 1,
         "seed": 1,
     }
-    assert model.end_token == "</think>"  # noqa: S105 - no password
-    own = chat_model(spec(system_prompt="off", reasoning=ReasoningSpec()), Terms(), params)
+    assert asked.end_token == "</think>"  # noqa: S105 - no password
+    own = model(params=params, system_prompt="off", reasoning={})
     assert (own.system_prompt, own.end_token) == ("off", None)
     system = [{"role": "system", "content": "mine"}, *SAID]
     assert own.request(system)["messages"] == system
 
 
 def test_a_plain_one_gets_one_text():
-    model = chat_model(spec("http://h/v1/completions", system_prompt="be short"), Terms())
-    assert model.request(SAID) == {"model": "m", "prompt": "be short\n\nhello"}
+    asked = model("http://h/v1/completions", system_prompt="be short")
+    assert asked.request(SAID) == {"model": "m", "prompt": "be short\n\nhello"}
 
 
-def test_prices_are_per_million_tokens():
-    model = chat_model(spec(price=PriceSpec(input=2, output=6)), Terms())
-    assert model.price is not None
-    model.spending.add(1, 0.25, None)
-    assert model.spending.as_dict(model.price)["cost"] is None  # an answer doesn't say its tokens
+ANSWER = st.tuples(
+    st.integers(1, 4),
+    st.floats(0.001, 100),
+    st.none() | st.builds(Tokens, st.integers(0, 99), st.integers(0, 99), st.integers(0, 99)),
+)
+
+
+def spent(answers):
+    """Tell what answers took at 2 and 10 a million tokens."""
+    asked = model(price={"input": 2, "output": 10})
+    for answer in answers:
+        asked.spending.add(*answer)
+    return asked.spending.as_dict(asked.price)
+
+
+def test_sums_cost_and_latency():
+    answers = [(1, 0.5, Tokens(1000, 100, 1100)), (3, 1.5, Tokens(3000, 100, 3100))]
+    assert spent(answers) == {
+        "calls": 2,
+        "requests": 4,
+        "prompt_tokens": 4000,
+        "completion_tokens": 200,
+        "total_tokens": 4200,
+        "without_tokens": 0,
+        "cost": pytest.approx(0.01),
+        "latency_s": {"mean": 1.0, "p50": 1.0, "p95": 1.45, "max": 1.5},
+    }
+    assert spent([*answers, (1, 0.25, None)])["cost"] is None  # it doesn't say its tokens
+
+
+@given(st.lists(ANSWER, max_size=8).flatmap(lambda a: st.tuples(st.just(a), st.permutations(a))))
+def test_the_order_of_answers_changes_nothing(orders):
+    first, other = orders
+    assert spent(first) == spent(other)

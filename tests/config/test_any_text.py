@@ -28,30 +28,16 @@ benchmarks:
       n
     skip: no
 """
-PIECES = st.sampled_from(
-    [
-        *("benchmark: ", "benchmarks: ", "defaults: ", "name: ", "rollouts: ", "expect: "),
-        *("thresholds: ", "num_samples: ", "xfail: ", "skip: ", "tags: ", "metrics: ", "min: "),
-        *(
-            "\n",
-            "\n  ",
-            "\n    ",
-            "\n  - ",
-            "\n- ",
-            "\t",
-            " ",
-            "- ",
-            "? ",
-            ": ",
-            ", ",
-            "#",
-            "---\n",
-        ),
-        *("[", "]", "{", "}", "&a ", "*a", "<<: ", "!!str ", "!x ", "'", '"', "|", ">", "%", "@"),
-        *("a", "1", "1.5", ".nan", "1_0", "yes", "true", "~", "'x'", '"\\ud800"', "\0", "\x85"),
-        *("\u2028", "\ufeff", "ä", "😀", "\r", "\r\n", "'>= 1'", "2%", "1e999", "any", "x" * 99),
-    ]
-)
+# fmt: off
+PIECES = st.sampled_from([
+    "benchmark: ", "benchmarks: ", "defaults: ", "name: ", "rollouts: ", "expect: ",
+    "thresholds: ", "num_samples: ", "xfail: ", "skip: ", "tags: ", "metrics: ", "min: ",
+    "\n", "\n  ", "\n    ", "\n  - ", "\n- ", "\t", " ", "- ", "? ", ": ", ", ", "#", "---\n",
+    "[", "]", "{", "}", "&a ", "*a", "<<: ", "!!str ", "!x ", "'", '"', "|", ">", "%", "@",
+    "a", "1", "1.5", ".nan", "1_0", "yes", "true", "~", "'x'", '"\\ud800"', "\0", "\x85",
+    "\u2028", "\ufeff", "ä", "😀", "\r", "\r\n", "'>= 1'", "2%", "1e999", "any", "x" * 99,
+])
+# fmt: on
 
 
 def check(data):

@@ -1,22 +1,8 @@
 """What a benchmark file says: each short form means its long form, and editors accept both."""
 
-import json
-
 import pytest
-from jsonschema import Draft202012Validator
 
-from pytest_evalmetrics.config import load_benchmarks
-from pytest_evalmetrics.config.yaml_reader import parse_yaml, plain
 from pytest_evalmetrics.ext import FieldMap
-from pytest_evalmetrics.schemas import text
-from pytest_evalmetrics.spec import Count, ExpectSpec, RolloutsSpec, Threshold, XFail
-
-
-def load(tmp_path, text):
-    path = tmp_path / "a.bench.yaml"
-    path.write_text(text, encoding="utf-8")
-    return load_benchmarks(path, shown="a.bench.yaml")
-
 
 FULL = """\
 # yaml-language-server: $schema=benchmark.schema.json
@@ -45,29 +31,30 @@ benchmark:
 """
 
 
-def test_everything_is_read(tmp_path):
-    (benchmark,) = load(tmp_path, FULL)
+def test_everything_is_read_from_its_line(load, marks, tmp_path):
+    (benchmark,) = load(FULL)
     spec = benchmark.spec
     assert benchmark.file == tmp_path / "a.bench.yaml"
-    assert (spec.name, spec.description, spec.tags) == ("math", "Grade-school maths", ("nightly",))
-    assert (spec.skip, spec.xfail) == (False, XFail(reason="known", strict=True))
-    fields = FieldMap(
+    assert spec.rollouts.path == ("runs/a.jsonl", "runs/b/*.jsonl")
+    assert spec.rollouts.fields == FieldMap(
         task="id", sample="n", reward="result.reward", agent="who", scores={"f1": "result.f1"}
     )
-    path = ("runs/a.jsonl", "runs/b/*.jsonl")
-    assert spec.rollouts == RolloutsSpec(path=path, format="nemo_gym", fields=fields)
-    assert (spec.num_samples, spec.reward, spec.pass_threshold) == (4, "reward", 0.5)
     assert spec.metrics == ("mean_reward", "pass@1", "my_pkg.metrics:Median")
-    assert spec.key_metrics == ("pass@1", "mean/output_tokens")
-    assert spec.pass_estimator == "first_k"  # noqa: S105 - of pass@k
-    assert (spec.breakdown, spec.cluster) == (("difficulty",), "topic")
-    assert spec.expect == ExpectSpec(
-        tasks=Count(min=164, max=164), rollouts="any", max_missing=0.02, missing_reward="error"
-    )
-    assert spec.thresholds == {
-        "pass@1": Threshold(min=0.7),
-        "mean/output_tokens": Threshold(max=2000, bound="upper"),
+    expect = spec.expect
+    assert (expect.tasks.min, expect.tasks.max, expect.max_missing) == (164, 164, 0.02)
+    of_tokens = spec.thresholds["mean/output_tokens"]
+    assert (of_tokens.min, of_tokens.max, of_tokens.bound) == (None, 2000, "upper")
+    assert marks(FULL) == set()
+    places = {
+        (): 2,
+        ("name",): 3,
+        ("rollouts", "path", 1): 9,
+        ("thresholds", "pass@1"): 22,
+        ("thresholds", "mean/output_tokens", "bound"): 23,
+        ("thresholds", "mean/output_tokens", "min"): 23,  # not written
+        ("baseline", "max_drop"): 2,
     }
+    assert {place: benchmark.line_of(*place) for place in places} == places
 
 
 # the benchmark `a` over `r`, with further keys -> the same in long forms
@@ -103,21 +90,11 @@ def one(keys):
     return f"benchmark:\n{lines}"
 
 
-VALIDATOR = Draft202012Validator(json.loads(text("benchmark")))
-
-
-def marks(text):
-    """Return what an editor that knows the JSON Schema marks."""
-    root = parse_yaml(text).root
-    assert root is not None
-    return [error.message for error in VALIDATOR.iter_errors(plain(root))]
-
-
 @pytest.mark.parametrize(("short", "long"), SHORT.items())
-def test_a_short_form_means_its_long_form(short, long, tmp_path):
-    (a,), (b,) = load(tmp_path, one(short)), load(tmp_path, one(long))
+def test_a_short_form_means_its_long_form(load, marks, short, long):
+    (a,), (b,) = load(one(short)), load(one(long))
     assert a.spec == b.spec
-    assert marks(one(short)) == marks(one(long)) == []
+    assert marks(one(short)) == marks(one(long)) == set()
 
 
 # a file with defaults or anchors -> the same without
@@ -184,23 +161,12 @@ benchmarks:
 
 
 @pytest.mark.parametrize(("text", "whole"), MERGED.items(), ids=["defaults", "partial", "anchors"])
-def test_defaults_and_anchors(text, whole, tmp_path):
-    assert [b.spec for b in load(tmp_path, text)] == [b.spec for b in load(tmp_path, whole)]
-    assert marks(text) == marks(whole) == marks(FULL) == []
+def test_defaults_and_anchors(load, marks, text, whole):
+    assert [b.spec for b in load(text)] == [b.spec for b in load(whole)]
+    assert marks(text) == marks(whole) == set()
 
 
-def test_lines(tmp_path):
-    (benchmark,) = load(tmp_path, FULL)
-    assert benchmark.line_of() == 2
-    assert benchmark.line_of("name") == 3
-    assert benchmark.line_of("rollouts", "path", 1) == 9
-    assert benchmark.line_of("thresholds", "pass@1") == 22
-    assert benchmark.line_of("thresholds", "mean/output_tokens", "bound") == 23
-    assert benchmark.line_of("thresholds", "mean/output_tokens", "min") == 23  # not written
-    assert benchmark.line_of("baseline", "max_drop") == 2
-
-
-def test_lines_of_what_comes_from_defaults(tmp_path):
+def test_lines_of_what_comes_from_defaults(load):
     text = """\
 defaults:
   thresholds:
@@ -217,7 +183,7 @@ benchmarks:
     b:
       max: 2
 """
-    x, y = load(tmp_path, text)
+    x, y = load(text)
     assert (x.line_of(), y.line_of()) == (7, 9)
     assert [x.line_of("thresholds", *p) for p in ((), ("a",), ("b",), ("b", "min"))] == [2, 3, 4, 5]
     assert [y.line_of("thresholds", *p) for p in ((), ("a",), ("b",))] == [11, 12, 13]

@@ -8,19 +8,14 @@ from jsonschema import Draft202012Validator
 
 from pytest_evalmetrics.config.benchmark_schema import SHIPPED
 
-SCHEMA = json.loads(SHIPPED.read_text("utf-8"))
 
-
-def test_the_module_writes_what_is_shipped(tmp_path):
+def test_the_module_writes_what_is_shipped_a_schema_of_the_draft_that_it_names(schema, tmp_path):
     module = "pytest_evalmetrics.config.benchmark_schema"
     made = tmp_path / "made.json"
     subprocess.run([sys.executable, "-W", "error", "-m", module, str(made)], check=True)
     assert made.read_bytes() == SHIPPED.read_bytes(), f"run: python -m {module}"
-
-
-def test_it_is_a_schema_of_the_draft_that_it_names():
-    assert SCHEMA["$schema"] == Draft202012Validator.META_SCHEMA["$id"]
-    Draft202012Validator.check_schema(SCHEMA)
+    assert schema["$schema"] == Draft202012Validator.META_SCHEMA["$id"]
+    Draft202012Validator.check_schema(schema)
 
 
 def objects(node):
@@ -34,8 +29,8 @@ def objects(node):
             yield from objects(child)
 
 
-def test_each_key_is_described_and_no_other_allowed():
-    for node in objects({**SCHEMA, "then": None}):  # which says again what stands above
+def test_each_key_is_described_and_no_other_allowed(schema):
+    for node in objects({**schema, "then": None}):  # which says again what stands above
         own = (["type"], ["type", "function", "python", "scores"], ["name"])  # scorers, gate rules
         assert node["additionalProperties"] is (list(node["properties"]) in own)
         for name, key in node["properties"].items():
@@ -43,14 +38,11 @@ def test_each_key_is_described_and_no_other_allowed():
             assert "\n" not in key["description"]
 
 
-def test_each_definition_is_used_and_each_reference_defined():
-    used = set(re.findall(r'"#/\$defs/(\w+)"', json.dumps(SCHEMA)))
-    assert used == set(SCHEMA["$defs"])
-
-
-def test_every_regular_expression_means_the_same_to_an_editor():
+def test_definitions_and_regular_expressions_are_those_an_editor_knows(schema):
+    text = json.dumps(schema)
+    assert set(re.findall(r'"#/\$defs/(\w+)"', text)) == set(schema["$defs"])
     # ECMAScript knows neither \Z nor (?P<name>) nor (?i)
-    for pattern in re.findall(r'"pattern": "((?:[^"\\]|\\.)*)"', json.dumps(SCHEMA)):
+    for pattern in re.findall(r'"pattern": "((?:[^"\\]|\\.)*)"', text):
         assert not re.search(r"\\[AZz]|\(\?[^:=!]", json.loads(f'"{pattern}"'))
 
 
@@ -70,5 +62,5 @@ def test_every_regular_expression_means_the_same_to_an_editor():
         ({"benchmarks": [{"name": "a", "rollouts": {"format": "x"}}]}, False),
     ],
 )
-def test_what_is_required_depends_on_defaults(file, valid):
-    assert Draft202012Validator(SCHEMA).is_valid(file) is valid
+def test_what_is_required_depends_on_defaults(schema, file, valid):
+    assert Draft202012Validator(schema).is_valid(file) is valid

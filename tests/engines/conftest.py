@@ -6,15 +6,11 @@ import subprocess
 import sys
 import urllib.request
 import warnings
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from generation.conftest import Model
-
-from pytest_evalmetrics.config import load_benchmarks
-from pytest_evalmetrics.pipeline import evaluate
-from pytest_evalmetrics.transport import Journal, JournalMode, Progress, Transport
+from generation.running import rows, run
 
 ENDPOINT = Path(__file__).parents[1] / "scorers" / "endpoint.py"
 STORE = 80 * 2**20  # bytes of a node's object store: the least that Ray takes
@@ -153,62 +149,37 @@ def model():
     found.close()
 
 
-class Runtime:
-    """A run of one benchmark, with a journal of its own or a given one."""
-
-    def __init__(self, journal, mode):
-        self.replays, self.budget = mode is JournalMode.REPLAY, None
-        self._transport = Transport(None if journal is None else Journal(journal, mode))
-
-    def transport(self):
-        return self._transport
-
-    @contextmanager
-    def progress(self, total):
-        yield Progress(total=total)
-
-    def close(self):
-        self._transport.close()
-
-
 class Bench:
-    """A scored benchmark in a folder."""
+    """A scored benchmark, in a folder for each of its journals."""
 
     def __init__(self, path):
         self.path = path
 
-    def write(self, rows, text):
-        lines = "".join(json.dumps(row) + "\n" for row in rows)
-        (self.path / "data.jsonl").write_text(lines, encoding="utf-8")
+    def write(self, found, text):
         body = "".join(f"  {line}\n" for line in text.strip("\n").splitlines())
-        whole = f"benchmark:\n  name: scored\n  dataset: data.jsonl\n{body}"
-        (self.path / "a.bench.yaml").write_text(whole, encoding="utf-8")
+        self.rows = found
+        self.text = f"benchmark:\n  name: a\n  dataset: data.jsonl\n{body}"
 
-    def run(self, engine=None, journal=None, mode=JournalMode.NORMAL):
-        (benchmark,) = load_benchmarks(self.path / "a.bench.yaml", shown="a.bench.yaml")
-        runtime = Runtime(journal, mode)
-        try:
-            found = evaluate(
-                benchmark, item_id="a.bench.yaml::scored", runtime=runtime, engine=engine
-            )
-            return Ran(found, runtime)
-        finally:
-            runtime.close()
+    def run(self, engine=None, journal="one", mode="normal"):
+        folder = self.path / journal
+        folder.mkdir(exist_ok=True)
+        rows(folder / "data.jsonl", self.rows)
+        found, _ = run(folder, self.text, mode, engine=engine)
+        return Ran(found)
 
 
 class Ran:
     """What a run came to."""
 
-    def __init__(self, found, runtime):
+    def __init__(self, found):
         self.result = found.result
-        self.usage = runtime.transport().usage.by_label().get("a.bench.yaml::scored")
         self.rows = []
         if found.row_scores is not None:
-            rows, table = found.row_scores, found.row_scores.table
+            scored, table = found.row_scores, found.row_scores.table
             for n in range(len(table)):
-                scores = {name: repr(float(table.scores[name][n])) for name in rows.names}
+                scores = {name: repr(float(table.scores[name][n])) for name in scored.names}
                 index = int(table.read_as[n]) if table.read_as is not None else n
-                asked, why = rows.requests(index), rows.failed.get(index)
+                asked, why = scored.requests(index), scored.failed.get(index)
                 self.rows.append((table.tasks[table.task[n]], scores, asked, why))
 
 

@@ -17,30 +17,26 @@ A_RAY = NO_RAY.replace("None if", "object() if")
 
 
 @pytest.mark.parametrize(
-    ("options", "settings", "told"),
+    ("early", "options", "told"),
     [
-        (["--evalmetrics-engine", "ray"], "", "pip install 'pytest-evalmetrics[ray]'"),
-        ([], "evalmetrics_engine = ray", "the engine ray needs Ray, which is not installed"),
-        ([], "evalmetrics_engine = spark", "spark: expected one of local, ray"),
-        (["--evalmetrics-ray-address", "x:1"], "", "needs --evalmetrics-engine ray"),
+        (NO_RAY, ["--evalmetrics-engine", "ray"], "pip install 'pytest-evalmetrics[ray]'"),
+        (NO_RAY, ["-o", "evalmetrics_engine=ray"], "the engine ray needs Ray, which is not insta"),
+        (NO_RAY, ["-o", "evalmetrics_engine=spark"], "spark: expected one of local, ray"),
+        (NO_RAY, ["--evalmetrics-ray-address", "x:1"], "needs --evalmetrics-engine ray"),
+        (
+            A_RAY,
+            ["-n", "2", "--evalmetrics-engine", "ray"],
+            "each worker would start a Ray cluster of its own",
+        ),
     ],
 )
-def test_what_can_not_work_is_refused(project, options, settings, told):
-    project.write("pytest.ini", f"[pytest]\n{settings}\n")
-    project.write("early.py", NO_RAY)
+def test_what_can_not_work_is_refused(project, monkeypatch, early, options, told):
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    project.write("early.py", early)
     project.bench()
     result = project.run("-p", "early", *options)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert told in result.stderr.str()
-
-
-def test_xdist_needs_a_cluster_that_runs(project, monkeypatch):
-    monkeypatch.delenv("RAY_ADDRESS", raising=False)
-    project.write("early.py", A_RAY)
-    project.bench()
-    result = project.run("-p", "early", "-n", "2", "--evalmetrics-engine", "ray")
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    assert "each worker would start a Ray cluster of its own" in result.stderr.str()
 
 
 def test_the_command_line_wins(project):

@@ -67,8 +67,18 @@ def compared(pair, **changed):
     return compare(pair, **({"direction": "higher", "alpha": 0.01, "gate_id": "g"} | changed))
 
 
-def checked(pair, asked=None, *, min_coverage=0.9, **changed):
+def checked(pair, asked=None, *, min_coverage=0.9, benchmarks=1, **changed):
     """Judge one metric."""
     gated = Gated(pair, asked or rule(), gate_id="g", **changed)
-    (check,) = check_regression([gated], min_coverage=min_coverage)
+    (check,) = check_regression([gated], min_coverage=min_coverage, benchmarks=benchmarks)
     return check
+
+
+def several(pairs, rules=None, *, ids=None, clusters=None, **changed):
+    """Judge several metrics together; those of one agent have one id."""
+    rules, ids = rules or [rule()] * len(pairs), ids or ["g"] * len(pairs)
+    gated = [
+        Gated(pair, asked, gate_id=gate_id, clusters=clusters)
+        for pair, asked, gate_id in zip(pairs, rules, ids, strict=True)
+    ]
+    return check_regression(gated, **changed)

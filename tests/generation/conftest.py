@@ -1,38 +1,20 @@
 """A real server process on loopback that speaks as OpenAI's API does."""
 
-import json
-import subprocess
-import sys
-import urllib.request
 from pathlib import Path
 
 import pytest
+from transport.conftest import Server
 
 
-class Model:
+class Model(Server):
     """A process of openai_server.py."""
 
-    def __init__(self):
-        path = Path(__file__).with_name("openai_server.py")
-        self.process = subprocess.Popen(
-            [sys.executable, str(path)], stdout=subprocess.PIPE, text=True
-        )
-        assert self.process.stdout
-        self.port = int(self.process.stdout.readline())
-
-    def close(self):
-        self.process.kill()
-        self.process.wait()
-        assert self.process.stdout
-        self.process.stdout.close()
+    script = Path(__file__).with_name("openai_server.py")
+    close = Server.kill
 
     @property
     def url(self):
-        return f"http://127.0.0.1:{self.port}/v1"
-
-    def seen(self):
-        with urllib.request.urlopen(self.url, timeout=10) as response:  # noqa: S310 - loopback
-            return json.load(response)
+        return self.at("/v1")
 
     @property
     def posts(self):

@@ -15,24 +15,15 @@ import sys
 import time
 from urllib.parse import parse_qsl, urlsplit
 
-MODE = re.compile(r"mode=(\w+)(?::(\d+))?")
+MODE = re.compile(r"mode=(\w+)")
 SUM = re.compile(r"(\d+) \+ (\d+)")
-SEEN = {
-    "posts": 0,
-    "bodies": [],
-    "keys": [],
-    "tries": {},
-    "in_flight": 0,
-    "most_in_flight": 0,
-    "first": 0.0,
-    "last": 0.0,
-}
+SEEN = {"posts": 0, "bodies": [], "keys": [], "in_flight": 0, "most_in_flight": 0}
+SEEN |= {"first": 0.0, "last": 0.0}  # when
 KEPT = 200  # bodies
 
 
-def reply(status, body, kind="application/json", **more):
+def reply(status, body, kind="application/json"):
     lines = [f"HTTP/1.1 {status} Reason", f"Content-Type: {kind}", f"Content-Length: {len(body)}"]
-    lines += [f"{name.replace('_', '-')}: {value}" for name, value in more.items()]
     return ("\r\n".join(lines) + "\r\n\r\n").encode() + body
 
 
@@ -63,7 +54,6 @@ def as_text(body):
 def answer(path, body):  # noqa: PLR0911 - one return for each mode
     asked = as_text(body)
     match = MODE.search(asked)
-    mode, number = (match[1], int(match[2] or 1)) if match else ("", 0)
     text = MODE.sub("", asked).strip()
     total = SUM.search(text)
     if total:
@@ -72,11 +62,7 @@ def answer(path, body):  # noqa: PLR0911 - one return for each mode
         choice = {"index": 0, "text": f" {text}", "finish_reason": "stop"}
         usage = {"prompt_tokens": 3, "completion_tokens": 1, "total_tokens": 4}
         return reply(200, json.dumps({"choices": [choice], "usage": usage}).encode())
-    match mode:
-        case "storm":  # the first requests with the same body are too many
-            tried = SEEN["tries"][asked] = SEEN["tries"].get(asked, 0) + 1
-            if tried <= number:
-                return reply(429, b'{"error": {"message": "slow down"}}', Retry_After="0")
+    match match and match[1]:
         case "500":
             return reply(500, b'{"error": {"message": "out of memory"}}')
         case "401":
@@ -100,9 +86,6 @@ def answer(path, body):  # noqa: PLR0911 - one return for each mode
             return said(f"let me see</think>no</think>\n\n{text}\n")
         case "apart":
             return said(text, reasoning_content="let me see")
-        case "json":
-            form = body.get("response_format", {}).get("type")
-            return said(json.dumps({"answer": text}) if form else "no form was asked for")
         case "stream":
             return reply(200, b"data: {}\n\n", "text/event-stream")
         case "nousage":

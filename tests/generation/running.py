@@ -12,9 +12,9 @@ from pytest_evalmetrics.transport import Journal, JournalMode, Progress, Transpo
 class Run:
     """What a benchmark needs of its run."""
 
-    def __init__(self, folder, mode=JournalMode.NORMAL):
-        self.replays, self.budget = mode is JournalMode.REPLAY, None
-        self._transport = Transport(Journal(folder / "journal.sqlite3", mode))
+    def __init__(self, folder, mode):
+        self.replays, self.budget = mode == "replay", None
+        self._transport = Transport(Journal(folder / "journal.sqlite3", JournalMode(mode)))
 
     def transport(self):
         return self._transport
@@ -28,7 +28,7 @@ def rows(path, found):
     path.write_text("".join(json.dumps(row) + "\n" for row in found), encoding="utf-8")
 
 
-def run(folder, text, mode=JournalMode.NORMAL, **more):
+def run(folder, text, mode="normal", **more):
     """Evaluate the benchmark of a text; give also what rollouts.jsonl would hold."""
     path = folder / "a.bench.yaml"
     path.write_text(text, encoding="utf-8")

@@ -64,6 +64,8 @@ def test_an_interrupted_run_goes_on_where_it_stopped(project, model, monkeypatch
     os.kill(process.pid, signal.SIGINT)
     out = process.communicate(timeout=60)[0].decode()
     assert "KeyboardInterrupt" in out
+    assert "never retrieved" not in out
+    assert "was destroyed" not in out
     assert "interrupted: 0 benchmarks evaluated, 1 not" in out
     assert "run the same command again: answers that were paid for are kept" in out
     paid = model.posts

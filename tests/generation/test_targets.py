@@ -5,10 +5,6 @@ import sys
 import pytest
 from generation.running import rows, run
 
-from pytest_evalmetrics.errors import RowError
-from pytest_evalmetrics.generators import read_answer
-from pytest_evalmetrics.transport import JournalMode
-
 BENCH = """\
 benchmark:
   name: a
@@ -19,6 +15,7 @@ benchmark:
   scorers: [{{type: exact_match, reference: "{{{{ answer }}}}"}}]
   metrics: [mean_reward]
 {rest}"""
+EXCLUDE = "  expect: {missing_reward: exclude, max_missing: 1}\n"
 AGENT = """\
 import asyncio
 import sys
@@ -93,6 +90,10 @@ class Agent:
 
 def two(row, tools):
     return ""
+
+
+def gives(row):
+    return row["gives"]
 """
 
 
@@ -136,31 +137,37 @@ def test_only_a_target_with_a_version_is_kept_in_the_journal(agent):
     _, again = run(agent, kept)
     assert len(an_agent.CALLS) == 24
     assert again == lines
-    found, _ = run(agent, kept, JournalMode.REPLAY)
+    found, _ = run(agent, kept, "replay")
     assert mean(found) == 1.0
     run(agent, kept.replace('"1"', '"2"'))
     assert len(an_agent.CALLS) == 32
 
 
 def test_what_a_target_raises_is_the_failure_of_that_rollout(agent):
-    target = '{function: "an_agent:fails", timeout_seconds: 0.1}'
-    found, _ = run(agent, bench(target, "  expect: {missing_reward: exclude, max_missing: 1}\n"))
-    (failures,) = found.result.failed_rows
+    def failed(version="", mode="normal"):
+        target = f'{{function: "an_agent:fails", timeout_seconds: 0.1{version}}}'
+        found, _ = run(agent, bench(target, EXCLUDE), mode)
+        (failures,) = found.result.failed_rows
+        return found, failures
+
+    found, failures = failed()
     assert dict(failures.kinds) == {"raised-KeyError": 2, "no-answer": 2, "timeout": 2}
     reasons = {row.kind: row.reason for row in failures.first}
     assert reasons["raised-KeyError"] == "the target raised KeyError: 'no such tool'"
     assert "object that can't be written as JSON" in reasons["no-answer"]
     assert reasons["timeout"] == "the target gave no answer within 0.1 s"
     assert mean(found) == 1.0
+    # a replay tells the same of one with a version, and of another that nothing is kept
+    assert dict(failed(mode="replay")[1].kinds) == {"not-in-journal": 8}
+    versioned = ', version: "1"'
+    assert failed(versioned)[1] == failed(versioned, "replay")[1]
 
 
 @pytest.mark.parametrize(
     ("name", "other"), [("ends", "KeyboardInterrupt"), ("ends_too", "CancelledError")]
 )
 def test_a_target_that_would_end_the_run_ends_its_rollout(agent, name, other):
-    found, _ = run(
-        agent, bench(f"an_agent:{name}", "  expect: {missing_reward: exclude, max_missing: 1}\n")
-    )
+    found, _ = run(agent, bench(f"an_agent:{name}", EXCLUDE))
     (failures,) = found.result.failed_rows
     assert dict(failures.kinds) == {"raised-SystemExit": 2, f"raised-{other}": 2}
     assert failures.first[0].reason == "the target raised SystemExit: no such flag"
@@ -183,30 +190,28 @@ def test_a_target_that_is_none_is_told_with_its_line(agent, name, said):
     assert check.line == 5
 
 
-def test_all_forms_of_an_answer():
+def test_all_forms_of_an_answer(agent):
     body = {
         "choices": [{"message": {"content": "hi", "tool_calls": []}, "finish_reason": "stop"}],
         "usage": {"prompt_tokens": 2, "completion_tokens": 1},
     }
+    hi = [
+        "hi",
+        {"content": "hi"},
+        {"output": "hi"},
+        {"response": body, "steps": 1},
+        body,
+        {"output_text": "hi", "response": None},
+    ]
     calls = [{"function": {"name": "f", "arguments": "{}"}}]
-    texts = {
-        read_answer(value, 0.5).reply.text
-        for value in (
-            "hi",
-            {"content": "hi"},
-            {"output": "hi"},
-            {"response": body},
-            body,
-            {"output_text": "hi", "response": None},
-        )
-    }
-    assert texts == {"hi"}
-    found = read_answer({"tool_calls": calls, "usage": {"input_tokens": 2}, "x": 1}, 0.5)
-    assert (found.reply.text, found.reply.tool_calls, found.more) == ("", tuple(calls), {"x": 1})
-    assert found.response["choices"][0]["message"]["tool_calls"] == calls
-    assert found.measured["input_tokens"] == 2
-    assert read_answer({"response": body, "steps": 1}, 0).more == {"steps": 1}
-    for bad in (5, None, {}, {"output": 5}, {"usage": {}}):
-        with pytest.raises(RowError) as raised:
-            read_answer(bad, 0)
-        assert raised.value.kind == "no-answer"
+    called = {"tool_calls": calls, "usage": {"input_tokens": 2}, "x": 1}
+    bad = [5, None, {}, {"output": 5}, {"usage": {}}]
+    rows(agent / "data.jsonl", [{"gives": g, "answer": "hi"} for g in (*hi, called, *bad)])
+    text = bench("an_agent:gives", EXCLUDE).replace("num_samples: 2", "num_samples: 1")
+    found, lines = run(agent, text)
+    assert [line["response"] for line in lines[:7]] == ["hi"] * 6 + [""]
+    samples = [line["_evalmetrics"]["sample"] for line in lines[:7]]
+    assert samples[3]["steps"] == samples[6]["x"] == 1
+    assert samples[6]["tool_calls"] == calls
+    assert lines[6]["usage"]["input_tokens"] == 2
+    assert dict(found.result.failed_rows[0].kinds) == {"no-answer": len(bad)}

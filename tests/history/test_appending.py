@@ -1,34 +1,30 @@
 """Lines are added whole, whoever else adds some, and nothing that is there is lost."""
 
+import json
 import os
 import subprocess
 import sys
 
 import pytest
-from history.test_anchors import run
 
-from pytest_evalmetrics.errors import ArtifactError, BaselineError
-from pytest_evalmetrics.history import append, read_history
-
+KEEP = ("--evalmetrics-history", "h.jsonl")
 WRITER = """
 import sys
-sys.path.insert(0, {tests!r})
 from pathlib import Path
-from history.test_anchors import run
 from pytest_evalmetrics.history import append
 
 print("ready", flush=True)
 sys.stdin.readline()
 for i in range(50):
-    append(Path("h.jsonl"), [run(i, agent=sys.argv[1] * 2000), run(i)], "h.jsonl")
+    append(Path("h.jsonl"), [{"run": sys.argv[1] * 2000}, {"run": i}], "h.jsonl")
 """
+BROKEN = ["nonsense", '{"schema_version": 1}', "[]", "[" * 100_000, "\x00"]
 
 
 def test_two_processes_lose_nothing(tmp_path):
-    tests = os.fspath(__import__("pathlib").Path(__file__).parents[1])
     writers = [
         subprocess.Popen(
-            [sys.executable, "-c", WRITER.format(tests=tests), name],
+            [sys.executable, "-c", WRITER, name],
             cwd=tmp_path,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -41,67 +37,52 @@ def test_two_processes_lose_nothing(tmp_path):
     for writer in writers:
         writer.communicate(b"go\n")
         assert writer.returncode == 0
-    found = read_history(tmp_path / "h.jsonl", "h")
-    assert found.broken == ()
-    assert len(found.runs["x.bench.yaml::x"]) == 200
+    found = [json.loads(line)["run"] for line in (tmp_path / "h.jsonl").read_text().splitlines()]
+    assert len(found) == 200
+    assert (found.count("a" * 2000), found.count("b" * 2000)) == (50, 50)
 
 
-def test_half_a_line_is_told_and_swallows_nothing(tmp_path):
-    path = tmp_path / "h.jsonl"
-    append(path, [run(0.5)], "h")
-    with path.open("a") as file:
-        file.write('{"schema_version": 1, "bench')
-    append(path, [run(0.7)], "h")
-    found = read_history(path, "h")
-    assert len(found.runs["x.bench.yaml::x"]) == 2
-    assert found.broken == ("h:2: this is no run: Input data was truncated",)
-    assert path.read_text().count("\n") == 3
+@pytest.fixture
+def kept(quick, passing):
+    """A benchmark with one run in its history."""
+    passing(7)
+    quick.bench()
+    assert quick.run(*KEEP).ret == 0
+    return quick
 
 
-@pytest.mark.parametrize(
-    ("line", "told"),
-    [
-        ("nonsense", "h:1: this is no run: "),
-        ('{"schema_version": 1}', "h:1: this is no run: "),
-        ("[]", "h:1: this is no run: "),
-        ("[" * 100_000, "h:1: this is no run: "),
-        ("\x00", "h:1: this is no run: "),
-    ],
-)
-def test_a_broken_line_is_told_by_its_place(tmp_path, line, told):
-    path = tmp_path / "h.jsonl"
-    path.write_text(f"{line}\n\n  \n")
-    append(path, [run(0.5)], "h")
-    found = read_history(path, "h")
-    (broken,) = found.broken
-    assert broken.startswith(told)
-    assert len(found.runs["x.bench.yaml::x"]) == 1
-    assert path.read_text().startswith(line)
+def test_broken_lines_are_told_by_their_place_and_left_alone(kept):
+    path = kept.path / "h.jsonl"
+    good = path.read_text()
+    newer = json.dumps(json.loads(good) | {"schema_version": 2})
+    # the last one is unfinished, and swallows nothing
+    broken = "\n".join([newer, *BROKEN, '\n  \n{"schema_version": 1, "bench'])
+    path.write_text(good + broken)
+    result = kept.run(*KEEP)
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(
+        [
+            "warning: history: h.jsonl:2: this run has the schema version 2, and 1 is known; *",
+            "warning: history: h.jsonl:3: this is no run: *",
+            "warning: history: h.jsonl:4: this is no run: *",
+            "warning: history: and 4 more broken lines",
+        ]
+    )
+    assert path.read_text().startswith(f"{good}{broken}\n")
+    assert json.loads(path.read_text().splitlines()[-1])["usable"]
+    assert len(kept.report()["history"]["math.bench.yaml::math"]) == 2
 
 
-def test_a_version_that_is_not_known_is_told(tmp_path):
-    path = tmp_path / "h.jsonl"
-    append(path, [run(0.5) | {"schema_version": 2}] * 5, "h")
-    found = read_history(path, "h")
-    assert found.broken[0] == "h:1: this run has the schema version 2, and 1 is known"
-    assert len(found.notes()) == 4
-    assert found.notes()[-1] == "history: and 2 more broken lines"
+@pytest.mark.parametrize("name", [".", "math.bench.yaml/h.jsonl"])
+def test_what_can_t_be_written_or_read_fails_the_run_and_keeps_the_reports(kept, name):
+    result = kept.run("--evalmetrics-history", name)
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["*this history can't be read: *"])
+    assert kept.report()["benchmarks"]
 
 
-def test_what_can_t_be_written_or_read_is_told(tmp_path):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(ArtifactError, match="the history can't be written"):
-        append(tmp_path / "file" / "h.jsonl", [run(0.5)], "h")
-    with pytest.raises(ArtifactError, match="the history can't be written"):
-        append(tmp_path, [run(0.5)], "h")
-    with pytest.raises(BaselineError, match="can't be read"):
-        read_history(tmp_path, "h")
-
-
-def test_a_full_disk_leaves_what_was_there(tmp_path, monkeypatch):
-    path = tmp_path / "h.jsonl"
-    append(path, [run(0.5)], "h")
-    before = path.read_bytes()
+def test_a_full_disk_leaves_what_was_there(kept, monkeypatch):
+    before = (kept.path / "h.jsonl").read_bytes()
     write, calls = os.write, []
 
     def full(handle, data):
@@ -111,6 +92,8 @@ def test_a_full_disk_leaves_what_was_there(tmp_path, monkeypatch):
         return write(handle, data[:10])
 
     monkeypatch.setattr(os, "write", full)
-    with pytest.raises(ArtifactError, match="No space left"):
-        append(path, [run(0.7)], "h")
-    assert path.read_bytes() == before
+    result = kept.run(*KEEP)
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["*the history can't be written: No space left on device*"])
+    assert calls[1] == calls[0][10:]
+    assert (kept.path / "h.jsonl").read_bytes() == before

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_evalmetrics.stats.drift import last_shift, levels, limit
+from pytest_evalmetrics.stats.drift import last_shift, limit
 
 GATED = (
     "num_samples: 1\nexpect: {tasks: 10}\nmetrics: [pass@1]\n"
@@ -26,15 +26,13 @@ def runs(values, starts, **keys):
             "benchmark": "math.bench.yaml::math",
             "time": f"2026-05-{day:02}T10:00:00Z",
             "commit": f"{day:07}abc",
-            "branch": None,
-            "url": None,
             "verdict": "PASS",
             "usable": True,
             "starts": day in starts,
             "agents": {"agent": {"pass@1": point | {"rollouts": 10}}},
             "reason": starts.get(day, ""),
         }
-        made.append(json.dumps(line | keys))
+        made.append(json.dumps(line | {"branch": None, "url": None} | keys))
     return "\n".join(made) + "\n"
 
 
@@ -63,22 +61,16 @@ def test_a_shift_is_warned_of_with_its_commits_everywhere(quick, passing):
 
 def test_a_drift_fails_the_build_where_the_benchmark_says_so(quick, passing):
     quick.bench(GATED.replace("0.9}", "0.9, drift: fail}"))
-    passing(7)
-    history = runs(STEADY + FALLEN, {})
-    for verdict, lines in (("FAIL", history), ("PASS", runs(STEADY, {})), ("FAIL", None)):
-        if verdict == "PASS":
-            passing(8)
-        if lines is not None:
-            quick.write("h.jsonl", lines)
-        else:  # a run that fails for its drift alone counts, so that it fails again
-            passing(7)
-            quick.write("h.jsonl", history)
-            quick.run("--evalmetrics-history", "h.jsonl")
+    for count, values in ((7, STEADY + FALLEN), (8, STEADY), (7, STEADY + FALLEN)):
+        passing(count)
+        quick.write("h.jsonl", runs(values, {}))
         result = quick.run("--evalmetrics-history", "h.jsonl")
-        assert quick.report()["verdict"] == verdict
-        assert result.ret == (verdict == "FAIL")
+        assert result.ret == (values != STEADY)
+        assert quick.report()["verdict"] == ("FAIL" if result.ret else "PASS")
+    # a run that fails for its drift alone counts, so that it fails again
+    result = quick.run("--evalmetrics-history", "h.jsonl")
+    assert result.ret == 1
     result.stdout.fnmatch_lines(["FAIL  math.bench.yaml:*: math: pass@1 fell from 0.8017 *"])
-    quick.run()
     assert "drift: fail needs a history" in quick.run().stdout.str()
 
 
@@ -140,8 +132,6 @@ def test_the_limit_is_that_of_the_largest_t_statistic(values, shift):
 def test_a_shift_that_was_repaired_is_the_last_one():
     rng = np.random.default_rng(3)
     values = list(np.repeat([10.0, 4.0, 10.0], 15) + rng.normal(0, 1, 45))
-    first, down, up = levels(values)
-    assert (first, abs(down - 15) <= 1, up) == (0, True, 30)
     shift = last_shift(values)
     assert shift is not None
     assert (abs(shift.start - 15) <= 1, shift.at) == (True, 30)

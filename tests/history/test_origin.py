@@ -1,10 +1,10 @@
-"""The commit and the branch: from a CI system, else from git, else unknown."""
+"""The commit and the branch of a run: from a CI system, else from git, else unknown."""
 
+import json
+import os
 import subprocess
 
 import pytest
-
-from pytest_evalmetrics.run_folder import Origin, origin_of
 
 GITHUB = {
     "GITHUB_ACTIONS": "true",
@@ -15,60 +15,61 @@ GITHUB = {
     "GITHUB_REPOSITORY": "me/it",
     "GITHUB_RUN_ID": "7",
 }
-
-
-@pytest.mark.parametrize(
-    ("environ", "origin"),
-    [
-        (GITHUB, Origin("abc", "12/merge", "https://github.com/me/it/actions/runs/7")),
-        (
-            GITHUB | {"GITHUB_HEAD_REF": "topic"},
-            Origin("abc", "topic", "https://github.com/me/it/actions/runs/7"),
-        ),
-        ({"GITHUB_ACTIONS": "true"}, Origin()),
-        (
-            {"CI_COMMIT_SHA": "abc", "CI_COMMIT_REF_NAME": "main", "CI_JOB_URL": "https://x/1"},
-            Origin("abc", "main", "https://x/1"),
-        ),
-        (
-            {
-                "CI_COMMIT_SHA": "abc",
-                "CI_COMMIT_REF_NAME": "refs/merge",
-                "CI_MERGE_REQUEST_SOURCE_BRANCH_NAME": "topic",
-            },
-            Origin("abc", "topic"),
-        ),
-        ({"GIT_COMMIT": "abc", "GIT_BRANCH": "origin/main"}, Origin("abc", "origin/main")),
-        ({"BUILDKITE_COMMIT": "abc"}, Origin("abc")),
-    ],
-)
-def test_a_ci_system_comes_first(environ, origin, tmp_path):
-    assert origin_of(environ, tmp_path) == origin
+GITLAB = {"CI_COMMIT_SHA": "abc", "CI_COMMIT_REF_NAME": "main", "CI_JOB_URL": "https://x/1"}
+OF_GITHUB = "https://github.com/me/it/actions/runs/7"
 
 
 @pytest.fixture
-def repository(tmp_path):
+def origin(quick, passing, monkeypatch):
+    """Run a benchmark; give the commit, the branch and the address of its line."""
+    for name in list(os.environ):
+        if name.startswith(("BUILDKITE_", "CI_", "GITHUB_")):
+            monkeypatch.delenv(name)
+    passing(7)
+    quick.bench()
+
+    def run():
+        assert quick.run("--evalmetrics-history", "h.jsonl").ret == 0
+        line = json.loads((quick.path / "h.jsonl").read_text().splitlines()[-1])
+        return line["commit"], line["branch"], line["url"]
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("environ", "expected"),
+    [
+        (GITHUB, ("abc", "12/merge", OF_GITHUB)),
+        (GITHUB | {"GITHUB_HEAD_REF": "topic"}, ("abc", "topic", OF_GITHUB)),
+        ({"GITHUB_ACTIONS": "true"}, (None, None, None)),
+        (GITLAB, ("abc", "main", "https://x/1")),
+        (
+            GITLAB | {"CI_MERGE_REQUEST_SOURCE_BRANCH_NAME": "topic"},
+            ("abc", "topic", "https://x/1"),
+        ),
+        ({"GIT_COMMIT": "abc", "GIT_BRANCH": "origin/main"}, ("abc", "origin/main", None)),
+        ({"BUILDKITE_COMMIT": "abc"}, ("abc", None, None)),
+    ],
+)
+def test_a_ci_system_comes_first(origin, monkeypatch, environ, expected):
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
+    assert origin() == expected
+
+
+def test_git_is_asked_where_no_ci_system_says_anything(origin, quick, monkeypatch):
+    assert origin() == (None, None, None)  # no repository
     for command in (
         ("init", "-q", "-b", "topic"),
         ("-c", "user.name=me", "-c", "user.email=me@x", "commit", "-q", "--allow-empty", "-m", "x"),
     ):
-        done = subprocess.run(["git", *command], cwd=tmp_path, check=False, capture_output=True)
+        done = subprocess.run(["git", *command], cwd=quick.path, check=False, capture_output=True)
         if done.returncode:
             pytest.skip("there is no git")
-    return tmp_path
-
-
-def test_git_is_asked_where_no_ci_system_says_anything(repository):
-    found = origin_of({}, repository)
-    assert found.branch == "topic"
-    assert len(found.commit or "") == 40
-    subprocess.run(["git", "checkout", "-q", "--detach"], cwd=repository, check=True)
-    assert origin_of({}, repository) == Origin(found.commit)
-
-
-def test_no_repository_and_no_git_are_fine(tmp_path, monkeypatch):
-    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
-    assert origin_of({}, tmp_path) == Origin()
+    commit, branch, _ = origin()
+    assert branch == "topic"
+    assert len(commit) == 40
+    subprocess.run(["git", "checkout", "-q", "--detach"], cwd=quick.path, check=True)
+    assert origin() == (commit, None, None)
     monkeypatch.setenv("PATH", "")
-    assert origin_of({}, tmp_path) == Origin()
-    assert origin_of({}, tmp_path / "gone") == Origin()
+    assert origin() == (None, None, None)

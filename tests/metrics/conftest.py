@@ -8,13 +8,14 @@ from pydantic import TypeAdapter
 
 from pytest_evalmetrics.data import Category
 from pytest_evalmetrics.ext import BenchmarkSpec, RolloutTable
-from pytest_evalmetrics.metrics import plan
+from pytest_evalmetrics.metrics import plan, reduce_agent
 
 SPEC = TypeAdapter(BenchmarkSpec)
 
 
 def make_spec(**keys):
-    return SPEC.validate_json(json.dumps({"name": "b", "rollouts": "runs.jsonl", **keys}))
+    source = {} if "dataset" in keys else {"rollouts": "runs.jsonl"}
+    return SPEC.validate_json(json.dumps({"name": "b", **source, **keys}))
 
 
 def make_table(rewards, *, tasks=None, labels=None, integers=(), score="reward", **scores):
@@ -48,11 +49,17 @@ def table():
 
 
 @pytest.fixture(scope="session")
-def spec():
-    return make_spec
-
-
-@pytest.fixture(scope="session")
 def planned():
     """Look up the metrics of a benchmark with these keys."""
     return lambda **keys: plan(make_spec(**keys))
+
+
+@pytest.fixture(scope="session")
+def reduced():
+    """Compute the metrics of a benchmark with these keys from a table."""
+
+    def reduced(made, *, agent="agent", expected=None, notes=None, line_of=None, **keys):
+        found = plan(make_spec(**keys), line_of=line_of)
+        return reduce_agent(found, agent, made, expected=expected, notes=notes)
+
+    return reduced

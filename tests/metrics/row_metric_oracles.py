@@ -18,23 +18,22 @@ def agreement(rng):
     predicted[:4] = np.arange(4)
     both = gold, predicted
     kinds = {"accuracy": oracle.accuracy_score(*both)}
-    for average in ("macro", "micro"):
-        kinds |= {
-            f"precision {average}": oracle.precision_score(*both, average=average),
-            f"recall {average}": oracle.recall_score(*both, average=average),
-            f"f1 {average}": oracle.f1_score(*both, average=average),
-        }
-    binary = [side == 2 for side in both]
+    scores = {
+        "precision": oracle.precision_score,
+        "recall": oracle.recall_score,
+        "f1": oracle.f1_score,
+    }
+    for average in ("macro", "micro", "binary"):
+        sides = [side == 2 for side in both] if average == "binary" else both
+        for name, score in scores.items():
+            kinds[f"{name} {average}"] = score(*sides, average=average)
     kinds |= {
-        "precision binary": oracle.precision_score(*binary),
-        "recall binary": oracle.recall_score(*binary),
-        "f1 binary": oracle.f1_score(*binary),
         "balanced_accuracy": oracle.balanced_accuracy_score(*both),
         "mcc": oracle.matthews_corrcoef(*both),
         "kappa": oracle.cohen_kappa_score(*both),
-        "kappa linear": oracle.cohen_kappa_score(*both, weights="linear"),
-        "kappa quadratic": oracle.cohen_kappa_score(*both, weights="quadratic"),
     }
+    for weights in ("linear", "quadratic"):
+        kinds[f"kappa {weights}"] = oracle.cohen_kappa_score(*both, weights=weights)
     names = [[LABELS[i] for i in side] for side in both]
     return {"columns": {"gold": names[0], "predicted": names[1]}, "expected": kinds}
 

@@ -5,47 +5,26 @@ from hypothesis import strategies as st
 
 from pytest_evalmetrics.errors import MetricError
 from pytest_evalmetrics.metrics import base_statistics
-from pytest_evalmetrics.metrics.base_statistics import Counts, GroupEntries, pooled_statistics
 
 
-def statistics_of_tasks(made):
-    """Return each task's statistics without what else an entry holds."""
-    entries = GroupEntries(made, "agent", Counts.of(made, "reward"))
-    return [{k: v for k, v in entry.items() if "/" in k} for entry in entries]
+@pytest.fixture(scope="module")
+def statistics(reduced):
+    """Compute the base statistics of all rows, and of each task, without what else there is."""
+
+    def statistics(made, **keys):
+        found = reduced(made, **keys).aggregate
+        everything = found["agent_metrics"], *found["group_level_metrics"]
+        return [{k: v for k, v in entry.items() if "/" in k} for entry in everything]
+
+    return statistics
 
 
-def test_the_std_of_one_row_is_0_and_of_one_value_among_more_is_left_out(table):
-    made = table([[0.5], [0.5, None]], cost=[None, 1, 2])
-    one, other = statistics_of_tasks(made)
-    assert one["std/reward"] == 0.0
-    assert "std/cost" not in one
-    assert "std/reward" not in other
-    assert other["std/cost"] == pytest.approx(0.5**0.5)
-
-
-@pytest.mark.parametrize(
-    ("tokens", "integers", "whole"),
-    [
-        ([3, 4], ("reward", "tokens"), True),
-        ([3, 4], ("reward",), False),  # 4.0 in the file
-        ([3, None], ("reward", "tokens"), False),
-    ],
-)
-def test_max_and_min_are_whole_only_where_every_column_is(table, tokens, integers, whole):
-    made = table([[1, 0]], tokens=tokens, integers=integers)
-    for found in (pooled_statistics(made), *statistics_of_tasks(made)):
-        kinds = {name: type(value) for name, value in found.items()}
-        assert kinds["max/reward"] is (int if whole else float)
-        assert kinds["min/tokens"] is (int if whole else float)
-        assert {kinds[f"{s}/reward"] for s in ("mean", "median", "std")} == {float}
-
-
-def test_a_number_that_overflows_is_an_error(table):
-    with pytest.raises(MetricError, match=r"mean/reward is too large") as caught:
-        pooled_statistics(table([[1.7e308, 1.7e308]]))
-    assert "broken value of 'reward'" in str(caught.value)
-    with pytest.raises(MetricError, match=r"std/reward is too large"):
-        statistics_of_tasks(table([[1e200, -1e200]]))
+def test_a_number_that_overflows_is_an_error(table, statistics):
+    with pytest.raises(MetricError, match=r"mean/tokens is too large") as caught:
+        statistics(table([[1, 1]], tokens=[1.7e308, 1.7e308]))
+    assert "broken value of 'tokens'" in str(caught.value)
+    with pytest.raises(MetricError, match=r"std/tokens is too large"):
+        statistics(table([[1, 1]], tokens=[1e200, -1e200]))
 
 
 # -- against pandas, to the last digit ----------------------------------------------------
@@ -109,56 +88,42 @@ def as_table(made, table):
 
 @given(rows().filter(lambda made: any(len(row) > 1 for row in made)))
 @settings(max_examples=60, deadline=None)
-def test_the_numbers_are_those_of_pandas_to_the_last_digit(table, made):
+def test_the_numbers_are_those_of_pandas_to_the_last_digit(table, statistics, made):
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame.from_records(made)
-    ours = as_table(made, table)
-    assert_same(pooled_statistics(ours), described(frame.drop(columns=["task"])))
-    for task, mine in zip(frame.groupby("task"), statistics_of_tasks(ours), strict=True):
-        assert_same(mine, described(task[1].drop(columns=["task"])))
+    first = next(name for row in made for name in row if name != "task")
+    found = statistics(as_table(made, table), reward=first, metrics=[f"mean/{first}"])
+    frames = [frame, *(task for _, task in frame.groupby("task"))]
+    for mine, rows in zip(found, frames, strict=True):
+        theirs = described(rows.drop(columns=["task"]))
+        assert list(mine) == list(theirs)
+        assert mine == theirs
+        assert [type(v) for v in mine.values()] == [type(v) for v in theirs.values()]
 
 
-def assert_same(mine, theirs):
-    assert list(mine) == list(theirs)
-    assert mine == theirs
-    assert [type(v) for v in mine.values()] == [type(v) for v in theirs.values()]
-
-
-def counts(entries):
-    names = ("num_rollouts", "expected_num_rollouts", "missing_num_rollouts")
-    return [tuple(entry[name] for name in names) for entry in entries]
-
-
-def test_missing_are_absent_rollouts_and_those_without_a_reward(table):
+def test_missing_are_absent_rollouts_and_those_without_a_reward(table, reduced):
     made = table([[1, 0, 1, 1], [1, 0], [None, 1, None, 0], [None]])
-    completeness = Counts.of(made, "reward", 4)
-    assert completeness.missing.tolist() == [0, 2, 2, 4]
-    entries = GroupEntries(made, "agent", completeness)
-    assert counts(entries) == [(4, 4, 0), (2, 4, 2), (4, 4, 2), (1, 4, 4)]
-    assert [e["reward_profile_completion_pct"] for e in entries] == [100.0, 50.0, 50.0, 0.0]
-
-
-def test_more_rollouts_than_expected_hide_no_missing_one(table):
-    made = table([[1, 0, None]])
-    entries = GroupEntries(made, "agent", Counts.of(made, "reward", 2))
-    assert counts(entries) == [(3, 2, 1)]
-    assert entries[0]["reward_profile_completion_pct"] == 50.0
-    made = table([[None, None, None]])
-    (entry,) = GroupEntries(made, "agent", Counts.of(made, "reward", 2))
-    assert entry["reward_profile_completion_pct"] == 0.0
+    many = table([[1, 0, None], [None, None, None]])  # more than expected hide no missing one
+    names = ("num_rollouts", "expected_num_rollouts", "missing_num_rollouts")
+    names = (*names, "reward_profile_completion_pct")
+    for rollouts, expected, counts in (
+        (made, 4, [(4, 4, 0, 100), (2, 4, 2, 50), (4, 4, 2, 50), (1, 4, 4, 0)]),
+        (many, 2, [(3, 2, 1, 50), (3, 2, 3, 0)]),
+    ):
+        entries = reduced(rollouts, expected=expected).aggregate["group_level_metrics"]
+        assert [tuple(entry[name] for name in names) for entry in entries] == counts
 
 
 @pytest.mark.parametrize("block", [1, 2, 3, 4096])
-@pytest.mark.parametrize("field", ["cost", 'c"st', "é"])
-def test_entries_are_the_same_however_they_are_asked_for(table, monkeypatch, block, field):
+def test_entries_are_the_same_however_they_are_asked_for(table, reduced, monkeypatch, block):
     monkeypatch.setattr(base_statistics, "_BLOCK", block)
     rewards = [[1, 0.1, None], [0.7], [None], [0, 1, 1, 0.25], [0.3, None]]
     costs = [0.1 * i if i % 4 else None for i in range(11)]
-    made = table(rewards, **{field: costs})
-    entries = GroupEntries(made, "agent", Counts.of(made, "reward", 3))
+    made = table(rewards, **{'cö"st': costs})
+    entries = reduced(made, expected=3).aggregate["group_level_metrics"]
     one_by_one = list(entries)
     assert len(entries) == len(one_by_one) == 5
-    assert f"mean/{field}" in one_by_one[1]
+    assert 'mean/cö"st' in one_by_one[1]
     assert "std/reward" not in one_by_one[4]
     assert [entries[i] for i in range(5)] == entries[:] == one_by_one
     assert entries[-1] == one_by_one[-1]

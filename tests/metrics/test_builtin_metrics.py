@@ -1,5 +1,6 @@
 """What holds for each built-in metric, against the definition in plain Python."""
 
+import re
 from itertools import combinations
 from statistics import mean, median
 
@@ -10,8 +11,7 @@ from hypothesis import strategies as st
 
 from pytest_evalmetrics.errors import MetricError
 from pytest_evalmetrics.ext import MetricOptions, TaskRewards
-from pytest_evalmetrics.metrics import Names, reduce_agent
-from pytest_evalmetrics.metrics.builtin_metrics import ACCEPTED, Median, TokensPerTask, WorstTask
+from pytest_evalmetrics.metrics import Names
 
 
 def plainly(name, tasks, threshold):
@@ -48,29 +48,21 @@ def value(name, tasks, options=None):
     return bind(name, options).value(TaskRewards.from_lists(tasks))
 
 
-@given(TASKS, OPTIONS)
+@given(st.data(), TASKS, OPTIONS)
 @settings(max_examples=60)
-def test_the_vectorised_form_is_the_definition(tasks, options):
-    for name in NAMES:
-        metric = bind(name, options)
-        expected = pytest.approx(plainly(name, tasks, options.pass_threshold), abs=1e-12)
-        assert metric.value(TaskRewards.from_lists(tasks)) == expected, name
-
-
-@given(st.data(), TASKS)
-@settings(max_examples=40)
-def test_the_order_of_the_tasks_does_not_matter(data, tasks):
+def test_the_vectorised_form_is_the_definition_in_any_order(data, tasks, options):
     rewards = TaskRewards.from_lists(tasks)
     order = np.array(data.draw(st.permutations(range(len(tasks)))))
     for name in NAMES:
-        metric = bind(name, FIRST_K)
-        expected = pytest.approx(metric.value(rewards), abs=1e-12)
+        metric = bind(name, options)
+        expected = pytest.approx(plainly(name, tasks, options.pass_threshold), abs=1e-12)
+        assert metric.value(rewards) == expected, name
         assert metric.value(rewards.take(order)) == expected, name
 
 
 @given(st.data(), TASKS)
 @settings(max_examples=40)
-def test_nor_does_that_of_the_rollouts_unless_by_the_first_k(data, tasks):
+def test_the_order_of_the_rollouts_does_not_matter_unless_by_the_first_k(data, tasks):
     tasks = [task + [0.5] * 3 if task else task for task in tasks]  # enough of them for k = 3
     shuffled = [data.draw(st.permutations(task)) for task in tasks]
     for name in NAMES:
@@ -94,29 +86,17 @@ def test_the_parts_make_the_whole(tasks):
             assert metric.value(rewards) == mean_of_parts, name
 
 
-FOUR = [[1, 1, 0], [1, 0, 0], [0, 0, 0], [1, 1, 1]]
+TOKENS = {"tokens_per_task": 4.5}
+SOME = [2, 2, None, None]
 REWARDS = st.lists(st.lists(st.floats(-10, 10), min_size=3, max_size=7), min_size=1)
 
 
-@pytest.mark.parametrize("name", [*NAMES, "time_per_task"])
-@pytest.mark.parametrize("options", [MetricOptions(), FIRST_K])
-@pytest.mark.parametrize("nothing", [[], [[]], [[], []]])
-def test_nothing_is_an_error_and_never_0(name, options, nothing):
-    with pytest.raises(MetricError) as caught:
-        value(name, nothing, options)
-    assert caught.value.message.startswith(f"metric '{name}' is undefined")
-
-
-def test_first_k_looks_at_the_first_k_and_at_what_there_is():
-    names = ["pass@1", "pass@3", "pass^3"]
-    assert [value(name, FOUR, FIRST_K) for name in names] == [0.75, 0.75, 0.25]
-    # the passing rollout is the second: out of sight of pass@1
-    assert [value(name, [[0, 1]], FIRST_K) for name in ("pass@1", "pass@2")] == [0, 1]
-    assert value("pass^1", [[1, 0]], FIRST_K) == 1
-    # fewer than k, and none
-    assert value("pass@5", [[0, 1], [], [0]], FIRST_K) == 0.5
-    assert value("pass^5", [[1, 1], [], [0]], FIRST_K) == 0.5
-    assert value("max@1", [[-3.0, -1.0], []], FIRST_K) == -3.0
+@pytest.mark.parametrize("name", [*NAMES, "time_per_task", "mean/reward"])
+def test_nothing_is_an_error_and_never_0(name):
+    for options in (MetricOptions(), FIRST_K):
+        for nothing in ([], [[]], [[], []]):
+            with pytest.raises(MetricError, match=f"^metric '{re.escape(name)}' is undefined"):
+                value(name, nothing, options)
 
 
 @given(REWARDS, st.integers(1, 3), st.sampled_from([0.3, 1.0]))
@@ -131,17 +111,15 @@ def test_unbiased_is_the_mean_over_all_sets_of_k_rollouts(rewards, k, threshold)
         assert value(f"{form}{k}", rewards, options) == pytest.approx(expected, abs=1e-9)
 
 
-@pytest.mark.parametrize("name", ["pass@3", "pass^3", "max@3"])
-def test_too_few_rollouts_are_an_error_that_lists_the_tasks_and_the_ways_out(name):
-    with pytest.raises(MetricError) as caught:
-        value(name, [[1, 1, 1]] + [[1, 0]] * 11 + [[]])
-    text = str(caught.value)
-    assert f"{name}' needs 3 rollouts of each task, and 11 of 13 tasks have fewer" in text
-    assert "1 (2), 2 (2)" in text
-    assert "10 (2) and 1 more" in text
-    assert "more rollouts" in text
-    assert "smaller k" in text
-    assert "pass_estimator: first_k" in text
+def test_too_few_rollouts_are_an_error_that_lists_the_tasks_and_the_ways_out():
+    for name in ("pass@3", "pass^3", "max@3"):
+        with pytest.raises(MetricError) as caught:
+            value(name, [[1, 1, 1]] + [[1, 0]] * 11 + [[]])
+        text = str(caught.value)
+        assert f"{name}' needs 3 rollouts of each task, and 11 of 13 tasks have fewer" in text
+        for part in ("1 (2), 2 (2)", "10 (2) and 1 more", "more rollouts", "smaller k"):
+            assert part in text
+        assert "pass_estimator: first_k" in text
 
 
 @given(
@@ -152,49 +130,36 @@ def test_too_few_rollouts_are_an_error_that_lists_the_tasks_and_the_ways_out(nam
 def test_counting_a_task_is_repeating_it(pairs):
     values, times = (np.array(column, dtype=float) for column in zip(*pairs, strict=True))
     repeated = [value for value, n in pairs for _ in range(n)]
-    assert Median().combine_weighted(values, times) == median(repeated)
-    assert WorstTask().combine_weighted(values, times) == min(repeated)
-
-
-def economics(planned, made, **keys):
-    found = reduce_agent(planned(metrics=["mean_reward"], **keys), "agent", made)
-    return {k: v for k, v in found.aggregate["agent_metrics"].items() if k in ACCEPTED}
-
-
-def test_the_mean_is_within_the_task_then_over_the_tasks_that_report(table, planned):
-    made = table([[1, 1, 1], [0], [1]], cost_usd=[1, 2, None, 10, None])
-    assert economics(planned, made) == {"cost_per_task": (1.5 + 10) / 2}
+    for name, of_all in (("median", median), ("worst_task", min)):
+        assert bind(name).target.combine_weighted(values, times) == of_all(repeated)
 
 
 @pytest.mark.parametrize(
     ("columns", "expected"),
     [
-        ({"prompt_tokens": [5, 1], "completion_tokens": [2, 1]}, [7, 2]),
-        ({"input_tokens": [5, 1], "output_tokens": [2, 1]}, [7, 2]),
-        ({"total_tokens": [9, 8]}, [9, 8]),
+        # within the task, then over the tasks that report
+        ({"cost_usd": [1, 3, None, None]}, {"cost_per_task": 2}),
+        ({"cost_usd": [1, 2, 10, None]}, {"cost_per_task": (1.5 + 10) / 2}),
+        ({"prompt_tokens": [5, 5, 1, 1], "completion_tokens": [2, 2, 1, 1]}, TOKENS),
+        ({"input_tokens": [5, 5, 1, 1], "output_tokens": [2, 2, 1, 1]}, TOKENS),
+        ({"total_tokens": [7, 7, 2, 2]}, TOKENS),
         # the parts are preferred to the total; a row that lacks one of them says its total
-        ({"input_tokens": [5, 1], "output_tokens": [2, np.nan], "total_tokens": [9, 8]}, [7, 8]),
-        ({"prompt_tokens": [5, np.nan], "completion_tokens": [2, 1]}, [7, np.nan]),
-        ({"prompt_tokens": [5, 1]}, None),
+        ({"input_tokens": [5] * 4, "output_tokens": SOME, "total_tokens": [9, 9, 2, 2]}, TOKENS),
+        ({"prompt_tokens": SOME, "completion_tokens": [5] * 4}, {"tokens_per_task": 7}),
+        ({"prompt_tokens": [5, 5, 1, 1]}, {}),
     ],
 )
-def test_the_accepted_columns(columns, expected):
-    found = TokensPerTask().column({k: np.array(v, dtype=float) for k, v in columns.items()})
-    if expected is None:
-        assert found is None
-    else:
-        assert found.tolist() == pytest.approx(expected, nan_ok=True)
+def test_what_a_task_takes(table, reduced, columns, expected):
+    made = table([[1, 1], [1, 1]], **columns)
+    metrics = reduced(made, metrics=["mean_reward"]).aggregate["agent_metrics"]
+    assert {k: v for k, v in metrics.items() if k.endswith("_per_task")} == expected
 
 
-def test_one_that_is_asked_for_and_not_reported_is_an_error(table, planned):
+def test_one_that_is_asked_for_and_not_reported_is_an_error(table, reduced):
     with pytest.raises(MetricError) as caught:
-        reduce_agent(planned(metrics=["tokens_per_task"]), "agent", table([[1]]))
+        reduced(table([[1]]), metrics=["tokens_per_task"])
     assert caught.value.message == "metric 'tokens_per_task': no rollout says what it needs"
-    assert "prompt_tokens + completion_tokens, input_tokens + output_tokens, total_tokens" in str(
-        caught.value
-    )
-
-
-def test_one_of_a_score_is_an_error(table, planned):
+    known = "prompt_tokens + completion_tokens, input_tokens + output_tokens, total_tokens"
+    assert known in str(caught.value)
     with pytest.raises(MetricError, match="leave /reward out"):
-        reduce_agent(planned(metrics=["cost_per_task/reward"]), "agent", table([[1]], cost=[1]))
+        reduced(table([[1]], cost=[1]), metrics=["cost_per_task/reward"])

@@ -5,9 +5,6 @@ from dataclasses import replace
 
 import pytest
 
-from pytest_evalmetrics.metrics import reduce_agent
-from pytest_evalmetrics.spec.metric_names import STATISTICS
-
 AGGREGATES = [
     "asr_with_pc/example_rollouts",
     "blackjack/example_rollouts",
@@ -23,6 +20,7 @@ PROFILES = [
     "ether0/example_rollouts",
 ]
 NOT_OURS = {"rollout_infos", "sample"}
+STATISTICS = ("mean", "max", "min", "median", "std")
 
 
 def read(path, table):
@@ -61,12 +59,12 @@ def base(metrics, made):
 
 
 @pytest.mark.parametrize("name", AGGREGATES)
-def test_the_aggregate_is_gyms_to_the_last_digit(acceptance, table, planned, name):
+def test_the_aggregate_is_gyms_to_the_last_digit(acceptance, table, reduced, name):
     path = acceptance / "gym" / f"{name}_aggregate_metrics.json"
     (theirs,) = json.loads(path.read_text(encoding="utf-8"))
     made = read(acceptance / "gym" / f"{name}.jsonl", table)
     agent = theirs["agent_ref"]["name"]
-    ours = reduce_agent(planned(metrics=["mean/reward"]), agent, made).aggregate
+    ours = reduced(made, agent=agent, metrics=["mean/reward"]).aggregate
     assert list(ours) == list(theirs)
     assert ours["agent_ref"] == theirs["agent_ref"]
     expected = base(theirs["agent_metrics"], made)
@@ -88,10 +86,10 @@ def test_the_aggregate_is_gyms_to_the_last_digit(acceptance, table, planned, nam
 
 
 @pytest.mark.parametrize("name", PROFILES)
-def test_so_are_the_two_older_files(acceptance, table, planned, name):
+def test_so_are_the_two_older_files(acceptance, table, reduced, name):
     folder = acceptance / "gym"
     made = read(folder / f"{name}.jsonl", table)
-    ours = reduce_agent(planned(metrics=["mean/reward"]), "agent", made).aggregate
+    ours = reduced(made, metrics=["mean/reward"]).aggregate
     (agent,) = json.loads((folder / f"{name}_agent_metrics.json").read_text(encoding="utf-8"))
     assert base(ours["agent_metrics"], made) == base(agent, made)
     assert list(base(ours["agent_metrics"], made)) == list(base(agent, made))

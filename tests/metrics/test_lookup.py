@@ -1,91 +1,27 @@
 """A user's own metrics: what they may be, and what is said of one that is wrong."""
 
-import itertools
-import sys
-
 import pytest
-
-from pytest_evalmetrics.errors import MetricError, RegistryError
-from pytest_evalmetrics.ext import TaskRewards
-from pytest_evalmetrics.metrics import Names, plan
-
-REWARDS = TaskRewards.from_lists([[1.0, 0.0], [], [1.0]])
-_numbers = itertools.count()
 
 
 @pytest.fixture
-def module(tmp_path, monkeypatch):
-    """Write a module of the user's, and return its name."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(tmp_path)
-    written = []
+def computed(project):
+    """Run a benchmark for each text of a module, with metrics that it defines."""
 
-    def write(text):
-        name = f"users_metrics_{next(_numbers)}"
-        (tmp_path / f"{name}.py").write_text(text, encoding="utf-8")
-        written.append(name)
-        return name
+    def run(*texts, metrics="Mine"):
+        project.write("pytest.ini", "[pytest]\npythonpath = .\n")
+        project.rollouts([[1.0, 0.0], [None], [1.0]])
+        for number, text in enumerate(texts):
+            project.write(f"users_{number:02}.py", text)
+            listed = [f"'users_{number:02}:{name}'" for name in metrics.split()]
+            keys = f"metrics: [{', '.join(listed)}]\nexpect: {{rollouts: any, max_missing: 50%}}"
+            project.bench(keys, f"b{number:02}.bench.yaml")
+        return project.run("-v")
 
-    yield write
-    for name in written:
-        sys.modules.pop(name, None)
-
-
-def compute(reference, rewards=REWARDS, options=None):
-    return Names(options).bind(reference).value(rewards)
+    return run
 
 
-def test_two_metrics_of_one_name_are_an_error_naming_both(module):
-    text = "class Thing:\n    name = '{}'\n    def compute(self, task_rewards): return 0.5\n"
-    one, other, third = (module(text.format(name)) for name in ("same", "same", "pass@7"))
-    names = Names()
-    names.bind(f"{one}:Thing")
-    names.bind(f"{one}:Thing")  # the same again is fine
-    with pytest.raises(RegistryError) as caught:
-        names.bind(f"{other}:Thing")
-    assert f"'{other}:Thing' calls itself 'same'" in caught.value.message
-    assert f"{one}.Thing" in caught.value.message
-    assert names.bind(f"{third}:Thing").value(REWARDS) == 0.5  # the built-in one gives way
-
-
-def test_a_users_worst_task_and_median_take_the_names_of_the_built_in_ones(module):
-    from pytest_evalmetrics import registry  # noqa: PLC0415 - the user's import
-
-    name = module(
-        "from pytest_evalmetrics import register_metric\n"
-        "class Median:\n"
-        "    name = 'median'\n"
-        "    def compute(self, task_rewards): return 0.123\n"
-    )
-    names = Names()
-    assert names.bind(f"{name}:Median").value(REWARDS) == 0.123
-    assert str(names.bind(f"{name}:Median")) == "median"
-    assert compute("median") == 0.75  # in another benchmark it is the built-in one
-    registered = module(
-        "from pytest_evalmetrics import register_metric\n"
-        "@register_metric('worst_task')\n"
-        "class WorstTask:\n"
-        "    name = 'worst_task'\n"
-        "    def compute(self, task_rewards): return 0.456\n"
-    )
-    before = registry.metrics._entries[:]
-    try:
-        __import__(registered)
-        assert compute("worst_task") == 0.456
-    finally:
-        registry.metrics._entries[:] = before
-
-
-def test_both_of_one_name_in_one_benchmark_are_an_error(module):
-    name = module("class M:\n    name = 'median'\n    def compute(self, tasks): return 1\n")
-    names = Names()
-    names.bind("median")
-    with pytest.raises(RegistryError, match=r"calls itself 'median', and so does .*Median"):
-        names.bind(f"{name}:M")
-
-
-def test_a_vectorised_form_is_preferred(module):
-    name = module(
+def test_a_vectorised_form_is_preferred(project, computed):
+    text = (
         "import numpy as np\n"
         "class Both:\n"
         "    bounded = True\n"
@@ -97,121 +33,102 @@ def test_a_vectorised_form_is_preferred(module):
         "class Ratio:\n"
         "    def task_parts(self, rewards): return rewards.counts, rewards.counts * 2\n"
     )
-    names = Names()
-    both = names.bind(f"{name}:Both")
-    assert both.value(REWARDS) == 0.375
-    assert both.bounded
-    assert both.parts(REWARDS).additive
-    assert names.bind(f"{name}:Array").value(REWARDS) == 1.0
-    assert names.bind(f"{name}:Array").parts(REWARDS) is None
-    assert names.bind(f"{name}:Ratio").value(REWARDS) == 0.5
+    computed(text, metrics="Both Array Ratio").assert_outcomes(passed=1)
+    metrics = project.aggregate()[0]["agent_metrics"]
+    assert [metrics[name] for name in ("Both", "Array", "Ratio")] == [0.375, 1.0, 0.5]
 
 
-@pytest.mark.parametrize("result", ["True", "None", "'0.5'", "float('nan')", "float('-inf')",
-                                    "[0.5]", "1j", "__import__('numpy').bool_(True)",
-                                    "__import__('numpy').float64('nan')"])  # fmt: skip
-def test_what_is_no_finite_number_is_an_error(module, result):
-    name = module(f"\n\ndef mine(tasks):\n    return {result}\n")
-    with pytest.raises(MetricError) as caught:
-        compute(f"{name}:mine")
-    assert caught.value.message.startswith("metric 'mine' returned ")
-    assert "a finite number is expected" in caught.value.message
-    assert caught.value.where == f"{name}.py:3"
+def test_a_users_median_takes_the_name_of_the_built_in_one(project, computed):
+    own = "class Mine:\n    name = '{}'\n    def compute(self, task_rewards): return 0.123\n"
+    computed(own.format("median"), own.format("pass@7")).assert_outcomes(passed=2)
+    median, pass_at_7 = (entry["agent_metrics"] for entry in project.aggregate())
+    assert (median["median"], pass_at_7["pass@7"]) == (0.123, 0.123)
+    # in another benchmark it is the built-in one
+    project.bench("metrics: [median]\nexpect: {rollouts: any, max_missing: 50%}")
+    project.run("math.bench.yaml").assert_outcomes(passed=1)
+    assert project.aggregate()[0]["agent_metrics"]["median"] == 0.75
 
 
-def test_an_exception_is_told_with_the_users_line(module):
-    helper = module("def divide(a, b):\n    return a / b\n")
-    name = module(
-        f"from {helper} import divide\nclass Bad:\n    def compute(self, task_rewards):\n"
-        "        return divide(1, 0)\n"
+def test_two_of_one_name_in_one_benchmark_are_an_error_naming_both(project, computed):
+    own = "class Mine:\n    name = 'median'\n    def compute(self, task_rewards): return 1\n"
+    project.bench("metrics: [median, 'users_00:Mine']", "c.bench.yaml")
+    result = computed(f"{own}class Another(Mine): ...\n", metrics="Mine Another")
+    result.assert_outcomes(failed=2)
+    result.stdout.fnmatch_lines_random(
+        [
+            "*b00.bench.yaml:4: *users_00:Another' calls itself 'median', and so does *.Mine*",
+            "*c.bench.yaml:4: *users_00:Mine' calls itself 'median', and so does *.Median*",
+        ]
     )
-    with pytest.raises(MetricError) as caught:
-        compute(f"{name}:Bad")
-    assert caught.value.message == (
-        "metric 'Bad' failed in compute: ZeroDivisionError: division by zero"
-    )
-    assert caught.value.where == f"{helper}.py:2"
-    assert "fix it" in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("class Bad:\n    def compute(self): return 1\n", r"can't be called .* compute\(\)"),
-        (
-            "class Bad:\n    def compute(self, rewards, k): return 1\n",
-            r".*it is compute\(rewards, k\), expected compute\(self, task_rewards\)",
+def test_what_is_no_metric_is_refused_when_it_is_looked_up(computed):
+    messages = {
+        "class Mine:\n    def compute(self): return 1\n": "can't be called*compute()*",
+        "class Mine:\n    def compute(self, rewards, k): return 1\n": (
+            "*it is compute(rewards, k), expected compute(self, task_rewards)"
         ),
-        ("def Bad(): return 1\n", r"can't be called with the rewards alone: it is Bad\(\)"),
-        ("class Bad:\n    pass\n", r"has no compute\(self, task_rewards\)"),
-        ("Bad = 3\n", r"has no compute\(self, task_rewards\)"),
-        ("class Bad:\n    compute = 3\n", r"has no compute\(self, task_rewards\)"),
-        ("async def Bad(tasks): return 1\n", "is async"),
-        (
-            "class Bad:\n    def __init__(self, k): pass\n    def compute(self, tasks): return 1\n",
-            "failed in __init__: TypeError: .*missing 1 required",
+        "def Mine(): return 1\n": "can't be called with the rewards alone: it is Mine()",
+        "\nclass Mine:\n    pass\n": "has no compute(self, task_rewards)",
+        "Mine = 3\n": "has no compute(self, task_rewards)",
+        "class Mine:\n    compute = 3\n": "has no compute(self, task_rewards)",
+        "async def Mine(tasks): return 1\n": "is async",
+        "class Mine:\n    def __init__(self, k): pass\n    def compute(self, t): return 1\n": (
+            "failed in __init__: TypeError: *missing 1 required"
         ),
-    ],
-)
-def test_what_is_no_metric_is_refused_when_it_is_looked_up(module, text, message):
-    name = module(text)
-    with pytest.raises(MetricError, match=f"metric '{name}:Bad' {message}") as caught:
-        Names().bind(f"{name}:Bad")
-    if "= 3" not in text.splitlines()[0]:
-        assert caught.value.where.startswith(f"{name}.py:")
+    }
+    result = computed(*messages)
+    result.assert_outcomes(failed=len(messages))
+    lines = [f"*'users_{i:02}:Mine' {text}*" for i, text in enumerate(messages.values())]
+    places = ["*users_03.py:2:*has no compute*", "*b04.bench.yaml:4:*has no compute*"]
+    result.stdout.fnmatch_lines_random([*lines, *places])
 
 
-def test_a_coroutine_is_no_number_and_leaves_no_warning(module):
-    name = module("async def later(): return 1\ndef mine(tasks): return later()\n")
-    with pytest.raises(MetricError, match="returned <coroutine"):
-        compute(f"{name}:mine")
+VECTORISED = """\
+import numpy as np
+class Mine:
+    def task_values(self, rewards):
+        with np.errstate(all='ignore'):
+            {}
+"""
+RESULTS = ["True", "None", "'0.5'", "float('nan')", "float('-inf')", "[0.5]", "1j"]
+RESULTS += ["__import__('numpy').bool_(True)", "__import__('numpy').float64('nan')"]
 
 
-@pytest.mark.parametrize(
-    ("body", "message"),
-    [
-        ("return rewards.counts[:1]", r"TypeError: expected one number per task"),
-        ("return 0.5", r"TypeError: expected one number per task"),
-        ("return np.array(['a'] * len(rewards))", r"TypeError: expected one number per task"),
-        ("return rewards.counts / 0.0", r"returned inf|returned nan"),
-        ("return np.full(len(rewards), np.nan)", r"returned nan"),
-        ("raise KeyError('x')", r"KeyError: 'x'"),
-    ],
-)
-def test_a_vectorised_form_is_checked_as_well(module, body, message):
-    name = module(
-        "import numpy as np\nclass Bad:\n    def task_values(self, rewards):\n"
-        f"        with np.errstate(all='ignore'):\n            {body}\n"
-    )
-    with pytest.raises(MetricError, match=message) as caught:
-        compute(f"{name}:Bad")
-    assert "metric 'Bad'" in caught.value.message
-    assert caught.value.where.startswith(f"{name}.py:")
+def test_what_can_not_be_computed_is_told_with_the_users_line(project, computed):
+    one_per_task = "*users_{}.py:*TypeError: expected one number per task*"
+    messages = {
+        **{
+            f"\n\ndef Mine(tasks):\n    return {result}\n": (
+                "*users_{}.py:3: metric 'Mine' returned *a finite number is expected*"
+            )
+            for result in RESULTS
+        },
+        "from helper import divide\nclass Mine:\n    def compute(self, tasks):\n"
+        "        return divide(1, 0)\n": (
+            "*helper.py:2: metric 'Mine' failed in compute: ZeroDivisionError: division by zero*"
+        ),
+        "async def later(): return 1\ndef Mine(tasks): return later()\n": (
+            "*metric 'Mine' returned <coroutine*"
+        ),
+        "class Mine:\n    bounded = True\n    def compute(self, tasks): return 1.5\n": (
+            "*'Mine' says that it is a rate in [[]0, 1], and is 1.5*"
+        ),
+        VECTORISED.format("return rewards.counts[:1]"): one_per_task,
+        VECTORISED.format("return 0.5"): one_per_task,
+        VECTORISED.format("return np.array(['a'] * len(rewards))"): one_per_task,
+        VECTORISED.format("return rewards.counts / 0.0"): "*users_{}.py:*returned *",
+        VECTORISED.format("return np.full(len(rewards), np.nan)"): "*users_{}.py:*returned nan*",
+        VECTORISED.format("raise KeyError('x')"): "*users_{}.py:*KeyError: 'x'*",
+    }
+    project.write("helper.py", "def divide(a, b):\n    return a / b\n")
+    result = computed(*messages)
+    result.assert_outcomes(failed=len(messages))
+    lines = [line.replace("{}", f"{i:02}") for i, line in enumerate(messages.values())]
+    result.stdout.fnmatch_lines_random(lines)
 
 
-def test_a_rate_outside_of_0_to_1_is_an_error(module):
-    name = module("class R:\n    bounded = True\n    def compute(self, tasks): return 1.5\n")
-    with pytest.raises(MetricError, match=r"'R' says that it is a rate in \[0, 1\], and is 1.5"):
-        compute(f"{name}:R")
-
-
-def test_the_std_of_one_rollout_is_not_defined():
-    with pytest.raises(MetricError, match="returned nan"):
-        compute("std/reward", TaskRewards.from_lists([[1.0]]))
-
-
-def test_an_unknown_metric_is_told_before_anything_is_read_with_its_line(spec):
-    lines = {("metrics",): 7, ("metrics", 1): 9}
-    with pytest.raises(RegistryError, match="did you mean 'mean_reward'") as caught:
-        plan(spec(metrics=["pass@1", "mean_rewrd"]), line_of=lambda *path: lines[path])
-    assert caught.value.line == 9
-    assert caught.value.file is None
-
-
-def test_a_user_metrics_own_line_is_kept(spec, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(tmp_path)
-    (tmp_path / "planned_metrics_of_tests.py").write_text("\nclass Bad:\n    pass\n")
-    with pytest.raises(MetricError) as caught:
-        plan(spec(metrics=["planned_metrics_of_tests:Bad"]), line_of=lambda *_: 9)
-    assert caught.value.where == "planned_metrics_of_tests.py:2"
+def test_the_std_of_one_rollout_is_not_defined(project):
+    project.rollouts([[1.0]])
+    project.bench("metrics: [std/reward]")
+    project.run().stdout.fnmatch_lines(["INCONCLUSIVE *std/reward* returned nan*"])

@@ -1,15 +1,6 @@
-"""The same rows leave the same bytes, whichever NumPy and Python computes them.
+"""Sums have the same bytes, whichever NumPy and Python computes them."""
 
-Where ``EVALMETRICS_OTHER_PYTHON`` names an interpreter with another version of NumPy (and this
-package), a whole run is repeated in it.
-"""
-
-import json
 import math
-import os
-import random
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -70,71 +61,3 @@ def test_what_does_not_fit_into_a_float_is_infinite():
     with np.errstate(over="ignore", invalid="ignore"):
         assert sums.total(np.full(20_000, 1e308)) == math.inf
         assert math.isnan(sums.total(np.repeat([math.inf, -math.inf], 10_000)))
-
-
-RUN = """\
-benchmarks:
-  - name: one
-    rollouts: now.jsonl
-    metrics: [mean_reward, pass_rate, pass@1, pass@2, max@2, median, worst_task, pass^2/accuracy]
-    key_metrics: [mean_reward, max@2, median, pass@2, mean/latency_s, mean/cost]
-    pass_threshold: 0.5
-    baseline: true
-  - name: two
-    rollouts: now.jsonl
-    metrics: [mean_reward, max@2, median, mean/cost]
-    thresholds: {mean_reward: {min: 0.1, bound: lower}}
-    baseline: {rollouts: before.jsonl}
-"""
-
-
-def write_rows(path, seed, tasks, rollouts):
-    chance = random.Random(seed)  # noqa: S311 - rewards are no secrets
-    lines = []
-    for task in range(tasks):
-        ability = chance.gauss(0.5, 0.3)
-        lines += [
-            json.dumps(
-                {
-                    "_ng_task_index": task,
-                    "_ng_rollout_index": sample,
-                    "reward": ability + chance.gauss(0, 0.2),
-                    "accuracy": float(chance.random() < ability),
-                    "latency_s": chance.expovariate(1),
-                    "cost": chance.random() / 1000,
-                }
-            )
-            for sample in range(rollouts)
-        ]
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-
-
-def left_by(python, folder):
-    """Run it all and return what it leaves, but for the time of recording."""
-    command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--snapshot-update"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    assert "baselines: 1 recorded" in done.stdout, done.stdout + done.stderr
-    baseline = (folder / "__baselines__/a.bench/one.json").read_text("utf-8")
-    return {
-        "baseline": [s for s in baseline.splitlines() if '"recorded"' not in s],
-        **{
-            name: (folder / "evalmetrics" / name).read_bytes()
-            for name in ("aggregate_metrics.json", "report.json", "summary.md")
-        },
-    }
-
-
-@pytest.mark.parametrize(("tasks", "rollouts"), [(3, 2), (57, 5), (300, 9), (2500, 4)])
-def test_another_numpy_leaves_the_same_bytes(tmp_path, tasks, rollouts):
-    other = os.environ.get("EVALMETRICS_OTHER_PYTHON")
-    if not other:
-        pytest.skip("EVALMETRICS_OTHER_PYTHON names no interpreter with another NumPy")
-    found = []
-    for number, python in enumerate((sys.executable, other)):
-        folder = tmp_path / str(number)
-        folder.mkdir()
-        (folder / "a.bench.yaml").write_text(RUN, encoding="utf-8")
-        write_rows(folder / "before.jsonl", tasks, tasks, rollouts)
-        write_rows(folder / "now.jsonl", tasks + 1, tasks, rollouts)
-        found.append(left_by(python, folder))
-    assert found[0] == found[1]

@@ -25,16 +25,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from measuring import table as table_of
 from pydantic import TypeAdapter
 
 from pytest_evalmetrics import register_metric
-from pytest_evalmetrics.data import Category, RolloutTable, pool
+from pytest_evalmetrics.data import Category, pool
+from pytest_evalmetrics.ext import BenchmarkSpec, Verdict
 from pytest_evalmetrics.gates.sequential import Look, looks_between
 from pytest_evalmetrics.metrics import SampleSource, plan, reduce_agent
 from pytest_evalmetrics.pipeline.power import power_of_tables
 from pytest_evalmetrics.pipeline.regressions import Judging, Reference
-from pytest_evalmetrics.results import Verdict
-from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec
+from pytest_evalmetrics.spec import Benchmark
 from pytest_evalmetrics.spec.gate_keys import BaselineSpec
 from pytest_evalmetrics.spec.sources import RolloutsSpec
 from pytest_evalmetrics.stats.drift import last_shift
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from pytest_evalmetrics.results import Check
+    from pytest_evalmetrics.ext import Check, RolloutTable
 
     Floats = NDArray[np.float64]
 
@@ -91,20 +92,12 @@ def benchmark(*metrics: str, **keys: Any) -> Benchmark:
 
 def table(rewards: Floats, clusters: NDArray[np.int64] | None = None) -> RolloutTable:
     """Rollouts of one agent; one row of `rewards` per task."""
-    n, k = rewards.shape
+    _, k = rewards.shape
     categories = {}
     if clusters is not None:
         codes = np.repeat(clusters, k).astype(np.int32)
         categories["repo"] = Category(codes, tuple(map(str, range(int(clusters.max()) + 1))))
-    return RolloutTable(
-        agents=("agent",),
-        agent=np.zeros(n * k, dtype=np.int32),
-        tasks=tuple(range(n)),
-        task=np.repeat(np.arange(n), k),
-        sample=np.tile(np.arange(k), n),
-        scores={"reward": rewards.ravel()},
-        categories=categories,
-    )
+    return table_of({"reward": rewards.ravel()}, k, categories=categories)
 
 
 def judged(
@@ -306,15 +299,23 @@ def at_stated_drop(
     return check.verdict is Verdict.FAIL
 
 
-def _loss(kind: Any, metric: str, drop: float) -> float:
-    low, high = 0.0, 0.5
-    power = 4 if metric == "pass^4" else 1
-    for _ in range(20):
+def bisected(too_low: Callable[[float], bool], high: float, steps: int) -> float:
+    """Find where something is no longer too low."""
+    low = 0.0
+    for _ in range(steps):
         middle = (low + high) / 2
-        one, other = kind(np.random.default_rng(0), 100_000, middle)
-        fall = float((one**power - np.clip(other, 0, 1) ** power).mean())
-        low, high = (middle, high) if fall < drop else (low, middle)
+        low, high = (middle, high) if too_low(middle) else (low, middle)
     return low
+
+
+def _loss(kind: Any, metric: str, drop: float) -> float:
+    power = 4 if metric == "pass^4" else 1
+
+    def fall(middle: float) -> float:
+        one, other = kind(np.random.default_rng(0), 100_000, middle)
+        return float((one**power - np.clip(other, 0, 1) ** power).mean())
+
+    return bisected(lambda middle: fall(middle) < drop, 0.5, 20)
 
 
 def power() -> Iterator[Cell]:
@@ -434,11 +435,8 @@ def _row_loss(asked: Benchmark, metric: str, k: int, drop: float) -> float:
         run = rows(np.random.default_rng(1), skill, k, metric, loss)
         return metric_of.value(SampleSource(run, "reward").sample(metric_of).rewards)
 
-    low, high, whole = 0.0, 1.0, value(0.0)
-    for _ in range(12):
-        middle = (low + high) / 2
-        low, high = (middle, high) if abs(value(middle) - whole) < drop else (low, middle)
-    return low
+    whole = value(0.0)
+    return bisected(lambda middle: abs(value(middle) - whole) < drop, 1.0, 12)
 
 
 def over_rows() -> Iterator[Cell]:
@@ -563,13 +561,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer runs of fewer cells")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
-    parser.add_argument("--scale", type=float, default=1.0, help="part of the runs")
     parser.add_argument("--only", choices=[t.__name__ for t in TABLES], help="one table")
     asked = parser.parse_args()
     tables = [t for t in TABLES if asked.only in (None, t.__name__)]
-    step, part = (6, 0.05) if asked.quick else (1, 1.0)  # each table keeps a cell
+    step, scale = (6, 0.05) if asked.quick else (1, 1.0)  # each table keeps a cell
     cells = [cell for each in tables for cell in list(each())[::step]]
-    scale = asked.scale * part
     started = time.perf_counter()
     with ProcessPoolExecutor(asked.jobs) as pool:
         found = list(pool.map(partial(measure, scale=scale), cells, chunksize=2))

@@ -7,13 +7,12 @@ same file. The slope is that of the logarithms: 1 is linear. Prints; asserts not
 
     python tests/perf/curves.py                  # 1e4 to 1e6 rows of 1 KiB
     python tests/perf/curves.py --full           # 1e7 rows too: 10 GB of disk
-    python tests/perf/curves.py --only tasks     # rows, peers, volume, tasks, metrics, benchmarks
-    python tests/perf/curves.py --only volume    # 1, 5 and 20 GB of 1 GB files, hard-linked;
-                                                 # no more than 5 with --most 5
+    python tests/perf/curves.py --only tasks     # rows, peers, tasks, metrics, gates, benchmarks
+    python tests/perf/curves.py --only volume    # 1 and 5 GB of 1 GB files, hard-linked;
+                                                 # with --full 20 GB too
 """
 
-from __future__ import annotations
-
+import argparse
 import importlib.util
 import json
 import math
@@ -24,25 +23,22 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-ROOT = Path(__file__).parents[2]
-ROUNDS, SAMPLES, FIELDS, MIB = 3, 8, 10, 1024.0
+import numpy as np
+from measuring import MIB, ROUNDS, TESTS, graded, pytest_run, table, write_rollouts
+
+SAMPLES, FIELDS = 8, 10
 WORDS = "therefore the remainder of n by seven is three, and so the answer holds for all n. " * 9
 GB_ROWS = 1_000_000
 PEERS = ("pandas", "polars", "duckdb")
-Figures = tuple[float, float, float]  # wall and CPU seconds, MiB at the peak
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
 
 
-def write(path: Path, rows: int, *, numbered: bool = True) -> None:
+def write(path, rows, *, numbered=True):
     """Write rows of about 1 KiB with ten numbers."""
     extra = {f"field_{i}": 0.0 for i in range(1, FIELDS)}
     with path.open("w", encoding="utf-8") as file:
         for i in range(rows):
-            row: dict[str, Any] = {"_ng_task_index": i // SAMPLES, "reward": float(i % 3 == 0)}
+            row = {"_ng_task_index": i // SAMPLES, "reward": float(i % 3 == 0)}
             if numbered:
                 row["_ng_rollout_index"] = i % SAMPLES
             row |= {name: (i * 7919 + at) % 10007 / 7 for at, name in enumerate(extra)}
@@ -53,7 +49,7 @@ def write(path: Path, rows: int, *, numbered: bool = True) -> None:
 # -- the cases, each in a process of its own ------------------------------------------------
 
 
-def case_load(path: str) -> Callable[[], object]:
+def case_load(path):
     """Read with ours."""
     from pytest_evalmetrics.rollouts import builtin_loaders, load  # noqa: F401, PLC0415 - a case's own
     from pytest_evalmetrics.spec import RolloutsSpec  # noqa: PLC0415
@@ -62,11 +58,11 @@ def case_load(path: str) -> Callable[[], object]:
     return lambda: load(spec, Path("/"), scores=["reward"])
 
 
-def case_bytes(path: str) -> Callable[[], object]:
+def case_bytes(path):
     """Read the bytes alone."""
     buffer = bytearray(1 << 20)
 
-    def run() -> None:
+    def run():
         with Path(path).open("rb", buffering=0) as file:
             while file.readinto(buffer):
                 pass
@@ -74,10 +70,10 @@ def case_bytes(path: str) -> Callable[[], object]:
     return run
 
 
-def case_json(path: str) -> Callable[[], object]:
+def case_json(path):
     """Call json.loads on every line."""
 
-    def run() -> None:
+    def run():
         with Path(path).open("rb") as file:
             for line in file:
                 json.loads(line)
@@ -85,14 +81,14 @@ def case_json(path: str) -> Callable[[], object]:
     return run
 
 
-def case_pandas(path: str) -> Callable[[], object]:
+def case_pandas(path):
     """Read with pandas."""
     import pandas as pd  # noqa: PLC0415
 
     return lambda: pd.read_json(path, lines=True)
 
 
-def case_polars(path: str) -> Callable[[], object]:
+def case_polars(path):
     """Read with Polars, the numbers alone."""
     import polars as pl  # noqa: PLC0415
 
@@ -102,7 +98,7 @@ def case_polars(path: str) -> Callable[[], object]:
     return lambda: frame.select(names).collect()
 
 
-def case_duckdb(path: str) -> Callable[[], object]:
+def case_duckdb(path):
     """Read with DuckDB, the numbers alone."""
     import duckdb  # noqa: PLC0415
 
@@ -110,25 +106,19 @@ def case_duckdb(path: str) -> Callable[[], object]:
     return lambda: duckdb.sql(query).fetchnumpy()
 
 
-def case_reduce(tasks: str, metrics: str) -> Callable[[], object]:
+def case_reduce(tasks, metrics):
     """Reduce a table of so many tasks by so many metrics, and write its aggregate."""
-    from reducing import table  # noqa: PLC0415
+    from calibration import benchmark  # noqa: PLC0415
 
-    from pytest_evalmetrics.ext import BenchmarkSpec  # noqa: PLC0415
     from pytest_evalmetrics.metrics import plan, reduce_agent  # noqa: PLC0415
     from pytest_evalmetrics.reports.payload import write_aggregates  # noqa: PLC0415
-    from pytest_evalmetrics.spec import RolloutsSpec  # noqa: PLC0415
 
-    made = table(int(tasks), SAMPLES, FIELDS)
+    made = graded(int(tasks), SAMPLES, FIELDS)
     names = ["mean_reward", *(f"pass@{k}" for k in range(1, SAMPLES + 1)), "pass_rate"]
     names += [f"pass^{k}" for k in range(1, SAMPLES + 1)] + [f"max@{k}" for k in range(1, 8)]
-    spec = BenchmarkSpec(
-        name="curves",
-        rollouts=RolloutsSpec(path=("none.jsonl",)),
-        metrics=tuple(names[: int(metrics)]),
-    )
+    spec = benchmark(*names[: int(metrics)], baseline=None).spec
 
-    def run() -> None:
+    def run():
         found = reduce_agent(plan(spec), "agent", made)
         with tempfile.TemporaryDirectory() as folder:
             write_aggregates("curves", [found.aggregate], Path(folder))
@@ -136,16 +126,57 @@ def case_reduce(tasks: str, metrics: str) -> Callable[[], object]:
     return run
 
 
-def case_pytest(folder: str) -> Callable[[], object]:
-    """Run pytest."""
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", folder]
-    return lambda: subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd=folder)
+def case_gate(tasks, metric, scored, gone):
+    """Pair tasks with those of a baseline, whose ids are text, and gate a metric of them."""
+    from calibration import benchmark  # noqa: PLC0415
+
+    from pytest_evalmetrics.ext import AgentResult, Estimate  # noqa: PLC0415
+    from pytest_evalmetrics.metrics import plan  # noqa: PLC0415
+    from pytest_evalmetrics.pipeline.regressions import Judging, Reference  # noqa: PLC0415
+
+    n, first = int(tasks), int(gone)
+    before, after = SCORED[scored](np.random.default_rng(0), n)
+    run = table({"reward": after[first:]}, tasks=tuple(range(first, n)))
+    baseline = table({"reward": before}, tasks=tuple(map(str, range(n))))
+    asked = benchmark(metric)
+    estimate = Estimate(metric, 0.5, len(run), len(run))
+    result = AgentResult("agent", len(run), len(run), 0, {metric: estimate}, {}, {})
+
+    def gate():
+        judging = Judging(asked, plan(asked.spec), Reference({"agent": baseline}))
+        judging.add(result, run, agent="", expected=np.ones(len(run), dtype=np.int64))
+        return next(check for check in judging.checks() if check.name == metric).verdict
+
+    return gate
 
 
-def measure(name: str, *args: object, processes: int | None = None) -> Figures:
+def flips(rng, n):
+    """Draw one rollout of each task, 0 or 1; one in ten flips."""
+    before = (rng.random(n) < 0.7).astype(np.float64)
+    return before, np.where(rng.random(n) < 0.1, 1 - before, before)
+
+
+def grades(rng, n):
+    """Draw grades from 0 to 20: 441 pairs of them."""
+    before = rng.integers(0, 21, n) / 20
+    return before, np.clip(before + rng.integers(-2, 3, n) / 20, 0, 1)
+
+
+def scores(rng, n):
+    """Draw continuous scores: as many distinct values as tasks."""
+    before = rng.random(n)
+    return before, np.clip(before + rng.normal(0, 0.2, n), 0, 1)
+
+
+SCORED = {draw.__name__: draw for draw in (flips, grades, scores)}
+
+
+def measure(name, *args, processes=None):
     """Run a case in a process of its own."""
     env = {**os.environ}
-    env["PYTHONPATH"] = os.pathsep.join([str(ROOT), env.get("PYTHONPATH", "")])  # peers lie there
+    env["PYTHONPATH"] = os.pathsep.join(
+        [str(TESTS.parent), env.get("PYTHONPATH", "")]
+    )  # peers lie there
     if processes is not None:
         env["EVALMETRICS_PROCESSES"] = str(processes)
     command = [sys.executable, __file__, "case", name, *map(str, args)]
@@ -157,7 +188,7 @@ def measure(name: str, *args: object, processes: int | None = None) -> Figures:
     return min(walls), min(cpus), max(peaks)
 
 
-def case(name: str, *args: str) -> None:
+def case(name, *args):
     """Run one case here."""
     run = globals()[f"case_{name}"](*args)
     before, started = time.process_time(), time.perf_counter()
@@ -165,14 +196,13 @@ def case(name: str, *args: str) -> None:
     wall = time.perf_counter() - started
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     cpu = sum(each.ru_utime + each.ru_stime for each in used) - before
-    own, others = (each.ru_maxrss / MIB for each in used)
-    print(json.dumps([wall, cpu, own + others if name == "load" else max(own, others)]))
+    print(json.dumps([wall, cpu, sum(each.ru_maxrss for each in used) / MIB]))
 
 
 # -- the curves -----------------------------------------------------------------------------
 
 
-def curve(what: str, sizes: Iterable[int], figures: Callable[[int], dict[str, Figures]]) -> None:
+def curve(what, sizes, figures):
     """Print a table, a line for each size, and the slopes."""
     found = {size: figures(size) for size in sizes}
     names = list(next(iter(found.values())))
@@ -189,11 +219,11 @@ def curve(what: str, sizes: Iterable[int], figures: Callable[[int], dict[str, Fi
     print(f"{'slope':>12}" + "".join(f"{a:>10.2f}{b:>9.2f}{c:>7.2f}" for a, b, c in slopes))
 
 
-def rows(folder: Path, largest: int) -> None:
+def rows(folder, largest):
     """Reading, against the limits."""
     cores = len(os.sched_getaffinity(0))
 
-    def figures(count: int) -> dict[str, Figures]:
+    def figures(count):
         path = folder / "rows.jsonl"
         write(path, count)
         return {
@@ -206,7 +236,7 @@ def rows(folder: Path, largest: int) -> None:
     curve("rows", [n for n in (10_000, 100_000, 1_000_000, 10_000_000) if n <= largest], figures)
 
 
-def peers(folder: Path, _: int) -> None:
+def peers(folder, _):
     """Reading, against whoever reads the same."""
     path = folder / "peers.jsonl"
     write(path, 300_000)
@@ -219,12 +249,12 @@ def peers(folder: Path, _: int) -> None:
         print(f"{label:>12}{wall:>10.2f}{cpu:>9.2f}{peak:>7.0f}")
 
 
-def volume(folder: Path, _: int) -> None:
-    """Read 1, 5 and 20 GB: one file under many names, rows numbered as they come."""
+def volume(folder, largest):
+    """Read some GB: one file under many names, rows numbered as they come."""
     first = folder / "volume-0.jsonl"
     write(first, GB_ROWS, numbered=False)
 
-    def figures(gigabytes: int) -> dict[str, Figures]:
+    def figures(gigabytes):
         for number in range(1, gigabytes):
             path = folder / f"volume-{number}.jsonl"
             if not path.exists():
@@ -232,55 +262,71 @@ def volume(folder: Path, _: int) -> None:
         return {"ours": measure("load", folder / "volume-*.jsonl")}
 
     print(f"\n{first.stat().st_size / 1e9:.2f} GB a file, {GB_ROWS:,} rows in each")
-    most = int(sys.argv[sys.argv.index("--most") + 1]) if "--most" in sys.argv else 20
-    curve("files", [n for n in (1, 5, 20) if n <= most], figures)
+    curve("files", (1, 5, 20) if largest > 1_000_000 else (1, 5), figures)
 
 
-def tasks(_: Path, largest: int) -> None:
+def tasks(_, largest):
     """Reduce more and more tasks."""
     sizes = [n for n in (1_000, 10_000, 100_000, 1_000_000) if n <= largest]
     curve("tasks", sizes, lambda n: {"8 rollouts, 10 fields": measure("reduce", n, 5)})
 
 
-def metrics(_: Path, __: int) -> None:
+def metrics(_, __):
     """Reduce by more and more metrics."""
     curve("metrics", (1, 5, 25), lambda n: {"10,000 tasks": measure("reduce", 10_000, n)})
 
 
-def benchmarks(folder: Path, _: int) -> None:
-    """Run more and more small benchmarks."""
-    from many import write_rollouts  # noqa: PLC0415
-    from numpy.random import default_rng  # noqa: PLC0415
+def gates(_, largest):
+    """Gate more and more tasks; a million are to take 3 s and 300 MiB."""
+    cases = {
+        "mean of flips": ("mean_reward", "flips", 0),
+        "mean of scores": ("mean_reward", "scores", 0),
+        "mean, 5 % of tasks gone": ("mean_reward", "flips", 0.05),
+        "median of grades": ("median", "grades", 0),
+        "worst of grades": ("worst_task", "grades", 0),
+    }
 
-    def figures(count: int) -> dict[str, Figures]:
+    def figures(n):
+        return {
+            name: measure("gate", n, metric, scored, round(gone * n))
+            for name, (metric, scored, gone) in cases.items()
+        }
+
+    curve("tasks", [n for n in (10_000, 100_000, 1_000_000) if n <= largest], figures)
+
+
+def benchmarks(folder, largest):
+    """Run more and more small benchmarks."""
+
+    def figures(count):
         here = folder / f"benchmarks-{count}"
         (here / "runs").mkdir(parents=True)
-        rng = default_rng(0)
+        rng = np.random.default_rng(0)
         lines = ["defaults: {num_samples: 4, metrics: [pass@1, pass@4]}", "benchmarks:"]
         for i in range(count):
             write_rollouts(here / f"runs/b{i}.jsonl", rng, rng.beta(0.4, 0.4, 200))
             lines.append(f"  - {{name: b{i}, rollouts: runs/b{i}.jsonl}}")
         (here / "many.bench.yaml").write_text("\n".join(lines), encoding="utf-8")
-        return {"200 tasks x 4 each": measure("pytest", here)}
+        walls, cpus, peaks = zip(*(pytest_run(here, "-q") for _ in range(ROUNDS)), strict=True)
+        return {"200 tasks x 4 each": (min(walls), min(cpus), max(peaks))}
 
-    curve("benchmarks", (10, 100, 1000), figures)
+    curve("benchmarks", [n for n in (10, 100, 1000) if n <= largest], figures)
 
 
-def main() -> None:
+CURVES = {each.__name__: each for each in (rows, peers, volume, tasks, metrics, gates, benchmarks)}
+
+
+def main():
     """Measure what is asked for."""
-    if sys.argv[1:2] == ["case"]:
-        case(*sys.argv[2:])
-        return
-    largest = 10_000_000 if "--full" in sys.argv else 1_000_000
-    curves = {each.__name__: each for each in (rows, peers, volume, tasks, metrics, benchmarks)}
-    asked = [sys.argv[sys.argv.index("--only") + 1]] if "--only" in sys.argv else None
-    if {"-h", "--help"} & {*sys.argv} or not {*(asked or ())} <= curves.keys():
-        sys.exit(__doc__)
-    for name, each in curves.items():
-        if each is not volume if asked is None else name in asked:
-            with tempfile.TemporaryDirectory() as folder:
-                each(Path(folder), largest)
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--full", action="store_true", help="ten million rows")
+    parser.add_argument("--only", choices=CURVES, help="all but volume where it is not given")
+    asked = parser.parse_args()
+    chosen = [asked.only] if asked.only else [name for name in CURVES if name != "volume"]
+    for name in chosen:
+        with tempfile.TemporaryDirectory() as folder:
+            CURVES[name](Path(folder), 10_000_000 if asked.full else 1_000_000)
 
 
 if __name__ == "__main__":
-    main()
+    case(*sys.argv[2:]) if sys.argv[1:2] == ["case"] else main()

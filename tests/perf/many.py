@@ -12,32 +12,24 @@ Beside it stand whole runs over as many items of ours that do nothing, and over 
 test functions, a file each. Prints; asserts nothing. Best of three; of the shares the median of
 five runs, and what they lie between.
 
-    python tests/perf/many.py            # all
-    python tests/perf/many.py profile    # where the time of the first goes
+    python tests/perf/many.py
 """
 
-from __future__ import annotations
-
 import json
-import os
-import subprocess
-import sys
 import tempfile
-import time
 from pathlib import Path
 
 import numpy as np
+from measuring import ROUNDS, pytest_run, write_rollouts
 from shares import PYTEST, SHARES
 
-BENCHMARKS, ROUNDS, SAMPLED, MIB = 1_000, 3, 5, 1024.0  # ru_maxrss counts KiB on Linux
+BENCHMARKS, SAMPLED = 1_000, 5
 WALL = "wall"
 CASES = (
     ("a file each, 20 tasks x 4, compared with baselines", 1_000, 20, True),
     ("a file each, 20 tasks x 4, without a baseline", 1_000, 20, False),
     ("in ten files, 200 tasks x 4, compared with baselines", 10, 200, True),
 )
-ALONE = ("-p", "no:cacheprovider", "-p", "no:pytest_cov")
-ALONE = (*ALONE, "-p", "no:hypothesispytest", "--junitxml", "junit.xml")
 NO_OP = """
 def pytest_collection_finish(session):
     for item in session.items:
@@ -45,7 +37,7 @@ def pytest_collection_finish(session):
 """
 
 
-def write_benchmarks(folder: Path, files: int, tasks: int, *, baseline: bool) -> None:
+def write_benchmarks(folder, files, tasks, *, baseline):
     """Write 1,000 benchmarks in so many files, each task with four rollouts."""
     rng = np.random.default_rng(0)
     folder.joinpath("runs").mkdir()
@@ -65,50 +57,26 @@ def write_benchmarks(folder: Path, files: int, tasks: int, *, baseline: bool) ->
         folder.joinpath(f"many{file}.bench.yaml").write_text("\n".join(lines), encoding="utf-8")
 
 
-def write_rollouts(path: Path, rng: np.random.Generator, chances: np.ndarray) -> None:
-    """Write one run."""
-    passes = (rng.random((len(chances), 4)) < chances[:, None]).astype(int).tolist()
-    rows = (
-        f'{{"_ng_task_index": {t}, "_ng_rollout_index": {s}, "reward": {r}}}\n'
-        for t, task in enumerate(passes)
-        for s, r in enumerate(task)
-    )
-    path.write_text("".join(rows), encoding="utf-8")
+def run(folder, *args, **environ):
+    # red: those that do nothing are not evaluated
+    passed = f"{BENCHMARKS} passed in".encode()
+    return pytest_run(folder, "--junitxml", "junit.xml", *args, may_say=passed, **environ)
 
 
-def pytest_run(folder: Path, *args: str, python: tuple[str, ...] = ()) -> tuple[float, ...]:
-    """Run pytest; return wall seconds, CPU seconds, peak MiB."""
-    started = time.perf_counter()
-    process = subprocess.Popen(
-        [sys.executable, *python, "-m", "pytest", *ALONE, *args], cwd=folder, stdout=subprocess.PIPE
-    )
-    said = process.stdout.read() if process.stdout else b""
-    _, status, usage = os.wait4(process.pid, 0)
-    if status and b"1000 passed in" not in said:  # red: those that do nothing are not evaluated
-        sys.exit(said.decode()[-2000:])
-    wall = time.perf_counter() - started
-    return wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / MIB
-
-
-def best(folder: Path, *args: str) -> tuple[float, ...]:
+def best(folder, *args):
     """Run it a few times; give the one that took the least time."""
-    return min(pytest_run(folder, *args) for _ in range(ROUNDS))
+    return min(run(folder, *args) for _ in range(ROUNDS))
 
 
-def shares(folder: Path) -> dict[str, float]:
+def shares(folder):
     """Tell what a run's CPU seconds go to, and what it takes on the wall."""
     found = folder / "shares.json"
-    before = dict(os.environ)
-    os.environ.update({"PYTHONPATH": str(Path(__file__).parent), SHARES: str(found)})
-    try:
-        wall = pytest_run(folder, "-p", "shares")[0]
-    finally:
-        os.environ.clear()
-        os.environ.update(before)
+    here = str(Path(__file__).parent)
+    wall = run(folder, "-p", "shares", PYTHONPATH=here, **{SHARES: str(found)}).wall
     return {WALL: wall, **json.loads(found.read_text(encoding="utf-8"))}
 
 
-def measure(label: str, folder: Path) -> None:
+def measure(label, folder):
     """Time runs over benchmarks, and what pytest takes for as many items."""
     print(f"{BENCHMARKS:,} benchmarks, {label}")
     wall, cpu, peak = best(folder)
@@ -127,17 +95,17 @@ def measure(label: str, folder: Path) -> None:
     print(f"  as many items of ours that do nothing: {best(folder)[0]:.2f} s")
 
 
-def ordinary() -> None:
+def ordinary():
     """Time as many test functions, a file each."""
     with tempfile.TemporaryDirectory() as name:
         for number in range(BENCHMARKS):
             text = "def test_it():\n    assert True\n"
             Path(name, f"test_{number}.py").write_text(text, encoding="utf-8")
-        pytest_run(Path(name))  # which rewrites their asserts
+        run(Path(name))  # which rewrites their asserts
         print(f"{BENCHMARKS:,} test functions, a file each\n  {best(Path(name))[0]:.2f} s")
 
 
-def main() -> None:
+def main():
     """Measure."""
     for label, files, tasks, baseline in CASES:
         with tempfile.TemporaryDirectory() as name:
@@ -145,23 +113,9 @@ def main() -> None:
             (folder / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
             write_benchmarks(folder, files, tasks, baseline=baseline)
             if baseline:
-                pytest_run(folder, "--snapshot-update")
-            if "profile" in sys.argv:
-                out = folder / "profile.out"
-                pytest_run(folder, python=("-m", "cProfile", "-o", str(out)))
-                show(out)
-                return
+                run(folder, "--snapshot-update")
             measure(label, folder)
     ordinary()
-
-
-def show(path: Path) -> None:
-    """Print what a profiled run spends its time on."""
-    import pstats  # noqa: PLC0415 - only here
-
-    found = pstats.Stats(str(path))
-    found.sort_stats("cumulative").print_stats("pytest_evalmetrics|syrupy", 45)
-    found.sort_stats("tottime").print_stats(25)
 
 
 if __name__ == "__main__":

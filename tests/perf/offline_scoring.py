@@ -7,50 +7,46 @@ takes over one row. In one run, alternating, medians of three. Prints; asserts n
     python tests/perf/offline_scoring.py [rows]
 """
 
-from __future__ import annotations
-
 import gc
 import json
-import statistics
-import subprocess
 import sys
 import tempfile
-import time
 from collections import deque
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from statistics import median
 
-from pytest_evalmetrics.ext import Row
-from pytest_evalmetrics.scorers import Terms, make_scorers
-from pytest_evalmetrics.scorers.text_scorers import ExactMatchSpec
-from pytest_evalmetrics.scorers.tool_call_scorers import ToolCallAccuracySpec, ToolCallingSpec
+from measuring import ROUNDS, pytest_run, wall
+from pydantic import TypeAdapter
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from pytest_evalmetrics.ext import BenchmarkSpec, Row, Terms
+from pytest_evalmetrics.scorers import make_scorers
 
-ROWS = int(sys.argv[1]) if len(sys.argv) > 1 else 20_000
-ROUNDS, LIMIT = 3, 10_000
-CALLS = 4
-SPECS = {
-    "tool_call_accuracy": ToolCallAccuracySpec(type="tool_call_accuracy"),
-    "flexible": ToolCallAccuracySpec(type="tool_call_accuracy", strict_order=False),
-    "tool-calling": ToolCallingSpec(type="tool-calling", reference="{{tool_calls}}"),
-    "exact-match": ExactMatchSpec(type="exact-match", candidate="{{ item.answer }}"),
+LIMIT, CALLS = 10_000, 4
+BENCHMARK = {
+    "name": "perf",
+    "dataset": {"path": "data.jsonl", "fields": {"task": "task"}},
+    "reward": "tool_call_accuracy",
+    "metrics": "mean_reward",
+    "expect": {"rollouts": "any"},
 }
-BENCH = """\
-benchmark:
-  name: perf
-  dataset: {path: data.jsonl, fields: {task: task}}
-  scorers:
-    - {type: tool_call_accuracy}
-    - {type: tool-calling, reference: "{{tool_calls}}"}
-  reward: tool_call_accuracy
-  metrics: mean_reward
-  expect: {rollouts: any}
-"""
+WHOLE = (
+    {"type": "tool_call_accuracy"},
+    {"type": "tool-calling", "reference": "{{tool_calls}}"},
+)
+SCORERS = {
+    "tool_call_accuracy": WHOLE[0],
+    "flexible": {**WHOLE[0], "strict_order": False},
+    "tool-calling": WHOLE[1],
+    "exact-match": {
+        "type": "exact-match",
+        "candidate": "{{ item.answer }}",
+        "reference": "{{ item.reference }}",
+    },
+}
 
 
-def row(index: int) -> dict[str, Any]:
+def row(index):
     """Make a conversation; every third call of every tenth row is wrong."""
     calls = [
         {"name": f"tool_{n}", "args": {"city": "Paris", "day": index % 7, "unit": "celsius"}}
@@ -75,63 +71,48 @@ def row(index: int) -> dict[str, Any]:
     }
 
 
-def timed(work: Callable[[], object]) -> float:
-    """Return the seconds that something takes."""
-    started = time.perf_counter()
-    work()
-    return time.perf_counter() - started
+def benchmark(*scorers):
+    return json.dumps({"benchmark": {**BENCHMARK, "scorers": scorers}})  # JSON is YAML
 
 
-def pytest_run(folder: Path) -> None:
-    """Run pytest, in a process of its own."""
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
-    subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL)
+def made(scorer):
+    spec = TypeAdapter(BenchmarkSpec).validate_json(
+        json.dumps({"name": "perf", "dataset": "data.jsonl", "scorers": [scorer]})
+    )
+    return make_scorers(spec.scorers, Terms(), lambda *_: 1)[0]
 
 
-def project(folder: Path, lines: list[str]) -> None:
+def project(folder, lines):
     """Write a data set and its benchmark."""
     folder.mkdir()
     (folder / "data.jsonl").write_text("\n".join(lines) + "\n")
-    (folder / "a.bench.yaml").write_text(BENCH)
+    (folder / "a.bench.yaml").write_text(benchmark(*WHOLE))
+    return folder
 
 
-def main() -> None:
+def main(count):
     """Measure and print."""
-    lines = [json.dumps(row(index)) for index in range(ROWS)]
+    lines = [json.dumps(row(index)) for index in range(count)]
     rows = [Row(i, "a", i, 0, json.loads(line)) for i, line in enumerate(lines)]
-    made = {name: make_scorers([spec], Terms(), lambda *_: 1)[0] for name, spec in SPECS.items()}
-    alone: dict[str, list[float]] = {name: [] for name in made}
-    parse: list[float] = []
-    whole: list[float] = []
+    works = {"json.loads": partial(map, json.loads, lines)}
+    works |= {name: partial(map, made(spec).score, rows) for name, spec in SCORERS.items()}
+    found = {name: [] for name in (*works, "pytest, two scorers")}
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        project(folder / "all", lines)
-        project(folder / "one", lines[:1])
-        pytest_run(folder / "one")  # warm: byte code
+        every, one = project(Path(name, "all"), lines), project(Path(name, "one"), lines[:1])
+        pytest_run(one)  # warm: byte code
         gc.freeze()  # the rows of all rounds are no work for the collector
         for _ in range(ROUNDS):
-            parse.append(timed(lambda: deque(map(json.loads, lines), maxlen=0)))
-            for kind, scorer in made.items():
-                alone[kind].append(
-                    timed(lambda score=scorer.score: deque(map(score, rows), maxlen=0))
-                )
-            start = timed(lambda: pytest_run(folder / "one"))
-            whole.append(timed(lambda: pytest_run(folder / "all")) - start)
-    base = statistics.median(parse)
-    print(f"{ROWS} rows of {len(lines[0])} bytes, {CALLS} calls each")
-    print(f"json.loads            {ROWS / base:8.0f} rows/s")
-    for kind, found in alone.items():
-        seconds = statistics.median(found)
-        print(
-            f"{kind:20}  {ROWS / seconds:8.0f} rows/s, {seconds / base:5.2f} of json.loads "
-            f"(limit {LIMIT} rows/s)"
-        )
-    seconds = statistics.median(whole)
-    print(
-        f"pytest, two scorers   {ROWS / seconds:8.0f} rows/s, {seconds / base:5.2f} of json.loads, "
-        "without start and end"
-    )
+            for kind, work in works.items():
+                found[kind].append(wall(lambda work=work: deque(work(), maxlen=0)))
+            start = pytest_run(one).wall
+            found["pytest, two scorers"].append(pytest_run(every).wall - start)
+    print(f"{count} rows of {len(lines[0])} bytes, {CALLS} calls each")
+    base = median(found["json.loads"])
+    for kind, took in found.items():
+        seconds = median(took)
+        print(f"{kind:20}  {count / seconds:8.0f} rows/s, {seconds / base:5.2f} of json.loads")
+    print(f"each scorer has to do {LIMIT} rows/s; pytest is without its start and end")
 
 
 if __name__ == "__main__":
-    main()
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 20_000)

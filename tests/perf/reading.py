@@ -1,38 +1,38 @@
-"""How fast recorded rollouts are read, against json.loads and the fastest library there is.
+"""How fast recorded rollouts are read, alone and in a whole run, against json.loads and msgspec.
 
-Run as ``python tests/perf/reading.py [rows]``. Every side is measured in processes of its
-own. On one core, in CPU seconds, medians of three: ours reads the files into a table; the
-standard library only calls ``json.loads`` on every line; and msgspec's structs over one
-buffer find all numeric columns, as ours does, but check, number and sort nothing. Then ours
-in wall seconds, by one process and by as many as there are cores.
+Run as ``python tests/perf/reading.py [rows]``; 80,000 rows of some 4 KiB, eight of each task. Every
+side is measured in processes of its own. On one core, in CPU seconds, medians of three: ours reads
+the files into a table; the standard library only calls ``json.loads`` on every line; and msgspec's
+structs over one buffer find all numeric columns, as ours does, but check, number and sort nothing.
+Then ours in wall seconds, by one process and by as many as there are cores, and all of `pytest`.
 """
 
-from __future__ import annotations
-
 import json
-import os
 import random
-import statistics
 import subprocess
 import sys
 import tempfile
+from os import environ, sched_getaffinity
 from pathlib import Path
-from typing import Any
+from statistics import median
 
-from pytest_evalmetrics.rollouts.large import usable_cores
+from measuring import ROUNDS, TESTS, pytest_run
 
-ROOT = Path(__file__).parents[2]
 SAMPLES = 8  # rollouts of each task
-RUNS = 3
+BENCH = """
+benchmark:
+  name: large
+  rollouts: rollouts.jsonl
+  num_samples: 8
+  metrics: [mean_reward, pass_rate, pass@1, pass@4, pass^4]
+  expect: {{tasks: {tasks}}}
+  thresholds: {{pass@1: ">= 0.1"}}
+"""
 
 _PROSE = (
     "the of and to in a is that for it as was with be by on not he this have from or had an "
     "they which one you were all there would their we him been has when who will no more if out "
     "so up said what its about than into them can only other time new some could these two may "
-    "first then do any like my now over such our even most made after also did many off before "
-    "must well back through years much where your way down should because long each just state "
-    "those too number equation answer therefore since function value remainder divide multiply "
-    "prime factor triangle angle probability expected model token reward gradient policy "
     "rollout sample benchmark consider suppose assume hence contradiction integer polynomial "
     "coefficient sequence converge matrix vector "
 )
@@ -49,10 +49,10 @@ _PIECES = (
 )
 
 
-def text(rng: random.Random, size: int) -> str:
+def text(rng, size):
     """Write prose with some mathematics, quotes and code, as a model answers."""
     words = _PROSE.split()
-    parts: list[str] = []
+    parts = []
     length = 0
     while length < size:
         if rng.random() < 0.06:
@@ -64,7 +64,7 @@ def text(rng: random.Random, size: int) -> str:
     return " ".join(parts)
 
 
-def row(rng: random.Random, texts: list[str], task: int, sample: int) -> dict[str, Any]:
+def row(rng, texts, task, sample):
     """Make a row of some 4 KiB as NeMo Gym records it, with 10 numbers."""
     tokens = rng.randrange(50, 4000), rng.randrange(10, 9000)
     return {
@@ -127,9 +127,9 @@ def row(rng: random.Random, texts: list[str], task: int, sample: int) -> dict[st
     }
 
 
-def write(path: Path, rows: int, seed: int = 1) -> None:
+def write(path, rows):
     """Write a file of rollouts, sorted by task and sample."""
-    rng = random.Random(seed)  # noqa: S311 - text to read, no secret
+    rng = random.Random(1)  # noqa: S311 - text to read, no secret
     texts = [text(rng, 1250) for _ in range(500)]
     with path.open("w", encoding="utf-8") as file:
         for index in range(rows):
@@ -151,11 +151,12 @@ print(took, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, wall)
 """
 _THEIRS = """
 import json, resource, sys, time
-start = time.process_time()
+start, wall = time.process_time(), time.perf_counter()
 with open(sys.argv[1], "rb") as file:
     for line in file:
         json.loads(line)
-print(time.process_time() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 0)
+took, wall = time.process_time() - start, time.perf_counter() - wall
+print(took, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, wall)
 """
 _MSGSPEC = """
 import json, resource, sys, time
@@ -212,43 +213,55 @@ print(time.process_time() - start, resource.getrusage(resource.RUSAGE_SELF).ru_m
 """
 
 
-def measure(program: str, path: Path, processes: int = 1) -> tuple[float, float, float]:
+def measure(program, path, processes=1):
     """Run a program on a file in a process of its own: CPU seconds, peak MiB, wall seconds."""
     output = subprocess.run(
         [sys.executable, "-c", program, str(path)],
         check=True,
         capture_output=True,
         text=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "EVALMETRICS_PROCESSES": str(processes)},
+        env={
+            **environ,
+            "PYTHONPATH": str(TESTS.parent),
+            "EVALMETRICS_PROCESSES": str(processes),
+        },
     ).stdout
-    seconds, peak, wall = map(float, output.split())
-    return seconds, peak, wall
+    return tuple(map(float, output.split()))
 
 
-def main(rows: int) -> None:
+def main(rows):
     """Print the figures."""
+    cores = len(sched_getaffinity(0))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "rollouts.jsonl"
         write(path, rows)
+        path.with_name("large.bench.yaml").write_text(BENCH.format(tasks=-(-rows // SAMPLES)))
         size = path.stat().st_size
-        # alternately, so that a drift of the machine's speed meets both
-        runs = [[measure(p, path) for p in (_OURS, _THEIRS, _MSGSPEC)] for _ in range(RUNS)]
-        cores = usable_cores()
-        walls = [(measure(_OURS, path)[2], measure(_OURS, path, cores)[2]) for _ in range(RUNS)]
-    ours, theirs, fastest = (statistics.median(run[side][0] for run in runs) for side in range(3))
-    ratio = statistics.median(us[0] / them[0] for us, them, _ in runs)
-    times = statistics.median(us[0] / other[0] for us, _, other in runs)
-    peak = max(us[1] for us, _, _ in runs)
-    one, several = (statistics.median(column) for column in zip(*walls, strict=True))
+        pytest_run(folder, "-p", "no:xdist")  # writes the byte code
+        # alternately, so that a drift of the machine's speed meets all
+        runs = [
+            (
+                *(measure(program, path) for program in (_OURS, _THEIRS, _MSGSPEC)),
+                measure(_OURS, path, cores),
+                pytest_run(folder, "-p", "no:xdist"),
+            )
+            for _ in range(ROUNDS)
+        ]
     print(f"{rows} rows, {size / 1e6:.0f} MB, {size / rows:.0f} bytes a row, 10 numbers in each")
-    print(f"load()                    {ours:6.2f} s  {size / ours / 1e9:5.2f} GB/s")
-    print(f"json.loads over the lines {theirs:6.2f} s  {size / theirs / 1e9:5.2f} GB/s")
-    print(f"msgspec, columns found    {fastest:6.2f} s  {size / fastest / 1e9:5.2f} GB/s")
+    for side, what in enumerate(("load()", "json.loads over the lines", "msgspec, columns found")):
+        seconds = median(run[side][0] for run in runs)
+        print(f"{what:<25} {seconds:6.2f} s  {size / seconds / 1e9:5.2f} GB/s")
+    ratio, times = (median(run[0][0] / run[side][0] for run in runs) for side in (1, 2))
     print(f"ratio to json.loads {ratio:.3f}; to msgspec {times:.2f} (limit 1.3)")
-    print(f"peak of load()'s process {peak:.0f} MiB")
+    print(f"peak of load()'s process {max(run[0][1] for run in runs):.0f} MiB")
+    one, several = (median(run[side][2] for run in runs) for side in (0, 3))
     print(
         f"wall, {cores} processes against one: {several:.2f} s, {one:.2f} s, {one / several:.2f} x"
     )
+    wall, cpu, peak = map(median, zip(*(run[4] for run in runs), strict=True))
+    print(f"pytest, whole run {wall:.2f} s wall, {cpu:.2f} s CPU, peak {peak:.0f} MiB (limit 250)")
+    ratio = median(run[4].wall / run[1][2] for run in runs)
+    print(f"ratio of its wall to json.loads {ratio:.3f} (limit 0.6)")
 
 
 if __name__ == "__main__":

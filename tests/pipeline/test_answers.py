@@ -8,6 +8,7 @@ import pytest
 OLD = [(f"q{t}", s, 1.0, f"It is {t}.") for t in range(12) for s in range(2)]
 NEW = [(t, s, 0.0 if t != "q0" else r, f"No idea {t}.") for t, s, r, _ in OLD]
 FIELDS = "fields: {task: id, sample: try}"
+OTHER = f"  baseline: {{rollouts: {{path: old.jsonl, {FIELDS}}}}}\n"
 
 
 def save(project, name, rows, **more):
@@ -35,7 +36,7 @@ def entry(project):
 def test_another_run_has_its_rows(project):
     save(project, "old.jsonl", OLD, expected="e")
     save(project, "runs.jsonl", NEW, expected="e")
-    bench(project, f"  baseline: {{rollouts: {{path: old.jsonl, {FIELDS}}}}}\n")
+    bench(project, OTHER)
     assert project.run().ret == 1
     flips = entry(project)["flips"]
     assert len(flips) == 11
@@ -76,54 +77,42 @@ def test_a_committed_baseline_keeps_answers_where_asked_to(project):
     assert entry(project)["flips"][0]["now"][0]["text"] == "No idea q1."
 
 
-def test_a_file_without_texts_shows_none(project):
-    project.rollouts([[1, 1]] * 12, "old.jsonl")
-    project.rollouts([[0, 0]] * 12)
-    project.bench("baseline: {rollouts: old.jsonl}")
-    assert project.run().ret == 1
-    assert "flips" not in entry(project)
-
-
 def gym(text):
     message = {"type": "message", "role": "assistant", "content": [{"text": text}]}
     called = {"type": "function_call", "name": "look_up", "arguments": '{"a": 1}'}
     return {"output": [{"type": "reasoning", "summary": []}, called, message]}
 
 
-@pytest.mark.parametrize(
-    ("row", "expected"),
-    [
-        (
-            {"responses_create_params": {"input": [{"role": "user", "content": "Why?"}]}},
-            ("prompt", "user: Why?"),
-        ),
-        ({"response": gym("42")}, ("text", 'look_up({"a": 1})\nassistant: 42')),
-        ({"response": {"choices": [{"message": {"content": "42"}}]}}, ("text", "42")),
-        ({"output": {"a": [1]}}, ("text", '{"a": [1]}')),
-        ({"answer": "42", "target": 7}, ("reference", "7")),
-        ({"response": "x", "answer": "42"}, ("reference", "42")),
-        ({"response": "x" * 9_000}, ("text", "x" * 4_000 + " …")),
-    ],
-)
-def test_texts_of_many_layouts(project, row, expected):
+LAYOUTS = [
+    ({"response": gym("42")}, "text", 'look_up({"a": 1})\nassistant: 42'),
+    ({"response": {"choices": [{"message": {"content": "42"}}]}}, "text", "42"),
+    ({"output": {"a": [1]}}, "text", '{"a": [1]}'),
+    ({"answer": "42", "target": 7}, "reference", "7"),
+    ({"response": "x", "answer": "42"}, "reference", "42"),
+    ({"response": "x" * 9_000}, "text", "x" * 4_000 + " …"),
+    # what was asked alone is no answer
+    ({"responses_create_params": {"input": [{"role": "user", "content": "Why?"}]}}, "", ""),
+]
+
+
+@pytest.mark.parametrize(("row", "key", "text"), LAYOUTS)
+def test_texts_of_many_layouts(project, row, key, text):
     for name, reward in (("old.jsonl", 1.0), ("runs.jsonl", 0.0)):
-        rows = [{"id": f"q{t}", "try": 0, "reward": reward, **row} for t in range(12)]
-        project.rows(name, rows)
-    bench(project, f"  baseline: {{rollouts: {{path: old.jsonl, {FIELDS}}}}}\n")
-    project.run()
-    flips = entry(project).get("flips", [{}])
-    key, text = expected
-    if "response" in row or "output" in row or "answer" in row:
-        assert (flips[0]["now"][0] if key == "text" else flips[0])[key] == text
+        project.rows(name, [{"id": f"q{t}", "try": 0, "reward": reward} | row for t in range(12)])
+    bench(project, OTHER)
+    assert project.run().ret == 1
+    if key:
+        flip = entry(project)["flips"][0]
+        assert (flip["now"][0] if key == "text" else flip)[key] == text
     else:
-        assert flips == [{}]  # what was asked alone is no answer
+        assert "flips" not in entry(project)
 
 
 def test_the_texts_of_a_benchmark_have_a_bound(project):
     many = [(f"q{t}", s, 1.0, "long " * 700) for t in range(60) for s in range(4)]
     save(project, "old.jsonl", many)
     save(project, "runs.jsonl", [(t, s, 0.0, text) for t, s, _, text in many])
-    bench(project, f"  baseline: {{rollouts: {{path: old.jsonl, {FIELDS}}}}}\n")
+    bench(project, OTHER)
     project.run()
     flips = entry(project)["flips"]
     assert 5 < len(flips) < 15
@@ -190,7 +179,7 @@ def test_why_a_judge_scored_so_is_shown_of_both_sides(project):
 def test_what_cannot_be_read_again_is_left_out(project):
     save(project, "old.jsonl", OLD)
     save(project, "runs.jsonl", NEW)
-    bench(project, f"  baseline: {{rollouts: {{path: old.jsonl, {FIELDS}}}}}\n")
+    bench(project, OTHER)
     project.write(
         "conftest.py",
         "import pathlib, pytest_evalmetrics.pipeline.answers as answers\n"

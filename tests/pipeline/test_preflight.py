@@ -135,27 +135,21 @@ def test_rows_that_lack_a_name_are_refused_where_expect_allows_none(paid, judge_
     assert judge_server.posts > 0
 
 
-@pytest.mark.parametrize(
-    "template",
-    [
+def test_names_that_a_row_need_not_have_and_what_a_hook_computes(paid):
+    templates = [
         "{% if item.hint is defined %}{{ item.hint }}{% endif %}{{ question }}",
         "{{ item.hint | default('none') }}",
         "{{ item.hint if hint is defined else question }}",
         "{% for one in item.question %}{{ one }}{% endfor %}{% set a = question %}{{ a }}",
         "{{ item['question'] ~ item.get('hint', '') }}",
-    ],
-)
-def test_names_that_a_row_need_not_have(paid, template):
-    write(paid, ONLINE.replace("{{ question }}", template))
-    result = paid.run("--evalmetrics-check")
-    assert result.ret == 0, result.stdout.str()
-
-
-def test_a_hook_may_compute_what_is_gated(paid):
+    ]
+    for n, template in enumerate(templates):
+        write(paid, ONLINE.replace("{{ question }}", template), f"{n}.bench.yaml")
     hook = "def pytest_evalmetrics_compute_metrics(tasks):\n    return {'own': 1.0}\n"
     paid.write("conftest.py", hook)
     write(paid, ONLINE.replace("{mean_reward:", "{own:"))
-    assert paid.run("--evalmetrics-check").ret == 0
+    result = paid.run("--evalmetrics-check")
+    assert result.ret == 0, result.stdout.str()
 
 
 def test_a_check_counts_tasks(paid):

@@ -32,14 +32,13 @@ def rows(seed, drop=0.0, tasks=160, first=0):
     ]
 
 
-def drawn(project, benchmark=0):
-    (agent,) = project.report()["benchmarks"][benchmark]["agents"]
+def drawn(project):
+    (agent,) = project.report()["benchmarks"][0]["agents"]
     return set(agent["task_scores"])
 
 
 def check(project):
-    (found,) = [c for c in project.report()["benchmarks"][0]["checks"] if c["name"] == "pass@1"]
-    return found
+    return project.checks()["pass@1"]
 
 
 def test_a_pull_request_runs_a_part_of_what_the_nightly_run_recorded(project):
@@ -77,12 +76,8 @@ def test_a_pull_request_runs_a_part_of_what_the_nightly_run_recorded(project):
 
     result = project.run("--snapshot-update")  # would drop 120 tasks
     result.stdout.fnmatch_lines(["*no baseline was recorded, because it would drop tasks*"])
-    plans = [
-        project.run("--evalmetrics-plan", *all_of).stdout.str()
-        for all_of in ((), ("--evalmetrics-all-tasks",))
-    ]
-    assert "pass@1  40 " in plans[0]
-    assert "pass@1  160 " in plans[1]
+    for all_of, count in (((), 40), (("--evalmetrics-all-tasks",), 160)):
+        assert f"pass@1  {count} " in project.run("--evalmetrics-plan", *all_of).stdout.str()
 
 
 def test_tasks_are_drawn_by_content_and_a_lost_one_is_not_overlooked(project):
@@ -96,11 +91,7 @@ def test_tasks_are_drawn_by_content_and_a_lost_one_is_not_overlooked(project):
     project.rows("runs.jsonl", rows(1, first=1))
     result = project.run()
     assert len({int(task) + 1 for task in drawn(project)} & tasks) >= 38
-    (lost,) = [
-        c
-        for c in project.report()["benchmarks"][0]["checks"]
-        if c["name"] == "tasks" and c["gate"] == "baseline"
-    ]
+    lost = project.checks()["tasks"]  # of the baseline, which comes last
     assert lost["verdict"] == "FAIL"
     assert "1 of the baseline's 41 tasks is not in this run: 0" in lost["reason"]
     project.write("math.bench.yaml", FILE.format(tasks=160))

@@ -1,5 +1,6 @@
-"""The aggregate's text: the same whether it is made at once, in pieces, or in a file."""
+"""What a benchmark leaves for the process that writes the artifacts: texts and files."""
 
+import errno
 import json
 from pathlib import Path
 from typing import Any
@@ -7,7 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from pytest_evalmetrics.reports.payload import write_aggregates
+from pytest_evalmetrics.errors import ArtifactError
+from pytest_evalmetrics.reports.payload import leave, remove_left, write_aggregates
 
 
 class Groups(list[dict[str, Any]]):
@@ -48,3 +50,21 @@ def test_what_is_no_json_leaves_no_file(tmp_path):
     with pytest.raises(TypeError):
         write_aggregates("b", [aggregate(120_000, Groups), bad], tmp_path, held=1)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_full_disk_is_told_and_leaves_nothing(tmp_path):
+    def full():
+        yield b"half"
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.raises(ArtifactError, match="No space left on device") as raised:
+        leave(full(), tmp_path / "own")
+    assert "TMPDIR" in (raised.value.hint or "")
+    assert not list((tmp_path / "own").iterdir())
+
+
+def test_what_a_worker_that_died_has_left_is_removed(tmp_path):
+    leave([b"x"], tmp_path / "own")
+    remove_left(tmp_path / "own")
+    assert not list(tmp_path.iterdir())
+    remove_left(tmp_path / "own")  # nothing was ever left there

@@ -1,6 +1,7 @@
 """Who writes the files: ours, and reporters of one's own, of which one may fail."""
 
 import json
+import re
 
 import pytest
 
@@ -105,11 +106,44 @@ def test_a_file_that_can_t_be_written_keeps_no_other_from_it(one):
     assert files(one) == OURS
 
 
-def test_gitlab_s_file_is_written_on_gitlab(one, monkeypatch):
-    one.bench('expect: {tasks: 1}\nthresholds: {mean_reward: ">= 2"}')
-    one.run("--evalmetrics-reporters", "gl-code-quality-report.json")
+def test_gitlab_s_file_tells_each_fault_as_documented(project, monkeypatch):
+    # https://docs.gitlab.com/ci/testing/code_quality/#code-quality-report-format
     monkeypatch.setenv("GITLAB_CI", "true")
-    one.run()
-    (found,) = json.loads((one.path / "evalmetrics/gl-code-quality-report.json").read_text())
-    assert found["location"] == {"path": "math.bench.yaml", "lines": {"begin": 5}}
-    assert found["description"] == "math: mean_reward is 1, below 2"
+    monkeypatch.setenv("CI_PROJECT_DIR", str(project.path.parent))
+    found = project.path / "evalmetrics/gl-code-quality-report.json"
+    bad = "thresholds: {mean_reward: '>= 0.9'}"
+    project.rollouts([[1.0]] * 20, "old.jsonl")
+    project.rollouts([[0.0]] * 5 + [[1.0]] * 15)  # p = 1/32
+    project.write(
+        "a.bench.yaml",
+        "defaults: {rollouts: runs.jsonl, metrics: [mean_reward, pass_rate]}\nbenchmarks:\n"
+        f"- {{name: fails, {bad[:-1]}, pass_rate: '>= 0.9'}}}}\n"
+        f"- {{name: known, xfail: later, {bad}}}\n"
+        "- {name: warns, metrics: [mean_reward], baseline: {rollouts: old.jsonl}}\n"
+        "- {name: gone, rollouts: gone.jsonl}\n",
+    )
+    project.run()
+    told = json.loads(found.read_text())
+    keys = {"description", "check_name", "fingerprint", "severity", "location"}
+    assert all(set(violation) == keys for violation in told)
+    assert all(re.fullmatch("[0-9a-f]{32}", violation["fingerprint"]) for violation in told)
+    assert len({violation["fingerprint"] for violation in told}) == 5
+    severities = {(v["description"].partition(":")[0], v["severity"]) for v in told}
+    assert severities == {
+        ("fails", "critical"),
+        ("gone", "major"),
+        ("known", "info"),
+        ("warns", "minor"),
+    }
+    path = f"{project.path.name}/a.bench.yaml"
+    assert told[0]["description"] == "fails: mean_reward is 0.75, below 0.9"
+    assert told[0]["check_name"] == "evalmetrics-threshold"
+    assert told[0]["location"] == {"path": path, "lines": {"begin": 3}}
+
+    project.rollouts([[0.0]] * 6 + [[1.0]] * 14)
+    project.run("-x")
+    first, *_, lost = json.loads(found.read_text())
+    assert first["description"] == "fails: mean_reward is 0.7, below 0.9"
+    assert first["fingerprint"] == told[0]["fingerprint"]  # of the fault, not of its numbers
+    assert lost["description"] == "a.bench.yaml::warns was not evaluated"
+    assert lost["location"] == {"path": path, "lines": {"begin": 1}}

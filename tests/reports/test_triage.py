@@ -12,13 +12,14 @@ AGENTS = {"mid": 0.0, "big": 1.0}
 def many(project, count, failing):
     """Write benchmarks in one file, some of which fall to zero for one of two agents."""
     for name, reward in (("good", 1.0), ("bad", 0.0)):
-        rows = [
-            {"_ng_task_index": t, "reward": r, "agent_ref": {"name": agent}}
-            for agent, better in AGENTS.items()
-            for t in range(8)
-            for r in [max(reward, better)]
-        ]
-        project.write(f"{name}.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+        project.rows(
+            f"{name}.jsonl",
+            (
+                {"_ng_task_index": t, "reward": max(reward, better), "agent_ref": {"name": agent}}
+                for agent, better in AGENTS.items()
+                for t in range(8)
+            ),
+        )
     entries = [
         {
             "name": f"topic-{i:03}",
@@ -32,15 +33,10 @@ def many(project, count, failing):
     project.write("all.bench.yaml", json.dumps({"benchmarks": entries}, indent=1))
 
 
-@pytest.fixture
-def github(monkeypatch):
+@pytest.mark.parametrize("workers", [(), ("-n", "1")])
+def test_many_failures_are_grouped_by_cause_and_folded(project, workers, monkeypatch):
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     monkeypatch.setenv("COLUMNS", str(WIDTH))
-
-
-@pytest.mark.usefixtures("github")
-@pytest.mark.parametrize("workers", [(), ("-n", "1")])
-def test_many_failures_are_grouped_by_cause_and_folded(project, workers):
     many(project, count=30, failing=24)
     result = project.run(*workers)
     assert result.parseoutcomes() == {"failed": 24, "passed": 6}

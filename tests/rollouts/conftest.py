@@ -1,14 +1,25 @@
 """A folder with rollouts in it, and the ways to read them."""
 
 import json
+import threading
+from contextlib import contextmanager
+from http.server import ThreadingHTTPServer
 
 import pytest
 
 from pytest_evalmetrics.errors import DataError
-from pytest_evalmetrics.ext import FieldMap
-from pytest_evalmetrics.rollouts import load
+from pytest_evalmetrics.ext import FieldMap, Request
+from pytest_evalmetrics.rollouts import load, load_dataset
+from pytest_evalmetrics.rollouts.files import find_files
+from pytest_evalmetrics.rollouts.large import read_large
 from pytest_evalmetrics.rollouts.recorded import records
 from pytest_evalmetrics.spec import RolloutsSpec
+
+
+def spec_of(path, format=None, fields=None):  # noqa: A002 - as in a benchmark file
+    return RolloutsSpec(
+        path=path or ("runs.jsonl",), format=format, fields=FieldMap(**(fields or {}))
+    )
 
 
 class Folder:
@@ -26,23 +37,27 @@ class Folder:
     def rows(self, rows, name="runs.jsonl"):
         return self.write("".join(json.dumps(row) + "\n" for row in rows), name)
 
-    def load(
-        self,
-        *path,
-        scores=(),
-        categories=(),
-        format=None,  # noqa: A002 - as in a benchmark file
-        fields=None,
-    ):
-        spec = RolloutsSpec(
-            path=path or ("runs.jsonl",), format=format, fields=FieldMap(**(fields or {}))
-        )
-        return load(spec, self.path, scores=scores, categories=categories)
+    def json(self, value, name):
+        return self.write(json.dumps(value), name)
+
+    def load(self, *path, scores=(), categories=(), spec=None, **more):
+        return load(spec or spec_of(path, **more), self.path, scores=scores, categories=categories)
+
+    def shared(self, *path, count=3, size=5000):
+        """Read as several processes do that share parts of `size` bytes; None if they can't."""
+        files = find_files(path, self.path, fetch=False)
+        return read_large(files, None, Request(FieldMap(), ("reward",)), count=count, size=size)
+
+    def dataset(self, *path, **wanted):
+        return load_dataset(spec_of(path), self.path, **wanted)
+
+    def records(self, *path, spec=None, **more):
+        return records(spec or spec_of(path, **more), self.path)
 
     def whole(self, *path):
         """Give the table, and its rows as scorers see them, in the table's order."""
         table = self.load(*path)
-        found = list(records(RolloutsSpec(path=path), self.path))
+        found = list(self.records(*path))
         assert table.read_as is not None
         assert len(found) == len(table)
         return table, [found[index] for index in table.read_as.tolist()]
@@ -62,3 +77,15 @@ def folder(tmp_path):
 def real(acceptance):
     """What the tools themselves wrote."""
     return Folder(acceptance)
+
+
+@contextmanager
+def serving(handler):
+    """Answer requests on this machine's loopback: gives the host and port."""
+    made = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=made.serve_forever, daemon=True)
+    thread.start()
+    yield f"127.0.0.1:{made.server_port}"
+    made.shutdown()
+    made.server_close()
+    thread.join()

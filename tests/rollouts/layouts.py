@@ -1,14 +1,12 @@
-"""Writes small files in the layouts of other tools: `python tests/rollouts/layouts.py FOLDER`.
+"""Small files in the layouts of other tools, named with the public sources they were read from.
 
-Each layout is named with the public source that it was read from; the values are made up.
+The values are made up.
 """
 
 import csv
 import io
 import json
-import sys
-from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow.parquet
 
@@ -18,10 +16,16 @@ class Layout(NamedTuple):
 
     source: str
     file: str
-    content: str | bytes
+    content: Any  # what is no text is JSON
     rewards: dict[str, list[float | None]]
     key: str
     beside: dict[str, str] = {}  # noqa: RUF012 - read alone
+
+    def data(self):
+        if isinstance(self.content, bytes):
+            return self.content
+        text = self.content if isinstance(self.content, str) else json.dumps(self.content)
+        return text.encode()
 
 
 def _lines(*rows):
@@ -53,10 +57,7 @@ def _simulation(task, trial, reward):
         "id": f"{task}-{trial}",
         "task_id": task,
         "trial": trial,
-        "duration": 12.5,
-        "termination_reason": "user_stop",
         "reward_info": None if reward is None else {"reward": reward, "reward_basis": ["DB"]},
-        "messages": [{"role": "assistant", "content": "hello"}],
     }
 
 
@@ -77,20 +78,12 @@ def _parquet(*rows):
 def _detail(task, score):
     return {
         "doc": {"id": task, "query": f"question {task}", "choices": ["a", "b"], "gold_index": [0]},
-        "model_response": {"text": ["a"], "input_tokens": [[1, 2]]},
         "metric": {"extractive_match": score},
     }
 
 
 def _trial(task, number, *, resolved):
-    return {
-        "trial_name": f"{task}.{number}-of-2.run",
-        "task_id": task,
-        "is_resolved": resolved,
-        "failure_mode": "unset",
-        "parser_results": None,
-        "total_input_tokens": 10,
-    }
+    return {"trial_name": f"{task}.{number}-of-2.run", "task_id": task, "is_resolved": resolved}
 
 
 def _event_of(task, *, root, **scores):
@@ -98,9 +91,7 @@ def _event_of(task, *, root, **scores):
         "id": f"e-{task}-{root}",
         "dataset_record_id": task if root else None,
         "is_root": root,
-        "input": {"question": task},
         "scores": scores,
-        "span_attributes": {"type": "eval" if root else "llm"},
     }
 
 
@@ -156,77 +147,61 @@ LAYOUTS = {
     "swe-bench": Layout(
         "github.com/SWE-bench/SWE-bench, swebench/harness/reporting.py",
         "model.run.json",
-        json.dumps(
-            {
-                "total_instances": 5,
-                "submitted_instances": 4,
-                "completed_ids": ["a__a-1", "b__b-2"],
-                "incomplete_ids": ["e__e-5"],
-                "empty_patch_ids": ["c__c-3"],
-                "submitted_ids": ["a__a-1", "b__b-2", "c__c-3", "d__d-4"],
-                "resolved_ids": ["a__a-1"],
-                "unresolved_ids": ["b__b-2"],
-                "error_ids": ["d__d-4"],
-                "unstopped_containers": ["sweb.eval.a__a-1"],
-                "unremoved_images": [],
-                "schema_version": 2,
-            }
-        ),
+        {
+            "completed_ids": ["a__a-1", "b__b-2"],
+            "incomplete_ids": ["e__e-5"],
+            "empty_patch_ids": ["c__c-3"],
+            "submitted_ids": ["a__a-1", "b__b-2", "c__c-3", "d__d-4"],
+            "resolved_ids": ["a__a-1"],
+            "unresolved_ids": ["b__b-2"],
+            "error_ids": ["d__d-4"],
+        },
         {"a__a-1": [1], "b__b-2": [0], "c__c-3": [0], "d__d-4": [None], "e__e-5": [None]},
         "resolved_ids",
     ),
     "tau2-bench": Layout(
         "github.com/sierra-research/tau2-bench, src/tau2/data_model/simulation.py",
         "results.json",
-        json.dumps(
-            {
-                "timestamp": "2026-01-01",
-                "info": {"num_trials": 2, "agent_info": {"implementation": "x", "llm": "m"}},
-                "tasks": [{"id": "0"}, {"id": "1"}],
-                "simulations": [
-                    _simulation("0", 0, 1.0),
-                    _simulation("1", 0, 0.0),
-                    _simulation("0", 1, 0.0),
-                    _simulation("1", 1, None),
-                ],
-            }
-        ),
+        {
+            "info": {"num_trials": 2, "agent_info": {"implementation": "x", "llm": "m"}},
+            "tasks": [{"id": "0"}, {"id": "1"}],
+            "simulations": [
+                _simulation("0", 0, 1.0),
+                _simulation("1", 0, 0.0),
+                _simulation("0", 1, 0.0),
+                _simulation("1", 1, None),
+            ],
+        },
         {"0": [1, 0], "1": [0, None]},
         "reward_info",
     ),
     "tau-bench": Layout(
         "github.com/sierra-research/tau-bench, run.py and historical_trajectories",
         "gpt-4o-airline.json",
-        json.dumps(
-            [
-                {"task_id": task, "reward": float(one), "info": {}, "traj": [], "trial": trial}
-                for trial in range(4)
-                for task, trials in enumerate(_AIRLINE)
-                for one in trials[trial]
-            ]
-        ),
+        [
+            {"task_id": task, "reward": float(one), "info": {}, "traj": [], "trial": trial}
+            for trial in range(4)
+            for task, trials in enumerate(_AIRLINE)
+            for one in trials[trial]
+        ],
         {task: list(map(float, trials)) for task, trials in enumerate(_AIRLINE)},
         "task_id",
     ),
     "evalplus": Layout(
         "github.com/evalplus/evalplus, evalplus/evaluate.py",
         "samples_eval_results.json",
-        json.dumps(
-            {
-                "date": "2026-01-01 00:00",
-                "hash": "x",
-                "eval": {
-                    "HumanEval/0": [
-                        _evaluated("HumanEval/0", "pass", "pass"),
-                        _evaluated("HumanEval/0", "pass", "fail"),
-                    ],
-                    "HumanEval/1": [
-                        _evaluated("HumanEval/1", "timeout", "timeout"),
-                        _evaluated("HumanEval/1", "fail", "fail"),
-                    ],
-                },
+        {
+            "eval": {
+                "HumanEval/0": [
+                    _evaluated("HumanEval/0", "pass", "pass"),
+                    _evaluated("HumanEval/0", "pass", "fail"),
+                ],
+                "HumanEval/1": [
+                    _evaluated("HumanEval/1", "timeout", "timeout"),
+                    _evaluated("HumanEval/1", "fail", "fail"),
+                ],
             }
-        ),
+        },
         {"HumanEval/0": [1, 0], "HumanEval/1": [0, 0]},
         "plus_status",
     ),
@@ -247,61 +222,50 @@ LAYOUTS = {
     "alpaca-eval": Layout(
         "github.com/tatsu-lab/alpaca_eval, src/alpaca_eval/metrics/winrate.py and leaderboards",
         "annotations.json",
-        json.dumps(
-            [
-                {
-                    "instruction": f"question {number:03}",
-                    "generator_1": "text_davinci_003",
-                    "generator_2": "gpt4",
-                    "annotator": "alpaca_eval_gpt4",
-                    "preference": preference,
-                }
-                for number, preference in enumerate(_PREFERENCES)
-            ]
-        ),
+        [
+            {
+                "instruction": f"question {number:03}",
+                "generator_2": "gpt4",
+                "preference": preference,
+            }
+            for number, preference in enumerate(_PREFERENCES)
+        ],
         {f"question {n:03}": [_POINTS[p]] for n, p in enumerate(_PREFERENCES)},
         "preference",
     ),
     "helm": Layout(
         "github.com/stanford-crfm/helm, src/helm/benchmark/metrics/metric.py",
         "per_instance_stats.json",
-        json.dumps(
-            [
-                _instance("id0", _stat("exact_match", 1.0), _stat("num_references", 4)),
-                _instance("id1", _stat("exact_match", 0.0)),
-                _instance("id1", _stat("exact_match", 1.0), perturbation={"name": "typos"}),
-                _instance("id2"),
-            ]
-        ),
+        [
+            _instance("id0", _stat("exact_match", 1.0), _stat("num_references", 4)),
+            _instance("id1", _stat("exact_match", 0.0)),
+            _instance("id1", _stat("exact_match", 1.0), perturbation={"name": "typos"}),
+            _instance("id2"),
+        ],
         {"id0": [1], "id1": [0], "id2": [None]},
         "exact_match",
     ),
     "mlflow": Layout(
         "github.com/mlflow/mlflow, tests/evaluate/test_default_evaluator.py",
         "eval_results_table.json",
-        json.dumps(
-            {
-                "columns": ["inputs", "outputs", "exact_match/score"],
-                "data": [["a?", "1", 1], ["b?", "2", 0]],
-            }
-        ),
+        {
+            "columns": ["inputs", "outputs", "exact_match/score"],
+            "data": [["a?", "1", 1], ["b?", "2", 0]],
+        },
         {"a?": [1], "b?": [0]},
         "exact_match/score",
     ),
     "langfuse": Layout(
         "langfuse.com, the public API's GetScoresResponse",
         "scores.json",
-        json.dumps(
-            {
-                "data": [
-                    _score("t1", "correctness", 1.0),
-                    _score("t1", "tone", 0.5),
-                    _score("t2", "correctness", 0.25),
-                    _score("t3", "tone", 0.5),
-                ],
-                "meta": {"page": 1, "totalItems": 4, "totalPages": 1},
-            }
-        ),
+        {
+            "data": [
+                _score("t1", "correctness", 1.0),
+                _score("t1", "tone", 0.5),
+                _score("t2", "correctness", 0.25),
+                _score("t3", "tone", 0.5),
+            ]
+        },
         {"t1": [1], "t2": [0.25], "t3": [None]},
         "correctness",
     ),
@@ -313,7 +277,6 @@ LAYOUTS = {
                 {
                     "id": f"run-{task}",
                     "reference_example_id": task,
-                    "run_type": "chain",
                     "feedback_stats": {"correctness": {"n": 1, "avg": score}},
                 }
                 for task, score in (("e1", 1.0), ("e2", 0.0))
@@ -331,9 +294,6 @@ LAYOUTS = {
                     "example_id": task,
                     "repetition_number": repeat,
                     "input": json.dumps({"question": "a, b?"}),
-                    "error": "",
-                    "latency_ms": 12.5,
-                    "annotation_correctness_label": "",
                     "annotation_correctness_score": score,
                 }
                 for task, repeat, score in (("RQ==", 1, 1.0), ("RQ==", 2, 0.0), ("Rg==", 1, ""))
@@ -345,19 +305,12 @@ LAYOUTS = {
     "phoenix-spans": Layout(
         "github.com/Arize-ai/phoenix, src/phoenix/server/api/routers/v1/annotations.py",
         "span_annotations.json",
-        json.dumps(
-            {
-                "data": [
-                    {"span_id": span, "name": name, "result": {"label": None, "score": score}}
-                    for span, name, score in (
-                        ("s1", "qa", 1.0),
-                        ("s1", "tone", 0.0),
-                        ("s2", "qa", 0.5),
-                    )
-                ],
-                "next_cursor": None,
-            }
-        ),
+        {
+            "data": [
+                {"span_id": span, "name": name, "result": {"label": None, "score": score}}
+                for span, name, score in (("s1", "qa", 1.0), ("s1", "tone", 0.0), ("s2", "qa", 0.5))
+            ]
+        },
         {"s1": [1], "s2": [0.5]},
         "score",
     ),
@@ -389,21 +342,15 @@ LAYOUTS = {
     "terminal-bench": Layout(
         "github.com/laude-institute/terminal-bench, terminal_bench/harness/models.py",
         "results.json",
-        json.dumps(
-            {
-                "id": "run",
-                "results": [
-                    _trial("hello-world", 1, resolved=True),
-                    _trial("hello-world", 2, resolved=False),
-                    _trial("fix-git", 1, resolved=False),
-                    _trial("fix-git", 2, resolved=None),
-                ],
-                "n_resolved": 1,
-                "n_unresolved": 3,
-                "accuracy": 0.25,
-                "pass_at_k": {"2": 0.5},
-            }
-        ),
+        {
+            "id": "run",
+            "results": [
+                _trial("hello-world", 1, resolved=True),
+                _trial("hello-world", 2, resolved=False),
+                _trial("fix-git", 1, resolved=False),
+                _trial("fix-git", 2, resolved=None),
+            ],
+        },
         {"hello-world": [1, 0], "fix-git": [0, None]},
         "is_resolved",
     ),
@@ -423,56 +370,45 @@ LAYOUTS = {
     "braintrust": Layout(
         "braintrust.dev/docs/api-reference, the answer of POST /v1/experiment/ID/fetch",
         "experiment.json",
-        json.dumps(
-            {
-                "events": [
-                    _event_of("r1", root=True, Factuality=1.0),
-                    _event_of("r1", root=False),
-                    _event_of("r2", root=True, Factuality=0.5),
-                ],
-                "cursor": None,
-            }
-        ),
+        {
+            "events": [
+                _event_of("r1", root=True, Factuality=1.0),
+                _event_of("r1", root=False),
+                _event_of("r2", root=True, Factuality=0.5),
+            ]
+        },
         {"r1": [1], "r2": [0.5]},
         "Factuality",
     ),
     "simple-evals": Layout(
         "github.com/openai/simple-evals, simple_evals.py and healthbench_eval.py",
         "healthbench_model_allresults.json",
-        json.dumps(
-            {
-                "score": 0.5,
-                "metrics": {"overall_score": 0.5},
-                "htmls": ["<p>"],
-                "convos": [[{"role": "user", "content": "?"}]],
-                "metadata": {
-                    "example_level_metadata": [
-                        {"prompt_id": "p1", "score": 0.75, "rubric_items": []},
-                        {"prompt_id": "p2", "score": 0.25, "rubric_items": []},
-                    ]
-                },
-            }
-        ),
+        {
+            "score": 0.5,
+            "metadata": {
+                "example_level_metadata": [
+                    {"prompt_id": "p1", "score": 0.75, "rubric_items": []},
+                    {"prompt_id": "p2", "score": 0.25, "rubric_items": []},
+                ]
+            },
+        },
         {"p1": [0.75], "p2": [0.25]},
         "score",
     ),
     "nemo-evaluator": Layout(
         "docs.nvidia.com, NeMo agent evaluation, summary.json of a run bundle",
         "summary.json",
-        json.dumps(
-            {
-                "task_count": 2,
-                "task_metric_values": {
-                    "t1": {
-                        "gym_reward.reward": [
-                            {"trial_id": "t1-0", "value": 1.0},
-                            {"trial_id": "t1-1", "value": None},
-                        ]
-                    },
-                    "t2": {"gym_reward.reward": [{"trial_id": "t2-0", "value": 0.0}]},
+        {
+            "task_metric_values": {
+                "t1": {
+                    "gym_reward.reward": [
+                        {"trial_id": "t1-0", "value": 1.0},
+                        {"trial_id": "t1-1", "value": None},
+                    ]
                 },
+                "t2": {"gym_reward.reward": [{"trial_id": "t2-0", "value": 0.0}]},
             }
-        ),
+        },
         {"t1": [1, None], "t2": [0]},
         "value",
     ),
@@ -487,10 +423,3 @@ LAYOUTS = {
         "faithfulness",
     ),
 }
-
-
-if __name__ == "__main__":
-    for each in LAYOUTS.values():
-        for file, content in {each.file: each.content, **each.beside}.items():
-            data = content if isinstance(content, bytes) else content.encode()
-            Path(sys.argv[1], file).write_bytes(data)

@@ -1,10 +1,8 @@
 """Whether two tables are the same, to the bit."""
 
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 
 import numpy as np
-
-from pytest_evalmetrics.data import Category
 
 
 def bits(value):
@@ -13,8 +11,8 @@ def bits(value):
         return value.dtype.str, value.tobytes()
     if isinstance(value, dict):
         return [(name, bits(each)) for name, each in value.items()]  # their order counts
-    if isinstance(value, Category):
-        return bits(value.codes), value.labels
+    if is_dataclass(value):
+        return [bits(getattr(value, field.name)) for field in fields(value)]
     return value
 
 

@@ -58,6 +58,7 @@ def test_long_cells_many_rows_and_compression(folder):
         ("id,reward\na,1\nb,1,2\n", 3, "this line has 3 cells"),
         ('id,reward\na,1\n"b,1\n', 3, "the file ends inside of quotes"),
         ("id,reward\na,high\n", 2, "the score 'reward' is 'high'; expected a number"),
+        ("id,reward\na, 1_000 \n", 2, "the score 'reward' is '1_000'; expected a number"),
         ("id,reward\na,1\n,1\n", 3, "the task id is empty"),
         ("id,reward,n\na,1,0\nb,1,-1\n", 3, "the sample index is -1"),
         ("name,reward\na,1\n", None, "no column has the tasks' ids: there is no 'id'"),
@@ -71,19 +72,16 @@ def test_what_is_refused(folder, text, line, message):
     assert message in refused.message
 
 
-def test_two_columns_of_one_name(folder):
-    folder.write("id,x,x\n1,2,3\n", "runs.csv")
-    refused = folder.refused("runs.csv", fields={"task": "id"}, format="csv")
-    assert "two columns have the name 'x'" in refused.message
-
-
-@pytest.mark.parametrize("text", ["some words, and more\nthat's it\n", "plain\n", '"a": 1,\n"b"\n'])
-def test_text_that_is_no_csv(folder, text):
+@pytest.mark.parametrize(
+    ("text", "format_", "message"),
+    [
+        ("id,x,x\n1,2,3\n", "csv", "two columns have the name 'x'"),
+        (b"id,reward\na,1\nb,\xff\n", "csv", "found the byte 0xff"),
+        ("some words, and more\nthat's it\n", None, "is no JSON"),
+        ("plain\n", None, "is no JSON"),
+        ('"a": 1,\n"b"\n', None, "is no JSON"),
+    ],
+)
+def test_what_is_no_csv_or_a_damaged_one(folder, text, format_, message):
     folder.write(text)
-    assert "is no JSON" in folder.refused().message
-
-
-def test_bytes_that_are_no_text(folder):
-    folder.write(b"id,reward\na,1\n" + b"b,\xff\n", "runs.csv")
-    refused = folder.refused("runs.csv", fields={"task": "id"}, format="csv")
-    assert "found the byte 0xff" in refused.message
+    assert message in folder.refused(fields={"task": "id"}, format=format_).message

@@ -3,7 +3,6 @@
 import json
 
 import numpy as np
-import pytest
 
 
 def metric(name, score, **more):
@@ -63,53 +62,28 @@ def test_what_was_not_judged_is_missing_and_no_failure(folder):
     assert none.startswith("not judged: 1 rollout")
 
 
-def test_cases_of_one_name_and_input_are_samples(folder):
+def test_cases_of_one_name_and_input_are_samples_and_conversations_are_cases(folder):
     one, two = case("a", metric("m", 1.0)), case("a", metric("m", 0.0))
     write(folder, one, two, case("b", metric("m", 1.0)))
     table = folder.load("run.json", scores=["m"])
     assert (table.tasks, table.sample.tolist()) == (("a", "b"), [0, 1, 0])
+    talk = case("talk", metric("m", 0.75), scenario="a refund")
+    write(folder, one, conversationalTestCases=[talk], testPassed=3)
+    table = folder.load("run.json", scores=["m"])
+    assert table.scores["m"].tolist() == [1, 0.75]
+    assert "testPassed is 3, and the test cases give 2" in table.notes[0]
     write(folder, one, {**two, "input": "another question"})
     assert folder.load("run.json", scores=["m"]).tasks == ("a [?]", "a [another question]")
 
 
-def test_conversations_are_cases(folder):
-    talk = case("talk", metric("m", 0.75), scenario="a refund")
-    write(folder, case("a", metric("m", 1.0)), conversationalTestCases=[talk])
-    assert folder.load("run.json", scores=["m"]).scores["m"].tolist() == [1, 0.75]
-
-
-def test_what_evaluate_returns_is_read_too(folder):
+def test_what_evaluate_returns_runs_of_early_versions_and_metrics_of_one_name(folder):
     found = case("a", metric("m", 0.75))
     found["metrics_data"] = found.pop("metricsData")
-    folder.write(json.dumps({"test_results": [found], "confident_link": None}), "run.json")
+    folder.json({"test_results": [found], "confident_link": None}, "run.json")
     assert folder.load("run.json", scores=["m"]).scores["m"].tolist() == [0.75]
-
-
-def test_runs_of_early_versions_and_metrics_of_one_name(folder):
     one, two = {**metric("x", 0.75), "metric": "m"}, {**metric("x", 0.25), "metric": "m"}
     del one["name"], two["name"]
     early = {"name": "a", "input": "?", "success": False, "metricsMetadata": [one, two]}
     folder.write(json.dumps({"testCases": [early]}), "run.json")
     scores = folder.load("run.json", scores=["m"]).scores
     assert (scores["m"].tolist(), scores["m 2"].tolist()) == ([0.75], [0.25])
-
-
-def test_its_own_counts_are_compared(folder):
-    write(folder, case("a", metric("m", 1.0)), testPassed=2, testFailed=0)
-    (note,) = folder.load("run.json", scores=["m"]).notes
-    assert "testPassed is 2, and the test cases give 1" in note
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ('{"testCases": [{"metricsData": [], "na', "ends in the middle of it"),
-        ('{"testCases": [], "testPassed": 0}', "has no test case"),
-        ('{"testCases": {}, "testPassed": 0}', "expected a list"),
-    ],
-)
-def test_broken_files(folder, content, message):
-    folder.write(content, "run.json")
-    refused = folder.refused("run.json")
-    assert refused.file == "run.json"
-    assert message in refused.message

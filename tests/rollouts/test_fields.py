@@ -12,20 +12,6 @@ from rollouts.reference import first, places, plain, read
 from pytest_evalmetrics.ext import FieldMap
 
 
-def columns(table):
-    return plain(table).scores
-
-
-def test_task_sample_agent_and_reward_by_dotted_paths(folder):
-    folder.rows([{"doc": {"id": "q1"}, "try": 2, "who": "base", "result": {"acc": 0.5}}])
-    table = folder.load(
-        fields={"task": "doc.id", "sample": "try", "agent": "who", "reward": "result.acc"},
-        scores=["reward"],
-    )
-    assert plain(table).rows == [("base", "q1", 2)]
-    assert columns(table) == {"reward": [0.5]}
-
-
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
@@ -40,6 +26,8 @@ def test_a_path_that_leads_nowhere_is_refused(folder, fields, message):
     error = folder.refused(fields={"task": "id", **fields})
     assert message in error.message
     assert "id, model, result" in error.message
+    too_deep = folder.refused(fields={"task": "a" + ".b" * 40})
+    assert "more than 10 parts" in too_deep.message
 
 
 def test_a_task_path_that_leads_nowhere_names_the_row_and_its_keys(folder):
@@ -50,11 +38,6 @@ def test_a_task_path_that_leads_nowhere_names_the_row_and_its_keys(folder):
         "this row has no task id: 'taskid' is not there; did you mean 'task_id'? "
         "the row's keys: reward, task_id"
     )
-
-
-def test_a_path_of_too_many_parts_is_refused(folder):
-    folder.rows([{"id": 1}])
-    assert "more than 10 parts" in folder.refused(fields={"task": "a" + ".b" * 40}).message
 
 
 leaf = st.none() | st.integers(-9, 9) | st.floats() | st.booleans()

@@ -13,12 +13,10 @@ import pytest
 from rollouts.same import all_bits
 
 from pytest_evalmetrics.errors import DataError
-from pytest_evalmetrics.ext import FieldMap, Request
-from pytest_evalmetrics.rollouts import large, load
-from pytest_evalmetrics.rollouts.files import LARGE, find_files
-from pytest_evalmetrics.rollouts.large import process_count, read_large, usable_cores
+from pytest_evalmetrics.rollouts import large
+from pytest_evalmetrics.rollouts.files import LARGE
+from pytest_evalmetrics.rollouts.large import process_count, usable_cores
 from pytest_evalmetrics.rollouts.table import TableBuilder
-from pytest_evalmetrics.spec import RolloutsSpec
 
 LINUX = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
 
@@ -28,9 +26,9 @@ def some_rows(first, count):
         {
             "_ng_task_index": i // 4,
             "_ng_rollout_index": i % 4,
+            "text": "word " * (i % 50),
             "reward": [1, True, 0.25][i % 3],
             "agent_ref": {"name": f"agent{i % 7 // 6}"},
-            "text": "word " * (i % 50),
             **({"late": i} if i > 600 else {}),
             **({"odd": float("nan") if i % 200 < 100 else "text"} if i % 100 == 17 else {"odd": 1}),
         }
@@ -45,16 +43,11 @@ def many(folder):
     folder.write(gzip.compress(json.dumps(some_rows(900, 50)).encode()), "c.json.gz")
 
 
-def shared(folder, *, count=3, size=5000):
-    files = find_files(("*",), folder.path)
-    return read_large(files, None, Request(FieldMap(), ("reward",)), count=count, size=size)
-
-
 def test_several_processes_read_what_one_does(folder):
     many(folder)
     alone = folder.load("*", scores=["reward"])
     assert len(alone.notes) == 2
-    found = shared(folder)
+    found = folder.shared("*")
     assert found is not None
     assert all_bits(found) == all_bits(alone)
 
@@ -63,7 +56,7 @@ def test_several_processes_read_what_one_does(folder):
 def test_a_process_that_dies_leaves_the_files_to_one(folder, monkeypatch, dies):
     many(folder)
     monkeypatch.setattr(large, "_CHILD", dies)
-    assert shared(folder) is None
+    assert folder.shared("*") is None
 
 
 def test_a_file_that_is_replaced_while_it_is_read_is_refused(folder, monkeypatch):
@@ -77,21 +70,17 @@ def test_a_file_that_is_replaced_while_it_is_read_is_refused(folder, monkeypatch
 
     monkeypatch.setattr(TableBuilder, "extend", meanwhile)
     with pytest.raises(DataError, match="changed while it was read"):
-        shared(folder)
+        folder.shared("*")
 
-
-def test_no_interpreter_leaves_the_files_to_one_process(folder, monkeypatch):
-    many(folder)
     monkeypatch.setattr(sys, "executable", str(folder.path / "none"))
-    assert shared(folder) is None
+    assert folder.shared("*") is None
 
 
-@pytest.mark.parametrize("wrong", ["empty", "blank", "other"])
-def test_files_that_are_no_shards_are_left_to_one_process(folder, wrong):
+@pytest.mark.parametrize("content", ["", "\n\n", "task,reward\n1,1\n"])
+def test_files_that_are_no_shards_are_left_to_one_process(folder, content):
     many(folder)
-    content = {"empty": "", "blank": "\n\n", "other": "task,reward\n1,1\n"}[wrong]
     folder.write(content, "d.csv")
-    assert shared(folder) is None
+    assert folder.shared("*") is None
 
 
 # -- for real: as large as it takes -----------------------------------------------------------
@@ -106,12 +95,18 @@ def write_large(path, last=""):
         file.write(last)
 
 
-def test_the_error_of_a_large_file_is_that_of_its_first_bad_row(folder, monkeypatch):
-    write_large(folder.path / "runs.jsonl", '{"reward": 1}\n{"reward": ')
-    monkeypatch.setenv("EVALMETRICS_PROCESSES", "1")
-    alone = str(folder.refused())
-    monkeypatch.setenv("EVALMETRICS_PROCESSES", "2")
-    assert str(folder.refused()) == alone
+def test_processes_share_a_large_file_and_its_error_is_that_of_its_first_bad_row(
+    folder, monkeypatch
+):
+    monkeypatch.setattr(large, "usable_cores", lambda: 2)
+    write_large(folder.path / "good.jsonl")
+    write_large(folder.path / "bad.jsonl", '{"reward": 1}\n{"reward": ')
+    found = []
+    for count in ("1", "2"):
+        monkeypatch.setenv("EVALMETRICS_PROCESSES", count)
+        table = folder.load("good.jsonl", scores=["reward"])
+        found.append((all_bits(table), str(folder.refused("bad.jsonl"))))
+    assert found[0] == found[1]
 
 
 def test_a_run_over_a_large_file(project, monkeypatch):
@@ -128,16 +123,14 @@ def test_a_run_over_a_large_file(project, monkeypatch):
 _INTERRUPTED = """
 import sys
 from pathlib import Path
-from pytest_evalmetrics.rollouts import Request, large
-from pytest_evalmetrics.rollouts.files import find_files
-from pytest_evalmetrics.spec import FieldMap
+from pytest_evalmetrics.rollouts import large
+from rollouts.conftest import Folder
 
 large._CHILD = "import sys; sys.stdin.buffer.read()"
-files = find_files(("*.jsonl",), Path(sys.argv[1]))
 read = large._Reader.read
 large._Reader.read = lambda *args: (print("reading", flush=True), read(*args))[1]
 try:
-    large.read_large(files, None, Request(FieldMap()), count=3, size=5000)
+    Folder(Path(sys.argv[1])).shared("*.jsonl")
 except KeyboardInterrupt:
     print("interrupted")
 """
@@ -159,7 +152,9 @@ def gone(pids):
 def test_processes_end_with_the_run(folder, by):
     many(folder)
     process = subprocess.Popen(
-        [sys.executable, "-c", _INTERRUPTED, str(folder.path)], stdout=subprocess.PIPE
+        [sys.executable, "-c", _INTERRUPTED, str(folder.path)],
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     )
     assert process.stdout is not None
     assert process.stdout.readline().startswith(b"reading")  # two of them may say so at once
@@ -169,16 +164,6 @@ def test_processes_end_with_the_run(folder, by):
     said = process.communicate(timeout=30)[0]
     assert (b"interrupted\n" in said) == (by == signal.SIGINT)
     assert gone(readers)
-
-
-def test_the_one_way_in_shares_large_files(folder, monkeypatch):
-    write_large(folder.path / "runs.jsonl")
-    monkeypatch.setenv("EVALMETRICS_PROCESSES", "1")
-    spec = RolloutsSpec(path=("runs.jsonl",))
-    alone = load(spec, folder.path, scores=["reward"])
-    monkeypatch.setattr("pytest_evalmetrics.rollouts.large.usable_cores", lambda: 2)
-    monkeypatch.setenv("EVALMETRICS_PROCESSES", "2")
-    assert all_bits(load(spec, folder.path, scores=["reward"])) == all_bits(alone)
 
 
 # -- how many processes -----------------------------------------------------------------------
@@ -216,11 +201,8 @@ def test_the_cores_are_shared(monkeypatch, environ, cores, expected):
 @pytest.mark.parametrize("cap", ["0", "-1", "two", "1.5", "²"])
 def test_a_cap_that_is_no_whole_number_is_refused(cap, monkeypatch):
     monkeypatch.setenv("EVALMETRICS_PROCESSES", cap)
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(DataError, match=f"EVALMETRICS_PROCESSES is '{cap}'.*whole number from 1"):
         process_count()
-    assert caught.value.message == (
-        f"EVALMETRICS_PROCESSES is {cap!r} in the environment; expected a whole number from 1"
-    )
 
 
 @pytest.mark.parametrize(

@@ -53,12 +53,6 @@ def test_each_filter_has_its_own_scores(folder):
     assert table.scores["exact_match,loose"].tolist() == [1, 1, 1]
 
 
-def test_several_metrics_need_a_name(folder):
-    run(folder, [row(0, acc=1.0, acc_norm=0.0)])
-    assert "acc, acc_norm" in folder.refused("out/*.jsonl", scores=["reward"]).message
-    assert folder.load("out/*.jsonl", scores=["acc_norm"]).scores["acc_norm"].tolist() == [0]
-
-
 def test_rows_of_early_versions(folder):
     rows = [row(n, filter=None, acc=n % 2) for n in range(4)]
     folder.write(json.dumps(rows, indent=1), "toy.jsonl")  # an array, whatever it is called
@@ -87,17 +81,12 @@ def test_the_results_are_compared_where_they_are_means(folder, aggregation, stat
         [row(0, acc=1), row(1, acc=0)],
         results={"toy": {"alias": "toy", "acc,none": stated, "acc_stderr,none": 0.1}},
         configs={"toy": {"metric_list": metrics}},
+        **{"n-samples": {"toy": {"original": 9, "effective": 3}}},
     )
     notes = folder.load("out/samples*", scores=["acc"]).notes
     said = f"results_{DATE}.json says that acc,none is 0.75, and the samples give 0.5"
     assert any(said in note for note in notes) is told
-
-
-def test_documents_that_are_not_there_are_told(folder):
-    counts = {"toy": {"original": 9, "effective": 3}}
-    run(folder, [row(0, acc=1), row(1, acc=0)], **{"n-samples": counts})
-    (note,) = folder.load("out/samples*", scores=["acc"]).notes
-    assert "counts 3 documents, and there are 2" in note
+    assert any("counts 3 documents, and there are 2" in note for note in notes)
 
 
 def test_what_is_no_number(folder):
@@ -110,24 +99,12 @@ def test_what_is_no_number(folder):
     assert "is a list: [-3.5, 4]" in refused.message
 
 
-@pytest.mark.parametrize(
-    ("rows", "message"),
-    [
-        ([row(0, acc=1), row(0, acc=0)], "stands here and in"),
-        ([row(0, acc=1), row(None, acc=0)], "doc_id is None"),
-    ],
-)
-def test_rows_that_are_refused(folder, rows, message):
-    folder.rows(rows)
-    refused = folder.refused()
-    assert message in refused.message
-    assert refused.line == 2
-
-
-def test_a_half_line(folder):
-    folder.write(json.dumps(row(0, acc=1)) + "\n" + json.dumps(row(1, acc=1))[:-9])
-    refused = folder.refused()
-    assert (refused.line, refused.message[:34]) == (2, "the file ends in the middle of a r")
+def test_rows_that_are_refused(folder):
+    for wrong, message in ((row(0, acc=0), "stands here and in"), (row(None), "doc_id is None")):
+        folder.rows([row(0, acc=1), wrong])
+        refused = folder.refused()
+        assert message in refused.message
+        assert refused.line == 2
 
 
 def results_alone(accuracy, stderr, n=1319):

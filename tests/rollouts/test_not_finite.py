@@ -9,10 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-
-from pytest_evalmetrics.errors import DataError
-from pytest_evalmetrics.rollouts import load
-from pytest_evalmetrics.spec import FieldMap, RolloutsSpec
+from rollouts.conftest import Folder
 
 words = st.sampled_from(["NaN", "Infinity", "-Infinity", ": NaN,", '": NaN}', '\\": [NaN]', "\\"])
 texts = st.lists(words | st.text(max_size=3), max_size=4).map("".join)
@@ -27,11 +24,10 @@ separators = st.sampled_from([(",", ":"), (", ", ": "), (" , ", " : ")])
 
 
 @pytest.mark.parametrize("number", ["-3.1738582604951726e-291", "-4.2649371850362817E-292"])
-def test_a_number_that_looks_like_a_stand_in_stays_what_it_is(number, tmp_path):
+def test_a_number_that_looks_like_a_stand_in_stays_what_it_is(number, folder):
     rows = [f'{{"_ng_task_index": {n}, "reward": 1, "x": {number}, "y": NaN}}' for n in range(200)]
-    (tmp_path / "runs.jsonl").write_text("\n".join(rows))
-    table = load(RolloutsSpec(path=("runs.jsonl",)), tmp_path, scores=())
-    assert table.scores["x"].tolist() == [float(number)] * 200
+    folder.write("\n".join(rows))
+    assert folder.load().scores["x"].tolist() == [float(number)] * 200
 
 
 @given(objects, separators, st.booleans())
@@ -44,10 +40,9 @@ def test_labels_and_numbers_beside_them_are_what_json_reads(found, by, escaped):
     ]
     lines = [json.dumps(row, separators=by, ensure_ascii=escaped) for row in rows]
     with tempfile.TemporaryDirectory() as name:
-        path = Path(name, "a.jsonl")
-        path.write_bytes("\n".join(lines).encode("utf-8", "backslashreplace"))
-        spec = RolloutsSpec(path=(path.name,), fields=FieldMap(task="task"))
-        table = load(spec, path.parent, scores=["reward"], categories=["other"])
+        folder = Folder(Path(name))
+        folder.write("\n".join(lines).encode("utf-8", "backslashreplace"))
+        table = folder.load(scores=["reward"], categories=["other"], fields={"task": "task"})
     labels = table.categories["other"]
     plain = [json.loads(line.encode("utf-8", "backslashreplace"))["other"] for line in lines]
     assert [labels.labels[code] for code in labels.codes] == plain
@@ -68,13 +63,10 @@ rows = st.lists(
 def test_lines_are_read_and_told_as_rows_are_one_by_one(found):
     given_ = [{"_ng_task_index": i // 2, **row} for i, row in enumerate(found)]
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        (folder / "a.jsonl").write_text("".join(json.dumps(r) + "\n" for r in given_), "utf-8")
-        (folder / "a.json").write_text(json.dumps(given_), "utf-8")  # never read at once
-        one, other = (
-            load(RolloutsSpec(path=(f"a.{kind}",)), folder, scores=("reward",))
-            for kind in ("jsonl", "json")
-        )
+        folder = Folder(Path(name))
+        folder.rows(given_, "a.jsonl")
+        folder.json(given_, "a.json")  # never read at once
+        one, other = (folder.load(f"a.{kind}", scores=["reward"]) for kind in ("jsonl", "json"))
     assert list(one.scores) == list(other.scores)
     for score, column in one.scores.items():
         np.testing.assert_array_equal(column, other.scores[score])
@@ -82,9 +74,8 @@ def test_lines_are_read_and_told_as_rows_are_one_by_one(found):
     assert one.integers == other.integers
 
 
-def test_a_broken_row_behind_them_is_told(tmp_path):
+def test_a_broken_row_behind_them_is_told(folder):
     text = '{"_ng_task_index": 0, "reward": NaN}\n' * 3 + '{"_ng_task_index": 1, "reward": -NaN}\n'
-    (tmp_path / "a.jsonl").write_text(text, "utf-8")
-    with pytest.raises(DataError, match="this line is no JSON") as raised:
-        load(RolloutsSpec(path=("a.jsonl",)), tmp_path, scores=("reward",))
-    assert raised.value.line == 4
+    folder.write(text)
+    refused = folder.refused(scores=["reward"])
+    assert (refused.line, "this line is no JSON" in refused.message) == (4, True)

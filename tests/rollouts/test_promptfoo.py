@@ -52,13 +52,6 @@ def test_what_the_tool_wrote(real, name):
     assert note.endswith(": model down)")
 
 
-def test_the_reward_has_to_be_named(folder):
-    write(folder, [result(namedScores={"tone": 0.5})])
-    refused = folder.refused("out.json", scores=["reward"])
-    assert "success, score, tone" in refused.message
-    assert "`reward: success`" in str(refused.hint)
-
-
 def test_tests_are_told_apart_by_their_variables(folder):
     rows = [
         result(vars={"q": "1"}, testIdx=1, score=0.1),
@@ -76,26 +69,27 @@ def test_tests_are_told_apart_by_their_variables(folder):
     assert table.scores["score"].tolist() == [0.3, 0.1, 0.2, 0.5, 0.4]  # repeats by testIdx
 
 
-def test_providers_and_prompts_are_agents(folder):
-    write(folder, [result(), result(provider="plain:text")])
+def test_providers_and_prompts_are_agents_and_the_reward_has_to_be_named(folder):
+    write(folder, [result(namedScores={"tone": 0.5}), result(provider="plain:text")])
+    refused = folder.refused("out.json", scores=["reward"])
+    assert "success, score, tone" in refused.message
+    assert "`reward: success`" in str(refused.hint)
     assert folder.load("out.json", scores=["score"]).agents == ("openai:x", "plain:text")
     write(folder, [result(), result(prompt={"label": "p1"}, promptIdx=1)])
     assert folder.load("out.json", scores=["score"]).agents == ("openai:x, p0", "openai:x, p1")
 
 
-@pytest.mark.parametrize(
-    ("more", "missing"),
-    [
-        ({"failureReason": 2, "error": "down"}, True),
-        ({"failureReason": 1, "error": "not equal"}, False),
-        ({"failureReason": None, "error": "down", "gradingResult": None}, True),
-        ({"failureReason": None, "error": "not equal"}, False),
-    ],
-)
-def test_errors_are_told_from_assertions(folder, more, missing):
-    write(folder, [result(success=False, score=0, **more)])
+def test_errors_are_told_from_assertions(folder):
+    told = [
+        {"failureReason": 2, "error": "down"},
+        {"failureReason": 1, "error": "not equal"},
+        {"failureReason": None, "error": "down", "gradingResult": None},
+        {"failureReason": None, "error": "not equal"},
+    ]
+    rows = [result(str(n), success=False, score=0, **more) for n, more in enumerate(told)]
+    write(folder, rows)
     value = folder.load("out.json", scores=["success"]).scores["success"]
-    np.testing.assert_equal(value, [np.nan if missing else 0])
+    np.testing.assert_equal(value, [np.nan, 0, np.nan, 0])
 
 
 def test_what_its_grader_could_not_answer_is_missing_and_no_failure(folder):
@@ -146,25 +140,7 @@ def test_its_own_counts_are_compared(folder):
     )
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ('{"evalId": "e", "results": {"version": 3, "prompts": [{', "ends in the middle of it"),
-        ('{"evalId": "e", "results": {"version": 9, "prompts": []}}', "of version 9"),
-        ('{"evalId": "e", "results": {"version": 3, "prompts": []}}', "has no list of results"),
-        ('{"results": {"version": 3, "prompts": [], "results": []}}', "has no result"),
-        ('{"results": {"version": 3, "prompts": [], "results": [1]}}', "has no list of results"),
-    ],
-)
-def test_broken_files(folder, content, message):
-    folder.write(content, "out.json")
-    refused = folder.refused("out.json")
-    assert refused.file == "out.json"
-    assert message in refused.message
-
-
 def test_a_half_line(folder):
     line = json.dumps(result())
     folder.write(f"{line}\n{line[:-20]}", "out.jsonl")
-    refused = folder.refused("out.jsonl", scores=["success"])
-    assert (refused.line, refused.message[:24]) == (2, "the file ends in the mid")
+    assert folder.refused("out.jsonl", scores=["success"]).line == 2

@@ -4,29 +4,19 @@ import gzip
 import json
 import tempfile
 from pathlib import Path
+from unittest.mock import patch
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rollouts.conftest import Folder
 from rollouts.reference import plain, read
+from rollouts.small import ARRAY_BLOCKS, BLOCKS, SIZES
 
-from pytest_evalmetrics.ext import FieldMap, Request, open_source
-from pytest_evalmetrics.rollouts import load
-from pytest_evalmetrics.rollouts.files import find_files
-from pytest_evalmetrics.rollouts.json_files import JsonArray, JsonLines
-from pytest_evalmetrics.rollouts.table import TableBuilder
-from pytest_evalmetrics.spec import RolloutsSpec
+from pytest_evalmetrics.ext import FieldMap
 
 text = st.text(max_size=8) | st.sampled_from(
     [
-        "",
-        '"',
-        "\\",
-        "\n",
-        'a "quoted" {brace} \\',
-        "é",
-        "数",
-        "😀",
-        "\ud800",
+        *["", '"', "\\", "\n", 'a "quoted" {brace} \\', "é", "数", "😀", "\ud800"],
         "1",
         "null",
         "x" * 300,
@@ -126,16 +116,6 @@ def written(rows, draw, *, array):
     return draw.draw(st.sampled_from([b"", b"\xef\xbb\xbf"])) + whole.encode()
 
 
-def load_in_blocks(path, request, loader, block, ahead):
-    table = TableBuilder(request)
-    reader = loader(request, block=block, ahead=ahead)
-    for file in find_files((path.name,), path.parent):
-        source = open_source(file)
-        for chunk in reader.read(source):
-            table.add(source, chunk)
-    return table.build()
-
-
 @settings(max_examples=75, deadline=None)
 @given(st.data(), st.booleans(), st.booleans())
 def test_the_table_is_what_json_loads_says(data, array, many):
@@ -148,19 +128,15 @@ def test_the_table_is_what_json_loads_says(data, array, many):
     )
     clean = writable(seen)
     expected = read(clean, FieldMap(), [])
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "rows"
-        path.write_bytes(gzip.compress(content) if packed else content)
-        found = load(RolloutsSpec(path=("rows",)), Path(folder), scores=[])
+    with tempfile.TemporaryDirectory() as path:
+        folder = Folder(Path(path))
+        folder.write(gzip.compress(content) if packed else content)
+        found = folder.load()
         assert plain(found) == expected
         assert list(found.scores) == list(expected.scores)
-        small = load_in_blocks(
-            path,
-            Request(FieldMap()),
-            JsonArray if array else JsonLines,
-            block=data.draw(st.integers(1, 500), label="block"),
-            ahead=data.draw(st.integers(1, 3), label="ahead"),
-        )
+        block, ahead = data.draw(st.integers(1, 500)), data.draw(st.integers(1, 3))
+        with patch.dict(SIZES, block=block, ahead=ahead):
+            small = folder.load(format=ARRAY_BLOCKS if array else BLOCKS)
     assert plain(small) == expected
     assert list(small.scores) == list(found.scores)
     assert small.notes == found.notes

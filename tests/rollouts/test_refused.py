@@ -5,8 +5,6 @@ import json
 import pytest
 from rollouts.small import BLOCKS
 
-from pytest_evalmetrics.errors import RegistryError
-
 ROW = '{"_ng_task_index": 0, "_ng_rollout_index": 0, "reward": 1.0}\n'
 NEXT = ROW.replace('rollout_index": 0', 'rollout_index": 1')
 INTERRUPTED = "the file ends in the middle of a row: was the run interrupted?"
@@ -50,15 +48,6 @@ def test_a_broken_line(folder, content, line, message, before):
         assert message in error.message
 
 
-def test_two_rows_on_a_line_are_not_taken_for_two_lines(folder):
-    rows = [f'{{"_ng_task_index": {i}, "reward": 1}}' for i in range(200)]
-    folder.write("\n".join([*rows[:150], rows[150] + rows[151], "", *rows[152:]]))
-    for form in (None, BLOCKS):
-        error = folder.refused(format=form)
-        assert error.where == "runs.jsonl:151"
-        assert "Extra data" in error.message
-
-
 @pytest.mark.parametrize(
     ("row", "message", "hint"),
     [
@@ -100,6 +89,17 @@ def test_a_row_that_does_not_fit(folder, row, message, hint, before):
         assert hint in str(error.hint)
 
 
+def test_a_score_or_a_category_that_is_in_no_row(folder):
+    folder.rows([{"_ng_task_index": 0, "rewards": 1, "acc": 0.5, "text": "x", "level": None}])
+    error = folder.refused(scores=["reward"])
+    told = "the score 'reward' is in no row; did you mean 'rewards'? the scores there are: acc, rew"
+    assert error.message.startswith(told)
+    assert "`reward: NAME`" in str(error.hint)
+    assert "`fields: {reward: PATH}`" in str(error.hint)
+    assert folder.load(categories=["level"]).categories["level"].labels == ("(missing)",)
+    assert "did you mean 'level'?" in folder.refused(categories=["lvel"]).message
+
+
 def test_a_long_value_is_shown_shortly(folder):
     folder.rows([{"_ng_task_index": 0, "reward": list(range(1000))}])
     error = folder.refused(scores=["reward"])
@@ -120,37 +120,16 @@ def test_a_list_of_tokens_does_not_hide_their_number(folder):
     assert folder.refused(scores=["tokens"]).where == "runs.jsonl:100"
 
 
-def test_a_score_that_is_in_no_row(folder):
-    folder.rows([{"_ng_task_index": 0, "rewards": 1, "acc": 0.5, "text": "x"}])
-    error = folder.refused(scores=["reward"])
-    assert error.message == (
-        "the score 'reward' is in no row; did you mean 'rewards'? "
-        "the scores there are: acc, rewards"
-    )
-    assert "`reward: NAME`" in str(error.hint)
-    assert "`fields: {reward: PATH}`" in str(error.hint)
-
-
-def test_a_category_that_is_in_no_row(folder):
-    folder.rows([{"_ng_task_index": 0, "level": None}])
-    assert folder.load(categories=["level"]).categories["level"].labels == ("(missing)",)
-    assert "did you mean 'level'?" in folder.refused(categories=["lvel"]).message
-
-
 def test_the_same_attempt_twice(folder):
     folder.write(ROW + NEXT, "a.jsonl")
     folder.write("\n" + NEXT.replace("0,", "1,", 1) + NEXT, "b.jsonl")
+    folder.write(json.dumps([json.loads(ROW), json.loads(NEXT), json.loads(ROW)]), "c.json")
+    told = "c.json: row 3: this row is the same attempt as c.json, row 1: task 0, sample 0"
+    assert str(folder.refused("c.json")).startswith(told)
     error = folder.refused("*.jsonl")
     assert error.where == "b.jsonl:3"
     assert error.message == (
         "this row is the same attempt as a.jsonl:2: task 0, sample 1, agent 'agent'"
-    )
-
-
-def test_duplicates_in_an_array_are_named_by_their_rows(folder):
-    folder.write(json.dumps([json.loads(ROW), json.loads(NEXT), json.loads(ROW)]))
-    assert str(folder.refused()).startswith(
-        "runs.jsonl: row 3: this row is the same attempt as runs.jsonl, row 1: task 0, sample 0"
     )
 
 
@@ -159,12 +138,6 @@ def test_some_rows_with_and_some_without_a_sample_index(folder):
     error = folder.refused()
     assert error.where == "runs.jsonl:3"
     assert "this row has no sample index, and runs.jsonl:1 has one" in error.message
-
-
-def test_an_unknown_format(folder):
-    folder.write(ROW)
-    with pytest.raises(RegistryError, match="did you mean 'jsonl'"):
-        folder.load(format="jsonlines")
 
 
 @pytest.mark.parametrize(

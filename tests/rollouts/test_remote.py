@@ -1,21 +1,32 @@
 """Rollouts that lie elsewhere: real servers on this machine's loopback."""
 
 import json
+import re
+import socket
 import sys
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 
 import pytest
-
-from pytest_evalmetrics.rollouts import remote
+from rollouts.conftest import serving
+from rollouts.same import all_bits
 
 pytest.importorskip("fsspec")
-ROWS = [{"_ng_task_index": n, "_ng_rollout_index": 0, "reward": n % 2} for n in range(50)]
-TEXT = "".join(json.dumps(row) + "\n" for row in ROWS).encode()
+pytest.importorskip("aiohttp")
+ROWS = [
+    {"_ng_task_index": n, "_ng_rollout_index": 0, "reward": n % 2, "text": "x" * (n % 90)}
+    for n in range(400)
+]
+ROWS[57]["text"] = "x" * 200_000  # longer than a look at the end of a part
+ROWS[300]["odd"] = float("nan")
+TEXT = b"\xef\xbb\xbf" + "".join(json.dumps(row) + "\r\n" for row in ROWS).encode()
+PAGE = b"\n<!DOCTYPE html><html><title>Sign in</title></html>"
+STATUS = {"denied": 403, "none": 404, "down": 503}
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Serves rows, and what goes wrong with them."""
+    """Serves rows and parts of them, and what the names of files say that goes wrong."""
+
+    asked: list[str]
 
     def log_message(self, *_):
         pass
@@ -24,189 +35,92 @@ class Handler(BaseHTTPRequestHandler):
         self.answer(body=False)
 
     def do_GET(self):
+        self.asked.append(self.headers.get("Range", ""))
         self.answer(body=True)
 
     def answer(self, *, body):
-        name = self.path.partition("?")[0]
-        status = {"/denied.jsonl": 403, "/none.jsonl": 404, "/down.jsonl": 503}.get(name, 200)
+        name = self.path.partition("?")[0].strip("/").partition(".")[0]
+        text = {"array": json.dumps(ROWS).encode(), "login": PAGE}.get(name, TEXT)
+        status = STATUS.get(name, 200)
+        part = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", ""))
+        if status != 200:
+            text = b""
+        elif part and name in ("runs", "array", "short"):
+            text = text[int(part[1]) : int(part[2]) + 1 - (name == "short")]
+            status = 206
         self.send_response(status)
-        text = TEXT if status == 200 else b""
-        if name == "/chunked.jsonl":  # says no length, so that only its end tells that it is whole
+        if name in ("runs", "array", "short"):
+            self.send_header("Accept-Ranges", "bytes")
+        if name == "chunked":  # says no length, so that only its end tells that it is whole
             self.send_header("Transfer-Encoding", "chunked")
-            self.end_headers()
-            if body:
-                self.wfile.write(b"%x\r\n%s\r\n" % (len(text), text))
-            return
-        self.send_header("Content-Length", str(len(text) + (name == "/cut.jsonl") * 100))
+            text = b"%x\r\n%s\r\n" % (len(text), text)
+        else:
+            longer = (name == "cut") * 100 + (name == "shrinks" and not body) * 7
+            self.send_header("Content-Length", str(len(text) + longer))
         self.end_headers()
         if body:
             self.wfile.write(text)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def server():
-    pytest.importorskip("aiohttp")
-    made = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=made.serve_forever, daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{made.server_port}"
-    made.shutdown()
-    made.server_close()
-    thread.join()
-
-
-def test_over_http(folder, server):
-    table = folder.load(f"{server}/runs.jsonl?token=secret", scores=["reward"])
-    assert table.scores["reward"].tolist() == [row["reward"] for row in ROWS]
-    ((source),) = table.sources
-    assert (source.path, source.size) == (f"{server}/runs.jsonl", len(TEXT))
+    Handler.asked = []
+    with serving(Handler) as place:
+        yield f"http://{place}"
 
 
 @pytest.mark.parametrize(
-    ("name", "message"),
+    ("name", "message", "hint"),
     [
-        ("denied", "access is denied: 403"),
-        ("none", "there is no such file"),
-        ("down", "this can't be fetched: 503"),
-        ("cut", "the connection was closed before all of it had arrived: "),
+        ("denied", "access is denied: 403", ""),
+        ("none", "there is no such file", ""),
+        ("down", "this can't be fetched: 503", ""),
+        ("cut", "the connection was closed before all of it had arrived: ", "try again"),
+        ("chunked", "the connection was closed before all of it had arrived", "try again"),
+        ("shrinks", f"only {len(TEXT)} of {len(TEXT) + 7} bytes arrived", ""),
+        ("login", "this is a web page, not rollouts", "login page"),
     ],
 )
-def test_what_goes_wrong_over_http(folder, server, name, message):
+def test_what_goes_wrong_over_http(folder, server, name, message, hint):
     url = f"{server.replace('://', '://user:word@')}/{name}.jsonl?token=secret"
-    refused = folder.refused(url)
+    refused = folder.refused(url, scores=["reward"])
     assert refused.file == f"{server}/{name}.jsonl"
     assert message in refused.message
+    assert hint in str(refused.hint)
     assert "secret" not in str(refused)
     assert "word" not in str(refused)
 
 
-@pytest.mark.parametrize("name", ["cut", "chunked"])
-def test_a_connection_that_is_closed_in_the_middle(folder, server, name):
-    refused = folder.refused(f"{server}/{name}.jsonl?token=secret", scores=["reward"])
-    assert refused.file == f"{server}/{name}.jsonl"
-    assert refused.message.startswith("the connection was closed before all of it had arrived")
-    assert "try again" in str(refused.hint)
+def closed_port():
+    with socket.socket() as opened:
+        opened.bind(("127.0.0.1", 0))
+        return opened.getsockname()[1]
 
 
-class Expired(BaseHTTPRequestHandler):
-    """Answers as S3 does where temporary credentials have run out, or may not read."""
-
-    code = "ExpiredToken"
-    said = "The provided token has expired."
-
-    def log_message(self, *_):
-        pass
-
-    def answer(self, status, *, body):
-        text = (
-            '<?xml version="1.0" encoding="UTF-8"?>\n'
-            f"<Error><Code>{self.code}</Code><Message>{self.said}</Message></Error>"
-        ).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/xml")
-        self.send_header("Content-Length", str(len(text)))
-        self.end_headers()
-        if body:
-            self.wfile.write(text)
-
-    def do_HEAD(self):
-        self.answer(400 if self.code == "ExpiredToken" else 403, body=False)
-
-    def do_GET(self):
-        self.answer(400 if self.code == "ExpiredToken" else 403, body=True)
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        ("http://127.0.0.1:{port}/runs.jsonl", "the server can't be reached: "),
+        ("http://no-such-host.invalid/runs.jsonl", "there is no such host: "),
+        ("http://" + "a" * 70 + ".com/runs.jsonl", "this is no valid URL: "),
+        ("http://[::1/runs.jsonl", "this is no valid URL: "),
+        ("nowhere://a/b.jsonl", "this can't be fetched"),
+    ],
+)
+def test_a_host_that_does_not_answer(folder, url, message):
+    refused = folder.refused(url.format(port=closed_port()), scores=["reward"])
+    assert refused.message.startswith(message)
 
 
-class Denied(Expired):
-    """Answers as S3 does where the credentials hold and may not read."""
-
-    code = "AccessDenied"
-    said = "Access Denied"
-
-
-class Forbidden(Expired):
-    """Answers as other stores do, with 403."""
-
-    def do_HEAD(self):
-        self.answer(403, body=False)
-
-    def do_GET(self):
-        self.answer(403, body=True)
-
-
-@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
-@pytest.mark.parametrize("name", ["a.jsonl", "*.jsonl"])
-@pytest.mark.parametrize("answers", [Expired, Forbidden, Denied])
-def test_credentials_that_do_not_open_it(folder, monkeypatch, answers, name):
-    pytest.importorskip("s3fs")
-    made = ThreadingHTTPServer(("127.0.0.1", 0), answers)
-    thread = threading.Thread(target=made.serve_forever, daemon=True)
-    thread.start()
-    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{made.server_port}")
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "key")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
-    monkeypatch.setenv("AWS_SESSION_TOKEN", "token-of-yesterday")
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-    try:
-        refused = folder.refused(f"s3://runs/math/{name}")
-    finally:
-        made.shutdown()
-        made.server_close()
-        thread.join()
-    assert refused.file == f"s3://runs/math/{name}"
-    assert refused.message.startswith("access is denied: ")
-    assert "not expired" in str(refused.hint)
-    assert "secret" not in str(refused)
-    assert "token-of-yesterday" not in str(refused)
-    assert answers.said in refused.message
-
-
-@pytest.fixture(scope="module")
-def bucket():
-    pytest.importorskip("s3fs")
-    boto3 = pytest.importorskip("boto3")
-    moto = pytest.importorskip("moto.server")
-    made = moto.ThreadedMotoServer(ip_address="127.0.0.1", port=0)
-    made.start()
-    host, port = made.get_host_and_port()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
-        patch.setenv("AWS_ACCESS_KEY_ID", "key")
-        patch.setenv("AWS_SECRET_ACCESS_KEY", "word")
-        patch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-        client = boto3.client("s3")
-        client.create_bucket(Bucket="runs")
-        half = len(ROWS) // 2
-        for name, rows in (("a", ROWS[:half]), ("b", ROWS[half:])):
-            text = "".join(json.dumps(row) + "\n" for row in rows)
-            client.put_object(Bucket="runs", Key=f"math/{name}.jsonl", Body=text.encode())
-        client.close()
-        yield
-    made.stop()
-
-
-@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
-@pytest.mark.usefixtures("bucket")
-def test_from_s3(folder):
-    table = folder.load("s3://runs/math/*.jsonl", scores=["reward"])
-    assert table.scores["reward"].tolist() == [row["reward"] for row in ROWS]
-    assert [s.path for s in table.sources] == [f"s3://runs/math/{n}.jsonl" for n in "ab"]
-    assert len(folder.load("s3://runs/math/a.jsonl", scores=["reward"])) == 25
-    assert folder.refused("s3://runs/math/c.jsonl").message == "there is no such file"
-    assert folder.refused("s3://runs/math/c*").message == "this matches no file"
-    assert "is a folder" in folder.refused("s3://runs/math").message
-
-
-def test_a_file_that_grows_shorter(folder, server, monkeypatch):
-    made = remote.system_of
-
-    def system(url):
-        found, path = made(url)
-        monkeypatch.setattr(found, "info", lambda _: {"size": len(TEXT) + 7})
-        return found, path
-
-    monkeypatch.setattr(remote, "system_of", system)
-    refused = folder.refused(f"{server}/runs.jsonl")
-    assert refused.message == f"only {len(TEXT)} of {len(TEXT) + 7} bytes arrived"
+def test_no_encryption_and_a_proxy_that_does_not_answer(folder, server, monkeypatch):
+    refused = folder.refused(f"{server.replace('http', 'https')}/runs.jsonl", scores=["reward"])
+    assert refused.message.startswith("no encrypted connection can be made: ")
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{closed_port()}")
+    refused = folder.refused("http://example.invalid/runs.jsonl", scores=["reward"])
+    assert refused.message.startswith("the proxy can't be reached: ")
+    assert "HTTP_PROXY" in refused.hint
 
 
 @pytest.mark.parametrize(
@@ -219,7 +133,118 @@ def test_what_has_to_be_installed(folder, monkeypatch, url, extra):
     assert f'pip install "pytest-evalmetrics[{extra}]"' in str(refused.hint)
 
 
-def test_a_place_that_nobody_knows(folder):
-    refused = folder.refused("nowhere://a/b.jsonl")
-    assert refused.file == "nowhere://a/b.jsonl"
-    assert "can't be fetched" in refused.message
+# -- in parts, by several processes -----------------------------------------------------------
+
+
+def test_processes_read_parts_of_what_nobody_copied(folder, server):
+    url = f"{server}/runs.jsonl?token=secret"
+    alone = folder.load(url, scores=["reward"])
+    assert alone.scores["reward"].tolist() == [row["reward"] for row in ROWS]
+    ((source),) = alone.sources
+    assert (source.path, source.size) == (f"{server}/runs.jsonl", len(TEXT))
+    assert "" in Handler.asked  # the whole of it
+    Handler.asked.clear()
+    found = folder.shared(url, count=2, size=4000)
+    assert found is not None
+    assert all_bits(found) == all_bits(alone)
+    assert "" not in Handler.asked
+    assert len(Handler.asked) > 10
+
+
+def test_parts_of_some_files_and_the_whole_of_others(folder, server):
+    folder.write(TEXT.replace(b'rollout_index": 0', b'rollout_index": 1'), "b.jsonl")
+    urls = (f"{server}/runs.jsonl", "b.jsonl")
+    found = folder.shared(*urls, count=2, size=4000)
+    assert found is not None
+    assert all_bits(found) == all_bits(folder.load(*urls, scores=["reward"]))
+
+
+@pytest.mark.parametrize("name", ["whole.jsonl", "array.json", "short.jsonl"])
+def test_what_can_not_be_read_in_parts_is_left_to_one_process(folder, server, name):
+    assert folder.shared(f"{server}/{name}", count=2, size=4000) is None
+
+
+# -- S3 ---------------------------------------------------------------------------------------
+
+
+class Expired(BaseHTTPRequestHandler):
+    """Answers as S3 does where temporary credentials have run out, or may not read."""
+
+    status = 400
+    code = "ExpiredToken"
+    said = "The provided token has expired."
+
+    def log_message(self, *_):
+        pass
+
+    def do_GET(self):
+        text = f"<Error><Code>{self.code}</Code><Message>{self.said}</Message></Error>".encode()
+        self.send_response(self.status)
+        self.send_header("Content-Type", "application/xml")
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        if self.command == "GET":
+            self.wfile.write(text)
+
+    do_HEAD = do_GET  # noqa: N815 - the name that http.server calls
+
+
+class Forbidden(Expired):
+    """Answers as other stores do, with 403."""
+
+    status = 403
+
+
+class Denied(Forbidden):
+    """Answers as S3 does where the credentials hold and may not read."""
+
+    code = "AccessDenied"
+    said = "Access Denied"
+
+
+def credentials(patch, endpoint):
+    patch.setenv("AWS_ENDPOINT_URL", f"http://{endpoint}")
+    patch.setenv("AWS_ACCESS_KEY_ID", "key")
+    patch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    patch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
+@pytest.mark.parametrize("name", ["a.jsonl", "*.jsonl"])
+@pytest.mark.parametrize("answers", [Expired, Forbidden, Denied])
+def test_credentials_that_do_not_open_it(folder, monkeypatch, answers, name):
+    pytest.importorskip("s3fs")
+    monkeypatch.setenv("AWS_SESSION_TOKEN", "token-of-yesterday")
+    with serving(answers) as place:
+        credentials(monkeypatch, place)
+        refused = folder.refused(f"s3://runs/math/{name}")
+    assert refused.file == f"s3://runs/math/{name}"
+    assert refused.message.startswith("access is denied: ")
+    assert "not expired" in str(refused.hint)
+    assert "secret" not in str(refused)
+    assert "token-of-yesterday" not in str(refused)
+    assert answers.said in refused.message
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
+def test_from_s3(folder, monkeypatch):
+    pytest.importorskip("s3fs")
+    boto3 = pytest.importorskip("boto3")
+    moto = pytest.importorskip("moto.server")
+    made = moto.ThreadedMotoServer(ip_address="127.0.0.1", port=0)
+    made.start()
+    credentials(monkeypatch, "{}:{}".format(*made.get_host_and_port()))
+    client = boto3.client("s3")
+    client.create_bucket(Bucket="runs")
+    for name, rows in (("a", ROWS[:200]), ("b", ROWS[200:])):
+        text = "".join(json.dumps(row) + "\n" for row in rows)
+        client.put_object(Bucket="runs", Key=f"math/{name}.jsonl", Body=text.encode())
+    client.close()
+    table = folder.load("s3://runs/math/*.jsonl", scores=["reward"])
+    assert table.scores["reward"].tolist() == [row["reward"] for row in ROWS]
+    assert [s.path for s in table.sources] == [f"s3://runs/math/{n}.jsonl" for n in "ab"]
+    assert len(folder.load("s3://runs/math/a.jsonl", scores=["reward"])) == 200
+    assert folder.refused("s3://runs/math/c.jsonl").message == "there is no such file"
+    assert folder.refused("s3://runs/math/c*").message == "this matches no file"
+    assert "is a folder" in folder.refused("s3://runs/math").message
+    made.stop()

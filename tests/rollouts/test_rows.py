@@ -1,6 +1,5 @@
 """What a row says: NeMo Gym's reading, with nothing to configure."""
 
-import numpy as np
 from rollouts.reference import plain
 
 
@@ -40,37 +39,3 @@ def test_nan_and_infinity_are_missing_and_are_counted(folder):
         "reward: 2 values are NaN and count as missing (runs.jsonl:2)",
         "reward: 3 values are infinite or too large and count as missing (runs.jsonl:3)",
     )
-
-
-def test_rows_without_a_sample_index_are_numbered_per_task_over_all_files(folder):
-    one, two = {"agent_ref": {"name": "one"}}, {"agent_ref": {"name": "two"}}
-    folder.rows([{"_ng_task_index": t, "r": i, **one} for i, t in enumerate([1, 0, 1])], "a.jsonl")
-    folder.rows([{"_ng_task_index": 1, "r": 9, **one}, row(1, 5, r=7, **two)], "b.jsonl")
-    table = folder.load("*.jsonl")
-    assert plain(table).rows == [
-        ("one", 0, 0),
-        ("one", 1, 0),
-        ("one", 1, 1),
-        ("one", 1, 2),
-        ("two", 1, 5),
-    ]
-    assert table.scores["r"].tolist() == [1, 0, 2, 9, 7]
-
-
-def test_categories_are_kept_as_text(folder):
-    folder.rows(
-        [
-            row(0, level="hard", n=1, meta={"lang": "de"}),
-            row(1, level="(missing)", n=1.0, meta={}),
-            row(2, level=None, n=True, meta=None),
-            row(3, n=False, meta={"lang": "de"}),
-        ]
-    )
-    table = folder.load(categories=["level", "n", "meta.lang"])
-    assert plain(table).labels == {
-        "level": ["hard", "(missing)", "(missing)", "(missing)"],
-        "n": ["1", "1.0", "true", "false"],
-        "meta.lang": ["de", "(missing)", "(missing)", "de"],
-    }
-    assert table.categories["n"].codes.dtype == np.int32
-    assert "n" in table.scores

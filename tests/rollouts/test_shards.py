@@ -8,6 +8,7 @@ from pathlib import Path
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from rollouts.conftest import Folder
 from rollouts.same import all_bits
 from rollouts.test_properties import rows_of, written
 
@@ -25,13 +26,17 @@ REQUESTS = (
 )
 
 
-def in_order(sources, request):
+def in_order(folder, request):
     table = TableBuilder(request)
-    loaders = {True: JsonArray(request), False: JsonLines(request)}
-    for source in sources:
-        for chunk in loaders[source.is_array].read(source):
+    readers = {True: JsonArray(request), False: JsonLines(request)}
+    for source in sources_of(folder):
+        for chunk in readers[source.is_array].read(source):
             table.add(source, chunk)
     return table.build()
+
+
+def sources_of(folder):
+    return [open_source(file) for file in find_files(("*.jsonl",), folder.path)]
 
 
 def merge(request, shards, parts):
@@ -62,21 +67,19 @@ def outcome(read):
 @given(st.data(), st.sampled_from(REQUESTS))
 def test_shards_put_together_are_the_files(data, request):
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
+        folder = Folder(Path(name))
         for number in range(data.draw(st.integers(1, 3), label="files")):
             array = data.draw(st.sampled_from([False, False, True]), label="array")
             rows = data.draw(rows_of(many=data.draw(st.booleans(), label="many")))
             content = written(rows, data, array=array)
             packed = data.draw(st.sampled_from([False, False, True]), label="gzip")
-            path = folder / f"{number}.jsonl"
-            path.write_bytes(gzip.compress(content) if packed else content)
-        sources = [open_source(file) for file in find_files(("*.jsonl",), folder)]
+            folder.write(gzip.compress(content) if packed else content, f"{number}.jsonl")
         size = data.draw(st.integers(1, 3000), label="size")
-        shards = [shard for source in sources for shard in shards_of(source, size)]
+        shards = [shard for source in sources_of(folder) for shard in shards_of(source, size)]
         whose = data.draw(
             st.lists(st.integers(0, 2), min_size=len(shards), max_size=len(shards)), label="whose"
         )
-        expected = outcome(lambda: in_order(sources, request))
+        expected = outcome(lambda: in_order(folder, request))
         several = outcome(lambda: by_readers(shards, request, whose))
         apart = outcome(
             lambda: merge(request, shards, (ShardReader(request).read(s) for s in shards))
@@ -93,10 +96,10 @@ def test_shards_put_together_are_the_files(data, request):
 def test_spans_are_whole_lines_and_all_of_them(lines, size):
     content = b"{" + b"\n".join(lines)
     with tempfile.TemporaryDirectory() as name:
-        path = Path(name, "rows.jsonl")
-        path.write_bytes(content)
-        (file,) = find_files(("rows.jsonl",), Path(name))
-        shards = list(shards_of(open_source(file), size))
+        folder = Folder(Path(name))
+        folder.write(content)
+        (source,) = sources_of(folder)
+        shards = list(shards_of(source, size))
     spans = [shard.span or (0, len(content)) for shard in shards]
     assert b"".join(content[a:b] for a, b in spans) == content
     assert all(content[b - 1 : b] == b"\n" for _, b in spans[:-1])
@@ -107,37 +110,36 @@ def row(task, **more):
     return {"_ng_task_index": task, **more}
 
 
-def test_a_shard_of_blank_lines_alone_counts_them(tmp_path):
+def test_a_shard_of_blank_lines_alone_counts_them(folder):
     rows = [json.dumps(row(task)) + "\n" for task in (1, 0)]
-    (tmp_path / "a.jsonl").write_text("\n \t\n".join([*rows, "\n"]))
-    (tmp_path / "b.jsonl").write_text("".join(rows))
-    sources = [open_source(file) for file in find_files(("*.jsonl",), tmp_path)]
-    request = Request(FieldMap(), by_position=True)
-    shards = [shard for source in sources for shard in shards_of(source, 1)]
+    folder.write("\n \t\n".join([*rows, "\n"]), "a.jsonl")
+    folder.write("".join(rows), "b.jsonl")
+    request = REQUESTS[2]
+    shards = [shard for source in sources_of(folder) for shard in shards_of(source, 1)]
     apart = merge(request, shards, (ShardReader(request).read(s) for s in shards))
     kept = by_readers(shards, request, [0] * len(shards))
-    assert all_bits(apart) == all_bits(kept) == all_bits(in_order(sources, request))
+    assert all_bits(apart) == all_bits(kept) == all_bits(in_order(folder, request))
 
 
-def test_lines_of_a_later_span_count_from_the_start_of_the_file(tmp_path):
+def test_lines_of_a_later_span_count_from_the_start_of_the_file(folder):
     lines = [json.dumps(row(i, x=i)) for i in range(40)]
     lines[33] = '{"_ng_task_index": 33, "x": Infinity}'
-    tmp_path.joinpath("a.jsonl").write_text("\n\n".join(lines), encoding="utf-8")
-    (source,) = (open_source(file) for file in find_files(("a.jsonl",), tmp_path))
+    folder.write("\n\n".join(lines))
+    (source,) = sources_of(folder)
     shards = list(shards_of(source, 200))
     assert len(shards) > 3
     table = by_readers(shards, Request(FieldMap()), [i % 3 for i in range(len(shards))])
     (note,) = table.notes
-    assert "a.jsonl:67" in note
+    assert "runs.jsonl:67" in note
 
 
-def test_the_same_attempt_in_two_shards_is_refused_in_the_same_words(tmp_path):
+def test_the_same_attempt_in_two_shards_is_refused_in_the_same_words(folder):
     lines = [json.dumps({**row(i), "_ng_rollout_index": 0}) for i in [0, 1, 2, 3, 1]]
-    tmp_path.joinpath("a.jsonl").write_text("\n".join(lines), encoding="utf-8")
-    (source,) = (open_source(file) for file in find_files(("a.jsonl",), tmp_path))
+    folder.write("\n".join(lines))
+    (source,) = sources_of(folder)
     shards = list(shards_of(source, 60))
     assert len(shards) == 3
     request = Request(FieldMap())
     told = outcome(lambda: by_readers(shards, request, [0, 1, 0]))
-    assert told == outcome(lambda: in_order([source], request))
-    assert told.startswith("a.jsonl:5: this row is the same attempt as a.jsonl:2")
+    assert told == outcome(lambda: in_order(folder, request))
+    assert told.startswith("runs.jsonl:5: this row is the same attempt as runs.jsonl:2")

@@ -1,16 +1,13 @@
 """What other tools wrote of an attempt, whole, to be scored again."""
 
 import json
-from dataclasses import replace
 
-import numpy as np
 import pytest
+from rollouts.small import CHUNKS, Chunks, chunk, load_chunks
 
 from pytest_evalmetrics.errors import DataError
-from pytest_evalmetrics.ext import Chunk
-from pytest_evalmetrics.rollouts.recorded import records
-from pytest_evalmetrics.spec import RolloutsSpec
-from pytest_evalmetrics.spec.metric_names import MARK
+
+MARK = "_evalmetrics"
 
 
 def failures(rows):
@@ -55,25 +52,17 @@ def test_what_the_tools_wrote(real, path, task, said):
     assert len({where for where, _ in rows}) == len(rows)
 
 
-@pytest.mark.parametrize("name", ["results.json", "results.jsonl"])
-def test_promptfoo_s_errors_are_no_answers(real, name):
-    table, rows = real.whole(f"formats/promptfoo/{name}")
-    for at, (_, row) in enumerate(rows):
-        wrong = table.tasks[table.task[at]] == "boom"
-        assert row.get(MARK) == ({"failed": ["error", "model down"]} if wrong else None)
-        assert wrong or row["response"]["output"]
-
-
-def test_pydantic_evals_failures_are_no_answers(real):
-    _, rows = real.whole("formats/pydantic_evals/report.json")
-    for where, row in rows:
+def test_errors_are_no_answers(real):
+    for name in ("results.json", "results.jsonl"):
+        table, rows = real.whole(f"formats/promptfoo/{name}")
+        for at, (_, row) in enumerate(rows):
+            wrong = table.tasks[table.task[at]] == "boom"
+            assert row.get(MARK) == ({"failed": ["error", "model down"]} if wrong else None)
+            assert wrong or row["response"]["output"]
+    for where, row in real.whole("formats/pydantic_evals/report.json")[1]:
         assert (MARK in row) == ("failures[" in where)
         assert MARK in row or "output" in row
-
-
-def test_a_trial_of_harbor_that_crashed(real):
-    _, rows = real.whole("harbor/job_errored")
-    ((kind, said),) = failures(rows)
+    ((kind, said),) = failures(real.whole("harbor/job_errored")[1])
     assert kind.endswith("Error")
     assert said
 
@@ -108,16 +97,10 @@ def test_who_failed_in_the_grading_alone_can_be_graded_again(folder):
 
 
 def test_attachments_stand_where_they_belong(folder):
+    asked = {"id": "a", "epoch": 1, "input": "attachment://1", "target": "attachment://2"}
     message = {"role": "user", "content": [{"type": "text", "text": "attachment://1"}]}
-    sample = {
-        "id": "a",
-        "epoch": 1,
-        "input": "attachment://1",
-        "messages": [message],
-        "target": "attachment://2",
-        "scores": {"match": {"value": 1}},
-        "attachments": {"1": "a long text"},
-    }
+    texts = {"messages": [message], "attachments": {"1": "a long text"}}
+    sample = {**asked, **texts, "scores": {"match": {"value": 1}}}
     log = {"version": 2, "status": "success", "eval": {"task": "t", "model": "m"}}
     folder.write(json.dumps({**log, "samples": [sample]}), "log.json")
     _, ((_, row),) = folder.whole("log.json")
@@ -126,36 +109,17 @@ def test_attachments_stand_where_they_belong(folder):
     assert row["target"] == "attachment://2"  # which is not there
 
 
-class Numbers:
-    """A loader of a user's, which knows nothing of whole rows."""
+class Told(Chunks):
+    """A loader that gives whole rows where it is asked for them."""
 
     def __init__(self, request):
-        pass
-
-    def read(self, source):
-        del source
-        scores = {"reward": np.array([0.5])}
-        yield Chunk(np.array([1]), task=["a"], sample=[None], agent=[None], scores=scores)
-
-
-class Told(Numbers):
-    """One that gives them where it is asked for them."""
-
-    def __init__(self, request):
-        self.whole = request.whole
-
-    def read(self, source):
-        for chunk in super().read(source):
-            yield replace(chunk, records=[{"said": "x"}] if self.whole else [])
+        records = [{"said": "x"}] if request.whole else []
+        self.given = [chunk(["a"], scores={"reward": [0.5]}, records=records)]
 
 
 def test_a_loader_without_records_is_refused_and_one_with_them_is_not(folder):
-    folder.write("a 0.5\n", "runs.txt")
-
-    def read(name):
-        format_ = f"rollouts.test_whole_records:{name}"
-        return list(records(RolloutsSpec(path=("runs.txt",), format=format_), folder.path))
-
+    load_chunks(folder, chunk(["a"], scores={"reward": [0.5]}))
     with pytest.raises(DataError, match="can't be scored: only its numbers are read"):
-        read("Numbers")
-    assert read("Told") == [("runs.txt:1", {"said": "x"})]
+        list(folder.records("a", format=CHUNKS))
+    told = list(folder.records("a", format="rollouts.test_whole_records:Told"))
+    assert told == [("a:1", {"said": "x"})]

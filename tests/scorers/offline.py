@@ -7,8 +7,8 @@ import pytest
 from pydantic import TypeAdapter
 
 from pytest_evalmetrics.errors import RowError
-from pytest_evalmetrics.scorers import Row, Terms, make_scorers
-from pytest_evalmetrics.spec import BenchmarkSpec
+from pytest_evalmetrics.ext import BenchmarkSpec, Row, Terms
+from pytest_evalmetrics.scorers import make_scorers
 
 
 @cache

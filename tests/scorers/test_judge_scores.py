@@ -6,47 +6,41 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scorers.offline import entry
 
-from pytest_evalmetrics.chat import read_reply
 from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.ext import Reply
-from pytest_evalmetrics.scorers.llm_judge import (
-    JsonParserSpec,
-    JudgeScoreSpec,
-    RegexParserSpec,
-    RubricSpec,
-    reader_of,
-    schema_of,
-)
+from pytest_evalmetrics.scorers.llm_judge import reader_of, schema_of
 
-GOOD_BAD = (RubricSpec(label="good", value=1), RubricSpec(label="bad", value=0))
+GOOD, BAD = {"label": "good", "value": 1}, {"label": "bad", "value": 0}
 SCORE = r"SCORE: (\d)"
+
+
+def spec(name="s", pattern=None, method="match", **more):
+    """Read one entry of a judge's `scores:`."""
+    if pattern is not None:
+        more["parser"] = {"type": "regex", "pattern": pattern, "method": method}
+    model = {"url": "http://127.0.0.1:1/v1", "name": "m"}
+    return entry(type="llm-judge", model=model, scores=[{"name": name, **more}]).scores[0]
+
+
 PARSERS = {
-    "json range": JudgeScoreSpec(name="quality", minimum=1, maximum=5),
-    "json rubric": JudgeScoreSpec(name="tone", rubric=GOOD_BAD),
-    "regex search": JudgeScoreSpec(
-        name="s", parser=RegexParserSpec(pattern=SCORE, method="search"), minimum=1, maximum=5
-    ),
-    "regex match": JudgeScoreSpec(
-        name="s", parser=RegexParserSpec(pattern=SCORE), minimum=1, maximum=5
-    ),
-    "regex rubric": JudgeScoreSpec(
-        name="s", parser=RegexParserSpec(pattern=r"(\w+)", method="search"), rubric=GOOD_BAD
-    ),
+    "json range": spec("quality", minimum=1, maximum=5),
+    "json rubric": spec("tone", rubric=[GOOD, BAD]),
+    "regex search": spec(pattern=SCORE, method="search", minimum=1, maximum=5),
+    "regex match": spec(pattern=SCORE, minimum=1, maximum=5),
+    "regex rubric": spec(pattern=r"(\w+)", method="search", rubric=[GOOD, BAD]),
 }
 
 
 def test_the_cases_of_the_sdk(acceptance):
     cases = json.loads((acceptance / "nemo_sdk/cases.json").read_text(encoding="utf-8"))
     for case in cases["judge_parse"]:
-        message = {"content": case["text"]}
-        body = {"choices": [{"message": message, "finish_reason": "stop"}]}
-        expected = float(case["value"])
         try:
-            found = reader_of(PARSERS[case["parser"]])(read_reply(body))
+            found = reader_of(PARSERS[case["parser"]])(Reply(case["text"] or ""))
         except RowError:  # what is NaN there is a row's error here
             found = math.nan
-        assert found == pytest.approx(expected, nan_ok=True), case
+        assert found == pytest.approx(float(case["value"]), nan_ok=True), case
 
 
 @pytest.mark.parametrize(
@@ -55,7 +49,6 @@ def test_the_cases_of_the_sdk(acceptance):
         ("json range", '{"quality": 4}', 4),
         ("json range", '{"quality": true}', 1),
         ("json range", 'Well:\n```json\n{"quality": 2.5}\n```', 2.5),  # NaN there
-        ("json rubric", '{"tone": "bad"}', 0),
         ("regex search", "so SCORE: 3", 3),
         ("regex match", "SCORE: 3.", 3),
         ("regex rubric", "good!", 1),
@@ -76,7 +69,6 @@ def test_what_is_found(parser, text, expected):
         ("json range", "[4]", "no-score"),
         ("json range", "four", "no-json"),
         ("json rubric", '{"tone": "Good"}', "no-label"),
-        ("json rubric", '{"tone": 1}', "no-label"),
         ("json rubric", '{"tone": ["good"]}', "no-label"),
         ("regex search", "SCORE: x", "no-score"),
         ("regex search", "SCORE: 9", "out-of-range"),
@@ -91,15 +83,14 @@ def test_what_is_no_score(parser, text, kind):
 
 
 def test_a_json_path_and_a_named_group():
-    deep = JudgeScoreSpec(name="a", parser=JsonParserSpec(json_path="$.result[0].score"))
-    assert reader_of(deep)(Reply('{"result": [{"score": 0.5}]}')) == 0.5
+    deep = reader_of(spec(parser={"json_path": "$.result[0].score"}))
+    assert deep(Reply('{"result": [{"score": 0.5}]}')) == 0.5
     with pytest.raises(RowError, match="nothing at"):
-        reader_of(deep)(Reply('{"result": []}'))
-    named = RegexParserSpec(pattern=r"(\w+) is (?P<n>\d)", group="n")
-    assert reader_of(JudgeScoreSpec(name="a", parser=named))(Reply("it is 4")) == 4
-    optional = RegexParserSpec(pattern=r"a(b)?")
+        deep(Reply('{"result": []}'))
+    named = {"pattern": r"(\w+) is (?P<n>\d)", "group": "n"}
+    assert reader_of(spec(parser=named))(Reply("it is 4")) == 4
     with pytest.raises(RowError):
-        reader_of(JudgeScoreSpec(name="a", parser=optional))(Reply("a"))
+        reader_of(spec(pattern=r"a(b)?"))(Reply("a"))
 
 
 def test_the_schema_of_an_answer():
@@ -114,8 +105,7 @@ def test_the_schema_of_an_answer():
         "additionalProperties": False,
     }
     assert schema_of([*scores, PARSERS["regex match"]]) is None
-    path = JudgeScoreSpec(name="a", parser=JsonParserSpec(json_path="$.a.b"))
-    assert schema_of([path]) is None
+    assert schema_of([spec(parser={"json_path": "$.a.b"})]) is None
 
 
 @given(
@@ -130,19 +120,15 @@ def test_any_text_is_a_score_within_its_bounds_or_refused(parser, text):
     assert found in (0, 1) if score.rubric else 1 <= found <= 5
 
 
-def spec_of(**more):
-    return JudgeScoreSpec(name="a", **more)
-
-
 @pytest.mark.parametrize(
     ("more", "message"),
     [
         ({"minimum": 3, "maximum": 2}, "is above maximum"),
-        ({"rubric": GOOD_BAD, "minimum": 1}, "no minimum"),
-        ({"rubric": (GOOD_BAD[0], GOOD_BAD[0])}, "two labels"),
-        ({"rubric": (GOOD_BAD[0], RubricSpec(label="x", value=1))}, "two values"),
+        ({"rubric": [GOOD, BAD], "minimum": 1}, "no minimum"),
+        ({"rubric": [GOOD, GOOD]}, "two labels"),
+        ({"rubric": [GOOD, {"label": "x", "value": 1}]}, "two values"),
     ],
 )
 def test_what_contradicts_itself(more, message):
     with pytest.raises(ValueError, match=message):
-        spec_of(**more)
+        spec(**more)

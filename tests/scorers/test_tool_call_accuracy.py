@@ -110,21 +110,14 @@ def test_arguments_that_are_none_are_the_models_fault(arguments, said):
     assert reason.startswith("bad-reference: reference_tool_calls[0]: the arguments of 'book'")
 
 
-# -- where the calls are ----------------------------------------------------------------
-
-
-def value(found):
-    return made(STRICT).score(found)["tool_call_accuracy"]
-
-
 def test_a_response_of_the_responses_api_and_a_lone_message():
     output = [
         {"type": "reasoning", "summary": []},
         {"type": "function_call", "name": "book", "arguments": '{"id": 7}', "call_id": "c"},
     ]
     item = {"user_input": "Book it", "reference_tool_calls": [B]}
-    assert value(recorded({**item, "response": {"output": output}})) == 1
-    assert value(recorded({**item, "response": {"role": "assistant", "tool_calls": [B]}})) == 1
+    assert score({**item, "response": {"output": output}}) == 1
+    assert score({**item, "response": {"role": "assistant", "tool_calls": [B]}}) == 1
 
 
 @pytest.mark.parametrize(
@@ -132,14 +125,8 @@ def test_a_response_of_the_responses_api_and_a_lone_message():
     [
         ({"user_input": [ai(A)]}, "no-reference: the row has no reference_tool_calls"),
         ({"reference_tool_calls": []}, "no-response: the row has no user_input, and no response"),
-        (
-            talk(reference=[]),
-            "no-response: the row has no message of the agent in user_input, and no response",
-        ),
-        (
-            talk({"type": "AI", "tool_calls": [A]}, reference=[A]),
-            'bad-conversation: user_input[1] is {"type": "AI"',
-        ),
+        (talk(reference=[]), "no-response: the row has no message of the agent in user_input"),
+        (talk({"type": "AI", "tool_calls": [A]}, reference=[A]), "bad-conversation: user_input[1]"),
         (talk("hello", reference=[A]), 'bad-conversation: user_input[1] is "hello", expected a '),
         (
             talk({"role": "assistant", "tool_calls": A}, reference=[A]),

@@ -11,7 +11,6 @@ from statsmodels.regression.linear_model import OLS, WLS
 
 from pytest_evalmetrics import stats as means
 from pytest_evalmetrics.stats import (
-    StatsError,
     mde,
     mde_factor,
     paired_differences,
@@ -37,23 +36,26 @@ def test_clustered_against_cluster_robust_regression(finite):
     fit = OLS(X, np.ones(60)).fit(
         cov_type="cluster", cov_kwds={"groups": GROUPS, "use_correction": finite}
     )
-    assert means.clustered_se(X, GROUPS, finite=finite) == pytest.approx(fit.bse[0], rel=1e-12)
+    named = [("repo", int(g)) for g in GROUPS]  # by anything hashable
+    for groups in (GROUPS, named, np.array([f"g{g}" for g in GROUPS])):
+        found = means.clustered_se(X, groups, finite=finite)
+        assert found == pytest.approx(fit.bse[0], rel=1e-12)
 
 
-def satterthwaite(sizes, icc):
-    """The degrees of freedom of CR2 by matrices: Imbens and Kolesar 2016, equation 14."""
-    n, codes = sum(sizes), np.repeat(np.arange(len(sizes)), sizes)
+def cr2(x, codes, icc):
+    """Standard error and degrees of freedom by matrices: Imbens and Kolesar 2016, equation 14."""
+    n = len(x)
     residual_maker = np.eye(n) - np.ones((n, n)) / n
     omega = np.where(codes[:, None] == codes, icc, 0.0) + np.eye(n) * (1 - icc)
     rows = []
-    for cluster in range(len(sizes)):
+    for cluster in np.unique(codes):
         mine = codes == cluster
         values, vectors = np.linalg.eigh(residual_maker[np.ix_(mine, mine)])
         root = vectors @ np.diag(values**-0.5) @ vectors.T
         rows.append(np.ones(mine.sum()) @ root @ residual_maker[mine] / n)
     g = np.array(rows)
     roots = np.linalg.eigvalsh(g @ omega @ g.T)
-    return float(roots.sum() ** 2 / (roots**2).sum())
+    return np.linalg.norm(g @ x), roots.sum() ** 2 / (roots**2).sum()
 
 
 @pytest.mark.parametrize("sizes", [[5, 3, 8], [100, 10, 10, 10, 10], [4] * 10, [231, 75, 44, 3]])
@@ -65,31 +67,18 @@ def test_clusters_of_unequal_size_leave_fewer_degrees_of_freedom(sizes):
     sums = np.bincount(codes, weights=rest)
     icc = (sums @ sums - rest @ rest) / sum(m * (m - 1) for m in sizes) / x.var(ddof=1)
     found = means.mean_se(x, codes)
-    assert found.df == pytest.approx(satterthwaite(sizes, min(max(icc, 0), 1)), rel=1e-9)
+    assert (found.se, found.df) == pytest.approx(cr2(x, codes, min(max(icc, 0), 1)), rel=1e-9)
     assert found.df <= len(sizes) - 1 + 1e-9
     half = oracle.t.ppf(0.975, found.df) * found.se
     low, high = means.t_interval(found, 0.95)
     assert (low, high) == pytest.approx((x.mean() - half, x.mean() + half), rel=1e-9)
 
 
-@given(values)
-def test_clusters_of_one_task_are_no_clusters(x):
-    clustered = means.clustered_se(x, range(len(x)))
-    assert clustered == pytest.approx(means.se_clt(x), rel=1e-9, abs=1e-9)
-
-
-@given(values, st.integers(2, 4))
+@given(values, st.integers(1, 4))
 def test_rollouts_copied_within_a_cluster_add_nothing(x, times):
+    # and clusters of one task are no clusters
     clustered = means.clustered_se(np.repeat(x, times), np.repeat(np.arange(len(x)), times))
     assert clustered == pytest.approx(means.se_clt(x), rel=1e-9, abs=1e-9)
-
-
-def test_clusters_may_be_named_by_anything_hashable():
-    named = [("repo", int(g)) for g in GROUPS]
-    assert means.clustered_se(X, named) == means.clustered_se(X, GROUPS)
-    assert means.clustered_se(X, np.array([f"g{g}" for g in GROUPS])) == pytest.approx(
-        means.clustered_se(X, GROUPS), rel=1e-12
-    )
 
 
 @pytest.mark.parametrize("clustered", [False, True])
@@ -103,27 +92,19 @@ def test_a_pooled_mean_against_weighted_regression(clustered):
     assert found.mean == pytest.approx(sums.sum() / counts.sum(), rel=1e-13)
     assert found.se == pytest.approx(fit.bse[0], rel=1e-12)
     assert found.units == (len(set(GROUPS)) if clustered else 60)
-
-
-def test_a_pooled_mean_of_equal_counts_is_the_mean():
-    found = means.ratio_mean(4 * X, np.full(60, 4))
-    assert found == pytest.approx(means.mean_se(X), rel=1e-12)
+    equal = means.ratio_mean(4 * X, np.full(60, 4))
+    assert equal == pytest.approx(means.mean_se(X), rel=1e-12)
 
 
 def test_what_can_not_be_told_is_nan():
-    assert math.isnan(means.mean_se([]).mean)
-    assert math.isnan(means.se_clt([0.5]))
-    assert math.isnan(means.clustered_se([], []))
-    assert math.isnan(means.mean_se([1, 0, 1], ["a", "a", "a"]).se)
-    assert math.isnan(means.ratio_mean([], []).mean)
-    assert math.isnan(means.ratio_mean([1], [2]).se)
-    for bounds in (
-        means.t_interval(means.mean_se([0.5]), 0.95),
-        means.t_interval(means.mean_se([1.0] * 40), 0.95),
-        means.t_interval(means.mean_se([1, 0, 1], ["a", "a", "a"]), 0.95),
-    ):
-        assert math.isnan(bounds.low)
-        assert math.isnan(bounds.high)
+    one, alike = means.mean_se([0.5]), means.mean_se([1.0] * 40)
+    one_cluster = means.mean_se([1, 0, 1], ["a", "a", "a"])
+    nothing = [means.mean_se([]).mean, means.ratio_mean([], []).mean, means.clustered_se([], [])]
+    assert np.isnan(nothing).all()
+    assert np.isnan([means.se_clt([0.5]), one_cluster.se, means.ratio_mean([1], [2]).se]).all()
+    assert np.isnan([means.t_interval(found, 0.95) for found in (one, alike, one_cluster)]).all()
+    for found in (paired_t([]), paired_t([0.5]), paired_t([0.5, 0.2], clusters=["a", "a"])):
+        assert np.isnan([found.p, found.low]).all()
 
 
 def test_rounding_is_no_spread():
@@ -133,12 +114,18 @@ def test_rounding_is_no_spread():
     assert means.se_clt(x) == 0
     assert means.clustered_se([0.5, -0.1, -0.1, 0.5, 0.3, 0.1], [0, 0, 1, 1, 2, 2]) == 0
     assert means.ratio_mean([0.1 * 3, 0.3, 0.6], [1, 1, 2]).se == 0
+    before = [np.mean([0.1, 0.2, 0.3]), 0.5, 1e9]
+    after = [np.mean([0.3, 0.2, 0.1]), 0.25, 1e9 + 1]
+    assert before[0] != after[0]
+    assert paired_differences(before, after).tolist() == [0, 0.25, -1]
 
 
 def test_small_formulas():
     assert means.se_bernoulli(0.25, 75) == 0.05
     assert means.design_effect(50, 0.04) == pytest.approx(2.96)
     assert means.z_interval(1, 2, 0.9) == pytest.approx(oracle.norm.interval(0.9, 1, 2))
+    expected = (oracle.norm.isf(0.01) + oracle.norm.ppf(0.9)) * math.sqrt(0.5 / 200)
+    assert mde(200, 0.5, alpha=0.01, power=0.9, alternative="greater") == pytest.approx(expected)
 
 
 PAIRED = np.random.default_rng(3)
@@ -182,39 +169,16 @@ def test_the_two_sides_add_up(d):
         assert up + down == pytest.approx(1, rel=1e-9)
 
 
-def test_a_drop_of_every_task_alike_is_seen():
+def test_a_drop_of_every_task_alike_is_seen_in_many_tasks():
     # 200 tasks from 0.9 to 0.6: no spread, and yet no doubt
     found = paired_t(np.full(200, 0.9) - np.full(200, 0.6), alternative="greater")
-    assert found.p == 0.5**200
-    assert found.statistic == math.inf
-    assert found.se == 0
+    assert (found.p, found.statistic, found.se) == (0.5**200, math.inf, 0)
     assert math.isnan(found.low)
-
-
-def test_two_tasks_alike_are_no_proof():
-    assert paired_t([0.3, 0.3], alternative="greater").p == 0.25
-    assert paired_t([0.3, 0.3]).p == 0.5
-    assert paired_t([0.3, 0.3], alternative="less").p == 1
+    for side, p in (("greater", 0.25), ("two-sided", 0.5), ("less", 1)):
+        assert paired_t([0.3, 0.3], alternative=side).p == p
+        assert paired_t([0.0] * 30, alternative=side).p == 1  # no difference is no evidence
     assert paired_t([-0.3, -0.3], alternative="less").p == 0.25
     assert paired_t([0.5, -0.1, -0.1, 0.5], clusters=[0, 0, 1, 1], alternative="greater").p == 0.25
-
-
-@pytest.mark.parametrize("side", SIDES)
-def test_no_difference_is_no_evidence(side):
-    assert paired_t([0.0] * 30, alternative=side).p == 1
-
-
-def test_too_few_give_nan():
-    for found in (paired_t([]), paired_t([0.5]), paired_t([0.5, 0.2], clusters=["a", "a"])):
-        assert math.isnan(found.p)
-        assert math.isnan(found.low)
-
-
-def test_differences_by_rounding_are_none():
-    before = [np.mean([0.1, 0.2, 0.3]), 0.5, 1e9]
-    after = [np.mean([0.3, 0.2, 0.1]), 0.25, 1e9 + 1]
-    assert before[0] != after[0]
-    assert paired_differences(before, after).tolist() == [0, 0.25, -1]
 
 
 def test_the_error_of_a_difference_from_the_correlation():
@@ -240,41 +204,9 @@ def test_tasks_needed_invert_the_detectable_difference(delta, omega2, s2, k):
         assert mde(n - 1, omega2, s2, s2, ka=k, kb=k) >= delta * (1 - 1e-12)
 
 
-def test_one_sided_and_infinite_degrees_of_freedom():
-    expected = (oracle.norm.isf(0.01) + oracle.norm.ppf(0.9)) * math.sqrt(0.5 / 200)
-    assert mde(200, 0.5, alpha=0.01, power=0.9, alternative="greater") == pytest.approx(expected)
-
-
 def test_the_uniform_ratio_against_simulation():
     p = np.random.default_rng(2).random(200_000)
     draws = np.random.default_rng(3).binomial(6, p) / 6
     once = np.random.default_rng(4).binomial(1, p)
     assert draws.var() / once.var() == pytest.approx(means.variance_ratio_uniform(6), rel=0.01)
     assert means.variance_ratio_uniform(1) == 1
-
-
-def test_wrong_arguments_are_refused():
-    for call in (
-        lambda: means.se_bernoulli(1.5, 10),
-        lambda: means.se_bernoulli(0.5, 0),
-        lambda: means.t_interval(means.mean_se([1, 2]), 95),
-        lambda: means.z_interval(0, 1, 0),
-        lambda: means.clustered_se([1, 2], [0]),
-        lambda: means.ratio_mean([1, 2], [1]),
-        lambda: means.ratio_mean([1, 2], [1, -1]),
-        lambda: paired_t([0.1, math.nan]),
-        lambda: paired_t([0.1, 0.2], alternative="worse"),
-        lambda: paired_t([0.1, 0.2], level=95),
-        lambda: paired_differences([1], [1, 2]),
-        lambda: se_paired_from_corr(0.1, 0.1, 2),
-        lambda: mde(0, 0.1),
-        lambda: mde(10, -0.1),
-        lambda: mde(10, 0.1, 0.1, ka=0),
-        lambda: mde(10, 0.1, alpha=5),
-        lambda: mde(10, 0.1, power=80),
-        lambda: required_n(0, 0.1),
-        lambda: required_n(math.nan, 0.1),
-        lambda: means.variance_ratio_uniform(0),
-    ):
-        with pytest.raises(StatsError):
-            call()

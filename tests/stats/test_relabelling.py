@@ -65,13 +65,6 @@ def test_any_rewards_against_every_deal(seed):
     assert found.mid_p == pytest.approx(mid, abs=(p - mid) * 1.01 + 2e-3)
 
 
-def test_one_task_is_fishers_exact_test():
-    before, after = [1] * 7 + [0], [1, 0, 0, 0]
-    found = relabel_test(packed([before]), packed([after]))
-    known = oracle.fisher_exact([[7, 1], [1, 3]], alternative="greater")
-    assert found.p == pytest.approx(known.pvalue, rel=1e-9)
-
-
 @pytest.mark.parametrize(("k_before", "k_after"), [(8, 1), (1, 8), (16, 5), (4, 4)])
 @pytest.mark.parametrize("chance", [0.02, 0.5, 0.98])
 def test_many_tasks_by_their_cumulants_are_close_to_the_convolution(k_before, k_after, chance):
@@ -80,9 +73,8 @@ def test_many_tasks_by_their_cumulants_are_close_to_the_convolution(k_before, k_
     exact = relabel_test(*(packed(side) for side in sides))
     # rewards that are not quite two values go by their cumulants
     nearly = [side + 1e-9 * rng.random(side.shape) for side in sides]
-    assert relabel_test(*(packed(side) for side in nearly)).mid_p == pytest.approx(
-        exact.mid_p, rel=0.1
-    )
+    found = relabel_test(*(packed(side) for side in nearly))
+    assert found.mid_p == pytest.approx(exact.mid_p, rel=0.1)
 
 
 def test_many_tasks_against_scipys_permutations():
@@ -108,19 +100,21 @@ def test_another_value_of_a_task():
     assert (found.p, found.mid_p) == pytest.approx(known, abs=1e-9)
 
 
-def test_a_total_collapse_has_the_chance_of_that_one_deal():
-    found = relabel_test(packed([[1.0] * 8] * 5), packed([[0.0] * 2] * 5))
+def test_one_task_and_a_total_collapse_by_known_distributions():
+    found = relabel_test(packed([[1] * 7 + [0]]), packed([[1, 0, 0, 0]]))
+    known = oracle.fisher_exact([[7, 1], [1, 3]], alternative="greater")
+    assert found.p == pytest.approx(known.pvalue, rel=1e-9)
+    sides = packed([[1.0] * 8] * 5), packed([[0.0] * 2] * 5)
+    found = relabel_test(*sides)
     assert found.p == pytest.approx(oracle.hypergeom(10, 8, 8).pmf(8) ** 5, rel=1e-9)
     assert found.mid_p == pytest.approx(found.p / 2)
-    rise = relabel_test(packed([[1.0] * 8] * 5), packed([[0.0] * 2] * 5), sign=-1.0)
-    assert rise.p == 1
+    assert relabel_test(*sides, sign=-1.0).p == 1
 
 
 def test_a_value_that_is_no_number_is_refused():
+    nothing = lambda _, offsets: np.full(len(offsets) - 1, np.nan)  # noqa: E731 - short
     with pytest.raises(StatsError, match="no finite number"):
-        relabel_test(
-            packed([[1, 0]]), packed([[0, 0]]), statistic=lambda _, o: np.full(len(o) - 1, np.nan)
-        )
+        relabel_test(packed([[1, 0]]), packed([[0, 0]]), statistic=nothing)
 
 
 def test_tasks_of_two_values_by_how_many_are_the_second():

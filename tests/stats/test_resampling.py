@@ -33,21 +33,6 @@ def test_intervals_against_scipy():
         assert ours == pytest.approx(tuple(theirs), abs=0.012)
 
 
-def test_too_few_units_give_nan():
-    assert math.isnan(bootstrap_ci([0.3], seed=1).low)
-
-
-def test_wrong_arguments_of_an_interval_are_refused():
-    for call in (
-        lambda: bootstrap_ci([0.1, math.nan], seed=1),
-        lambda: bootstrap_ci([0.1, 0.2], seed=1, draws=0),
-        lambda: bootstrap_ci([0.1, 0.2], seed=1, method="bca"),
-        lambda: bootstrap_ci([0.1, 0.2], seed=1, level=95),
-    ):
-        with pytest.raises(StatsError):
-            call()
-
-
 @given(st.lists(st.text(max_size=8), max_size=6), st.randoms())
 def test_the_seed_forgets_the_order_of_tasks(ids, shuffler):
     mixed = list(ids)
@@ -99,22 +84,6 @@ def test_one_index_vector_is_what_a_reducer_sees():
     assert again[0] == again[1] != again[2]
 
 
-def test_a_reducer_sees_whole_clusters():
-    labels = ["a", "b", "b", "c", "c", "c"]
-    sizes = {0: 1, 1: 2, 2: 2, 3: 3, 4: 3, 5: 3}
-
-    def reducer(indices):
-        found, times = np.unique(indices, return_counts=True)
-        for index in found:
-            mates = [i for i in sizes if labels[i] == labels[index]]
-            assert len(set(times[np.isin(found, mates)])) == 1
-            assert np.isin(mates, found).all()
-        return float(len(indices))
-
-    found = reducer_draws(reducer, 6, cluster_codes(labels, 6), 200, rng())
-    assert set(found) == {3, 4, 5, 6, 7, 8, 9}
-
-
 @pytest.mark.parametrize("clustered", [True, False])
 def test_weights_serve_where_index_vectors_are_too_long(clustered):
     x = MANY[:3_000]
@@ -142,9 +111,4 @@ def test_a_quantile_is_linear_between_order_statistics():
     assert quantile7([1, 2, 3, 4], 0.5) == 2.5
     assert quantile7([4, 1, 3, 2], 1) == 4
     assert math.isnan(quantile7([], 0.5))
-
-
-def test_wrong_arguments_of_a_quantile_are_refused():
-    for x, q in (([1, 2], 1.5), ([1, 2], math.nan), ([1, math.nan], 0.5)):
-        with pytest.raises(StatsError):
-            quantile7(x, q)
+    assert math.isnan(bootstrap_ci([0.3], seed=1).low)

@@ -8,16 +8,9 @@ import json
 import sys
 from pathlib import Path
 
-from pytest_evalmetrics.ext import CallError, Endpoint
-from pytest_evalmetrics.transport import (
-    Call,
-    Journal,
-    JournalMode,
-    Occurrences,
-    RetryPolicy,
-    Transport,
-    run_bounded,
-)
+from fakes import Client
+
+from pytest_evalmetrics.ext import CallError
 
 
 def say(line):
@@ -26,37 +19,26 @@ def say(line):
 
 
 def main(url, path, rows, parallelism, mode="normal"):
-    endpoint = Endpoint(url, parallelism=int(parallelism), max_retries=8)
-    occurrences, outcomes, hits = Occurrences(), {}, []
-    journal = Journal(Path(path), JournalMode(mode))
-    with Transport(journal, policy=RetryPolicy(base_s=0.05)) as transport:
+    outcomes = {}
 
-        def calls():
-            for n in range(int(rows)):
-                call = Call(endpoint, {"row": n // 2})  # each content comes twice
-                yield n, call, occurrences.next(call.payload)
+    def done(row, outcome):
+        outcomes[row] = outcome
+        say(f"answered {row}")
 
-        async def ask(item):
-            _, call, occurrence = item
-            return await transport.call(call, occurrence=occurrence)
-
-        def done(item, outcome):
-            failed = isinstance(outcome, CallError)
-            if not failed and outcome.from_journal:
-                hits.append(item[0])
-            outcomes[item[0]] = str(outcome) if failed else outcome.body
-            say(f"answered {item[0]}")
-
-        transport.run(run_bounded(ask, calls(), int(parallelism), done))
-        say(
-            json.dumps(
-                {
-                    "outcomes": [outcomes[n] for n in sorted(outcomes)],
-                    "hits": len(hits),
-                    "warnings": transport.warnings,
-                }
-            )
-        )
+    with Client(Path(path)) as client:
+        client(mode=mode, network=True, base_s=0.05)
+        rows, parallelism = int(rows), int(parallelism)
+        client.run(client.many(range(rows), parallelism, done, url=url, max_retries=8))
+        found = [outcomes[row] for row in range(rows)]
+        failed = [isinstance(one, CallError) for one in found]
+        know = {
+            "outcomes": [
+                str(one) if bad else one.body for one, bad in zip(found, failed, strict=True)
+            ],
+            "hits": client.usage.from_journal,
+            "warnings": client.transport.warnings,
+        }
+    say(json.dumps(know))
 
 
 if __name__ == "__main__":

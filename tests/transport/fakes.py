@@ -1,26 +1,43 @@
-"""What takes the network's and the clock's place in the tests of this room."""
+"""A client over a script of answers: what takes the network's and the clock's place here."""
 
 import asyncio
 import json
 import sqlite3
 from contextlib import closing
 
-from pytest_evalmetrics.transport import Clock, RawResponse
+from pytest_evalmetrics.ext import Endpoint
+from pytest_evalmetrics.transport import (
+    Call,
+    Clock,
+    Journal,
+    JournalMode,
+    RawResponse,
+    RetryPolicy,
+    Secret,
+    SendFailure,
+    Transport,
+    run_bounded,
+)
 
 JSON = {"Content-Type": "application/json"}
+URL = "http://api.example/score"
+
+
+def secret(value):
+    return Secret("my-key", "MY_KEY", value)
+
+
+WORD = "sk-s3cr3t-value"
+KEY = secret(WORD)
 
 
 class FakeTime:
     """Time that passes only by sleeping; chance that is always the same."""
 
-    def __init__(self, random=0.5):
+    def __init__(self):
         self.now = 1000.0
         self.slept = []
-        self.random = random
-
-    @property
-    def clock(self):
-        return Clock(lambda: self.now, lambda: 1.7e9 + self.now, self.sleep, lambda: self.random)
+        self.clock = Clock(lambda: self.now, lambda: 1.7e9 + self.now, self.sleep, lambda: 0.5)
 
     async def sleep(self, seconds):
         self.slept.append(seconds)
@@ -28,15 +45,22 @@ class FakeTime:
         await asyncio.sleep(0)
 
 
-def ok(body=None, **headers):
-    return RawResponse(
-        200, JSON | headers, json.dumps({"score": 1.0} if body is None else body).encode()
-    )
+def raw(body, content_type="application/json", status=200):
+    return RawResponse(status, {"Content-Type": content_type} if content_type else {}, body)
+
+
+def ok(body=None):
+    return raw(json.dumps({"score": 1.0} if body is None else body).encode())
 
 
 def status(code, said="", **headers):
     headers = {name.replace("_", "-"): value for name, value in headers.items()}
     return RawResponse(code, JSON | headers, json.dumps({"error": {"message": said}}).encode())
+
+
+def broken(kind, said="it broke", **more):
+    """Make what comes of an attempt without an answer; it may pass."""
+    return SendFailure(kind, said, **{"retry": True} | more)
 
 
 class FakeSender:
@@ -47,27 +71,88 @@ class FakeSender:
 
     def __init__(self, *script):
         self.script = list(script) or [ok()]
-        self.requests = []
+        self.bodies = []
+        self.in_flight = 0
         self.closed = False
 
     async def send(self, request):
-        self.requests.append(request)
+        self.bodies.append(request.body)
         step = self.script.pop(0) if len(self.script) > 1 else self.script[0]
-        await asyncio.sleep(0)
-        if callable(step):
-            step = step(request)
-            if asyncio.iscoroutine(step):
-                step = await step
-        if isinstance(step, BaseException):
-            raise step
-        return step
+        self.in_flight += 1
+        try:
+            await asyncio.sleep(0)
+            if callable(step):
+                step = step(request)
+                if asyncio.iscoroutine(step):
+                    step = await step
+            if isinstance(step, BaseException):
+                raise step
+            return step
+        finally:
+            self.in_flight -= 1
 
     async def close(self):
         self.closed = True
 
 
+class Client:
+    """A transport over a script, and its journal's file; called again, it is another run."""
+
+    def __init__(self, path=None):
+        self.path = path
+        self.time = FakeTime()
+        self.transport = self.sender = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.transport is not None:
+            self.transport.close()
+            assert self.sender is None or self.sender.closed or not self.sender.bodies
+            self.transport = None
+
+    def __call__(self, *script, mode="off", network=False, max_bytes=2**30, **policy):
+        """Start a run, after the end of the one before."""
+        self.__exit__()
+        journal = self.path and Journal(self.path, JournalMode(mode), max_bytes=max_bytes)
+        self.sender = None if network else FakeSender(*script)
+        clock = None if network else self.time.clock
+        policy = RetryPolicy(**policy)
+        self.transport = Transport(journal, sender=self.sender, policy=policy, clock=clock)
+        return self
+
+    def call(self, body=None, *, occurrence=0, check=None, url=URL, **settings):
+        call = Call(Endpoint(url, **settings), {"a": 1} if body is None else body, label="test")
+        return self.transport.call(call, occurrence=occurrence, check=check)
+
+    def ask(self, body=None, **more):
+        return self.run(self.call(body, **more))
+
+    def run(self, coroutine):
+        return self.transport.run(coroutine)
+
+    def many(self, rows, parallelism, done=lambda *_: None, **settings):
+        async def ask(row):
+            return await self.call({"row": row}, parallelism=parallelism, **settings)
+
+        return run_bounded(ask, rows, parallelism, done)
+
+    def ask_many(self, rows, parallelism, **settings):
+        outcomes = {}
+        self.run(self.many(rows, parallelism, outcomes.__setitem__, **settings))
+        return outcomes
+
+    @property
+    def usage(self):
+        return self.transport.usage.by_label()["test"]
+
+
 def answers_in(path):
     """Count the answers that a journal has on disk."""
+    return len(select(path, "key FROM answers"))
+
+
+def select(path, what):
     with closing(sqlite3.connect(path)) as db:
-        (count,) = db.execute("SELECT count(*) FROM answers").fetchone()
-        return int(count)
+        return db.execute(f"SELECT {what}").fetchall()

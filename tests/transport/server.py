@@ -3,7 +3,7 @@
     python server.py [port]      prints its port, then serves until it is ended
 
 Written on bare asyncio, so that it can break HTTP where it should. What is asked is in the
-query: `/ok?latency=0.02`, `/flaky?times=2&status=503&retry_after=1`, `/status?code=404`.
+query: `/ok?latency=0.02`, `/status?code=404`.
 """
 
 import asyncio
@@ -13,23 +13,18 @@ import json
 import sys
 from urllib.parse import parse_qsl, urlsplit
 
-HTML = b"<!DOCTYPE html><html><head><title>Bad gateway</title></head><body>nginx</body></html>"
-
 
 class Seen:
-    """What the server saw: requests per path, and the attempts of each flaky thing."""
+    """What the server saw: requests per path, and connections."""
 
     def __init__(self):
         self.paths = {}
-        self.tries = {}
-        self.in_flight = self.most_in_flight = 0
         self.connections = 0
 
 
-def reply(status, body, content_type="application/json", **headers):
+def reply(status, body, **headers):
     lines = [f"HTTP/1.1 {status} Reason", f"Content-Length: {len(body)}"]
-    if content_type:
-        lines.append(f"Content-Type: {content_type}")
+    headers = {"Content-Type": "application/json"} | headers
     lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
     return ("\r\n".join(lines) + "\r\n\r\n").encode() + body
 
@@ -47,49 +42,14 @@ async def answer(  # noqa: PLR0911, PLR0917 - one return for each path
             await asyncio.sleep(float(query.get("latency", 0)))
             return as_json({"score": 1.0, "n": seen.paths["/ok"]})
         case "/echo":
-            sent = json.loads(body) if body else None
-            return as_json(
-                {
-                    "sent": sent,
-                    "text": body.decode(),
-                    "authorization": headers.get("authorization"),
-                    "type": headers.get("content-type"),
-                }
-            )
+            return as_json({"text": body.decode()})
         case "/cookie":
-            return reply(
-                200,
-                json.dumps({"cookie": headers.get("cookie")}).encode(),
-                Set_Cookie="a=b; Path=/",
-            )
-        case "/flaky":  # the first `times` attempts with the same body fail
-            tried = seen.tries[body.decode()] = seen.tries.get(body.decode(), 0) + 1
-            if tried > int(query.get("times", 1)):
-                return as_json({"tries": tried})
-            if query.get("status") == "close":
-                return None
-            extra = {"Retry_After": query["retry_after"]} if "retry_after" in query else {}
-            return reply(
-                int(query.get("status", 503)), b'{"error": {"message": "busy now"}}', **extra
-            )
-        case "/busy":  # bears only so many at once
-            await asyncio.sleep(float(query.get("latency", 0.005)))
-            if seen.in_flight > int(query["bears"]):
-                return reply(429, b'{"error": "too many"}')
-            return as_json({"ok": True})
+            found = json.dumps({"cookie": headers.get("cookie")}).encode()
+            return reply(200, found, Set_Cookie="a=b; Path=/")
         case "/status":
-            said = query.get("said", "no such evaluator").encode()
-            return reply(int(query["code"]), b'{"detail": "' + said + b'"}')
+            return reply(int(query["code"]), b'{"detail": "no such evaluator"}')
         case "/redirect":
             return reply(int(query.get("code", 307)), b"", Location=query.get("to", "/ok"))
-        case "/html":
-            return reply(int(query.get("code", 200)), HTML, "text/html; charset=utf-8")
-        case "/type":
-            return reply(200, query.get("body", "0.5").encode(), query["type"] or None)
-        case "/raw":  # a body as it is given
-            return reply(200, query["body"].encode("latin-1"))
-        case "/empty":
-            return reply(int(query.get("code", 200)), b"")
         case "/garbage":
             writer.write(b"SSH-2.0-OpenSSH_9.2\r\n\r\n")
             await writer.drain()
@@ -109,9 +69,6 @@ async def answer(  # noqa: PLR0911, PLR0917 - one return for each path
                 await writer.drain()
                 await asyncio.sleep(0.01)
             return b""
-        case "/hang":
-            await asyncio.sleep(60)
-            return None
         case "/huge":
             size, code = int(query["bytes"]), query.get("code", "200")
             head = f"HTTP/1.1 {code} OK\r\nContent-Type: application/json\r\n"
@@ -131,13 +88,7 @@ async def answer(  # noqa: PLR0911, PLR0917 - one return for each path
             packed = gzip.compress(b" " * int(query["bytes"]) + b"1")
             return reply(200, packed, Content_Encoding="gzip")
         case "/seen":
-            return as_json(
-                {
-                    "paths": seen.paths,
-                    "most_in_flight": seen.most_in_flight,
-                    "connections": seen.connections,
-                }
-            )
+            return as_json({"paths": seen.paths, "connections": seen.connections})
     return reply(404, b'{"error": "no such path"}')
 
 
@@ -158,19 +109,8 @@ async def serve(reader, writer, seen):
             body = await reader.readexactly(int(headers.get("content-length", 0)))
             parts = urlsplit(target)
             seen.paths[parts.path] = seen.paths.get(parts.path, 0) + 1
-            seen.in_flight += 1
-            seen.most_in_flight = max(seen.most_in_flight, seen.in_flight)
-            try:
-                out = await answer(
-                    parts.path,
-                    dict(parse_qsl(parts.query, keep_blank_values=True)),
-                    headers,
-                    body,
-                    seen,
-                    writer,
-                )
-            finally:
-                seen.in_flight -= 1
+            query = dict(parse_qsl(parts.query, keep_blank_values=True))
+            out = await answer(parts.path, query, headers, body, seen, writer)
             if out is None:
                 break
             writer.write(out)

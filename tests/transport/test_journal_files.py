@@ -1,62 +1,58 @@
 import gzip
 import json
-from contextlib import closing
 
 import pytest
-from transport.fakes import answers_in
+from transport.fakes import Client, answers_in, ok, raw, select, status
 
-from pytest_evalmetrics.transport import (
-    Journal,
-    JournalError,
-    clear_journal,
-    export_journal,
-    import_journal,
-)
+from pytest_evalmetrics.errors import EvalMetricsError
+from pytest_evalmetrics.transport import clear_journal, export_journal, import_journal
 
 
 @pytest.fixture
-def journal(tmp_path):
-    path = tmp_path / "journal.sqlite3"
-    with closing(Journal(path, wall=lambda: 1e9)) as opened:
-        for n in (3, 1, 2):
-            opened.put(
-                bytes([n]) * 20,
-                status=200,
-                text=f'{{"n": {n}.00, "ä": "\\n"}}',
-                latency_s=0.5,
-                attempts=n,
-            )
+def journal(client, path):
+    """Three answers and two failures."""
+    answer, large = raw(b'{"n": 1.00, "e": "\\n"}'), ok({"text": "x" * 10_000})
+    client(*[answer] * 3, status(422, "no"), status(422), large, mode="normal")
+    client.ask_many(range(5), 1)
     return path
 
 
-@pytest.mark.parametrize("name", ["out/j.jsonl", "j.jsonl.gz"])
-def test_what_is_exported_can_be_imported_elsewhere(journal, tmp_path, name):
-    file = tmp_path / name
+def test_what_is_exported_can_be_imported_elsewhere(journal, tmp_path):
+    file, other = tmp_path / "out" / "j.jsonl", tmp_path / "other" / "journal.sqlite3"
     assert export_journal(journal, file) == 3
-    other = tmp_path / "other" / "journal.sqlite3"
     assert import_journal(other, file) == 3
     assert import_journal(other, file) == 0  # what is there stays
-    with closing(Journal(journal)) as a, closing(Journal(other)) as b:
-        for n in (1, 2, 3):
-            assert a.get(bytes([n]) * 20) == b.get(bytes([n]) * 20)
-            assert a.get(bytes([n]) * 20).text.startswith(f'{{"n": {n}.00')
+    for table, count in (("answers", 3), ("failures", 2)):
+        columns = "key, status, attempts, created, body" + ", message" * (table == "failures")
+        rows = select(journal, f"{columns} FROM {table} ORDER BY key")
+        assert select(other, f"{columns} FROM {table} ORDER BY key") == rows
+        assert len(rows) == count
+    export_journal(other, tmp_path / "again.jsonl")
+    assert (tmp_path / "again.jsonl").read_bytes() == file.read_bytes()
+    with Client(other) as client:
+        assert client(mode="replay").ask({"row": 2}).body == {"n": 1.0, "e": "\n"}
+    assert select(other, "DISTINCT body FROM answers") == [('{"n": 1.00, "e": "\\n"}',)]
 
 
-@pytest.mark.parametrize("name", ["j.jsonl", "j.jsonl.gz"])
-def test_the_same_answers_give_the_same_bytes_in_the_order_of_keys(journal, tmp_path, name):
-    for at in ("a", "b"):
-        export_journal(journal, tmp_path / at / name)
-    data = (tmp_path / "a" / name).read_bytes()
-    assert data == (tmp_path / "b" / name).read_bytes()
-    if name.endswith("gz"):
-        assert data[3:8] == bytes(5)  # no file name, no time
-    lines = (gzip.decompress(data) if name.endswith("gz") else data).splitlines()
-    assert json.loads(lines[0]) == {"format": "evalmetrics-journal", "version": 1}
-    assert [json.loads(line)["attempts"] for line in lines[1:]] == [1, 2, 3]
-    assert sorted(p.name for p in (tmp_path / "a").iterdir()) == [name]  # no temporary file
+def test_the_same_answers_give_the_same_bytes_in_the_order_of_keys(journal, tmp_path):
+    for name in ("a/j.jsonl", "a/j.jsonl.gz", "b/j.jsonl.gz"):
+        export_journal(journal, tmp_path / name)
+    text, data, again = (path.read_bytes() for path in sorted(tmp_path.glob("[ab]/*")))
+    assert data == again
+    assert data[3:8] == bytes(5)  # no file name, no time
+    assert gzip.decompress(data) == text
+    head, *lines = (json.loads(line) for line in text.splitlines())
+    assert head == {"format": "evalmetrics-journal", "version": 1}
+    keys = [("failure" in line, line["key"]) for line in lines]
+    assert keys == sorted(keys)
+    assert len(list((tmp_path / "a").iterdir())) == 2  # no temporary file
 
 
 LINE = '{"key": %s, "status": 200, "latency_s": 1, "attempts": 1, "created": 1, "body": %s}'
+FAILED = (
+    '{"key": "ab", "failure": {"kind": %s, "message": "m", "hint": null, "status": null, '
+    '"attempts": %s, "body": null, "created": %s}}'
+)
 
 
 @pytest.mark.parametrize(
@@ -67,6 +63,10 @@ LINE = '{"key": %s, "status": 200, "latency_s": 1, "attempts": 1, "created": 1, 
         (3, "{broken", "expected an answer"),
         (3, LINE % ('"xyz"', '"1"'), "expected an answer"),
         (3, LINE % ('"ab"', "1"), "expected an answer"),
+        (5, FAILED % (3, 2, 1.0), "expected an answer"),
+        (5, FAILED % ("null", 2, 1.0), "expected an answer"),
+        (5, FAILED % ('"k"', '"2"', 1.0), "expected an answer"),
+        (5, FAILED % ('"k"', 2, '""'), "expected an answer"),
     ],
 )
 def test_a_bad_line_is_named_and_nothing_is_imported(journal, tmp_path, line, text, expected):
@@ -76,7 +76,7 @@ def test_a_bad_line_is_named_and_nothing_is_imported(journal, tmp_path, line, te
     lines[line - 1] = text
     file.write_text("\n".join(lines) + "\n")
     other = tmp_path / "other.sqlite3"
-    with pytest.raises(JournalError, match=expected) as error:
+    with pytest.raises(EvalMetricsError, match=expected) as error:
         import_journal(other, file)
     assert str(error.value).startswith(f"{file}:{line}: ")
     assert answers_in(other) == 0
@@ -84,49 +84,41 @@ def test_a_bad_line_is_named_and_nothing_is_imported(journal, tmp_path, line, te
 
 def test_what_is_no_file_of_ours_is_refused(journal, tmp_path):
     export_journal(journal, tmp_path / "j.gz")
-    cut = tmp_path / "cut.gz"
-    cut.write_bytes((tmp_path / "j.gz").read_bytes()[:-30])
+    (tmp_path / "cut.gz").write_bytes((tmp_path / "j.gz").read_bytes()[:-30])
     (tmp_path / "empty.jsonl").write_text("")
     (tmp_path / "text.gz").write_text("not gzip")
     for name in ("cut.gz", "empty.jsonl", "text.gz", "missing.jsonl"):
-        with pytest.raises(JournalError, match=name.replace(".", r"\.")):
+        with pytest.raises(EvalMetricsError, match=name.replace(".", r"\.")):
             import_journal(tmp_path / "other.sqlite3", tmp_path / name)
     assert answers_in(tmp_path / "other.sqlite3") == 0
 
 
-def test_a_failed_export_leaves_the_old_file(journal, tmp_path):
+def test_a_failed_export_leaves_the_old_file(journal, client, tmp_path):
+    client()
     old = tmp_path / "j.jsonl"
     old.write_text("old")
     journal.write_bytes(journal.read_bytes()[:5000])
-    with pytest.raises(JournalError, match="can't be exported"):
-        export_journal(journal, old)
-    with pytest.raises(JournalError, match="can't be exported"):
-        export_journal(tmp_path / "missing.sqlite3", old)
+    for source in (journal, tmp_path / "missing.sqlite3"):
+        with pytest.raises(EvalMetricsError, match="can't be exported"):
+            export_journal(source, old)
     assert old.read_text() == "old"
     assert not (tmp_path / "missing.sqlite3").exists()
     assert not list(tmp_path.glob(".*"))  # no temporary file
 
 
-def test_clearing_empties_it_and_gives_the_space_back(journal):
-    with closing(Journal(journal)) as opened:
-        for n in range(100, 200):
-            opened.put(
-                bytes([n]) * 20,
-                status=200,
-                text='"' + "x" * 10_000 + '"',
-                latency_s=0.5,
-                attempts=1,
-            )
+def test_clearing_empties_it_and_gives_the_space_back(journal, client):
+    client.ask_many(range(100, 200), 1)
+    client()
     assert journal.stat().st_size > 1_000_000
     assert clear_journal(journal) == 103
-    assert answers_in(journal) == 0
+    assert select(journal, "key FROM answers UNION ALL SELECT key FROM failures") == []
     assert journal.stat().st_size < 100_000
 
 
-def test_clearing_and_counting_where_there_is_none(tmp_path):
+def test_clearing_where_there_is_none(tmp_path):
     missing = tmp_path / "none.sqlite3"
     assert clear_journal(missing) == 0
-    (tmp_path / "text").write_text("no database at all" * 100)
-    with pytest.raises(JournalError, match="can't be emptied"):
-        clear_journal(tmp_path / "text")
     assert not missing.exists()
+    (tmp_path / "text").write_text("no database at all" * 100)
+    with pytest.raises(EvalMetricsError, match="can't be emptied"):
+        clear_journal(tmp_path / "text")

@@ -1,6 +1,8 @@
-"""The journal as a ledger: damaged, old, and shared by processes, it loses no paid answer."""
+"""The journal as a ledger: damaged, old, killed and shared, it loses no paid answer."""
 
+import ctypes
 import json
+import os
 import sqlite3
 import stat
 import subprocess
@@ -9,114 +11,109 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from transport.fakes import Client, answers_in, broken, ok, select
 
-from pytest_evalmetrics.transport import Journal, JournalMode
+from pytest_evalmetrics.ext import CallError
 
 SCRIPT = Path(__file__).with_name("crashing.py")
 ANSWERS = 400
 
 
-def key(n):
-    return n.to_bytes(20)
-
-
-def text(n):
-    """Write a body; one in ten is longer than a page."""
-    return json.dumps({"score": n / 7, "text": "é" * (6000 if n % 10 == 0 else n % 200)})
+def body(n):
+    """Make a body; one in ten is longer than a page."""
+    return {"score": n / 7, "text": "é" * (6000 if n % 10 == 0 else n % 200)}
 
 
 @pytest.fixture
-def path(tmp_path):
-    path = tmp_path / "journal.sqlite3"
-    with closing(Journal(path)) as journal:
-        for n in range(ANSWERS):
-            journal.put(key(n), status=200, text=text(n), latency_s=1.0, attempts=1)
+def ledger(client, path):
+    """A journal of 400 answers."""
+    client(lambda request: ok(body(json.loads(request.body)["row"])), mode="normal")
+    client.ask_many(range(ANSWERS), 1)
+    client()
     return path
 
 
 def answers(path):
     """Count the answers that a run finds; none is another than it was."""
-    with closing(Journal(path)) as journal:
-        entries = [(n, journal.get(key(n))) for n in range(ANSWERS)]
-        for n, entry in entries:
-            assert entry is None or entry.text == text(n)
-        return sum(entry is not None for _, entry in entries), journal.warnings
+    with Client(path) as client:
+        client(broken("gone", retry=False), mode="normal")
+        outcomes = client.ask_many(range(ANSWERS), 1)
+        found = {n: o.body for n, o in outcomes.items() if not isinstance(o, CallError)}
+        assert all(found[n] == body(n) for n in found)
+        return len(found), client.transport.warnings
 
 
 @pytest.mark.parametrize("at", [0.0, 0.3, 0.6, 1.0])
-def test_three_thousand_damaged_bytes_cost_the_answers_they_hit(path, at):
-    data = bytearray(path.read_bytes())
+def test_three_thousand_damaged_bytes_cost_the_answers_they_hit(ledger, at):
+    data = bytearray(ledger.read_bytes())
     start = int(at * (len(data) - 3000))
     data[start : start + 3000] = b"\xa5" * 3000
-    path.write_bytes(data)
-    found, warnings = answers(path)
+    ledger.write_bytes(data)
+    found, warnings = answers(ledger)
     assert found >= ANSWERS - 40
-    damaged = path.with_name("journal.sqlite3.damaged-1")
+    damaged = ledger.with_name("journal.sqlite3.damaged-1")
     if damaged.exists():  # else only bodies were hit, which their checksums tell
         (warning,) = warnings
         assert f"{found} answers of it are used on" in warning
         assert damaged.read_bytes() == data
         assert stat.S_IMODE(damaged.stat().st_mode) == 0o600
-    assert answers(path) == (found, [])  # the new one is whole
+    assert answers(ledger) == (found, ())  # the new one is whole
 
 
-def test_a_file_that_is_cut_keeps_the_answers_before_the_cut(path):
-    data = path.read_bytes()
-    path.write_bytes(data[: len(data) // 2])
-    found, (warning,) = answers(path)
+def test_a_file_that_is_cut_keeps_the_answers_before_the_cut(ledger):
+    data = ledger.read_bytes()
+    ledger.write_bytes(data[: len(data) // 2])
+    found, (warning,) = answers(ledger)
     assert found >= ANSWERS // 2 - 40
     assert "was damaged" in warning
 
 
-def test_garbage_behind_the_end_costs_nothing(path):
-    with path.open("ab") as file:
+def test_garbage_behind_the_end_costs_nothing_and_a_changed_digit_is_no_other_answer(ledger):
+    with ledger.open("ab") as file:
         file.write(b"\0garbage" * 400)
-    assert answers(path)[0] == ANSWERS
-
-
-def test_a_changed_digit_is_no_other_answer(path):
-    with closing(sqlite3.connect(path)) as db:
-        db.execute("UPDATE answers SET body = ? WHERE key = ?", ('{"score": 0.9}', key(3)))
+    assert answers(ledger)[0] == ANSWERS
+    with closing(sqlite3.connect(ledger)) as db:
+        db.execute("UPDATE answers SET body = '{\"score\": 0.9}' WHERE rowid = 3")
         db.commit()
-    assert answers(path) == (ANSWERS - 1, [])
+    assert answers(ledger) == (ANSWERS - 1, ())
 
 
-def test_an_older_journal_is_migrated(path):
-    with closing(sqlite3.connect(path)) as db:
+def test_an_older_journal_is_migrated(ledger, client):
+    with closing(sqlite3.connect(ledger)) as db:
         db.execute("ALTER TABLE answers DROP COLUMN crc")
         db.execute("PRAGMA user_version = 1")
         db.commit()
-    with closing(Journal(path, JournalMode.REPLAY)) as replay:
-        assert replay.get(key(5)) is not None
-    assert answers(path) == (ANSWERS, [])
-    with closing(sqlite3.connect(path)) as db:
+    assert client(mode="replay").ask({"row": 5}).from_journal
+    assert answers(ledger) == (ANSWERS, ())
+    with closing(sqlite3.connect(ledger)) as db:
         assert db.execute("PRAGMA user_version").fetchone() == (2,)
-        assert db.execute("SELECT count(*) FROM answers WHERE crc IS NULL").fetchone() == (0,)
+    assert select(ledger, "count(*) FROM answers WHERE crc IS NULL") == [(0,)]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no modes")
-def test_the_owner_alone_reads_it(path):
-    path.chmod(0o644)  # as an earlier version left it
-    with closing(Journal(path)) as journal:
-        journal.put(key(1), status=200, text="1", latency_s=1.0, attempts=1)
-        journal.flush()
-        files = list(path.parent.glob("journal.sqlite3*"))
-        assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
+def test_the_owner_alone_reads_it(ledger, client):
+    ledger.chmod(0o644)  # as an earlier version left it
+    client(mode="normal").ask()
+    files = list(ledger.parent.glob("journal.sqlite3*"))
+    assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
     assert len(files) >= 2
 
 
+# runs in processes of their own
+
+
 class Runs:
-    """Runs of one benchmark in processes of their own."""
+    """Runs of one benchmark."""
 
     def __init__(self, server, path):
         self._server, self._path = server, path
         self.processes = []
 
-    def start(self, rows, parallelism=64):
-        url = self._server.url("/ok?latency=0.02")
-        command = [sys.executable, SCRIPT, url, self._path, str(rows), str(parallelism), "normal"]
+    def start(self, rows, parallelism=64, mode="normal", **more):
+        url = self._server.at("/ok?latency=0.02")
+        command = [sys.executable, SCRIPT, url, self._path, str(rows), str(parallelism), mode]
         process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more
         )
         self.processes.append(process)
         return process
@@ -127,34 +124,41 @@ class Runs:
 
 
 @pytest.fixture
-def runs(server, tmp_path):
-    runs = Runs(server, tmp_path / "journal.sqlite3")
+def runs(server, path):
+    runs = Runs(server, path)
     yield runs
     for process in runs.processes:
         process.kill()
         process.communicate()
 
 
-def outcome(process):
+def answered(process, rows):
+    """Read until so many rows are answered, or all that it will answer."""
+    for _ in range(rows):
+        if not process.stdout.readline():
+            break
+
+
+def told(process):
+    """Wait for the end; return what it knows."""
     out, err = process.communicate(timeout=120)
     assert process.returncode == 0, err
     return json.loads(out.splitlines()[-1])
 
 
-def test_two_processes_pay_once(runs):
+def test_two_processes_pay_once(runs, path):
     both = [runs.start(300), runs.start(300)]
-    first, second = (outcome(process)["outcomes"] for process in both)
-    assert first == second
-    assert runs.paid == 300
+    first, second = (told(process) for process in both)
+    assert first["outcomes"] == second["outcomes"]
+    assert first["warnings"] == second["warnings"] == []
+    assert runs.paid == answers_in(path) == 300
 
 
 def test_a_claim_ends_with_its_process(runs):
     killed, other = runs.start(300), runs.start(300)
-    for _ in range(40):
-        assert killed.stdout is not None
-        killed.stdout.readline()
+    answered(killed, 40)
     killed.kill()
-    assert len(outcome(other)["outcomes"]) == 300
+    assert len(told(other)["outcomes"]) == 300
     assert runs.paid <= 300 + 64  # what the killed one had in flight
 
 
@@ -162,11 +166,60 @@ def test_twenty_kills_cost_what_was_in_flight(runs):
     rows = 4_000
     for _ in range(20):
         process = runs.start(rows)
-        assert process.stdout is not None
-        for _ in range(150):
-            if not process.stdout.readline():
-                break
+        answered(process, 150)
         process.kill()
         process.communicate()
-    assert len(outcome(runs.start(rows))["outcomes"]) == rows
-    assert runs.paid <= rows + 20 * 64 * 1.01
+    whole = told(runs.start(rows))
+    assert len(whole["outcomes"]) == rows
+    paid = runs.paid
+    assert paid <= rows + 20 * 64 * 1.01
+    assert told(runs.start(rows, mode="replay"))["outcomes"] == whole["outcomes"]
+    assert runs.paid == paid
+
+
+def test_a_server_that_is_killed_and_comes_back(runs, server):
+    process = runs.start(120, 4)
+    answered(process, 30)
+    server.kill()
+    server.start()
+    outcomes = told(process)["outcomes"]
+    assert [outcome for outcome in outcomes if isinstance(outcome, str)] == []
+    assert len(outcomes) == 120
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="file size limits are POSIX's")
+def test_a_disk_that_is_full_for_the_journal(runs, path):
+    """A real one: the system refuses to let the process's files grow."""
+    resource = pytest.importorskip("resource")
+    small = (resource.RLIMIT_FSIZE, (40_000, 40_000))
+    full = told(runs.start(400, preexec_fn=lambda: resource.setrlimit(*small)))
+    assert sum(isinstance(outcome, dict) for outcome in full["outcomes"]) == runs.paid == 400
+    (warning,) = full["warnings"]
+    assert f"the journal {path} can't be written" in warning
+    written = answers_in(path)
+    assert written < 400
+    assert told(runs.start(400))["hits"] == written
+
+
+def obey_permissions():
+    """Take from root, in a process that is about to start, the right to write anywhere."""
+    if os.geteuid() == 0:
+        prctl = ctypes.CDLL(None).prctl
+        for capability in (1, 2, 3):  # DAC_OVERRIDE, DAC_READ_SEARCH, FOWNER
+            assert prctl(24, capability, 0, 0, 0) == 0  # PR_CAPBSET_DROP
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="taking root's rights away is Linux's")
+def test_a_folder_that_may_only_be_read(runs, path):
+    first = told(runs.start(120))
+    path.chmod(0o400)
+    path.parent.chmod(0o500)
+    try:
+        replayed = told(runs.start(120, mode="replay", preexec_fn=obey_permissions))
+        again = told(runs.start(122, preexec_fn=obey_permissions))
+    finally:
+        path.parent.chmod(0o700)
+    assert (replayed["hits"], replayed["outcomes"]) == (120, first["outcomes"])
+    assert (again["hits"], len(again["outcomes"])) == (120, 122)
+    (warning,) = again["warnings"]
+    assert f"the journal {path} can't be written" in warning

@@ -1,81 +1,72 @@
-import json
-
 import pytest
+from transport.fakes import broken, ok
 
-from pytest_evalmetrics.transport import Answer, Price, Tokens, Transport, tokens_of
+from pytest_evalmetrics.ext import CallError
+from pytest_evalmetrics.transport import Price
+
+PRICE = Price(2.0, 10.0)
+
+
+def said(prompt, completion=0):
+    return ok({"usage": {"prompt_tokens": prompt, "completion_tokens": completion}})
 
 
 @pytest.mark.parametrize(
-    ("body", "tokens"),
+    ("usage", "tokens"),
     [
-        (
-            {"usage": {"prompt_tokens": 5, "completion_tokens": 3, "total_tokens": 9}},
-            Tokens(5, 3, 9),
-        ),
-        ({"usage": {"input_tokens": 5, "output_tokens": 3}}, Tokens(5, 3, 8)),
-        ({"usage": {"prompt_tokens": 5, "completion_tokens": None}}, Tokens(5, 0, 5)),
-        ({"usage": {"prompt_tokens": True, "completion_tokens": -3}}, None),
-        ({"usage": {"total_tokens": 7}}, None),
-        ({"usage": None}, None),
-        ({"usage": []}, None),
-        ([], None),
+        ({"prompt_tokens": 5, "completion_tokens": 3, "total_tokens": 9}, (5, 3, 9)),
+        ({"input_tokens": 5, "output_tokens": 3}, (5, 3, 8)),
+        ({"prompt_tokens": 5, "completion_tokens": None}, (5, 0, 5)),
+        ({"prompt_tokens": True, "completion_tokens": -3}, None),
+        ({"total_tokens": 7}, None),
         (None, None),
+        ([], None),
     ],
 )
-def test_tokens_are_read_where_an_answer_says_them(body, tokens):
-    assert tokens_of(body) == tokens
+def test_tokens_are_read_where_an_answer_says_them(client, usage, tokens):
+    client(ok({"usage": usage})).ask()
+    found = client.usage
+    assert found.without_tokens == (tokens is None)
+    counts = (found.prompt_tokens, found.completion_tokens, found.total_tokens)
+    assert counts == (tokens or (0, 0, 0))
 
 
-def answer(prompt=None, completion=0, *, latency=1.0, attempts=1, from_journal=False):
-    body = (
-        {}
-        if prompt is None
-        else {"usage": {"prompt_tokens": prompt, "completion_tokens": completion}}
-    )
-    return Answer(200, body, latency, attempts, from_journal)
+@pytest.mark.parametrize("body", [[], 1])
+def test_what_is_no_object_says_no_tokens(client, body):
+    client(ok(body)).ask()
+    assert client.usage.without_tokens == 1
 
 
-def test_sums_per_label():
-    tally = Transport().usage
-    tally.answered("judge", answer(1_000_000, 100_000, latency=2.0, attempts=3), Price(2.0, 10.0))
-    tally.answered("judge", answer(500_000, 0, latency=1.0, from_journal=True), Price(2.0, 10.0))
-    tally.failed("judge", 4)
-    tally.answered("remote", answer(latency=0.5))
-    judge, remote = tally.by_label()["judge"], tally.by_label()["remote"]
-    assert (judge.calls, judge.from_journal, judge.requests, judge.failed) == (2, 1, 7, 1)
-    assert (judge.prompt_tokens, judge.completion_tokens, judge.total_tokens) == (
-        1_500_000,
-        100_000,
-        1_600_000,
-    )
-    assert (judge.latency_s, judge.max_latency_s, judge.without_tokens) == (3.0, 2.0, 0)
-    assert (judge.cost, judge.cost_now) == (
-        4.0,
-        3.0,
-    )  # 1.5 x 2 + 0.1 x 10; without the journal's 0.5 x 2
-    assert (remote.calls, remote.without_tokens, remote.cost) == (1, 1, None)
-    assert json.loads(json.dumps(judge.as_dict()))["cost"] == 4.0
+def test_sums_with_and_without_what_the_journal_answers(client):
+    def takes(seconds, answer):
+        client.time.now += seconds
+        return answer
+
+    client(lambda _: takes(1, said(500_000)), mode="normal").ask("kept", price=PRICE)
+    slow = lambda _: takes(2, said(1_000_000, 100_000))  # noqa: E731 - short
+    client(broken("closed"), broken("closed"), slow, broken("closed"), mode="normal")
+    client.ask(price=PRICE)
+    client.ask("kept", price=PRICE)
+    with pytest.raises(CallError):
+        client.ask("fails", price=PRICE)
+    found = client.usage.as_dict()
+    assert (found["calls"], found["from_journal"]) == (2, 1)
+    assert (found["requests"], found["failed"]) == (7, 1)
+    assert (found["prompt_tokens"], found["completion_tokens"]) == (1_500_000, 100_000)
+    assert (found["total_tokens"], found["without_tokens"]) == (1_600_000, 0)
+    assert (found["latency_s"], found["max_latency_s"]) == (3.0, 2.0)
+    # 1.5 x 2 + 0.1 x 10; without the journal's 0.5 x 2
+    assert (found["cost"], found["cost_now"]) == (4.0, 3.0)
+    assert client.transport.usage.cost_now() == 3.0
 
 
-def test_a_cost_that_is_not_whole_is_none():
-    tally = Transport().usage
-    assert tally.cost_now() is None
-    tally.answered("judge", answer(1_000_000), Price(2.0, 10.0))
-    assert tally.cost_now() == 2.0
-    tally.answered("judge", answer(from_journal=True), Price(2.0, 10.0))
-    assert tally.by_label()["judge"].cost is None
-    assert tally.cost_now() == 2.0
-    tally.answered("other", answer(1))
-    assert tally.cost_now() is None
-
-
-def test_the_price_of_an_endpoint_holds_for_its_calls_alone():
-    tally = Transport().usage
-    priced = {"usage": {"prompt_tokens": 1_000_000, "completion_tokens": 0}}
-    tally.answered("x", Answer(200, priced, 0.1, 1, from_journal=False), Price(2, 3))
-    tally.answered("x", Answer(200, priced, 0.1, 1, from_journal=True), Price(2, 3))
-    assert (tally.by_label()["x"].cost, tally.by_label()["x"].cost_now) == (4, 2)
-    tally.answered("x", Answer(200, priced, 0.1, 1, from_journal=False))  # nobody knows its price
-    assert (tally.by_label()["x"].cost, tally.by_label()["x"].cost_now) == (None, None)
-    tally.answered("y", Answer(200, priced, 0.1, 1, from_journal=True))
-    assert tally.by_label()["y"].cost_now is None
+def test_a_cost_that_is_not_whole_is_none(client):
+    client(ok(), mode="normal").ask("kept", price=PRICE)
+    client(said(1_000_000), mode="normal")
+    assert client.transport.usage.cost_now() is None
+    client.ask(price=PRICE)
+    client.ask("kept", price=PRICE)
+    assert (client.usage.cost, client.transport.usage.cost_now()) == (None, 2.0)
+    client.ask("another")  # nobody knows its price
+    assert (client.usage.cost, client.usage.cost_now) == (None, None)
+    assert client.transport.usage.cost_now() is None

@@ -38,6 +38,7 @@ class Judge:
         return Explained({"quality": len(row.item["answer"]) / 10}, row.item["said"])
 """
 
+ASKED = "benchmark: {name: math, rollouts: runs.jsonl, expect: {tasks: 2}"
 
 ANSWERS = """
 benchmark:
@@ -55,8 +56,8 @@ def answers(folder):
             {"id": f"q{t}", "try": 0, "reward": reward, "prompt": EVIL, "response": text}
             for t in range(12)
         ]
-        (folder / f"{name}.jsonl").write_text("".join(json.dumps(x) + "\n" for x in lines))
-    (folder / "talk.bench.yaml").write_text(ANSWERS)
+        write_rows(folder, f"{name}.jsonl", lines)
+    write(folder, "talk.bench.yaml", ANSWERS)
     return page(folder)
 
 
@@ -167,19 +168,17 @@ def evil(folder, said=EVIL):
 def stopped(folder):
     """One benchmark fails, and nobody comes to the next one."""
     write_rows(folder, "runs.jsonl", rows([[1.0], [0.0]], 1))
-    asked = "benchmark: {name: math, rollouts: runs.jsonl, expect: {tasks: 2}"
-    write(folder, "a.bench.yaml", f'{asked}, thresholds: {{mean_reward: ">= 0.9"}}}}\n')
-    write(folder, "z.bench.yaml", f"{asked}}}\n")
+    write(folder, "a.bench.yaml", f'{ASKED}, thresholds: {{mean_reward: ">= 0.9"}}}}\n')
+    write(folder, "z.bench.yaml", f"{ASKED}}}\n")
     return page(folder, "-x")
 
 
 def skipping(folder):
     """One benchmark passes, and two are skipped."""
     write_rows(folder, "runs.jsonl", rows([[1.0], [0.0]], 1))
-    asked = "benchmark: {name: math, rollouts: runs.jsonl, expect: {tasks: 2}"
-    write(folder, "a.bench.yaml", f"{asked}}}\n")
-    write(folder, "y.bench.yaml", f"{asked}, skip: true}}\n")
-    write(folder, "z.bench.yaml", f"{asked}, skip: <img src=x onerror=pwned()>}}\n")
+    write(folder, "a.bench.yaml", f"{ASKED}}}\n")
+    write(folder, "y.bench.yaml", f"{ASKED}, skip: true}}\n")
+    write(folder, "z.bench.yaml", f"{ASKED}, skip: <img src=x onerror=pwned()>}}\n")
     return page(folder)
 
 

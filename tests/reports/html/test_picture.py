@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from pytest_evalmetrics.data import SourceFile
 from pytest_evalmetrics.ext import RolloutTable
 from pytest_evalmetrics.reports.html.page import as_data
-from pytest_evalmetrics.reports.html.picture import RowPlaces, histogram, picture_of
+from pytest_evalmetrics.reports.html.picture import histogram, picture_of
 
 
 def table(rewards, *, tasks=None, sources=(), **scores):
@@ -70,8 +70,9 @@ def test_rows_are_found_in_their_files():
         SourceFile("empty", 0, 0),
         SourceFile("b", 3, 1),
     )
-    places = RowPlaces(files)
-    assert places.of(np.arange(5)) == ([0, 0, 2, 2, 2], [1, 2, 1, 2, 3])
+    tasks = picture_of(table([[1]] * 5, sources=files), reward="reward")["tasks"]
+    rows = dict(zip(tasks["ids"], tasks["rows"], strict=True))
+    assert [rows[str(i)][0][1:] for i in range(5)] == [[0, 1], [0, 2], [2, 1], [2, 2], [2, 3]]
 
 
 def test_many_attempts_and_many_values_are_bounded():

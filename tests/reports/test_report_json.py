@@ -1,12 +1,14 @@
-"""report.json says what the standard library would write, only sooner."""
+"""report.json says what the standard library would write, only sooner; and its schema."""
 
 import json
+from importlib.resources import files
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_evalmetrics.reports.reporters import _indented
+from pytest_evalmetrics.reports.schema import report_schema
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
@@ -35,3 +37,8 @@ def test_no_number_is_lost(value):
             _indented(value)
     else:
         assert json.loads(_indented(value)) == json.loads(expected)
+
+
+def test_the_shipped_schema_is_the_one_that_the_types_give():
+    shipped = files("pytest_evalmetrics.schemas") / "report.schema.json"
+    assert json.loads(shipped.read_text(encoding="utf-8")) == report_schema()

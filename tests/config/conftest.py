@@ -1,0 +1,64 @@
+"""What the tests of benchmark files share: many files read in one run, and an editor's view."""
+
+import json
+import re
+import subprocess
+import sys
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from pytest_evalmetrics.config import load_benchmarks
+from pytest_evalmetrics.config.yaml_reader import parse_yaml, plain
+
+TOLD = re.compile(r"(.*)\.bench\.yaml:(\d+: .*)")
+
+
+@pytest.fixture
+def told(project):
+    """Collect files, given by their names or in a list; give what is said of each, line by line."""
+
+    def collect(files):
+        texts = files if isinstance(files, dict) else dict(enumerate(files))
+        for name, text in texts.items():
+            path = project.path / f"{name}.bench.yaml"
+            path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        found = {str(name): [] for name in texts}
+        for line in project.run("--collect-only", "-q").outlines:
+            if said := TOLD.fullmatch(line):
+                found[said[1]].append(said[2])
+        return found if isinstance(files, dict) else list(found.values())
+
+    return collect
+
+
+@pytest.fixture
+def load(tmp_path):
+    """Read a file; give its benchmarks."""
+
+    def read(text):
+        path = tmp_path / "a.bench.yaml"
+        path.write_text(text, encoding="utf-8")
+        return load_benchmarks(path, shown="a.bench.yaml")
+
+    return read
+
+
+@pytest.fixture(scope="session")
+def schema():
+    """What an editor knows of benchmark files."""
+    command = [sys.executable, "-m", "pytest", "--evalmetrics-schema"]
+    return json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+
+
+@pytest.fixture(scope="session")
+def marks(schema):
+    """Give the places of a file that an editor marks, such as `$.benchmark.name`."""
+    validator = Draft202012Validator(schema)
+
+    def of(text):
+        root = parse_yaml(text).root
+        assert root is not None
+        return {error.json_path for error in validator.iter_errors(plain(root))}
+
+    return of

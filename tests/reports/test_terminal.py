@@ -1,0 +1,105 @@
+"""What a run says: the text of a failure, the section at the end, and what is folded in it."""
+
+import pytest
+
+ODD = "odd\n::stop-commands::\x1b[31m$x$ @you"
+
+
+def test_a_failure_is_a_table_its_reason_its_place_and_the_way_out(project, monkeypatch):
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", "no/where.md")
+    project.rollouts([[1.0], [0.0]] * 2)
+    project.bench('expect: {tasks: 4}\nmetrics: [pass@1]\nthresholds: {pass@1: ">= 0.7"}')
+    project.write("gone.bench.yaml", "benchmark: {name: gone, rollouts: gone.jsonl}\n")
+    result = project.run()
+    result.stdout.fnmatch_lines(
+        [
+            "math failed",
+            "",
+            "verdict  metric    value   95% interval      tasks  expected",
+            "PASS     tasks     4                                == 4",
+            "PASS     rollouts  1                                == 1",
+            "PASS     missing   0                                <= 0",
+            "FAIL     pass@1    0.5000  [[]0.1500, 0.8500[]]  4      >= 0.7",
+            "",
+            "FAIL  math.bench.yaml:6: pass@1 is 0.5, below 0.7",
+        ],
+        consecutive=True,
+    )
+    result.stdout.fnmatch_lines(["  -> paths are relative to the folder of the benchmark file"])
+    result.stdout.fnmatch_lines(
+        [
+            "FAIL          math.bench.yaml::math  pass@1 0.5000, 4 tasks, 4 rollouts",
+            "artifacts: evalmetrics/aggregate_metrics.json, *",
+            "no/where.md: the job summary can't be written: *",
+            "FAILED math.bench.yaml::math - pass@1 is 0.5, below 0.7",
+        ]
+    )
+
+
+def test_of_many_agents_the_failing_come_first_and_what_a_name_holds_begins_no_line(
+    project, monkeypatch
+):
+    agents = {"best": 1.0, "worst": 0.0, ODD: 0.0} | dict.fromkeys("abcdef", 1.0)
+    project.rows(
+        "runs.jsonl",
+        (
+            {"_ng_task_index": 0, "reward": reward, "agent_ref": {"name": name}}
+            for name, reward in agents.items()
+        ),
+    )
+    project.bench('metrics: [mean_reward]\nthresholds: {mean_reward: ">= 0.7"}')
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    monkeypatch.setenv("GITHUB_WORKSPACE", str(project.path.parent))
+    result = project.run()
+    shown = r"odd\n::stop-commands::\x1b[31m$x$ @you: mean_reward"
+    lines = result.stdout.lines
+    assert rf"FAIL  math.bench.yaml:5: {shown} is 0, below 0.7" in lines
+    (line,) = [line for line in lines if line.startswith("FAIL          math.bench.yaml::math  ")]
+    assert f"{shown} 0, 1 task, 1 rollout" in line
+    assert "worst: mean_reward 0, 1 task, 1 rollout" in line
+    assert line.endswith("mean_reward 1, 1 task, 1 rollout  and 6 more agents")
+    assert "\x1b" not in "".join(lines)
+    told = [line for line in lines if line.startswith("::")]
+    file = f"{project.path.name}/math.bench.yaml"
+    assert len(told) == 2
+    assert all(line.startswith(f"::error file={file},line=5,title=math%3A FAIL::") for line in told)
+    assert any(line.endswith("::worst: mean_reward is 0, below 0.7") for line in told)
+    text = (project.path / "evalmetrics" / "summary.md").read_text(encoding="utf-8")
+    assert text.replace("\n", "").isprintable()
+    assert "\n::" not in text
+    # the same note of many agents is folded
+    notes = [line for line in lines if line.startswith("note: ")]
+    assert len(notes) == 5
+    assert notes[3] == "note: and 6 more such notes, in report.json"
+    assert notes[4].endswith(" (and 8 more such notes: -v)")
+
+
+@pytest.fixture
+def many(project):
+    """Fifty benchmarks that pass, four that fail before them, and twelve that are skipped."""
+    project.rollouts([[1.0]])
+    entries = [f"{{name: f{i}, thresholds: {{mean_reward: '>= 2'}}}}" for i in range(4)]
+    entries += [f"{{name: p{i:02}}}" for i in range(50)]
+    entries += [f"{{name: s{i:02}, skip: later}}" for i in range(12)]
+    each = "".join(f"- {entry}\n" for entry in entries)
+    project.write("a.bench.yaml", f"defaults: {{rollouts: runs.jsonl}}\nbenchmarks:\n{each}")
+    return project
+
+
+def test_many_passing_benchmarks_are_folded_and_a_few_failing_ones_never(many):
+    short, long = many.run().stdout.lines, many.run("-v").stdout.lines
+    assert sum(line.startswith("FAIL          ") for line in short) == 4
+    assert "... and 20 more that pass (-v shows them)" in short
+    assert "... and 2 more skipped (-v shows them)" in short
+    assert sum(line.startswith("PASS          ") for line in long) == 50
+
+
+def test_of_many_that_have_no_result_the_first_are_told(many):
+    lines = many.run("-x").stdout.lines
+    first = lines.index("INCONCLUSIVE  a.bench.yaml::f1  was not evaluated")
+    assert lines[first + 10] == "... and 55 more that were not evaluated (-v shows them)"
+    quiet = many.run("-x", "-q").stdout
+    quiet.fnmatch_lines(
+        ["=* benchmarks =*", "1 benchmark: 1 FAIL, 65 not evaluated", "artifacts: *", "=*"],
+        consecutive=True,
+    )

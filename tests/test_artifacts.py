@@ -155,3 +155,17 @@ def test_the_first_that_pass_are_shown_in_detail_and_all_that_do_not(project):
 
 def _data(page, name):
     return page.partition(f'id="{name}">')[2].partition("</script>")[0]
+
+
+def test_a_worker_that_dies_leaves_a_true_report(project):
+    project.rollouts([[1.0]])
+    many = ", ".join(f"{{name: b{i}}}" for i in range(6))
+    project.write("a.bench.yaml", f"defaults: {{rollouts: runs.jsonl}}\nbenchmarks: [{many}]\n")
+    project.write(
+        "conftest.py",
+        "import os\n\ndef pytest_evalmetrics_compute_metrics(benchmark, tasks):\n"
+        "    if benchmark.name == 'b3':\n        os._exit(7)\n",
+    )
+    assert project.run("-n", "2").ret == 1
+    assert project.report()["not_evaluated"] == ["a.bench.yaml::b3"]
+    assert len(project.report()["benchmarks"]) == 5

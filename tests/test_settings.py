@@ -38,3 +38,22 @@ def test_every_option_and_setting_of_the_help_is_documented(project):
     told = set(re.findall(r"--evalmetrics-[a-z-]+|evalmetrics_[a-z_]+", page.read_text("utf-8")))
     assert found - told == set()
     assert told - found == set()
+
+
+CODES = [
+    (("ok.bench.yaml",), pytest.ExitCode.OK),
+    (("low.bench.yaml",), pytest.ExitCode.TESTS_FAILED),
+    (("broken.bench.yaml",), pytest.ExitCode.INTERRUPTED),
+    (("--evalmetrics-explain", "zzz"), pytest.ExitCode.USAGE_ERROR),
+    (("gone.bench.yaml",), pytest.ExitCode.USAGE_ERROR),
+    (("ok.bench.yaml", "-k", "none"), pytest.ExitCode.NO_TESTS_COLLECTED),
+]
+
+
+@pytest.mark.parametrize(("args", "code"), CODES)
+def test_exit_codes(project, args, code):
+    project.rollouts([[1.0]])
+    project.bench(name="ok.bench.yaml")
+    project.bench('thresholds: {mean_reward: ">= 2"}', name="low.bench.yaml")
+    project.bench("nam: x", name="broken.bench.yaml")
+    assert project.run(*args).ret == code

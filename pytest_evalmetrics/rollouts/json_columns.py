@@ -237,7 +237,7 @@ class Columns:
             keys=tuple(key for key, node in self.root.fields.items() if node.kinds),
             content={} if self._by_position else self._content(values, agent, task),
             dealt=not self._roles.names_content,
-            positional=not self._roles.names_tasks and all(type(each) is int for each in task),
+            positional=not self._roles.names_tasks and int in set(map(type, task)),
         )
 
     def _content(

@@ -114,7 +114,7 @@ class Layout:
                 for key, cells in cells_of.items()
                 if any(cell is not None for cell in cells)
             },
-            positional=self.numbered and set(map(type, task)) <= {int},
+            positional=self.numbered and int in set(map(type, task)),
             **columns,
         )
 

@@ -196,3 +196,14 @@ def test_only_new_ones_are_recorded_where_that_is_asked(evals):
     result.assert_outcomes(passed=4)
     result.stdout.fnmatch_lines(["*recorded evals/__baselines__/one.bench/mmlu%2Fphysics.json"])
     assert evals.rewritten() == {PHYSICS}  # anew, from other rollouts
+
+
+def test_last_failed_touches_what_failed_last(evals):
+    run = evals.project.pytester.runpytest_inprocess
+    evals.write(
+        "one.bench.yaml", ONE.replace("name: math-old", "name: math-old, rollouts: no.jsonl")
+    )
+    run().assert_outcomes(passed=3, failed=1)
+    evals.write("one.bench.yaml", ONE)
+    run(UPDATE, "--lf").assert_outcomes(passed=1)
+    assert evals.rewritten() == {OLD}

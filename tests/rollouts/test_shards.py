@@ -110,6 +110,15 @@ def row(task, **more):
     return {"_ng_task_index": task, **more}
 
 
+def test_numbers_among_names_of_tasks_are_positions_however_the_file_is_cut(folder):
+    folder.write("".join(json.dumps(row(task)) + "\n" for task in ("01", 0, 0)))
+    request = Request(FieldMap())
+    shards = [shard for source in sources_of(folder) for shard in shards_of(source, 1)]
+    apart = merge(request, shards, (ShardReader(request).read(s) for s in shards))
+    assert all_bits(apart) == all_bits(in_order(folder, request))
+    assert apart.positional
+
+
 def test_a_shard_of_blank_lines_alone_counts_them(folder):
     rows = [json.dumps(row(task)) + "\n" for task in (1, 0)]
     folder.write("\n \t\n".join([*rows, "\n"]), "a.jsonl")

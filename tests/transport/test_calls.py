@@ -67,7 +67,7 @@ ENDLESS.append(ENDLESS)
         (object(), "body is a object"),
         (ENDLESS, "can't be written as JSON"),
     ],
-    ids=repr,
+    ids=["nan", "infinity", "a set", "an object", "endless"],
 )
 def test_a_body_that_json_can_not_write_is_that_rows_error(body, message):
     with pytest.raises(CallError, match=message) as error:

@@ -119,3 +119,14 @@ def test_a_run_may_share_its_level(project):
         together.assert_outcomes(passed=8, warnings=1)
         together.stdout.fnmatch_lines(["*but one of 8 benchmarks may be by chance*"])
         assert project.report()["benchmarks"][0]["verdict"] == "WARN"
+
+
+def test_a_second_run_tells_what_single_rollouts_can_see(project):
+    project.rollouts([[float(task % 3 > 0)] for task in range(90)])
+    project.bench("metrics: [pass@1]\nbaseline: true")
+    assert project.run("--snapshot-update").ret == 0
+    same = project.run("--evalmetrics-plan")
+    same.stdout.fnmatch_lines(["*one rollout of each task doesn't show*"])
+    project.rollouts([[float((task + task // 30) % 3 > 0)] for task in range(90)])
+    told = project.run("--evalmetrics-plan")
+    told.stdout.fnmatch_lines(["*math*pass@1*90*1*0.*baseline and rollouts*"])

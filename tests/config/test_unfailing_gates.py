@@ -25,6 +25,9 @@ REFUSED = {  # keys from line 3 on, and what is said
     "thresholds: {std/x: '<= -1'}": (
         "3: std/x is a standard deviation, from 0: max -1 can never pass"
     ),
+    "thresholds:\n  max/x:\n    min: 1\n    bound: lower": (
+        "6: max/x has no interval, and so no lower end: drop `bound:`"
+    ),
     "metrics: [pass@1]\nbaseline:\n  rule: relative\n  max_drop: 10": (
         "6: max_drop 10 can never fail: pass@1 is a rate from 0 to 1; did you mean 10%?"
     ),

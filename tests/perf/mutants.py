@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import ast
 import collections
+import contextlib
 import difflib
 import json
 import os
@@ -136,7 +137,8 @@ def make_map(folder: Path) -> None:
     reached: dict[str, dict[int, set[str]]] = {}
     for path in (folder / "coverage", *folder.glob("coverage.*")):  # combined, or left
         data = coverage.CoverageData(str(path))
-        data.read()
+        with contextlib.suppress(coverage.CoverageException):  # of a run that was killed
+            data.read()
         for file in data.measured_files():
             own = reached.setdefault(str(Path(file).relative_to(ROOT)), {})
             for line, contexts in data.contexts_by_lineno(file).items():

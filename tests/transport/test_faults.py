@@ -143,3 +143,25 @@ def test_a_proxy_of_the_environment_is_for_others_only(ask, server, monkeypatch)
         ask("http://api.example/x")
     assert "hunter2" not in str(error.value)
     assert "NO_PROXY=api.example goes past it" in str(error.value)
+
+
+def test_a_name_that_does_not_resolve(ask):
+    """Reserved by RFC 6761: nobody has it. Without a name server it can't be known for sure."""
+    with pytest.raises(
+        (CallError, EndpointError), match=r"the name no-such-host\.invalid does not resolve"
+    ) as error:
+        ask("http://no-such-host.invalid/x", {})
+    if isinstance(error.value, CallError):
+        assert (error.value.kind, error.value.attempts) == ("dns", 4)
+
+
+def test_no_server_and_no_tls(ask, server):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with pytest.raises(EndpointError, match=rf"{port} refused the connection") as error:
+        ask(f"http://127.0.0.1:{port}/x", {})
+    assert "is the server running" in str(error.value)
+    with pytest.raises(EndpointError, match=r"no TLS connection to 127\.0\.0\.1:\d+: ") as error:
+        ask(server.at("/ok").replace("http:", "https:"), {})
+    assert "http://" in str(error.value)

@@ -385,7 +385,8 @@ def test_why_a_scorer_scored_as_it_did_is_written_with_the_row(scored, monkeypat
 def test_a_full_disk_is_told_and_leaves_nothing_half_written(scored):
     scored.project.write(
         "conftest.py",
-        "import resource\n"
+        "import resource, sys\n"
+        "sys.dont_write_bytecode = True  # it would be cut off\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, resource.RLIM_INFINITY))\n",
     )
     scored.rows(*({"score": 1, "mode": "x" * 3000} for _ in range(30)))

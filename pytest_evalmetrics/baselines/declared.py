@@ -16,7 +16,6 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
 import pytest
 
 from pytest_evalmetrics.errors import ConfigError
@@ -51,13 +50,7 @@ def baseline_file(file: Path, benchmark: str) -> Path:
 
 def shown_below(path: Path, root: Path) -> str:
     """Call a file as messages do: relative to pytest's root folder, where it is below it."""
-    text, above = str(path), os.path.join(root, "")  # noqa: PTH118 - many
-    if text.startswith(above):  # pathlib takes its time
-        return text.removeprefix(above).replace(os.sep, "/")
-    try:
-        return path.relative_to(root).as_posix()
-    except ValueError:
-        return str(path)
+    return path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
 
 
 def file_name(benchmark: str) -> str:
@@ -99,20 +92,13 @@ def collected_tests(config: pytest.Config) -> dict[Path, set[str]]:
     Also those that a selection, or somebody's conftest.py, then left out. Of a file that was
     not collected whole nothing is known.
     """
-    found: dict[Path, set[str]] = {}
+    names: dict[Path, set[str]] = {}
     if config.getoption("lf", default=False) or any("::" in str(arg) for arg in config.args):
-        return found
+        return names
     for item in config.stash.get(COLLECTED, ()):
         if isinstance(item, pytest.Function):
-            found.setdefault(item.path, set()).add(name_of_test(item).partition("[")[0])
-    return found
-
-
-class _File(msgspec.Struct, frozen=True):
-    """A benchmark file that was read; file names without case, as some file systems have it."""
-
-    path: Path
-    kept: Mapping[str, list[str]]  # the baselines of its benchmarks -> those that keep it
+            names.setdefault(item.path, set()).add(name_of_test(item).partition("[")[0])
+    return names
 
 
 class Declared:
@@ -124,8 +110,10 @@ class Declared:
 
     def __init__(self, patterns: Sequence[str]) -> None:
         self._patterns = patterns
-        self._added: list[tuple[Path, Sequence[BenchmarkSpec]]] = []  # not looked at yet
-        self._declared: dict[Path, _File] = {}  # by the folder of its baselines
+        # by the folder of a file's baselines: these (without case, as some file systems have it),
+        # each with the benchmarks that keep one there
+        self._declared: dict[Path, dict[str, list[str]]] = {}
+        self._file_names: dict[Path, str] = {}  # by the same folder: the benchmark file's name
         self._asked: dict[Path, set[str]] = {}  # test file -> baselines, without case
         self._ended: dict[Path, set[str]] = {}  # test file -> tests that passed
         self._beside: dict[Path, dict[str, list[str]]] = {}  # folder -> stem -> files
@@ -139,7 +127,13 @@ class Declared:
 
     def add(self, file: Path, benchmarks: Sequence[BenchmarkSpec]) -> None:
         """Remember the benchmarks that a file declares."""
-        self._added.append((file, benchmarks))
+        folder = folder_of(file)
+        self._file_names[folder] = file.name
+        kept = self._declared[folder] = {}
+        for spec in benchmarks:
+            sharing = kept.setdefault(file_name(spec.name).casefold(), [])
+            if spec.baseline is not None and spec.baseline.committed:
+                sharing.append(spec.name)
 
     def asked(self, file: Path, benchmark: str) -> None:
         """Remember that a test compares with a baseline."""
@@ -148,19 +142,6 @@ class Declared:
     def ended(self, file: Path, test: str) -> None:
         """Remember that a test ran to its end: it asks for no further baseline."""
         self._ended.setdefault(file, set()).add(file_name(test).casefold())
-
-    @property
-    def _files(self) -> Mapping[Path, _File]:
-        """The files that were added, read when somebody asks: mostly nobody does."""
-        for path, benchmarks in self._added:
-            kept: dict[str, list[str]] = {}
-            for spec in benchmarks:
-                sharing = kept.setdefault(file_name(spec.name).casefold(), [])
-                if spec.baseline is not None and spec.baseline.committed:
-                    sharing.append(spec.name)
-            self._declared[folder_of(path)] = _File(path, kept)
-        self._added.clear()
-        return self._declared
 
     def conflict(self, file: Path, benchmark: str) -> str:
         """Say why a benchmark can't have a baseline of its own; empty where it can."""
@@ -171,32 +152,29 @@ class Declared:
                 f"{' and '.join(twins)} would keep their baselines in one folder, "
                 f"{FOLDER}/{file.stem}: rename one of these files"
             )
-        declared = self._files.get(folder_of(file))
-        sharing = declared.kept.get(file_name(benchmark).casefold(), []) if declared else []
-        if len(set(sharing)) > 1:
-            named = " and ".join(map(repr, sharing))
-            return (
-                f"the benchmarks {named} would have one baseline where file names ignore case: "
-                "rename one of them"
-            )
-        return ""
+        kept = self._declared.get(folder_of(file), {})
+        sharing = kept.get(file_name(benchmark).casefold(), [])
+        if len(set(sharing)) < 2:  # noqa: PLR2004 - two share it
+            return ""
+        return (
+            f"the benchmarks {' and '.join(map(repr, sharing))} would have one baseline where file "
+            "names ignore case: rename one of them"
+        )
 
     def orphans(self, folder: Path, collected: Tests | None = None) -> list[Path]:
         """List the baselines that no benchmark file, and no test, on disk declares."""
         orphans: list[Path] = []
         stems = self._stems(folder.parent)
         for place in map(folder.joinpath, _names(folder)):
-            declared = self._files.get(place)
-            baselines = [place / name for name in _names(place) if name.endswith(".json")]
+            paths = map(place.joinpath, _names(place))
+            baselines = [path for path in paths if path.suffix == ".json" and path.is_file()]
             beside = stems.get(place.name, [])
             if beside == [f"{place.name}.py"]:
-                kept = [path for path in baselines if path.is_file()]
                 test_file = folder.parent / beside[0]
-                orphans += self._orphans_of_tests(test_file, kept, collected or {})
-            elif not set(beside) - ({declared.path.name} if declared else set()):
-                names = declared.kept if declared else {}
-                others = (path for path in baselines if path.stem.casefold() not in names)
-                orphans += [path for path in others if path.is_file()]
+                orphans += self._orphans_of_tests(test_file, baselines, collected or {})
+            elif not set(beside) - {self._file_names.get(place)}:
+                kept = self._declared.get(place, {})
+                orphans += [path for path in baselines if path.stem.casefold() not in kept]
         return orphans
 
     def _orphans_of_tests(self, file: Path, kept: Sequence[Path], collected: Tests) -> list[Path]:

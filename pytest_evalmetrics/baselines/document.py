@@ -330,8 +330,8 @@ def add_run(old: BaselineDocument, new: BaselineDocument, *, keep: int) -> Basel
 
 def values(doc: BaselineDocument, agent: str) -> dict[str, float]:
     """Return an agent's recorded key metrics, by name."""
-    found = doc["agents"][agent]["key_metrics"] if agent in doc["agents"] else {}
-    recorded = {name: metric.get("value") for name, metric in found.items()}
+    metrics = doc["agents"][agent]["key_metrics"] if agent in doc["agents"] else {}
+    recorded = {name: metric.get("value") for name, metric in metrics.items()}
     return {name: value for name, value in recorded.items() if value is not None}
 
 
@@ -515,11 +515,11 @@ def from_report(
     return document(benchmark, {a["agent"]: _agent(a) for a in entry["agents"]}, provenance)
 
 
-def _agent(found: _Agent) -> AgentDocument:
-    values = {name: estimate["value"] for name, estimate in found["estimates"].items()}
+def _agent(agent: _Agent) -> AgentDocument:
+    values = {name: estimate["value"] for name, estimate in agent["estimates"].items()}
     return {
-        "key_metrics": {n: {"value": v} for n, v in (values | found["key_metrics"]).items()},
-        "tasks": found["task_scores"],
+        "key_metrics": {n: {"value": v} for n, v in (values | agent["key_metrics"]).items()},
+        "tasks": agent["task_scores"],
     }
 
 

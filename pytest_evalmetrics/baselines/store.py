@@ -123,21 +123,21 @@ class Store:
             return None
 
     def settle(
-        self, result: BenchmarkResult, found: BaselineDocument | None, rows: bytes | None = None
+        self, result: BenchmarkResult, new: BaselineDocument | None, rows: bytes | None = None
     ) -> BenchmarkResult:
         """Let syrupy count the outcome, and write the baseline where this run updates.
 
-        `found` is the baseline that this run would record, None where it must not, and `rows` the
+        `new` is the baseline that this run would record, None where it must not, and `rows` the
         rows that it keeps, compressed. Returns the result with what was recorded, or why not.
         """
         if self._assertion is None or self._unusable[0]:
             return result
         if self.updates:
-            if found is None:
+            if new is None:
                 return self._refuse(result)
             changed = self._dropped(result)
-            return changed if changed is not None else self._record(result, found, rows)
-        if found is not None:
+            return changed if changed is not None else self._record(result, new, rows)
+        if new is not None:
             judged = [c.verdict for c in result.checks if c.gate == "baseline"]
             self._compare("", holds=not any(verdict.fails for verdict in judged))
         if self.is_asked_to_update:
@@ -146,19 +146,19 @@ class Store:
         return result
 
     def _record(
-        self, result: BenchmarkResult, found: BaselineDocument, rows: bytes | None
+        self, result: BenchmarkResult, new: BaselineDocument, rows: bytes | None
     ) -> BenchmarkResult:
         before, old = self._old()
-        found = {**found, "provenance": {"recorded": _now(), **found["provenance"]}}
+        new = {**new, "provenance": {"recorded": _now(), **new["provenance"]}}
         if self._option.evalmetrics_add_run and old is not None:
-            if why := why_not_added(old, found):
+            if why := why_not_added(old, new):
                 return _with_check(
                     result,
                     f"this run was not added to the baseline: {why}",
                     "drop --evalmetrics-add-run to record it in place of those runs",
                 )
-            found = add_run(old, found, keep=self.keeps_runs)
-        new = stamped(found)
+            new = add_run(old, new, keep=self.keeps_runs)
+        new = stamped(new)
         unchanged = old is not None and _but_when(old) == _but_when(new)
         if unchanged and old is not None and "reason" not in new["provenance"]:
             since = {key: old["provenance"].get(key) for key in _WHEN if key in old["provenance"]}
@@ -391,19 +391,19 @@ class BaselineExtension(JSONSnapshotExtension):
     ) -> SnapshotCollections:
         """Find the orphans: nothing else may ever look unused to syrupy."""
         del ignore_extensions
-        found = SnapshotCollections()
+        orphans = SnapshotCollections()
         item = test_location.item
         if not hasattr(item, "config") or not _is_whole(item.session):
-            return found
+            return orphans
         if item.config.option.update_snapshots:  # syrupy would delete them
-            return found
+            return orphans
         folder = Path(self.discovery_dirname(test_location=test_location))
         declared = Declared.of(item.config)
         for orphan in declared.orphans(folder, collected_tests(item.config)):
             collection = SnapshotCollection(location=str(orphan))
             collection.add(Snapshot(name=orphan.stem))
-            found.add(collection)
-        return found
+            orphans.add(collection)
+        return orphans
 
     def delete_snapshots(self, *, snapshot_location: str, snapshot_names: set[str]) -> None:
         """Delete nothing: --evalmetrics-delete-unused does, and looks at the whole project."""

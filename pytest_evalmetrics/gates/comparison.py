@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from hashlib import blake2b
-from itertools import islice
-from operator import le
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -51,7 +49,8 @@ class Comparison(msgspec.Struct, kw_only=True):
     `compare` fills it in test by test; nothing changes it after that.
     """
 
-    # the metric on both sides, its tasks in an order that does not depend on the input's
+    # the metric on both sides; its tasks have a `RolloutTable`'s order, whatever that of the input,
+    # on which sums and draws depend
     pair: PairedMetric
     # each task's damage, shape (tasks,): of the task's value, or where a metric has none for a
     # task, of its mean reward
@@ -112,6 +111,11 @@ class Comparison(msgspec.Struct, kw_only=True):
         return self.clusters is not None
 
     @property
+    def is_linear(self) -> bool:
+        """Whether p is of the `influence` of independent units."""
+        return self.influence is not None and not self.by_rollouts
+
+    @property
     def improved(self) -> bool:
         """Whether the one-sided p of an improvement is below what the interval leaves out."""
         tail = (1 - LEVEL) / 2
@@ -123,8 +127,202 @@ class Comparison(msgspec.Struct, kw_only=True):
             return self.se == 0 and 0.5**self.units < tail
         return self.high < 0
 
+    def test_drop(
+        self,
+        sign: float,
+        alpha: float,
+        combine_weighted: WeightedCombine | None,
+        stated: tuple[float, float] | None,
+    ) -> None:
+        """Test the drop, see `compare`."""
+        try:
+            if len(self.damage) and not self.untested:
+                if self.pair.baseline is None or self.pair.difference is not None:
+                    self.drop = sign * (self.pair.value_baseline - self.pair.value_current) + 0.0
+                else:
+                    self.drop = mean_of(self.damage)
+                if stated is not None:
+                    self._test_aggregates(alpha, *stated)
+                elif self.pair.extreme:
+                    self._test_one_task(sign, alpha)
+                else:
+                    self._test_all_tasks(sign, alpha, combine_weighted)
+                    self._test_by_relabelling(sign, alpha)
+        except stats.StatsError as error:
+            self.untested = str(error)
+        except EvalMetricsError as error:  # a metric that is not defined on other tasks
+            self.untested = f"on resampled tasks it is not defined: {error.message}"
+        if self.se == 0 and stated is None:
+            self.unseen = stats.zero_flip_bound(self.units, alpha)
+        if self.se > 0 and stated is None and not (self.blind or self.pair.extreme):
+            self.mde = self._detectable_drop(sign, alpha)
+        if self.runs is not None and not math.isnan(self.p):
+            self._add_run_noise(self.runs, alpha)
 
-def compare(  # noqa: C901 - a table of tests
+    def _add_run_noise(self, runs: Runs, alpha: float) -> None:
+        noise = with_run_noise(runs, drop=self.drop, p=self.p, se=self.se, alpha=alpha, level=LEVEL)
+        self.run_sd, self.p, self.mde = noise.sd, noise.p, self.mde * noise.wider
+        if not math.isnan(noise.half):
+            self.low, self.high, self.exact = self.drop - noise.half, self.drop + noise.half, False
+            self.se *= noise.wider
+
+    def _test_all_tasks(
+        self, sign: float, alpha: float, combine_weighted: WeightedCombine | None
+    ) -> None:
+        """Test the drop over tasks, or over clusters of them."""
+        pair = self.pair
+        if pair.difference is not None and pair.rewards_baseline.same_as(pair.rewards_current):
+            self.influence, self.p, self.test, self.se = self.damage, 1.0, "swapped sides", 0.0
+            return
+        if pair.difference is None:
+            self.influence, linear = self.damage, _linear_test(self.damage, self.clusters)
+        else:
+            swapped = swap_test(
+                pair,
+                sign,
+                _linear_test,
+                alpha=alpha,
+                seed=self.seed,
+                clusters=self.clusters,
+                combine_weighted=combine_weighted,
+            )
+            self.influence, linear = swapped.damage, swapped.linear
+            if swapped.draws:
+                self.influence = None  # its sum is no stand-in for the metric
+                self.p, self.draws, self.test = swapped.p, swapped.draws, "swapped sides"
+                self.se, self.df = swapped.se, self.units - 1
+                rest = swapped.damage - swapped.damage.mean()
+                self.carriers = float((rest @ rest) ** 2 / ((rest**4).sum() or 1.0))
+                half = stats.t_ppf(0.5 + LEVEL / 2, max(self.units - 1, 1)) * swapped.se
+                self.low, self.high = self.drop - half, self.drop + half
+                return
+        self.p, self.test, self.exact = linear.p, linear.name, not math.isnan(linear.mid_p)
+        self.low, self.high, self.se, self.df = linear.low, linear.high, linear.se, linear.df
+
+    def _test_aggregates(self, alpha: float, se: float, df: float) -> None:
+        """Test a drop of aggregates by the standard errors that they came with."""
+        self.test, self.se, self.df = "Welch's t of the stated standard errors, unpaired", se, df
+        self.p = stats.t_sf(self.drop / se, df) if se > 0 else float(self.drop <= 0)
+        self.mde = stats.mde_factor(df, alpha) * se if se > 0 else math.nan
+        half = stats.t_ppf(0.5 + LEVEL / 2, df) * se
+        self.low, self.high = self.drop - half, self.drop + half
+
+    def _test_by_relabelling(self, sign: float, alpha: float) -> None:
+        """Test by rollouts where sides are unequal, or where there are too few units."""
+        pair = self.pair
+        unequal = bool((pair.rewards_baseline.counts != pair.rewards_current.counts).any())
+        if 0.5**self.units >= alpha:
+            self.blind = too_few(self.units, "cluster" if self.clustered else "task", alpha)
+            if self.clustered:  # mid-p may fall below what can be reached
+                self.p = max(self.p, 0.5**self.units)
+        few = not self.clustered and bool(self.blind)
+        if not (few or self.clustered) and pair.bounded and pair.baseline is not None:
+            # does the baseline leave enough tasks room to fall?
+            room = pair.baseline if sign > 0 else 1 - pair.baseline
+            few = bool(0.5 ** int(np.count_nonzero(room > _EXACT)) >= alpha)
+        if not (unequal or few) or self.drop <= 0:
+            return
+        full, mid = _relabelled(pair, sign, self.seed, self.influence)
+        # alone it decides by the full p: of few rollouts half of what was seen is much
+        self.p_rollouts = full if few else mid
+        self.by_rollouts = few and (bool(self.blind) or unequal or self.p_rollouts < self.p)
+        if self.by_rollouts or (unequal and self.p_rollouts > self.p):
+            self.p, self.test, self.exact = self.p_rollouts, "relabelled rollouts", False
+
+    def _test_one_task(self, sign: float, alpha: float) -> None:
+        """Test single tasks by their own rollouts."""
+        extreme = extreme_test(self.pair, sign)
+        self.p = self.p_rollouts = extreme.p
+        self.test, self.by_rollouts = "relabelled rollouts of each task", True
+        self.proven = tuple(self.pair.tasks[i] for i in extreme.tasks)
+        if extreme.least >= alpha:
+            k = next(k for k in range(1, 64) if 1 / math.comb(2 * k, k) < alpha)
+            self.blind = (
+                f"a task has too few rollouts: no drop of any size can reach p < {alpha:g}; "
+                f"{k} of each task are needed on both sides"
+            )
+
+    def _detectable_drop(self, sign: float, alpha: float) -> float:
+        """Return the smallest drop that the test finds with 80 % power; NaN where none is.
+
+        Of rewards with two values each task loses the same share of its good rollouts: that thins
+        the current side at random, which adds to the variance of a difference what the loss itself
+        brings. Other rewards fall by the same amount. Then drop = (t_{1-alpha} + t_{0.8}) SE(drop)
+        (Miller 2024, arXiv 2411.00640, section 5).
+        """
+        if self.draws:
+            return self._swapped_drop(sign, alpha)
+        pair, clusters = self.pair, self.clusters
+        factor = stats.mde_factor(self.df if self.df > 0 else math.inf, alpha)
+        one, other = pair.rewards_baseline.values, pair.rewards_current.values
+        low, high = min(one.min(), other.min()), max(one.max(), other.max())
+        two_valued = low < high and all(((v == low) | (v == high)).all() for v in (one, other))
+        if not two_valued or pair.baseline is None or pair.difference is not None:
+            return factor * self.se
+        good, bad = (high, low) if sign > 0 else (low, high)
+        rewards = pair.rewards_current
+        passes = np.add.reduceat(rewards.values == good, rewards.offsets[:-1], dtype=np.int64)
+        counts = rewards.counts
+        most = int(counts.max()) + 1
+        passes += counts * most
+        kinds = np.unique(passes)
+        kind = np.searchsorted(kinds, passes)
+        values = pair.task_values
+        upto = np.minimum(np.arange(int(counts.max()) + 1), (kinds % most)[:, None])
+        held = (
+            stats.two_valued(  # with 0, 1, ... of its good rollouts left, shape (kinds, most + 1)
+                np.broadcast_to((kinds // most)[:, None], upto.shape),
+                upto,
+                (bad, good),
+                None
+                if values is None
+                else lambda v, o: values(replace(rewards, values=v, offsets=o)),
+            )
+        )
+        n = len(counts)
+        times = np.bincount(kind).astype(np.float64)
+        before = np.bincount(kind, weights=pair.baseline)
+        squares, mean = float(pair.baseline @ pair.baseline), float(pair.baseline.mean())
+
+        def lost(share: float) -> tuple[float, float]:
+            """Return the drop where such a share is lost, and its standard error."""
+            chance = _binomial(kinds % most, held.shape[1], 1 - share)
+            after = (chance * held).sum(axis=1)
+            extra = float(times @ ((chance * held**2).sum(axis=1) - after**2)) / n
+            drop = sign * float(times @ (held[np.arange(len(kinds)), kinds % most] - after)) / n
+            if clusters is not None:
+                se = stats.mean_se(pair.baseline - after[kind], clusters).se
+                return drop, math.hypot(se, math.sqrt(max(extra, 0.0) / n))
+            gap = mean - float(times @ after) / n
+            spread = (squares - 2 * before @ after + times @ after**2) / n - gap**2
+            variance = spread * n / (n - 1) + extra
+            return drop, math.sqrt(max(float(variance), 0.0) / n)
+
+        return thinned_drop(lost, factor)
+
+    def _swapped_drop(self, sign: float, alpha: float) -> float:
+        """Return the drop that a swap test finds with 80 % power, by its errors under that drop.
+
+        Swapping the sides of tasks that differ by a drop spreads the metric by drop / sqrt(units)
+        more. A metric without an upper end, such as a latency, mostly grows in proportion, and its
+        error with it; NaN where that outruns the drop, or where few tasks carry the metric, as they
+        do a high percentile.
+        """
+        t_fail, t_power = (stats.t_ppf(p, max(self.df, 1)) for p in (1 - alpha, _POWER))
+        grows = sign < 0 and not self.pair.bounded and self.current > 0
+        if grows and self.carriers < _CARRIERS:
+            return math.nan
+        drop, last = 0.0, math.inf
+        for _ in range(_STEPS):
+            times = 1 + drop / self.current if grows else 1.0
+            critical = self.se * (1 + times) / 2
+            if not grows:
+                critical = math.hypot(self.se, drop / math.sqrt(self.units))
+            last, drop = drop, t_fail * critical + t_power * self.se * math.sqrt((1 + times**2) / 2)
+        return float(f"{drop:.6g}") if drop - last < _SETTLED * drop else math.nan
+
+
+def compare(
     pair: PairedMetric,
     *,
     direction: Direction,
@@ -157,126 +355,22 @@ def compare(  # noqa: C901 - a table of tests
     aggregates with standard errors     Welch's t (Welch 1947)
     ==================================  =====================================================
     """
-    pair, clusters = in_order(pair, clusters)
+    if clusters is not None:  # numbered as they appear
+        _, first, codes = np.unique(clusters, return_index=True, return_inverse=True)
+        clusters = np.argsort(np.argsort(first))[codes]
     sign = 1.0 if direction == "higher" else -1.0
     damage, untested = _damage(pair, sign)
     units = len(damage) if clusters is None else len(np.unique(clusters))
-    it = Comparison(pair=pair, damage=damage, clusters=clusters, units=units, runs=runs)
-    it.gate_id, it.untested, it.span = gate_id, untested, _span(pair)
-    try:
-        if len(damage) and not untested:
-            if pair.baseline is None or pair.difference is not None:
-                it.drop = sign * (pair.value_baseline - pair.value_current) + 0.0
-            else:
-                it.drop = mean_of(damage)
-            if stated is not None:
-                _test_aggregates(it, alpha, *stated)
-            elif pair.extreme:
-                _test_one_task(it, sign, alpha)
-            else:
-                _test_all_tasks(it, sign, alpha, combine_weighted)
-                _test_by_relabelling(it, sign, alpha)
-    except stats.StatsError as error:
-        it.untested = str(error)
-    except EvalMetricsError as error:  # a metric that is not defined on other tasks
-        it.untested = f"on resampled tasks it is not defined: {error.message}"
-    if it.se == 0 and stated is None:
-        it.unseen = stats.zero_flip_bound(units, alpha)
-    if it.se > 0 and stated is None and not (it.blind or pair.extreme):
-        it.mde = _detectable_drop(it, sign, alpha)
-    if runs is not None and not math.isnan(it.p):
-        noise = with_run_noise(runs, drop=it.drop, p=it.p, se=it.se, alpha=alpha, level=LEVEL)
-        it.run_sd, it.p, it.mde = noise.sd, noise.p, it.mde * noise.wider
-        if not math.isnan(noise.half):
-            it.low, it.high, it.exact = it.drop - noise.half, it.drop + noise.half, False
-            it.se *= noise.wider
-    return it
+    comparison = Comparison(pair=pair, damage=damage, clusters=clusters, units=units, runs=runs)
+    comparison.gate_id, comparison.untested, comparison.span = gate_id, untested, _span(pair)
+    comparison.test_drop(sign, alpha, combine_weighted, stated)
+    return comparison
 
 
 def too_few(units: int, of: str, alpha: float) -> str:
     """Say that with so many tasks, or clusters, no drop can be significant."""
     needed = math.floor(-math.log2(alpha)) + 1
     return f"{many(units, of)}: no drop of any size can reach p < {alpha:g}; {needed} are needed"
-
-
-def _test_all_tasks(
-    it: Comparison, sign: float, alpha: float, combine_weighted: WeightedCombine | None
-) -> None:
-    """Test the drop over tasks, or over clusters of them."""
-    pair = it.pair
-    if pair.difference is not None and pair.rewards_baseline.same_as(pair.rewards_current):
-        it.influence, it.p, it.test, it.se = it.damage, 1.0, "swapped sides", 0.0
-        return
-    if pair.difference is None:
-        it.influence, linear = it.damage, _linear_test(it.damage, it.clusters)
-    else:
-        swapped = swap_test(
-            pair,
-            sign,
-            _linear_test,
-            alpha=alpha,
-            seed=it.seed,
-            clusters=it.clusters,
-            combine_weighted=combine_weighted,
-        )
-        it.influence, linear = swapped.damage, swapped.linear
-        if swapped.draws:
-            it.influence = None  # its sum is no stand-in for the metric
-            it.p, it.draws, it.test = swapped.p, swapped.draws, "swapped sides"
-            it.se, it.df = swapped.se, it.units - 1
-            rest = swapped.damage - swapped.damage.mean()
-            it.carriers = float((rest @ rest) ** 2 / ((rest**4).sum() or 1.0))
-            half = stats.t_ppf(0.5 + LEVEL / 2, max(it.units - 1, 1)) * swapped.se
-            it.low, it.high = it.drop - half, it.drop + half
-            return
-    it.p, it.test, it.exact = linear.p, linear.name, not math.isnan(linear.mid_p)
-    it.low, it.high, it.se, it.df = linear.low, linear.high, linear.se, linear.df
-
-
-def _test_aggregates(it: Comparison, alpha: float, se: float, df: float) -> None:
-    """Test a drop of aggregates by the standard errors that they came with."""
-    it.test, it.se, it.df = "Welch's t of the stated standard errors, unpaired", se, df
-    it.p = stats.t_sf(it.drop / se, df) if se > 0 else float(it.drop <= 0)
-    it.mde = stats.mde_factor(df, alpha) * se if se > 0 else math.nan
-    half = stats.t_ppf(0.5 + LEVEL / 2, df) * se
-    it.low, it.high = it.drop - half, it.drop + half
-
-
-def _test_by_relabelling(it: Comparison, sign: float, alpha: float) -> None:
-    """Test by rollouts where sides are unequal, or where there are too few units."""
-    pair = it.pair
-    unequal = bool((pair.rewards_baseline.counts != pair.rewards_current.counts).any())
-    if 0.5**it.units >= alpha:
-        it.blind = too_few(it.units, "cluster" if it.clustered else "task", alpha)
-        if it.clustered:  # mid-p may fall below what can be reached
-            it.p = max(it.p, 0.5**it.units)
-    few = not it.clustered and bool(it.blind)
-    if not (few or it.clustered) and pair.bounded and pair.baseline is not None:
-        # does the baseline leave enough tasks room to fall?
-        room = pair.baseline if sign > 0 else 1 - pair.baseline
-        few = bool(0.5 ** int(np.count_nonzero(room > _EXACT)) >= alpha)
-    if not (unequal or few) or it.drop <= 0:
-        return
-    full, mid = _relabelled(pair, sign, it.seed, it.influence)
-    # alone it decides by the full p: of few rollouts half of what was seen is much
-    it.p_rollouts = full if few else mid
-    it.by_rollouts = few and (bool(it.blind) or unequal or it.p_rollouts < it.p)
-    if it.by_rollouts or (unequal and it.p_rollouts > it.p):
-        it.p, it.test, it.exact = it.p_rollouts, "relabelled rollouts", False
-
-
-def _test_one_task(it: Comparison, sign: float, alpha: float) -> None:
-    """Test single tasks by their own rollouts."""
-    extreme = extreme_test(it.pair, sign)
-    it.p = it.p_rollouts = extreme.p
-    it.test, it.by_rollouts = "relabelled rollouts of each task", True
-    it.proven = tuple(it.pair.tasks[i] for i in extreme.tasks)
-    if extreme.least >= alpha:
-        k = next(k for k in range(1, 64) if 1 / math.comb(2 * k, k) < alpha)
-        it.blind = (
-            f"a task has too few rollouts: no drop of any size can reach p < {alpha:g}; "
-            f"{k} of each task are needed on both sides"
-        )
 
 
 def _linear_test(damage: Floats, clusters: Codes | None) -> stats.StatResult:
@@ -355,43 +449,6 @@ def _span(pair: PairedMetric) -> float:
     return float(max(v.max() for v in values) - min(v.min() for v in values))
 
 
-def in_order(pair: PairedMetric, clusters: Codes | None) -> tuple[PairedMetric, Codes | None]:
-    """Put a pair's tasks in the order of a `RolloutTable`, and number clusters as they appear.
-
-    Whole numbers ascend; where any id is text, all ascend as text. No sum and no draw then
-    depends on the order in which tasks came.
-    """
-    keys: Sequence[TaskId] = pair.tasks
-    if not set(map(type, keys)) <= {int}:
-        keys = [str(task) for task in keys]
-    if not all(map(le, keys, islice(keys, 1, None))):
-        order = np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.int64)
-        pair = _taken(pair, order)
-        clusters = None if clusters is None else clusters[order]
-    if clusters is None:
-        return pair, None
-    _, first, codes = np.unique(clusters, return_index=True, return_inverse=True)
-    rank = np.empty(len(first), dtype=np.int64)
-    rank[np.argsort(first)] = np.arange(len(first))
-    return pair, rank[codes]
-
-
-def _taken(pair: PairedMetric, order: Codes) -> PairedMetric:
-    difference = pair.difference
-    both = np.concatenate((order, order + len(order)))
-    return replace(
-        pair,
-        tasks=tuple(pair.tasks[i] for i in order.tolist()),
-        baseline=None if pair.baseline is None else pair.baseline[order],
-        current=None if pair.current is None else pair.current[order],
-        rewards_baseline=pair.rewards_baseline.take(order),
-        rewards_current=pair.rewards_current.take(order),
-        difference=None
-        if difference is None
-        else lambda first, second: difference(both[first], both[second]),
-    )
-
-
 def seed_of(gate: str, tasks: Sequence[TaskId]) -> int:
     """Return the seed of a gate over tasks in order, from a blake2b of its name and their ids."""
     digest = blake2b(digest_size=16)
@@ -399,82 +456,6 @@ def seed_of(gate: str, tasks: Sequence[TaskId]) -> int:
         ids = map(str, tasks[start : start + _CHUNK])
         digest.update("".join([f"{len(t)}:{t}" for t in ids]).encode("utf-8", "surrogatepass"))
     return stats.seed_of(gate, [digest.hexdigest()])
-
-
-def _detectable_drop(it: Comparison, sign: float, alpha: float) -> float:
-    """Return the smallest drop that the test finds with 80 % power; NaN where none is.
-
-    Of rewards with two values each task loses the same share of its good rollouts: that thins
-    the current side at random, which adds to the variance of a difference what the loss itself
-    brings. Other rewards fall by the same amount. Then drop = (t_{1-alpha} + t_{0.8}) SE(drop)
-    (Miller 2024, arXiv 2411.00640, section 5).
-    """
-    if it.draws:
-        return _swapped_drop(it, sign, alpha)
-    pair, clusters = it.pair, it.clusters
-    factor = stats.mde_factor(it.df if it.df > 0 else math.inf, alpha)
-    one, other = pair.rewards_baseline.values, pair.rewards_current.values
-    low, high = min(one.min(), other.min()), max(one.max(), other.max())
-    two_valued = low < high and all(((v == low) | (v == high)).all() for v in (one, other))
-    if not two_valued or pair.baseline is None or pair.difference is not None:
-        return factor * it.se
-    good, bad = (high, low) if sign > 0 else (low, high)
-    rewards = pair.rewards_current
-    passes = np.add.reduceat(rewards.values == good, rewards.offsets[:-1], dtype=np.int64)
-    counts = rewards.counts
-    most = int(counts.max()) + 1
-    passes += counts * most
-    kinds = np.unique(passes)
-    kind = np.searchsorted(kinds, passes)
-    values = pair.task_values
-    upto = np.minimum(np.arange(int(counts.max()) + 1), (kinds % most)[:, None])
-    held = stats.two_valued(  # with 0, 1, ... of its good rollouts left, shape (kinds, most + 1)
-        np.broadcast_to((kinds // most)[:, None], upto.shape),
-        upto,
-        (bad, good),
-        None if values is None else lambda v, o: values(replace(rewards, values=v, offsets=o)),
-    )
-    n = len(counts)
-    times = np.bincount(kind).astype(np.float64)
-    before = np.bincount(kind, weights=pair.baseline)
-    squares, mean = float(pair.baseline @ pair.baseline), float(pair.baseline.mean())
-
-    def lost(share: float) -> tuple[float, float]:
-        """Return the drop where such a share is lost, and its standard error."""
-        chance = _binomial(kinds % most, held.shape[1], 1 - share)
-        after = (chance * held).sum(axis=1)
-        extra = float(times @ ((chance * held**2).sum(axis=1) - after**2)) / n
-        drop = sign * float(times @ (held[np.arange(len(kinds)), kinds % most] - after)) / n
-        if clusters is not None:
-            se = stats.mean_se(pair.baseline - after[kind], clusters).se
-            return drop, math.hypot(se, math.sqrt(max(extra, 0.0) / n))
-        gap = mean - float(times @ after) / n
-        spread = (squares - 2 * before @ after + times @ after**2) / n - gap**2
-        variance = spread * n / (n - 1) + extra
-        return drop, math.sqrt(max(float(variance), 0.0) / n)
-
-    return thinned_drop(lost, factor)
-
-
-def _swapped_drop(it: Comparison, sign: float, alpha: float) -> float:
-    """Return the drop that a swap test finds with 80 % power, by its errors under that drop.
-
-    Swapping the sides of tasks that differ by a drop spreads the metric by drop / sqrt(units) more.
-    What has no upper end, as a latency, mostly grows in proportion, and its error with it; no drop
-    is stated where that outruns it, or where few tasks carry the metric, as of a high percentile.
-    """
-    t_fail, t_power = (stats.t_ppf(p, max(it.df, 1)) for p in (1 - alpha, _POWER))
-    grows = sign < 0 and not it.pair.bounded and it.current > 0
-    if grows and it.carriers < _CARRIERS:
-        return math.nan
-    drop, last = 0.0, math.inf
-    for _ in range(_STEPS):
-        times = 1 + drop / it.current if grows else 1.0
-        critical = it.se * (1 + times) / 2
-        if not grows:
-            critical = math.hypot(it.se, drop / math.sqrt(it.units))
-        last, drop = drop, t_fail * critical + t_power * it.se * math.sqrt((1 + times**2) / 2)
-    return float(f"{drop:.6g}") if drop - last < _SETTLED * drop else math.nan
 
 
 def thinned_drop(lost: Callable[[float], tuple[float, float]], factor: float) -> float:

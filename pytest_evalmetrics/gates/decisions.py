@@ -183,70 +183,69 @@ class Decision(msgspec.Struct, frozen=True):
     reason: str = ""  # the same for people, and what else should be known
 
 
-def decide(found: Comparison, rule: Rule, p: float) -> Decision:
+def decide(comparison: Comparison, rule: Rule, p: float) -> Decision:
     """Judge one comparison by its p value, adjusted for the other metrics of the benchmark."""
-    if math.isnan(found.drop):
-        return Decision(Verdict.INCONCLUSIVE, "untested", found.untested)
+    if math.isnan(comparison.drop):
+        return Decision(Verdict.INCONCLUSIVE, "untested", comparison.untested)
     if rule.own is not None:
-        decision = _decided(rule.own, found, rule, p)
+        decision = _decided(rule.own, comparison, rule, p)
     elif rule.tests:
-        decision = _significant(found, rule, p)
+        decision = _significant(comparison, rule, p)
     elif rule.name == "noninferior":
         upper = math.nan
-        if found.unseen is not None:  # all tasks moved alike: what others might do is not seen
-            upper = found.drop + found.unseen * found.span
-        elif found.se > 0:
-            upper = found.drop + stats.t_ppf(1 - rule.alpha, max(found.df, 1)) * found.se
-        decision = _noninferior(found.drop, upper, rule, "", found.untested)
+        if comparison.unseen is not None:  # all tasks moved alike: what others might do is not seen
+            upper = comparison.drop + comparison.unseen * comparison.span
+        elif comparison.se > 0:
+            quantile = stats.t_ppf(1 - rule.alpha, max(comparison.df, 1))
+            upper = comparison.drop + quantile * comparison.se
+        decision = _noninferior(comparison.drop, upper, rule, "", comparison.untested)
     else:
-        fails = rule.exceeds(found.drop, found.baseline, found.current)
+        fails = rule.exceeds(comparison.drop, comparison.baseline, comparison.current)
         decision = Decision(Verdict.FAIL if fails else Verdict.PASS)
     if decision.verdict.fails or rule.require_mde is None:
         return decision
-    return _powerful(found, rule.require_mde) or decision
+    return _powerful(comparison, rule.require_mde) or decision
 
 
-def _decided(own: GateRule, found: Comparison, rule: Rule, p: float) -> Decision:
+def _decided(own: GateRule, comparison: Comparison, rule: Rule, p: float) -> Decision:
     """Ask a rule that is not built in."""
-    pair = found.pair
+    pair = comparison.pair
     change = Change(
-        *(pair.name, rule.direction, found.baseline, found.current, found.drop),
-        *((found.low, found.high), p, found.damage),
+        *(pair.name, rule.direction, comparison.baseline, comparison.current, comparison.drop),
+        *((comparison.low, comparison.high), p, comparison.damage),
         *(rule.max_drop, rule.alpha, rule.warn_alpha),
     )
-    given: Any
+    answer: Any
+    who = f"the gate rule {rule.name}, asked about {pair.name},"
     try:
-        given = own.decide(change)
+        answer = own.decide(change)
     except Exception as error:
-        who = f"the gate rule {rule.name}, asked about {pair.name},"
         raise MetricError(raised_words(error, who)[1]) from error
-    verdict, reason = given if isinstance(given, tuple) and len(given) == 2 else (given, "")  # noqa: PLR2004
+    verdict, reason = answer if isinstance(answer, tuple) and len(answer) == 2 else (answer, "")  # noqa: PLR2004
     if not isinstance(verdict, Verdict) or not isinstance(reason, str):
-        raise MetricError(
-            f"the gate rule {rule.name}, asked about {pair.name}, returned {given!r:.80}: expected "
-            "a Verdict, or a Verdict and its reason"
-        )
+        expected = "expected a Verdict, or a Verdict and its reason"
+        raise MetricError(f"{who} returned {answer!r:.80}: {expected}")
     why = "own" if verdict is Verdict.INCONCLUSIVE else ""
     return Decision(verdict, why, reason)
 
 
-def _significant(found: Comparison, rule: Rule, p: float) -> Decision:  # noqa: PLR0911 - a table
+def _significant(comparison: Comparison, rule: Rule, p: float) -> Decision:  # noqa: PLR0911 - a table
     least = rule.max_drop if rule.name == "practical" else 0.0
-    if found.drop <= _SLACK * max(abs(found.baseline), abs(found.current)):
+    if comparison.drop <= _SLACK * max(abs(comparison.baseline), abs(comparison.current)):
         return Decision(Verdict.PASS)
-    if found.drop < least - _SLACK:
+    if comparison.drop < least - _SLACK:
         small = f"a real drop (p = {p:.2g}), but under max_drop {least:.4g}"
         return Decision(Verdict.PASS, reason=small if p < rule.alpha else "")
     if p * rule.benchmarks < rule.alpha:
         return Decision(Verdict.FAIL)
-    if found.blind:
-        return Decision(Verdict.INCONCLUSIVE, "blind", found.blind)
+    if comparison.blind:
+        return Decision(Verdict.INCONCLUSIVE, "blind", comparison.blind)
     if math.isnan(p):
         few = "too few tasks, or clusters, to test a drop: at least two are needed"
-        return Decision(Verdict.INCONCLUSIVE, "untested", found.untested or few)
+        return Decision(Verdict.INCONCLUSIVE, "untested", comparison.untested or few)
     if p < rule.alpha:
         of = f"p < {rule.alpha:g}, but one of {rule.benchmarks} benchmarks may be by chance"
-        if 0.5**found.units * rule.benchmarks >= rule.alpha and not found.by_rollouts:
+        if 0.5**comparison.units * rule.benchmarks >= rule.alpha and not comparison.by_rollouts:
             return Decision(Verdict.INCONCLUSIVE, "run", f"{of}, and it can't be surer than that")
         return Decision(Verdict.WARN, reason=of)
     return Decision(Verdict.WARN if p < rule.warn_alpha else Verdict.PASS)
@@ -269,12 +268,12 @@ def _noninferior(drop: float, upper: float, rule: Rule, changed: str, untested: 
     )
 
 
-def _powerful(found: Comparison, wanted: float) -> Decision | None:
+def _powerful(comparison: Comparison, wanted: float) -> Decision | None:
     """Say that a pass means nothing where a drop of that size would not be seen."""
-    visible = found.mde if found.unseen is None else found.unseen * found.span
+    visible = comparison.mde if comparison.unseen is None else comparison.unseen * comparison.span
     if visible <= wanted:
         return None
-    if found.unseen is not None:
+    if comparison.unseen is not None:
         limit = f"no two tasks moved differently, but a drop of {visible:.3g} may go unseen"
     elif math.isfinite(visible):
         limit = f"80 % power to see drops of {visible:.3g} or more"

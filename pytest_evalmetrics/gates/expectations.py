@@ -35,7 +35,6 @@ class Completeness(msgspec.Struct, frozen=True):
 
     checks: tuple[Check, ...]  # of the tasks, the rollouts of each task, and the missing rewards
     expected: NDArray[np.int64]  # rollouts that each task should have, shape (tasks,)
-    missing: int  # absent rollouts, and rollouts without a finite reward
     notes: tuple[str, ...]  # what nothing in the benchmark file asks for, and the line that would
 
 
@@ -61,7 +60,6 @@ def check_completeness(benchmark: Benchmark, agent: str, table: RolloutTable) ->
     return Completeness(
         checks=tuple(check for check in checks if check is not None),
         expected=inventory.expected,
-        missing=inventory.absent + inventory.unscored,
         notes=inventory.notes(),
     )
 
@@ -90,16 +88,16 @@ class _Inventory:
         spec = self.spec
         if spec.expect.tasks is not None or spec.baseline is not None:  # it knows the tasks
             return ()
-        found = len(self.table.tasks)
+        tasks = len(self.table.tasks)
         of = f" of {self.agent}" if self.agent else ""
-        were = f"1 task{of} was found" if found == 1 else f"{found} tasks{of} were found"
+        were = f"1 task{of} was found" if tasks == 1 else f"{tasks} tasks{of} were found"
         unchecked = f"completeness is unchecked: {were}, and nothing says how many there are: "
         if self.benchmark.in_python:
-            return (f'{unchecked}give expect={{"tasks": {found}}}',)
+            return (f'{unchecked}give expect={{"tasks": {tasks}}}',)
         samples = f" and `num_samples: {self.most}`"
         also = "" if spec.num_samples or spec.expect.rollouts else samples
         line = self.benchmark.line_of()
-        return (f"{unchecked}add `expect: {{tasks: {found}}}`{also} below line {line}",)
+        return (f"{unchecked}add `expect: {{tasks: {tasks}}}`{also} below line {line}",)
 
     def check_tasks(self) -> Check | None:
         wanted = self.spec.expect.tasks
@@ -220,17 +218,21 @@ def check_numbers(benchmark: Benchmark, agent: str, result: AgentResult) -> Iter
     _, limit = missing_policy(spec.expect)
     checked = set()
     for name in spec.thresholds:
-        found = result.estimates[name]
-        of = found.score or found.name
-        if not _lacks(found, spec.reward) or (of, found.missing) in checked:
+        estimate = result.estimates[name]
+        of = estimate.score or estimate.name
+        if not _lacks(estimate, spec.reward) or (of, estimate.missing) in checked:
             continue
-        checked.add((of, found.missing))
-        total = found.missing + found.rollouts
-        share = found.missing / total
+        checked.add((of, estimate.missing))
+        total = estimate.missing + estimate.rollouts
+        share = estimate.missing / total
         holds = share <= limit
-        reason = f"{_without(found)}, {share * 100:.3g} %"
-        if not holds and limit:
-            reason += f", more than {limit * 100:.3g} %"
+        reason, hint = f"{_without(estimate)}, {share * 100:.3g} %", ""
+        if holds:
+            reason += ": left out"
+        else:
+            reason += f", more than {limit * 100:.3g} %" if limit else ""
+            reason += f": {estimate.name} is of the others alone"
+            hint = "complete the run; or say how many may lack it: expect: {max_missing: 2%}"
         yield Check(
             "expect",
             f"missing/{of}",
@@ -238,10 +240,8 @@ def check_numbers(benchmark: Benchmark, agent: str, result: AgentResult) -> Iter
             agent=agent,
             value=share,
             bound=f"<= {limit:.12g}",
-            reason=f"{reason}: {'left out' if holds else f'{found.name} is of the others alone'}",
-            hint=""
-            if holds
-            else "complete the run; or say how many may lack it: expect: {max_missing: 2%}",
+            reason=reason,
+            hint=hint,
             line=benchmark.line_of("thresholds", name),
         )
 
@@ -252,9 +252,9 @@ def few_numbers(benchmark: Benchmark, agent: str, result: AgentResult) -> list[s
     listed = dict.fromkeys((*spec.metrics, *(spec.key_metrics or ())))
     of = f"{agent}: " if agent else ""
     return [
-        f"{of}{found.name} is of {found.rollouts} rollouts: {_without(found)}"
+        f"{of}{estimate.name} is of {estimate.rollouts} rollouts: {_without(estimate)}"
         for name in listed
-        if name not in spec.thresholds and _lacks(found := result.estimates[name], spec.reward)
+        if name not in spec.thresholds and _lacks(estimate := result.estimates[name], spec.reward)
     ]
 
 
@@ -273,14 +273,16 @@ def unreached_threshold(benchmark: Benchmark, agent: str, table: RolloutTable) -
     return [f"{note}line {benchmark.line_of('pass_threshold')}, to what passes"]
 
 
-def _lacks(found: Estimate, reward: str) -> bool:
-    return found.missing > 0 and found.score != reward
+def _lacks(estimate: Estimate, reward: str) -> bool:
+    return estimate.missing > 0 and estimate.score != reward
 
 
-def _without(found: Estimate) -> str:
-    what = f"no finite {found.score}" if found.score else f"nothing that {found.name} reads"
-    total = found.missing + found.rollouts
-    return f"{of_many(found.missing, total, 'rollout', 'has')} {what}"
+def _without(estimate: Estimate) -> str:
+    what = (
+        f"no finite {estimate.score}" if estimate.score else f"nothing that {estimate.name} reads"
+    )
+    total = estimate.missing + estimate.rollouts
+    return f"{of_many(estimate.missing, total, 'rollout', 'has')} {what}"
 
 
 def check_thresholds(

@@ -230,8 +230,8 @@ def _swap_p(
     return min(max(p, 0.5 / len(reached)), 1.0), False
 
 
-def _reached(found: Floats, seen: float, tie: float) -> Floats:
-    return np.where(found > seen + tie, 1.0, np.where(found >= seen - tie, 0.5, 0.0))
+def _reached(draws: Floats, seen: float, tie: float) -> Floats:
+    return np.where(draws > seen + tie, 1.0, np.where(draws >= seen - tie, 0.5, 0.0))
 
 
 def relabel_whole(pair: PairedMetric, sign: float, *, seed: int) -> tuple[float, float]:
@@ -248,14 +248,14 @@ def relabel_whole(pair: PairedMetric, sign: float, *, seed: int) -> tuple[float,
     seen = sign * (pair.value_baseline - pair.value_current)
     tie = _TIE * max(abs(pair.value_baseline), abs(pair.value_current))
     rng = np.random.Generator(np.random.PCG64(seed))
-    found = np.empty(_EVALUATIONS)
-    found[0] = seen
+    draws = np.empty(_EVALUATIONS)
+    draws[0] = seen
     for draw in range(1, _EVALUATIONS):
         dealt = values[np.lexsort((rng.random(len(task)), task))]
         before = reduce(replace(one, values=dealt[to_baseline]))
         after = reduce(replace(other, values=dealt[~to_baseline]))
-        found[draw] = sign * (before - after)
-    reached = _reached(found, seen, tie)
+        draws[draw] = sign * (before - after)
+    reached = _reached(draws, seen, tie)
     return float((reached > 0).mean()), float(reached.mean())
 
 
@@ -313,7 +313,7 @@ def _one_task(one: TaskRewards, other: TaskRewards, task: int, sign: float) -> f
     return stats.relabel_test(sides[0], sides[1], sign=sign).p
 
 
-def adjust(found: Sequence[Comparison], groups: Sequence[str]) -> list[float]:
+def adjust(comparisons: Sequence[Comparison], groups: Sequence[str]) -> list[float]:
     """Adjust the p values of comparisons for each other, by step-down minimum p.
 
     `groups` says whose rollouts each is of: those of different agents are independent. NaN where
@@ -322,11 +322,11 @@ def adjust(found: Sequence[Comparison], groups: Sequence[str]) -> list[float]:
     Westfall and Young 1993, Resampling-Based Multiple Testing, algorithm 2.8. A metric that has
     no damage by task (a swapped median, the worst task) counts as independent of the others.
     """
-    p = [float(f.p) for f in found]
+    p = [float(f.p) for f in comparisons]
     judged = [i for i, value in enumerate(p) if not math.isnan(value)]
     if len(judged) < 2:  # noqa: PLR2004 - nothing to adjust for
         return p
-    classes = _classes([found[i] for i in judged], [groups[i] for i in judged])
+    classes = _classes([comparisons[i] for i in judged], [groups[i] for i in judged])
     order = sorted(range(len(judged)), key=lambda at: p[judged[at]])
     adjusted, last = p.copy(), 0.0
     for at, place in enumerate(order):
@@ -364,16 +364,17 @@ def _any_below(p: float, classes: Sequence[_Class]) -> float:
     return min(max(1 - none, p), 1.0)
 
 
-def _classes(found: Sequence[Comparison], groups: Sequence[str]) -> list[_Class]:
+def _classes(comparisons: Sequence[Comparison], groups: Sequence[str]) -> list[_Class]:
     """Give each comparison its class; those of one number share one."""
-    classes: list[_Class | None] = [None] * len(found)
+    classes: list[_Class | None] = [None] * len(comparisons)
+    p = [comparison.p for comparison in comparisons]
     for group in dict.fromkeys(groups):
         places = [i for i, g in enumerate(groups) if g == group]
-        linear = [i for i in places if found[i].influence is not None and not found[i].by_rollouts]
+        linear = [i for i in places if comparisons[i].is_linear]
         for i in places:
             if i not in linear:
                 classes[i] = _Class((group, i), None)  # a group of its own: independent
-        scaled = _units([found[i] for i in linear])
+        scaled = _units([comparisons[i] for i in linear])
         if scaled is None:
             for i in linear:
                 classes[i] = _Class(group, None)
@@ -381,8 +382,9 @@ def _classes(found: Sequence[Comparison], groups: Sequence[str]) -> list[_Class]
         firsts: list[int] = []  # the first of each class, by place in `linear`
         for at, i in enumerate(linear):
             alike = [f for f in firsts if float(scaled[f] @ scaled[at]) > _ALIKE]
-            if alike and math.isclose(found[linear[alike[0]]].p, found[i].p, rel_tol=1e-6):
-                classes[i] = classes[linear[alike[0]]]
+            first = linear[alike[0]] if alike else None
+            if first is not None and math.isclose(p[first], p[i], rel_tol=1e-6):
+                classes[i] = classes[first]
             else:
                 firsts.append(at)
                 classes[i] = _Class(group, None)
@@ -392,17 +394,17 @@ def _classes(found: Sequence[Comparison], groups: Sequence[str]) -> list[_Class]
     return [one for one in classes if one is not None]
 
 
-def _units(found: Sequence[Comparison]) -> Floats | None:
+def _units(comparisons: Sequence[Comparison]) -> Floats | None:
     """Return the damage of each unit of length 1, shape (comparisons, units).
 
     A unit is a task, or a cluster; None where the clusters of two metrics don't match.
     """
-    if not found:
+    if not comparisons:
         return np.zeros((0, 0))
-    largest = max(found, key=lambda f: f.tasks)
+    largest = max(comparisons, key=lambda f: f.tasks)
     tasks, clusters = largest.pair.tasks, largest.clusters
     rows: list[Floats] = []
-    for one in found:
+    for one in comparisons:
         values = one.influence
         if values is None:
             return None

@@ -72,56 +72,72 @@ def check_regression(
     `benchmarks` of the run share the level of a false alarm. At a `look` at a run that may stop
     early, the level is what that look may spend.
     """
-    bounds = [None if look is None or not g.rule.tests else _bounds(g, look) for g in gated]
-    alphas = [g.rule.alpha if b is None else b.level for g, b in zip(gated, bounds, strict=True)]
+    bounds = [_bounds(metric, look) for metric in gated]
     gated = [
-        structs.replace(g, rule=structs.replace(g.rule, alpha=alpha, benchmarks=benchmarks))
-        for g, alpha in zip(gated, alphas, strict=True)
+        structs.replace(
+            metric,
+            rule=structs.replace(
+                metric.rule,
+                alpha=metric.rule.alpha if bound is None else bound.level,
+                benchmarks=benchmarks,
+            ),
+        )
+        for metric, bound in zip(gated, bounds, strict=True)
     ]
-    found = [_compare(g, g.pair, g.clusters) for g in gated]
-    worst = [
-        f if g.worst is None else _compare(g, g.worst, g.worst_clusters)
-        for g, f in zip(gated, found, strict=True)
+    comparisons = [_compare(metric, metric.pair, metric.clusters) for metric in gated]
+    at_worst = [
+        comparison
+        if metric.worst is None
+        else _compare(metric, metric.worst, metric.worst_clusters)
+        for metric, comparison in zip(gated, comparisons, strict=True)
     ]
-    adjusted, adjusted_worst = _adjusted(gated, found), _adjusted(gated, worst)
+    p, p_at_worst = _adjusted(gated, comparisons), _adjusted(gated, at_worst)
     checks = []
-    for g, f, w, b, *p in zip(gated, found, worst, bounds, adjusted, adjusted_worst, strict=True):
-        decision, at_worst = _decide(g, f, w, p, min_coverage)
-        details = {
-            **_evidence(f, g),
-            **g.rule.evidence(),
-            "allowed_drop": _plain(g.rule.allowed(f.baseline)),
-            "p_adjusted": _plain(p[0]),
-            "missing": g.missing,
-            "worst_case": at_worst,
+    for i, (metric, comparison) in enumerate(zip(gated, comparisons, strict=True)):
+        decision, worst_case = _unfit(metric, comparison, min_coverage), None
+        if decision is None:
+            decision, worst_case = _decide(metric, comparison, p[i], at_worst[i], p_at_worst[i])
+        evidence = {
+            **_evidence(comparison, metric),
+            **metric.rule.evidence(),
+            "allowed_drop": _plain(metric.rule.allowed(comparison.baseline)),
+            "p_adjusted": _plain(p[i]),
+            "missing": metric.missing,
+            "worst_case": worst_case,
             "min_coverage": min_coverage,
             "why": decision.why,
         }
-        if b is not None and not math.isnan(f.p):
-            p_least = f.p if g.worst is None else min(f.p, w.p)
-            details["look"] = b.evidence(
-                verdict=decision.verdict, why=decision.why, p=f.p, p_least=p_least, se=f.se
+        bound = bounds[i]
+        if bound is not None and not math.isnan(comparison.p):
+            evidence["look"] = bound.evidence(
+                verdict=decision.verdict,
+                why=decision.why,
+                p=comparison.p,
+                p_least=min(comparison.p, at_worst[i].p),
+                se=comparison.se,
             )
         check = Check(
             "baseline",
-            g.pair.name,
+            metric.pair.name,
             decision.verdict,
-            agent=g.agent,
-            value=_plain(f.current),
-            bound=str(g.rule),
-            reason=_reason(g, f, decision, p[0]),
-            hint=g.rule.hint(decision, accept),
-            estimate=g.estimate,
-            line=g.line,
-            evidence=details,
+            agent=metric.agent,
+            value=_plain(comparison.current),
+            bound=str(metric.rule),
+            reason=_reason(metric, comparison, decision, p[i]),
+            hint=metric.rule.hint(decision, accept),
+            estimate=metric.estimate,
+            line=metric.line,
+            evidence=evidence,
         )
         checks.append(check)
     return checks
 
 
-def _bounds(gated: Gated, look: Look) -> LookBounds | None:
+def _bounds(gated: Gated, look: Look | None) -> LookBounds | None:
     counts = gated.pair.rewards_baseline.counts
-    return look.bounds(gated.rule.alpha, float(counts.mean())) if len(counts) else None
+    if look is None or not gated.rule.tests or not len(counts):
+        return None
+    return look.bounds(gated.rule.alpha, float(counts.mean()))
 
 
 def accepted(check: Check) -> Check:
@@ -143,29 +159,29 @@ def _compare(gated: Gated, pair: PairedMetric, clusters: NDArray[np.int64] | Non
     )
 
 
-def _adjusted(gated: Sequence[Gated], found: Sequence[Comparison]) -> list[float]:
+def _adjusted(gated: Sequence[Gated], comparisons: Sequence[Comparison]) -> list[float]:
     """Adjust the p values that verdicts rest on; the others stay as they are."""
-    tested = [(f, g.gate_id) for g, f in zip(gated, found, strict=True) if g.rule.tests]
-    p = iter(adjust([f for f, _ in tested], [gate_id for _, gate_id in tested]))
-    return [next(p) if g.rule.tests else f.p for g, f in zip(gated, found, strict=True)]
+    p = [comparison.p for comparison in comparisons]
+    tested = [i for i, metric in enumerate(gated) if metric.rule.tests]
+    adjusted = adjust([comparisons[i] for i in tested], [gated[i].gate_id for i in tested])
+    for i, value in zip(tested, adjusted, strict=True):
+        p[i] = value
+    return p
 
 
 def _decide(
-    gated: Gated, found: Comparison, worst: Comparison, p: list[float], min_coverage: float
+    gated: Gated, comparison: Comparison, p: float, worst: Comparison, p_at_worst: float
 ) -> tuple[Decision, dict[str, Any] | None]:
     """Judge, and judge again with what is missing at its worst."""
-    unfit = _unfit(gated, found, min_coverage)
-    if unfit is not None:
-        return unfit, None
-    decision = decide(found, gated.rule, p[0])
+    decision = decide(comparison, gated.rule, p)
     if gated.worst is None:
         return decision, None
-    at_worst = decide(worst, gated.rule, p[1])
+    at_worst = decide(worst, gated.rule, p_at_worst)
     evidence = {
         "baseline": _plain(worst.baseline),
         "current": _plain(worst.current),
         "drop": _plain(worst.drop),
-        "p_adjusted": _plain(p[1]),
+        "p_adjusted": _plain(p_at_worst),
         "verdict": str(at_worst.verdict),
     }
     if at_worst.verdict.fails and not decision.verdict.fails:
@@ -177,14 +193,14 @@ def _decide(
     return decision, evidence
 
 
-def _unfit(gated: Gated, found: Comparison, min_coverage: float) -> Decision | None:
+def _unfit(gated: Gated, comparison: Comparison, min_coverage: float) -> Decision | None:
     """Say why two runs can't be compared: too little in common, or too much missing."""
     excluded, removed = gated.pair.excluded, gated.removed
-    of = found.tasks + len(excluded) + len(removed)
+    of = comparison.tasks + len(excluded) + len(removed)
     # what has no value for missing rewards alone is compared at its worst
     left_out = excluded if gated.worst is None else gated.worst.excluded
     paired = of - len(left_out) - len(removed)
-    if not found.tasks:
+    if not comparison.tasks:
         why, what = "no_pairs", "the run and its baseline have no task in common"
         if excluded:
             what = f"none of its {len(excluded)} common tasks has a value on both sides"
@@ -203,58 +219,66 @@ def _unfit(gated: Gated, found: Comparison, min_coverage: float) -> Decision | N
     return Decision(Verdict.INCONCLUSIVE, why, f"{gated.pair.name} can't be compared: {what}")
 
 
-def _reason(gated: Gated, found: Comparison, decision: Decision, p: float) -> str:
+def _reason(gated: Gated, comparison: Comparison, decision: Decision, p: float) -> str:
     if decision.verdict is Verdict.PASS:
-        return "; ".join(filter(None, (decision.reason, *_notes(gated, found))))
+        return "; ".join(filter(None, (decision.reason, *_notes(gated, comparison))))
     if decision.why in _UNFIT:
         return decision.reason
-    return "; ".join(filter(None, (_change(found, p), decision.reason)))
+    return "; ".join(filter(None, (_change(comparison, p), decision.reason)))
 
 
-def _change(found: Comparison, p: float) -> str:
+def _change(comparison: Comparison, p: float) -> str:
     """Describe a change on one line: both values, the loss, how sure it is, the flips."""
-    went = "rose" if found.current > found.baseline else "fell"
-    if found.current == found.baseline:
+    went = "rose" if comparison.current > comparison.baseline else "fell"
+    if comparison.current == comparison.baseline:
         went = "went"
-    what = "a loss" if found.drop >= 0 else "a gain"
-    worst = f"; worse by their rollouts: {listed(found.proven)}" if found.proven else ""
+    what = "a loss" if comparison.drop >= 0 else "a gain"
+    worst = f"; worse by their rollouts: {listed(comparison.proven)}" if comparison.proven else ""
     interval = ""
-    if math.isfinite(found.low):
-        ends = (found.low, found.high) if found.drop >= 0 else (-found.high, -found.low)
+    if math.isfinite(comparison.low):
+        ends = (
+            (comparison.low, comparison.high)
+            if comparison.drop >= 0
+            else (-comparison.high, -comparison.low)
+        )
         interval = f" [{ends[0]:.4g}, {ends[1]:.4g}]"
     sure = "" if math.isnan(p) else f", p = {p:.2g}"
-    how = f"{found.test}, " if found.test else ""
-    return (
-        f"{found.pair.name} {went} from {found.baseline:.4g} to {found.current:.4g}: "
-        f"{what} of {abs(found.drop):.4g}{interval}{sure} ({how}{many(found.tasks, 'task')}), "
-        f"{int((found.damage > 0).sum())} worse and {int((found.damage < 0).sum())} better{worst}"
-        + (f"; {many(len(found.runs.values), 'run')} of the baseline, " if found.runs else "")
-        + (f"sd {found.run_sd:.2g} between them beyond their tasks" if found.runs else "")
+    how = f"{comparison.test}, " if comparison.test else ""
+    damage = comparison.damage
+    text = (
+        f"{comparison.pair.name} {went} from {comparison.baseline:.4g} to "
+        f"{comparison.current:.4g}: {what} of {abs(comparison.drop):.4g}{interval}{sure} "
+        f"({how}{many(comparison.tasks, 'task')}), {int((damage > 0).sum())} worse and "
+        f"{int((damage < 0).sum())} better{worst}"
     )
+    if comparison.runs:
+        text += f"; {many(len(comparison.runs.values), 'run')} of the baseline, "
+        text += f"sd {comparison.run_sd:.2g} between them beyond their tasks"
+    return text
 
 
-def _notes(gated: Gated, found: Comparison) -> Iterator[str]:
+def _notes(gated: Gated, comparison: Comparison) -> Iterator[str]:
     """Yield what a reader of a check that passes should know."""
-    if found.improved:
-        better, worse = int((found.damage < 0).sum()), int((found.damage > 0).sum())
+    if comparison.improved:
+        better, worse = int((comparison.damage < 0).sum()), int((comparison.damage > 0).sum())
         yield f"better than the baseline: {many(better, 'task')} better and {worse} worse"
     for tasks, what in (
-        (found.pair.excluded, "left out, without a value on one side"),
+        (comparison.pair.excluded, "left out, without a value on one side"),
         (gated.removed, "only in the baseline"),
         (gated.added, "only in this run"),
     ):
         if tasks:
             are = "one task is" if len(tasks) == 1 else f"{len(tasks)} tasks are"
             yield f"{are} {what}: {listed(tasks)}"
-    if gated.rule.tests and found.blind:
-        yield f"this gate is blind: {found.blind}"
-    if found.unseen is not None and not found.damage.any():
-        yield f"no task differs: up to {100 * found.unseen:.2g} % of them may flip unseen"
-    elif math.isfinite(found.mde):
-        yield f"80 % power to see a loss of {found.mde:.3g} or more"
+    if gated.rule.tests and comparison.blind:
+        yield f"this gate is blind: {comparison.blind}"
+    if comparison.unseen is not None and not comparison.damage.any():
+        yield f"no task differs: up to {100 * comparison.unseen:.2g} % of them may flip unseen"
+    elif math.isfinite(comparison.mde):
+        yield f"80 % power to see a loss of {comparison.mde:.3g} or more"
 
 
-def _evidence(found: Comparison, gated: Gated) -> dict[str, Any]:
+def _evidence(comparison: Comparison, gated: Gated) -> dict[str, Any]:
     """Return what a comparison rests on, in the metric's unit; what can't be told is None.
 
     ``drop``, ``drop_low``, ``drop_high`` are mean damage with a two-sided interval. ``p_rollouts``
@@ -264,38 +288,38 @@ def _evidence(found: Comparison, gated: Gated) -> dict[str, Any]:
     smallest drop seen with 80 % power; ``unseen_flips``, where no task differs, the share that may.
     ``run_sd`` is the noise between the baseline's ``runs`` beyond their tasks, unknown of one run.
     """
-    pair = found.pair
-    unmoved = found.unseen is not None and not found.damage.any()
+    pair = comparison.pair
+    unmoved = comparison.unseen is not None and not comparison.damage.any()
     evidence: dict[str, Any] = {
-        "baseline": found.baseline,
-        "current": found.current,
-        "drop": found.drop,
-        "drop_low": found.low,
-        "drop_high": found.high,
+        "baseline": comparison.baseline,
+        "current": comparison.current,
+        "drop": comparison.drop,
+        "drop_low": comparison.low,
+        "drop_high": comparison.high,
         "level": LEVEL,
-        "se": found.se,
-        "p": found.p,
-        "test": found.test,
-        "p_rollouts": found.p_rollouts,
-        "blind": found.blind or None,
-        "proven_tasks": [str(task) for task in found.proven[:_LISTED]],
-        "tasks": found.tasks,
-        "units": found.units,
-        "clusters": found.units if found.clustered else None,
+        "se": comparison.se,
+        "p": comparison.p,
+        "test": comparison.test,
+        "p_rollouts": comparison.p_rollouts,
+        "blind": comparison.blind or None,
+        "proven_tasks": [str(task) for task in comparison.proven[:_LISTED]],
+        "tasks": comparison.tasks,
+        "units": comparison.units,
+        "clusters": comparison.units if comparison.clustered else None,
         "rollouts_baseline": len(pair.rewards_baseline.values),
         "rollouts_current": len(pair.rewards_current.values),
         "samples_baseline": _samples(pair.rewards_baseline),
         "samples_current": _samples(pair.rewards_current),
-        "worse": int((found.damage > 0).sum()),
-        "better": int((found.damage < 0).sum()),
-        "worst_tasks": _worst(found),
-        "mde": found.mde,
-        "unseen_flips": found.unseen if unmoved else None,
-        "draws": found.draws or None,
-        "seed": str(found.seed) if found.draws else None,
-        "improved": found.improved,
-        "runs": 1 if found.runs is None else len(found.runs.values),
-        "run_sd": found.run_sd,
+        "worse": int((comparison.damage > 0).sum()),
+        "better": int((comparison.damage < 0).sum()),
+        "worst_tasks": _worst(comparison),
+        "mde": comparison.mde,
+        "unseen_flips": comparison.unseen if unmoved else None,
+        "draws": comparison.draws or None,
+        "seed": str(comparison.seed) if comparison.draws else None,
+        "improved": comparison.improved,
+        "runs": 1 if comparison.runs is None else len(comparison.runs.values),
+        "run_sd": comparison.run_sd,
     }
     for name, tasks in (
         ("excluded", pair.excluded),
@@ -319,9 +343,9 @@ def _samples(rewards: TaskRewards) -> list[int] | None:
     return [int(counts.min()), int(counts.max())] if len(counts) else None
 
 
-def _worst(found: Comparison) -> list[dict[str, Any]]:
+def _worst(comparison: Comparison) -> list[dict[str, Any]]:
     """Describe the tasks of the largest damage, ties in their order."""
-    pair, damage = found.pair, found.damage
+    pair, damage = comparison.pair, comparison.damage
     worse = np.flatnonzero(damage > 0)
     if len(worse) > _WORST:
         least = np.partition(damage[worse], -_WORST)[-_WORST]

@@ -103,8 +103,8 @@ class LookBounds(msgspec.Struct, frozen=True):
         futile = stats.normal_sf(self.bounds.futility[at])
         if not verdict.fails and p_least > futile:
             settled = "pass"
-        found = self.look.evidence(settled=settled)
-        found |= {"information": self.fractions[at], "futile_p": float(f"{futile:.6g}")}
+        evidence = self.look.evidence(settled=settled)
+        evidence |= {"information": self.fractions[at], "futile_p": float(f"{futile:.6g}")}
         if at and se > 0 and 0 < p < 1 and (settled or last):
             z = stats.normal_ppf(1 - p)
             unit = se * math.sqrt(self.fractions[at])
@@ -112,8 +112,8 @@ class LookBounds(msgspec.Struct, frozen=True):
                 float(f"{unit * drift:.6g}") + 0.0
                 for drift in adjusted(self.fractions[: at + 1], self.bounds, z)
             )
-            found |= {"drop": drop, "drop_low": low, "drop_high": high}
-        return found
+            evidence |= {"drop": drop, "drop_low": low, "drop_high": high}
+        return evidence
 
 
 def looks_between(least: int, most: int) -> tuple[int, ...]:
@@ -183,12 +183,12 @@ def stopping(
     fractions: Sequence[float], bounds: StopBounds, drift: float
 ) -> list[tuple[float, float]]:
     """Return the probabilities to pass and to fail at each look, where `drift` is true."""
-    walk, found = _Walk(drift), []
+    walk, chances = _Walk(drift), []
     for t, low, high in zip(fractions, bounds.futility, bounds.efficacy, strict=True):
-        found.append((walk.below(low, t), walk.above(high, t)))
+        chances.append((walk.below(low, t), walk.above(high, t)))
         if low < high:
             walk.go_on(low, high, t)
-    return found
+    return chances
 
 
 def adjusted(

@@ -118,8 +118,8 @@ class SingleTasks(msgspec.Struct, frozen=True):
         def named(pattern: str, *path: str | int) -> list[object]:
             if pattern in by_text:
                 return [by_text[pattern]]
-            found = [task for text, task in by_text.items() if fnmatchcase(text, pattern)]
-            if not found:
+            matches = [task for text, task in by_text.items() if fnmatchcase(text, pattern)]
+            if not matches:
                 unknown.append(
                     Check(
                         "task",
@@ -131,7 +131,7 @@ class SingleTasks(msgspec.Struct, frozen=True):
                         line=benchmark.line_of(*path),
                     )
                 )
-            return found
+            return matches
 
         quarantined: dict[object, tuple[str, str]] = {}
         expired: dict[object, tuple[str, str, int]] = {}

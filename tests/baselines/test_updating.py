@@ -78,8 +78,10 @@ def test_a_full_disk_leaves_the_old_one(recorded):
     recorded.write(
         "conftest.py",
         """
-import resource, signal
+import resource, signal, sys
 import pytest
+
+sys.dont_write_bytecode = True  # it would be cut off
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item):  # a file may hold 100 bytes, then the disk is full

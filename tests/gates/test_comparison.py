@@ -3,9 +3,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from gates.making import checked, compared, flips, make_combined, make_pair, run
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from gates.making import compared, flips, make_pair, run
 from scipy import stats as oracle
 
 from pytest_evalmetrics.stats import mean_se
@@ -107,28 +105,6 @@ def test_an_improvement_is_one_beyond_noise(pair, improved):
     assert compared(pair).improved is improved
 
 
-@settings(deadline=None)
-@given(st.data())
-def test_the_order_of_the_tasks_changes_nothing(data):
-    n = data.draw(st.integers(2, 30))
-    rewards = st.lists(st.sampled_from([0, 0.25, 0.5, 1 / 3, 1]), min_size=1, max_size=3)
-    sides = [data.draw(st.lists(rewards, min_size=n, max_size=n)) for _ in range(2)]
-    names = data.draw(st.sampled_from([[str(i) for i in range(n)], list(range(n))]))
-    clusters = data.draw(st.one_of(st.none(), st.lists(st.integers(0, 3), min_size=n, max_size=n)))
-    order = data.draw(st.permutations(range(n)))
-
-    def evidence(places):
-        tasks = tuple(names[i] for i in places)
-        pair = make_pair(*([side[i] for i in places] for side in sides), tasks=tasks)
-        mine = None if clusters is None else np.array([clusters[i] for i in places])
-        return checked(pair, clusters=mine).evidence
-
-    first, second = evidence(range(n)), evidence(order)
-    for key in ("baseline", "current"):  # these are given, here as sums in the order of tasks
-        assert first.pop(key) == pytest.approx(second.pop(key), rel=1e-12)
-    assert first == second
-
-
 def test_damage_of_a_metric_without_tasks_values_is_that_of_mean_rewards():
     opaque = make_pair(
         [[1, 1], [0, 1]],
@@ -139,13 +115,3 @@ def test_damage_of_a_metric_without_tasks_values_is_that_of_mean_rewards():
         reduce=lambda rewards: float(rewards.values.sum()),
     )
     assert compared(opaque).damage.tolist() == [0.5, 0]
-
-
-def test_the_order_of_the_tasks_changes_no_combined_metric():
-    rng = np.random.default_rng(4)
-    before, after = rng.random((2, 40))
-    one, other = (
-        checked(make_combined(before[order], after[order], tasks=tuple(order.tolist())))
-        for order in (np.arange(40), rng.permutation(40))
-    )
-    assert one.evidence == other.evidence

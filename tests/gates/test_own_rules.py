@@ -25,7 +25,7 @@ class Steps:
 def odd(change, *, verdict="fail"):
     if verdict == "raise":
         raise ValueError("no such verdict")
-    return verdict
+    return (Verdict.FAIL, "worse", "far") if verdict == "long" else verdict
 """
 
 
@@ -70,6 +70,7 @@ def test_one_that_does_not_work_fails_the_benchmark(run):
     messages = {
         "{name: odd, verdict: raise}": "*gate rule odd*mean_reward*raised ValueError: no such*",
         "odd": "*gate rule odd*mean_reward*returned 'fail': expected a Verdict*",
+        "{name: odd, verdict: long}": "*gate rule odd*returned (*'far'): expected a Verdict*",
         "{name: odd, verdit: x}": "*gate rule odd can't be made: *verdit*",
         "{name: steps, least: 1}": "*gate rule steps can't be made: *least*",
         "nowhere:rule": "*nowhere*",

@@ -192,7 +192,8 @@ def test_a_disk_that_is_full_for_the_journal(runs, path):
     """A real one: the system refuses to let the process's files grow."""
     resource = pytest.importorskip("resource")
     small = (resource.RLIMIT_FSIZE, (40_000, 40_000))
-    full = told(runs.start(400, preexec_fn=lambda: resource.setrlimit(*small)))
+    env = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}  # it would be cut off
+    full = told(runs.start(400, preexec_fn=lambda: resource.setrlimit(*small), env=env))
     assert sum(isinstance(outcome, dict) for outcome in full["outcomes"]) == runs.paid == 400
     (warning,) = full["warnings"]
     assert f"the journal {path} can't be written" in warning

@@ -67,7 +67,7 @@ class EvalMetricsError(Exception):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Cross to another process as what it is, whatever its class is made of."""
-        return _revived, (type(self), self.args, self.__dict__)
+        return Exception.__new__, (type(self), *self.args), self.__dict__
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,15 +152,6 @@ class GateFailed(EvalMetricsError):  # noqa: N818 - the name that pytest prints:
 
 class RegressionWarning(UserWarning):
     """A metric may have got worse: not sure enough to fail, too likely to be silent."""
-
-
-def _revived(
-    kind: type[EvalMetricsError], args: tuple[Any, ...], state: dict[str, Any]
-) -> EvalMetricsError:
-    error = kind.__new__(kind)
-    error.args = args
-    error.__dict__.update(state)
-    return error
 
 
 def raised_words(error: BaseException, who: str) -> tuple[str, str]:

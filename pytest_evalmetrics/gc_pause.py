@@ -26,19 +26,12 @@ def collector_paused() -> Iterator[None]:
 
 @contextmanager
 def collector_eased() -> Iterator[None]:
-    """Let it look less often, and only at what is made from here on: for work that goes on long.
-
-    What there is by now, modules above all, stays; it would be gone through time and again.
-    """
+    """Let it look less often, and only at new objects: for work that goes on long."""
     thresholds = gc.get_threshold()
-    frozen = not gc.get_freeze_count()  # else somebody else sees to that
-    if frozen:
-        gc.freeze()
-    if thresholds[0]:
-        gc.set_threshold(max(_YOUNG, thresholds[0]), *thresholds[1:])
+    gc.freeze()
+    gc.set_threshold(_YOUNG, *thresholds[1:])
     try:
         yield
     finally:
         gc.set_threshold(*thresholds)
-        if frozen:
-            gc.unfreeze()
+        gc.unfreeze()

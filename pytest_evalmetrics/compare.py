@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from pytest_evalmetrics.data import RolloutTable
-    from pytest_evalmetrics.results import BenchmarkResult, Check
+    from pytest_evalmetrics.results import BenchmarkResult
     from pytest_evalmetrics.spec import Benchmark
 
 _WIDE: Final = 200  # columns where there is no terminal
@@ -295,36 +295,31 @@ def _differences(
     result: BenchmarkResult, name: str, benchmark: str, given: Namespace
 ) -> Iterator[Difference]:
     for check in result.checks:
-        if check.gate == "baseline":
-            yield _difference(check, name, benchmark, given.margin)
-        elif check.verdict.fails and check.gate == "data":
+        if check.verdict.fails and check.gate == "data":
             way = f"{check.hint}; here --task, --sample, --agent and --reward name the fields"
             raise EvalMetricsError(check.reason, hint=way)
-        elif check.verdict.fails:
-            yield Difference(name, benchmark, check.agent, check.name, "INCONCLUSIVE", check.reason)
-
-
-def _difference(check: Check, name: str, benchmark: str, margin: float | None) -> Difference:
-    evidence = check.evidence
-    change, low, high = (evidence.get(key) for key in ("drop", "drop_low", "drop_high"))
-    if evidence.get("direction") != "lower":  # a drop is a loss, whichever way is better
-        change, low, high = (None if x is None else -x for x in (change, high, low))
-    verdict = str(check.verdict)
-    return Difference(
-        *(name, benchmark, check.agent, check.name, verdict),
-        reason="" if verdict == "PASS" else check.reason,
-        baseline=evidence.get("baseline"),
-        value=evidence.get("current", check.value),
-        change=change,
-        low=low,
-        high=high,
-        p=evidence.get("p_adjusted"),
-        **{key: evidence.get(key, 0) for key in ("tasks", "worse", "better")},
-        margin=margin,
-        p_equivalent=_equivalence(evidence, margin),
-        detectable=evidence.get("mde"),
-        worst=tuple(str(t["task"]) for t in evidence.get("worst_tasks", ())[:_WORST]),
-    )
+        if check.gate != "baseline" and not check.verdict.fails:
+            continue
+        evidence = check.evidence
+        change, low, high = (evidence.get(key) for key in ("drop", "drop_low", "drop_high"))
+        if evidence.get("direction") != "lower":  # a drop is a loss, whichever way is better
+            change, low, high = (None if x is None else -x for x in (change, high, low))
+        verdict = str(check.verdict) if check.gate == "baseline" else "INCONCLUSIVE"
+        yield Difference(
+            *(name, benchmark, check.agent, check.name, verdict),
+            reason="" if verdict == "PASS" else check.reason,
+            baseline=evidence.get("baseline"),
+            value=evidence.get("current", check.value),
+            change=change,
+            low=low,
+            high=high,
+            p=evidence.get("p_adjusted"),
+            **{key: evidence.get(key, 0) for key in ("tasks", "worse", "better")},
+            margin=given.margin,
+            p_equivalent=_equivalence(evidence, given.margin),
+            detectable=evidence.get("mde"),
+            worst=tuple(str(t["task"]) for t in evidence.get("worst_tasks", ())[:_WORST]),
+        )
 
 
 def _equivalence(evidence: Mapping[str, Any], margin: float | None) -> float | None:

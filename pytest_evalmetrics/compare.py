@@ -539,29 +539,26 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parsed(argv: Sequence[str] | None) -> Namespace:
+    shared = ArgumentParser(add_help=False)
+    words = "files of rollouts, a folder of them, or a report.json"
+    shared.add_argument("runs", nargs="+", metavar="RUN", help=words)
+    words = "default mean_reward; may be repeated"
+    shared.add_argument("--metric", dest="metrics", metavar="NAME", action="append", help=words)
+    for key in _FIELDS:
+        shared.add_argument(f"--{key}", metavar="FIELD", help=f"the field that holds the {key}")
+    shared.add_argument("--pass-threshold", type=float, help="a reward from which it passes")
+    shared.add_argument("--alpha", type=float, help="the level of a false alarm; default 0.01")
     parser = ArgumentParser("evalmetrics", description="Gates for benchmark results.")
     commands = parser.add_subparsers(dest="command", required=True)
-    added, statuses = {}, "0 nothing worse, 1 a regression or no verdict, 2 a run can't be read"
-    for name, does, first in (
-        ("compare", "compare recorded runs with the first", "the first one is the baseline"),
-        ("culprit", "find the first worse of recorded runs", "the oldest first"),
-    ):
-        text_of = f"{does.capitalize()}: files of rollouts, folders, or report.json files."
-        added[name] = each = commands.add_parser(
-            name, help=does, description=f"{text_of} Exit status: {statuses}."
-        )
-        each.add_argument("runs", nargs="+", metavar="RUN", help=first)
-        words = "default mean_reward; may be repeated"
-        each.add_argument("--metric", dest="metrics", action="append", help=words)
-        for key in _FIELDS:
-            each.add_argument(f"--{key}", metavar="FIELD", help=f"the field that holds the {key}")
-        each.add_argument("--pass-threshold", type=float, help="a reward from which it passes")
-        each.add_argument("--alpha", type=float, help="the level of a false alarm; default 0.01")
-    both = added["compare"]
+    status = "Exit status: 0 nothing worse, 1 a regression or no verdict, 2 a run can't be read."
+    words = "compare recorded runs with the first one"
+    both = commands.add_parser("compare", help=words, description=status, parents=[shared])
     both.add_argument("--answer", metavar="FIELD", help="the field whose changes churn counts")
     both.add_argument("--max-drop", type=float, help="a loss up to which nothing is a regression")
     both.add_argument("--margin", type=float, help="test too that the runs differ by less")
     both.add_argument("--format", choices=("text", "markdown", "json", "html"), default="text")
+    words = "find the first worse of recorded runs, the oldest first"
+    commands.add_parser("culprit", help=words, description=status, parents=[shared])
     site = commands.add_parser("site", help="write a static site over many runs")
     site.add_argument("folder", type=Path, help="holds the artifacts of runs, each in a folder")
     site.add_argument("--output", type=Path, default=Path("site"), help="default: site")

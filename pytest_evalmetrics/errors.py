@@ -169,11 +169,9 @@ def did_you_mean(name: str, known: Iterable[object], *, what: str = "known") -> 
     from difflib import get_close_matches  # noqa: PLC0415 - only where something is wrong
 
     names = sorted(str(k) for k in known)
-    close = get_close_matches(name, names, n=1, cutoff=0.6)
-    if not close:  # case and separators are the usual slips
-        folded = {n.lower().replace("-", "_"): n for n in names}
-        close = get_close_matches(name.lower().replace("-", "_"), folded, n=1, cutoff=0.6)
-        close = [folded[c] for c in close]
-    guess = f"did you mean {close[0]!r}? " if close else ""
+    # case and separators are the usual slips
+    folded = {n.lower().replace("-", "_"): n for n in reversed(names)}
+    close = get_close_matches(name.lower().replace("-", "_"), folded, n=1, cutoff=0.6)
+    guess = f"did you mean {folded[close[0]]!r}? " if close else ""
     shown = ", ".join(names[:40]) + (f" and {len(names) - 40} more" if len(names) > 40 else "")  # noqa: PLR2004 - a line
     return f"{guess}{what}: {shown or 'none'}"

@@ -49,8 +49,8 @@ _PICTURED = 400  # of the benchmarks that pass: no page has room for many more
 _WARNINGS = 5  # that are shown
 _OUR_WARNING = " RegressionWarning: "
 _HOOK = "pytest_evalmetrics_register"
-_UNKEPT = "without a journal nothing of what was paid for is kept: run it again with one"
-_KEPT = (
+_NOTHING_KEPT = "without a journal nothing of what was paid for is kept: run it again with one"
+_ANSWERS_KEPT = (
     "run the same command again: answers that were paid for are kept in the journal, "
     "and are not asked for again"
 )
@@ -86,8 +86,8 @@ class EvaluationSession:
         if getattr(self._config.option, "numprocesses", None):  # nothing is collected here
             refuse_unknown_reporters(self._config)
         options = ("evalmetrics_journal_clear", "evalmetrics_journal_import")
-        asked = any(map(self._config.getoption, options)) or journal_url(self._config)
-        if asked and not self._is_worker:
+        is_prepared = any(map(self._config.getoption, options)) or journal_url(self._config)
+        if is_prepared and not self._is_worker:
             from pytest_evalmetrics.run_transport import prepare_asked
 
             self._lines += [(line, None) for line in prepare_asked(self._config)]
@@ -295,7 +295,7 @@ class EvaluationSession:
             done = many(len(self._all_results().entries), "benchmark")
             way_on = "run the same command again for the others"
             if calls or getattr(self._config.option, "numprocesses", None):
-                way_on = _UNKEPT if journal_mode(self._config) == "off" else _KEPT
+                way_on = _NOTHING_KEPT if journal_mode(self._config) == "off" else _ANSWERS_KEPT
             lines = (f"interrupted: {done} evaluated, {len(self._lost)} not", way_on)
             self._lines += [(line, "yellow") for line in lines]
         to_export = self._config.getoption("evalmetrics_journal_export") is not None

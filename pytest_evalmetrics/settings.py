@@ -245,15 +245,15 @@ _UNITS = {  # of a budget: what it limits, and in which unit
 def budget(config: pytest.Config) -> dict[str, tuple[float, str]]:
     """Return the limits of the run's calls, each with its words: see `transport.Budget`."""
     limits: dict[str, tuple[float, str]] = {}
-    asked = config.getoption("evalmetrics_budget") or ""
-    for part in filter(None, asked.split(",")):
+    text = config.getoption("evalmetrics_budget") or ""
+    for part in filter(None, text.split(",")):
         match = re.fullmatch(r"(\d+(?:\.\d+)?(?:e-?\d+)?) ?([a-z]+)", part.strip().lower())
         number, unit = (float(match[1]), match[2]) if match else (0.0, "")
         currency = ("cost" if len(unit) == 3 else "", unit, 1)  # noqa: PLR2004 - usd
         kind, word, factor = _UNITS.get(unit.removesuffix("s"), currency)
         if not number or not kind or kind in limits:
             raise pytest.UsageError(
-                f"--evalmetrics-budget {asked}: {part!r} is no limit, or a second one of its kind; "
+                f"--evalmetrics-budget {text}: {part!r} is no limit, or a second one of its kind; "
                 "expected such as 5usd,2e6tokens,1000calls,30min"
             )
         plural = "s" if kind != "cost" and number != 1 else ""
@@ -270,11 +270,11 @@ def journal_mode(config: pytest.Config) -> str:
 
 
 def journal_path(config: pytest.Config) -> Path:
-    """Return the journal's file: in pytest's cache folder, where nothing else is asked for."""
-    asked = config.getoption("evalmetrics_journal")
-    if asked and "://" not in asked:
-        path = Path(config.invocation_params.dir, asked)
-        return path / "journal.sqlite3" if asked.endswith(("/", os.sep)) or path.is_dir() else path
+    """Return the journal's file: in pytest's cache folder, where nothing else is named."""
+    option = config.getoption("evalmetrics_journal")
+    if option and "://" not in option:
+        path = Path(config.invocation_params.dir, option)
+        return path / "journal.sqlite3" if option.endswith(("/", os.sep)) or path.is_dir() else path
     if (named := _from_root(config, "evalmetrics_journal_path")) is not None:
         return named
     cache = getattr(config, "cache", None)  # none with -p no:cacheprovider
@@ -286,32 +286,31 @@ def journal_path(config: pytest.Config) -> Path:
 
 def journal_url(config: pytest.Config) -> str | None:
     """Return where an exported journal lies that jobs share; None for none."""
-    asked = config.getoption("evalmetrics_journal")
-    return asked if asked and "://" in asked else None
+    option = config.getoption("evalmetrics_journal")
+    return option if option and "://" in option else None
 
 
 def history_path(config: pytest.Config) -> Path | None:
     """Return the file of the history; None if none is kept."""
-    asked = config.getoption("evalmetrics_history")
-    if asked:
-        return config.invocation_params.dir / str(asked)
+    if option := config.getoption("evalmetrics_history"):
+        return config.invocation_params.dir / str(option)
     return _from_root(config, "evalmetrics_history")
 
 
 def output_prefix(config: pytest.Config) -> str:
     """Return what every artifact's path starts with: /ci/evalmetrics/ or /ci/results/run1_."""
-    asked = config.getoption("evalmetrics_output")
-    base = config.rootpath if asked is None else config.invocation_params.dir
-    value = asked or str(config.getini("evalmetrics_output"))
+    option = config.getoption("evalmetrics_output")
+    base = config.rootpath if option is None else config.invocation_params.dir
+    value = option or str(config.getini("evalmetrics_output"))
     is_folder = value.endswith(("/", os.sep)) or (base / value).is_dir()
     return f"{base / value}{os.sep if is_folder else '_'}"
 
 
 def reporter_names(config: pytest.Config) -> list[str] | None:
     """Return the chosen reporters; None for the default."""
-    asked = config.getoption("evalmetrics_reporters")
-    if asked is not None:
-        return [name.strip() for name in asked.split(",") if name.strip()]
+    option = config.getoption("evalmetrics_reporters")
+    if option is not None:
+        return [name.strip() for name in option.split(",") if name.strip()]
     return list(config.getini("evalmetrics_reporters")) or None
 
 

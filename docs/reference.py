@@ -6,14 +6,13 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_evalmetrics.schemas import text
-
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from sphinx.application import Sphinx
 
 PAGE = Path(__file__).parent / "reference" / "benchmark-file.md"
+SCHEMA = Path(__file__).parents[1] / "pytest_evalmetrics" / "schemas" / "benchmark.schema.json"
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
@@ -24,7 +23,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
 
 def write() -> None:
     """Write the page if it has changed."""
-    page = "\n".join(lines(json.loads(text("benchmark")))) + "\n"
+    page = "\n".join(lines(json.loads(SCHEMA.read_bytes()))) + "\n"
     PAGE.parent.mkdir(exist_ok=True)
     if not PAGE.exists() or PAGE.read_text(encoding="utf-8") != page:
         PAGE.write_text(page, encoding="utf-8")

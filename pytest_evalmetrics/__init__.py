@@ -39,16 +39,7 @@ __all__ = [
     "register_scorer",
 ]
 
-_HOMES = {
-    "EvalMetrics": "pytest_evalmetrics.checking",
-    "EvalMetricsError": "pytest_evalmetrics.errors",
-    "RowError": "pytest_evalmetrics.errors",
-    "register_gate_rule": "pytest_evalmetrics.registry",
-    "register_loader": "pytest_evalmetrics.registry",
-    "register_metric": "pytest_evalmetrics.registry",
-    "register_reporter": "pytest_evalmetrics.registry",
-    "register_scorer": "pytest_evalmetrics.registry",
-}
+_HOMES = {"EvalMetrics": "checking", "EvalMetricsError": "errors", "RowError": "errors"}
 
 
 class _Finder:
@@ -71,6 +62,6 @@ sys.meta_path.insert(0, _Finder)
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(import_module(_HOMES[name]), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES.get(name, 'registry')}"), name)

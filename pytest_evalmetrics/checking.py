@@ -12,8 +12,7 @@ from pytest_evalmetrics.config import benchmark_in_python, load_benchmarks
 from pytest_evalmetrics.errors import CheckError, EvalMetricsError, GateFailed, did_you_mean
 from pytest_evalmetrics.item_run import failure_of, names_for, run_benchmark
 from pytest_evalmetrics.rollouts import table_in_memory
-from pytest_evalmetrics.selection import let_register
-from pytest_evalmetrics.session import PAYLOADS
+from pytest_evalmetrics.session import PAYLOADS, let_register
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -92,12 +91,11 @@ pass_estimator, breakdown, cluster, description
         __tracebackhide__ = True
         frame = self._caller(sys._getframe(1))  # noqa: SLF001 - the test's line
         try:
-            self._claim(name)
+            label = self._claim(name)
             where: dict[str, Any] = {"file": self._item.path, "line": frame.f_lineno}
             own = benchmark_name(self._test, name)
             benchmark = benchmark_in_python(settings, name=own, shown=self._file, **where)
             table = table_in_memory(rewards, scores=scores, labels=labels)
-            label = self._label(name)
             result = run_benchmark(self._item, benchmark, label=label, file=self._file, table=table)
         except EvalMetricsError as error:
             raise _shown_at(frame, error, self._file) from None
@@ -150,11 +148,10 @@ pass_estimator, breakdown, cluster, description
                 raise CheckError(f"{shown} has no benchmark {name!r}: {guess}")
             results = {}
             for each in by_name if name is None else [name]:
-                self._claim(each)
-                benchmark, label = by_name[each], self._label(each)
-                spec = replace(benchmark.spec, name=benchmark_name(self._test, each))
-                own = replace(benchmark, spec=spec)
-                results[each] = run_benchmark(self._item, own, label=label, file=shown)
+                label, spec = self._claim(each), by_name[each].spec
+                own = replace(spec, name=benchmark_name(self._test, each))
+                benchmark = replace(by_name[each], spec=own)
+                results[each] = run_benchmark(self._item, benchmark, label=label, file=shown)
         except EvalMetricsError as error:
             raise _shown_at(frame, error, self._file) from None
         failures = [f for r in results.values() if fail and (f := failure_of(r)) is not None]
@@ -164,11 +161,8 @@ pass_estimator, breakdown, cluster, description
             raise _shown_at(frame, joined, self._file)
         return results if name is None else results[name]
 
-    def _label(self, name: str | None) -> str:
-        return self._item.nodeid if name is None else f"{self._item.nodeid}::{name}"
-
-    def _claim(self, name: Any) -> None:
-        """Give a name to one check alone."""
+    def _claim(self, name: Any) -> str:
+        """Give a name to one check alone; return the label of its result."""
         if name is not None and (not isinstance(name, str) or not name.strip() or "::" in name):
             raise CheckError(f"{name!r} can't name a check: expected text without '::'")
         if name in self._names:
@@ -176,9 +170,10 @@ pass_estimator, breakdown, cluster, description
             hint = 'give each its own: evalmetrics.check(..., name="hard")'
             raise CheckError(f"two checks of this test are {which}", hint=hint)
         self._names.add(name)
+        return self._item.nodeid if name is None else f"{self._item.nodeid}::{name}"
 
     def _caller(self, frame: FrameType) -> FrameType:
-        """Find the test's own line, where a helper calls us."""
+        """Find the frame of the test file, where a helper calls us."""
         outer: FrameType | None = frame
         while outer is not None and outer.f_code.co_filename != str(self._item.path):
             outer = outer.f_back
@@ -186,7 +181,7 @@ pass_estimator, breakdown, cluster, description
 
 
 def _shown_at(frame: FrameType, error: EvalMetricsError, file: str) -> EvalMetricsError:
-    """Let pytest show the call and our text, and nothing between them."""
+    """Have pytest show the test's call and our message, without the frames between them."""
     code = frame.f_code
     begins, ends, *_ = list(code.co_positions())[frame.f_lasti // 2]
     first = begins or frame.f_lineno

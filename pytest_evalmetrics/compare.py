@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-import argparse
 import html
 import json
 import shutil
 import sys
-from contextlib import suppress
-from dataclasses import asdict, fields, replace
+from argparse import ArgumentParser, Namespace
+from dataclasses import asdict, replace
 from pathlib import Path
 from textwrap import TextWrapper
 from typing import TYPE_CHECKING, Any, Final
@@ -22,10 +21,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from pytest_evalmetrics.data import RolloutTable
-    from pytest_evalmetrics.results import BenchmarkResult, Check
+    from pytest_evalmetrics.results import BenchmarkResult
     from pytest_evalmetrics.spec import Benchmark
 
 _WIDE: Final = 200  # columns where there is no terminal
+_FIELDS: Final = ("task", "sample", "agent", "reward")
 _ANSWERS: Final = (
     *("answer", "output_text", "response", "output", "completion", "prediction", "pred"),
 )
@@ -34,7 +34,7 @@ _WORST: Final = 5  # tasks that a line names
 
 @record
 class Difference:
-    """One metric of one run, held against the first run."""
+    """One metric of one run, compared with the first run."""
 
     run: str
     benchmark: str  # of a report; empty for files
@@ -68,51 +68,41 @@ class Difference:
         return self.verdict in ("FAIL", "INCONCLUSIVE")
 
 
-@record
-class Settings:
-    """What is compared, and how: the keys of a benchmark file, for all runs."""
+def _benchmark(given: Namespace, rollouts: Any, baseline: Mapping[str, Any]) -> Benchmark:
+    """Return the benchmark that compares two runs."""
+    from pydantic import ValidationError
 
-    metrics: tuple[str, ...] = ("mean_reward",)
-    fields: Mapping[str, str] | None = None  # of rows: task, sample, agent, reward
-    pass_threshold: float | None = None
-    max_drop: float | None = None
-    alpha: float | None = None
-    margin: float | None = None
-    answer: str | None = None  # the field whose change is churn; default a usual one
-    shape: Mapping[str, Any] | None = None  # further keys of `rollouts:`, for files of any layout
+    from pytest_evalmetrics.config.benchmark_files import adapter
+    from pytest_evalmetrics.spec import Benchmark
 
-    def values(self, rollouts: Any, baseline: Mapping[str, Any]) -> dict[str, Any]:
-        """Write the benchmark that compares two runs."""
-        rule = {"max_drop": self.max_drop, "alpha": self.alpha}
-        baseline = {**baseline, **{k: v for k, v in rule.items() if v is not None}}
-        own: dict[str, Any] = {}
-        if self.pass_threshold is not None:
-            own["pass_threshold"] = self.pass_threshold
-        own |= {"name": "run", "rollouts": rollouts, "metrics": list(self.metrics)}
-        return {**own, "baseline": baseline}
-
-    def source(self, path: Path) -> dict[str, Any]:
-        """Write where a run's rollouts lie."""
-        shape = self.shape or ({"fields": dict(self.fields)} if self.fields else {})
-        return {"path": str(path), **shape}
+    values = {"name": "run", "rollouts": rollouts, "metrics": given.metrics or ["mean_reward"]}
+    values |= _named(given, ("pass_threshold",))
+    values["baseline"] = {**baseline, **_named(given, ("max_drop", "alpha"))}
+    try:
+        spec = adapter().validate_json(json.dumps(values))
+    except ValidationError as error:
+        ((first, *_), count) = error.errors(), error.error_count()
+        more = f" (and {count - 1} more)" if count > 1 else ""
+        where = ".".join(map(str, first["loc"]))
+        raise EvalMetricsError(f"{where}: {first['msg']}{more}") from None
+    return Benchmark(spec, Path.cwd() / "compare", {})
 
 
-def compare(paths: Sequence[str], settings: Settings | None = None) -> list[Difference]:
-    """Hold two or more runs against the first one, through the gate that benchmarks go through.
+def _named(given: Namespace, names: Sequence[str]) -> dict[str, Any]:
+    """Return the options that are given, of some."""
+    return {name: value for name in names if (value := getattr(given, name, None)) is not None}
 
-    Runs are files or globs of rollouts, folders of them, or all of them ``report.json`` files or
-    folders that hold one. They share the level of a false alarm. Raises EvalMetricsError for a run
-    that can't be read.
-    """
-    settings = settings or Settings()
-    reports = _reports_of(paths)
-    of: Any = _of_reports if reports else _of_rollouts
-    first, *rest = reports or paths
-    return [
-        difference
-        for name, path in zip(_short_names(paths[1:]), rest, strict=True)
-        for difference in of(name, first, path, settings, len(rest))
-    ]
+
+# -- runs ------------------------------------------------------------------------------------
+
+
+def _short_names(paths: Sequence[str]) -> list[str]:
+    """Name runs by the least of their paths' ends that tells them apart."""
+    for parts in range(1, 9):
+        names = ["/".join(Path(path).parts[-parts:]) for path in paths]
+        if len(set(names)) == len(names):
+            return names
+    return list(paths)
 
 
 def _reports_of(paths: Sequence[str]) -> list[Path]:
@@ -127,163 +117,8 @@ def _reports_of(paths: Sequence[str]) -> list[Path]:
     return reports
 
 
-def culprit(paths: Sequence[str], settings: Settings) -> tuple[list[str], bool]:
-    """Find the first worse of runs, the oldest first; return lines, and whether there is one.
-
-    Runs are named as for `compare`; one ``FROM..TO=PATTERN`` stands for the commits of git.
-    """
-    from pytest_evalmetrics import metrics
-    from pytest_evalmetrics.pipeline.culprit import described, first_worse, runs_of_commits
-    from pytest_evalmetrics.pipeline.regressions import rule_of
-
-    names, notes = _short_names(paths), list[str]()
-    if len(paths) == 1 and "=" in paths[0]:
-        names, paths, notes = runs_of_commits(paths[0])
-    if len(paths) < 2:  # noqa: PLR2004 - nothing came before one
-        raise EvalMetricsError("two runs or more are needed, the oldest first")
-    lines, is_worse = [], False
-    for name, runs in _series(paths, settings).items():
-        benchmark = _benchmark(settings.values("(runs)", {}))
-        plan = metrics.plan(benchmark.spec, also=settings.metrics)
-        here = [names[at] for at in runs]
-        for metric in settings.metrics:
-            rule = rule_of(benchmark, metric, bounded=True)
-            suspect = first_worse(plan, metric, [*runs.values()], lower=rule.direction == "lower")
-            title = " ".join(filter(None, (name, metric)))
-            lines.append(described(title, suspect, here, alpha=rule.alpha))
-            is_worse |= suspect.p < rule.alpha
-    return [*lines, *notes], is_worse
-
-
-def _series(paths: Sequence[str], settings: Settings) -> dict[str, dict[int, RolloutTable]]:
-    from pytest_evalmetrics import baselines, metrics, rollouts
-
-    series: dict[str, dict[int, RolloutTable]] = {}
-    reports = _reports_of(paths)
-    for at, report in enumerate(reports):
-        for name, file in _benchmarks(report).items():
-            document = baselines.from_report(report, name, file=Path(file), shown=paths[at])
-            tables = baselines.tables(document, file=paths[at])
-            for agent, (table,) in tables.items():
-                title = f"{name} {agent}" if len(tables) > 1 else name
-                series.setdefault(title, {})[at] = table
-    for at, path in enumerate(() if reports else map(_rollouts_at, paths)):
-        for reading in (readings := _readings(path, settings)):
-            spec = _benchmark(reading.values(reading.source(path), {})).spec
-            scores = metrics.plan(spec, also=settings.metrics).scores
-            with suppress(*() if reading is readings[-1] else (EvalMetricsError,)):
-                table = rollouts.load(spec.rows, Path.cwd(), scores=scores)
-                for agent, part in table.by_agent():
-                    series.setdefault(agent if len(table.agents) > 1 else "", {})[at] = part
-                break
-    return series
-
-
-def _short_names(paths: Sequence[str]) -> list[str]:
-    """Name runs by the least of their paths' ends that tells them apart."""
-    for parts in range(1, 9):
-        names = ["/".join(Path(path).parts[-parts:]) for path in paths]
-        if len(set(names)) == len(names):
-            return names
-    return list(paths)
-
-
-def _rollouts_at(path: str) -> Path:
-    """Find a run's rollouts; of a folder all files that could be some."""
-    place = Path(path)
-    if place.is_dir() and any(place.glob("*.json*")):
-        place /= "*.json*"
-    elif not place.exists() and not any(sign in path for sign in "*?[") and "://" not in path:
-        raise EvalMetricsError(f"there is no file or folder {path}", hint="name a recorded run")
-    return place if "://" in path else place.absolute()
-
-
-# -- through the gate ------------------------------------------------------------------------
-
-
-def _benchmark(values: Mapping[str, Any]) -> Benchmark:
-    from pydantic import ValidationError
-
-    from pytest_evalmetrics.config.benchmark_files import adapter
-    from pytest_evalmetrics.spec import Benchmark
-
-    try:
-        spec = adapter().validate_json(json.dumps(values))
-    except ValidationError as error:
-        ((first, *_), count) = error.errors(), error.error_count()
-        more = f" (and {count - 1} more)" if count > 1 else ""
-        where = ".".join(map(str, first["loc"]))
-        raise EvalMetricsError(f"{where}: {first['msg']}{more}") from None
-    return Benchmark(spec, Path.cwd() / "compare", {})
-
-
-def _evaluated(values: Mapping[str, Any], table: RolloutTable | None, runs: int) -> BenchmarkResult:
-    from pytest_evalmetrics.pipeline import evaluate
-
-    done = evaluate(
-        _benchmark(values), item_id="compare", table=table, benchmarks=runs, detailed=False
-    )
-    return done.result
-
-
-def _of_rollouts(
-    name: str, first: str, path: str, settings: Settings, runs: int
-) -> Iterator[Difference]:
-    before, after = _rollouts_at(first), _rollouts_at(path)
-    for reading in _readings(before, settings):
-        baseline = {"rollouts": reading.source(before)}
-        result = _evaluated(reading.values(reading.source(after), baseline), None, runs)
-        if all(check.gate != "data" for check in result.checks):
-            break
-    churn = _churn(before, after, reading)
-    for difference in _differences(result, name, "", settings):
-        yield replace(difference, churn=churn.get(difference.agent, churn.get("")))
-
-
-def _readings(path: Path, settings: Settings) -> list[Settings]:
-    """List how rows may be read: as they are named; else as guessed, where nobody names fields."""
-    from pytest_evalmetrics.rollouts.propose import propose
-
-    proposal = None
-    with suppress(EvalMetricsError):
-        proposal = None if settings.fields else propose(str(path), Path.cwd())
-    if proposal is None:
-        return [settings]
-    spec = proposal.spec
-    shape = {name: getattr(spec, name) for name in ("rows", "keyed", "lists", "map")}
-    shape["pivot"] = None if spec.pivot is None else asdict(spec.pivot)
-    shape["fields"] = {k: v for k, v in asdict(spec.fields).items() if v}
-    return [settings, replace(settings, shape={k: v for k, v in shape.items() if v})]
-
-
-def _of_reports(
-    name: str, first: Path, path: Path, settings: Settings, runs: int
-) -> Iterator[Difference]:
-    from pytest_evalmetrics import baselines
-
-    before, after = _benchmarks(first), _benchmarks(path)
-    for benchmark in before:
-        if benchmark not in after:
-            reason = f"{name} has no benchmark {benchmark}, which the first run has"
-            yield Difference(name, benchmark, "", "", "INCONCLUSIVE", reason)
-            continue
-        try:
-            file = Path(after[benchmark])
-            document = baselines.from_report(path, benchmark, file=file, shown=name)
-            tables = baselines.tables(document, file=name)
-        except EvalMetricsError as error:
-            yield Difference(name, benchmark, "", "", "INCONCLUSIVE", error.message)
-            continue
-        for agent, (table,) in tables.items():
-            values = settings.values("(a report)", {"report": str(first)})
-            values["name"] = benchmark
-            result = _evaluated(values, table, runs)
-            for difference in _differences(result, name, benchmark, settings):
-                if difference.metric != "agent":  # the others are compared by themselves
-                    yield replace(difference, agent=agent if len(tables) > 1 else "")
-
-
 def _benchmarks(report: Path) -> dict[str, str]:
+    """Return the benchmarks of a report, each with its file."""
     try:
         entries = json.loads(report.read_bytes())["benchmarks"]
         return {entry["name"]: entry["file"] for entry in entries}
@@ -292,42 +127,199 @@ def _benchmarks(report: Path) -> dict[str, str]:
         raise EvalMetricsError("this is no report of a run", file=str(report), hint=hint) from None
 
 
+def _tables_of(report: Path, benchmark: str, file: str, shown: str) -> dict[str, RolloutTable]:
+    """Return a benchmark's rollouts of each agent."""
+    from pytest_evalmetrics import baselines
+
+    document = baselines.from_report(report, benchmark, file=Path(file), shown=shown)
+    return {agent: table for agent, (table,) in baselines.tables(document, file=shown).items()}
+
+
+def _rollouts_at(path: str) -> Path:
+    """Find a run's rollouts; of a folder all files that could be some."""
+    if "://" in path:
+        return Path(path)
+    place = Path(path).absolute()
+    if place.is_dir() and any(place.glob("*.json*")):
+        place /= "*.json*"
+    elif not place.exists() and not any(sign in path for sign in "*?["):
+        raise EvalMetricsError(f"there is no file or folder {path}", hint="name a recorded run")
+    return place
+
+
+def _shapes(path: Path, given: Namespace) -> list[dict[str, Any]]:
+    """List the keys of `rollouts:` that may read a run: as named, or else also as guessed."""
+    from pytest_evalmetrics.rollouts.propose import propose
+
+    if named := _named(given, _FIELDS):
+        return [{"fields": named}]
+    try:
+        proposal = propose(str(path), Path.cwd())
+    except EvalMetricsError:
+        proposal = None
+    if proposal is None:
+        return [{}]
+    spec = proposal.spec
+    shape = {name: getattr(spec, name) for name in ("rows", "keyed", "lists", "map")}
+    shape["pivot"] = None if spec.pivot is None else asdict(spec.pivot)
+    shape["fields"] = {k: v for k, v in asdict(spec.fields).items() if v}
+    return [{}, {k: v for k, v in shape.items() if v}]
+
+
+# -- the first worse run ---------------------------------------------------------------------
+
+
+def _culprit(given: Namespace) -> tuple[list[str], bool]:
+    """Find the first worse of runs, the oldest first; return lines, and whether there is one.
+
+    Runs are named as for `_compare`; one ``FROM..TO=PATTERN`` stands for the commits of git.
+    """
+    from pytest_evalmetrics import metrics
+    from pytest_evalmetrics.pipeline.culprit import described, first_worse, runs_of_commits
+    from pytest_evalmetrics.pipeline.regressions import rule_of
+
+    paths, names, notes = given.runs, _short_names(given.runs), list[str]()
+    if len(paths) == 1 and "=" in paths[0]:
+        names, paths, notes = runs_of_commits(paths[0])
+    if len(paths) < 2:  # noqa: PLR2004 - nothing came before one
+        raise EvalMetricsError("two runs or more are needed, the oldest first")
+    lines, is_worse = [], False
+    benchmark = _benchmark(given, "(runs)", {})
+    plan = metrics.plan(benchmark.spec)
+    for name, runs in _series(paths, given).items():
+        here = [names[at] for at in runs]
+        for metric in benchmark.spec.metrics:
+            rule = rule_of(benchmark, metric, bounded=True)
+            suspect = first_worse(plan, metric, [*runs.values()], lower=rule.direction == "lower")
+            title = " ".join(filter(None, (name, metric)))
+            lines.append(described(title, suspect, here, alpha=rule.alpha))
+            is_worse |= suspect.p < rule.alpha
+    return [*lines, *notes], is_worse
+
+
+def _series(paths: Sequence[str], given: Namespace) -> dict[str, dict[int, RolloutTable]]:
+    """Return the rollouts of each benchmark and agent, by the place of their run."""
+    series: dict[str, dict[int, RolloutTable]] = {}
+    reports = _reports_of(paths)
+    for at, report in enumerate(reports):
+        for name, file in _benchmarks(report).items():
+            tables = _tables_of(report, name, file, paths[at])
+            for agent, table in tables.items():
+                title = f"{name} {agent}" if len(tables) > 1 else name
+                series.setdefault(title, {})[at] = table
+    for at, path in enumerate(() if reports else map(_rollouts_at, paths)):
+        table = _loaded(path, given)
+        for agent, part in table.by_agent():
+            series.setdefault(agent if len(table.agents) > 1 else "", {})[at] = part
+    return series
+
+
+def _loaded(path: Path, given: Namespace) -> RolloutTable:
+    from pytest_evalmetrics import metrics, rollouts
+
+    def load(shape: Mapping[str, Any]) -> RolloutTable:
+        spec = _benchmark(given, {"path": str(path), **shape}, {}).spec
+        return rollouts.load(spec.rows, Path.cwd(), scores=metrics.plan(spec).scores)
+
+    named, *guessed = _shapes(path, given)
+    try:
+        return load(named)
+    except EvalMetricsError:
+        if not guessed:
+            raise
+    return load(guessed[0])
+
+
+# -- through the gate ------------------------------------------------------------------------
+
+
+def _compare(given: Namespace) -> list[Difference]:
+    """Hold two or more runs against the first one, through the gate that benchmarks go through.
+
+    Runs are files or globs of rollouts, folders of them, or all of them ``report.json`` files or
+    folders that hold one. They share the level of a false alarm. Raises EvalMetricsError for a run
+    that can't be read.
+    """
+    reports = _reports_of(given.runs)
+    of: Any = _of_reports if reports else _of_rollouts
+    first, *rest = reports or map(_rollouts_at, given.runs)
+    differences = [
+        difference
+        for name, path in zip(_short_names(given.runs[1:]), rest, strict=True)
+        for difference in of(name, first, path, given)
+    ]
+    if not differences:
+        raise EvalMetricsError(f"nothing to compare: {given.runs[0]} has no benchmark")
+    return differences
+
+
+def _result(given: Namespace, benchmark: Benchmark, table: RolloutTable | None) -> BenchmarkResult:
+    from pytest_evalmetrics.pipeline import evaluate
+
+    options: dict[str, Any] = {"benchmarks": len(given.runs) - 1, "detailed": False}
+    return evaluate(benchmark, item_id="compare", table=table, **options).result
+
+
+def _of_rollouts(name: str, first: Path, path: Path, given: Namespace) -> Iterator[Difference]:
+    for shape in _shapes(first, given):
+        before, now = ({"path": str(each), **shape} for each in (first, path))
+        result = _result(given, _benchmark(given, now, {"rollouts": before}), None)
+        if all(check.gate != "data" for check in result.checks):
+            break
+    churn = _churn(before, now, given)
+    for difference in _differences(result, name, "", given):
+        yield replace(difference, churn=churn.get(difference.agent, churn.get("")))
+
+
+def _of_reports(name: str, first: Path, path: Path, given: Namespace) -> Iterator[Difference]:
+    after = _benchmarks(path)
+    for benchmark in _benchmarks(first):
+        reason, tables = f"{name} has no benchmark {benchmark}, which the first run has", {}
+        try:
+            if benchmark in after:
+                tables = _tables_of(path, benchmark, after[benchmark], name)
+        except EvalMetricsError as error:
+            reason = error.message
+        if not tables:
+            yield Difference(name, benchmark, "", "", "INCONCLUSIVE", reason)
+        compared = _benchmark(given, "(a report)", {"report": str(first)})
+        compared = replace(compared, spec=replace(compared.spec, name=benchmark))
+        for agent, table in tables.items():
+            result = _result(given, compared, table)
+            for difference in _differences(result, name, benchmark, given):
+                if difference.metric != "agent":  # the others are compared by themselves
+                    yield replace(difference, agent=agent if len(tables) > 1 else "")
+
+
 def _differences(
-    result: BenchmarkResult, name: str, benchmark: str, settings: Settings
+    result: BenchmarkResult, name: str, benchmark: str, given: Namespace
 ) -> Iterator[Difference]:
     for check in result.checks:
-        if check.gate == "baseline":
-            one = Difference(name, benchmark, check.agent, check.name, str(check.verdict))
-            yield _with_evidence(one, check, settings)
-        elif check.verdict.fails and check.gate == "data":
+        if check.verdict.fails and check.gate == "data":
             way = f"{check.hint}; here --task, --sample, --agent and --reward name the fields"
             raise EvalMetricsError(check.reason, hint=way)
-        elif check.verdict.fails:
-            yield Difference(name, benchmark, check.agent, check.name, "INCONCLUSIVE", check.reason)
-
-
-def _with_evidence(difference: Difference, check: Check, settings: Settings) -> Difference:
-    evidence = check.evidence
-    drop, low, high = (evidence.get(key) for key in ("drop", "drop_low", "drop_high"))
-    if evidence.get("direction") != "lower":  # a drop is a loss, whichever way is better
-        drop, low, high = (None if x is None else -x for x in (drop, high, low))
-    return replace(
-        difference,
-        reason="" if difference.verdict == "PASS" else check.reason,
-        baseline=evidence.get("baseline"),
-        value=evidence.get("current", check.value),
-        change=drop,
-        low=low,
-        high=high,
-        p=evidence.get("p_adjusted"),
-        tasks=evidence.get("tasks", 0),
-        worse=evidence.get("worse", 0),
-        better=evidence.get("better", 0),
-        margin=settings.margin,
-        p_equivalent=_equivalence(evidence, settings.margin),
-        detectable=evidence.get("mde"),
-        worst=tuple(str(t["task"]) for t in evidence.get("worst_tasks", ())[:_WORST]),
-    )
+        if check.gate != "baseline" and not check.verdict.fails:
+            continue
+        evidence = check.evidence
+        change, low, high = (evidence.get(key) for key in ("drop", "drop_low", "drop_high"))
+        if evidence.get("direction") != "lower":  # a drop is a loss, whichever way is better
+            change, low, high = (None if x is None else -x for x in (change, high, low))
+        verdict = str(check.verdict) if check.gate == "baseline" else "INCONCLUSIVE"
+        yield Difference(
+            *(name, benchmark, check.agent, check.name, verdict),
+            reason="" if verdict == "PASS" else check.reason,
+            baseline=evidence.get("baseline"),
+            value=evidence.get("current", check.value),
+            change=change,
+            low=low,
+            high=high,
+            p=evidence.get("p_adjusted"),
+            **{key: evidence.get(key, 0) for key in ("tasks", "worse", "better")},
+            margin=given.margin,
+            p_equivalent=_equivalence(evidence, given.margin),
+            detectable=evidence.get("mde"),
+            worst=tuple(str(t["task"]) for t in evidence.get("worst_tasks", ())[:_WORST]),
+        )
 
 
 def _equivalence(evidence: Mapping[str, Any], margin: float | None) -> float | None:
@@ -345,45 +337,49 @@ def _equivalence(evidence: Mapping[str, Any], margin: float | None) -> float | N
 # -- how many answers are others -------------------------------------------------------------
 
 
-def _churn(before: Path, after: Path, settings: Settings) -> dict[str, float]:
+def _churn(first: Mapping[str, Any], run: Mapping[str, Any], given: Namespace) -> dict[str, float]:
     """Share of the rollouts on both sides whose answer differs, by agent and of all (``""``)."""
     from pytest_evalmetrics import rollouts
 
-    field = settings.answer or _answer_field(before)
-    if field is None:
+    name = given.answer or _answer_field(first["path"])
+    if name is None:
         return {}
     tables = []
-    for path in (before, after):
-        rows = _benchmark(settings.values(settings.source(path), {})).spec.rows
+    for source in (first, run):
+        rows = _benchmark(given, source, {}).spec.rows
         try:
-            tables.append(rollouts.load(rows, Path.cwd(), scores=(), categories=(field,)))
+            tables.append(rollouts.load(rows, Path.cwd(), scores=(), categories=(name,)))
         except EvalMetricsError:
-            if settings.answer is not None:
+            if given.answer is not None:
                 raise
             return {}  # a guess that does not hold
     alone = all(len(table.agents) == 1 for table in tables)
-    first, second = ({r[:3]: r[3] for r in _answers(table, field, alone)} for table in tables)
+    before, now = (_answers(table, name, alone) for table in tables)
     changed: dict[str, list[bool]] = {}
-    for key in first.keys() & second.keys():
-        changed.setdefault(key[0], []).append(first[key] != second[key])
+    for key in before.keys() & now.keys():
+        changed.setdefault(key[0], []).append(before[key] != now[key])
     return {agent: sum(each) / len(each) for agent, each in changed.items()}
 
 
-def _answers(table: RolloutTable, field: str, alone: bool) -> Iterator[tuple[Any, ...]]:
-    names, column = ("",) if alone else table.agents, table.categories[field]
+def _answers(table: RolloutTable, name: str, alone: bool) -> dict[tuple[str, Any, int], Any]:
+    """Return the answers by agent, task and sample; a lone agent needs no name."""
+    column = table.categories[name]
+    agents = [""] if alone else table.agents
     places = (table.agent.tolist(), table.task.tolist(), table.sample.tolist())
-    for agent, task, sample, code in zip(*places, column.codes.tolist(), strict=True):
-        yield names[agent], table.tasks[task], sample, column.labels[code]
+    return {
+        (agents[agent], table.tasks[task], sample): column.labels[code]
+        for agent, task, sample, code in zip(*places, column.codes.tolist(), strict=True)
+    }
 
 
-def _answer_field(path: Path) -> str | None:
+def _answer_field(path: str) -> str | None:
     """Guess which field holds the answer: the first usual name that holds text."""
     from pytest_evalmetrics.rollouts.documents import documents
     from pytest_evalmetrics.rollouts.files import find_files
     from pytest_evalmetrics.rollouts.source import open_source
 
     try:
-        file = next(iter(find_files((str(path),), Path.cwd())))
+        file = next(iter(find_files((path,), Path.cwd())))
         row = getattr(next(iter(documents(open_source(file))), None), "value", {})
     except EvalMetricsError:
         return None
@@ -392,28 +388,32 @@ def _answer_field(path: Path) -> str | None:
 
 # -- what is printed -------------------------------------------------------------------------
 
-_HEADER: Final = (
-    *("verdict", "run", "benchmark", "agent", "metric", "first", "now", "change"),
-    *("95% interval", "p", "tasks", "worse", "better", "churn", "same"),
-)
 
-
-def _cells(d: Difference) -> tuple[str, ...]:
+def _row(d: Difference) -> dict[str, str]:
+    """Return the cells of a table's row by their column."""
     from pytest_evalmetrics.reports.lines import number
 
     def signed(value: float | None) -> str:
         return "" if value is None else ("+" if value > 0 else "") + number(value)
 
-    same = {None: "", True: f"within {d.margin}", False: "not shown"}[d.equivalent]
-    return (
-        *(d.verdict, d.run, d.benchmark, d.agent, d.metric),
-        *(number(d.baseline), number(d.value), signed(d.change)),
-        f"[{signed(d.low)}, {signed(d.high)}]" if d.low is not None else "",
-        "" if d.p is None else f"{d.p:.2g}",
-        *((str(d.tasks), str(d.worse), str(d.better)) if d.tasks else ("", "", "")),
-        "" if d.churn is None else f"{d.churn:.1%}",
-        same,
-    )
+    return {
+        **{key: getattr(d, key) for key in ("verdict", "run", "benchmark", "agent", "metric")},
+        "first": number(d.baseline),
+        "now": number(d.value),
+        "change": signed(d.change),
+        "95% interval": f"[{signed(d.low)}, {signed(d.high)}]" if d.low is not None else "",
+        "p": "" if d.p is None else f"{d.p:.2g}",
+        **{key: str(getattr(d, key)) * bool(d.tasks) for key in ("tasks", "worse", "better")},
+        "churn": "" if d.churn is None else f"{d.churn:.1%}",
+        "same": {None: "", True: f"within {d.margin}", False: "not shown"}[d.equivalent],
+    }
+
+
+def _rows(differences: Iterable[Difference]) -> list[dict[str, str]]:
+    """Return the rows of a table, without columns that are empty in all of them."""
+    rows = [_row(d) for d in differences]
+    used = {key for row in rows for key, cell in row.items() if cell}
+    return [{key: cell for key, cell in row.items() if key in used} for row in rows]
 
 
 def _words(differences: Iterable[Difference]) -> Iterator[str]:
@@ -430,25 +430,20 @@ def _words(differences: Iterable[Difference]) -> Iterator[str]:
             yield f"{name}: a loss of {d.detectable:.3g} would be seen with 80 % power"
 
 
-def _used(differences: Sequence[Difference]) -> list[list[str]]:
-    rows = [_cells(d) for d in differences]
-    used = [n for n in range(len(_HEADER)) if any(row[n] for row in rows)]
-    return [[row[n] for n in used] for row in (_HEADER, *rows)]
-
-
-def text(differences: Sequence[Difference], first: str, width: int) -> str:
+def _as_text(differences: Sequence[Difference], first: str) -> str:
     """Lay out as a table, or where that is too wide as a block for each difference."""
     from pytest_evalmetrics.reports.lines import table
 
-    width = max(width, 40)
-    lines = table(_HEADER, [_cells(d) for d in differences])
+    width = max(shutil.get_terminal_size((_WIDE, 24)).columns, 40)
+    rows = _rows(differences)
+    lines = table(list(rows[0]), [list(row.values()) for row in rows])
     if max(map(len, lines)) > width:
         lines = []
-        for d in differences:
-            cells = dict(zip(_HEADER, map(visible, _cells(d)), strict=True))
-            head = [cells.pop(key) for key in ("verdict", "run", "benchmark", "agent", "metric")]
-            lines += ["  ".join(filter(None, head))]
-            lines += [f"  {key:13} {cell}" for key, cell in cells.items() if cell]
+        for row in rows:
+            head = ("verdict", "run", "benchmark", "agent", "metric")
+            lines.append("  ".join(visible(row[key]) for key in head if row.get(key)))
+            rest = {key: cell for key, cell in row.items() if cell and key not in head}
+            lines += [f"  {key:13} {visible(cell)}" for key, cell in rest.items()]
     wrapped = TextWrapper(
         width, subsequent_indent="    ", break_on_hyphens=False, break_long_words=False
     )
@@ -457,12 +452,11 @@ def text(differences: Sequence[Difference], first: str, width: int) -> str:
     return "\n".join([title, "", *lines, *([""] if words else []), *words]) + "\n"
 
 
-def markdown(differences: Sequence[Difference]) -> str:
-    """Write a table, for a comment or a page."""
+def _as_markdown(differences: Sequence[Difference], _first: str) -> str:
     from pytest_evalmetrics.reports.summary import plain
 
-    header, *rows = _used(differences)
-    lines = [header, ["---"] * len(header), *(map(plain, row) for row in rows)]
+    rows = _rows(differences)
+    lines = [list(rows[0]), ["---"] * len(rows[0]), *(map(plain, row.values()) for row in rows)]
     words = [f"- {plain(line.strip())}" for line in _words(differences)]
     return "\n".join([*(f"| {' | '.join(line)} |" for line in lines), "", *words]).rstrip() + "\n"
 
@@ -480,7 +474,7 @@ td {{ white-space: nowrap; }}
 tr.fails td:first-child {{ font-weight: 700; color: light-dark(#b00020, #ff8a80); }}
 </style>
 <h1>Runs compared</h1>
-<p>{title}</p>
+<p>Each against {first}.</p>
 <div role="region" tabindex="0" aria-label="Differences"><table>
 <thead><tr>{head}</tr></thead>
 <tbody>
@@ -493,33 +487,24 @@ tr.fails td:first-child {{ font-weight: 700; color: light-dark(#b00020, #ff8a80)
 """
 
 
-def page(differences: Sequence[Difference], first: str) -> str:
+def _as_page(differences: Sequence[Difference], first: str) -> str:
     """Write a page of its own; all that comes from files is shown as text."""
-    header, *cells = _used(differences)
-    rows = [
-        ('<tr class="fails">' if d.fails else "<tr>")
-        + "".join(f"<td>{html.escape(visible(cell))}</td>" for cell in row)
-        + "</tr>"
-        for d, row in zip(differences, cells, strict=True)
-    ]
+    rows = _rows(differences)
+    lines = []
+    for d, row in zip(differences, rows, strict=True):
+        cells = "".join(f"<td>{html.escape(visible(cell))}</td>" for cell in row.values())
+        lines.append(f'<tr class="fails">{cells}</tr>' if d.fails else f"<tr>{cells}</tr>")
     return _PAGE.format(
-        title=f"Each against {html.escape(visible(first))}.",
-        head="".join(f'<th scope="col">{name}</th>' for name in header),
-        rows="\n".join(rows),
+        first=html.escape(visible(first)),
+        head="".join(f'<th scope="col">{name}</th>' for name in rows[0]),
+        rows="\n".join(lines),
         words="\n".join(f"<li>{html.escape(visible(line))}</li>" for line in _words(differences)),
     )
 
 
-def written(differences: Sequence[Difference], style: str, first: str) -> str:
-    """Write the differences as text, markdown, json or html."""
-    if style == "markdown":
-        return markdown(differences)
-    if style == "html":
-        return page(differences, first)
-    if style == "json":
-        entries = [{**asdict(d), "equivalent": d.equivalent} for d in differences]
-        return json.dumps({"first": first, "differences": entries}, indent=2) + "\n"
-    return text(differences, first, shutil.get_terminal_size((_WIDE, 24)).columns)
+def _as_json(differences: Sequence[Difference], first: str) -> str:
+    entries = [{**asdict(d), "equivalent": d.equivalent} for d in differences]
+    return json.dumps({"first": first, "differences": entries}, indent=2) + "\n"
 
 
 # -- the command -----------------------------------------------------------------------------
@@ -531,63 +516,56 @@ def main(argv: Sequence[str] | None = None) -> int:
     0 where nothing got worse, 1 on a regression or what can't be judged, 2 where a run can't be
     read.
     """
-    parser = argparse.ArgumentParser("evalmetrics", description="Gates for benchmark results.")
+    given = _parsed(argv)
+    try:
+        if given.command == "site":
+            from pytest_evalmetrics.reports.site import build_site
+
+            index, notes = build_site(given.folder, given.output)
+            sys.stderr.writelines(f"evalmetrics site: {visible(note)}\n" for note in notes)
+            sys.stdout.write(f"{visible(str(index))}\n")
+            return 0
+        if given.command == "culprit":
+            lines, is_worse = _culprit(given)
+            sys.stdout.writelines(f"{visible(line)}\n" for line in lines)
+            return int(is_worse)
+        differences = _compare(given)
+    except EvalMetricsError as error:
+        sys.stderr.write(f"evalmetrics {given.command}: {visible(str(error))}\n")
+        return 2
+    formats = {"text": _as_text, "markdown": _as_markdown, "json": _as_json, "html": _as_page}
+    sys.stdout.write(formats[given.format](differences, given.runs[0]))
+    return int(any(d.fails for d in differences))
+
+
+def _parsed(argv: Sequence[str] | None) -> Namespace:
+    shared = ArgumentParser(add_help=False)
+    words = "files of rollouts, a folder of them, or a report.json"
+    shared.add_argument("runs", nargs="+", metavar="RUN", help=words)
+    words = "default mean_reward; may be repeated"
+    shared.add_argument("--metric", dest="metrics", metavar="NAME", action="append", help=words)
+    for key in _FIELDS:
+        shared.add_argument(f"--{key}", metavar="FIELD", help=f"the field that holds the {key}")
+    shared.add_argument("--pass-threshold", type=float, help="a reward from which it passes")
+    shared.add_argument("--alpha", type=float, help="the level of a false alarm; default 0.01")
+    parser = ArgumentParser("evalmetrics", description="Gates for benchmark results.")
     commands = parser.add_subparsers(dest="command", required=True)
-    asked, statuses = {}, "0 nothing worse, 1 a regression or no verdict, 2 a run can't be read"
-    for name, does, first in (
-        ("compare", "compare recorded runs with the first", "the first one is the baseline"),
-        ("culprit", "find the first worse of recorded runs", "the oldest first"),
-    ):
-        text_of = f"{does.capitalize()}: files of rollouts, folders, or report.json files."
-        asked[name] = each = commands.add_parser(
-            name, help=does, description=f"{text_of} Exit status: {statuses}."
-        )
-        each.add_argument("runs", nargs="+", metavar="RUN", help=first)
-        each.add_argument("--metric", action="append", help="default mean_reward; may be repeated")
-        for field in ("task", "sample", "agent", "reward"):
-            words = f"the field that holds the {field}"
-            each.add_argument(f"--{field}", metavar="FIELD", help=words)
-        each.add_argument("--pass-threshold", type=float, help="a reward from which it passes")
-        each.add_argument("--alpha", type=float, help="the level of a false alarm; default 0.01")
-    both = asked["compare"]
+    status = "Exit status: 0 nothing worse, 1 a regression or no verdict, 2 a run can't be read."
+    words = "compare recorded runs with the first one"
+    both = commands.add_parser("compare", help=words, description=status, parents=[shared])
     both.add_argument("--answer", metavar="FIELD", help="the field whose changes churn counts")
     both.add_argument("--max-drop", type=float, help="a loss up to which nothing is a regression")
     both.add_argument("--margin", type=float, help="test too that the runs differ by less")
     both.add_argument("--format", choices=("text", "markdown", "json", "html"), default="text")
+    words = "find the first worse of recorded runs, the oldest first"
+    commands.add_parser("culprit", help=words, description=status, parents=[shared])
     site = commands.add_parser("site", help="write a static site over many runs")
     site.add_argument("folder", type=Path, help="holds the artifacts of runs, each in a folder")
     site.add_argument("--output", type=Path, default=Path("site"), help="default: site")
     given = parser.parse_args(argv)
     if given.command == "compare" and len(given.runs) < 2:  # noqa: PLR2004 - the first, and another
         both.error("name two runs or more")
-    try:
-        return _run(given)
-    except EvalMetricsError as error:
-        sys.stderr.write(f"evalmetrics {given.command}: {visible(str(error))}\n")
-        return 2
-
-
-def _run(given: argparse.Namespace) -> int:
-    if given.command == "site":
-        from pytest_evalmetrics.reports.site import build_site
-
-        index, notes = build_site(given.folder, given.output)
-        sys.stderr.writelines(f"evalmetrics site: {visible(note)}\n" for note in notes)
-        sys.stdout.write(f"{visible(str(index))}\n")
-        return 0
-    values = {key: value for key, value in vars(given).items() if value is not None}
-    settings = Settings(
-        metrics=tuple(given.metric or ("mean_reward",)),
-        fields={k: values[k] for k in ("task", "sample", "agent", "reward") if k in values} or None,
-        **{f.name: values[f.name] for f in fields(Settings)[2:] if f.name in values},
-    )
-    if given.command == "culprit":
-        lines, is_worse = culprit(given.runs, settings)
-        sys.stdout.writelines(f"{visible(line)}\n" for line in lines)
-        return int(is_worse)
-    differences = compare(given.runs, settings)
-    sys.stdout.write(written(differences, given.format, given.runs[0]))
-    return int(any(d.fails for d in differences))
+    return given
 
 
 if __name__ == "__main__":

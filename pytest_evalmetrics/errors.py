@@ -67,7 +67,7 @@ class EvalMetricsError(Exception):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Cross to another process as what it is, whatever its class is made of."""
-        return _revived, (type(self), self.args, self.__dict__)
+        return Exception.__new__, (type(self), *self.args), self.__dict__
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,15 +154,6 @@ class RegressionWarning(UserWarning):
     """A metric may have got worse: not sure enough to fail, too likely to be silent."""
 
 
-def _revived(
-    kind: type[EvalMetricsError], args: tuple[Any, ...], state: dict[str, Any]
-) -> EvalMetricsError:
-    error = kind.__new__(kind)
-    error.args = args
-    error.__dict__.update(state)
-    return error
-
-
 def raised_words(error: BaseException, who: str) -> tuple[str, str]:
     """Name what the user's own code, `who`, raised: the kind and the message of a failed row."""
     name = type(error).__name__
@@ -178,11 +169,9 @@ def did_you_mean(name: str, known: Iterable[object], *, what: str = "known") -> 
     from difflib import get_close_matches  # noqa: PLC0415 - only where something is wrong
 
     names = sorted(str(k) for k in known)
-    close = get_close_matches(name, names, n=1, cutoff=0.6)
-    if not close:  # case and separators are the usual slips
-        folded = {n.lower().replace("-", "_"): n for n in names}
-        close = get_close_matches(name.lower().replace("-", "_"), folded, n=1, cutoff=0.6)
-        close = [folded[c] for c in close]
-    guess = f"did you mean {close[0]!r}? " if close else ""
+    # case and separators are the usual slips
+    folded = {n.lower().replace("-", "_"): n for n in reversed(names)}
+    close = get_close_matches(name.lower().replace("-", "_"), folded, n=1, cutoff=0.6)
+    guess = f"did you mean {folded[close[0]]!r}? " if close else ""
     shown = ", ".join(names[:40]) + (f" and {len(names) - 40} more" if len(names) > 40 else "")  # noqa: PLR2004 - a line
     return f"{guess}{what}: {shown or 'none'}"

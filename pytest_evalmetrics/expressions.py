@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from jinja2 import StrictUndefined, Undefined, nodes
 from jinja2.exceptions import TemplateError as JinjaError
@@ -21,19 +21,9 @@ from markupsafe import Markup
 from pytest_evalmetrics.errors import RowError, did_you_mean
 from pytest_evalmetrics.layout import untrusted
 
-if TYPE_CHECKING:
-    from jsonpath import JSONPathEnvironment
-
 # -- JSONPath, RFC 9535 -------------------------------------------------------------------
 
 _PLAIN_PATH = re.compile(r"\$(\.[A-Za-z_][A-Za-z0-9_]*)+")
-
-
-@cache
-def _json_path_environment() -> JSONPathEnvironment:
-    from jsonpath import JSONPathEnvironment  # noqa: PLC0415 - 30 ms, and few need it
-
-    return JSONPathEnvironment(strict=True)  # RFC 9535 and nothing more
 
 
 class JsonPath:
@@ -44,19 +34,19 @@ class JsonPath:
         self._keys = query.split(".")[1:] if _PLAIN_PATH.fullmatch(query) else None
         if self._keys is not None:
             return
-        environment = _json_path_environment()
+        from jsonpath import JSONPathEnvironment  # noqa: PLC0415 - 30 ms, and few need it
         from jsonpath.exceptions import JSONPathError  # noqa: PLC0415 - the same
 
         self._errors = (JSONPathError, RecursionError)  # the last: too deep
         try:
-            self._compiled = environment.compile(query)
+            self._compiled = JSONPathEnvironment(strict=True).compile(query)
         except JSONPathError as error:
             hint = "" if query.startswith("$") else "; it starts with $, such as $.result.score"
             reason = str(error.args[0]).partition("\n")[0].replace("TOKEN_", "").lower()
             raise ValueError(f"{query!r} is no JSONPath: {reason}{hint}") from None
 
     def first(self, value: Any) -> tuple[bool, Any]:
-        """Return whether something matches, and the first thing that does."""
+        """Return whether something matches, and the first match."""
         if self._keys is not None:  # the usual ones, ten times as fast
             for key in self._keys:
                 if not isinstance(value, dict) or key not in value:
@@ -116,8 +106,10 @@ def faults_of(
 _JSON_LIKE = re.compile(
     r'\s*(\{\s*("|\{\{|\{%|\}\s*$)|\[\s*(["{[\]\d-]|true|false|null)).*[}\]]\s*', re.DOTALL
 )
-_QUOTES = re.compile(r'(?<!\\)(?:\\\\)*"')
-_HELD = re.compile("\x00([0-9]+)\x00")
+_TEMPLATE = re.compile(r"\{\{.*?\}\}", re.DOTALL)
+_TEXT_OR_TEMPLATE = re.compile(
+    rf'"(?:{_TEMPLATE.pattern}|\\.|[^"\\])*"|{_TEMPLATE.pattern}', re.DOTALL
+)
 
 
 def _parsed_json(text: str) -> Any:
@@ -127,50 +119,29 @@ def _parsed_json(text: str) -> Any:
     """
     if text.lstrip().startswith(_MARKS) or not _JSON_LIKE.fullmatch(text):
         return text
+    if "{%" in text:
+        raise ValueError("{% ... %} can't make JSON")
     try:
-        held, templates = _held(text)
-        return _restored(json.loads(held, strict=False), templates)
-    except TemplateSyntaxError as error:
-        raise ValueError(f"this template is no good: {error.message}") from None
-    except ValueError as error:
+        as_texts = _TEXT_OR_TEMPLATE.sub(_templates_as_texts, text)
+        return json.loads(as_texts, strict=False, object_pairs_hook=_with_plain_keys)
+    except json.JSONDecodeError as error:
         raise ValueError(
             f"this text looks like JSON and is none, with its templates as values: {error}; write "
             "it as a mapping or a list of YAML"
         ) from None
 
 
-def _held(text: str) -> tuple[str, list[str]]:
-    """Put numbers in place of the templates of a JSON text; return it, and the templates."""
-    pieces: list[str] = []
-    templates: list[str] = []
-    inside = quoted = False
-    for _, kind, source in _environment().lex(text):
-        if kind in ("block_begin", "raw_begin"):
-            raise ValueError("{% ... %} can't make JSON")
-        if kind == "variable_begin":
-            inside, mark = True, f"\x00{len(templates)}\x00"
-            pieces.append(mark if quoted else f'"{mark}"')
-            templates.append("")
-        if inside:
-            templates[-1] += source
-            inside = kind != "variable_end"
-        elif kind == "data":
-            pieces.append(source)
-            quoted ^= len(_QUOTES.findall(source)) % 2 == 1
-    return "".join(pieces), templates
+def _templates_as_texts(match: re.Match[str]) -> str:
+    part = match[0]
+    if part.startswith('"'):
+        return _TEMPLATE.sub(lambda template: json.dumps(template[0])[1:-1], part)
+    return json.dumps(part)
 
 
-def _restored(value: Any, templates: list[str]) -> Any:
-    """Put the templates back into the texts of a structure."""
-    if isinstance(value, dict):
-        if any(map(_HELD.search, value)):
-            raise ValueError("a key can't be a template")
-        return {key: _restored(item, templates) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_restored(item, templates) for item in value]
-    if isinstance(value, str):
-        return _HELD.sub(lambda match: templates[int(match[1])], value)
-    return value
+def _with_plain_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if any("{{" in key for key, _ in pairs):
+        raise ValueError("a key can't be a template")
+    return dict(pairs)
 
 
 # -- one text that holds templates ---------------------------------------------------------
@@ -178,9 +149,7 @@ def _restored(value: Any, templates: list[str]) -> Any:
 _VALUE = "_evalmetrics_value"
 _LACKING = re.compile(r"attribute '(?P<attribute>[^']+)'|'(?P<name>[^']+)' is undefined")
 _PLAIN = {str, int, float, bool, list, dict}  # what JSON gives; the sandbox need not look at it
-_NOTHING = object()
 _SHOWN = 60
-_Path: TypeAlias = tuple[str, ...]  # item.answer
 
 
 class _Sandbox(ImmutableSandboxedEnvironment):
@@ -200,20 +169,11 @@ def _printable(value: Any) -> Any:
     return value
 
 
-def _untrusted(value: Any) -> str:
-    return untrusted(_native(value))
-
-
 @cache
 def _environment() -> _Sandbox:
     environment = _Sandbox(undefined=StrictUndefined, autoescape=False, finalize=_printable)
-    environment.filters["untrusted"] = _untrusted
+    environment.filters["untrusted"] = lambda value: untrusted(_native(value))
     return environment
-
-
-@cache
-def _globals() -> dict[str, Any]:
-    return dict(_environment().globals)
 
 
 class _Text:
@@ -221,7 +181,7 @@ class _Text:
 
     def __init__(self, source: str, body: bool) -> None:
         self._source = source
-        self._keys: _Path = ()  # of one that is a lone path: {{ item.answer }}
+        self._keys: tuple[str, ...] = ()  # of one that is a lone path: {{ item.answer }}
         environment = _environment()
         try:
             parsed = environment.parse(source)
@@ -241,11 +201,14 @@ class _Text:
     def __call__(self, context: Mapping[str, Any]) -> Any:
         try:
             if self._keys:  # the usual ones, ten times as fast
-                value = _at(self._keys, context)
+                value: Any = context
+                for key in self._keys:
+                    value = value.get(key) if type(value) is dict else None
                 if type(value) in _PLAIN:
                     return value
             # shared: else the row and Jinja's own names would be copied for each text of the body
-            scope = self._template.new_context({**_globals(), **context}, shared=True)
+            names = {**_environment().globals, **context}
+            scope = self._template.new_context(names, shared=True)
             text = "".join(self._template.root_render_func(scope))
             return _native(scope.vars[_VALUE]) if self._is_lone else text
         except RowError:
@@ -279,15 +242,15 @@ def _lone_expression(parsed: nodes.Template) -> nodes.Expr | None:
     """Return the expression of a text that is nothing else, but for spaces around it."""
     if len(parsed.body) != 1 or not isinstance(parsed.body[0], nodes.Output):
         return None
-    inner = [n for n in parsed.body[0].nodes if not _is_space(n)]
+    inner = [
+        node
+        for node in parsed.body[0].nodes
+        if not isinstance(node, nodes.TemplateData) or node.data.strip()
+    ]
     return inner[0] if len(inner) == 1 and not isinstance(inner[0], nodes.TemplateData) else None
 
 
-def _is_space(node: nodes.Expr) -> bool:
-    return isinstance(node, nodes.TemplateData) and not node.data.strip()
-
-
-def _path_of(expression: nodes.Expr) -> _Path:
+def _path_of(expression: nodes.Expr) -> tuple[str, ...]:
     """Return the names of ``item.answer``; none of what is more than a path."""
     names: list[str] = []
     while isinstance(expression, nodes.Getattr):
@@ -296,12 +259,6 @@ def _path_of(expression: nodes.Expr) -> _Path:
     if not isinstance(expression, nodes.Name) or expression.name == "self":  # which is Jinja's own
         return ()
     return (expression.name, *reversed(names))
-
-
-def _at(keys: _Path, context: Any) -> Any:
-    for key in keys:
-        context = context.get(key, _NOTHING) if type(context) is dict else _NOTHING
-    return context
 
 
 def _refuse_private(parsed: nodes.Template) -> None:
@@ -321,30 +278,26 @@ def bare_values(value: Any, trusted: tuple[str, ...] = ()) -> list[str]:
 
     Names in `trusted`, and what a loop or ``set`` takes from them, are the author's own.
     """
-    if isinstance(value, dict):
-        return [path for item in value.values() for path in bare_values(item, trusted)]
-    if isinstance(value, list):
-        return [path for item in value for path in bare_values(item, trusted)]
+    if isinstance(value, dict | list):
+        parts = value.values() if isinstance(value, dict) else value
+        return [path for part in parts for path in bare_values(part, trusted)]
     if not isinstance(value, str):
         return []
     parsed = _environment().parse(value)
-    safe = {*trusted, *_globals(), "loop"}
-    for loop in parsed.find_all(nodes.For):
-        safe |= set() if _names_in(loop.iter) - safe else _names_in(loop.target)
-    for assigned in parsed.find_all(nodes.Assign):
-        safe |= set() if _names_in(assigned.node) - safe else _names_in(assigned.target)
-    bare = [
-        expression
-        for output in parsed.find_all(nodes.Output)
-        for expression in output.nodes
-        if not (isinstance(expression, nodes.Filter) and expression.name in _ENCODED)
-        and not isinstance(expression, nodes.Compare | nodes.Test | nodes.Not)
-    ]
-    return [
-        ".".join(_path_of(expression)) or " and ".join(sorted(_names_in(expression) - safe))
-        for expression in bare
-        if _names_in(expression) - safe
-    ]
+    safe = {*trusted, *_environment().globals, "loop"}
+    taken = [(loop.iter, loop.target) for loop in parsed.find_all(nodes.For)]
+    taken += [(assign.node, assign.target) for assign in parsed.find_all(nodes.Assign)]
+    for source, target in taken:
+        if not _names_in(source) - safe:
+            safe |= _names_in(target)
+    bare = []
+    for output in parsed.find_all(nodes.Output):
+        for expression in output.nodes:
+            is_encoded = isinstance(expression, nodes.Filter) and expression.name in _ENCODED
+            is_truth = isinstance(expression, nodes.Compare | nodes.Test | nodes.Not)
+            if (names := _names_in(expression) - safe) and not is_encoded and not is_truth:
+                bare.append(".".join(_path_of(expression)) or " and ".join(sorted(names)))
+    return bare
 
 
 def _names_in(node: nodes.Node) -> set[str]:

@@ -2,6 +2,7 @@
 
 Each name is imported on first use, so that importing this module costs nothing.
 """
+# ruff: noqa: PLC0414 - `as` says to type checkers that a name is exported
 
 from __future__ import annotations
 
@@ -9,127 +10,71 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pytest_evalmetrics.chat import (
-        Calls,
-        ChatModel,
-        Exchange,
-        Message,
-        Reply,
-        ask,
-        chat_model,
-        compile_prompt,
-        compile_templates,
-        json_in,
-        side_by_side,
-    )
-    from pytest_evalmetrics.data import RolloutTable, Row, TaskId, TaskRewards, TaskRows
-    from pytest_evalmetrics.data.content import content_hash, question_of
-    from pytest_evalmetrics.engines.local import Engine, Workload
-    from pytest_evalmetrics.errors import (
-        ConfigError,
-        DataError,
-        EngineError,
-        EvalMetricsError,
-        GateFailed,
-        MetricError,
-        RegistryError,
-        RowError,
-        did_you_mean,
-    )
-    from pytest_evalmetrics.gates.decisions import Change, GateRule
-    from pytest_evalmetrics.metrics.metric import Metric, MetricOptions
-    from pytest_evalmetrics.registry import (
-        register_gate_rule,
-        register_loader,
-        register_metric,
-        register_reporter,
-        register_scorer,
-    )
-    from pytest_evalmetrics.reports.reporters import Reporter
-    from pytest_evalmetrics.results import AgentResult, BenchmarkResult, Check, Estimate, Verdict
-    from pytest_evalmetrics.rollouts.files import RolloutFile
-    from pytest_evalmetrics.rollouts.loader import (
-        Chunk,
-        Failure,
-        Loader,
-        LoaderFactory,
-        NotFinite,
-        Request,
-        RowLoader,
-        TextLoader,
-    )
-    from pytest_evalmetrics.rollouts.source import Source, SourceRow, open_source
-    from pytest_evalmetrics.scorers.interface import AsyncScorer, Explained, Scorer
-    from pytest_evalmetrics.spec import BenchmarkSpec, FieldMap
-    from pytest_evalmetrics.transport import CallError, Endpoint, Terms, needs_extra
-
-__all__ = [
-    "AgentResult",
-    "AsyncScorer",
-    "BenchmarkResult",
-    "BenchmarkSpec",
-    "CallError",
-    "Calls",
-    "Change",
-    "ChatModel",
-    "Check",
-    "Chunk",
-    "ConfigError",
-    "DataError",
-    "Endpoint",
-    "Engine",
-    "EngineError",
-    "Estimate",
-    "EvalMetricsError",
-    "Exchange",
-    "Explained",
-    "Failure",
-    "FieldMap",
-    "GateFailed",
-    "GateRule",
-    "Loader",
-    "LoaderFactory",
-    "Message",
-    "Metric",
-    "MetricError",
-    "MetricOptions",
-    "NotFinite",
-    "RegistryError",
-    "Reply",
-    "Reporter",
-    "Request",
-    "RolloutFile",
-    "RolloutTable",
-    "Row",
-    "RowError",
-    "RowLoader",
-    "Scorer",
-    "Source",
-    "SourceRow",
-    "TaskId",
-    "TaskRewards",
-    "TaskRows",
-    "Terms",
-    "TextLoader",
-    "Verdict",
-    "Workload",
-    "ask",
-    "chat_model",
-    "compile_prompt",
-    "compile_templates",
-    "content_hash",
-    "did_you_mean",
-    "json_in",
-    "needs_extra",
-    "open_source",
-    "question_of",
-    "register_gate_rule",
-    "register_loader",
-    "register_metric",
-    "register_reporter",
-    "register_scorer",
-    "side_by_side",
-]
+    from pytest_evalmetrics.chat import Calls as Calls
+    from pytest_evalmetrics.chat import ChatModel as ChatModel
+    from pytest_evalmetrics.chat import Exchange as Exchange
+    from pytest_evalmetrics.chat import Message as Message
+    from pytest_evalmetrics.chat import Reply as Reply
+    from pytest_evalmetrics.chat import ask as ask
+    from pytest_evalmetrics.chat import chat_model as chat_model
+    from pytest_evalmetrics.chat import compile_prompt as compile_prompt
+    from pytest_evalmetrics.chat import compile_templates as compile_templates
+    from pytest_evalmetrics.chat import json_in as json_in
+    from pytest_evalmetrics.chat import side_by_side as side_by_side
+    from pytest_evalmetrics.data import RolloutTable as RolloutTable
+    from pytest_evalmetrics.data import Row as Row
+    from pytest_evalmetrics.data import TaskId as TaskId
+    from pytest_evalmetrics.data import TaskRewards as TaskRewards
+    from pytest_evalmetrics.data import TaskRows as TaskRows
+    from pytest_evalmetrics.data.content import content_hash as content_hash
+    from pytest_evalmetrics.data.content import question_of as question_of
+    from pytest_evalmetrics.engines.local import Engine as Engine
+    from pytest_evalmetrics.engines.local import Workload as Workload
+    from pytest_evalmetrics.errors import ConfigError as ConfigError
+    from pytest_evalmetrics.errors import DataError as DataError
+    from pytest_evalmetrics.errors import EngineError as EngineError
+    from pytest_evalmetrics.errors import EvalMetricsError as EvalMetricsError
+    from pytest_evalmetrics.errors import GateFailed as GateFailed
+    from pytest_evalmetrics.errors import MetricError as MetricError
+    from pytest_evalmetrics.errors import RegistryError as RegistryError
+    from pytest_evalmetrics.errors import RowError as RowError
+    from pytest_evalmetrics.errors import did_you_mean as did_you_mean
+    from pytest_evalmetrics.gates.decisions import Change as Change
+    from pytest_evalmetrics.gates.decisions import GateRule as GateRule
+    from pytest_evalmetrics.metrics.metric import Metric as Metric
+    from pytest_evalmetrics.metrics.metric import MetricOptions as MetricOptions
+    from pytest_evalmetrics.registry import register_gate_rule as register_gate_rule
+    from pytest_evalmetrics.registry import register_loader as register_loader
+    from pytest_evalmetrics.registry import register_metric as register_metric
+    from pytest_evalmetrics.registry import register_reporter as register_reporter
+    from pytest_evalmetrics.registry import register_scorer as register_scorer
+    from pytest_evalmetrics.reports.reporters import Reporter as Reporter
+    from pytest_evalmetrics.results import AgentResult as AgentResult
+    from pytest_evalmetrics.results import BenchmarkResult as BenchmarkResult
+    from pytest_evalmetrics.results import Check as Check
+    from pytest_evalmetrics.results import Estimate as Estimate
+    from pytest_evalmetrics.results import Verdict as Verdict
+    from pytest_evalmetrics.rollouts.files import RolloutFile as RolloutFile
+    from pytest_evalmetrics.rollouts.loader import Chunk as Chunk
+    from pytest_evalmetrics.rollouts.loader import Failure as Failure
+    from pytest_evalmetrics.rollouts.loader import Loader as Loader
+    from pytest_evalmetrics.rollouts.loader import LoaderFactory as LoaderFactory
+    from pytest_evalmetrics.rollouts.loader import NotFinite as NotFinite
+    from pytest_evalmetrics.rollouts.loader import Request as Request
+    from pytest_evalmetrics.rollouts.loader import RowLoader as RowLoader
+    from pytest_evalmetrics.rollouts.loader import TextLoader as TextLoader
+    from pytest_evalmetrics.rollouts.source import Source as Source
+    from pytest_evalmetrics.rollouts.source import SourceRow as SourceRow
+    from pytest_evalmetrics.rollouts.source import open_source as open_source
+    from pytest_evalmetrics.scorers.interface import AsyncScorer as AsyncScorer
+    from pytest_evalmetrics.scorers.interface import Explained as Explained
+    from pytest_evalmetrics.scorers.interface import Scorer as Scorer
+    from pytest_evalmetrics.spec import BenchmarkSpec as BenchmarkSpec
+    from pytest_evalmetrics.spec import FieldMap as FieldMap
+    from pytest_evalmetrics.transport import CallError as CallError
+    from pytest_evalmetrics.transport import Endpoint as Endpoint
+    from pytest_evalmetrics.transport import Terms as Terms
+    from pytest_evalmetrics.transport import needs_extra as needs_extra
 
 _HOMES = {
     name: module
@@ -159,6 +104,10 @@ _HOMES = {
 }
 
 
+if not TYPE_CHECKING:  # type checkers go by `as`, and would want a literal here
+    __all__ = sorted(_HOMES)  # noqa: PLE0605 - the same
+
+
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -168,4 +117,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return __all__
+    return sorted(_HOMES)

@@ -1,4 +1,4 @@
-"""Python's cyclic garbage collector, out of the way of millions of small objects."""
+"""Pauses of Python's cyclic garbage collector, while millions of small objects are made."""
 
 from __future__ import annotations
 
@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_YOUNG = 20_000  # objects that are made before it looks at them; 700 are usual
-
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """Keep it from going through them again and again: none of them is in a cycle."""
+    """Switch the collector off while objects are made of which none is in a cycle."""
     running = gc.isenabled()
     gc.disable()
     try:
@@ -22,23 +20,3 @@ def collector_paused() -> Iterator[None]:
     finally:
         if running:
             gc.enable()
-
-
-@contextmanager
-def collector_eased() -> Iterator[None]:
-    """Let it look less often, and only at what is made from here on: for work that goes on long.
-
-    What there is by now, modules above all, stays; it would be gone through time and again.
-    """
-    thresholds = gc.get_threshold()
-    frozen = not gc.get_freeze_count()  # else somebody else sees to that
-    if frozen:
-        gc.freeze()
-    if thresholds[0]:
-        gc.set_threshold(max(_YOUNG, thresholds[0]), *thresholds[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*thresholds)
-        if frozen:
-            gc.unfreeze()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,16 +17,16 @@ from pytest_evalmetrics.layout import many, of_many, visible, visible_lines
 from pytest_evalmetrics.pipeline.preflight import all_problems, unknown_metrics
 from pytest_evalmetrics.reports import FailureText
 from pytest_evalmetrics.run_folder import remove_stale
-from pytest_evalmetrics.selection import let_register
+from pytest_evalmetrics.session import let_register
 from pytest_evalmetrics.settings import history_path, journal_mode, output_prefix
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
     from os import PathLike
 
     from pytest_evalmetrics.pipeline.evaluation import Evaluated
     from pytest_evalmetrics.results import Power
-    from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec
+    from pytest_evalmetrics.spec import Benchmark
 
 _BROKEN = pytest.StashKey[list[Any]]()  # for a check: the files that can't be read, and why
 
@@ -36,40 +38,29 @@ class BenchmarkFile(pytest.File):
         """Read the file; every problem of it is one collection error."""
         session: Any = self.config.pluginmanager.get_plugin("evalmetrics-session")
         session.begin()
+        shown, checks = self.nodeid or self.path.name, self.config.getoption("evalmetrics_check")
         try:
             let_register(self.config)
-            benchmarks = self._read()
+            with names_for(self):
+                benchmarks = load_benchmarks(self.path, shown=shown, scorers_known=True)
+                hooked = hooks_compute(self)
+                unknown = [p for b in benchmarks for p in unknown_metrics(b, hooked=hooked)]
+            if unknown and not checks:
+                in_order = sorted(dict.fromkeys(unknown), key=lambda problem: problem.line)
+                raise ConfigError(shown, tuple(in_order))
         except EvalMetricsError as error:
-            if isinstance(error, ConfigError) and self.config.getoption("evalmetrics_check"):
-                # which reports all files at once
+            if isinstance(error, ConfigError) and checks:  # which reports all files at once
                 self.config.stash.setdefault(_BROKEN, []).append((self, error.problems))
                 return []
             raise self.CollectError(visible_lines(str(error))) from None
-        self._declare([benchmark.spec for benchmark in benchmarks])
-        return [BenchmarkItem.from_parent(self, name=b.spec.name, benchmark=b) for b in benchmarks]
-
-    def _read(self) -> tuple[Benchmark, ...]:
-        shown = self.nodeid or self.path.name
-        with names_for(self):
-            benchmarks = load_benchmarks(self.path, shown=shown, scorers_known=True)
-            hooked = hooks_compute(self)
-            unknown = [p for b in benchmarks for p in unknown_metrics(b, hooked=hooked)]
-        if unknown and not self.config.getoption("evalmetrics_check"):
-            in_order = sorted(dict.fromkeys(unknown), key=lambda problem: problem.line)
-            raise ConfigError(shown, tuple(in_order))
-        return benchmarks
-
-    def _declare(self, specs: Sequence[BenchmarkSpec]) -> None:
-        """Tell which baselines are not orphans, and let syrupy look for those that are."""
+        specs = [benchmark.spec for benchmark in benchmarks]
         Declared.of(self.config).add(self.path, specs)
-        if any(map(keeps_baseline, specs)):
+        if any(map(keeps_baseline, specs)):  # then syrupy looks for orphans
             remove_stale(folder_of(self.path))
             from pytest_evalmetrics.baselines.store import admit  # noqa: PLC0415 - loads syrupy
 
-            def keeps(item: pytest.Item) -> bool:
-                return isinstance(item, BenchmarkItem) and keeps_baseline(item.benchmark.spec)
-
-            admit(self.config, keeps)
+            admit(self.config, _keeps_baseline)
+        return [BenchmarkItem.from_parent(self, name=b.spec.name, benchmark=b) for b in benchmarks]
 
 
 class BenchmarkItem(pytest.Item):
@@ -118,8 +109,19 @@ class BenchmarkItem(pytest.Item):
         return self.path, self.benchmark.line_of() - 1, self.name
 
 
-def plan_lines(items: Sequence[pytest.Item]) -> list[str]:
-    """Tell what the gates of some benchmarks can see, without evaluating them."""
+def _keeps_baseline(item: pytest.Item) -> bool:
+    return isinstance(item, BenchmarkItem) and keeps_baseline(item.benchmark.spec)
+
+
+def _benchmarks(session: pytest.Session) -> list[BenchmarkItem]:
+    return [item for item in session.items if isinstance(item, BenchmarkItem)]
+
+
+# -- in place of a run: each returns lines, and whether all is well ----------------------------
+
+
+def plan_lines(session: pytest.Session) -> tuple[list[str], bool]:
+    """Say what the gates can see, and what the calls take, without evaluating anything."""
     from pytest_evalmetrics.baselines.store import Store  # noqa: PLC0415 - loads syrupy
     from pytest_evalmetrics.pipeline.power import power_of  # noqa: PLC0415 - only where asked for
     from pytest_evalmetrics.pipeline.rounds import expected_rollouts  # noqa: PLC0415 - the same
@@ -127,7 +129,7 @@ def plan_lines(items: Sequence[pytest.Item]) -> list[str]:
 
     planned: list[tuple[str, list[Power]]] = []
     calls: list[str] = []
-    for item in (each for each in items if isinstance(each, BenchmarkItem)):
+    for item in _benchmarks(session):
         with names_for(item):
             benchmark, read = as_asked(item.config, item.benchmark), Store(item).read
             powers = list(power_of(benchmark, read))
@@ -135,7 +137,7 @@ def plan_lines(items: Sequence[pytest.Item]) -> list[str]:
             calls += [f"{item.nodeid}: {line}" for line in expected_rollouts(benchmark, powers)]
             if benchmark.spec.runs:
                 calls += _calls_planned(item, benchmark, read())
-    return [*power_table(planned), *calls] if planned else []
+    return [*power_table(planned), *calls] if planned else [], True
 
 
 def _calls_planned(
@@ -147,13 +149,13 @@ def _calls_planned(
     from pytest_evalmetrics.pipeline.scoring import Scoring  # noqa: PLC0415 - asked for
     from pytest_evalmetrics.run_transport import PlanRuntime  # noqa: PLC0415 - the same
 
-    pinned, plan = pinned_benchmark(benchmark), None
-    for whose, asked in (("", benchmark), (", its reference", pinned)):
-        if asked is None:
+    plan = None
+    for whose, scored in (("", benchmark), (", its reference", pinned_benchmark(benchmark))):
+        if scored is None:
             continue
         runtime, recorded = PlanRuntime(item.config), {}
         try:
-            scoring = Scoring(asked, runtime, item.nodeid)
+            scoring = Scoring(scored, runtime, item.nodeid)
             if not scoring.asks:
                 continue
             if plan is None:
@@ -172,11 +174,10 @@ def _calls_planned(
         yield f"calls of {item.nodeid}{whose}: {rest.text}{note}"
 
 
-def calibration_lines(items: Sequence[pytest.Item]) -> tuple[list[str], bool]:
+def calibration_lines(session: pytest.Session) -> tuple[list[str], bool]:
     """Describe the noise of benchmarks, and write the settings that fit it as a patch."""
     from pytest_evalmetrics.baselines.store import Store  # noqa: PLC0415 - loads syrupy
     from pytest_evalmetrics.pipeline.calibration import calibrate, patch  # noqa: PLC0415 - asked for
-    from pytest_evalmetrics.pipeline.evaluation import Evaluation  # noqa: PLC0415 - loaded by now
     from pytest_evalmetrics.reports import write_noise_page  # noqa: PLC0415 - asked for
     from pytest_evalmetrics.run_folder import make_folder  # noqa: PLC0415 - asked for
 
@@ -184,26 +185,13 @@ def calibration_lines(items: Sequence[pytest.Item]) -> tuple[list[str], bool]:
     pages: list[dict[str, Any]] = []
     proposed: dict[str, list[Any]] = {}
     good = True
-    for item in items:
-        if not isinstance(item, BenchmarkItem):
-            continue
-
-        def evaluate(benchmark: Benchmark, item: BenchmarkItem = item) -> Evaluated:
-            from pytest_evalmetrics.run_transport import ItemRuntime  # noqa: PLC0415 - loads asyncio
-
-            if benchmark.spec.answers and journal_mode(item.config) in ("off", "refresh"):
-                reason = "--evalmetrics-runs needs the journal: it answers the runs before"
-                raise DataError(reason)
-            runtime = ItemRuntime(item, item.nodeid)
-            return Evaluation(benchmark, item_id=item.nodeid, runtime=runtime, updates=True).run()
-
-        lines += ["", item.nodeid]
+    for item in _benchmarks(session):
         with names_for(item):
             try:
                 words, settings, charts = calibrate(
                     item.benchmark,
                     count=int(item.config.getoption("evalmetrics_runs") or 0),
-                    evaluate=evaluate,
+                    evaluate=partial(_evaluated_again, item),
                     snapshot=Store(item).read,
                     label=item.nodeid,
                     history=history_path(item.config),
@@ -211,28 +199,40 @@ def calibration_lines(items: Sequence[pytest.Item]) -> tuple[list[str], bool]:
             except EvalMetricsError as error:
                 words, settings, charts, good = str(error).split("\n"), {}, [], False
         words = [*map(visible, words)]
-        lines += words
+        lines += ["", item.nodeid, *words]
         pages.append({"id": item.nodeid, "text": words, "charts": charts})
         proposed.setdefault(item.nodeid.partition("::")[0], []).append((item.benchmark, settings))
     diffs = [line for shown, several in proposed.items() for line in patch(several, shown)]
     if pages:
-        from pathlib import Path  # noqa: PLC0415 - asked for
-
-        page = Path(f"{output_prefix(items[0].config)}calibration.html")
+        page = Path(f"{output_prefix(session.config)}calibration.html")
         try:
             make_folder(page.parent)
             write_noise_page(page, {"benchmarks": pages, "patch": diffs})
             lines += ["", f"the same as a page, with each run's values: {page}"]
         except EvalMetricsError as error:
             lines, good = [*lines, "", str(error)], False
-    head = ["", "settings that fit it, as a patch: git apply takes what is printed from here on"]
-    return [*lines, *(head if diffs else ()), *diffs], good
+    if diffs:
+        lines += [
+            "",
+            "settings that fit it, as a patch: git apply takes what is printed from here on",
+        ]
+    return [*lines, *diffs], good
+
+
+def _evaluated_again(item: BenchmarkItem, benchmark: Benchmark) -> Evaluated:
+    from pytest_evalmetrics.pipeline.evaluation import Evaluation  # noqa: PLC0415 - loaded by now
+    from pytest_evalmetrics.run_transport import ItemRuntime  # noqa: PLC0415 - loads asyncio
+
+    if benchmark.spec.answers and journal_mode(item.config) in ("off", "refresh"):
+        raise DataError("--evalmetrics-runs needs the journal: it answers the runs before")
+    runtime = ItemRuntime(item, item.nodeid)
+    return Evaluation(benchmark, item_id=item.nodeid, runtime=runtime, updates=True).run()
 
 
 def check_lines(session: pytest.Session) -> tuple[list[str], bool]:
     """Report everything that is wrong with the benchmarks that were collected, as a linter does."""
     files = {file: list(problems) for file, problems in session.config.stash.get(_BROKEN, [])}
-    benchmarks = [item for item in session.items if isinstance(item, BenchmarkItem)]
+    benchmarks = _benchmarks(session)
     replays = journal_mode(session.config) == "replay"
     for item in benchmarks:
         file: Any = item.parent
@@ -259,9 +259,11 @@ def hooks_compute(node: pytest.Collector | pytest.Item) -> bool:
 
 
 def _evaluate(item: BenchmarkItem) -> None:
-    sharing = _sharing(item.session)
+    sharing = 1  # benchmarks that share one level: all that are compared, or each its own
+    if item.config.getini("evalmetrics_family") == "run":
+        sharing = sum(map(_is_compared, item.session.items))
     if item.benchmark.spec.runs:
-        items = [(i, i.benchmark) for i in item.session.items if isinstance(i, BenchmarkItem)]
+        items = [(each, each.benchmark) for each in _benchmarks(item.session)]
         item_run.share_budget(item.config, items, sharing)
     result = item_run.run_benchmark(
         item, item.benchmark, detailed=item.detailed, benchmarks=sharing
@@ -270,13 +272,7 @@ def _evaluate(item: BenchmarkItem) -> None:
         raise failure
 
 
-def _sharing(session: pytest.Session) -> int:
-    """Count the benchmarks that share one level: all that are compared, or each its own."""
-    if session.config.getini("evalmetrics_family") != "run":
-        return 1
-    return sum(
-        item.benchmark.spec.baseline is not None
-        if isinstance(item, BenchmarkItem)
-        else "evalmetrics" in getattr(item, "fixturenames", ())
-        for item in session.items
-    )
+def _is_compared(item: pytest.Item) -> bool:
+    if isinstance(item, BenchmarkItem):
+        return item.benchmark.spec.baseline is not None
+    return "evalmetrics" in getattr(item, "fixturenames", ())

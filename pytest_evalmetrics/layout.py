@@ -1,4 +1,4 @@
-"""How JSON and texts are laid out for people."""
+"""Layout of JSON and of text for people."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def spaced(value: Any) -> str:
 
 
 def untrusted(value: Any) -> str:
-    """Write what nobody vouches for as JSON on one line, which no text in it can end.
+    """Write untrusted data as JSON on one line, which no text in it can end.
 
     Invisible characters are written as escapes, so that a reader sees what a model sees.
     """
@@ -43,23 +43,18 @@ def one_per_line(entries: Mapping[str, Any], indent: int) -> str:
     return f"{{\n{lines}\n{' ' * indent}}}"
 
 
-_OF_MANY = {"is": "are", "has": "have", "was": "were", "counts": "count"}
+_OF_MANY = {"": "", "is": "are", "has": "have", "was": "were", "counts": "count"}
 
 
 def many(count: int, what: str, verb: str = "") -> str:
     """Count things: ``1 task``, ``2 tasks``; with a verb ``1 task is``, ``2 tasks are``."""
     things = f"{count} {what}" if count == 1 else f"{count} {what}s"
-    return f"{things} {_verb(count, verb)}" if verb else things
+    return f"{things} {verb if count == 1 else _OF_MANY[verb]}".rstrip()
 
 
 def of_many(part: int, whole: int, what: str, verb: str = "") -> str:
     """Count a part of things: ``1 of 3 tasks has``, ``2 of 3 tasks have``."""
-    things = f"{part} of {many(whole, what)}"
-    return f"{things} {_verb(part, verb)}" if verb else things
-
-
-def _verb(count: int, verb: str) -> str:
-    return verb if count == 1 else _OF_MANY[verb]
+    return f"{part} of {many(whole, what)} {verb if part == 1 else _OF_MANY[verb]}".rstrip()
 
 
 def visible(text: str) -> str:

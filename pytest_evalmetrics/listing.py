@@ -1,4 +1,4 @@
-"""``--evalmetrics-list`` and ``--evalmetrics-explain``: what there is, and what it does."""
+"""``--evalmetrics-list`` and ``--evalmetrics-explain``: the names of a benchmark file."""
 
 from __future__ import annotations
 
@@ -34,27 +34,26 @@ _REGISTRIES = {
     "reporters": registry.reporters,
     "gate rules": registry.gate_rules,
 }
-# what each kind of class offers, and the parameters of its functions
+# what each kind of class offers, or the parameters of its functions
 _OFFERS = {
-    "scorers": (("score", "scores"), ("row", "item", "sample")),
-    "loaders": (("read", "rows", "texts"), ("source",)),
-    "reporters": ((), ("report", "prefix")),
-    "gate rules": (("decide",), ("comparison", "gated", "rule")),
+    "metrics": {"compute"},
+    "scorers": {"score", "scores", "row", "item", "sample"},
+    "loaders": {"read", "rows", "texts", "source"},
+    "reporters": {"report", "prefix"},
+    "gate rules": {"decide", "comparison", "gated", "rule"},
 }
 
 
 def listed() -> str:
-    """List all that can be named, each with a line and who provides it."""
+    """List all registered names, each with a line and who provides it."""
     lines = []
+    unusual = {name for each in BUILTIN for name in spellings(each)[1:]}  # of a scorer's type
     for kind, things in _REGISTRIES.items():
-        names = things.names()
+        names = [n for n in things.names() if n not in unusual or not things.is_builtin(n)]
         if not names:  # the built-in gate rules are described by the docs alone
             continue
-        if kind == "scorers":  # a type is listed by its usual spelling
-            other = {name for each in BUILTIN for name in spellings(each)[1:]}
-            names = [n for n in names if n not in other or not things.is_builtin(n)]
         lines.append(f"{kind} ({len(names)})")
-        wide = min(max(map(len, names), default=0), _WIDE)
+        wide = min(max(map(len, names)), _WIDE)
         lines += [f"  {name.ljust(wide)}  {_line(things, name)}" for name in names]
         if kind == "metrics":
             lines += [f"  {'mean/{score}'.ljust(wide)}  {_STATISTICS}"]
@@ -81,7 +80,7 @@ def _doc(target: Any) -> str:
 
 
 def explained(name: str) -> str:
-    """Explain everything of a name."""
+    """Explain everything that a name stands for."""
     parts, broken = [], []
     for kind, things in _REGISTRIES.items():
         try:
@@ -104,12 +103,10 @@ def explained(name: str) -> str:
 
 
 def _kind_of(target: Any) -> str:
-    parameters = {key for key, _ in _parameters(target)}
-    for kind, (attributes, names) in _OFFERS.items():
-        function = not inspect.isclass(target) and parameters & set(names)
-        if function or any(hasattr(target, attribute) for attribute in attributes):
-            return kind
-    return "metrics"
+    names = set(dir(target))
+    if not inspect.isclass(target):
+        names |= {key for key, _ in _parameters(target)}
+    return next((kind for kind, offers in _OFFERS.items() if offers & names), "metrics")
 
 
 def _find_metric(name: str) -> Found | None:
@@ -144,9 +141,10 @@ def _explain(kind: str, things: Registry, name: str, entry: Found) -> Iterator[s
         reason = getattr(entry.target, "no_interval", "")
         if isinstance(reason, str) and reason:
             yield f"  no interval: {reason}"
-    who = "named outright" if entry.reference else things.source(entry.name)
-    if entry.name.endswith("/..."):
-        who = "built-in"
+    if entry.reference:
+        who = "named outright"
+    else:
+        who = "built-in" if entry.name.endswith("/...") else things.source(entry.name)
     yield f"  from: {who}, {registry.origin(entry.target)}"
 
 
@@ -172,8 +170,8 @@ def _parameters(target: Any) -> Iterator[tuple[str, str]]:
         return
     for p in parameters:
         if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
-            kind = p.annotation if isinstance(p.annotation, str) else None
-            if kind is None and p.annotation is not p.empty:
-                kind = inspect.formatannotation(p.annotation)
+            kind = "" if p.annotation is p.empty else f": {inspect.formatannotation(p.annotation)}"
+            if isinstance(p.annotation, str):
+                kind = f": {p.annotation}"
             default = " (required)" if p.default is p.empty else f" = {p.default!r}"
-            yield p.name, p.name + (f": {kind}" if kind else "") + default
+            yield p.name, p.name + kind + default

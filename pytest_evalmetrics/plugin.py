@@ -1,41 +1,44 @@
 """The pytest plugin's entry: options, settings and hooks, each a line that delegates.
 
-A pytest run without benchmarks loads nothing but this, the selection, the session and the settings.
+A pytest run without benchmarks loads nothing but this, the session and the settings.
 """
 # ruff: noqa: PLC0415, T201 - what is loaded, and printed, is what was asked for
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_evalmetrics.selection import Selection, is_benchmark_file, let_register
-from pytest_evalmetrics.session import EvaluationSession
+from pytest_evalmetrics.session import EvaluationSession, is_benchmark_file, let_register
 from pytest_evalmetrics.settings import PRINTING, declare, validate
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import pluggy
 
     from pytest_evalmetrics.checking import EvalMetrics
     from pytest_evalmetrics.items import BenchmarkFile
 
-_OTHER_SNAPSHOTS = ("snapshot", "snapshottest")  # names of plugins that conflict with syrupy
+_TWO_SNAPSHOT_PLUGINS = """\
+two plugins declare the option --snapshot-update: syrupy, which keeps the baselines of \
+pytest-evalmetrics, and another one, such as pytest-snapshot or snapshottest.
+  Uninstall that one, or switch it off with `-p no:snapshot` or `-p no:snapshottest`: such as \
+`addopts = -p no:snapshot` in the settings of pytest."""
+_ANSWERED = ("list", "explain", "init", "inspect", "to_parquet", "label", "schema")
 
 
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
-    """Declare the options and the settings; explain a second plugin with ``--snapshot-update``.
+    """Declare the options and the settings.
 
-    pytest refuses the option as that plugin is loaded, with a traceback. It is explained where
-    we are loaded before it: plugins are loaded in the order in which their folders are listed.
+    If a later plugin declares ``--snapshot-update`` too, pytest 9 refuses it with a traceback, and
+    older ones as they read the command line: both are explained.
     """
 
     def after(outcome: pluggy.Result[object], hook_name: str, *_: object) -> None:
         if hook_name == "pytest_addoption" and "--snapshot-update" in str(outcome.exception):
-            raise _two_snapshot_plugins() from None
+            raise pytest.UsageError(_TWO_SNAPSHOT_PLUGINS) from None
         if hook_name == "pytest_load_initial_conftests":  # all are loaded
             stop()
 
@@ -44,19 +47,10 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
 
 
 def pytest_plugin_registered(manager: pytest.PytestPluginManager) -> None:
-    """Explain the same where pytest would find out only as it reads the command line."""
-    if manager.has_plugin("syrupy") and any(map(manager.has_plugin, _OTHER_SNAPSHOTS)):
-        raise _two_snapshot_plugins()
-
-
-def _two_snapshot_plugins() -> pytest.UsageError:
-    others = " or ".join(f"`-p no:{name}`" for name in _OTHER_SNAPSHOTS)
-    return pytest.UsageError(
-        "two plugins declare the option --snapshot-update: syrupy, which keeps the baselines of "
-        "pytest-evalmetrics, and another one, such as pytest-snapshot or snapshottest.\n"
-        f"  Uninstall that one, or switch it off with {others}: such as "
-        "`addopts = -p no:snapshot` in the settings of pytest."
-    )
+    """Refuse two plugins that declare ``--snapshot-update``."""
+    others = ("snapshot", "snapshottest")
+    if manager.has_plugin("syrupy") and any(map(manager.has_plugin, others)):
+        raise pytest.UsageError(_TWO_SNAPSHOT_PLUGINS)
 
 
 def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
@@ -68,27 +62,20 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Start listening for results; costs nothing until there is one."""
-    selection = Selection(config)
-    config.pluginmanager.register(selection, "evalmetrics-selection")
-    config.pluginmanager.register(EvaluationSession(config, selection), "evalmetrics-session")
+    config.pluginmanager.register(EvaluationSession(config), "evalmetrics-session")
     if config.getoption("evalmetrics_check"):
         config.pluginmanager.register(_BenchmarksAlone(), "evalmetrics-check")
 
 
 class _BenchmarksAlone:
-    """Leaves out the files of tests: a check has nothing to say of them."""
-
     def pytest_ignore_collect(self, collection_path: Path, config: pytest.Config) -> bool | None:
+        """Skip the files of tests: a check has nothing to say of them."""
         ours = collection_path.is_dir() or is_benchmark_file(collection_path.name, config)
         return None if ours else True
 
 
 def pytest_cmdline_main(config: pytest.Config) -> int | None:
     """Answer an option that only prints."""
-    for name in PRINTING:
-        if config.getoption(name) and getattr(config.option, "numprocesses", None):
-            option = f"--{name.replace('_', '-')}"
-            raise pytest.UsageError(f"{option} works in one process: leave -n out")
     validate(config)
     for command in ("compare", "culprit"):
         if (runs := config.getoption(f"evalmetrics_{command}")) is not None:
@@ -96,56 +83,54 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
 
             with let_register(config):
                 return main([command, *runs])
-    options = ("list", "explain", "init", "inspect", "to_parquet", "label", "schema")
-    asked = {name: config.getoption(f"evalmetrics_{name}") for name in options}
-    if all(value in (None, False, []) for value in asked.values()):
+    options = {name: config.getoption(f"evalmetrics_{name}") for name in _ANSWERED}
+    if all(value in (None, False, []) for value in options.values()):
         return None
     from pytest_evalmetrics.errors import EvalMetricsError
     from pytest_evalmetrics.layout import visible_lines
 
     try:
-        text, is_all = _printed(config, **asked)
+        text, status = _answer(config, **options)
     except EvalMetricsError as error:
         words = str(error).replace("the folder of the benchmark file", "where pytest is started")
         raise pytest.UsageError(visible_lines(words)) from None
     print(text, end="")
-    return 0 if is_all else None
+    return status
 
 
-def _printed(config: pytest.Config, **asked: Any) -> tuple[str, bool]:
-    """Return what an option prints, and whether that is all: else a benchmark runs."""
-    base = config.invocation_params.dir
-    if asked["list"] or asked["explain"] is not None:
+def _answer(config: pytest.Config, **options: Any) -> tuple[str, int | None]:
+    """Return what an option prints, and the exit status: None lets pytest run a benchmark."""
+    base, inspected = config.invocation_params.dir, options["inspect"]
+    if options["list"] or options["explain"] is not None:
         from pytest_evalmetrics.listing import explained, listed
 
         with let_register(config):
-            text = listed() if asked["explain"] is None else explained(asked["explain"])
-            return f"{text}\n", True
-    if asked["init"] is not None:
+            name = options["explain"]
+            return f"{listed() if name is None else explained(name)}\n", 0
+    if options["init"] is not None:
         from pytest_evalmetrics.rollouts.survey import write_benchmark
 
-        path, survey_text = write_benchmark(asked["init"], base)
+        path, survey_text = write_benchmark(options["init"], base)
         text = f"{path.name}:\n{path.read_text(encoding='utf-8')}\n"
         if not survey_text.strip():  # another tool's settings: the rollouts are still to come
-            return f"{text}Name the rollouts in it, then: pytest {path.name}\n", True
+            return f"{text}Name the rollouts in it, then: pytest {path.name}\n", 0
         config.args[:] = [str(path)]  # of which this run records the baseline
         config.option.update_snapshots = True
-        return f"{survey_text}\n{text}From now on: pytest {path.name}\n", False
-    if asked["inspect"] is not None and asked["to_parquet"] is not None:
+        return f"{survey_text}\n{text}From now on: pytest {path.name}\n", None
+    if inspected is not None and options["to_parquet"] is not None:
         from pytest_evalmetrics.rollouts.parquet import to_parquet
 
-        return to_parquet(asked["inspect"], asked["to_parquet"], base, asked["label"]), True
-    if asked["inspect"] is not None:
+        return to_parquet(inspected, options["to_parquet"], base, options["label"]), 0
+    if inspected is not None:
         from pytest_evalmetrics.rollouts.survey import survey
 
-        return survey(asked["inspect"], base), True
+        return survey(inspected, base), 0
     for name in ("to_parquet", "label"):
-        if asked[name]:
+        if options[name]:
             option = f"--evalmetrics-{name.replace('_', '-')}"
             raise pytest.UsageError(f"{option} needs --evalmetrics-inspect PATH: of what rollouts?")
-    from pytest_evalmetrics.schemas import text as schema
-
-    return schema(asked["schema"]), True
+    file = Path(__file__).parent / "schemas" / f"{options['schema']}.schema.json"
+    return file.read_text(encoding="utf-8"), 0
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> BenchmarkFile | None:
@@ -179,22 +164,18 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
         syrupy.finish = lambda: 0
         syrupy.report = SimpleNamespace(lines=(), num_unused=0, unused=())
     unused = config.getoption("evalmetrics_delete_unused")
+    from pytest_evalmetrics import items
+
     if unused is not None:
         from pytest_evalmetrics.baselines.declared import handle_unused
 
-        title = "baselines"
-        lines, good = handle_unused(config, delete=unused == "delete")
+        title, (lines, good) = "baselines", handle_unused(config, delete=unused == "delete")
+    elif config.getoption("evalmetrics_check"):
+        title, (lines, good) = "check", items.check_lines(session)
+    elif config.getoption("evalmetrics_calibrate"):
+        title, (lines, good) = "noise of an unchanged system", items.calibration_lines(session)
     else:
-        from pytest_evalmetrics.items import calibration_lines, check_lines, plan_lines
-
-        if config.getoption("evalmetrics_check"):
-            title = "check"
-            lines, good = check_lines(session)
-        elif config.getoption("evalmetrics_calibrate"):
-            title = "noise of an unchanged system"
-            lines, good = calibration_lines(session.items)
-        else:
-            title, lines, good = "what the gates can see", plan_lines(session.items), True
+        title, (lines, good) = "what the gates can see", items.plan_lines(session)
     session.testsfailed += not good
     reporter = config.pluginmanager.get_plugin("terminalreporter")
     if lines and reporter is not None:

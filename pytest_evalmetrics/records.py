@@ -7,36 +7,16 @@ small run loads sixty classes.
 from __future__ import annotations
 
 from dataclasses import MISSING, FrozenInstanceError, dataclass, field, fields
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar, dataclass_transform
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+from typing import Any, NoReturn, TypeVar, dataclass_transform
 
 _T = TypeVar("_T")
-
-
-class _Plan(NamedTuple):
-    """What the methods need to know of a class."""
-
-    names: tuple[str, ...]
-    defaults: Mapping[str, Any]
-    factories: Mapping[str, Callable[[], Any]]
-    compared: tuple[str, ...]
-    shown: tuple[str, ...]
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def record(cls: type[_T]) -> type[_T]:
     """Make a class a frozen dataclass."""
     made: Any = dataclass(init=False, repr=False, eq=False)(cls)
-    own = fields(made)
-    made._plan = _Plan(  # noqa: SLF001 - ours
-        tuple(f.name for f in own),
-        {f.name: f.default for f in own if f.default is not MISSING},
-        {f.name: f.default_factory for f in own if f.default_factory is not MISSING},
-        tuple(f.name for f in own if f.compare),
-        tuple(f.name for f in own if f.repr),
-    )
+    made._own_fields = fields(made)  # noqa: SLF001 - ours
     for method in (__init__, __repr__, __eq__, __hash__, __setattr__, __delattr__):
         if method.__name__ not in vars(cls):
             setattr(made, method.__name__, method)
@@ -44,29 +24,30 @@ def record(cls: type[_T]) -> type[_T]:
 
 
 def __init__(self: Any, *args: Any, **given: Any) -> None:  # noqa: N807 - put into classes
-    plan: _Plan = self._plan
-    if args:
-        placed = dict(zip(plan.names, args, strict=False))
-        if len(placed) < len(args) or placed.keys() & given.keys():
-            raise TypeError(f"{type(self).__name__} got too many values")
-        given = {**placed, **given}
-    values = {**plan.defaults, **given}
-    for name, make in plan.factories.items():
-        if name not in given:
-            values[name] = make()
-    try:
-        ordered = {name: values.pop(name) for name in plan.names}
-    except KeyError as error:
-        raise TypeError(f"{type(self).__name__} lacks {error}") from None
-    if values:
-        raise TypeError(f"{type(self).__name__} has no {', '.join(values)}")
-    self.__dict__.update(ordered)
+    own = self._own_fields
+    placed = {f.name: value for f, value in zip(own, args, strict=False)}
+    if len(placed) < len(args) or placed.keys() & given.keys():
+        raise TypeError(f"{type(self).__name__} got too many values")
+    given |= placed
+    values = {}  # in the order of the fields
+    for f in own:
+        if f.name in given:
+            values[f.name] = given.pop(f.name)
+        elif f.default is not MISSING:
+            values[f.name] = f.default
+        elif f.default_factory is not MISSING:
+            values[f.name] = f.default_factory()
+        else:
+            raise TypeError(f"{type(self).__name__} lacks {f.name!r}")
+    if given:
+        raise TypeError(f"{type(self).__name__} has no {', '.join(given)}")
+    self.__dict__.update(values)
     if hasattr(self, "__post_init__"):
         self.__post_init__()
 
 
 def __repr__(self: Any) -> str:  # noqa: N807
-    shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in self._plan.shown)
+    shown = ", ".join(f"{f.name}={getattr(self, f.name)!r}" for f in self._own_fields if f.repr)
     return f"{type(self).__qualname__}({shown})"
 
 
@@ -81,7 +62,7 @@ def __hash__(self: Any) -> int:  # noqa: N807
 
 
 def _compared(one: Any) -> tuple[Any, ...]:
-    return tuple(getattr(one, name) for name in one._plan.compared)  # noqa: SLF001 - ours
+    return tuple(getattr(one, f.name) for f in one._own_fields if f.compare)  # noqa: SLF001 - ours
 
 
 def __setattr__(self: Any, name: str, value: object) -> NoReturn:  # noqa: N807, ARG001

@@ -26,12 +26,9 @@ class Verdict(StrEnum):
         return self in (Verdict.FAIL, Verdict.INCONCLUSIVE)
 
 
-_SEVERITY = {verdict: severity for severity, verdict in enumerate(Verdict)}
-
-
 def worst(verdicts: Sequence[Verdict]) -> Verdict:
     """Return the most severe verdict; PASS for none."""
-    return max(verdicts, key=_SEVERITY.__getitem__, default=Verdict.PASS)
+    return max(verdicts, key=list(Verdict).index, default=Verdict.PASS)
 
 
 @record

@@ -17,6 +17,7 @@ import pytest
 from pytest_evalmetrics import settings
 from pytest_evalmetrics.errors import EvalMetricsError
 from pytest_evalmetrics.layout import many
+from pytest_evalmetrics.settings import journal_path, journal_url
 from pytest_evalmetrics.transport import (
     Budget,
     Journal,
@@ -38,7 +39,7 @@ _FRAME_S = 0.1  # between two reports on a terminal
 
 
 def _terminal(config: pytest.Config) -> IO[str] | None:
-    """Open what pytest's output goes to, which capture has put something else in place of."""
+    """Open pytest's own output, which capture has replaced."""
     capture = config.pluginmanager.get_plugin("capturemanager")
     uncaptured = capture.global_and_fixture_disabled() if capture is not None else nullcontext()
     with uncaptured, suppress(OSError, ValueError, AttributeError):
@@ -55,21 +56,7 @@ _BUDGET = pytest.StashKey[Budget]()
 
 def journal_mode(config: pytest.Config) -> JournalMode:
     """Return how the options and the settings want the journal used."""
-    return JournalMode[settings.journal_mode(config).upper()]
-
-
-def journal_path(config: pytest.Config) -> Path:
-    """Find the journal: in pytest's cache folder, the same for all workers and runs."""
-    if (path := settings.journal_path(config)) is not None:
-        with suppress(OSError):  # the journal says what is wrong, and the run goes on
-            path.parent.mkdir(parents=True, exist_ok=True)
-        return path
-    cache = getattr(config, "cache", None)
-    if cache is not None:
-        with suppress(OSError):  # the journal says what is wrong, and the run goes on
-            return Path(cache.mkdir("evalmetrics")) / "journal.sqlite3"
-    # -p no:cacheprovider: where that plugin would put it
-    return config.rootpath / ".pytest_cache" / "d" / "evalmetrics" / "journal.sqlite3"
+    return JournalMode(settings.journal_mode(config))
 
 
 def budget_of(config: pytest.Config) -> Budget | None:
@@ -85,17 +72,15 @@ def budget_of(config: pytest.Config) -> Budget | None:
 
 def close_transport(config: pytest.Config) -> None:
     """Close the connections and the journal, if they were ever opened."""
-    if _BUDGET in config.stash:
-        config.stash[_BUDGET].close()
-        del config.stash[_BUDGET]
-    transport = config.stash.get(_TRANSPORT, None)
-    if transport is not None:
-        del config.stash[_TRANSPORT]
-        transport.close()
+    keys: tuple[pytest.StashKey[Any], ...] = (_BUDGET, _TRANSPORT)
+    for key in keys:
+        if key in config.stash:
+            config.stash[key].close()
+            del config.stash[key]
 
 
 class ItemRuntime:
-    """What one benchmark needs of its run, see `pipeline.scored.Runtime`."""
+    """A benchmark's client, journal and progress, see `pipeline.scoring.Runtime`."""
 
     def __init__(self, item: pytest.Item, label: str) -> None:
         self._item, self._label = item, label
@@ -107,11 +92,11 @@ class ItemRuntime:
 
     def transport(self) -> Transport:
         """Return the run's client; opened at the first use."""
-        stash, mode = self._item.config.stash, journal_mode(self._item.config)
-        if _TRANSPORT not in stash:
-            path = journal_path(self._item.config)
-            stash[_TRANSPORT] = Transport(None if mode is JournalMode.OFF else Journal(path, mode))
-        self._transport = stash[_TRANSPORT]
+        config, mode = self._item.config, journal_mode(self._item.config)
+        if _TRANSPORT not in config.stash:
+            journal = None if mode is JournalMode.OFF else Journal(journal_path(config), mode)
+            config.stash[_TRANSPORT] = Transport(journal)
+        self._transport = config.stash[_TRANSPORT]
         return self._transport
 
     @contextmanager
@@ -183,39 +168,25 @@ class PlanRuntime:
         return nullcontext(Progress(total=total))
 
 
-def _shared(config: pytest.Config, url: str) -> int:
-    """Add the answers of a shared journal; return the number of new ones."""
-    with _elsewhere(url) as (system, path, copy):
-        if not system.exists(path):
-            return 0
-        system.get_file(path, str(copy))
-        return import_journal(journal_path(config), copy)
-
-
-def _share(config: pytest.Config, url: str) -> int:
-    """Write the journal where jobs share it, with what others have added meanwhile."""
-    _shared(config, url)
-    if not journal_path(config).is_file():
-        return 0
-    with _elsewhere(url) as (system, path, copy):
-        count = export_journal(journal_path(config), copy)
-        if folder := path.rpartition("/")[0]:
-            system.makedirs(folder, exist_ok=True)
-        partial_copy = f"{path}.{uuid4().hex}"
-        system.put_file(str(copy), partial_copy)
-        system.mv(partial_copy, path)  # another job never reads half of it
-    return count
-
-
-@contextmanager
-def _elsewhere(url: str) -> Iterator[tuple[Any, str, Path]]:
-    """Give a file system, the path in it that a URL names, and a place for a copy of the file."""
+def _shared(config: pytest.Config, url: str, *, writes: bool) -> int:
+    """Add the answers of a journal that jobs share, and write all there; return their number."""
     from pytest_evalmetrics.rollouts.remote import system_of  # noqa: PLC0415 - it is asked for
 
+    journal, count = journal_path(config), 0
     try:
         with TemporaryDirectory() as folder:
             system, path = system_of(url)
-            yield system, path, Path(folder, "journal.jsonl" + ".gz" * path.endswith(".gz"))
+            copy = Path(folder, "journal.jsonl" + ".gz" * path.endswith(".gz"))
+            if system.exists(path):
+                system.get_file(path, str(copy))
+                count = import_journal(journal, copy)
+            if writes and journal.is_file():
+                count = export_journal(journal, copy)
+                if parent := path.rpartition("/")[0]:
+                    system.makedirs(parent, exist_ok=True)
+                partial_copy = f"{path}.{uuid4().hex}"
+                system.put_file(str(copy), partial_copy)
+                system.mv(partial_copy, path)  # another job never reads half of it
     except EvalMetricsError:
         raise
     except Exception as error:  # noqa: BLE001 - the libraries behind fsspec share no class
@@ -223,6 +194,7 @@ def _elsewhere(url: str) -> Iterator[tuple[Any, str, Path]]:
             f"the shared journal {url} can't be read or written: {error}",
             hint="is the URL right, and may this job read and write there?",
         ) from None
+    return count
 
 
 def prepare_asked(config: pytest.Config) -> list[str]:
@@ -236,8 +208,9 @@ def prepare_asked(config: pytest.Config) -> list[str]:
         if source is not None:
             count = import_journal(journal_path(config), config.invocation_params.dir / source)
             lines.append(f"journal: {many(count, 'new answer')} imported from {source}")
-        if url := settings.journal_url(config):
-            lines.append(f"journal: {many(_shared(config, url), 'new answer')} from {url}")
+        if url := journal_url(config):
+            count = _shared(config, url, writes=False)
+            lines.append(f"journal: {many(count, 'new answer')} from {url}")
     except EvalMetricsError as error:
         raise pytest.UsageError(str(error)) from None
     return lines
@@ -246,8 +219,9 @@ def prepare_asked(config: pytest.Config) -> list[str]:
 def export_asked(config: pytest.Config) -> list[str]:
     """Export the journal where an option asks for that; say what was done."""
     lines = []
-    if url := settings.journal_url(config):
-        lines.append(f"journal: {many(_share(config, url), 'answer')} shared at {url}")
+    if url := journal_url(config):
+        count = _shared(config, url, writes=True)
+        lines.append(f"journal: {many(count, 'answer')} shared at {url}")
     target = config.getoption("evalmetrics_journal_export")
     if target is not None:
         count = export_journal(journal_path(config), config.invocation_params.dir / target)

@@ -1,143 +1,209 @@
-"""Collects the results of the whole run, also from xdist's workers, and has them written.
+"""The benchmarks of a run, and the tests that check something, from collection to the report.
 
-Loaded at every start of pytest: nothing heavy is imported before there is a result.
+A worker of xdist leaves its selection and its results on pytest's reports, as builtins; without
+xdist they take the same way. Loaded at every start of pytest: nothing heavy is imported before
+there is a benchmark.
 """
 # ruff: noqa: PLC0415 - so that a run without benchmarks costs nothing
 
 from __future__ import annotations
 
+import re
 import sys
 import time
+from contextlib import suppress
+from fnmatch import fnmatch
 from pathlib import Path
+from traceback import extract_tb
+from types import ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_evalmetrics.selection import Selection, is_benchmark, refuse_unknown_reporters
 from pytest_evalmetrics.settings import (
+    COLLECTED,
     PRINTING,
     SHARED_BUDGET,
     evaluates_nothing,
+    journal_mode,
     journal_url,
     output_prefix,
+    reporter_names,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Sequence
 
+    from pytest_evalmetrics import registry
     from pytest_evalmetrics.publishing import RunResults
     from pytest_evalmetrics.reports import Payload
     from pytest_evalmetrics.run_folder import RunFolder
 
 PAYLOADS = pytest.StashKey["list[Payload]"]()  # the results of an item's benchmarks
 _FOLDER = pytest.StashKey[Path]()
+_REGISTERED = pytest.StashKey[bool]()
 _WORKERS_FOLDER = "evalmetrics_folder"
+_SELECTION = "evalmetrics_selection"  # of a worker, on its first report
+_IN_TEST = rb"\bevalmetrics\b"  # the fixture, in the text of a test file
+_PICTURED = 400  # of the benchmarks that pass: no page has room for many more
 _WARNINGS = 5  # that are shown
+_OUR_WARNING = " RegressionWarning: "
+_HOOK = "pytest_evalmetrics_register"
+_NOTHING_KEPT = "without a journal nothing of what was paid for is kept: run it again with one"
+_ANSWERS_KEPT = (
+    "run the same command again: answers that were paid for are kept in the journal, "
+    "and are not asked for again"
+)
 
 
 class EvaluationSession:
-    """Collects every benchmark's result: builtins on pytest's report, with or without xdist."""
+    """The ids of what a run has to evaluate, their outcomes and results, and its artifacts."""
 
-    def __init__(self, config: pytest.Config, selection: Selection) -> None:
+    def __init__(self, config: pytest.Config) -> None:
         self._config = config
-        self._selection = selection
+        self._is_worker = hasattr(config, "workerinput")
+        self._started = time.time()
+        self._collected: set[str] = set()
+        self._present: set[str] = set()  # before any selection
+        self._skipped: dict[str, str] = {}  # and why
+        self._judged: set[str] = set()
+        self._broken_off: set[str] = set()
+        self._unreported: dict[str, list[str]] | None = None
         self._results: RunResults | None = None
         self._folder: RunFolder | None = None
         self._refusal = ""
         self._interrupted = False
         self._lines: list[tuple[str, str | None]] = []
-        self._is_worker = hasattr(config, "workerinput")
-        self._started = time.time()
+
+    @property
+    def _lost(self) -> set[str]:
+        """The ids that were collected, and not evaluated to their end."""
+        return (self._collected - self._skipped.keys() - self._judged) | self._broken_off
 
     def pytest_sessionstart(self) -> None:
-        """Empty the journal, or import into it, before anything is called."""
+        """Prepare the journal before anything is called; keep testmon from selecting benchmarks."""
+        self._restrain_testmon()
         if getattr(self._config.option, "numprocesses", None):  # nothing is collected here
             refuse_unknown_reporters(self._config)
         options = ("evalmetrics_journal_clear", "evalmetrics_journal_import")
-        asked = any(map(self._config.getoption, options)) or journal_url(self._config)
-        if asked and not self._is_worker:
+        is_prepared = any(map(self._config.getoption, options)) or journal_url(self._config)
+        if is_prepared and not self._is_worker:
             from pytest_evalmetrics.run_transport import prepare_asked
 
             self._lines += [(line, None) for line in prepare_asked(self._config)]
 
+    def _restrain_testmon(self) -> None:
+        """Let pytest-testmon leave no benchmark out: it knows of code alone, and not of data."""
+        testmon: Any = self._config.pluginmanager.get_plugin("TestmonSelect")
+        if testmon is None:
+            return
+        for name in ("deselected_tests", "deselected_files"):
+            stable = getattr(testmon, name, None)
+            if stable is None:
+                text = "pytest-testmon may leave out benchmarks whose data changed: switch it off"
+                self._config.issue_config_time_warning(pytest.PytestWarning(text), stacklevel=2)
+                return
+            setattr(testmon, name, [i for i in stable if not self._names_benchmarks(i)])
+
+    # -- what is to be evaluated ---------------------------------------------------------------
+
     def begin(self) -> None:
         """Mark the output folder as this run's, when its first benchmark is collected."""
-        prints = any(map(self._config.getoption, PRINTING))
-        if self._folder is None and not self._is_worker and not prints:
-            self._folder = self._begun()
+        if not self._is_worker and not any(map(self._config.getoption, PRINTING)):
+            self._started_folder()
 
-    def _begun(self) -> RunFolder:
-        from pytest_evalmetrics.errors import ArtifactError
-        from pytest_evalmetrics.run_folder import RunFolder
+    def _started_folder(self) -> RunFolder:
+        if self._folder is None:
+            from pytest_evalmetrics.errors import ArtifactError
+            from pytest_evalmetrics.run_folder import RunFolder
 
-        evaluates = not evaluates_nothing(self._config)
-        folder = RunFolder(output_prefix(self._config), evaluates=evaluates)
-        try:
-            self._lines += [(line, None) for line in folder.start()]
-        except ArtifactError as error:
-            self._refusal = str(error)
-        return folder
+            evaluates = not evaluates_nothing(self._config)
+            self._folder = RunFolder(output_prefix(self._config), evaluates=evaluates)
+            try:
+                self._lines += [(line, None) for line in self._folder.start()]
+            except ArtifactError as error:
+                self._refusal = str(error)
+        return self._folder
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> Generator[None]:
+        """Record all benchmarks and checks, before anything selects some of them."""
+        self._present.update(item.nodeid for item in items if _is_ours(item))
+        if self._present:
+            self._config.stash[COLLECTED] = items[:]
+        yield
+
+    def pytest_deselected(self, items: Sequence[pytest.Item]) -> None:
+        """Record what a selection leaves out: the reports name it."""
+        self._present.update(item.nodeid for item in items if _is_ours(item))
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Record a file that can't be collected: it may hold benchmarks."""
+        if report.failed and self._may_hold_ours(report.nodeid):
+            self._collected.add(report.nodeid)
+        # --lf passes over files; no benchmark file is empty, but for a check that reports it
+        elif report.passed and not report.result and self._names_benchmarks(report.nodeid):
+            self._present.add(report.nodeid)
+
+    def pytest_exception_interact(
+        self, call: pytest.CallInfo[Any], report: pytest.CollectReport | pytest.TestReport
+    ) -> None:
+        """Show a hook that fails in a late conftest.py without a traceback."""
+        if isinstance(report, pytest.CollectReport) and call.excinfo is not None:
+            report.longrepr = _hook_failure(call.excinfo.value, self._config) or report.longrepr
 
     @pytest.hookimpl(trylast=True)
-    def pytest_collection_finish(self) -> None:
-        """Refuse a folder that another run writes into, before anything is paid for."""
-        if self._selection.has_benchmarks:
-            self.begin()
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Record what is to be evaluated; refuse a folder that another run writes into."""
+        self._collected.update(item.nodeid for item in session.items if _is_ours(item))
+        if self._collected:
+            try:
+                refuse_unknown_reporters(self._config)
+            except pytest.UsageError:
+                self._collected.clear()  # nothing has begun, and there is nothing to report
+                raise
+        # whatever the order, such as a random one
+        benchmarks: list[Any] = sorted(filter(is_benchmark, session.items), key=lambda i: i.nodeid)
+        for benchmark in benchmarks[_PICTURED:]:
+            benchmark.detailed = False
+        if self._is_worker and self._present:
+            # the node id of a benchmark shows that it is one
+            tests = [i for i in sorted(self._collected) if not self._names_benchmarks(i)]
+            self._unreported = {"collected": tests, "present": sorted(self._present)}
+        self._begin_with_any()
         if self._refusal:
             raise pytest.UsageError(self._refusal)
 
     @pytest.hookimpl(optionalhook=True, trylast=True)
-    def pytest_xdist_node_collection_finished(self) -> None:
+    def pytest_xdist_node_collection_finished(self, node: object, ids: Sequence[str]) -> None:  # noqa: ARG002 - the hook's signature
         """Do the same when a worker has collected."""
-        if self._selection.has_benchmarks:
-            self.begin()
+        self._collected.update(filter(self._names_benchmarks, ids))
+        self._begin_with_any()
         if self._refusal:
             pytest.exit(self._refusal, returncode=pytest.ExitCode.USAGE_ERROR)
 
-    @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_runtest_makereport(
-        self, item: pytest.Item, call: pytest.CallInfo[None]
-    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """Attach the results of an item's benchmarks to the report of the item."""
-        report = yield
-        payloads = item.stash.get(PAYLOADS, None)
-        if payloads is not None:
-            _attach(item, call, report, payloads)
-        self._selection.attach_to(report)
-        return report
+    def _begin_with_any(self) -> None:
+        if self._collected or self._present:
+            self.begin()
 
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Take the results off a report, in the process that writes the artifacts."""
-        if self._is_worker:
-            return
-        payloads = vars(report).pop("evalmetrics", None)  # other plugins keep reports
-        if payloads is None:
-            self._selection.ended(report, None, fails=False)
-            if self._selection.has_benchmarks:  # a worker's tests: known by their first report
-                self.begin()
-            return
-        self.begin()
-        results = self._all_results()
-        for payload in payloads:
-            results.take(report.nodeid, payload, getattr(report, "worker_id", ""))
-        if _passes_wrongly(report):
-            results.refuse_passing(report.nodeid)
-        evaluated = [payload["entry"]["id"] for payload in payloads]
-        self._selection.ended(report, evaluated, fails=results.fails(report.nodeid))
-        if report.failed and isinstance(report.longrepr, str):  # came through xdist
-            _show(report, report.longrepr, self._config)
+    def _names_benchmarks(self, nodeid: str) -> bool:
+        return is_benchmark_file(nodeid.partition("::")[0].rpartition("/")[2], self._config)
 
-    def _all_results(self) -> RunResults:
-        if self._results is None:
-            from pytest_evalmetrics.publishing import RunResults
+    def _may_hold_ours(self, nodeid: str) -> bool:
+        """Search a file, or a folder with a broken conftest.py, for benchmarks and checks."""
+        path = self._config.rootpath / nodeid.partition("::")[0]
+        for file in path.rglob("*") if nodeid and path.is_dir() else [path]:
+            with suppress(OSError):
+                tests = file.suffix == ".py" and re.search(_IN_TEST, file.read_bytes())
+                if tests or self._names_benchmarks(file.name):
+                    return True
+        return False
 
-            self._results = RunResults(self._config.rootpath)
-        return self._results
+    # -- results -------------------------------------------------------------------------------
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
-        """Share a folder with a worker on this machine, for what is large."""
+        """Share a folder for large results with a worker on this machine."""
         if node.gateway.spec.popen:
             folder = str(shared_folder(self._config))
             node.workerinput[_WORKERS_FOLDER] = folder
@@ -145,8 +211,65 @@ class EvaluationSession:
         elif self._config.getoption("evalmetrics_budget"):
             raise pytest.UsageError("--evalmetrics-budget: workers elsewhere can't share a budget")
 
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Attach the results of an item's benchmarks to the report of the item.
+
+        A worker's first report carries its selection too: one that dies leaves nothing else.
+        """
+        report = yield
+        payloads = item.stash.get(PAYLOADS, None)
+        if payloads is not None:
+            _attach(item, call, report, payloads)
+        if self._unreported is not None:
+            vars(report)[_SELECTION], self._unreported = self._unreported, None
+        return report
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Take the results and the outcome off a report, in the process that writes artifacts."""
+        if self._is_worker:
+            return
+        of_worker = vars(report).pop(_SELECTION, {})  # node ids of tests do not show what they are
+        self._collected.update(of_worker.get("collected", ()))
+        self._present.update(of_worker.get("present", ()))
+        payloads = vars(report).pop("evalmetrics", None)  # other plugins keep reports
+        item, evaluated = report.nodeid, {each["entry"]["id"] for each in payloads or ()}
+        # do the results of a skipped item say all of it? else more was to come
+        complete = item in evaluated or (evaluated and hasattr(report, "wasxfail"))
+        if report.skipped and not complete:
+            self._skipped[item] = _why_skipped(report)
+        self._begin_with_any()  # a worker's tests are known by their first report
+        if payloads is None:
+            return
+        self.begin()
+        results = self._all_results()
+        for payload in payloads:
+            results.take(item, payload, getattr(report, "worker_id", ""))
+        if _passes_wrongly(report):
+            results.refuse_passing(item)
+        if evaluated or report.skipped or (report.when == "call" and report.passed):
+            self._judged.add(item)
+            self._broken_off.discard(item)  # it was run again
+        # not by its gates: what else it would have checked is unknown
+        if report.failed and report.when != "teardown" and not results.fails(item):
+            self._broken_off.add(item)
+        if report.failed and isinstance(report.longrepr, str):  # came through xdist
+            _show(report, report.longrepr, self._config)
+
+    def _all_results(self) -> RunResults:
+        if self._results is None:
+            from pytest_evalmetrics.publishing import RunResults
+
+            self._results = RunResults(self._config)
+        return self._results
+
+    # -- the end -------------------------------------------------------------------------------
+
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
-        """Remember that the run was interrupted, and not given up by pytest itself."""
+        """Record an interruption by the user, as opposed to one by pytest itself."""
         self._interrupted = not isinstance(excinfo.value, pytest.Session.Interrupted)
 
     @pytest.hookimpl(tryfirst=True)
@@ -159,11 +282,22 @@ class EvaluationSession:
             close_transport(self._config)
         if self._is_worker or self._refusal:
             return
-        self._publish(session)
+        nothing = not self._lost and (self._results is None or not self._results.entries)
+        if not nothing and not evaluates_nothing(self._config):
+            self._publish(session)
+        elif self._folder is not None:
+            self._folder.finish_without_verdict()
         if evaluates_nothing(self._config):
             return
-        if self._interrupted and self._selection.lost:
-            self._lines += [(line, "yellow") for line in self._way_on(calls=calls)]
+        if self._interrupted and self._lost:
+            from pytest_evalmetrics.layout import many
+
+            done = many(len(self._all_results().entries), "benchmark")
+            way_on = "run the same command again for the others"
+            if calls or getattr(self._config.option, "numprocesses", None):
+                way_on = _NOTHING_KEPT if journal_mode(self._config) == "off" else _ANSWERS_KEPT
+            lines = (f"interrupted: {done} evaluated, {len(self._lost)} not", way_on)
+            self._lines += [(line, "yellow") for line in lines]
         to_export = self._config.getoption("evalmetrics_journal_export") is not None
         if to_export or journal_url(self._config):
             from pytest_evalmetrics.errors import EvalMetricsError
@@ -176,68 +310,57 @@ class EvaluationSession:
                 session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def _publish(self, session: pytest.Session) -> None:
-        nothing = not self._selection.lost and (self._results is None or not self._results.entries)
-        if nothing or evaluates_nothing(self._config):
-            if self._folder is not None:
-                self._folder.end(None)
-            return
-        folder = self._folder or self._begun()
-        from pytest_evalmetrics.publishing import publish
-
-        lines, complete = publish(self._config, self._all_results(), self._selection, folder)
+        skipped = {i: why for i, why in self._skipped.items() if i in self._collected}
+        deselected = sorted(self._present - self._collected)
+        with let_register(self._config) as names:
+            lines, complete = self._all_results().publish(
+                self._started_folder(), names, self._lost, skipped, deselected
+            )
         self._lines += lines
         # pytest.exit(returncode=0) does not make a benchmark hold that was not evaluated
         green = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
         if not complete and session.exitstatus in green:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
-    def _way_on(self, *, calls: bool) -> Generator[str]:
-        """Say what an interrupted run keeps, and how to go on."""
-        from pytest_evalmetrics.layout import many
-        from pytest_evalmetrics.settings import journal_mode
-
-        done = many(len(self._all_results().entries), "benchmark")
-        yield f"interrupted: {done} evaluated, {len(self._selection.lost)} not"
-        if not calls and not getattr(self._config.option, "numprocesses", None):
-            yield "run the same command again for the others"
-        elif journal_mode(self._config) == "off":
-            yield "without a journal nothing of what was paid for is kept: run it again with one"
-        else:
-            yield (
-                "run the same command again: answers that were paid for are kept in the journal, "
-                "and are not asked for again"
-            )
-
     @pytest.hookimpl(specname="pytest_terminal_summary", wrapper=True, tryfirst=True)
     def pytest_fold_failures(self, terminalreporter: pytest.TerminalReporter) -> Generator[None]:
         """Show the first failure of each main cause, and the first warnings; -v shows all."""
-        stats = terminalreporter.stats
-        failed, warned = stats.get("failed", []), stats.get("warnings", [])
-        hidden: set[str] = set()
-        ours = [one for one in warned if " RegressionWarning: " in one.message]
-        if len(ours) > _WARNINGS and self._config.option.verbose <= 0:
-            more = ours[_WARNINGS:]
-            stats["warnings"] = [one for one in warned if one not in more]
-            line = f"{len(more)} more benchmarks or metrics warn: -v, or summary.md"
-            self._lines.append((line, "yellow"))
-        if self._results is not None and self._config.option.verbose <= 0:
-            from pytest_evalmetrics.reports.triage import folded
+        stats, hidden = terminalreporter.stats, set[int]()
+        if self._config.option.verbose <= 0:
+            warnings = [w for w in stats.get("warnings", []) if _OUR_WARNING in w.message]
+            hidden = set(map(id, warnings[_WARNINGS:]))
+            if hidden:
+                line = f"{len(hidden)} more benchmarks or metrics warn: -v, or summary.md"
+                self._lines.append((line, "yellow"))
+            if self._results is not None:
+                from pytest_evalmetrics.reports.triage import folded
 
-            hidden = folded({"benchmarks": list(self._results.entries.values())})
-        if hidden:
-            stats["failed"] = [r for r in failed if r.nodeid not in hidden]
+                ids = folded({"benchmarks": list(self._results.entries.values())})
+                hidden |= {id(report) for report in stats.get("failed", []) if report.nodeid in ids}
+        self._restrain_syrupy()
+        before: dict[str, list[Any]] = {k: stats[k] for k in ("failed", "warnings") if k in stats}
+        for key, entries in before.items():
+            stats[key] = [entry for entry in entries if id(entry) not in hidden]
         yield
-        if hidden:
-            stats["failed"] = failed
-        if warned:
-            stats["warnings"] = warned
+        stats.update(before)
+
+    def _restrain_syrupy(self) -> None:
+        """Keep syrupy from advising an update where that would delete nothing: baselines alone."""
+        syrupy: Any = getattr(self._config, "_syrupy", None)
+        report = getattr(syrupy, "report", None)
+        if report is None or self._config.option.update_snapshots or not report.num_unused:
+            return
+        ours = ["__baselines__" in Path(unused.location).parts for unused in report.unused]
+        if any(ours) and self._folder is not None:
+            line = "unused baselines: delete them with --evalmetrics-delete-unused"
+            self._lines.append((line, "yellow"))
+        if all(ours):
+            # made as they are printed: syrupy switches its colours off only then
+            lines = (line for line in report.lines if "--snapshot-update" not in line)
+            syrupy.report = SimpleNamespace(lines=lines)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print the section."""
-        if self._folder is not None and self._selection.unused_are_ours:
-            self._lines.append(
-                ("unused baselines: delete them with --evalmetrics-delete-unused", "yellow")
-            )
         if not self._lines:
             return
         from pytest_evalmetrics.layout import visible_lines
@@ -249,7 +372,7 @@ class EvaluationSession:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_unconfigure(self) -> None:
-        """Let go of the results, and remove what a worker that died has left."""
+        """Drop the results, and remove the files of a worker that died."""
         if self._folder is not None:
             self._folder.release()
         self._results = None  # else pytest's last collections of garbage go through thousands
@@ -257,6 +380,9 @@ class EvaluationSession:
             from pytest_evalmetrics.reports.payload import remove_left
 
             remove_left(self._config.stash[_FOLDER])
+
+
+# -- reports ---------------------------------------------------------------------------------
 
 
 def _attach(
@@ -302,6 +428,14 @@ def _passes_wrongly(report: pytest.TestReport) -> bool:
     return report.failed and str(report.longrepr).startswith("[XPASS(strict)]")
 
 
+def _why_skipped(report: pytest.TestReport) -> str:
+    """Return the reason of a skip, or of an expected failure that came before any number."""
+    if hasattr(report, "wasxfail"):
+        return f"xfail: {report.wasxfail}".removesuffix(": ")
+    reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+    return reason.removeprefix("Skipped: ")
+
+
 def shared_folder(config: pytest.Config) -> Path | None:
     """Return the folder for files on their way to the session; None without one."""
     given = getattr(config, "workerinput", None)
@@ -312,3 +446,75 @@ def shared_folder(config: pytest.Config) -> Path | None:
 
         config.stash[_FOLDER] = handover_folder()
     return config.stash[_FOLDER]
+
+
+# -- benchmarks and names --------------------------------------------------------------------
+
+
+def is_benchmark(item: pytest.Item) -> bool:
+    """Check whether an item is a benchmark of a file, without loading what these are."""
+    return type(item).__module__ == "pytest_evalmetrics.items"
+
+
+def is_benchmark_file(name: str, config: pytest.Config) -> bool:
+    """Check whether a file of that name holds benchmarks."""
+    return any(fnmatch(name, pattern) for pattern in config.getini("evalmetrics_files"))
+
+
+def _is_ours(item: pytest.Item) -> bool:
+    return is_benchmark(item) or "evalmetrics" in getattr(item, "fixturenames", ())
+
+
+def let_register(config: pytest.Config) -> registry.Scope:
+    """Call the hook that registers names, once; return the scope of the run as a whole."""
+    from pytest_evalmetrics import registry
+
+    if not config.stash.get(_REGISTERED, False):
+        config.stash[_REGISTERED] = True
+        try:
+            config.hook.pytest_evalmetrics_register.call_historic(kwargs={"registry": registry})
+        except Exception as error:  # noqa: BLE001 - a user's code
+            from pytest_evalmetrics.errors import RegistryError
+
+            failure = RegistryError(_hook_failure(error, config) or f"{_HOOK} failed: {error}")
+            failure.shown = str(failure)
+            raise failure from None
+    plugins = config.pluginmanager.get_plugins()
+    modules = [plugin for plugin in plugins if isinstance(plugin, ModuleType)]
+    return registry.Scope(config.rootpath, modules=modules)
+
+
+def _hook_failure(error: BaseException, config: pytest.Config) -> str:
+    """Say where the hook that registers names failed; return "" for another failure."""
+    places = [f for f in extract_tb(error.__traceback__) if f.name == _HOOK]
+    if not places:
+        return ""
+    from pytest_evalmetrics import registry
+    from pytest_evalmetrics.baselines.declared import shown_below
+    from pytest_evalmetrics.errors import did_you_mean
+
+    place = shown_below(Path(places[-1].filename), config.rootpath)
+    what = f"{type(error).__name__}: {error}"
+    if isinstance(error, AttributeError) and error.obj is registry:
+        offered = [name for name in registry.__all__ if name.startswith("register_")]
+        what = f"the registry has no {error.name!r}; "
+        what += did_you_mean(str(error.name), offered, what="it has")
+    return (
+        f"{place}:{places[-1].lineno}: {_HOOK} failed: {what}\n"
+        '  it registers so: registry.register_metric("a_name")(MyMetric)'
+    )
+
+
+def refuse_unknown_reporters(config: pytest.Config) -> None:
+    """Raise UsageError for an unknown reporter, before anything is paid for."""
+    names = reporter_names(config)
+    if names is None or hasattr(config, "workerinput"):
+        return
+    from pytest_evalmetrics.errors import RegistryError
+    from pytest_evalmetrics.reports import chosen_reporters
+
+    try:
+        with let_register(config):
+            chosen_reporters(names)
+    except RegistryError as error:
+        raise pytest.UsageError(str(error)) from None

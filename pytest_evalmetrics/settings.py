@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,11 +20,6 @@ PRINTING = (
 )
 COLLECTED = pytest.StashKey["list[pytest.Item]"]()  # before any selection
 SHARED_BUDGET = "evalmetrics_budget"  # of xdist's workers: its file, and when the run began
-_CHOICES = {
-    "evalmetrics_journal": ("normal", "replay", "refresh", "off"),
-    "evalmetrics_family": ("benchmark", "run"),
-    "evalmetrics_engine": ("local", "ray"),
-}
 _JOURNAL_OPTIONS = {
     "evalmetrics_replay": "replay",
     "evalmetrics_refresh": "refresh",
@@ -32,65 +28,64 @@ _JOURNAL_OPTIONS = {
 # Each option and what it takes: nothing, a value, one of some words, a word or none, many values.
 _OPTIONS = """
 --evalmetrics-output PREFIX
-    where the artifacts go: a folder (ends with / or exists), or a prefix such as
-    results/run1, which gives results/run1_aggregate_metrics.json; default evalmetrics/
+    where the artifacts go: a folder (ends with / or exists), or a prefix such as results/run1,
+    which gives results/run1_aggregate_metrics.json; default evalmetrics/
 --evalmetrics-accept-tasks
-    let --snapshot-update record a baseline that lacks tasks of the old one, or holds other
-    content under their ids
+    let --snapshot-update record a baseline that lacks tasks of the old one, or holds other content
+    under their ids
 --evalmetrics-add-run
-    with --snapshot-update: add this run to the runs of the baseline, whose scatter shows the
-    noise between runs, in place of recording it alone
+    with --snapshot-update: add this run to the runs of the baseline, whose scatter shows the noise
+    between runs, in place of recording it alone
 --evalmetrics-all-tasks
     evaluate all tasks, whatever `sample:` says: for nightly runs
 --evalmetrics-stop-early
-    take the num_samples rollouts of each task in rounds, and stop after the one at which every
-    gate is sure
+    take the num_samples rollouts of each task in rounds, and stop after the one at which every gate
+    is sure
 --evalmetrics-reason TEXT
     with --snapshot-update: why the change is accepted; the baseline and the history keep it, and
     the trend shows it
 --evalmetrics-first-run
-    warn, rather than fail, where the report that `baseline: {report: FILE}` names is not there
-    yet: for CI's first run on the main branch
+    warn, rather than fail, where the report that `baseline: {report: FILE}` names is not there yet:
+    for CI's first run on the main branch
 --evalmetrics-schema [benchmark|report]
     print the JSON Schema of benchmark files (or of report.json) and exit
 --evalmetrics-plan
-    evaluate nothing: print the smallest drop that each gated metric can see, how many
-    rollouts a task would see max_drop, and what the calls will take
+    evaluate nothing: print the smallest drop that each gated metric can see, how many rollouts a
+    task would see max_drop, and what the calls will take
 --evalmetrics-calibrate
-    gate nothing: print the noise between runs of an unchanged system (those of each baseline),
-    what dominates it, flaky tasks, the false alarms that today's settings give, and a patch with
+    gate nothing: print the noise between runs of an unchanged system (those of each baseline), what
+    dominates it, flaky tasks, the false alarms that today's settings give, and a patch with
     settings that fit it
 --evalmetrics-runs N
     with --evalmetrics-calibrate: make so many runs now of what a model answers or a judge scores
 --evalmetrics-check
-    evaluate nothing and call nothing: print everything that is wrong with the benchmark
-    files, their templates, rows and secrets, as a linter does; exit status 1 where anything
-    is
+    evaluate nothing and call nothing: print everything that is wrong with the benchmark files,
+    their templates, rows and secrets, as a linter does; exit status 1 where anything is
 --evalmetrics-delete-unused [delete|list]
-    evaluate nothing: list the baselines below the root folder that no benchmark and no test
-    has any more, and delete them; =list only lists them
+    evaluate nothing: list the baselines below the root folder that no benchmark and no test has any
+    more, and delete them; =list only lists them
 --evalmetrics-list
-    print what there is: metrics, scorers, loaders and reporters, each with a line and who
-    provides it, and exit
+    print what there is: metrics, scorers, loaders and reporters, each with a line and who provides
+    it, and exit
 --evalmetrics-explain NAME
-    print what a metric, scorer, loader or reporter does, its keys, and where it is written,
-    and exit
+    print what a metric, scorer, loader or reporter does, its keys, and where it is written, and
+    exit
 --evalmetrics-reporters NAMES
-    write these files alone, separated by commas, such as report.json,summary.md; default all
-    (see --evalmetrics-list)
+    write these files alone, separated by commas, such as report.json,summary.md; default all (see
+    --evalmetrics-list)
 --evalmetrics-history FILE
     append one line per benchmark to this file (.jsonl): its key metrics, verdict, commit and
     branch; reports show the trend
 --evalmetrics-replay
-    scorers' calls: answer from the journal alone; a call that it has no answer to is a failed
-    row. Nothing is sent, and no key is needed
+    scorers' calls: answer from the journal alone; a call that it has no answer to is a failed row.
+    Nothing is sent, and no key is needed
 --evalmetrics-refresh
     scorers' calls: send every call anew, and replace what the journal has
 --evalmetrics-no-journal
     scorers' calls: neither read nor write the journal
 --evalmetrics-journal PATH
-    the journal's file, a folder for it, or the URL of an exported journal (.jsonl.gz) that is
-    read before the run and written after it, for jobs of CI to share
+    the journal's file, a folder for it, or the URL of an exported journal (.jsonl.gz) that is read
+    before the run and written after it, for jobs of CI to share
 --evalmetrics-journal-import FILE
     add the answers of an exported journal (.jsonl, .jsonl.gz) before the run
 --evalmetrics-journal-export FILE
@@ -99,17 +94,17 @@ _OPTIONS = """
 --evalmetrics-journal-clear
     empty the journal before the run (so does pytest's own --cache-clear)
 --evalmetrics-budget LIMITS
-    what the calls of all benchmarks of this run may use, separated by commas: 5usd (in the
-    currency of price), 2e6tokens, 1000calls, 30min. Then no further rollout begins, and
-    benchmarks that lack some are INCONCLUSIVE; run again to go on
+    what the calls of all benchmarks of this run may use, separated by commas: 5usd (in the currency
+    of price), 2e6tokens, 1000calls, 30min. Then no further rollout begins, and benchmarks that lack
+    some are INCONCLUSIVE; run again to go on
 --evalmetrics-engine local|ray
     where rollouts are read and rows are scored: local (default), or on a Ray cluster
 --evalmetrics-ray-address ADDRESS
-    the Ray cluster; default what Ray finds: RAY_ADDRESS, one that runs on this machine, else
-    one that is started for this run
+    the Ray cluster; default what Ray finds: RAY_ADDRESS, one that runs on this machine, else one
+    that is started for this run
 --evalmetrics-inspect PATH
-    tell what recorded rollouts hold (a path, a folder or a glob), print a benchmark file to
-    start from, and exit
+    tell what recorded rollouts hold (a path, a folder or a glob), print a benchmark file to start
+    from, and exit
 --evalmetrics-init PATH
     write a benchmark file for recorded rollouts, which it guesses how to read, then run it and
     record its baseline
@@ -120,13 +115,13 @@ _OPTIONS = """
     print which of some runs is the first worse one, and how sure that is, and exit; the oldest
     first, or FROM..TO=PATTERN for the commits of git, such as v1..HEAD=artifacts/{commit}
 --evalmetrics-to-parquet FILE
-    with --evalmetrics-inspect: write the numbers of these rollouts into a Parquet file
-    instead, which is several times as fast to read, and exit
+    with --evalmetrics-inspect: write the numbers of these rollouts into a Parquet file instead,
+    which is several times as fast to read, and exit
 --evalmetrics-label FIELD...
-    with --evalmetrics-to-parquet: keep this field as well, for breakdown: and cluster: (may
-    be given several times)
+    with --evalmetrics-to-parquet: keep this field as well, for breakdown: and cluster: (may be
+    given several times)
 """
-# Each setting of pytest's configuration file and its default.
+# Each setting of pytest's configuration file and its default: a value, words, or the first choice.
 _SETTINGS = """
 evalmetrics_files = [*.bench.yaml *.bench.yml]
     names of the files that hold benchmarks (default: *.bench.yaml *.bench.yml)
@@ -136,12 +131,12 @@ evalmetrics_reporters = []
     default of --evalmetrics-reporters, separated by spaces
 evalmetrics_history =
     default of --evalmetrics-history, relative to the root folder
-evalmetrics_engine = local
+evalmetrics_engine = local|ray
     default of --evalmetrics-engine
-evalmetrics_family = benchmark
-    over what a chance of alpha for a false alarm holds: benchmark (default), or run, for all
-    gated benchmarks of a run together
-evalmetrics_journal = normal
+evalmetrics_family = benchmark|run
+    over what a chance of alpha for a false alarm holds: benchmark (default), or run, for all gated
+    benchmarks of a run together
+evalmetrics_journal = normal|replay|refresh|off
     how scorers' calls use the journal: normal, or replay, refresh or off as the options
     --evalmetrics-replay, -refresh and -no-journal do, which win
 evalmetrics_journal_path =
@@ -165,12 +160,11 @@ def declare(parser: pytest.Parser) -> None:
             option = {"metavar": takes[:-3], "action": "append", "default": []}
         group.addoption(name, help=words, **option)
     for head, words in _entries(_SETTINGS):
-        name, _, default = head.partition(" =")
-        default = default.strip()
+        name, _, default = map(str.strip, head.partition(" ="))
         if default.startswith("["):
             parser.addini(name, type="args", default=default[1:-1].split(), help=words)
         else:
-            parser.addini(name, default=default, help=words)
+            parser.addini(name, default=default.partition("|")[0], help=words)
 
 
 def _entries(table: str) -> Iterator[tuple[str, str]]:
@@ -181,15 +175,18 @@ def _entries(table: str) -> Iterator[tuple[str, str]]:
 
 def validate(config: pytest.Config) -> None:
     """Raise UsageError for options that contradict each other, and for invalid settings."""
-    asked = [option for option in _JOURNAL_OPTIONS if config.getoption(option)]
-    if len(asked) > 1:
-        named = " and ".join(f"--{option.replace('_', '-')}" for option in asked)
-        raise pytest.UsageError(f"{named} contradict each other: give one of them")
+    for name in PRINTING:
+        if config.getoption(name) and getattr(config.option, "numprocesses", None):
+            raise pytest.UsageError(f"{_as_written(name)} works in one process: leave -n out")
+    modes = [_as_written(name) for name in _JOURNAL_OPTIONS if config.getoption(name)]
+    if len(modes) > 1:
+        raise pytest.UsageError(f"{' and '.join(modes)} contradict each other: give one of them")
     if accepted_reason(config) and not config.getoption("update_snapshots", default=False):
         raise pytest.UsageError("--evalmetrics-reason needs --snapshot-update: it says why of it")
-    for setting, choices in _CHOICES.items():
-        value = config.getini(setting)
-        if value not in choices:
+    for head, _ in _entries(_SETTINGS):
+        setting, _, default = map(str.strip, head.partition(" ="))
+        choices, value = default.split("|"), config.getini(setting)
+        if len(choices) > 1 and value not in choices:
             raise pytest.UsageError(f"{setting} = {value}: expected one of {', '.join(choices)}")
     runs = config.getoption("evalmetrics_runs")
     if runs is not None and not (runs.isdecimal() and 2 <= int(runs) <= 50):  # noqa: PLR2004
@@ -198,6 +195,10 @@ def validate(config: pytest.Config) -> None:
         raise pytest.UsageError("--evalmetrics-runs needs --evalmetrics-calibrate")
     budget(config)
     _validate_engine(config)
+
+
+def _as_written(option: str) -> str:
+    return f"--{option.replace('_', '-')}"
 
 
 def evaluates_nothing(config: pytest.Config) -> bool:
@@ -233,75 +234,83 @@ def _validate_engine(config: pytest.Config) -> None:
         )
 
 
+_UNITS = {  # of a budget: what it limits, and in which unit
+    "call": ("requests", "call", 1),
+    "token": ("tokens", "token", 1),
+    "min": ("seconds", "minute", 60),
+    "minute": ("seconds", "minute", 60),
+}
+
+
 def budget(config: pytest.Config) -> dict[str, tuple[float, str]]:
     """Return the limits of the run's calls, each with its words: see `transport.Budget`."""
     limits: dict[str, tuple[float, str]] = {}
-    asked = config.getoption("evalmetrics_budget") or ""
-    for part in filter(None, asked.split(",")):
+    text = config.getoption("evalmetrics_budget") or ""
+    for part in filter(None, text.split(",")):
         match = re.fullmatch(r"(\d+(?:\.\d+)?(?:e-?\d+)?) ?([a-z]+)", part.strip().lower())
         number, unit = (float(match[1]), match[2]) if match else (0.0, "")
-        name = {
-            **dict.fromkeys(("call", "calls"), "requests"),
-            **dict.fromkeys(("token", "tokens"), "tokens"),
-            **dict.fromkeys(("min", "minute", "minutes"), "seconds"),
-        }.get(unit, "cost" if len(unit) == 3 else "")  # noqa: PLR2004 - usd
-        if not number or not name or name in limits:
+        currency = ("cost" if len(unit) == 3 else "", unit, 1)  # noqa: PLR2004 - usd
+        kind, word, factor = _UNITS.get(unit.removesuffix("s"), currency)
+        if not number or not kind or kind in limits:
             raise pytest.UsageError(
-                f"--evalmetrics-budget {asked}: {part!r} is no limit, or a second one of its kind; "
+                f"--evalmetrics-budget {text}: {part!r} is no limit, or a second one of its kind; "
                 "expected such as 5usd,2e6tokens,1000calls,30min"
             )
-        if name != "cost":
-            unit = {"requests": "call", "tokens": "token", "seconds": "minute"}[name]
-            unit += "s" * (number != 1)
-        limits[name] = number * (60 if name == "seconds" else 1), f"{number:.12g} {unit}"
+        plural = "s" if kind != "cost" and number != 1 else ""
+        limits[kind] = number * factor, f"{number:.12g} {word}{plural}"
     return limits
 
 
 def journal_mode(config: pytest.Config) -> str:
     """Return the use of the journal: normal, replay, refresh or off."""
-    asked = next(
-        (mode for option, mode in _JOURNAL_OPTIONS.items() if config.getoption(option)), None
-    )
-    return asked or str(config.getini("evalmetrics_journal"))
+    for option, mode in _JOURNAL_OPTIONS.items():
+        if config.getoption(option):
+            return mode
+    return str(config.getini("evalmetrics_journal"))
 
 
-def journal_path(config: pytest.Config) -> Path | None:
-    """Return the journal that is asked for; None for the one in pytest's cache."""
-    asked = config.getoption("evalmetrics_journal")
-    if not asked or "://" in asked:
-        return _from_root(config, "evalmetrics_journal_path")
-    path = Path(config.invocation_params.dir, asked)
-    return path / "journal.sqlite3" if asked.endswith(("/", os.sep)) or path.is_dir() else path
+def journal_path(config: pytest.Config) -> Path:
+    """Return the journal's file: in pytest's cache folder, where nothing else is named."""
+    option = config.getoption("evalmetrics_journal")
+    if option and "://" not in option:
+        path = Path(config.invocation_params.dir, option)
+        return path / "journal.sqlite3" if option.endswith(("/", os.sep)) or path.is_dir() else path
+    if (named := _from_root(config, "evalmetrics_journal_path")) is not None:
+        return named
+    cache = getattr(config, "cache", None)  # none with -p no:cacheprovider
+    folder = config.rootpath / ".pytest_cache" / "d" / "evalmetrics"
+    with suppress(OSError):
+        folder = folder if cache is None else Path(cache.mkdir("evalmetrics"))
+    return folder / "journal.sqlite3"
 
 
 def journal_url(config: pytest.Config) -> str | None:
     """Return where an exported journal lies that jobs share; None for none."""
-    asked = config.getoption("evalmetrics_journal")
-    return asked if asked and "://" in asked else None
+    option = config.getoption("evalmetrics_journal")
+    return option if option and "://" in option else None
 
 
 def history_path(config: pytest.Config) -> Path | None:
     """Return the file of the history; None if none is kept."""
-    asked = config.getoption("evalmetrics_history")
-    if asked:
-        return config.invocation_params.dir / str(asked)
+    if option := config.getoption("evalmetrics_history"):
+        return config.invocation_params.dir / str(option)
     return _from_root(config, "evalmetrics_history")
 
 
 def output_prefix(config: pytest.Config) -> str:
     """Return what every artifact's path starts with: /ci/evalmetrics/ or /ci/results/run1_."""
-    asked = config.getoption("evalmetrics_output")
-    base = config.rootpath if asked is None else config.invocation_params.dir
-    value = asked or str(config.getini("evalmetrics_output"))
+    option = config.getoption("evalmetrics_output")
+    base = config.rootpath if option is None else config.invocation_params.dir
+    value = option or str(config.getini("evalmetrics_output"))
     is_folder = value.endswith(("/", os.sep)) or (base / value).is_dir()
     return f"{base / value}{os.sep if is_folder else '_'}"
 
 
 def reporter_names(config: pytest.Config) -> list[str] | None:
     """Return the chosen reporters; None for the default."""
-    asked = config.getoption("evalmetrics_reporters")
-    if asked is not None:
-        return [name.strip() for name in asked.split(",") if name.strip()]
+    option = config.getoption("evalmetrics_reporters")
+    if option is not None:
+        return [name.strip() for name in option.split(",") if name.strip()]
     return list(config.getini("evalmetrics_reporters")) or None
 
 

@@ -21,7 +21,7 @@ def test_each_name_can_be_imported_and_is_documented():
 
 def test_what_is_typed_is_what_is_imported():
     tree = ast.parse(Path(ext.__file__).read_text(encoding="utf-8"))
-    (block,) = [n for n in tree.body if isinstance(n, ast.If)]
+    block = next(n for n in tree.body if isinstance(n, ast.If))
     typed = {
         alias.name: node.module
         for node in block.body

@@ -13,7 +13,6 @@ from pytest_evalmetrics.data import RolloutTable, RowScores, TaskId
 from pytest_evalmetrics.data.content import SIZE, content_hash
 from pytest_evalmetrics.engines.local import Workload, score_here, score_without_calls
 from pytest_evalmetrics.errors import ConfigError, DataError, Problem, RowError
-from pytest_evalmetrics.gc_pause import collector_eased
 from pytest_evalmetrics.pipeline import scored_rows
 from pytest_evalmetrics.pipeline.attempts import Attempts, CallLimits, budget_of, recorded_row
 from pytest_evalmetrics.pipeline.judge_checks import Judged, Judges
@@ -248,8 +247,7 @@ class Scoring:
                 if not any(scorer.calls for scorer in self.made):
                     score_without_calls(jobs, board, self.hide)
                     return
-                with collector_eased():
-                    self._runtime.transport().run(score_here(self._work(jobs, board, None)))
+                self._runtime.transport().run(score_here(self._work(jobs, board, None)))
 
         return scored_rows.rescored(data, recorded, tables, self.made, score)
 
@@ -261,8 +259,7 @@ class Scoring:
             return
         if self._engine is not None:
             self._engine.prepare()
-        with collector_eased():
-            self._runtime.transport().run(self._score_with_calls(board, chosen))
+        self._runtime.transport().run(self._score_with_calls(board, chosen))
 
     async def _score_with_calls(self, board: Board, chosen: Chosen) -> None:
         do = score_here if self._engine is None else self._engine.score

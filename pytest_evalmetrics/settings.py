@@ -158,7 +158,8 @@ def declare(parser: pytest.Parser) -> None:
             option = {"metavar": takes[:-1], "nargs": "+"}
         elif takes.endswith("..."):
             option = {"metavar": takes[:-3], "action": "append", "default": []}
-        group.addoption(name, help=words, **option)
+        # pytest looks for a free `dest` among all options, unless it is given
+        group.addoption(name, dest=name[2:].replace("-", "_"), help=words, **option)
     for head, words in _entries(_SETTINGS):
         name, _, default = map(str.strip, head.partition(" ="))
         if default.startswith("["):

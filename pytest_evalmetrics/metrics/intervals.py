@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.data import TaskRewards
     from pytest_evalmetrics.metrics.metric import BoundMetric, TaskParts
-
-    Outcome = tuple[Interval | None, str]  # without an interval the reason
 
 DRAWS = 999
 _NAMED = 10
@@ -68,14 +66,14 @@ def estimate(
     """
     measured, parts = metric.measure(rewards, tasks)
     held = rewards.counts > 0 if parts is None else parts.held
-    n = int(np.count_nonzero(held))
     clusters = None if clusters is None else clusters[held]
-    interval, reason = _Observed(metric, rewards, parts, held, n, clusters, level, ends).interval()
+    outcome = _Observed(metric, rewards, parts, held, clusters, level, ends).interval()
+    interval, reason = (None, outcome) if isinstance(outcome, str) else (outcome, "")
     return Estimate(
         name=str(metric),
         value=measured if value is None else value,
-        tasks=n,
-        rollouts=len(rewards.values) if n == len(held) else int(rewards.counts[held].sum()),
+        tasks=int(np.count_nonzero(held)),
+        rollouts=int(rewards.counts[held].sum()),
         interval=interval,
         reason=reason,
         score=score,
@@ -109,108 +107,87 @@ class _Observed(msgspec.Struct, frozen=True):
     rewards: TaskRewards
     parts: TaskParts | None
     held: NDArray[np.bool_]  # which tasks have a value, shape (tasks,)
-    n: int  # how many have one
-    clusters: NDArray[np.int64] | None  # of those that have, shape (n,)
+    clusters: NDArray[np.int64] | None  # of those that have
     level: float
     ends: tuple[float, float] | None
 
-    def interval(self) -> Outcome:  # noqa: PLR0911 - a table
+    def interval(self) -> Interval | str:  # noqa: PLR0911 - a table
         """Compute the interval that fits the metric, or say why there is none."""
-        parts, clusters = self.parts, self.clusters
+        parts, clusters, n = self.parts, self.clusters, int(np.count_nonzero(self.held))
         if self.metric.no_interval:
-            return None, self.metric.no_interval
-        if self.n < stats.FEWEST:
-            return None, "a single task says nothing of the spread between tasks"
+            return self.metric.no_interval
+        if n < stats.FEWEST:
+            return "a single task says nothing of the spread between tasks"
         if clusters is not None and len(np.unique(clusters)) < stats.FEWEST:
-            return None, "all tasks are in one cluster, which says nothing of the spread"
-        is_mean = parts is not None and parts.combine is None
-        quantile = self._ordered()
-        if not is_mean and quantile is None and self.n > _MOST_TASKS:
-            return None, f"not computed for this metric over more than {_MOST_TASKS} tasks"
+            return "all tasks are in one cluster, which says nothing of the spread"
+        if parts is not None and parts.combine is None:
+            return self._of_mean(parts)
+        quantile = getattr(self.metric.target, "quantile", None)
+        if quantile is not None and clusters is None:  # of independent values
+            if parts is not None:
+                return self._of_quantile(parts.values[self.held], quantile)
+            if self.rewards.counts.max() == 1:
+                return self._of_quantile(self.rewards.values, quantile)
+        if n > _MOST_TASKS:
+            return f"not computed for this metric over more than {_MOST_TASKS} tasks"
         if not self.metric.vectorised and len(self.rewards.values) > _MOST_SAMPLES:
-            return None, (
+            return (
                 f"not computed over more than {_MOST_SAMPLES} rollouts for a metric without a "
                 "vectorised form"
             )
-        if parts is not None and is_mean:
-            return self._of_mean(parts)
-        if quantile is not None:
-            return self._of_quantile(*quantile)
         return self._bootstrapped()
 
-    def _of_mean(self, parts: TaskParts) -> Outcome:
-        bounded, clusters, held = self.metric.bounded, self.clusters, self.held
-        every = self.n == len(held)
-        tops, bottoms = (part if every else part[held] for part in (parts.tops, parts.bottoms))
-        mean = stats.ratio_mean(tops, bottoms, clusters)
-        values = parts.values[held]
-        is_rate = clusters is None and parts.additive and ((values == 0) | (values == 1)).all()
+    def _of_mean(self, parts: TaskParts) -> Interval | str:
+        bounded, held = self.metric.bounded, self.held
+        tops, bottoms, values = parts.tops[held], parts.bottoms[held], parts.values[held]
+        mean = stats.ratio_mean(tops, bottoms, self.clusters)
+        is_rate = self.clusters is None and (bottoms == bottoms[0]).all()
+        is_rate = is_rate and ((values == 0) | (values == 1)).all()
         if bounded and (is_rate or not mean.se > 0):
             successes = min(max(mean.mean, 0.0), 1.0) * mean.units
-            return Interval(
-                *stats.wilson(successes, mean.units, self.level), self.level, "wilson"
-            ), ""
+            bounds = stats.wilson(successes, mean.units, self.level)
+            return Interval(*bounds, self.level, "wilson")
         if not mean.se > 0:
-            return None, _NO_SPREAD
+            return _NO_SPREAD
         low, high = stats.t_interval(mean, self.level)
         least, most = (0.0, 1.0) if bounded else self.ends or (-math.inf, math.inf)
-        method = "t" if clusters is None else "clustered t"
-        return Interval(max(low, least), min(high, most), self.level, method), ""
+        method = "t" if self.clusters is None else "clustered t"
+        return Interval(max(low, least), min(high, most), self.level, method)
 
-    def _ordered(self) -> tuple[NDArray[np.float64], float] | None:
-        """Return the independent values of a quantile, and which it is; else None."""
-        quantile = getattr(self.metric.target, "quantile", None)
-        if quantile is None or self.clusters is not None:
-            return None
-        if self.parts is not None:
-            return self.parts.values[self.held], quantile
-        return (self.rewards.values, quantile) if self.rewards.counts.max() == 1 else None
-
-    def _of_quantile(self, values: NDArray[np.float64], quantile: float) -> Outcome:
+    def _of_quantile(self, values: NDArray[np.float64], quantile: float) -> Interval | str:
         low, high = stats.quantile_interval(values, quantile, self.level)
         if low < high:
-            return Interval(low, high, self.level, "order statistics"), ""
+            return Interval(low, high, self.level, "order statistics")
         if (values == values[0]).all():
-            return None, _NO_SPREAD
+            return _NO_SPREAD
         name = "their median" if quantile == 0.5 else self.metric.name.metric  # noqa: PLR2004
-        return None, f"{self.n} tasks are too few for an interval of {name}"
+        return f"{len(values)} tasks are too few for an interval of {name}"
 
-    def _bootstrapped(self) -> Outcome:  # noqa: C901 - a form of the metric each
-        metric, parts, clusters = self.metric, self.parts, self.clusters
-        tasks = np.flatnonzero(self.held)
-        weighted: Callable[[NDArray[Any]], float] | None = None
+    def _bootstrapped(self) -> Interval | str:
+        parts, clusters, tasks = self.parts, self.clusters, np.flatnonzero(self.held)
+        reducer: Callable[[NDArray[np.intp]], float]
+        n = len(tasks)
         if parts is not None and parts.combine is not None:
             order = np.argsort(parts.values[tasks], kind="stable")  # sorted sorts faster
             clusters = None if clusters is None else clusters[order]
             values, combine = parts.values[tasks[order]], parts.combine
-            of_weights = parts.combine_weighted
+            weighted = parts.combine_weighted and partial(parts.combine_weighted, values)
 
             def reducer(picked: NDArray[np.intp]) -> float:
-                return metric.checked("combine", combine, values[picked])
-
-            if of_weights is not None:
-
-                def weighted(times: NDArray[np.float64]) -> float:
-                    return metric.checked("combine_weighted", of_weights, values, times)
+                return combine(values[picked])
         else:
             sampled = self.rewards.take(tasks)
-            if metric.weighs:
-                weighted = partial(metric.weighed, sampled)
-
-            def reducer(picked: NDArray[np.intp]) -> float:
-                if weighted is not None:
-                    return weighted(np.bincount(picked, minlength=len(tasks)))
-                return metric.anew(sampled.take(picked))
-
-        groups = None if clusters is None else stats.cluster_codes(clusters, len(tasks))
-        rng = np.random.Generator(np.random.PCG64(stats.seed_of(str(metric), [len(tasks)])))
+            reducer = self.metric.of_choice(sampled)
+            weighted = partial(self.metric.weighed, sampled) if self.metric.weighs else None
+        if weighted is None and n > stats.MOST_TASKS:
+            return f"{n} tasks are too many to resample this metric"
+        groups = None if clusters is None else stats.cluster_codes(clusters, n)
+        rng = np.random.Generator(np.random.PCG64(stats.seed_of(str(self.metric), str(n))))
         try:
-            draws = stats.reducer_draws(reducer, len(tasks), groups, DRAWS, rng, weighted=weighted)
-        except stats.TooManyUnitsError:
-            return None, f"{len(tasks)} tasks are too many to resample this metric"
-        except (MetricError, stats.StatsError) as error:
-            return None, f"on resampled tasks the metric is not defined: {error.args[0]}"
+            draws = stats.reducer_draws(reducer, n, groups, DRAWS, rng, weighted=weighted)
+        except MetricError as error:
+            return f"on resampled tasks the metric is not defined: {error.message}"
         low, high = (stats.quantile7(draws, (1 + side * self.level) / 2) for side in (-1, 1))
         if low == high:
-            return None, "every resampling of the tasks gives the same value"
-        return Interval(low, high, self.level, "bootstrap"), ""
+            return "every resampling of the tasks gives the same value"
+        return Interval(low, high, self.level, "bootstrap")

@@ -2,8 +2,8 @@
 
 A number that is not finite is refused with `StatsError`; what the data can't tell (one task, no
 spread) is NaN, not 0 and not an interval of no width. The same input gives the same output. Tests
-are two-sided unless ``alternative`` says ``greater`` or ``less``. What no gate needs (`holm`,
-`mcnemar_exact` ...) is in `textbook`, and imported from there when it is asked for by name.
+are two-sided unless ``alternative`` says ``greater``. What no gate needs (`holm`, `mcnemar_exact`
+...) is in `textbook`, and imported from there when it is asked for by name.
 """
 
 from __future__ import annotations
@@ -33,26 +33,25 @@ from pytest_evalmetrics.stats.means import (
 )
 from pytest_evalmetrics.stats.proportions import (
     max_at_k,
-    pass_at_k,
-    pass_hat_k,
     pass_m_of_n,
+    quantile7,
+    quantile_interval,
     wilson,
     zero_flip_bound,
 )
-from pytest_evalmetrics.stats.relabelling import relabel_test, two_valued
 from pytest_evalmetrics.stats.resampling import (
-    TooManyUnitsError,
-    quantile7,
-    quantile_interval,
+    MOST_TASKS,
     reducer_draws,
+    relabel_test,
     seed_of,
+    two_valued,
 )
 
 __all__ = [
     "FEWEST",
+    "MOST_TASKS",
     "StatResult",
     "StatsError",
-    "TooManyUnitsError",
     "cluster_codes",
     "cohen_kappa",
     "krippendorff_alpha",
@@ -63,8 +62,6 @@ __all__ = [
     "normal_sf",
     "paired_differences",
     "paired_t",
-    "pass_at_k",
-    "pass_hat_k",
     "pass_m_of_n",
     "ppi_mean",
     "quantile7",

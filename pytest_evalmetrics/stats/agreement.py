@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from pytest_evalmetrics.stats.basics import FEWEST, StatsError, cluster_codes, vector
+from pytest_evalmetrics.stats.basics import FEWEST, cluster_codes, vector
 from pytest_evalmetrics.stats.means import MeanSE
 from pytest_evalmetrics.sums import squares
 
@@ -25,8 +25,6 @@ def krippendorff_alpha(
     *Content Analysis*, 2nd ed. 2004, chapter 11.
     """
     table = np.asarray(ratings, dtype=np.float64)
-    if table.ndim != 2 or np.isinf(table).any():  # noqa: PLR2004 - raters and units
-        raise StatsError("ratings have to be finite or NaN, of shape (raters, units)")
     rated = (~np.isnan(table)).sum(axis=0)
     table, times = table[:, rated > 1], rated[rated > 1]
     pooled = table[~np.isnan(table)]
@@ -61,8 +59,6 @@ def cohen_kappa(
     values.
     """
     one, other = vector(a, "a"), vector(b, "b")
-    if len(one) != len(other) or not len(one):
-        raise StatsError(f"a has {len(one)} ratings and b {len(other)}, expected as many, from 1")
     if weights == "quadratic":
         observed = float(((one - other) ** 2).mean())
         expected = float(one.var() + other.var() + (one.mean() - other.mean()) ** 2)
@@ -92,7 +88,7 @@ def ppi_mean(predicted: ArrayLike, labels: ArrayLike, clusters: ArrayLike) -> tu
     """
     f, y = vector(predicted), np.asarray(labels, dtype=np.float64)
     known = ~np.isnan(y)
-    codes, units = cluster_codes(np.asarray(clusters), len(f))
+    codes, units = cluster_codes(clusters, len(f))
     labelled = len(np.unique(codes[known]))
     if labelled < FEWEST:
         return MeanSE(math.nan, math.nan, labelled - 1, labelled), math.nan

@@ -68,17 +68,12 @@ def test_beta_quantiles(shape):
 def test_binomial(n, p):
     for z in (-30, -10, -3, -1, 0, 1, 3, 10, 30):
         k = min(max(round(n * p + z * math.sqrt(n * p * (1 - p))), 0), n)
-        assert distributions.binom_pmf(k, n, p) == close(oracle.binom.pmf(k, n, p))
         assert distributions.binom_sf(k, n, p) == close(oracle.binom.sf(k - 1, n, p))
-        assert distributions.binom_cdf(k, n, p) == close(oracle.binom.cdf(k, n, p))
 
 
 def test_binomial_at_the_edges():
-    assert distributions.binom_pmf(0, 0, 0.5) == 1.0
-    assert distributions.binom_pmf(-1, 3, 0.5) == distributions.binom_pmf(4, 3, 0.5) == 0.0
-    for k, p, chance in ((0, 0, 1), (3, 1, 1), (1, 0, 0), (1, 1, 0), (0, 1, 0), (3, 0, 0)):
-        assert distributions.binom_pmf(k, 3, p) == chance
-    assert distributions.binom_sf(4, 3, 0.5) == distributions.binom_cdf(-1, 3, 0.5) == 0.0
+    for k, p, chance in ((0, 0, 1), (3, 1, 1), (1, 0, 0), (1, 1, 1), (4, 0.5, 0)):
+        assert distributions.binom_sf(k, 3, p) == chance
 
 
 def test_normal():

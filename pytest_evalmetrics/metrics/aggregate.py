@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pytest_evalmetrics.errors import EvalMetricsError, MetricError, RegistryError, did_you_mean
-from pytest_evalmetrics.metrics.base_statistics import Counts, GroupEntries, pooled_statistics
+from pytest_evalmetrics.metrics.base_statistics import GroupEntries, pooled_statistics
 from pytest_evalmetrics.metrics.builtin_metrics import reported_usage
 from pytest_evalmetrics.metrics.intervals import estimate
 from pytest_evalmetrics.metrics.metric import UndefinedMetricError, call, is_number
@@ -61,17 +61,21 @@ def reduce_agent(
     metric, score, field or value is an error, and so is a metric that can't be computed: none is
     ever left out.
     """
-    counts = Counts.of(table, plan.spec.reward, expected, instead=plan.spec.row_columns)
-    table = with_missing_rewards(table, plan.spec)
+    spec = plan.spec
+    columns = (spec.reward,) if spec.reward in table.scores else spec.row_columns
+    absent = table.lacking(columns) if columns else np.ones(len(table), dtype=bool)
+    unscored = np.bincount(table.task[absent], minlength=len(table.tasks))
+    table = with_missing_rewards(table, spec)
+    groups = GroupEntries(table, agent, unscored, expected)
     reduction = _Reduction(plan, table, level)
-    for at, text in enumerate(plan.spec.metrics):
+    for at, text in enumerate(spec.metrics):
         reduction.default_keys.append(reduction.estimate(text, "metrics", at).name)
     reduction.break_down([] if notes is None else notes)
     reduction.add_usage()
     if compute_metrics is not None:
         reduction.add_from(compute_metrics)
     keys = reduction.choose(key_metrics)
-    for name in plan.spec.thresholds:
+    for name in spec.thresholds:
         reduction.estimate(name, "thresholds", name)
     for name in plan.also:
         reduction.estimate(name, "baseline")
@@ -81,26 +85,26 @@ def reduce_agent(
         agent=agent,
         tasks=len(table.tasks),
         rollouts=len(table),
-        missing=int(counts.missing.sum()),
+        missing=int(groups.missing.sum()),
         estimates=reduction.estimates,
         key_metrics=key_values,
         aggregate={
             "agent_ref": {"name": agent},
             "agent_metrics": reduction.metrics,
             "key_metrics": key_values,
-            "group_level_metrics": GroupEntries(table, agent, counts),
+            "group_level_metrics": groups,
         },
     )
 
 
 def threshold_intervals(plan: Plan, table: RolloutTable) -> dict[str, Interval | None]:
     """Compute, by metric, the intervals that thresholds with a confidence of their own compare."""
-    asked = {n: t.level for n, t in plan.spec.thresholds.items() if t.confidence is not None}
-    reduction = _Reduction(plan, with_missing_rewards(table, plan.spec), 0.95) if asked else None
-    intervals: dict[str, Interval | None] = dict.fromkeys(asked)
-    for name, level in asked.items():
-        with suppress(EvalMetricsError):  # a hook's number
-            if reduction is not None:
+    levels = {n: t.level for n, t in plan.spec.thresholds.items() if t.confidence is not None}
+    intervals: dict[str, Interval | None] = dict.fromkeys(levels)
+    if levels:
+        reduction = _Reduction(plan, with_missing_rewards(table, plan.spec), 0.95)
+        for name, level in levels.items():
+            with suppress(EvalMetricsError):  # a hook's number
                 intervals[name] = reduction.measured(reduction.bind(name), level).interval
     return intervals
 
@@ -109,9 +113,7 @@ class _Reduction:
     """The numbers of one agent that have been computed so far."""
 
     def __init__(self, plan: Plan, table: RolloutTable, level: float) -> None:
-        self.spec = plan.spec
-        self.names = plan.names
-        self.located = plan.located
+        self.plan, self.spec, self.located = plan, plan.spec, plan.located
         self.table = table
         self.level = level
         self.source = SampleSource(table, self.spec.reward, self.spec.cluster)
@@ -124,26 +126,25 @@ class _Reduction:
 
     def break_down(self, notes: list[str]) -> None:
         """Compute each listed metric for each value of each field of ``breakdown:``."""
+        metrics = [m for m in map(self.bind, self.spec.metrics) if m.name.field is None]
         for at, field in enumerate(self.spec.breakdown):
             with self.located("breakdown", at):
                 unscored = self.source.unscored(field)
-                for value, count in unscored.items():
-                    none = f"none of its {count} rollouts has a reward"
-                    only = "its only rollout has no reward" if count == 1 else none
-                    notes.append(f"breakdown: {field} = {value} is left out, because {only}")
-                metrics = [m for m in map(self.bind, self.spec.metrics) if m.name.field is None]
-                for value in self.source.rows_by_label(field):
-                    if value in unscored:
-                        continue
-                    for whole in metrics:
-                        metric = whole.over(field, value)
-                        sample = self.source.sample(metric)
-                        try:
-                            found = metric.value(sample.rewards, sample.tasks)
-                        except UndefinedMetricError as error:
-                            notes.append(f"breakdown: left out: {error.message}")
-                            continue
-                        self.metrics[str(metric)] = found
+                for label, count in unscored.items():
+                    why = f"none of its {count} rollouts has a reward"
+                    why = "its only rollout has no reward" if count == 1 else why
+                    notes.append(f"breakdown: {field} = {label} is left out, because {why}")
+                labels = [
+                    label for label in self.source.rows_by_label(field) if label not in unscored
+                ]
+                for metric in (metric.over(field, label) for label in labels for metric in metrics):
+                    sample = self.source.sample(metric)
+                    try:
+                        value = metric.value(sample.rewards, sample.tasks)
+                    except UndefinedMetricError as error:
+                        notes.append(f"breakdown: left out: {error.message}")
+                    else:
+                        self.metrics[str(metric)] = value
                         self.parts.append(metric)
 
     def add_parts(self) -> None:
@@ -235,17 +236,8 @@ class _Reduction:
 
     def measured(self, metric: BoundMetric, level: float | None = None) -> Estimate:
         sample = self.source.sample(metric)
-        return estimate(
-            metric,
-            sample.rewards,
-            tasks=sample.tasks,
-            clusters=sample.clusters,
-            level=level or self.level,
-            value=self.metrics.get(str(metric)),
-            score=sample.score,
-            missing=sample.missing,
-            ends=self._ends(metric, sample),
-        )
+        value, ends = self.metrics.get(str(metric)), self._ends(metric, sample)
+        return estimate(metric, sample, level=level or self.level, value=value, ends=ends)
 
     def _ends(self, metric: BoundMetric, sample: Sample) -> tuple[float, float] | None:
         """Return the range of a metric: the declared one, else [0, 1] where all lies in it."""
@@ -258,8 +250,8 @@ class _Reduction:
 
     def bind(self, text: str) -> BoundMetric:
         if text in self.statistics:  # whatever brackets and slashes its score's name may hold
-            return self.names.statistic(*text.split("/", 1))
-        return self.names.bind(text)
+            return self.plan.names.statistic(*text.split("/", 1))
+        return self.plan.names.bind(text)
 
 
 def _rows_by_task(table: RolloutTable) -> list[list[dict[str, Any]]]:

@@ -18,12 +18,13 @@ from pytest_evalmetrics.errors import MetricError
 from pytest_evalmetrics.results import Estimate, Interval
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from numpy.typing import NDArray
 
     from pytest_evalmetrics.data import TaskRewards
     from pytest_evalmetrics.metrics.metric import BoundMetric, TaskParts
+    from pytest_evalmetrics.metrics.samples import Sample
 
 DRAWS = 999
 _NAMED = 10
@@ -34,14 +35,10 @@ _NO_SPREAD = "every task has the same value, which says nothing of the spread"
 
 def estimate(
     metric: BoundMetric,
-    rewards: TaskRewards,
+    sample: Sample,
     *,
-    tasks: Sequence[object] | None = None,
-    clusters: NDArray[np.int64] | None = None,
     level: float = 0.95,
     value: float | None = None,
-    score: str = "",
-    missing: int = 0,
     ends: tuple[float, float] | None = None,
 ) -> Estimate:
     """Compute a metric with its confidence interval.
@@ -59,14 +56,14 @@ def estimate(
                                                       or over clusters
     ================================================  ==================================
 
-    `tasks` are the tasks' ids, for messages. `value` is the metric's where it is known to the last
-    digit already, and `ends` the range that its values lie in, where one is known. Miller 2024
-    (arXiv 2411.00640); Bowyer et al. 2025 (arXiv 2503.01747) for rates of few tasks; Cochran 1977,
-    Sampling Techniques, for the ratio.
+    `value` is the metric's where it is known to the last digit already, and `ends` the range that
+    its values lie in, where one is known. Miller 2024 (arXiv 2411.00640); Bowyer et al. 2025 (arXiv
+    2503.01747) for rates of few tasks; Cochran 1977, Sampling Techniques, for the ratio.
     """
-    measured, parts = metric.measure(rewards, tasks)
+    rewards = sample.rewards
+    measured, parts = metric.measure(rewards, sample.tasks)
     held = rewards.counts > 0 if parts is None else parts.held
-    clusters = None if clusters is None else clusters[held]
+    clusters = None if sample.clusters is None else sample.clusters[held]
     outcome = _Observed(metric, rewards, parts, held, clusters, level, ends).interval()
     interval, reason = (None, outcome) if isinstance(outcome, str) else (outcome, "")
     return Estimate(
@@ -76,19 +73,15 @@ def estimate(
         rollouts=int(rewards.counts[held].sum()),
         interval=interval,
         reason=reason,
-        score=score,
-        missing=missing,
-        of_tasks=_of_tasks(metric, rewards, parts, tasks) if metric.extreme else (),
+        score=sample.score,
+        missing=sample.missing,
+        of_tasks=_of_tasks(metric, sample, parts) if metric.extreme else (),
     )
 
 
-def _of_tasks(
-    metric: BoundMetric,
-    rewards: TaskRewards,
-    parts: TaskParts | None,
-    tasks: Sequence[object] | None,
-) -> tuple[str, ...]:
+def _of_tasks(metric: BoundMetric, sample: Sample, parts: TaskParts | None) -> tuple[str, ...]:
     """Name the tasks that a metric of one task alone is of."""
+    rewards = sample.rewards
     held = np.flatnonzero(rewards.counts)
     lowest = metric.extreme == "lowest"
     if parts is not None:
@@ -97,7 +90,7 @@ def _of_tasks(
         ends = np.minimum if lowest else np.maximum
         values = ends.reduceat(rewards.values, rewards.offsets[:-1][held])
     places = held[np.flatnonzero(values == (values.min() if lowest else values.max()))]
-    return tuple(str(i if tasks is None else tasks[i]) for i in places[:_NAMED].tolist())
+    return tuple(str(sample.tasks[i]) for i in places[:_NAMED].tolist())
 
 
 class _Observed(msgspec.Struct, frozen=True):

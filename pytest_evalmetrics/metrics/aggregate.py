@@ -16,7 +16,7 @@ import numpy as np
 
 from pytest_evalmetrics.errors import EvalMetricsError, MetricError, RegistryError, did_you_mean
 from pytest_evalmetrics.metrics.base_statistics import GroupEntries, pooled_statistics
-from pytest_evalmetrics.metrics.builtin_metrics import reported_usage
+from pytest_evalmetrics.metrics.builtin_metrics import USAGE_COLUMNS
 from pytest_evalmetrics.metrics.intervals import estimate
 from pytest_evalmetrics.metrics.metric import UndefinedMetricError, call, is_number
 from pytest_evalmetrics.metrics.samples import SampleSource, with_missing_rewards
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.metrics.metric import BoundMetric
     from pytest_evalmetrics.metrics.samples import Sample
 
-ComputeMetrics = Callable[[list[list[dict[str, Any]]]], Any]
+ComputeMetrics = Callable[[list[list[dict[str, Any]]]], list[Any]]
 KeyMetrics = Callable[[Mapping[str, Any]], Any]
 _COMPUTE = "hook pytest_evalmetrics_compute_metrics"
 _CHOOSE = "hook pytest_evalmetrics_key_metrics"
@@ -154,25 +154,26 @@ class _Reduction:
             if name in self.estimates:
                 continue
             sample = self.source.sample(metric)
-            parts = metric.measure(sample.rewards, sample.tasks)[1]
+            parts = metric.parts(sample.rewards)
             if parts is not None and parts.combine is None:
                 self.estimates[name] = self.measured(metric)
-                continue
-            self.estimates[name] = Estimate(  # a bootstrap for each would take its time
-                name=name,
-                value=self.metrics[name],
-                tasks=int((sample.rewards.counts > 0).sum()),
-                rollouts=int(sample.rewards.counts.sum()),
-                reason="of a breakdown; gate it, and its interval is computed",
-                score=sample.score,
-                missing=sample.missing,
-            )
+            else:
+                self.estimates[name] = Estimate(  # a bootstrap for each would take its time
+                    name=name,
+                    value=self.metrics[name],
+                    tasks=int((sample.rewards.counts > 0).sum()),
+                    rollouts=len(sample.rewards.values),
+                    reason="of a breakdown; gate it, and its interval is computed",
+                    score=sample.score,
+                    missing=sample.missing,
+                )
 
     def add_usage(self) -> None:
         """Compute time, tokens and cost of a task where the rollouts report them."""
-        for name in reported_usage(self.table.scores):
+        for name in USAGE_COLUMNS:
             metric = self.bind(name)
-            if name not in self.metrics and metric.target.column(self.table.scores) is not None:
+            reported = metric.reads_columns and metric.target.column(self.table.scores) is not None
+            if reported and name not in self.metrics:
                 self.metrics[name] = metric.value(self.source.sample(metric).rewards)
 
     def add_from(self, hook: ComputeMetrics) -> None:
@@ -228,9 +229,8 @@ class _Reduction:
             metric = self.bind(text)
         except RegistryError as error:
             if self.hooked:
-                error.hint = (
-                    f"{did_you_mean(text, self.hooked, what='hooks compute')}; {error.hint}"
-                )
+                hooked = did_you_mean(text, self.hooked, what="hooks compute")
+                error.hint = f"{hooked}; {error.hint}"
             raise
         return self.estimates.get(str(metric)) or self.measured(metric)
 
@@ -272,12 +272,8 @@ def _rows_by_task(table: RolloutTable) -> list[list[dict[str, Any]]]:
 
 def _added(hook: ComputeMetrics, table: RolloutTable, taken: Mapping[str, Any]) -> dict[str, Any]:
     """Call the hook for further aggregate metrics."""
-    answer = call(_COMPUTE, "its call", hook, hook, _rows_by_task(table))
-    answers = [answer] if isinstance(answer, Mapping) or answer is None else list(answer)
     added: dict[str, Any] = {}
-    for metrics in answers:
-        if metrics is None:
-            continue
+    for metrics in call(_COMPUTE, "its call", hook, hook, _rows_by_task(table)):
         if not isinstance(metrics, Mapping):
             raise MetricError(
                 f"{_COMPUTE} returned {type(metrics).__name__}, where a mapping or None is expected"

@@ -174,10 +174,9 @@ class _Observed(msgspec.Struct, frozen=True):
             weighted = partial(self.metric.weighed, sampled) if self.metric.weighs else None
         if weighted is None and n > stats.MOST_TASKS:
             return f"{n} tasks are too many to resample this metric"
-        groups = None if clusters is None else stats.cluster_codes(clusters, n)
         rng = np.random.Generator(np.random.PCG64(stats.seed_of(str(self.metric), str(n))))
         try:
-            draws = stats.reducer_draws(reducer, n, groups, DRAWS, rng, weighted=weighted)
+            draws = stats.reducer_draws(reducer, n, clusters, DRAWS, rng, weighted=weighted)
         except MetricError as error:
             return f"on resampled tasks the metric is not defined: {error.message}"
         low, high = (stats.quantile7(draws, (1 + side * self.level) / 2) for side in (-1, 1))

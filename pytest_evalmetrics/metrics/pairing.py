@@ -7,7 +7,6 @@ from collections import defaultdict
 from dataclasses import replace
 from functools import cached_property
 from itertools import product, repeat
-from operator import eq
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -26,6 +25,7 @@ from pytest_evalmetrics.data import (
 from pytest_evalmetrics.errors import MetricError
 from pytest_evalmetrics.metrics.metric import offers
 from pytest_evalmetrics.metrics.samples import Sample, SampleSource, with_missing_rewards
+from pytest_evalmetrics.stats import FEWEST
 from pytest_evalmetrics.sums import mean_of
 
 if TYPE_CHECKING:
@@ -48,19 +48,18 @@ def align(current: RolloutTable, baseline: RolloutTable) -> tuple[RolloutTable, 
     same content in the order of their ids. An id that stands for another task by now is written
     ``id (as recorded)``.
     """
-    at = positions(current.tasks, baseline.tasks)
+    places = positions(current.tasks, baseline.tasks)
     now, then = current.contents, baseline.contents
     drift = Drift(
         len(baseline.tasks),
         blind=(current.positional or baseline.positional) and (now is None or then is None),
         unknown=now is not None and then is None,
     )
-    places = np.arange(len(current.tasks)) if at is None else at
     matched = places >= 0
     if now is not None and then is not None and len(then):
         theirs = then[places]
         matched &= (now == theirs) | (now == b"") | (theirs == b"")
-    if at is None and matched.all():
+    if matched.all() and _is_all(places, len(baseline.tasks)):
         return replace(baseline, tasks=current.tasks), drift
     free = np.ones(len(baseline.tasks), dtype=bool)
     free[places[matched]] = False
@@ -94,19 +93,26 @@ def align(current: RolloutTable, baseline: RolloutTable) -> tuple[RolloutTable, 
     return replace(baseline, tasks=tuple(tasks)), drift
 
 
-def positions(tasks: tuple[TaskId, ...], among: tuple[TaskId, ...]) -> Places | None:
-    """Find each task's place in another list, -1 where it is not there; None if all are alike.
+def positions(tasks: tuple[TaskId, ...], among: tuple[TaskId, ...]) -> Places:
+    """Find each task's place in another list, -1 where it is not there.
 
     Ids have no repeats. They compare as text: a run's whole numbers are text in its baseline's
     file.
     """
-    if tasks == among or (
-        len(tasks) == len(among) and all(map(eq, map(str, tasks), map(str, among)))
-    ):
-        return None
+    if tasks == among:
+        return np.arange(len(tasks))
     place = dict(zip(map(str, among), range(len(among)), strict=True))
     places = map(place.get, map(str, tasks), repeat(-1))
     return np.fromiter(places, dtype=np.int64, count=len(tasks))
+
+
+def _is_all(places: Places, count: int) -> bool:
+    """Check whether places are those of all of so many tasks, in order."""
+    return len(places) == count and bool((places == np.arange(count)).all())
+
+
+def _taken(rewards: TaskRewards, places: Places) -> TaskRewards:
+    return rewards if _is_all(places, len(rewards)) else rewards.take(places)
 
 
 def _named(tasks: tuple[TaskId, ...], places: Places) -> tuple[TaskId, ...]:
@@ -201,16 +207,16 @@ class Pairing(msgspec.Struct, frozen=True, dict=True):
         wanted = STATED_ERROR + score, STATED_COUNT + score
         if not any(name.startswith(STATED_ERROR) for name in self.current.scores):
             return None
-        at = np.arange(len(self.current.tasks)) if self.at is None else self.at
-        sides = (self.current, np.flatnonzero(at >= 0)), (self.baseline, at[at >= 0])
+        paired = self.at >= 0
+        sides = (self.current, np.flatnonzero(paired)), (self.baseline, self.at[paired])
         variance = spread = 0.0
         for table, tasks in sides:
             none = np.full(len(table), np.nan)
             errors, counts = (table.scores.get(name, none)[tasks] for name in wanted)
-            if np.isnan(errors).any() or (counts < 2).any():  # noqa: PLR2004 - a spread
-                task = table.tasks[tasks[int(np.argmax(np.isnan(errors) | (counts < 2)))]]  # noqa: PLR2004
+            lacking = np.isnan(errors) | (counts < FEWEST)
+            if lacking.any():
                 raise MetricError(
-                    f"{score} of {task} has no standard error in "
+                    f"{score} of {table.tasks[tasks[lacking][0]]} has no standard error in "
                     f"{'this run' if table is self.current else 'the baseline'}; gate it by a "
                     "threshold, or keep samples (--log_samples)"
                 )
@@ -220,8 +226,8 @@ class Pairing(msgspec.Struct, frozen=True, dict=True):
         return math.sqrt(variance), variance**2 / spread if spread else math.inf
 
     @cached_property
-    def at(self) -> Places | None:
-        """Each task's place in the baseline, -1 for a new one; None where all are alike."""
+    def at(self) -> Places:
+        """Each task's place in the baseline, -1 for a new one."""
         return positions(self.current.tasks, self.baseline.tasks)
 
     @cached_property
@@ -243,11 +249,8 @@ class Pairing(msgspec.Struct, frozen=True, dict=True):
         """Give the baseline's rows the fields of the run's tasks, where it holds none."""
         if not self._lacking or not len(self.current):
             return self.baseline
-        of = np.arange(len(self.baseline.tasks))
-        if self.at is not None:
-            paired = self.at >= 0
-            of[:] = -1
-            of[self.at[paired]] = np.flatnonzero(paired)
+        of, paired = np.full(len(self.baseline.tasks), -1), self.at >= 0
+        of[self.at[paired]] = np.flatnonzero(paired)
         categories = dict(self.baseline.categories)
         for name in self._lacking:
             category = self.current.categories[name]
@@ -262,10 +265,7 @@ class Pairing(msgspec.Struct, frozen=True, dict=True):
         now, then = (source.sample(metric) for source in self._sources)
         if isinstance(now.rewards, TaskRows) and isinstance(then.rewards, TaskRows):
             rows = now.rewards.beside(then.rewards)
-            now, then = (
-                structs.replace(sample, rewards=each)
-                for sample, each in zip((now, then), rows, strict=True)
-            )
+            return structs.replace(now, rewards=rows[0]), structs.replace(then, rewards=rows[1])
         return now, then
 
     def _wanted(self, metric: BoundMetric, side: int) -> NDArray[np.int64]:
@@ -287,13 +287,10 @@ class Pairing(msgspec.Struct, frozen=True, dict=True):
         added, removed = _unshared(current.tasks, baseline.tasks, at)
         if metric.name.field in self._lacking:  # which of the gone tasks were of it is not known
             removed += _unshared(self.current.tasks, self.baseline.tasks, self.at)[1]
-        tasks, clusters = current.tasks, current.clusters
-        sides = [baseline.rewards, current.rewards]
-        if at is not None:
-            shared = np.flatnonzero(at >= 0)
-            sides = [baseline.rewards.take(at[shared]), current.rewards.take(shared)]
-            tasks = _named(tasks, shared)
-            clusters = None if clusters is None else clusters[shared]
+        shared = np.flatnonzero(at >= 0)
+        sides = [_taken(baseline.rewards, at[shared]), _taken(current.rewards, shared)]
+        tasks = _named(current.tasks, shared)
+        clusters = None if current.clusters is None else current.clusters[shared]
         parts = [metric.parts(rewards) for rewards in sides]
         values = [None if each is None else each.values for each in parts]
         usable = np.ones(len(tasks), dtype=bool)
@@ -309,7 +306,7 @@ class Pairing(msgspec.Struct, frozen=True, dict=True):
             clusters = None if clusters is None else clusters[usable]
         combine = None if parts[0] is None else parts[0].combine
         return Compared(
-            pair=_paired(metric, (tasks, excluded), sides, values, combine),
+            pair=_paired(metric, tasks, sides, values, combine=combine, excluded=excluded),
             clusters=clusters,
             added=added,
             removed=removed,
@@ -318,11 +315,9 @@ class Pairing(msgspec.Struct, frozen=True, dict=True):
 
 
 def _unshared(
-    current: tuple[TaskId, ...], baseline: tuple[TaskId, ...], at: Places | None
+    current: tuple[TaskId, ...], baseline: tuple[TaskId, ...], at: Places
 ) -> tuple[tuple[TaskId, ...], tuple[TaskId, ...]]:
     """Name the tasks of the run alone, and of the baseline alone."""
-    if at is None:
-        return (), ()
     gone = np.ones(len(baseline), dtype=bool)
     gone[at[at >= 0]] = False
     return _named(current, np.flatnonzero(at < 0)), _named(baseline, np.flatnonzero(gone))
@@ -331,11 +326,9 @@ def _unshared(
 def _padded(rewards: TaskRewards, lacking: NDArray[np.int64], value: float) -> TaskRewards:
     """Add what a task lacks behind its samples."""
     gaps = np.maximum(lacking, 0)
-    offsets = np.concatenate(([0], np.cumsum(rewards.counts + gaps))).astype(np.int64)
-    values = np.full(offsets[-1], value)
-    shift = np.repeat(offsets[:-1] - rewards.offsets[:-1], rewards.counts)
-    values[shift + np.arange(len(rewards.values))] = rewards.values
-    return replace(rewards, values=values, offsets=offsets)
+    values = np.insert(rewards.values, np.repeat(rewards.offsets[1:], gaps), value)
+    added = np.concatenate(([0], np.cumsum(gaps)))
+    return replace(rewards, values=values, offsets=rewards.offsets + added)
 
 
 def _reward_range(*sides: TaskRewards) -> tuple[float, float]:
@@ -343,15 +336,13 @@ def _reward_range(*sides: TaskRewards) -> tuple[float, float]:
 
     Of rows the places of the least and the most worth.
     """
-    if isinstance(sides[0], TaskRows):
-        places = np.concatenate([side.values for side in sides])
-        worth = np.concatenate([side.numbers for side in sides])
-        return (
-            (float(places[worth.argmin()]), float(places[worth.argmax()])) if len(worth) else (0, 0)
-        )
-    low = min((float(s.values.min()) for s in sides if len(s.values)), default=0.0)
-    high = max((float(s.values.max()) for s in sides if len(s.values)), default=1.0)
-    return (0.0, 1.0) if low >= 0 and high <= 1 else (low, high)
+    values = np.concatenate([side.values for side in sides])
+    if not len(values):
+        return 0.0, 1.0
+    worth = np.concatenate([side.numbers for side in sides])
+    low, high = float(values[worth.argmin()]), float(values[worth.argmax()])
+    on_unit = not isinstance(sides[0], TaskRows) and low >= 0 and high <= 1
+    return (0.0, 1.0) if on_unit else (low, high)
 
 
 def _difference(
@@ -361,10 +352,9 @@ def _difference(
     combine: Combine | None,
 ) -> Callable[[Places, Places], float]:
     """Return the metric of one choice of both sides' tasks, stacked, less that of another."""
-    stacked = [each for each in values if each is not None]
     if combine is not None:
-        reduce, of_tasks = combine, np.concatenate(stacked)
-        return lambda first, second: reduce(of_tasks[first]) - reduce(of_tasks[second])
+        reduce, both = combine, np.concatenate([each for each in values if each is not None])
+        return lambda first, second: reduce(both[first]) - reduce(both[second])
     one, other = sides
     over = metric.of_choice(
         replace(
@@ -378,12 +368,14 @@ def _difference(
 
 def _paired(
     metric: BoundMetric,
-    tasks: tuple[tuple[TaskId, ...], tuple[TaskId, ...]],
+    tasks: tuple[TaskId, ...],
     sides: Sequence[TaskRewards],
     values: Sequence[Floats | None],
+    *,
     combine: Combine | None,
+    excluded: tuple[TaskId, ...],
 ) -> PairedMetric:
-    """Put a baseline and a run over the same tasks together; `tasks` are these, and those without.
+    """Put a baseline and a run over the same tasks together.
 
     `values` are the tasks' on each side, which `combine` reduces where the metric is no mean.
     """
@@ -407,7 +399,7 @@ def _paired(
     on_unit = not metric.reads_rows and _reward_range(*sides) == (0.0, 1.0)
     return PairedMetric(
         name=str(metric),
-        tasks=tasks[0],
+        tasks=tasks,
         baseline=values[0],
         current=values[1],
         value_baseline=before,
@@ -418,6 +410,6 @@ def _paired(
         reduce=None if is_mean else metric.anew,
         task_values=task_values if is_mean else None,
         extreme=metric.extreme,
-        excluded=tasks[1],
+        excluded=excluded,
         bounded=metric.bounded or (on_unit and not any(v < 0 or v > 1 for v in (before, after))),
     )

@@ -79,14 +79,15 @@ class LabelAgreement(_OverRows):
 
     def undefined(self, rows: TaskRows) -> str:
         """Say which label has no share of right answers."""
-        keys, (_, gold, predicted) = self.keys, self._counts(rows, np.ones(len(rows.values)))
+        keys, ones = self.keys, np.ones(len(rows.values))
         if keys.type in ("mcc", "kappa"):
-            undefined = math.isnan(self.weighted(rows, np.ones(len(rows.values))))
+            undefined = math.isnan(self.weighted(rows, ones))
             return f"{keys.gold} or {keys.predicted} is one label alone" if undefined else ""
-        divisors = {"precision": predicted, "recall": gold, "f1": gold + predicted}
-        divisor = divisors.get(keys.type)
-        if divisor is None or keys.average == "micro":
+        whose = {"precision": "predicted", "recall": "true", "f1": "true or predicted"}
+        if keys.type not in whose or keys.average == "micro":
             return ""
+        _, gold, predicted = self._counts(rows, ones)
+        divisor = self._divisor(gold, predicted)
         if keys.average == "macro":
             empty = np.flatnonzero((divisor == 0) & (gold + predicted > 0)).tolist()
         else:
@@ -95,8 +96,7 @@ class LabelAgreement(_OverRows):
         if not empty:
             return ""
         label = rows.labels[empty[0]] if empty[0] >= 0 else keys.positive or "positive"
-        whose = {"precision": "predicted", "recall": "true", "f1": "true or predicted"}[keys.type]
-        return f"no label is {whose} that is {label!r}"
+        return f"no label is {whose[keys.type]} that is {label!r}"
 
     def weighted(self, rows: TaskRows, weights: Floats) -> float:
         """Compute it from the weights of each label, and of its right answers."""
@@ -116,11 +116,15 @@ class LabelAgreement(_OverRows):
             distance = self._distances(rows)
             expected = gold @ distance @ predicted / whole
             return float(1 - (table * distance).sum() / _nonzero(expected))
-        divisor = {"precision": predicted, "recall": gold}.get(keys.type, (gold + predicted) / 2)
-        shares = right / _nonzero(divisor)
+        shares = right / _nonzero(self._divisor(gold, predicted))
         if keys.average == "macro":
             return float(np.nanmean(shares))
         return float(shares[_positive(rows, keys.gold, keys.positive)])
+
+    def _divisor(self, gold: Floats, predicted: Floats) -> Floats:
+        """Return what each label's right answers are a share of, for precision, recall and F1."""
+        divisors = {"precision": predicted, "recall": gold}
+        return divisors.get(self.keys.type, (gold + predicted) / 2)
 
     def _counts(self, rows: TaskRows, weights: Floats) -> tuple[Floats, Floats, Floats]:
         gold, predicted, size = rows[self.keys.gold], rows[self.keys.predicted], len(rows.labels)
@@ -186,10 +190,7 @@ class Foretold(_OverRows):
         outcome, score = self._outcome(rows), rows[self.keys.score]
         if self.keys.type == "auroc":
             ranks = rows.once("ranks", lambda: np.unique(score, return_inverse=True)[1])
-            good, bad = (
-                np.bincount(ranks, weights * outcome),
-                np.bincount(ranks, weights * ~outcome),
-            )
+            good, bad = (np.bincount(ranks, weights * held) for held in (outcome, ~outcome))
             below = np.cumsum(bad) - bad / 2
             return float(good @ below / _nonzero(good.sum() * bad.sum()))
         if self.keys.type == "ece":
@@ -217,6 +218,11 @@ class Share(_OverRows):
 
 def _sums(rows: TaskRows, values: Floats) -> Floats:
     return np.bincount(rows.task, values, len(rows))
+
+
+def _rank(rows: TaskRows) -> Floats:
+    """Return each row's place within its task, from 0."""
+    return np.arange(len(rows.values)) - np.repeat(rows.offsets[:-1], rows.counts)
 
 
 def _means(rows: TaskRows, values: Floats) -> Floats:
@@ -339,18 +345,16 @@ class Retrieval(_OverRows):
 
     def _total(self, rows: TaskRows) -> Floats:
         """Return how many relevant documents each query has."""
-        given = self.keys.relevant
-        relevant = rows[self.keys.relevance] > 0
-        return (
-            _sums(rows, relevant.astype(np.float64)) if given is None else _means(rows, rows[given])
-        )
+        if self.keys.relevant is not None:
+            return _means(rows, rows[self.keys.relevant])
+        return _sums(rows, (rows[self.keys.relevance] > 0).astype(np.float64))
 
     def task_values(self, rows: TaskRows) -> Floats:
         """Value each query's ranking."""
         keys, gain = self.keys, self.worth(rows)
         best = rows[keys.rank] if keys.score is None else -rows[keys.score]
         order = np.lexsort((best, rows.task))  # stable: rows of a task follow each other
-        rank = np.arange(len(order)) - np.repeat(rows.offsets[:-1], rows.counts)
+        rank = _rank(rows)
         gain = gain[order]
         counted = rank < (keys.k or len(order))
         if keys.type == "ndcg_at_k":
@@ -389,8 +393,7 @@ class MajorityVote(_OfRewards):
     def task_values(self, rows: TaskRows) -> Floats:
         """Let the first k rollouts of each task vote."""
         answers, rewards = rows[self.keys.answer], self.worth(rows)
-        rank = np.arange(len(answers)) - np.repeat(rows.offsets[:-1], rows.counts)
-        first = rank < self.keys.k
+        first = _rank(rows) < self.keys.k
         kinds, kind = np.unique(
             rows.task[first] * (len(rows.labels) + 1) + answers[first], return_inverse=True
         )

@@ -11,12 +11,10 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from pytest_evalmetrics.stats.agreement import cohen_kappa, krippendorff_alpha, ppi_mean
 from pytest_evalmetrics.stats.basics import (
     FEWEST,
     StatResult,
     StatsError,
-    cluster_codes,
     normal_ppf,
     normal_sf,
     t_ppf,
@@ -27,11 +25,14 @@ from pytest_evalmetrics.stats.means import (
     mean_se,
     paired_differences,
     paired_t,
+    ppi_mean,
     ratio_mean,
     signflip_exact,
     t_interval,
 )
 from pytest_evalmetrics.stats.proportions import (
+    cohen_kappa,
+    krippendorff_alpha,
     max_at_k,
     pass_m_of_n,
     quantile7,
@@ -52,7 +53,6 @@ __all__ = [
     "MOST_TASKS",
     "StatResult",
     "StatsError",
-    "cluster_codes",
     "cohen_kappa",
     "krippendorff_alpha",
     "max_at_k",

@@ -1,4 +1,4 @@
-"""Means over tasks, and tests of paired differences.
+"""Means over tasks, tests of paired differences, and means that a few labels correct.
 
 Each value is one task's: K rollouts of a task are one observation. Tasks that depend on each other
 (one repository, one document) are clustered; then the clusters are what is independent.
@@ -225,3 +225,40 @@ def signflip_exact(d: ArrayLike, *, alternative: Alternative = "two-sided") -> S
         reached *= 2 if seen > slack else 1
     p, mid_p = (min(beyond + share * reached, 1.0) for share in (1, 0.5))
     return StatResult("exact sign flip", p, mid_p)
+
+
+def ppi_mean(predicted: ArrayLike, labels: ArrayLike, clusters: ArrayLike) -> tuple[MeanSE, float]:
+    """Return the mean of what labels would be, by a judge's predictions, and the weight of these.
+
+    `labels` is NaN where a row, shape (rows,), has none; which ones have has to be chance.
+    `clusters` are the rows' tasks: rows of one task are not independent. NaN with fewer than two
+    labelled tasks.
+
+    ``w mean(f of unlabelled) + mean(y - w f of labelled)``, w from 0 (the labels alone) to 1 the
+    one of least variance: PPI++, Angelopoulos, Duchi and Zrnic 2023 (arXiv 2311.01453), example
+    6.1. Half a squared range over the squared number of labels is added to the variance, as labels
+    that all agree with the judge do not show that it never errs (the idea of Agresti and Coull
+    1998).
+    """
+    f, y = vector(predicted), np.asarray(labels, dtype=np.float64)
+    known = ~np.isnan(y)
+    codes, units = cluster_codes(clusters, len(f))
+    labelled = len(np.unique(codes[known]))
+    if labelled < FEWEST:
+        return MeanSE(math.nan, math.nan, labelled - 1, labelled), math.nan
+    n, rest = int(known.sum()), int((~known).sum())
+    weight, variance = 0.0, float(f.var())
+    if rest and variance:
+        best = np.cov(y[known], f[known])[0, 1] / ((1 + n / rest) * variance)
+        weight = float(np.clip(best, 0, 1))
+    corrections = y[known] - weight * f[known]
+    influence = np.empty(len(f))
+    influence[known] = (corrections - corrections.mean()) / n
+    mean = float(corrections.mean())
+    if rest:
+        others = f[~known].mean()
+        influence[~known] = weight * (f[~known] - others) / rest
+        mean += weight * float(others)
+    spread = squares(np.bincount(codes, influence).astype(np.float64)) * units / (units - 1)
+    spread += 0.5 * (float(np.ptp(np.concatenate([f, y[known]]))) / labelled) ** 2
+    return MeanSE(mean, math.sqrt(spread), labelled - 1, labelled), weight

@@ -1,11 +1,11 @@
-"""Shares and quantiles: intervals of k of n, pass@k, and quantiles with theirs."""
+"""Shares, quantiles and agreement: intervals of k of n, pass@k, quantiles, kappa and alpha."""
 
 from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -125,3 +125,61 @@ def quantile_interval(x: ArrayLike, q: float, level: float = 0.95) -> Bounds:
         low = max(values[values < low].tolist(), default=low)
         high = min(values[values > high].tolist(), default=high)
     return Bounds(low, high) if low < high else NO_BOUNDS
+
+
+def krippendorff_alpha(
+    ratings: ArrayLike, level: Literal["nominal", "interval"] = "nominal"
+) -> float:
+    """Return Krippendorff's alpha of ratings, shape (raters, units), NaN where a rater gave none.
+
+    1 - D_o / D_e over the units that were rated at least twice; NaN where there is none, or all
+    ratings are the same. Interval ratings differ by the square of their distance. K. Krippendorff,
+    *Content Analysis*, 2nd ed. 2004, chapter 11.
+    """
+    table = np.asarray(ratings, dtype=np.float64)
+    rated = (~np.isnan(table)).sum(axis=0)
+    table, times = table[:, rated > 1], rated[rated > 1]
+    pooled = table[~np.isnan(table)]
+    n = len(pooled)
+    if not n:
+        return math.nan
+    if level == "interval":
+        pooled_mean = pooled.mean()
+        table = table - pooled_mean  # squares of large numbers would lose digits
+        within = 2 * times * np.nansum((table - np.nanmean(table, axis=0)) ** 2, axis=0)
+        expected = 2 * n * float(((pooled - pooled_mean) ** 2).sum())
+    else:
+        units = table.T
+        _, codes = np.unique(units[~np.isnan(units)], return_inverse=True)
+        counts = np.zeros((len(units), codes.max() + 1))
+        np.add.at(counts, (np.nonzero(~np.isnan(units))[0], codes), 1)
+        within = times**2 - (counts**2).sum(axis=1)
+        expected = float(n**2 - (counts.sum(axis=0) ** 2).sum())
+    if not expected:
+        return math.nan
+    observed = float((within / (times - 1)).sum()) / n
+    return 1 - observed / (expected / (n * (n - 1)))
+
+
+def cohen_kappa(
+    a: ArrayLike, b: ArrayLike, weights: Literal["none", "quadratic"] = "none"
+) -> float:
+    """Return Cohen's kappa of two raters of the same units: 1 for full agreement, 0 for chance.
+
+    NaN where both give one and the same rating to all. J. Cohen, "A coefficient of agreement for
+    nominal scales", 1960; "Weighted kappa", 1968, whose squared weights are those of the ratings'
+    values.
+    """
+    one, other = vector(a, "a"), vector(b, "b")
+    if weights == "quadratic":
+        observed = float(((one - other) ** 2).mean())
+        expected = float(one.var() + other.var() + (one.mean() - other.mean()) ** 2)
+    else:
+        labels = np.unique(np.concatenate((one, other)))
+        counts = [
+            np.bincount(np.searchsorted(labels, x), minlength=len(labels)) for x in (one, other)
+        ]
+        # in whole numbers, so that what chance gives is 0 and not a hair below
+        observed = int((one != other).sum()) * len(one)
+        expected = len(one) ** 2 - int(counts[0] @ counts[1])
+    return 1 - observed / expected if expected > 0 else math.nan

@@ -26,7 +26,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from pytest_evalmetrics.stats.basics import StatResult, StatsError, lattice_step, normal_sf
+from pytest_evalmetrics.stats.basics import (
+    StatResult,
+    StatsError,
+    cluster_codes,
+    lattice_step,
+    normal_sf,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -34,7 +40,6 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
     Side = tuple[Floats, Ints]  # rewards, and where each task's begin and the last ends
-    Groups = tuple[NDArray[np.intp], int]  # each task's cluster from 0, and how many there are
 
 # rewards, and where each task's begin -> each task's value, shape (tasks,)
 TaskStatistic = Callable[["NDArray[np.float64]", "NDArray[np.int64]"], "NDArray[np.float64]"]
@@ -64,29 +69,29 @@ def seed_of(name: str, key: str) -> int:
 def reducer_draws(
     reducer: Callable[[NDArray[np.intp]], float],
     n: int,
-    groups: Groups | None,
+    clusters: Ints | None,
     draws: int,
     rng: np.random.Generator,
     *,
     weighted: Callable[[Floats], float] | None = None,
 ) -> Floats:
-    """Return `draws` bootstrap values of any estimate over `n` tasks, or over `groups` of them.
+    """Return `draws` bootstrap values of any estimate over `n` tasks, or over clusters of them.
 
     `reducer` takes the index vector of the drawn tasks. Of more than 2,048 `weighted` takes how
     often each task was drawn.
     """
-    count = n if groups is None else groups[1]
+    codes, units = (np.arange(n), n) if clusters is None else cluster_codes(clusters, n)
     if n > MOST_TASKS and weighted is not None:
         out = np.empty(draws)
         for draw in range(draws):
-            times = np.bincount(rng.integers(0, count, size=count), minlength=count)
-            out[draw] = weighted(np.asarray(times if groups is None else times[groups[0]], float))
+            times = np.bincount(rng.integers(0, units, size=units), minlength=units)
+            out[draw] = weighted(times[codes].astype(np.float64))
         return out
-    picked = rng.integers(0, count, size=(draws, count), dtype=np.int32).astype(np.intp)
-    if groups is None:
+    picked = rng.integers(0, units, size=(draws, units), dtype=np.int32).astype(np.intp)
+    if clusters is None:
         return np.array([reducer(tasks) for tasks in picked])
-    members = [np.flatnonzero(groups[0] == group) for group in range(count)]
-    return np.array([reducer(np.concatenate([members[u] for u in units])) for units in picked])
+    members = [np.flatnonzero(codes == unit) for unit in range(units)]
+    return np.array([reducer(np.concatenate([members[u] for u in drawn])) for drawn in picked])
 
 
 def relabel_test(

@@ -361,18 +361,12 @@ class BoundMetric(msgspec.Struct, frozen=True, dict=True):
                 f"{self.label} is undefined: {why}",
                 hint="an undefined metric is an error, never 0",
             )
-        needed = self.samples_needed
-        if needed <= 1:
+        counts, needed = rewards.counts, self.samples_needed
+        short = np.flatnonzero((counts > 0) & (counts < needed)).tolist()
+        if not short:
             return
-        counts = rewards.counts
-        few = (counts > 0) & (counts < needed)
-        if not few.any():
-            return
-        short = np.flatnonzero(few)
-        listed = ", ".join(
-            f"{tasks[i] if tasks is not None else i} ({counts[i]})"
-            for i in short[:_LISTED].tolist()
-        )
+        ids = range(len(rewards)) if tasks is None else tasks
+        listed = ", ".join(f"{ids[i]} ({counts[i]})" for i in short[:_LISTED])
         more = f" and {len(short) - _LISTED} more" if len(short) > _LISTED else ""
         raise MetricError(
             f"{self.label} needs {many(needed, 'rollout')} of each task, and "

@@ -115,8 +115,6 @@ def relabel_test(
     """
     low = min(float(side[0].min()) for side in (baseline, current))
     high = max(float(side[0].max()) for side in (baseline, current))
-    if not high > low:
-        return StatResult(_NAME, 1.0, 1.0)
     if all(((v == low) | (v == high)).all() for v in (baseline[0], current[0])):
         states, observed = _two_valued(baseline, current, (low, high), sign, statistic)
         n = len(baseline[1]) - 1
@@ -217,14 +215,13 @@ def _dealt(  # noqa: PLR0917 - one per array
     for row, task in enumerate(tasks.tolist()):
         sides = [v[o[task] : o[task + 1]] for v, o in (baseline, current)]
         pooled, nb = np.concatenate(sides), len(sides[0])
+        places = range(len(pooled))
         if math.comb(len(pooled), nb) <= deals:
-            chosen = np.array(list(combinations(range(len(pooled)), nb)), dtype=np.int64)
-            left = np.ones((len(chosen), len(pooled)), dtype=bool)
-            np.put_along_axis(left, chosen, values=False, axis=1)
-            order = np.argsort(left, axis=1, kind="stable")  # the chosen ones first
+            ways = combinations(places, nb)
+            order = np.array([[*way, *(i for i in places if i not in way)] for way in ways])
         else:  # what was observed is one of the deals: a p of 0 would claim too much
             order = np.argsort(rng.random((deals + 1, len(pooled))), axis=1)
-            order[0] = np.arange(len(pooled))
+            order[0] = places
         before, after = (
             block.mean(axis=1)
             if statistic is None
@@ -304,13 +301,10 @@ def _convolved(observed: float, states: _States) -> StatResult:
     for row, chance, times in zip(
         np.round(above / step, 6), states.chance, states.times.tolist(), strict=True
     ):
-        cells = np.zeros(size)
-        if exact:
-            np.add.at(cells, np.rint(row).astype(np.int64), chance)
-        else:
-            at = np.floor(row).astype(np.int64)
-            np.add.at(cells, at, chance * (1 - (row - at)))
-            np.add.at(cells, at + 1, chance * (row - at))
+        cells, cell = np.zeros(size), np.rint(row) if exact else row
+        at = np.floor(cell).astype(np.int64)
+        np.add.at(cells, at, chance * (1 - (cell - at)))
+        np.add.at(cells, at + 1, chance * (cell - at))
         wave = np.fft.rfft(cells)
         total += times * np.log(np.where(wave == 0, 1e-30, wave))
     density = np.fft.irfft(np.exp(total), size)

@@ -22,7 +22,14 @@ from pytest_evalmetrics import stats
 from pytest_evalmetrics.errors import EvalMetricsError, MetricError, RegistryError, did_you_mean
 from pytest_evalmetrics.metrics.base_statistics import GroupEntries, pooled_statistics
 from pytest_evalmetrics.metrics.builtin_metrics import USAGE_COLUMNS
-from pytest_evalmetrics.metrics.metric import UndefinedMetricError, call, is_number
+from pytest_evalmetrics.metrics.metric import (
+    VECTORISED,
+    BoundMetric,
+    UndefinedMetricError,
+    call,
+    is_number,
+    offers,
+)
 from pytest_evalmetrics.metrics.samples import SampleSource, with_missing_rewards
 from pytest_evalmetrics.results import AgentResult, Estimate, Interval
 from pytest_evalmetrics.spec.metric_names import range_of
@@ -32,7 +39,7 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.data import RolloutTable, TaskRewards
     from pytest_evalmetrics.metrics.lookup import Plan
-    from pytest_evalmetrics.metrics.metric import BoundMetric, TaskParts
+    from pytest_evalmetrics.metrics.metric import TaskParts
     from pytest_evalmetrics.metrics.samples import Sample
 
 ComputeMetrics = Callable[[list[list[dict[str, Any]]]], list[Any]]
@@ -136,25 +143,29 @@ class _Reduction:
     def break_down(self, notes: list[str]) -> None:
         """Compute each listed metric for each value of each field of ``breakdown:``."""
         metrics = [m for m in map(self.bind, self.spec.metrics) if m.name.field is None]
+        reward = self.table.scores.get(self.spec.reward)
         for at, field in enumerate(self.spec.breakdown):
             with self.located("breakdown", at):
-                unscored = self.source.unscored(field)
-                for label, count in unscored.items():
-                    why = f"none of its {count} rollouts has a reward"
-                    why = "its only rollout has no reward" if count == 1 else why
+                for label, rows in self.source.rows_by_label(field).items():
+                    if reward is None or not np.isnan(reward[rows]).all():
+                        self._add_parts_of(metrics, field, label, notes)
+                        continue
+                    why = f"none of its {len(rows)} rollouts has a reward"
+                    why = "its only rollout has no reward" if len(rows) == 1 else why
                     notes.append(f"breakdown: {field} = {label} is left out, because {why}")
-                labels = [
-                    label for label in self.source.rows_by_label(field) if label not in unscored
-                ]
-                for metric in (metric.over(field, label) for label in labels for metric in metrics):
-                    sample = self.source.sample(metric)
-                    try:
-                        value = metric.value(sample.rewards, sample.tasks)
-                    except UndefinedMetricError as error:
-                        notes.append(f"breakdown: left out: {error.message}")
-                    else:
-                        self.metrics[str(metric)] = value
-                        self.parts.append(metric)
+
+    def _add_parts_of(
+        self, metrics: Sequence[BoundMetric], field: str, label: str, notes: list[str]
+    ) -> None:
+        for whole in metrics:
+            metric = BoundMetric(whole.name.over(field, label), whole.target)
+            sample = self.source.sample(metric)
+            try:
+                self.metrics[str(metric)] = metric.value(sample.rewards, sample.tasks)
+            except UndefinedMetricError as error:
+                notes.append(f"breakdown: left out: {error.message}")
+            else:
+                self.parts.append(metric)
 
     def add_parts(self) -> None:
         """Add the estimates of ``breakdown:`` that nothing has asked for, for reports."""
@@ -445,7 +456,7 @@ class _Observed(msgspec.Struct, frozen=True):
                 return self._of_quantile(self.rewards.values, quantile)
         if n > _MOST_TASKS:
             return f"not computed for this metric over more than {_MOST_TASKS} tasks"
-        if not self.metric.vectorised and len(self.rewards.values) > _MOST_SAMPLES:
+        if not offers(self.metric.target, *VECTORISED) and len(self.rewards.values) > _MOST_SAMPLES:
             return (
                 f"not computed over more than {_MOST_SAMPLES} rollouts for a metric without a "
                 "vectorised form"

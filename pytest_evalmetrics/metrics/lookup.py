@@ -14,7 +14,14 @@ from msgspec import structs
 from pytest_evalmetrics.data import STATED_COUNT, STATED_ERROR
 from pytest_evalmetrics.errors import EvalMetricsError, MetricError, RegistryError
 from pytest_evalmetrics.metrics.base_statistics import statistic_metric
-from pytest_evalmetrics.metrics.metric import BoundMetric, MetricOptions, call, offers, place_of
+from pytest_evalmetrics.metrics.metric import (
+    VECTORISED,
+    BoundMetric,
+    MetricOptions,
+    call,
+    offers,
+    place_of,
+)
 from pytest_evalmetrics.registry import Scope, is_ours, metrics, origin, same
 from pytest_evalmetrics.spec.metric_names import OVER_REFERENCE, REFERENCE, MetricName, parse
 
@@ -127,8 +134,7 @@ def _make(
             if "options" in inspect.signature(target).parameters:
                 keywords["options"] = options
         target = call(label, "__init__", target, target, **keywords)
-    vectorised = offers(target, "task_parts", "task_values", "compute_array", "weighted")
-    if vectorised and not hasattr(target, "compute"):
+    if offers(target, *VECTORISED) and not hasattr(target, "compute"):
         return target
     function = getattr(target, "compute", None) or target
     if not callable(function):

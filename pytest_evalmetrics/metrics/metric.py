@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeGuard, T
 
 import msgspec
 import numpy as np
-from msgspec import structs
 
 import pytest_evalmetrics
 from pytest_evalmetrics.errors import MetricError
@@ -138,6 +137,9 @@ class Metric(Protocol):
         ...
 
 
+VECTORISED = ("task_parts", "task_values", "compute_array", "weighted")  # forms that take arrays
+
+
 def offers(metric: object, *methods: str) -> bool:
     """Whether a metric has any of these methods."""
     return any(getattr(metric, method, None) is not None for method in methods)
@@ -154,17 +156,6 @@ class TaskParts(msgspec.Struct, frozen=True, dict=True):
     bottoms: Floats
     combine: Combine | None = None  # reduces the tasks' values where that is no mean
     combine_weighted: WeightedCombine | None = None
-
-    @classmethod
-    def of_values(cls, values: Floats) -> TaskParts:
-        """Make the parts of a mean over the tasks' values, NaN where a task has none."""
-        held = ~np.isnan(values)
-        return cls(np.where(held, values, 0.0), held.astype(np.float64))
-
-    @property
-    def totals(self) -> tuple[float, float]:
-        """The sums of `tops` and of `bottoms`."""
-        return total(self.tops), total(self.bottoms)
 
     @cached_property
     def held(self) -> NDArray[np.bool_]:
@@ -184,8 +175,7 @@ class TaskParts(msgspec.Struct, frozen=True, dict=True):
             return math.nan
         if self.combine is not None:
             return self.combine(self.values[self.held])
-        top, bottom = self.totals
-        return top / bottom
+        return total(self.tops) / total(self.bottoms)
 
 
 def _declared(name: str, *, default: T) -> T:
@@ -232,11 +222,6 @@ class BoundMetric(msgspec.Struct, frozen=True, dict=True):
         return offers(self.target, "columns") and not self.reads_columns
 
     @property
-    def vectorised(self) -> bool:
-        """Whether it offers a form that takes arrays."""
-        return offers(self.target, "task_parts", "task_values", "compute_array", "weighted")
-
-    @property
     def weighs(self) -> bool:
         """Whether it can weigh samples anew."""
         return offers(self.target, "weighted")
@@ -245,10 +230,6 @@ class BoundMetric(msgspec.Struct, frozen=True, dict=True):
         """Compute it where each task occurs so many times, shape (tasks,)."""
         weights = times[rewards.task].astype(np.float64, copy=False)
         return self.checked("weighted", self.target.weighted, rewards, weights)
-
-    def over(self, field: str, value: str) -> BoundMetric:
-        """Return the same metric over the rollouts whose `field` has that `value`."""
-        return structs.replace(self, name=self.name.over(field, value))
 
     def checked(self, doing: str, function: Callable[..., object], *args: Any) -> float:
         """Call a method of the metric; return its finite number."""
@@ -277,8 +258,9 @@ class BoundMetric(msgspec.Struct, frozen=True, dict=True):
         A task with fewer rollouts than `samples_needed` has no value here.
         """
         parts = call(self.label, "its vectorised form", self.target, self._parts, rewards)
-        for part in parts.totals if parts is not None else ():
-            self._finite(part)
+        if parts is not None:
+            self._finite(total(parts.tops))
+            self._finite(total(parts.bottoms))
         return parts
 
     def _parts(self, rewards: TaskRewards) -> TaskParts | None:
@@ -297,13 +279,15 @@ class BoundMetric(msgspec.Struct, frozen=True, dict=True):
             return TaskParts(per_task(tops), per_task(bottoms))
         if not offers(target, "task_values"):
             return None
-        parts = TaskParts.of_values(per_task(target.task_values(rewards)))
-        if not offers(target, "combine"):
-            return parts
-        combine, weighted = partial(self.checked, "combine", target.combine), None
-        if offers(target, "combine_weighted"):
-            weighted = partial(self.checked, "combine_weighted", target.combine_weighted)
-        return structs.replace(parts, combine=combine, combine_weighted=weighted)
+        values = per_task(target.task_values(rewards))
+        held = ~np.isnan(values)
+        combine = weighted = None
+        if offers(target, "combine"):
+            combine = partial(self.checked, "combine", target.combine)
+            if offers(target, "combine_weighted"):
+                weighted = partial(self.checked, "combine_weighted", target.combine_weighted)
+        tops, bottoms = np.where(held, values, 0.0), held.astype(np.float64)
+        return TaskParts(tops, bottoms, combine, weighted)
 
     def measure(
         self, rewards: TaskRewards, tasks: Sequence[object] | None = None

@@ -168,15 +168,6 @@ class SampleSource:
         places, worth = np.arange(len(self.table), dtype=np.float64), np.zeros(len(self.table))
         return TaskRows(places, self.table.offsets, columns, labels, frozenset(coded), worth)
 
-    def unscored(self, field: str) -> dict[str, int]:
-        """Find the values that only rollouts without a reward have, and count these."""
-        column = self.table.scores.get(self.reward, np.zeros(len(self.table)))
-        return {
-            label: len(rows)
-            for label, rows in self.rows_by_label(field).items()
-            if np.isnan(column[rows]).all()
-        }
-
     def rows_by_label(self, field: str) -> dict[str, NDArray[np.int64]]:
         """Find the rows of each value that a field has in these rollouts, ascending."""
         if field not in self._by_label:

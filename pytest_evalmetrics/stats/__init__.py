@@ -3,13 +3,10 @@
 A number that is not finite is refused with `StatsError`; what the data can't tell (one task, no
 spread) is NaN, not 0 and not an interval of no width. The same input gives the same output. Tests
 are two-sided unless ``alternative`` says ``greater``. What no gate needs (`holm`, `mcnemar_exact`
-...) is in `textbook`, and imported from there when it is asked for by name.
+...) is in `textbook`.
 """
 
 from __future__ import annotations
-
-from importlib import import_module
-from typing import Any
 
 from pytest_evalmetrics.stats.basics import (
     FEWEST,
@@ -78,9 +75,3 @@ __all__ = [
     "wilson",
     "zero_flip_bound",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    if name.startswith("_"):
-        raise AttributeError(name)
-    return getattr(import_module(f"{__name__}.textbook"), name)

@@ -51,10 +51,8 @@ class StatResult(msgspec.Struct, frozen=True):
 
 
 def vector(x: ArrayLike, name: str = "x") -> NDArray[np.float64]:
-    """Return `x` as a one-dimensional array of finite floats, or raise `StatsError`."""
+    """Return `x` as an array of finite floats, or raise `StatsError`."""
     values = np.asarray(x, dtype=np.float64)
-    if values.ndim != 1:
-        raise StatsError(f"{name} has {values.ndim} dimensions, where one is expected")
     bad = np.flatnonzero(~np.isfinite(values))
     if bad.size:
         raise StatsError(
@@ -62,14 +60,6 @@ def vector(x: ArrayLike, name: str = "x") -> NDArray[np.float64]:
             f" {values[bad[0]]}, at index {bad[0]}"
         )
     return values
-
-
-def cluster_codes(labels: ArrayLike, n: int) -> tuple[NDArray[np.intp], int]:
-    """Return each observation's cluster as a number from 0, shape (n,), and how many there are."""
-    clusters, codes = np.unique(np.asarray(labels), return_inverse=True)
-    if codes.shape != (n,):
-        raise StatsError(f"{codes.size} cluster labels for {n} observations")
-    return codes, clusters.size
 
 
 def nonzero(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -98,13 +88,6 @@ def lattice_step(d: ArrayLike) -> float | None:
         if common * largest / smallest > _STEPS:
             return None
     return smallest / common
-
-
-def fraction(value: float, name: str) -> float:
-    """Return a float strictly between 0 and 1, or raise `StatsError`."""
-    if not 0 < value < 1:
-        raise StatsError(f"{name} is {value}, where a number between 0 and 1 is expected")
-    return float(value)
 
 
 # -- tails and quantiles of the normal, Student's t, beta and binomial distributions --------
@@ -150,8 +133,6 @@ def t_sf(t: float, df: float) -> float:
 
 def t_ppf(p: float, df: float) -> float:
     """Return the quantile of Student's t; df may be a fraction, or infinite."""
-    if not (0 <= p <= 1 and df > 0):
-        raise StatsError(f"Student's t with {df} degrees of freedom has no quantile {p}")
     if p in (0, 1) or math.isinf(df):
         return normal_ppf(p)
     if p == _MEDIAN:

@@ -12,9 +12,7 @@ import numpy as np
 from pytest_evalmetrics.stats.basics import (
     NO_BOUNDS,
     Bounds,
-    StatsError,
     binom_sf,
-    fraction,
     normal_ppf,
     vector,
 )
@@ -34,9 +32,7 @@ def wilson(k: float, n: float, level: float = 0.95) -> Bounds:
     `k` may be a fraction, such as the sum of rewards on [0, 1]. Wilson 1927; Brown, Cai and
     DasGupta 2001, Interval Estimation for a Binomial Proportion.
     """
-    if not (0 <= k <= n < math.inf and n):
-        raise StatsError(f"{k} of {n} is no share")
-    z = -normal_ppf((1 - fraction(level, "level")) / 2)
+    z = -normal_ppf((1 - level) / 2)
     square = z * z
     centre, half = k + square / 2, z * math.sqrt(k * (n - k) / n + square / 4)
     low = (centre - half) / (n + square) if k else 0.0
@@ -46,7 +42,7 @@ def wilson(k: float, n: float, level: float = 0.95) -> Bounds:
 
 def zero_flip_bound(n: int, alpha: float = 0.05) -> float:
     """Return Clopper and Pearson's upper bound 1 - alpha^(1/n) on a chance, after 0 of n > 0."""
-    return -math.expm1(math.log(fraction(alpha, "alpha")) / n)
+    return -math.expm1(math.log(alpha) / n)
 
 
 def pass_m_of_n(n: ArrayLike, c: ArrayLike, m: int, k: int) -> Any:
@@ -113,7 +109,7 @@ def quantile_interval(x: ArrayLike, q: float, level: float = 0.95) -> Bounds:
     too small for the level, or all values are the same. David and Nagaraja 2003, Order Statistics,
     section 7.1; `scipy.stats.quantile_test` gives the same.
     """
-    values, tail = np.sort(vector(x)), (1 - fraction(level, "level")) / 2
+    values, tail = np.sort(vector(x)), (1 - level) / 2
     n, ranks = values.size, range(1, values.size + 1)
     # fewer than r successes are more than n - r failures
     low_rank = bisect_right(ranks, tail, key=lambda r: binom_sf(n - r + 1, n, 1 - q))

@@ -29,7 +29,6 @@ import numpy as np
 from pytest_evalmetrics.stats.basics import (
     StatResult,
     StatsError,
-    cluster_codes,
     lattice_step,
     normal_sf,
 )
@@ -80,7 +79,9 @@ def reducer_draws(
     `reducer` takes the index vector of the drawn tasks. Of more than 2,048 `weighted` takes how
     often each task was drawn.
     """
-    codes, units = (np.arange(n), n) if clusters is None else cluster_codes(clusters, n)
+    groups = np.arange(n) if clusters is None else clusters
+    names, codes = np.unique(groups, return_inverse=True)
+    units = len(names)
     if n > MOST_TASKS and weighted is not None:
         out = np.empty(draws)
         for draw in range(draws):

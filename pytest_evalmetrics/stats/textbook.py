@@ -1,7 +1,4 @@
-"""Textbook statistics that no gate needs, which published numbers are compared with.
-
-Imported when one of them is asked for.
-"""
+"""Textbook statistics that no gate needs, which published numbers are compared with."""
 
 from __future__ import annotations
 
@@ -15,39 +12,16 @@ from pytest_evalmetrics.stats.basics import (
     StatResult,
     beta_parts,
     binom_sf,
-    fraction,
     nonzero,
     normal_ppf,
     vector,
 )
-from pytest_evalmetrics.stats.means import mean_se, ratio_mean, signflip_exact
-from pytest_evalmetrics.stats.proportions import pass_m_of_n
+from pytest_evalmetrics.stats.means import ratio_mean, signflip_exact
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from pytest_evalmetrics.stats.basics import Alternative
-
-
-def pass_at_k(n: ArrayLike, c: ArrayLike, k: int) -> Any:
-    """Return the chance that at least one of k of n rollouts passes, c of which did, unbiased.
-
-    1 - C(n - c, k) / C(n, k): Chen et al. 2021 (arXiv 2107.03374), equation 1.
-    """
-    return pass_m_of_n(n, c, 1, k)
-
-
-def pass_hat_k(n: ArrayLike, c: ArrayLike, k: int) -> Any:
-    """Return the chance that all of k rollouts pass, unbiased, C(c, k) / C(n, k).
-
-    Yao et al. 2024, tau-bench (arXiv 2406.12045).
-    """
-    return pass_m_of_n(n, c, k, k)
-
-
-def mean_pass_hat_k(n: ArrayLike, c: ArrayLike, k: int) -> float:
-    """Return pass^k, the mean of `pass_hat_k` over tasks; NaN where any task has n < k."""
-    return float(np.mean(pass_hat_k(n, c, k)))
 
 
 def _beta_quantile(p: float, a: float, b: float) -> float:
@@ -63,13 +37,13 @@ def beta_interval(k: float, n: float, level: float = 0.95) -> Bounds:
 
     arXiv 2503.01747.
     """
-    tail, a, b = (1 - fraction(level, "level")) / 2, 1 + k, 1 + n - k
+    tail, a, b = (1 - level) / 2, 1 + k, 1 + n - k
     return Bounds(_beta_quantile(tail, a, b), _beta_quantile(1 - tail, a, b))
 
 
 def clopper_pearson(k: int, n: int, level: float = 0.95) -> Bounds:
     """Return the exact interval of k in n, n > 0 (Clopper and Pearson 1934)."""
-    tail = (1 - fraction(level, "level")) / 2
+    tail = (1 - level) / 2
     low = _beta_quantile(tail, k, n - k + 1) if k else 0.0
     return Bounds(low, _beta_quantile(1 - tail, k + 1, n - k) if k < n else 1.0)
 
@@ -106,11 +80,6 @@ def mcnemar_power(n: int, gain: float, loss: float, *, alpha: float = 0.05) -> f
     return min(power, 1.0)
 
 
-def se_clt(x: ArrayLike) -> float:
-    """Return the standard error of a mean (Miller 2024, section 2)."""
-    return mean_se(x).se
-
-
 def se_bernoulli(p: float, n: int) -> float:
     """Return sqrt(p (1 - p) / n), of a share of n (Miller 2024, section 2)."""
     return math.sqrt(p * (1 - p) / n)
@@ -138,7 +107,7 @@ def design_effect(m: float, icc: float) -> float:
 
 def z_interval(estimate: float, se: float, level: float = 0.95) -> Bounds:
     """Return estimate -+ z * se, the normal interval (Miller 2024, section 2)."""
-    half = normal_ppf(0.5 + fraction(level, "level") / 2) * se
+    half = normal_ppf(0.5 + level / 2) * se
     return Bounds(estimate - half, estimate + half)
 
 
@@ -151,7 +120,7 @@ def bootstrap_ci(
     draws: int = 9_999,
 ) -> Bounds:
     """Return a bootstrap interval of a mean (Davison and Hinkley 1997, chapter 5)."""
-    values, rest = vector(x), 1 - fraction(level, "level")
+    values, rest = vector(x), 1 - level
     rng = np.random.Generator(np.random.PCG64(seed))
     chances = np.full(values.size, 1 / values.size)
     means = rng.multinomial(values.size, chances, size=draws) @ values / values.size
@@ -206,7 +175,7 @@ def mde(
     `s2b` the mean variances within a task, of `ka` and `kb` rollouts each: Miller 2024 (arXiv
     2411.00640), section 5.
     """
-    z = normal_ppf(1 - fraction(alpha, "alpha") / 2) + normal_ppf(fraction(power, "power"))
+    z = normal_ppf(1 - alpha / 2) + normal_ppf(power)
     return z * math.sqrt((omega2 + s2a / ka + s2b / kb) / n)
 
 

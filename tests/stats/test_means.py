@@ -10,14 +10,8 @@ from scipy import stats as oracle
 from statsmodels.regression.linear_model import OLS, WLS
 
 from pytest_evalmetrics import stats as means
-from pytest_evalmetrics.stats import (
-    mde,
-    mde_factor,
-    paired_differences,
-    paired_t,
-    required_n,
-    se_paired_from_corr,
-)
+from pytest_evalmetrics.stats import mde_factor, paired_differences, paired_t, textbook
+from pytest_evalmetrics.stats.textbook import mde, required_n, se_paired_from_corr
 
 RNG = np.random.default_rng(20)
 X = RNG.normal(0.4, 0.3, 60)
@@ -26,7 +20,7 @@ values = st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=30)
 
 
 def test_the_standard_error_and_interval_of_a_mean():
-    assert means.se_clt(X) == pytest.approx(oracle.sem(X), rel=1e-12)
+    assert means.mean_se(X).se == pytest.approx(oracle.sem(X), rel=1e-12)
     low, high = oracle.t.interval(0.9, 59, np.mean(X), oracle.sem(X))
     assert means.t_interval(means.mean_se(X), 0.9) == pytest.approx((low, high), rel=1e-11)
 
@@ -34,7 +28,7 @@ def test_the_standard_error_and_interval_of_a_mean():
 def test_clustered_against_cluster_robust_regression():
     fit = OLS(X, np.ones(60)).fit(cov_type="cluster", cov_kwds={"groups": GROUPS})
     for groups in (GROUPS, [f"g{g}" for g in GROUPS]):
-        assert means.clustered_se(X, groups) == pytest.approx(fit.bse[0], rel=1e-12)
+        assert textbook.clustered_se(X, groups) == pytest.approx(fit.bse[0], rel=1e-12)
 
 
 def cr2(x, codes, icc):
@@ -72,8 +66,8 @@ def test_clusters_of_unequal_size_leave_fewer_degrees_of_freedom(sizes):
 @given(values, st.integers(1, 4))
 def test_rollouts_copied_within_a_cluster_add_nothing(x, times):
     # and clusters of one task are no clusters
-    clustered = means.clustered_se(np.repeat(x, times), np.repeat(np.arange(len(x)), times))
-    assert clustered == pytest.approx(means.se_clt(x), rel=1e-9, abs=1e-9)
+    clustered = textbook.clustered_se(np.repeat(x, times), np.repeat(np.arange(len(x)), times))
+    assert clustered == pytest.approx(means.mean_se(x).se, rel=1e-9, abs=1e-9)
 
 
 @pytest.mark.parametrize("clustered", [False, True])
@@ -95,7 +89,7 @@ def test_what_can_not_be_told_is_nan():
     one, alike = means.mean_se([0.5]), means.mean_se([1.0] * 40)
     one_cluster = means.mean_se([1, 0, 1], ["a", "a", "a"])
     assert math.isnan(means.mean_se([]).mean)
-    assert np.isnan([means.se_clt([0.5]), one_cluster.se, means.ratio_mean([1], [2]).se]).all()
+    assert np.isnan([means.mean_se([0.5]).se, one_cluster.se, means.ratio_mean([1], [2]).se]).all()
     assert np.isnan([means.t_interval(found, 0.95) for found in (one, alike, one_cluster)]).all()
     for found in (paired_t([]), paired_t([0.5]), paired_t([0.5, 0.2], clusters=["a", "a"])):
         assert np.isnan([found.p, found.low]).all()
@@ -105,8 +99,8 @@ def test_rounding_is_no_spread():
     # 0.9 - 0.6 in two ways: they differ in the last digit
     x = [0.9 - 0.6, 0.8 - 0.5, 0.7 - 0.4, 0.3]
     assert len(set(x)) > 1
-    assert means.se_clt(x) == 0
-    assert means.clustered_se([0.5, -0.1, -0.1, 0.5, 0.3, 0.1], [0, 0, 1, 1, 2, 2]) == 0
+    assert means.mean_se(x).se == 0
+    assert textbook.clustered_se([0.5, -0.1, -0.1, 0.5, 0.3, 0.1], [0, 0, 1, 1, 2, 2]) == 0
     assert means.ratio_mean([0.1 * 3, 0.3, 0.6], [1, 1, 2]).se == 0
     before = [np.mean([0.1, 0.2, 0.3]), 0.5, 1e9]
     after = [np.mean([0.3, 0.2, 0.1]), 0.25, 1e9 + 1]
@@ -115,9 +109,9 @@ def test_rounding_is_no_spread():
 
 
 def test_small_formulas():
-    assert means.se_bernoulli(0.25, 75) == 0.05
-    assert means.design_effect(50, 0.04) == pytest.approx(2.96)
-    assert means.z_interval(1, 2, 0.9) == pytest.approx(oracle.norm.interval(0.9, 1, 2))
+    assert textbook.se_bernoulli(0.25, 75) == 0.05
+    assert textbook.design_effect(50, 0.04) == pytest.approx(2.96)
+    assert textbook.z_interval(1, 2, 0.9) == pytest.approx(oracle.norm.interval(0.9, 1, 2))
     expected = (oracle.norm.isf(0.01) + oracle.norm.ppf(0.9)) * math.sqrt(0.5 / 200)
     assert mde(200, 0.5, alpha=0.02, power=0.9) == pytest.approx(expected)
 
@@ -201,5 +195,5 @@ def test_the_uniform_ratio_against_simulation():
     p = np.random.default_rng(2).random(200_000)
     draws = np.random.default_rng(3).binomial(6, p) / 6
     once = np.random.default_rng(4).binomial(1, p)
-    assert draws.var() / once.var() == pytest.approx(means.variance_ratio_uniform(6), rel=0.01)
-    assert means.variance_ratio_uniform(1) == 1
+    assert draws.var() / once.var() == pytest.approx(textbook.variance_ratio_uniform(6), rel=0.01)
+    assert textbook.variance_ratio_uniform(1) == 1

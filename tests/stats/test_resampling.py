@@ -7,12 +7,8 @@ import numpy as np
 import pytest
 from scipy import stats as oracle
 
-from pytest_evalmetrics.stats import (
-    bootstrap_ci,
-    quantile7,
-    reducer_draws,
-    seed_of,
-)
+from pytest_evalmetrics.stats import quantile7, reducer_draws, seed_of
+from pytest_evalmetrics.stats.textbook import bootstrap_ci
 
 SKEWED = np.random.default_rng(17)
 

@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 from scipy import stats as oracle
 from statsmodels.stats.multitest import multipletests
 
-from pytest_evalmetrics.stats import (
+from pytest_evalmetrics.stats import signflip_exact
+from pytest_evalmetrics.stats.basics import lattice_step
+from pytest_evalmetrics.stats.textbook import (
     benjamini_hochberg,
     holm,
     mcnemar_exact,
-    signflip_exact,
     wilcoxon_exact,
 )
-from pytest_evalmetrics.stats.basics import lattice_step
 
 SIDES = ["two-sided", "greater"]
 small = st.lists(st.integers(-6, 6), min_size=1, max_size=9)

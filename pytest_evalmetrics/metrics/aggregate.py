@@ -465,7 +465,8 @@ class _Observed(msgspec.Struct, frozen=True):
 
     def _of_mean(self, parts: TaskParts) -> Interval | str:
         bounded, held = self.metric.bounded, self.held
-        tops, bottoms, values = parts.tops[held], parts.bottoms[held], parts.values[held]
+        columns = parts.tops, parts.bottoms, parts.values
+        tops, bottoms, values = columns if held.all() else (part[held] for part in columns)
         mean = stats.ratio_mean(tops, bottoms, self.clusters)
         is_rate = self.clusters is None and (bottoms == bottoms[0]).all()
         is_rate = is_rate and ((values == 0) | (values == 1)).all()

@@ -129,7 +129,7 @@ def _of_rows(block: Floats) -> tuple[Floats, ...]:
         if width == 1:
             std[n == 1] = 0.0
         if len(block) == 1 and n[0]:  # partitioned for one place: for two it is many times slower
-            upper, half = block[~absent], n[0] // 2
+            upper, half = block[~absent] if gaps else block[0].copy(), n[0] // 2
             upper.partition(half)
             middle = upper[half] if n[0] % 2 else (upper[:half].max() + upper[half]) / 2
             return mean, upper.max(keepdims=True), upper.min(keepdims=True), middle[None], std

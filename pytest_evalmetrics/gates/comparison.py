@@ -455,7 +455,7 @@ def seed_of(gate: str, tasks: Sequence[TaskId]) -> int:
     for start in range(0, len(tasks), _CHUNK):
         ids = map(str, tasks[start : start + _CHUNK])
         digest.update("".join([f"{len(t)}:{t}" for t in ids]).encode("utf-8", "surrogatepass"))
-    return stats.seed_of(gate, [digest.hexdigest()])
+    return stats.seed_of(gate, digest.hexdigest())
 
 
 def thinned_drop(lost: Callable[[float], tuple[float, float]], factor: float) -> float:

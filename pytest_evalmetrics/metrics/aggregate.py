@@ -1,6 +1,8 @@
-"""One agent's rollouts -> its estimates, and NeMo Gym's aggregate entry.
+"""One agent's rollouts -> its estimates with their intervals, and NeMo Gym's aggregate entry.
 
 The two hooks are NeMo Gym's ``compute_metrics`` and ``get_key_metrics``, here plain callables.
+What is independent are tasks, or clusters of tasks: K rollouts of a task are never K observations.
+Where no honest interval can be had there is none, with the reason.
 """
 
 from __future__ import annotations
@@ -8,17 +10,26 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import pairwise
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 
+from pytest_evalmetrics import stats
 from pytest_evalmetrics.errors import EvalMetricsError, MetricError, RegistryError, did_you_mean
-from pytest_evalmetrics.metrics.base_statistics import Counts, GroupEntries, pooled_statistics
-from pytest_evalmetrics.metrics.builtin_metrics import reported_usage
-from pytest_evalmetrics.metrics.intervals import estimate
-from pytest_evalmetrics.metrics.metric import UndefinedMetricError, call, is_number
+from pytest_evalmetrics.metrics.base_statistics import GroupEntries, pooled_statistics
+from pytest_evalmetrics.metrics.builtin_metrics import USAGE_COLUMNS
+from pytest_evalmetrics.metrics.metric import (
+    VECTORISED,
+    BoundMetric,
+    UndefinedMetricError,
+    call,
+    is_number,
+    offers,
+)
 from pytest_evalmetrics.metrics.samples import SampleSource, with_missing_rewards
 from pytest_evalmetrics.results import AgentResult, Estimate, Interval
 from pytest_evalmetrics.spec.metric_names import range_of
@@ -26,16 +37,21 @@ from pytest_evalmetrics.spec.metric_names import range_of
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from pytest_evalmetrics.data import RolloutTable
+    from pytest_evalmetrics.data import RolloutTable, TaskRewards
     from pytest_evalmetrics.metrics.lookup import Plan
-    from pytest_evalmetrics.metrics.metric import BoundMetric
+    from pytest_evalmetrics.metrics.metric import TaskParts
     from pytest_evalmetrics.metrics.samples import Sample
 
-ComputeMetrics = Callable[[list[list[dict[str, Any]]]], Any]
+ComputeMetrics = Callable[[list[list[dict[str, Any]]]], list[Any]]
 KeyMetrics = Callable[[Mapping[str, Any]], Any]
 _COMPUTE = "hook pytest_evalmetrics_compute_metrics"
 _CHOOSE = "hook pytest_evalmetrics_key_metrics"
 _REPORTED_PARTS = 100  # of a breakdown in reports; the aggregate metrics hold all
+_DRAWS = 999
+_NAMED = 10
+_MOST_TASKS = 20_000  # resampled in about a second
+_MOST_SAMPLES = 20_000  # the same for a metric that takes nested lists
+_NO_SPREAD = "every task has the same value, which says nothing of the spread"
 
 
 def reduce_agent(
@@ -61,17 +77,21 @@ def reduce_agent(
     metric, score, field or value is an error, and so is a metric that can't be computed: none is
     ever left out.
     """
-    counts = Counts.of(table, plan.spec.reward, expected, instead=plan.spec.row_columns)
-    table = with_missing_rewards(table, plan.spec)
+    spec = plan.spec
+    columns = (spec.reward,) if spec.reward in table.scores else spec.row_columns
+    absent = table.lacking(columns) if columns else np.ones(len(table), dtype=bool)
+    unscored = np.bincount(table.task[absent], minlength=len(table.tasks))
+    table = with_missing_rewards(table, spec)
+    groups = GroupEntries(table, agent, unscored, expected)
     reduction = _Reduction(plan, table, level)
-    for at, text in enumerate(plan.spec.metrics):
+    for at, text in enumerate(spec.metrics):
         reduction.default_keys.append(reduction.estimate(text, "metrics", at).name)
     reduction.break_down([] if notes is None else notes)
     reduction.add_usage()
     if compute_metrics is not None:
         reduction.add_from(compute_metrics)
     keys = reduction.choose(key_metrics)
-    for name in plan.spec.thresholds:
+    for name in spec.thresholds:
         reduction.estimate(name, "thresholds", name)
     for name in plan.also:
         reduction.estimate(name, "baseline")
@@ -81,26 +101,26 @@ def reduce_agent(
         agent=agent,
         tasks=len(table.tasks),
         rollouts=len(table),
-        missing=int(counts.missing.sum()),
+        missing=int(groups.missing.sum()),
         estimates=reduction.estimates,
         key_metrics=key_values,
         aggregate={
             "agent_ref": {"name": agent},
             "agent_metrics": reduction.metrics,
             "key_metrics": key_values,
-            "group_level_metrics": GroupEntries(table, agent, counts),
+            "group_level_metrics": groups,
         },
     )
 
 
 def threshold_intervals(plan: Plan, table: RolloutTable) -> dict[str, Interval | None]:
     """Compute, by metric, the intervals that thresholds with a confidence of their own compare."""
-    asked = {n: t.level for n, t in plan.spec.thresholds.items() if t.confidence is not None}
-    reduction = _Reduction(plan, with_missing_rewards(table, plan.spec), 0.95) if asked else None
-    intervals: dict[str, Interval | None] = dict.fromkeys(asked)
-    for name, level in asked.items():
-        with suppress(EvalMetricsError):  # a hook's number
-            if reduction is not None:
+    levels = {n: t.level for n, t in plan.spec.thresholds.items() if t.confidence is not None}
+    intervals: dict[str, Interval | None] = dict.fromkeys(levels)
+    if levels:
+        reduction = _Reduction(plan, with_missing_rewards(table, plan.spec), 0.95)
+        for name, level in levels.items():
+            with suppress(EvalMetricsError):  # a hook's number
                 intervals[name] = reduction.measured(reduction.bind(name), level).interval
     return intervals
 
@@ -109,9 +129,7 @@ class _Reduction:
     """The numbers of one agent that have been computed so far."""
 
     def __init__(self, plan: Plan, table: RolloutTable, level: float) -> None:
-        self.spec = plan.spec
-        self.names = plan.names
-        self.located = plan.located
+        self.plan, self.spec, self.located = plan, plan.spec, plan.located
         self.table = table
         self.level = level
         self.source = SampleSource(table, self.spec.reward, self.spec.cluster)
@@ -124,27 +142,30 @@ class _Reduction:
 
     def break_down(self, notes: list[str]) -> None:
         """Compute each listed metric for each value of each field of ``breakdown:``."""
+        metrics = [m for m in map(self.bind, self.spec.metrics) if m.name.field is None]
+        reward = self.table.scores.get(self.spec.reward)
         for at, field in enumerate(self.spec.breakdown):
             with self.located("breakdown", at):
-                unscored = self.source.unscored(field)
-                for value, count in unscored.items():
-                    none = f"none of its {count} rollouts has a reward"
-                    only = "its only rollout has no reward" if count == 1 else none
-                    notes.append(f"breakdown: {field} = {value} is left out, because {only}")
-                metrics = [m for m in map(self.bind, self.spec.metrics) if m.name.field is None]
-                for value in self.source.rows_by_label(field):
-                    if value in unscored:
+                for label, rows in self.source.rows_by_label(field).items():
+                    if reward is None or not np.isnan(reward[rows]).all():
+                        self._add_parts_of(metrics, field, label, notes)
                         continue
-                    for whole in metrics:
-                        metric = whole.over(field, value)
-                        sample = self.source.sample(metric)
-                        try:
-                            found = metric.value(sample.rewards, sample.tasks)
-                        except UndefinedMetricError as error:
-                            notes.append(f"breakdown: left out: {error.message}")
-                            continue
-                        self.metrics[str(metric)] = found
-                        self.parts.append(metric)
+                    why = f"none of its {len(rows)} rollouts has a reward"
+                    why = "its only rollout has no reward" if len(rows) == 1 else why
+                    notes.append(f"breakdown: {field} = {label} is left out, because {why}")
+
+    def _add_parts_of(
+        self, metrics: Sequence[BoundMetric], field: str, label: str, notes: list[str]
+    ) -> None:
+        for whole in metrics:
+            metric = BoundMetric(whole.name.over(field, label), whole.target)
+            sample = self.source.sample(metric)
+            try:
+                self.metrics[str(metric)] = metric.value(sample.rewards, sample.tasks)
+            except UndefinedMetricError as error:
+                notes.append(f"breakdown: left out: {error.message}")
+            else:
+                self.parts.append(metric)
 
     def add_parts(self) -> None:
         """Add the estimates of ``breakdown:`` that nothing has asked for, for reports."""
@@ -153,25 +174,26 @@ class _Reduction:
             if name in self.estimates:
                 continue
             sample = self.source.sample(metric)
-            parts = metric.measure(sample.rewards, sample.tasks)[1]
+            parts = metric.parts(sample.rewards)
             if parts is not None and parts.combine is None:
                 self.estimates[name] = self.measured(metric)
-                continue
-            self.estimates[name] = Estimate(  # a bootstrap for each would take its time
-                name=name,
-                value=self.metrics[name],
-                tasks=int((sample.rewards.counts > 0).sum()),
-                rollouts=int(sample.rewards.counts.sum()),
-                reason="of a breakdown; gate it, and its interval is computed",
-                score=sample.score,
-                missing=sample.missing,
-            )
+            else:
+                self.estimates[name] = Estimate(  # a bootstrap for each would take its time
+                    name=name,
+                    value=self.metrics[name],
+                    tasks=int((sample.rewards.counts > 0).sum()),
+                    rollouts=len(sample.rewards.values),
+                    reason="of a breakdown; gate it, and its interval is computed",
+                    score=sample.score,
+                    missing=sample.missing,
+                )
 
     def add_usage(self) -> None:
         """Compute time, tokens and cost of a task where the rollouts report them."""
-        for name in reported_usage(self.table.scores):
+        for name in USAGE_COLUMNS:
             metric = self.bind(name)
-            if name not in self.metrics and metric.target.column(self.table.scores) is not None:
+            reported = metric.reads_columns and metric.target.column(self.table.scores) is not None
+            if reported and name not in self.metrics:
                 self.metrics[name] = metric.value(self.source.sample(metric).rewards)
 
     def add_from(self, hook: ComputeMetrics) -> None:
@@ -227,25 +249,15 @@ class _Reduction:
             metric = self.bind(text)
         except RegistryError as error:
             if self.hooked:
-                error.hint = (
-                    f"{did_you_mean(text, self.hooked, what='hooks compute')}; {error.hint}"
-                )
+                hooked = did_you_mean(text, self.hooked, what="hooks compute")
+                error.hint = f"{hooked}; {error.hint}"
             raise
         return self.estimates.get(str(metric)) or self.measured(metric)
 
     def measured(self, metric: BoundMetric, level: float | None = None) -> Estimate:
         sample = self.source.sample(metric)
-        return estimate(
-            metric,
-            sample.rewards,
-            tasks=sample.tasks,
-            clusters=sample.clusters,
-            level=level or self.level,
-            value=self.metrics.get(str(metric)),
-            score=sample.score,
-            missing=sample.missing,
-            ends=self._ends(metric, sample),
-        )
+        value, ends = self.metrics.get(str(metric)), self._ends(metric, sample)
+        return estimate(metric, sample, level=level or self.level, value=value, ends=ends)
 
     def _ends(self, metric: BoundMetric, sample: Sample) -> tuple[float, float] | None:
         """Return the range of a metric: the declared one, else [0, 1] where all lies in it."""
@@ -258,8 +270,8 @@ class _Reduction:
 
     def bind(self, text: str) -> BoundMetric:
         if text in self.statistics:  # whatever brackets and slashes its score's name may hold
-            return self.names.statistic(*text.split("/", 1))
-        return self.names.bind(text)
+            return self.plan.names.statistic(*text.split("/", 1))
+        return self.plan.names.bind(text)
 
 
 def _rows_by_task(table: RolloutTable) -> list[list[dict[str, Any]]]:
@@ -280,12 +292,8 @@ def _rows_by_task(table: RolloutTable) -> list[list[dict[str, Any]]]:
 
 def _added(hook: ComputeMetrics, table: RolloutTable, taken: Mapping[str, Any]) -> dict[str, Any]:
     """Call the hook for further aggregate metrics."""
-    answer = call(_COMPUTE, "its call", hook, hook, _rows_by_task(table))
-    answers = [answer] if isinstance(answer, Mapping) or answer is None else list(answer)
     added: dict[str, Any] = {}
-    for metrics in answers:
-        if metrics is None:
-            continue
+    for metrics in call(_COMPUTE, "its call", hook, hook, _rows_by_task(table)):
         if not isinstance(metrics, Mapping):
             raise MetricError(
                 f"{_COMPUTE} returned {type(metrics).__name__}, where a mapping or None is expected"
@@ -356,3 +364,156 @@ def _chosen(hook: KeyMetrics, agent_metrics: Mapping[str, Any]) -> dict[str, flo
                 hint="give a number that is made anew a name of its own",
             )
     return keys
+
+
+def estimate(
+    metric: BoundMetric,
+    sample: Sample,
+    *,
+    level: float = 0.95,
+    value: float | None = None,
+    ends: tuple[float, float] | None = None,
+) -> Estimate:
+    """Compute a metric with its confidence interval.
+
+    ================================================  ==================================
+    the metric                                        its interval
+    ================================================  ==================================
+    a rate whose every task is at 0 or 1              Wilson over tasks
+    a mean over tasks                                 Student t over tasks, df = n - 1
+    a ratio pooled over tasks of unequal size         t, linearised by task
+    either of them with clusters                      t with clustered SE, df = G - 1
+    a rate without any spread                         Wilson with value * n successes
+    a median or quantile of independent tasks         between two order statistics
+    any other reduction of tasks                      percentile bootstrap over tasks,
+                                                      or over clusters
+    ================================================  ==================================
+
+    `value` is the metric's where it is known to the last digit already, and `ends` the range that
+    its values lie in, where one is known. Miller 2024 (arXiv 2411.00640); Bowyer et al. 2025 (arXiv
+    2503.01747) for rates of few tasks; Cochran 1977, Sampling Techniques, for the ratio.
+    """
+    rewards = sample.rewards
+    measured, parts = metric.measure(rewards, sample.tasks)
+    held = rewards.counts > 0 if parts is None else parts.held
+    clusters = None if sample.clusters is None else sample.clusters[held]
+    outcome = _Observed(metric, rewards, parts, held, clusters, level, ends).interval()
+    interval, reason = (None, outcome) if isinstance(outcome, str) else (outcome, "")
+    return Estimate(
+        name=str(metric),
+        value=measured if value is None else value,
+        tasks=int(np.count_nonzero(held)),
+        rollouts=int(rewards.counts[held].sum()),
+        interval=interval,
+        reason=reason,
+        score=sample.score,
+        missing=sample.missing,
+        of_tasks=_of_tasks(metric, sample, parts) if metric.extreme else (),
+    )
+
+
+def _of_tasks(metric: BoundMetric, sample: Sample, parts: TaskParts | None) -> tuple[str, ...]:
+    """Name the tasks that a metric of one task alone is of."""
+    rewards = sample.rewards
+    held = np.flatnonzero(rewards.counts)
+    lowest = metric.extreme == "lowest"
+    if parts is not None:
+        values = parts.values[held]
+    else:
+        ends = np.minimum if lowest else np.maximum
+        values = ends.reduceat(rewards.values, rewards.offsets[:-1][held])
+    places = held[np.flatnonzero(values == (values.min() if lowest else values.max()))]
+    return tuple(str(sample.tasks[i]) for i in places[:_NAMED].tolist())
+
+
+class _Observed(msgspec.Struct, frozen=True):
+    """A metric on its rewards: what an interval rests on."""
+
+    metric: BoundMetric
+    rewards: TaskRewards
+    parts: TaskParts | None
+    held: NDArray[np.bool_]  # which tasks have a value, shape (tasks,)
+    clusters: NDArray[np.int64] | None  # of those that have
+    level: float
+    ends: tuple[float, float] | None
+
+    def interval(self) -> Interval | str:  # noqa: PLR0911 - a table
+        """Compute the interval that fits the metric, or say why there is none."""
+        parts, clusters, n = self.parts, self.clusters, int(np.count_nonzero(self.held))
+        if self.metric.no_interval:
+            return self.metric.no_interval
+        if n < stats.FEWEST:
+            return "a single task says nothing of the spread between tasks"
+        if clusters is not None and len(np.unique(clusters)) < stats.FEWEST:
+            return "all tasks are in one cluster, which says nothing of the spread"
+        if parts is not None and parts.combine is None:
+            return self._of_mean(parts)
+        quantile = getattr(self.metric.target, "quantile", None)
+        if quantile is not None and clusters is None:  # of independent values
+            if parts is not None:
+                return self._of_quantile(parts.values[self.held], quantile)
+            if self.rewards.counts.max() == 1:
+                return self._of_quantile(self.rewards.values, quantile)
+        if n > _MOST_TASKS:
+            return f"not computed for this metric over more than {_MOST_TASKS} tasks"
+        if not offers(self.metric.target, *VECTORISED) and len(self.rewards.values) > _MOST_SAMPLES:
+            return (
+                f"not computed over more than {_MOST_SAMPLES} rollouts for a metric without a "
+                "vectorised form"
+            )
+        return self._bootstrapped()
+
+    def _of_mean(self, parts: TaskParts) -> Interval | str:
+        bounded, held = self.metric.bounded, self.held
+        columns = parts.tops, parts.bottoms, parts.values
+        tops, bottoms, values = columns if held.all() else (part[held] for part in columns)
+        mean = stats.ratio_mean(tops, bottoms, self.clusters)
+        is_rate = self.clusters is None and (bottoms == bottoms[0]).all()
+        is_rate = is_rate and ((values == 0) | (values == 1)).all()
+        if bounded and (is_rate or not mean.se > 0):
+            successes = min(max(mean.mean, 0.0), 1.0) * mean.units
+            bounds = stats.wilson(successes, mean.units, self.level)
+            return Interval(*bounds, self.level, "wilson")
+        if not mean.se > 0:
+            return _NO_SPREAD
+        low, high = stats.t_interval(mean, self.level)
+        least, most = (0.0, 1.0) if bounded else self.ends or (-math.inf, math.inf)
+        method = "t" if self.clusters is None else "clustered t"
+        return Interval(max(low, least), min(high, most), self.level, method)
+
+    def _of_quantile(self, values: NDArray[np.float64], quantile: float) -> Interval | str:
+        low, high = stats.quantile_interval(values, quantile, self.level)
+        if low < high:
+            return Interval(low, high, self.level, "order statistics")
+        if (values == values[0]).all():
+            return _NO_SPREAD
+        name = "their median" if quantile == 0.5 else self.metric.name.metric  # noqa: PLR2004
+        return f"{len(values)} tasks are too few for an interval of {name}"
+
+    def _bootstrapped(self) -> Interval | str:
+        parts, clusters, tasks = self.parts, self.clusters, np.flatnonzero(self.held)
+        reducer: Callable[[NDArray[np.intp]], float]
+        n = len(tasks)
+        if parts is not None and parts.combine is not None:
+            order = np.argsort(parts.values[tasks], kind="stable")  # sorted sorts faster
+            clusters = None if clusters is None else clusters[order]
+            values, combine = parts.values[tasks[order]], parts.combine
+            weighted = parts.combine_weighted and partial(parts.combine_weighted, values)
+
+            def reducer(picked: NDArray[np.intp]) -> float:
+                return combine(values[picked])
+        else:
+            sampled = self.rewards.take(tasks)
+            reducer = self.metric.of_choice(sampled)
+            weighted = partial(self.metric.weighed, sampled) if self.metric.weighs else None
+        if weighted is None and n > stats.MOST_TASKS:
+            return f"{n} tasks are too many to resample this metric"
+        rng = np.random.Generator(np.random.PCG64(stats.seed_of(str(self.metric), str(n))))
+        try:
+            draws = stats.reducer_draws(reducer, n, clusters, _DRAWS, rng, weighted=weighted)
+        except MetricError as error:
+            return f"on resampled tasks the metric is not defined: {error.message}"
+        low, high = (stats.quantile7(draws, (1 + side * self.level) / 2) for side in (-1, 1))
+        if low == high:
+            return "every resampling of the tasks gives the same value"
+        return Interval(low, high, self.level, "bootstrap")

@@ -12,22 +12,23 @@ import math
 import re
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, overload
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 import numpy as np
 from msgspec import UNSET
 
+from pytest_evalmetrics.data import TaskRewards
 from pytest_evalmetrics.errors import MetricError
 from pytest_evalmetrics.spec.metric_names import STATISTICS
-from pytest_evalmetrics.sums import row_totals, total
+from pytest_evalmetrics.sums import row_totals
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
-    from pytest_evalmetrics.data import RolloutTable, TaskRewards
+    from pytest_evalmetrics.data import RolloutTable
 
     Floats = NDArray[np.float64]
 
@@ -90,12 +91,12 @@ def pooled_statistics(table: RolloutTable) -> dict[str, float]:
     ``std``. A statistic that is too large for a float is a `MetricError`.
     """
     columns = _present(table)
-    statistics = {name: statistics_of(column) for name, column in columns.items()}
     whole = _whole(table, columns)
+    by_column = [statistics_of(column) for column in columns.values()]
     pooled: dict[str, float] = {}
     for at, statistic in enumerate(STATISTICS):
-        for name, values in statistics.items():
-            value = values[at]
+        for name, statistics in zip(columns, by_column, strict=True):
+            value = statistics[at]
             if math.isinf(value):
                 raise _overflow(f"{statistic}/{name}")
             if not math.isnan(value):
@@ -103,28 +104,51 @@ def pooled_statistics(table: RolloutTable) -> dict[str, float]:
     return pooled
 
 
-def statistics_of(column: Floats) -> tuple[float, float, float, float, float]:
+def statistics_of(column: Floats) -> list[float]:
     """Compute mean, max, min, median and std of a column that has a value, NaN where missing.
 
     std is the sample deviation (ddof = 1): 0 where there is one row, NaN where there are more and
     all but one are missing.
     """
-    absent = np.isnan(column)
-    held = column[~absent] if absent.any() else column
-    n = len(held)
-    filled = column if n == len(column) else np.where(absent, 0.0, column)
-    with np.errstate(over="ignore", invalid="ignore"):
-        mean = total(filled) / n
-        std = 0.0 if len(column) == 1 else np.nan
-        if n > 1:
-            squares = (mean - filled) ** 2
-            if n < len(column):
-                squares[absent] = 0.0
-            std = np.sqrt(total(squares) / (n - 1))
-        upper = held.copy()
-        upper.partition(n // 2)  # for one place: for two it is many times slower
-        median = upper[n // 2] if n % 2 else (upper[: n // 2].max() + upper[n // 2]) / 2
-    return float(mean), float(held.max()), float(held.min()), float(median), float(std)
+    return [float(values[0]) for values in _of_rows(column[None])]
+
+
+def _of_rows(block: Floats) -> tuple[Floats, ...]:
+    """Compute the same for each row of a block, shape (m, n), n > 0; NaN for one without values."""
+    absent, width = np.isnan(block), block.shape[1]
+    gaps = bool(absent.any())
+    n: Any = width - absent.sum(axis=1) if gaps else np.full(len(block), width)
+    filled = np.where(absent, 0.0, block) if gaps else block
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        mean = row_totals(filled) / n
+        squares = (mean[:, None] - filled) ** 2
+        if gaps:
+            squares[absent] = 0.0
+        std = np.sqrt(row_totals(squares) / (n - 1))
+        std[n == 0] = np.nan
+        if width == 1:
+            std[n == 1] = 0.0
+        if len(block) == 1 and n[0]:  # partitioned for one place: for two it is many times slower
+            upper, half = block[~absent] if gaps else block[0].copy(), n[0] // 2
+            upper.partition(half)
+            middle = upper[half] if n[0] % 2 else (upper[:half].max() + upper[half]) / 2
+            return mean, upper.max(keepdims=True), upper.min(keepdims=True), middle[None], std
+        ordered = np.sort(block, axis=1)  # NaN last: what is at place -1 of an empty row
+        rows = np.arange(len(block))
+        median = (ordered[rows, (n - 1) // 2] + ordered[rows, n // 2]) / 2
+    return mean, ordered[rows, n - 1], ordered[:, 0], median, std
+
+
+def _by_task(column: Floats, offsets: NDArray[np.int64]) -> tuple[Floats, ...]:
+    """Compute the same for each task, shapes (tasks,)."""
+    counts = np.diff(offsets)
+    if (counts == counts[:1]).all():  # the rows lie as the block does
+        return _of_rows(column.reshape(len(counts), -1))
+    statistics = tuple(np.empty(len(counts)) for _ in STATISTICS)
+    for tasks, block in TaskRewards(column, offsets).blocks():
+        for whole, part in zip(statistics, _of_rows(block), strict=True):
+            whole[tasks] = part
+    return statistics
 
 
 def _present(table: RolloutTable) -> dict[str, Floats]:
@@ -144,45 +168,29 @@ def _overflow(name: str) -> MetricError:
     )
 
 
-class Counts(msgspec.Struct, frozen=True):
-    """How many rollouts each task has; arrays of shape (tasks,)."""
-
-    present: NDArray[np.int64]
-    expected: NDArray[np.int64]  # rollouts that there should be
-    missing: NDArray[np.int64]  # rollouts that are absent, and those without a reward
-
-    @classmethod
-    def of(
-        cls,
-        table: RolloutTable,
-        reward: str,
-        expected: int | NDArray[np.int64] | None = None,
-        *,
-        instead: Sequence[str] = (),
-    ) -> Counts:
-        """Count the rollouts of one agent; `instead` are the columns of one without rewards."""
-        present = table.counts
-        column = table.scores.get(reward)
-        if column is None:
-            absent = table.lacking(instead) if instead else np.ones(len(table), dtype=bool)
-        else:
-            absent = np.isnan(column)
-        without = np.bincount(table.task[absent], minlength=len(table.tasks))
-        wanted = present if expected is None else np.broadcast_to(expected, present.shape)
-        return cls(present, wanted, np.maximum(wanted - present, 0) + without)
-
-
 class GroupEntries(Sequence[dict[str, Any]]):
     """NeMo Gym's ``group_level_metrics``: the entry of each task, made when it is read.
 
     Each is a dict: ``_ng_task_index`` (the task's id, number or text), the base statistics
     that the task has (all means, then max, min, median, std), ``sample``, and the counts. A run
-    may have a million of them.
+    may have a million of them. `unscored` are each task's rollouts that have no reward, and
+    `expected` those that it should have, None as many as it has.
     """
 
-    def __init__(self, table: RolloutTable, agent: str, counts: Counts) -> None:
-        self._tasks, self._offsets, self._counts = table.tasks, table.offsets, counts
+    def __init__(
+        self,
+        table: RolloutTable,
+        agent: str,
+        unscored: NDArray[np.int64],
+        expected: int | NDArray[np.int64] | None = None,
+    ) -> None:
+        self._tasks, self._offsets = table.tasks, table.offsets
         self._sample = {"agent_ref": {"name": agent}}
+        present = table.counts
+        wanted = present if expected is None else np.broadcast_to(expected, present.shape)
+        self.missing = np.maximum(wanted - present, 0) + unscored
+        share = 100.0 * np.maximum(wanted - self.missing, 0) / np.maximum(wanted, 1)
+        self._counts = present, wanted, self.missing, share
         self._columns = _present(table)
         whole = _whole(table, self._columns)
         self._statistics = tuple(f"{s}/{column}" for s in STATISTICS for column in self._columns)
@@ -195,11 +203,7 @@ class GroupEntries(Sequence[dict[str, Any]]):
     def __len__(self) -> int:
         return len(self._tasks)
 
-    @overload
-    def __getitem__(self, index: int) -> dict[str, Any]: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[dict[str, Any]]: ...
-    def __getitem__(self, index: int | slice) -> dict[str, Any] | list[dict[str, Any]]:
+    def __getitem__(self, index: Any) -> Any:
         """Make one entry, or some."""
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
@@ -207,19 +211,19 @@ class GroupEntries(Sequence[dict[str, Any]]):
         return self._entries(at, at + 1)[0]
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        for start, stop in self._blocks():
-            yield from self._entries(start, stop)
+        for start in range(0, len(self), _BLOCK):
+            yield from self._entries(start, start + _BLOCK)
 
     def pieces(self) -> Iterator[bytes]:
         """Write the entries as JSON, some at a time."""
-        if any(map(_undeclarable, self._names)):
-            for start, stop in self._blocks():
-                yield msgspec.json.encode(self._entries(start, stop))[1:-1]
-            return
         # what holds the names once is several times as fast as a dict for each task
-        entry = _entry_type(self._names)
-        for start, stop in self._blocks():
-            rows = list(itertools.starmap(entry, self._rows(start, stop)))
+        entry = None if any(map(_undeclarable, self._names)) else _entry_type(self._names)
+        for start in range(0, len(self), _BLOCK):
+            rows: list[Any] = (
+                self._entries(start, start + _BLOCK)
+                if entry is None
+                else [*itertools.starmap(entry, self._rows(start, start + _BLOCK))]
+            )
             yield msgspec.json.encode(rows)[1:-1]
 
     def statistics(self, start: int, stop: int) -> list[Floats]:
@@ -232,14 +236,10 @@ class GroupEntries(Sequence[dict[str, Any]]):
         columns = [c[bounds[0] : bounds[-1]] for c in self._columns.values()]
         by_column = [_by_task(column, bounds - bounds[0]) for column in columns]
         ordered = [column[at] for at in range(len(STATISTICS)) for column in by_column]
-        if ordered and np.isinf(np.concatenate(ordered)).any():
-            of_name = zip(self._statistics, ordered, strict=True)
-            raise _overflow(next(name for name, values in of_name if np.isinf(values).any()))
+        for name, values in zip(self._statistics, ordered, strict=True):
+            if np.isinf(values).any():
+                raise _overflow(name)
         return ordered
-
-    def _blocks(self) -> Iterator[tuple[int, int]]:
-        for start in range(0, len(self), _BLOCK):
-            yield start, min(start + _BLOCK, len(self))
 
     def _entries(self, start: int, stop: int) -> list[dict[str, Any]]:
         return [
@@ -248,17 +248,12 @@ class GroupEntries(Sequence[dict[str, Any]]):
         ]
 
     def _rows(self, start: int, stop: int) -> Iterator[tuple[Any, ...]]:
-        counts = self._counts
-        present, expected, missing = (
-            part[start:stop] for part in (counts.present, counts.expected, counts.missing)
-        )
-        share = 100.0 * np.maximum(expected - missing, 0) / np.maximum(expected, 1)
         return zip(
             self._tasks[start:stop],
-            *map(_plain, self.statistics(start, stop), self._whole),
-            itertools.repeat(self._sample, stop - start),
-            *(column.tolist() for column in (present, expected, missing, share)),
-            strict=True,
+            *map(_listed, self.statistics(start, stop), self._whole),
+            itertools.repeat(self._sample),
+            *(column[start:stop].tolist() for column in self._counts),
+            strict=False,
         )
 
 
@@ -269,43 +264,8 @@ def _entry_type(names: tuple[str, ...]) -> type[msgspec.Struct]:
     return msgspec.defstruct("_Entry", fields, rename=renamed, gc=False)
 
 
-def _plain(values: Floats, whole: bool) -> list[Any]:
+def _listed(values: Floats, whole: bool) -> list[Any]:
     listed: list[Any] = (values.astype(np.int64) if whole else values).tolist()
     for at in np.flatnonzero(np.isnan(values)).tolist():
         listed[at] = UNSET
     return listed
-
-
-def _by_task(column: Floats, offsets: NDArray[np.int64]) -> tuple[Floats, ...]:
-    """Compute mean, max, min, median and std of each task, shapes (tasks,)."""
-    counts = np.diff(offsets)
-    if (counts == counts[:1]).all():  # the rows lie as the block does
-        return _of_rows(column.reshape(len(counts), -1))
-    statistics = tuple(np.empty(len(counts)) for _ in STATISTICS)
-    for n in np.unique(counts):
-        tasks = np.flatnonzero(counts == n)
-        rows = offsets[tasks][:, None] + np.arange(n)
-        for whole, part in zip(statistics, _of_rows(column[rows]), strict=True):
-            whole[tasks] = part
-    return statistics
-
-
-def _of_rows(block: Floats) -> tuple[Floats, ...]:
-    """Compute the same for each row of a block, shape (m, n), n > 0; NaN for one without values."""
-    absent, width = np.isnan(block), block.shape[1]
-    gaps = bool(absent.any())
-    n: Any = width - absent.sum(axis=1) if gaps else np.full(len(block), width)
-    filled = np.where(absent, 0.0, block) if gaps else block
-    ordered = np.sort(block, axis=1)  # NaN last: what is at place -1 of an empty row
-    rows = np.arange(len(block))
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        mean = row_totals(filled) / n
-        squares = (mean[:, None] - filled) ** 2
-        if gaps:
-            squares[absent] = 0.0
-        std = np.sqrt(row_totals(squares) / (n - 1))
-        std[n == 0] = np.nan
-        if width == 1:
-            std[n == 1] = 0.0
-        median = (ordered[rows, (n - 1) // 2] + ordered[rows, n // 2]) / 2
-    return mean, ordered[rows, n - 1], ordered[:, 0], median, std

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 # What a row may call its usage, best first; the columns of one tuple are added. Where a
 # row lacks one of them, the next tuple is looked at. Names without a unit are not here:
 # a latency may be in milliseconds.
-ACCEPTED: dict[str, tuple[tuple[str, ...], ...]] = {
+USAGE_COLUMNS: dict[str, tuple[tuple[str, ...], ...]] = {
     "time_per_task": (
         ("latency_s",),
         ("latency_seconds",),
@@ -40,7 +40,6 @@ ACCEPTED: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "cost_per_task": (("cost_usd",), ("total_cost_usd",), ("cost",), ("total_cost",)),
 }
-_USED = frozenset(name for accepted in ACCEPTED.values() for names in accepted for name in names)
 
 
 def passes(rewards: TaskRewards, threshold: float, first: int | None = None) -> NDArray[np.int64]:
@@ -188,7 +187,10 @@ class _AtLeast(_OfK):
 
     bounded: ClassVar[bool] = True
     of_all: ClassVar[bool] = False  # of the first k all that there are have to pass
-    m: int
+
+    def __init__(self, name: str, m: int, k: int, options: MetricOptions | None) -> None:
+        super().__init__(name, k, options)
+        self.m = m
 
     def task_values(self, rewards: TaskRewards) -> Floats:
         """Estimate each task's chance, shape (tasks,); NaN where n < k, if unbiased."""
@@ -209,8 +211,7 @@ class PassAtK(_AtLeast):
     """
 
     def __init__(self, k: int, options: MetricOptions | None = None) -> None:
-        super().__init__(f"pass@{k}", k, options)
-        self.m = 1
+        super().__init__(f"pass@{k}", 1, k, options)
 
 
 @register_metric("pass^{k}")
@@ -225,8 +226,7 @@ class PassHatK(_AtLeast):
     of_all: ClassVar[bool] = True
 
     def __init__(self, k: int, options: MetricOptions | None = None) -> None:
-        super().__init__(f"pass^{k}", k, options)
-        self.m = k
+        super().__init__(f"pass^{k}", k, k, options)
 
 
 @register_metric("pass_{m}_of_{n}")
@@ -240,8 +240,8 @@ class Reliability(_AtLeast):
     def __init__(self, m: int, n: int, options: MetricOptions | None = None) -> None:
         if m > n:
             raise ValueError(f"of {n} rollouts no {m} can pass")
-        super().__init__(f"pass_{m}_of_{n}", n, options)
-        self.m, self.unbiased = m, False
+        super().__init__(f"pass_{m}_of_{n}", m, n, options)
+        self.unbiased = False
 
 
 @register_metric("max@{k}")
@@ -272,7 +272,7 @@ class _PerTask(MeanReward):
     def column(self, scores: Mapping[str, Floats]) -> Floats | None:
         """Take each row's usage from the first of the accepted columns that it fills."""
         column: Floats | None = None
-        for names in ACCEPTED[self.name]:
+        for names in USAGE_COLUMNS[self.name]:
             if not all(name in scores for name in names):
                 continue
             used = scores[names[0]]
@@ -284,12 +284,12 @@ class _PerTask(MeanReward):
     @property
     def columns(self) -> tuple[str, ...]:
         """Every column that may be read."""
-        return tuple(name for names in ACCEPTED[self.name] for name in names)
+        return tuple(name for names in USAGE_COLUMNS[self.name] for name in names)
 
     @property
     def accepted(self) -> str:
         """The columns that are read, for messages."""
-        return ", ".join(" + ".join(names) for names in ACCEPTED[self.name])
+        return ", ".join(" + ".join(names) for names in USAGE_COLUMNS[self.name])
 
 
 @register_metric("time_per_task")
@@ -311,14 +311,3 @@ class CostPerTask(_PerTask):
     """Dollars that a rollout of a task costs."""
 
     name: ClassVar[str] = "cost_per_task"
-
-
-def reported_usage(scores: Mapping[str, object]) -> list[str]:
-    """Name the usage metrics that rows with these scores may report."""
-    if _USED.isdisjoint(scores):  # as of most
-        return []
-    return [
-        metric
-        for metric, accepted in ACCEPTED.items()
-        if any(all(name in scores for name in names) for names in accepted)
-    ]

@@ -14,7 +14,14 @@ from msgspec import structs
 from pytest_evalmetrics.data import STATED_COUNT, STATED_ERROR
 from pytest_evalmetrics.errors import EvalMetricsError, MetricError, RegistryError
 from pytest_evalmetrics.metrics.base_statistics import statistic_metric
-from pytest_evalmetrics.metrics.metric import BoundMetric, MetricOptions, call, offers, place_of
+from pytest_evalmetrics.metrics.metric import (
+    VECTORISED,
+    BoundMetric,
+    MetricOptions,
+    call,
+    offers,
+    place_of,
+)
 from pytest_evalmetrics.registry import Scope, is_ours, metrics, origin, same
 from pytest_evalmetrics.spec.metric_names import OVER_REFERENCE, REFERENCE, MetricName, parse
 
@@ -58,26 +65,26 @@ class Names:
             if name.is_statistic:
                 self._bound[text] = BoundMetric(name, statistic_metric(name.metric))
             else:
-                if name.metric not in self._targets:
-                    self._look_up(name.metric)
-                canonical, target, _ = self._targets[name.metric]
+                canonical, target, _ = self._targets.get(name.metric) or self._found(name.metric)
                 self._bound[text] = BoundMetric(structs.replace(name, metric=canonical), target)
         return self._bound[text]
 
-    def _look_up(self, written: str) -> None:
+    def _found(self, written: str) -> tuple[str, Any, Any]:
+        """Look up what computes a metric, and keep it."""
         if written in self.defined:
-            self._targets[written] = written, self._define(written), self.defined[written]
-            return
-        entry = metrics.find(written)
-        # one of ours serves all benchmarks, for it keeps nothing
-        make = _make_ours if is_ours(entry.target) else _make
-        target = make(entry.target, tuple(entry.numbers.items()), self.options, written)
-        canonical = written
-        if entry.reference:
-            canonical = str(getattr(target, "name", None) or written.rpartition(":")[2])
-            self._check_free(written, canonical, entry.target)
-            self._targets[canonical] = canonical, target, entry.target
-        self._targets[written] = canonical, target, entry.target
+            found = written, self._define(written), self.defined[written]
+        else:
+            entry = metrics.find(written)
+            # one of ours serves all benchmarks, for it keeps nothing
+            make = _make_ours if is_ours(entry.target) else _make
+            target = make(entry.target, tuple(entry.numbers.items()), self.options, written)
+            canonical = written
+            if entry.reference:
+                canonical = str(getattr(target, "name", None) or written.rpartition(":")[2])
+                self._check_free(written, canonical, entry.target)
+            found = canonical, target, entry.target
+        self._targets[written] = self._targets[found[0]] = found
+        return found
 
     def _define(self, name: str) -> Any:
         """Make a metric that the benchmark file defines."""
@@ -106,7 +113,7 @@ class Names:
                 f"{written!r} calls itself {canonical!r}, and so does {origin(other)}",
                 hint="give it another `name`",
             )
-        if other is None and bound is None and metrics.is_builtin(canonical) and Scope.active:
+        if other is None and metrics.is_builtin(canonical) and Scope.active:
             note = f"the metric {canonical!r} is {written}, which replaces the built-in one"
             Scope.active.notes[note] = None
 
@@ -127,8 +134,7 @@ def _make(
             if "options" in inspect.signature(target).parameters:
                 keywords["options"] = options
         target = call(label, "__init__", target, target, **keywords)
-    vectorised = offers(target, "task_parts", "task_values", "compute_array", "weighted")
-    if vectorised and not hasattr(target, "compute"):
+    if offers(target, *VECTORISED) and not hasattr(target, "compute"):
         return target
     function = getattr(target, "compute", None) or target
     if not callable(function):
@@ -189,18 +195,9 @@ class Plan(msgspec.Struct, frozen=True):
 
 def plan(spec: BenchmarkSpec, *, also: Iterable[str] = (), line_of: LineOf | None = None) -> Plan:
     """Look a benchmark's metrics up."""
-    also = tuple(also)
     options = MetricOptions(spec.pass_threshold, spec.pass_estimator, spec.reward)
     names = Names(options, spec.defined)
-
-    def parsed(*texts: str) -> list[MetricName]:
-        metric_names = []
-        for text in texts:
-            with suppress(MetricError):  # raised where it is looked up, with its line
-                metric_names.append(parse(text))
-        return metric_names
-
-    made = Plan(spec, names, also, (), (), line_of)
+    made = Plan(spec, names, tuple(also), (), (), line_of)
     listed: list[BoundMetric] = []
     for at, text in enumerate(spec.metrics):
         with made.located("metrics", at):
@@ -209,13 +206,13 @@ def plan(spec: BenchmarkSpec, *, also: Iterable[str] = (), line_of: LineOf | Non
     # a threshold on pass@1/accuracy or mean/wer may be on a hook's number: rows need no such score
     scores: list[str | None] = [metric.name.score for metric in listed]
     gated = [*listed]
-    for text in (*(spec.key_metrics or ()), *spec.thresholds, *also):
-        with suppress(EvalMetricsError):  # a hook's
-            gated.append(names.bind(text))
+    fields = [*spec.breakdown, spec.cluster, *(metric.name.field for metric in listed)]
+    for text in (*(spec.key_metrics or ()), *spec.thresholds, *made.also):
+        with suppress(EvalMetricsError):  # raised with its line where it is estimated
+            fields.append(parse(text).field)
+            gated.append(names.bind(text))  # a hook's is no metric
     if spec.needs_reward or any(not m.reads_rows and m.name.score is None for m in gated):
         scores.insert(0, spec.reward)
-    asked = parsed(*spec.metrics, *(spec.key_metrics or ()), *spec.thresholds, *also)
-    fields = [*spec.breakdown, spec.cluster, *(name.field for name in asked)]
     fields += [] if spec.sample is None else [spec.sample.by]
     given = {name for scorer in spec.scorers for name in scorer.score_names}
     for target in over_rows:

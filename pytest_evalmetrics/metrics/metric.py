@@ -6,7 +6,6 @@ import inspect
 import math
 import sysconfig
 import traceback
-from dataclasses import replace
 from functools import cached_property, partial
 from numbers import Real
 from pathlib import Path
@@ -14,17 +13,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeGuard, T
 
 import msgspec
 import numpy as np
-from msgspec import structs
 
 import pytest_evalmetrics
-from pytest_evalmetrics.data import TaskRows
 from pytest_evalmetrics.errors import MetricError
 from pytest_evalmetrics.layout import many, of_many
 from pytest_evalmetrics.records import record
 from pytest_evalmetrics.sums import total
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -140,6 +137,9 @@ class Metric(Protocol):
         ...
 
 
+VECTORISED = ("task_parts", "task_values", "compute_array", "weighted")  # forms that take arrays
+
+
 def offers(metric: object, *methods: str) -> bool:
     """Whether a metric has any of these methods."""
     return any(getattr(metric, method, None) is not None for method in methods)
@@ -157,26 +157,6 @@ class TaskParts(msgspec.Struct, frozen=True, dict=True):
     combine: Combine | None = None  # reduces the tasks' values where that is no mean
     combine_weighted: WeightedCombine | None = None
 
-    @classmethod
-    def of_values(
-        cls,
-        values: Floats,
-        combine: Combine | None = None,
-        combine_weighted: WeightedCombine | None = None,
-    ) -> TaskParts:
-        """Make the parts of a reduction of the tasks' values, NaN where a task has none."""
-        values, held = values.copy(), ~np.isnan(values)  # a metric may reuse its array
-        tops = values if held.all() else np.where(held, values, 0.0)
-        parts = cls(tops, held.astype(np.float64), combine, combine_weighted)
-        # known already: what would be computed from the parts
-        vars(parts).update(values=values, held=held, additive=combine is None)
-        return parts
-
-    @cached_property
-    def totals(self) -> tuple[float, float]:
-        """The sums of `tops` and of `bottoms`."""
-        return total(self.tops), total(self.bottoms)
-
     @cached_property
     def held(self) -> NDArray[np.bool_]:
         """Which tasks have a value, shape (tasks,)."""
@@ -189,20 +169,13 @@ class TaskParts(msgspec.Struct, frozen=True, dict=True):
         np.divide(self.tops, self.bottoms, out=values, where=self.held)
         return values
 
-    @cached_property
-    def additive(self) -> bool:
-        """Whether the metric is the plain mean of `values`."""
-        weights = self.bottoms[self.held]
-        return self.combine is None and bool((weights == weights[:1]).all())
-
     def value(self) -> float:
         """Compute the metric; NaN where no task has a value."""
         if not self.held.any():
             return math.nan
         if self.combine is not None:
             return self.combine(self.values[self.held])
-        top, bottom = self.totals
-        return top / bottom
+        return total(self.tops) / total(self.bottoms)
 
 
 def _declared(name: str, *, default: T) -> T:
@@ -225,24 +198,18 @@ class BoundMetric(msgspec.Struct, frozen=True, dict=True):
     samples_needed = _declared("samples_needed", default=0)
 
     def __str__(self) -> str:
-        return self._text
-
-    @cached_property
-    def _text(self) -> str:
         return str(self.name)
 
-    @cached_property
+    @property
     def label(self) -> str:
-        """What messages call it."""
-        return f"metric {self._text!r}"
+        """Its name in messages."""
+        return f"metric {str(self)!r}"
 
     @property
     def extreme(self) -> Literal["", "lowest", "highest"]:
         """Which task alone it is of: the ``lowest`` or the ``highest``; empty for all."""
-        extreme = getattr(self.target, "extreme", "")
-        if extreme == "lowest":
-            return "lowest"
-        return "highest" if extreme == "highest" else ""
+        extreme: Any = getattr(self.target, "extreme", "")
+        return extreme if extreme in ("lowest", "highest") else ""
 
     @property
     def reads_columns(self) -> bool:
@@ -255,36 +222,14 @@ class BoundMetric(msgspec.Struct, frozen=True, dict=True):
         return offers(self.target, "columns") and not self.reads_columns
 
     @property
-    def vectorised(self) -> bool:
-        """Whether it offers a form that takes arrays."""
-        return offers(self.target, "task_parts", "task_values", "compute_array", "weighted")
-
-    @property
     def weighs(self) -> bool:
         """Whether it can weigh samples anew."""
         return offers(self.target, "weighted")
-
-    def rows(
-        self,
-        columns: Mapping[str, NDArray[Any]],
-        labels: tuple[str, ...],
-        coded: frozenset[str],
-        offsets: NDArray[np.int64],
-    ) -> TaskRows:
-        """Put the columns that it reads together."""
-        places = np.arange(offsets[-1], dtype=np.float64)
-        rows = TaskRows(places, offsets, columns, labels, coded, np.zeros(len(places)))
-        worth = getattr(self.target, "worth", _worth)
-        return replace(rows, worth=call(self.label, "worth", self.target, worth, rows))
 
     def weighed(self, rewards: TaskRewards, times: NDArray[Any]) -> float:
         """Compute it where each task occurs so many times, shape (tasks,)."""
         weights = times[rewards.task].astype(np.float64, copy=False)
         return self.checked("weighted", self.target.weighted, rewards, weights)
-
-    def over(self, field: str, value: str) -> BoundMetric:
-        """Return the same metric over the rollouts whose `field` has that `value`."""
-        return structs.replace(self, name=self.name.over(field, value))
 
     def checked(self, doing: str, function: Callable[..., object], *args: Any) -> float:
         """Call a method of the metric; return its finite number."""
@@ -295,10 +240,9 @@ class BoundMetric(msgspec.Struct, frozen=True, dict=True):
             return float(result)
         if inspect.iscoroutine(result):
             result.close()
-        shown = repr(float(result)) if isinstance(result, float) else repr(result)
-        if not isinstance(result, float):
-            more = "..." if len(shown) > _LINE else ""
-            shown = f"{shown[:_LINE]}{more} ({type(result).__name__})"
+        shown = f"{result!r:.{_LINE}} ({type(result).__name__})"
+        if isinstance(result, float):
+            shown = repr(float(result))
         raise self._wrong(
             f"returned {shown}, where a finite number is expected",
             "where the metric is not defined, raise an exception that says why",
@@ -314,8 +258,9 @@ class BoundMetric(msgspec.Struct, frozen=True, dict=True):
         A task with fewer rollouts than `samples_needed` has no value here.
         """
         parts = call(self.label, "its vectorised form", self.target, self._parts, rewards)
-        for part in parts.totals if parts is not None else ():
-            self._finite(part)
+        if parts is not None:
+            self._finite(total(parts.tops))
+            self._finite(total(parts.bottoms))
         return parts
 
     def _parts(self, rewards: TaskRewards) -> TaskParts | None:
@@ -335,9 +280,14 @@ class BoundMetric(msgspec.Struct, frozen=True, dict=True):
         if not offers(target, "task_values"):
             return None
         values = per_task(target.task_values(rewards))
-        combine = getattr(target, "combine", None)
-        weighted = None if combine is None else getattr(target, "combine_weighted", None)
-        return TaskParts.of_values(values, combine, weighted)
+        held = ~np.isnan(values)
+        combine = weighted = None
+        if offers(target, "combine"):
+            combine = partial(self.checked, "combine", target.combine)
+            if offers(target, "combine_weighted"):
+                weighted = partial(self.checked, "combine_weighted", target.combine_weighted)
+        tops, bottoms = np.where(held, values, 0.0), held.astype(np.float64)
+        return TaskParts(tops, bottoms, combine, weighted)
 
     def measure(
         self, rewards: TaskRewards, tasks: Sequence[object] | None = None
@@ -365,18 +315,22 @@ class BoundMetric(msgspec.Struct, frozen=True, dict=True):
         return self._measured(rewards)[0]
 
     def _measured(self, rewards: TaskRewards) -> tuple[float, TaskParts | None]:
-        parts = self.parts(rewards)
+        parts, target = self.parts(rewards), self.target
         if parts is not None:
-            return self.checked("compute", parts.value), parts
+            return self._finite(parts.value()), parts
         if self.weighs:
             return self.weighed(rewards, np.ones(len(rewards))), None
-        if offers(self.target, "compute_array"):
-            return self.checked("compute", self.target.compute_array, rewards), None
-        return self.of_lists(rewards.take(np.flatnonzero(rewards.counts)).to_lists()), None
+        if offers(target, "compute_array"):
+            return self.checked("compute", target.compute_array, rewards), None
+        nested = rewards.take(np.flatnonzero(rewards.counts)).to_lists()
+        return self.checked("compute", getattr(target, "compute", None) or target, nested), None
 
-    def of_lists(self, nested: list[Any]) -> float:
-        """Compute it from nested rewards, which the metric may change."""
-        return self.checked("compute", getattr(self.target, "compute", None) or self.target, nested)
+    def of_choice(self, rewards: TaskRewards) -> Callable[[NDArray[np.intp]], float]:
+        """Return the metric over any choice of tasks, repeats allowed."""
+        if not self.weighs:
+            return lambda chosen: self.anew(rewards.take(chosen))
+        n = len(rewards)
+        return lambda chosen: self.weighed(rewards, np.bincount(chosen, minlength=n))
 
     def _check_defined(self, rewards: TaskRewards, tasks: Sequence[object] | None) -> None:
         if not len(rewards.values):
@@ -391,18 +345,12 @@ class BoundMetric(msgspec.Struct, frozen=True, dict=True):
                 f"{self.label} is undefined: {why}",
                 hint="an undefined metric is an error, never 0",
             )
-        needed = self.samples_needed
-        if needed <= 1:
+        counts, needed = rewards.counts, self.samples_needed
+        short = np.flatnonzero((counts > 0) & (counts < needed)).tolist()
+        if not short:
             return
-        counts = rewards.counts
-        few = (counts > 0) & (counts < needed)
-        if not few.any():
-            return
-        short = np.flatnonzero(few)
-        listed = ", ".join(
-            f"{tasks[i] if tasks is not None else i} ({counts[i]})"
-            for i in short[:_LISTED].tolist()
-        )
+        ids = range(len(rewards)) if tasks is None else tasks
+        listed = ", ".join(f"{ids[i]} ({counts[i]})" for i in short[:_LISTED])
         more = f" and {len(short) - _LISTED} more" if len(short) > _LISTED else ""
         raise MetricError(
             f"{self.label} needs {many(needed, 'rollout')} of each task, and "
@@ -415,16 +363,6 @@ class BoundMetric(msgspec.Struct, frozen=True, dict=True):
 
 class UndefinedMetricError(MetricError):
     """The rows are outside the metric's domain."""
-
-
-def _worth(rows: TaskRows) -> Floats:
-    """Value rows of a metric that says nothing: labels that agree, else a number."""
-    codes = [rows[name] for name in rows.columns if name in rows.coded]
-    if len(codes) > 1:
-        same = np.logical_and.reduce([codes[0] == each for each in codes[1:]])
-        return np.asarray(same, dtype=np.float64)
-    numbers = [rows[name] for name in rows.columns if name not in rows.coded]
-    return numbers[-1] if numbers else np.zeros(len(rows.values))
 
 
 def call(
@@ -444,9 +382,7 @@ def call(
 
 
 def is_number(value: object) -> TypeGuard[float]:
-    """Whether a value can be a metric's: a bool is none."""
-    if type(value) is float:  # nearly always: to ask an abstract class takes ten times as long
-        return True
+    """Check whether a value can be a metric's: a bool is none."""
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
@@ -462,14 +398,6 @@ def place_of(target: object) -> tuple[str | None, int | None]:
     return (None, None) if file is None or file.startswith(_PACKAGE) else (_shown(file), line)
 
 
-def _shown(path: str) -> str:
-    """Shorten a path below the current directory."""
-    try:
-        return Path(path).relative_to(Path.cwd()).as_posix()
-    except ValueError:
-        return path
-
-
 def _where_raised(error: Exception, target: object) -> tuple[str | None, int | None]:
     """Find the last line of the user's own code on the way to the exception."""
     frames = [
@@ -482,3 +410,9 @@ def _where_raised(error: Exception, target: object) -> tuple[str | None, int | N
     for frame in (own or frames)[-1:]:
         return _shown(frame.filename), frame.lineno
     return place_of(target)
+
+
+def _shown(file: str) -> str:
+    """Shorten a path below the current directory."""
+    path = Path(file)
+    return path.relative_to(Path.cwd()).as_posix() if path.is_relative_to(Path.cwd()) else file

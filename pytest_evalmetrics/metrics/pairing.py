@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from copy import deepcopy
 from dataclasses import replace
 from functools import cached_property
-from itertools import islice, product, repeat
-from operator import eq, lt
+from itertools import product, repeat
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -27,21 +25,20 @@ from pytest_evalmetrics.data import (
 from pytest_evalmetrics.errors import MetricError
 from pytest_evalmetrics.metrics.metric import offers
 from pytest_evalmetrics.metrics.samples import Sample, SampleSource, with_missing_rewards
+from pytest_evalmetrics.stats import FEWEST
 from pytest_evalmetrics.sums import mean_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
     from pytest_evalmetrics.data import RolloutTable, TaskId
     from pytest_evalmetrics.metrics.lookup import Plan
-    from pytest_evalmetrics.metrics.metric import BoundMetric, TaskParts, WeightedCombine
+    from pytest_evalmetrics.metrics.metric import BoundMetric, Combine, WeightedCombine
 
     Floats = NDArray[np.float64]
     Places = NDArray[np.int64]
-
-_CHUNK = 4_096  # ids that are text at the same time
 
 
 def align(current: RolloutTable, baseline: RolloutTable) -> tuple[RolloutTable, Drift]:
@@ -51,19 +48,18 @@ def align(current: RolloutTable, baseline: RolloutTable) -> tuple[RolloutTable, 
     same content in the order of their ids. An id that stands for another task by now is written
     ``id (as recorded)``.
     """
-    at = positions(current.tasks, baseline.tasks)
+    places = positions(current.tasks, baseline.tasks)
     now, then = current.contents, baseline.contents
     drift = Drift(
         len(baseline.tasks),
         blind=(current.positional or baseline.positional) and (now is None or then is None),
         unknown=now is not None and then is None,
     )
-    places = np.arange(len(current.tasks)) if at is None else at
     matched = places >= 0
     if now is not None and then is not None and len(then):
         theirs = then[places]
         matched &= (now == theirs) | (now == b"") | (theirs == b"")
-    if at is None and matched.all():
+    if matched.all() and _is_all(places, len(baseline.tasks)):
         return replace(baseline, tasks=current.tasks), drift
     free = np.ones(len(baseline.tasks), dtype=bool)
     free[places[matched]] = False
@@ -97,57 +93,26 @@ def align(current: RolloutTable, baseline: RolloutTable) -> tuple[RolloutTable, 
     return replace(baseline, tasks=tuple(tasks)), drift
 
 
-def positions(tasks: tuple[TaskId, ...], among: tuple[TaskId, ...]) -> Places | None:
-    """Find each task's place in another list, -1 where it is not there; None if all are alike.
+def positions(tasks: tuple[TaskId, ...], among: tuple[TaskId, ...]) -> Places:
+    """Find each task's place in another list, -1 where it is not there.
 
-    Ids have no repeats, and are all whole numbers or all text. They compare as text: a run's
-    whole numbers are text in its baseline's file. A million of them are matched without holding a
-    million texts.
+    Ids have no repeats. They compare as text: a run's whole numbers are text in its baseline's
+    file.
     """
-    if tasks == among or (
-        len(tasks) == len(among) and all(map(eq, map(str, tasks), map(str, among)))
-    ):
-        return None
-    numbers, others = _numbers(tasks), _numbers(among)
-    if numbers is not None and others is not None:
-        if not len(others):
-            return np.full(len(numbers), -1)
-        order = None if (others[1:] > others[:-1]).all() else np.argsort(others)
-        at = np.minimum(np.searchsorted(others, numbers, sorter=order), len(others) - 1)
-        at = at if order is None else order[at]
-        at[others[at] != numbers] = -1
-        return at
-    texts, names = list(map(str, tasks)), list(map(str, among))
-    if all(all(map(lt, side, islice(side, 1, None))) for side in (texts, names)):
-        places: Iterator[int] = _merged(texts, names)
-    else:
-        place = dict(zip(names, range(len(names)), strict=True))
-        places = map(place.get, texts, repeat(-1))
-    return np.fromiter(places, dtype=np.int64, count=len(texts))
+    if tasks == among:
+        return np.arange(len(tasks))
+    place = dict(zip(map(str, among), range(len(among)), strict=True))
+    places = map(place.get, map(str, tasks), repeat(-1))
+    return np.fromiter(places, dtype=np.int64, count=len(tasks))
 
 
-def _numbers(tasks: tuple[TaskId, ...]) -> Places | None:
-    """Return ids that are whole numbers, or the texts of such; else None."""
-    found = np.empty(len(tasks), dtype=np.int64)
-    for start in range(0, len(tasks), _CHUNK):
-        ids = tasks[start : start + _CHUNK]
-        try:
-            numbers = list(map(int, ids))
-            if set(map(type, ids)) != {int} and list(map(str, numbers)) != list(map(str, ids)):
-                return None  # "007" is no 7
-            found[start : start + _CHUNK] = numbers
-        except (ValueError, OverflowError):
-            return None
-    return found
+def _is_all(places: Places, count: int) -> bool:
+    """Check whether places are those of all of so many tasks, in order."""
+    return len(places) == count and bool((places == np.arange(count)).all())
 
 
-def _merged(texts: list[str], among: list[str]) -> Iterator[int]:
-    """Yield each text's place in another ascending list."""
-    place, size = 0, len(among)
-    for text in texts:
-        while place < size and among[place] < text:
-            place += 1
-        yield place if place < size and among[place] == text else -1
+def _taken(rewards: TaskRewards, places: Places) -> TaskRewards:
+    return rewards if _is_all(places, len(rewards)) else rewards.take(places)
 
 
 def _named(tasks: tuple[TaskId, ...], places: Places) -> tuple[TaskId, ...]:
@@ -242,16 +207,16 @@ class Pairing(msgspec.Struct, frozen=True, dict=True):
         wanted = STATED_ERROR + score, STATED_COUNT + score
         if not any(name.startswith(STATED_ERROR) for name in self.current.scores):
             return None
-        at = np.arange(len(self.current.tasks)) if self.at is None else self.at
-        sides = (self.current, np.flatnonzero(at >= 0)), (self.baseline, at[at >= 0])
+        paired = self.at >= 0
+        sides = (self.current, np.flatnonzero(paired)), (self.baseline, self.at[paired])
         variance = spread = 0.0
         for table, tasks in sides:
             none = np.full(len(table), np.nan)
             errors, counts = (table.scores.get(name, none)[tasks] for name in wanted)
-            if np.isnan(errors).any() or (counts < 2).any():  # noqa: PLR2004 - a spread
-                task = table.tasks[tasks[int(np.argmax(np.isnan(errors) | (counts < 2)))]]  # noqa: PLR2004
+            lacking = np.isnan(errors) | (counts < FEWEST)
+            if lacking.any():
                 raise MetricError(
-                    f"{score} of {task} has no standard error in "
+                    f"{score} of {table.tasks[tasks[lacking][0]]} has no standard error in "
                     f"{'this run' if table is self.current else 'the baseline'}; gate it by a "
                     "threshold, or keep samples (--log_samples)"
                 )
@@ -261,8 +226,8 @@ class Pairing(msgspec.Struct, frozen=True, dict=True):
         return math.sqrt(variance), variance**2 / spread if spread else math.inf
 
     @cached_property
-    def at(self) -> Places | None:
-        """Each task's place in the baseline, -1 for a new one; None where all are alike."""
+    def at(self) -> Places:
+        """Each task's place in the baseline, -1 for a new one."""
         return positions(self.current.tasks, self.baseline.tasks)
 
     @cached_property
@@ -284,11 +249,8 @@ class Pairing(msgspec.Struct, frozen=True, dict=True):
         """Give the baseline's rows the fields of the run's tasks, where it holds none."""
         if not self._lacking or not len(self.current):
             return self.baseline
-        of = np.arange(len(self.baseline.tasks))
-        if self.at is not None:
-            paired = self.at >= 0
-            of[:] = -1
-            of[self.at[paired]] = np.flatnonzero(paired)
+        of, paired = np.full(len(self.baseline.tasks), -1), self.at >= 0
+        of[self.at[paired]] = np.flatnonzero(paired)
         categories = dict(self.baseline.categories)
         for name in self._lacking:
             category = self.current.categories[name]
@@ -303,10 +265,7 @@ class Pairing(msgspec.Struct, frozen=True, dict=True):
         now, then = (source.sample(metric) for source in self._sources)
         if isinstance(now.rewards, TaskRows) and isinstance(then.rewards, TaskRows):
             rows = now.rewards.beside(then.rewards)
-            now, then = (
-                structs.replace(sample, rewards=each)
-                for sample, each in zip((now, then), rows, strict=True)
-            )
+            return structs.replace(now, rewards=rows[0]), structs.replace(then, rewards=rows[1])
         return now, then
 
     def _wanted(self, metric: BoundMetric, side: int) -> NDArray[np.int64]:
@@ -324,43 +283,41 @@ class Pairing(msgspec.Struct, frozen=True, dict=True):
         return np.where(held == rows, wanted, held)[held > 0]
 
     def _pair(self, metric: BoundMetric, current: Sample, baseline: Sample) -> Compared:
-        whole = metric.name.field is None
-        at = self.at if whole else positions(current.tasks, baseline.tasks)
-        both = None if at is None or (at >= 0).all() else np.flatnonzero(at >= 0)
-        places = at if at is None or both is None else at[both]
-        sides = Side.of(metric, current.rewards, both), Side.of(metric, baseline.rewards, places)
+        at = self.at if metric.name.field is None else positions(current.tasks, baseline.tasks)
         added, removed = _unshared(current.tasks, baseline.tasks, at)
         if metric.name.field in self._lacking:  # which of the gone tasks were of it is not known
             removed += _unshared(self.current.tasks, self.baseline.tasks, self.at)[1]
-        usable = sides[0].usable & sides[1].usable
-        tasks, clusters = current.tasks, current.clusters
-        if both is not None:
-            tasks = _named(tasks, both)
-            clusters = None if clusters is None else clusters[both]
-        kept = np.flatnonzero(usable)
-        weighted = None if sides[0].parts is None else sides[0].parts.combine_weighted
+        shared = np.flatnonzero(at >= 0)
+        sides = [_taken(baseline.rewards, at[shared]), _taken(current.rewards, shared)]
+        tasks = _named(current.tasks, shared)
+        clusters = None if current.clusters is None else current.clusters[shared]
+        parts = [metric.parts(rewards) for rewards in sides]
+        values = [None if each is None else each.values for each in parts]
+        usable = np.ones(len(tasks), dtype=bool)
+        for rewards, of_tasks in zip(sides, values, strict=True):
+            usable &= rewards.counts >= max(metric.samples_needed, 1)
+            if of_tasks is not None:
+                usable &= ~np.isnan(of_tasks)
+        excluded = _named(tasks, np.flatnonzero(~usable))
+        if excluded:
+            tasks = _named(tasks, np.flatnonzero(usable))
+            sides = [rewards.take(np.flatnonzero(usable)) for rewards in sides]
+            values = [None if each is None else each[usable] for each in values]
+            clusters = None if clusters is None else clusters[usable]
+        combine = None if parts[0] is None else parts[0].combine
         return Compared(
-            pair=_paired(
-                metric,
-                _named(tasks, kept),
-                *(side.take(kept) for side in sides),
-                excluded=_named(tasks, np.flatnonzero(~usable)),
-            ),
-            clusters=None if clusters is None else clusters[kept],
+            pair=_paired(metric, tasks, sides, values, combine=combine, excluded=excluded),
+            clusters=clusters,
             added=added,
             removed=removed,
-            combine_weighted=None
-            if weighted is None
-            else lambda values, times: metric.checked("combine_weighted", weighted, values, times),
+            combine_weighted=None if parts[0] is None else parts[0].combine_weighted,
         )
 
 
 def _unshared(
-    current: tuple[TaskId, ...], baseline: tuple[TaskId, ...], at: Places | None
+    current: tuple[TaskId, ...], baseline: tuple[TaskId, ...], at: Places
 ) -> tuple[tuple[TaskId, ...], tuple[TaskId, ...]]:
     """Name the tasks of the run alone, and of the baseline alone."""
-    if at is None:
-        return (), ()
     gone = np.ones(len(baseline), dtype=bool)
     gone[at[at >= 0]] = False
     return _named(current, np.flatnonzero(at < 0)), _named(baseline, np.flatnonzero(gone))
@@ -369,11 +326,9 @@ def _unshared(
 def _padded(rewards: TaskRewards, lacking: NDArray[np.int64], value: float) -> TaskRewards:
     """Add what a task lacks behind its samples."""
     gaps = np.maximum(lacking, 0)
-    offsets = np.concatenate(([0], np.cumsum(rewards.counts + gaps))).astype(np.int64)
-    values = np.full(offsets[-1], value)
-    shift = np.repeat(offsets[:-1] - rewards.offsets[:-1], rewards.counts)
-    values[shift + np.arange(len(rewards.values))] = rewards.values
-    return replace(rewards, values=values, offsets=offsets)
+    values = np.insert(rewards.values, np.repeat(rewards.offsets[1:], gaps), value)
+    added = np.concatenate(([0], np.cumsum(gaps)))
+    return replace(rewards, values=values, offsets=rewards.offsets + added)
 
 
 def _reward_range(*sides: TaskRewards) -> tuple[float, float]:
@@ -381,137 +336,80 @@ def _reward_range(*sides: TaskRewards) -> tuple[float, float]:
 
     Of rows the places of the least and the most worth.
     """
-    if isinstance(sides[0], TaskRows):
-        places = np.concatenate([side.values for side in sides])
-        worth = np.concatenate([side.numbers for side in sides])
-        return (
-            (float(places[worth.argmin()]), float(places[worth.argmax()])) if len(worth) else (0, 0)
-        )
-    low = min((float(s.values.min()) for s in sides if len(s.values)), default=0.0)
-    high = max((float(s.values.max()) for s in sides if len(s.values)), default=1.0)
-    return (0.0, 1.0) if low >= 0 and high <= 1 else (low, high)
+    values = np.concatenate([side.values for side in sides])
+    if not len(values):
+        return 0.0, 1.0
+    worth = np.concatenate([side.numbers for side in sides])
+    low, high = float(values[worth.argmin()]), float(values[worth.argmax()])
+    on_unit = not isinstance(sides[0], TaskRows) and low >= 0 and high <= 1
+    return (0.0, 1.0) if on_unit else (low, high)
 
 
-class Side(msgspec.Struct, frozen=True):
-    """A metric over some of the tasks of one side."""
-
-    metric: BoundMetric
-    rewards: TaskRewards
-    values: Floats | None  # each task's; None for a metric that is no reduction of such
-    parts: TaskParts | None  # how the values are reduced
-
-    @classmethod
-    def of(cls, metric: BoundMetric, rewards: TaskRewards, tasks: Places | None) -> Side:
-        """Select tasks of a side, in that order; None is all of them."""
-        if tasks is not None:
-            rewards = _taken(rewards, tasks)
-        parts = metric.parts(rewards)
-        return cls(metric, rewards, None if parts is None else parts.values, parts)
-
-    @property
-    def is_mean(self) -> bool:
-        """Whether the metric is the mean of `values`."""
-        return self.parts is not None and self.parts.combine is None
-
-    @property
-    def usable(self) -> NDArray[np.bool_]:
-        """Which tasks have a value, shape (tasks,)."""
-        usable = self.rewards.counts >= max(self.metric.samples_needed, 1)
-        if self.values is not None:
-            usable &= ~np.isnan(self.values)
-        return usable
-
-    def take(self, tasks: Places) -> Side:
-        """Select tasks, ascending."""
-        if len(tasks) == len(self.rewards):
-            return self
-        values = None if self.values is None else self.values[tasks]
-        return structs.replace(self, rewards=self.rewards.take(tasks), values=values)
-
-    def value(self) -> float:
-        """Compute the metric over all tasks; NaN without any."""
-        if not len(self.rewards):
-            return math.nan
-        return self.metric.value(self.rewards) if self.values is None else self.reduced(self.values)
-
-    def reduced(self, values: Floats) -> float:
-        """Reduce tasks' values."""
-        if self.parts is not None and self.parts.combine is not None:
-            return self.metric.checked("combine", self.parts.combine, values)
-        # in a comparison each task weighs the same, however many rollouts it has on a side
-        return mean_of(values)
-
-
-def _taken(rewards: TaskRewards, tasks: Places) -> TaskRewards:
-    """Select tasks; in less memory where all have as many rollouts."""
-    n, rollouts = len(rewards), len(rewards.values)
-    k = rollouts // max(n, 1)
-    if not k or k * n != rollouts or (np.diff(rewards.offsets) != k).any():
-        return rewards.take(tasks)
-    values = rewards.values.reshape(n, k)[tasks].ravel()
-    return replace(rewards, values=values, offsets=np.arange(0, len(values) + 1, k))
-
-
-def _difference(baseline: Side, current: Side) -> Callable[[Places, Places], float]:
+def _difference(
+    metric: BoundMetric,
+    sides: Sequence[TaskRewards],
+    values: Sequence[Floats | None],
+    combine: Combine | None,
+) -> Callable[[Places, Places], float]:
     """Return the metric of one choice of both sides' tasks, stacked, less that of another."""
-    metric = baseline.metric
-    if baseline.values is not None and current.values is not None:
-        values = np.concatenate((baseline.values, current.values))
-
-        def over(tasks: Places) -> float:
-            return baseline.reduced(values[tasks])
-    else:
-        one, other = baseline.rewards, current.rewards
-        rewards = replace(
+    if combine is not None:
+        reduce, both = combine, np.concatenate([each for each in values if each is not None])
+        return lambda first, second: reduce(both[first]) - reduce(both[second])
+    one, other = sides
+    over = metric.of_choice(
+        replace(
             one,
             values=np.concatenate((one.values, other.values)),
             offsets=np.concatenate((one.offsets, other.offsets[1:] + one.offsets[-1])),
         )
-        lists = None if metric.vectorised else rewards.to_lists()
-
-        def over(tasks: Places) -> float:
-            if metric.weighs:
-                return metric.weighed(rewards, np.bincount(tasks, minlength=len(rewards)))
-            if lists is None:
-                return metric.anew(rewards.take(tasks))
-            return metric.of_lists([deepcopy(lists[i]) for i in tasks.tolist()])
-
+    )
     return lambda first, second: over(first) - over(second)
 
 
 def _paired(
     metric: BoundMetric,
     tasks: tuple[TaskId, ...],
-    current: Side,
-    baseline: Side,
+    sides: Sequence[TaskRewards],
+    values: Sequence[Floats | None],
     *,
+    combine: Combine | None,
     excluded: tuple[TaskId, ...],
 ) -> PairedMetric:
-    """Put two sides of the same tasks together."""
-    mean = current.is_mean and baseline.is_mean
-    values = baseline.value(), current.value()
+    """Put a baseline and a run over the same tasks together.
+
+    `values` are the tasks' on each side, which `combine` reduces where the metric is no mean.
+    """
+    is_mean = values[0] is not None and combine is None
+
+    def whole(rewards: TaskRewards, of_tasks: Floats | None) -> float:
+        if not len(rewards):
+            return math.nan
+        if of_tasks is None:
+            return metric.value(rewards)
+        # in a comparison each task weighs the same, however many rollouts it has on a side
+        return (combine or mean_of)(of_tasks)
 
     def task_values(rewards: TaskRewards) -> Floats:
         parts = metric.parts(rewards)
         assert parts is not None  # noqa: S101 - it had parts for these tasks
         return parts.values
 
+    before, after = map(whole, sides, values)
     # the metric declares that it is on [0, 1], or its rewards show it
-    sides = current.rewards, baseline.rewards
     on_unit = not metric.reads_rows and _reward_range(*sides) == (0.0, 1.0)
     return PairedMetric(
         name=str(metric),
         tasks=tasks,
-        baseline=baseline.values,
-        current=current.values,
-        value_baseline=values[0],
-        value_current=values[1],
-        rewards_baseline=baseline.rewards,
-        rewards_current=current.rewards,
-        difference=None if mean else _difference(baseline, current),
-        reduce=None if mean else metric.anew,
-        task_values=task_values if current.is_mean else None,
+        baseline=values[0],
+        current=values[1],
+        value_baseline=before,
+        value_current=after,
+        rewards_baseline=sides[0],
+        rewards_current=sides[1],
+        difference=None if is_mean else _difference(metric, sides, values, combine),
+        reduce=None if is_mean else metric.anew,
+        task_values=task_values if is_mean else None,
         extreme=metric.extreme,
         excluded=excluded,
-        bounded=metric.bounded or (on_unit and not any(v < 0 or v > 1 for v in values)),
+        bounded=metric.bounded or (on_unit and not any(v < 0 or v > 1 for v in (before, after))),
     )

@@ -31,17 +31,6 @@ def made(keys: MetricKeys, options: MetricOptions) -> Any:
     return _MADE[type(keys)](keys, options)
 
 
-class _OverRows:
-    """A metric over the columns that its keys name."""
-
-    def __init__(self, keys: Any, options: MetricOptions) -> None:
-        self.keys, self.options = keys, options
-        self.labels = frozenset(keys.labels)
-        reward = (options.reward,) if keys.of_reward else ()
-        self.columns = tuple(dict.fromkeys((*keys.labels, *keys.numbers, *reward)))
-        self.bounded = keys.limits == (0.0, 1.0)
-
-
 def _nonzero(divisor: Any) -> Any:
     """Turn 0 into NaN: what is divided by it is undefined."""
     return np.where(divisor == 0, np.nan, divisor)
@@ -63,7 +52,34 @@ def _positive(rows: TaskRows, column: str, label: str | None) -> int:
     return _code(rows, known[0]) if known else -2
 
 
-class LabelAgreement(_OverRows):
+def _sums(rows: TaskRows, values: Floats) -> Floats:
+    return np.bincount(rows.task, values, len(rows))
+
+
+def _means(rows: TaskRows, values: Floats) -> Floats:
+    return np.asarray(_sums(rows, values) / _nonzero(rows.counts))
+
+
+def _rank(rows: TaskRows) -> Floats:
+    """Return each row's place within its task, from 0."""
+    return np.arange(len(rows.values)) - np.repeat(rows.offsets[:-1], rows.counts)
+
+
+class _OverRows:
+    """A metric over the columns that its keys name; a row is worth the reward, or what it says."""
+
+    def __init__(self, keys: Any, options: MetricOptions) -> None:
+        self.keys, self.options = keys, options
+        self.labels = frozenset(keys.labels)
+        reward = (options.reward,) if keys.of_reward else ()
+        self.columns = tuple(dict.fromkeys((*keys.labels, *keys.numbers, *reward)))
+        self.bounded = keys.limits == (0.0, 1.0)
+
+    def worth(self, rows: TaskRows) -> Floats:
+        return np.asarray(rows[self.options.reward], dtype=np.float64)
+
+
+class _LabelAgreement(_OverRows):
     """accuracy, precision, recall, F1, balanced accuracy, MCC and Cohen's kappa.
 
     Manning, Raghavan and Schuetze 2008, Introduction to Information Retrieval, chapters 8 and 13:
@@ -74,19 +90,19 @@ class LabelAgreement(_OverRows):
     """
 
     def worth(self, rows: TaskRows) -> Floats:
-        """Value a right answer 1."""
         return np.asarray(rows[self.keys.gold] == rows[self.keys.predicted], dtype=np.float64)
 
     def undefined(self, rows: TaskRows) -> str:
         """Say which label has no share of right answers."""
-        keys, (_, gold, predicted) = self.keys, self._counts(rows, np.ones(len(rows.values)))
+        keys, ones = self.keys, np.ones(len(rows.values))
         if keys.type in ("mcc", "kappa"):
-            undefined = math.isnan(self.weighted(rows, np.ones(len(rows.values))))
+            undefined = math.isnan(self.weighted(rows, ones))
             return f"{keys.gold} or {keys.predicted} is one label alone" if undefined else ""
-        divisors = {"precision": predicted, "recall": gold, "f1": gold + predicted}
-        divisor = divisors.get(keys.type)
-        if divisor is None or keys.average == "micro":
+        whose = {"precision": "predicted", "recall": "true", "f1": "true or predicted"}
+        if keys.type not in whose or keys.average == "micro":
             return ""
+        _, gold, predicted = self._counts(rows, ones)
+        divisor = self._divisor(gold, predicted)
         if keys.average == "macro":
             empty = np.flatnonzero((divisor == 0) & (gold + predicted > 0)).tolist()
         else:
@@ -95,8 +111,7 @@ class LabelAgreement(_OverRows):
         if not empty:
             return ""
         label = rows.labels[empty[0]] if empty[0] >= 0 else keys.positive or "positive"
-        whose = {"precision": "predicted", "recall": "true", "f1": "true or predicted"}[keys.type]
-        return f"no label is {whose} that is {label!r}"
+        return f"no label is {whose[keys.type]} that is {label!r}"
 
     def weighted(self, rows: TaskRows, weights: Floats) -> float:
         """Compute it from the weights of each label, and of its right answers."""
@@ -116,11 +131,15 @@ class LabelAgreement(_OverRows):
             distance = self._distances(rows)
             expected = gold @ distance @ predicted / whole
             return float(1 - (table * distance).sum() / _nonzero(expected))
-        divisor = {"precision": predicted, "recall": gold}.get(keys.type, (gold + predicted) / 2)
-        shares = right / _nonzero(divisor)
+        shares = right / _nonzero(self._divisor(gold, predicted))
         if keys.average == "macro":
             return float(np.nanmean(shares))
         return float(shares[_positive(rows, keys.gold, keys.positive)])
+
+    def _divisor(self, gold: Floats, predicted: Floats) -> Floats:
+        """Return what each label's right answers are a share of, for precision, recall and F1."""
+        divisors = {"precision": predicted, "recall": gold}
+        return divisors.get(self.keys.type, (gold + predicted) / 2)
 
     def _counts(self, rows: TaskRows, weights: Floats) -> tuple[Floats, Floats, Floats]:
         gold, predicted, size = rows[self.keys.gold], rows[self.keys.predicted], len(rows.labels)
@@ -141,7 +160,7 @@ class LabelAgreement(_OverRows):
         return np.asarray(power.get(self.keys.weights, (apart > 0).astype(np.float64)))
 
 
-class Foretold(_OverRows):
+class _Forecast(_OverRows):
     """AUROC, Brier score, expected calibration error and log loss.
 
     AUROC: the chance that a positive row has the higher score, ties half (Hanley and McNeil 1982).
@@ -168,7 +187,6 @@ class Foretold(_OverRows):
         return (score - outcome) ** 2
 
     def undefined(self, rows: TaskRows) -> str:
-        """Check that there are both outcomes, or that scores are probabilities."""
         outcome, score = self._outcome(rows), rows[self.keys.score]
         if self.keys.type == "auroc":
             one = outcome.all() or not outcome.any()
@@ -176,8 +194,7 @@ class Foretold(_OverRows):
         bad = score[(score < 0) | (score > 1)]
         if len(bad):
             return f"{self.keys.score} is {bad[0]:.6g}, where a probability is expected"
-        certain = self.keys.type == "log_loss" and np.isinf(self._loss(outcome, score))
-        if np.any(certain):
+        if self.keys.type == "log_loss" and np.isinf(self._loss(outcome, score)).any():
             return f"{self.keys.score} gives what happened a probability of 0"
         return ""
 
@@ -186,51 +203,35 @@ class Foretold(_OverRows):
         outcome, score = self._outcome(rows), rows[self.keys.score]
         if self.keys.type == "auroc":
             ranks = rows.once("ranks", lambda: np.unique(score, return_inverse=True)[1])
-            good, bad = (
-                np.bincount(ranks, weights * outcome),
-                np.bincount(ranks, weights * ~outcome),
-            )
+            good, bad = (np.bincount(ranks, weights * held) for held in (outcome, ~outcome))
             below = np.cumsum(bad) - bad / 2
             return float(good @ below / _nonzero(good.sum() * bad.sum()))
         if self.keys.type == "ece":
             bins = self.keys.bins or 10
-            at = rows.once(
-                "bins", lambda: np.clip(np.ceil(score * bins) - 1, 0, bins - 1).astype(int)
-            )
+            at = np.clip(np.ceil(score * bins) - 1, 0, bins - 1).astype(int)
             gap = np.bincount(at, weights * (score - outcome), bins)
             return float(np.abs(gap).sum() / weights.sum())
         loss = rows.once("loss", lambda: self._loss(outcome, score))
         return float(loss @ weights / weights.sum())
 
 
-class Share(_OverRows):
+class _Share(_OverRows):
     """The share of rollouts with a label, each weighing the same."""
 
     def worth(self, rows: TaskRows) -> Floats:
-        """Value a row with the label 1."""
         return np.asarray(rows[self.keys.of] == _code(rows, self.keys.label), dtype=np.float64)
 
     def task_parts(self, rows: TaskRows) -> tuple[Floats, Floats]:
-        """Count each task's rollouts with the label, and all of them."""
         return _sums(rows, self.worth(rows)), rows.counts.astype(np.float64)
 
 
-def _sums(rows: TaskRows, values: Floats) -> Floats:
-    return np.bincount(rows.task, values, len(rows))
-
-
-def _means(rows: TaskRows, values: Floats) -> Floats:
-    return np.asarray(_sums(rows, values) / _nonzero(rows.counts))
-
-
-class WinRate(_OverRows):
+class _WinRate(_OverRows):
     """The share of comparisons won, a tie counting half: each task weighs the same.
 
     As AlpacaEval's win rate (Dubois et al. 2024, arXiv 2404.04475).
     """
 
     def worth(self, rows: TaskRows) -> Floats:
-        """Value a win 1 and a tie 0.5."""
         keys = self.keys
         if keys.winner is None:
             gap = rows[keys.score] - rows[keys.reference]
@@ -240,11 +241,10 @@ class WinRate(_OverRows):
         return np.where(tied, 0.5, won)
 
     def task_values(self, rows: TaskRows) -> Floats:
-        """Average each task's comparisons."""
         return _means(rows, self.worth(rows))
 
 
-class Elo(_OverRows):
+class _Elo(_OverRows):
     """A player's rating on Elo's scale, from the model of Bradley and Terry.
 
     P(a beats b) = 1 / (1 + 10^((R_b - R_a) / 400)); the ratings of greatest likelihood (Bradley
@@ -268,26 +268,26 @@ class Elo(_OverRows):
         lost = np.where(rows[self.keys.b] == at, 1 - score, 0.5)
         return np.where(rows[self.keys.a] == at, score, lost)
 
-    def _wins(self, rows: TaskRows, weights: Floats) -> Floats:
-        """Return how often each player beat each other, shape (labels, labels)."""
+    def _wins(self, rows: TaskRows, weights: Floats) -> tuple[NDArray[np.intp], Floats]:
+        """Return the players, and how often each beat each other, shape (players, players)."""
         size, score = len(rows.labels), rows.once("score", lambda: self._score(rows))
         pairs = rows[self.keys.a] * size + rows[self.keys.b]
         first = np.bincount(pairs, weights * score, size * size).reshape(size, size)
         second = np.bincount(pairs, weights * (1 - score), size * size).reshape(size, size)
-        return np.asarray(first + second.T)
+        wins = first + second.T
+        players = np.flatnonzero((wins + wins.T).sum(axis=1) > 0)
+        return players, wins[np.ix_(players, players)]
 
     def undefined(self, rows: TaskRows) -> str:
-        """Check the winners, and that ratings exist."""
         keys, score = self.keys, self._score(rows)
         if np.isnan(score).any():
             label = rows.labels[rows[keys.winner][np.isnan(score)][0]]
             return f"{keys.winner} is {label!r}, which is no player of its row, and no tie"
-        wins = self._wins(rows, np.ones(len(rows.values)))
-        players = np.flatnonzero((wins + wins.T).sum(axis=1) > 0)
+        players, wins = self._wins(rows, np.ones(len(rows.values)))
         for name in (keys.of, keys.against):
             if name is not None and _code(rows, name) not in players:
                 return f"there is no player {name!r}"
-        reach = wins[np.ix_(players, players)] > 0
+        reach = wins > 0
         for _ in range(len(players).bit_length()):
             reach = reach | (reach.astype(np.float64) @ reach > 0)
         if not (reach | np.eye(len(players), dtype=bool)).all():
@@ -296,9 +296,7 @@ class Elo(_OverRows):
 
     def weighted(self, rows: TaskRows, weights: Floats) -> float:
         """Maximise the likelihood by Newton's method."""
-        wins = self._wins(rows, weights)
-        players = np.flatnonzero((wins + wins.T).sum(axis=1) > 0)
-        wins = wins[np.ix_(players, players)]
+        players, wins = self._wins(rows, weights)
         games, strength = wins + wins.T, np.zeros(len(players))
         for _ in range(100):
             chance = 1 / (1 + np.exp(strength - strength[:, None]))
@@ -314,10 +312,10 @@ class Elo(_OverRows):
         keys, ratings = self.keys, dict(zip(players.tolist(), strength.tolist(), strict=True))
         anchor = 0.0 if keys.against is None else ratings.get(_code(rows, keys.against), math.nan)
         rated = ratings.get(_code(rows, keys.of), math.nan) - anchor
-        return 1000 + 400 / math.log(10) * rated
+        return float(1000 + 400 / math.log(10) * rated)
 
 
-class Retrieval(_OverRows):
+class _Retrieval(_OverRows):
     """recall@k, precision@k, nDCG@k and MRR: rows are documents, tasks are queries.
 
     Documents of equal rank keep the order of the file. nDCG: gains as they are, discounted by
@@ -325,57 +323,42 @@ class Retrieval(_OverRows):
     """
 
     def worth(self, rows: TaskRows) -> Floats:
-        """Value a document by its relevance."""
         return np.asarray(rows[self.keys.relevance], dtype=np.float64)
 
     def undefined(self, rows: TaskRows) -> str:
-        """Say which queries have no relevant document."""
         if self.keys.type in ("precision_at_k", "mrr"):
             return ""
-        total = self._total(rows)
-        none = np.flatnonzero((rows.counts > 0) & ~(total > 0))
+        none = np.flatnonzero((rows.counts > 0) & ~(self._relevant(rows) > 0))
         of = f"{len(none)} of {len(rows)} queries"
         return f"{of} have no relevant document" if len(none) else ""
 
-    def _total(self, rows: TaskRows) -> Floats:
+    def _relevant(self, rows: TaskRows) -> Floats:
         """Return how many relevant documents each query has."""
-        given = self.keys.relevant
-        relevant = rows[self.keys.relevance] > 0
-        return (
-            _sums(rows, relevant.astype(np.float64)) if given is None else _means(rows, rows[given])
-        )
+        if self.keys.relevant is not None:
+            return _means(rows, rows[self.keys.relevant])
+        return _sums(rows, (rows[self.keys.relevance] > 0).astype(np.float64))
 
     def task_values(self, rows: TaskRows) -> Floats:
-        """Value each query's ranking."""
         keys, gain = self.keys, self.worth(rows)
         best = rows[keys.rank] if keys.score is None else -rows[keys.score]
         order = np.lexsort((best, rows.task))  # stable: rows of a task follow each other
-        rank = np.arange(len(order)) - np.repeat(rows.offsets[:-1], rows.counts)
-        gain = gain[order]
+        rank, gain = _rank(rows), gain[order]
         counted = rank < (keys.k or len(order))
         if keys.type == "ndcg_at_k":
             discount = counted / np.log2(rank + 2)
             ideal = _sums(rows, gain[np.lexsort((-gain, rows.task))] * discount)
             return np.asarray(_sums(rows, gain * discount) / _nonzero(ideal))
-        found = (gain > 0) & counted
+        relevant = (gain > 0) & counted
         if keys.type == "mrr":
             first = np.full(len(rows), np.inf)
-            np.minimum.at(first, rows.task[found], rank[found] + 1.0)
+            np.minimum.at(first, rows.task[relevant], rank[relevant] + 1.0)
             return np.where(rows.counts > 0, 1 / first, np.nan)
-        hits = _sums(rows, found.astype(np.float64))
-        divisor = self._total(rows) if keys.type == "recall_at_k" else keys.k
+        hits = _sums(rows, relevant.astype(np.float64))
+        divisor = self._relevant(rows) if keys.type == "recall_at_k" else keys.k
         return np.asarray(np.where(rows.counts > 0, hits / divisor, np.nan))
 
 
-class _OfRewards(_OverRows):
-    """What is made of rewards and another column."""
-
-    def worth(self, rows: TaskRows) -> Floats:
-        """Value a rollout by its reward."""
-        return np.asarray(rows[self.options.reward], dtype=np.float64)
-
-
-class MajorityVote(_OfRewards):
+class _MajorityVote(_OverRows):
     """The reward of the answer that most of the first k rollouts give; tied answers share.
 
     maj@k, self-consistency: Wang et al. 2022, arXiv 2203.11171. The reward of an answer is the mean
@@ -387,10 +370,8 @@ class MajorityVote(_OfRewards):
         self.samples_needed = 1 if options.first_k else keys.k
 
     def task_values(self, rows: TaskRows) -> Floats:
-        """Let the first k rollouts of each task vote."""
         answers, rewards = rows[self.keys.answer], self.worth(rows)
-        rank = np.arange(len(answers)) - np.repeat(rows.offsets[:-1], rows.counts)
-        first = rank < self.keys.k
+        first = _rank(rows) < self.keys.k
         kinds, kind = np.unique(
             rows.task[first] * (len(rows.labels) + 1) + answers[first], return_inverse=True
         )
@@ -404,7 +385,7 @@ class MajorityVote(_OfRewards):
         return np.asarray(tops / _nonzero(np.bincount(task[wins], minlength=len(rows))))
 
 
-class BestOf(_OfRewards):
+class _BestOf(_OverRows):
     """The expected reward of the one that a verifier prefers among n rollouts of a task.
 
     The mean over all sets of n of the task's rollouts, with the formula of pass@k (Chen et al.
@@ -416,29 +397,25 @@ class BestOf(_OfRewards):
         self.samples_needed = keys.n
 
     def task_values(self, rows: TaskRows) -> Floats:
-        """Weigh each rollout by the chance that it is the preferred one."""
         values, n = np.full(len(rows), np.nan), self.keys.n
         scores, rewards = rows[self.keys.by], self.worth(rows)
-        for task, (start, stop) in enumerate(zip(rows.offsets, rows.offsets[1:], strict=False)):
-            k = int(stop - start)
-            if k < n:
-                continue
-            known, kind = np.unique(scores[start:stop], return_inverse=True)
-            mean = np.bincount(kind, rewards[start:stop]) / np.bincount(kind)
+        for task in np.flatnonzero(rows.counts >= n).tolist():
+            held = slice(*rows.offsets[task : task + 2].tolist())
+            _, kind = np.unique(scores[held], return_inverse=True)
+            mean = np.bincount(kind, rewards[held]) / np.bincount(kind)
             upto = np.cumsum(np.bincount(kind)).tolist()
-            ways = [math.comb(c, n) / math.comb(k, n) for c in upto]
-            values[task] = float(np.diff(ways, prepend=0.0) @ mean[: len(known)])
+            ways = [math.comb(c, n) / math.comb(len(kind), n) for c in upto]
+            values[task] = float(np.diff(ways, prepend=0.0) @ mean)
         return values
 
 
-class PassWithin(_OfRewards):
+class _PassWithin(_OverRows):
     """The share of tasks of which a rollout passes before a budget is spent.
 
     Rollouts count in the order of their samples, each with what it spends itself.
     """
 
     def task_values(self, rows: TaskRows) -> Floats:
-        """Check each task for a rollout that passes within the budget."""
         spent = np.cumsum(rows[self.keys.of])
         before = np.concatenate(([0.0], spent))[rows.offsets[:-1]]
         within = spent - np.repeat(before, rows.counts) <= self.keys.budget * (1 + 1e-12)
@@ -447,13 +424,13 @@ class PassWithin(_OfRewards):
 
 
 _MADE: dict[type, Callable[[Any, MetricOptions], Any]] = {
-    metric_keys.AgreementKeys: LabelAgreement,
-    metric_keys.ProbabilityKeys: Foretold,
-    metric_keys.ShareKeys: Share,
-    metric_keys.WinRateKeys: WinRate,
-    metric_keys.EloKeys: Elo,
-    metric_keys.RetrievalKeys: Retrieval,
-    metric_keys.MajorityKeys: MajorityVote,
-    metric_keys.BestOfKeys: BestOf,
-    metric_keys.BudgetedPassKeys: PassWithin,
+    metric_keys.AgreementKeys: _LabelAgreement,
+    metric_keys.ProbabilityKeys: _Forecast,
+    metric_keys.ShareKeys: _Share,
+    metric_keys.WinRateKeys: _WinRate,
+    metric_keys.EloKeys: _Elo,
+    metric_keys.RetrievalKeys: _Retrieval,
+    metric_keys.MajorityKeys: _MajorityVote,
+    metric_keys.BestOfKeys: _BestOf,
+    metric_keys.BudgetedPassKeys: _PassWithin,
 }

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
-from msgspec import structs
 
-from pytest_evalmetrics.data import MISSING, TaskRewards, in_order, is_numeric
+from pytest_evalmetrics.data import MISSING, TaskRewards, TaskRows, in_order, is_numeric
 from pytest_evalmetrics.errors import DataError, MetricError, did_you_mean
 from pytest_evalmetrics.layout import many
+from pytest_evalmetrics.metrics.metric import call
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from numpy.typing import NDArray
 
-    from pytest_evalmetrics.data import Category, RolloutTable, TaskId, TaskRows
+    from pytest_evalmetrics.data import Category, RolloutTable, TaskId
     from pytest_evalmetrics.metrics.metric import BoundMetric
     from pytest_evalmetrics.spec import BenchmarkSpec
 
@@ -71,35 +71,83 @@ class SampleSource:
     def sample(self, metric: BoundMetric) -> Sample:
         """Collect what a metric reduces; an unknown score, field or value is an error."""
         name = metric.name
-        column = self._column(metric)
-        own = name.metric if metric.reads_columns or metric.reads_rows else None
-        key = (own, name.score, name.field, name.value)
+        own = metric.reads_columns or metric.reads_rows
+        if own and name.score is not None:
+            raise MetricError(
+                f"{metric.label}: {name.metric} is of no score: leave /{name.score} out"
+            )
+        score = "" if own else name.score or self.reward
+        key = (name.metric if own else None, score, name.field, name.value)
         if self._last is None or self._last[0] != key:  # metrics of one column come in a row
-            score = name.score or self.reward if own is None else ""
-            sample = self._sample(column, score, name.field, name.value)
-            if metric.reads_rows:
-                rows = self._rows(metric)
-                places = replace(rows, values=sample.rewards.values, offsets=sample.rewards.offsets)
-                sample = structs.replace(sample, rewards=places)
-            self._last = key, sample
+            self._last = key, self._sample(metric, score)
         return self._last[1]
+
+    def _sample(self, metric: BoundMetric, score: str) -> Sample:
+        field, value = metric.name.field, metric.name.value
+        rows = self._rows(metric) if metric.reads_rows else None
+        column = self._column(metric, score) if rows is None else _places(rows)
+        tasks, clusters, offsets = self.table.tasks, self._clusters, self.table.offsets
+        if field is not None and value is not None:
+            labelled = self.rows_by_label(field)
+            if value not in labelled:
+                raise MetricError(
+                    f"no rollout has {field} = {value!r}: "
+                    + did_you_mean(value, labelled, what=f"values of {field}")
+                )
+            task = self.table.task[labelled[value]]
+            starts = np.flatnonzero(np.diff(task, prepend=-1))
+            tasks = tuple(self.table.tasks[i] for i in task[starts].tolist())
+            clusters = None if clusters is None else clusters[task[starts]]
+            offsets = np.append(starts, len(task)).astype(np.int64)
+            column = column[labelled[value]]
+        absent = np.isnan(column)
+        missing = int(absent.sum())
+        if missing:
+            kept = np.concatenate(([0], np.cumsum(~absent))).astype(np.int64)
+            column, offsets = column[~absent], kept[offsets]
+        rewards = TaskRewards(column, offsets)
+        if rows is not None:
+            rewards = replace(rows, values=column, offsets=offsets)
+        return Sample(rewards, tasks, clusters, score, missing)
+
+    def _column(self, metric: BoundMetric, score: str) -> NDArray[np.float64]:
+        """Return the numbers that a metric reduces, shape (rows,), NaN where missing."""
+        if not metric.reads_columns:
+            if score not in self.table.scores:
+                raise MetricError(
+                    f"{metric.label}: no rollout has a score named {score!r}: "
+                    + did_you_mean(score, self.table.scores, what="scores there are")
+                )
+            return self.table.scores[score]
+        column: NDArray[np.float64] | None = metric.target.column(self.table.scores)
+        if column is None:
+            accepted = getattr(metric.target, "accepted", "")
+            raise MetricError(
+                f"{metric.label}: no rollout says what it needs",
+                hint=f"it reads the columns {accepted}" if accepted else None,
+            )
+        return column
 
     def _rows(self, metric: BoundMetric) -> TaskRows:
         """Return all rows of the columns that a metric reads, whatever they lack."""
         key = metric.name.metric
         if key not in self._by_metric:
-            self._by_metric[key] = self._coded(metric)
+            rows = self._coded(metric)
+            worth = getattr(metric.target, "worth", _worth)
+            worths = call(metric.label, "worth", metric.target, worth, rows)
+            self._by_metric[key] = replace(rows, worth=worths)
         return self._by_metric[key]
 
     def _coded(self, metric: BoundMetric) -> TaskRows:
+        """Turn the labels among the columns that a metric reads into codes."""
         numbers: dict[str, NDArray[np.float64]] = {}
         coded: dict[str, tuple[NDArray[np.int64], list[str]]] = {}
-        asked = getattr(metric.target, "labels", None)  # None: numbers are numbers
+        label_columns = getattr(metric.target, "labels", None)  # None: numbers are numbers
         for name in metric.target.columns:
             scores, category = self.table.scores.get(name), self.table.categories.get(name)
-            if category is not None and (name in self.lacking or not _is_held(category)):
+            if name in self.lacking or self.table.lacking((name,)).all():
                 category = None
-            as_label = scores is None if asked is None else name in asked
+            as_label = scores is None if label_columns is None else name in label_columns
             if as_label and category is not None:
                 coded[name] = category.codes.astype(np.int64), list(map(_spelt, category.labels))
             elif as_label and scores is not None:
@@ -114,45 +162,11 @@ class SampleSource:
                 )
         labels = in_order({x for _, known in coded.values() for x in known} - {MISSING})
         code = {label: at for at, label in enumerate(labels)} | {MISSING: -1}
-        columns = {
-            name: np.array([code[label] for label in known], dtype=np.int64)[codes]
-            for name, (codes, known) in coded.items()
-        }
-        return metric.rows({**numbers, **columns}, labels, frozenset(coded), self.table.offsets)
-
-    def _sample(
-        self, column: NDArray[np.float64], score: str, field: str | None, value: str | None
-    ) -> Sample:
-        tasks, clusters, offsets = self.table.tasks, self._clusters, self.table.offsets
-        if field is not None and value is not None:
-            rows = self.rows_by_label(field)
-            if value not in rows:
-                raise MetricError(
-                    f"no rollout has {field} = {value!r}: "
-                    + did_you_mean(value, rows, what=f"values of {field}")
-                )
-            task = self.table.task[rows[value]]
-            starts = np.flatnonzero(np.diff(task, prepend=-1))
-            tasks = tuple(self.table.tasks[i] for i in task[starts].tolist())
-            clusters = None if clusters is None else clusters[task[starts]]
-            column, offsets = column[rows[value]], np.append(starts, len(task)).astype(np.int64)
-        absent = np.isnan(column)
-        rewards = TaskRewards(column, offsets)
-        if absent.any():
-            kept = np.concatenate(([0], np.cumsum(~absent))).astype(np.int64)
-            rewards = TaskRewards(column[~absent], kept[offsets])
-        return Sample(rewards, tasks, clusters, score, len(column) - len(rewards.values))
-
-    def unscored(self, field: str) -> dict[str, int]:
-        """Find the values that only rollouts without a reward have, and count these."""
-        column = self.table.scores.get(self.reward)
-        if column is None or not np.isnan(column).any():
-            return {}
-        return {
-            label: len(rows)
-            for label, rows in self.rows_by_label(field).items()
-            if np.isnan(column[rows]).all()
-        }
+        columns: dict[str, NDArray[Any]] = {**numbers}
+        for name, (codes, known) in coded.items():
+            columns[name] = np.array([code[label] for label in known], dtype=np.int64)[codes]
+        places, worth = np.arange(len(self.table), dtype=np.float64), np.zeros(len(self.table))
+        return TaskRows(places, self.table.offsets, columns, labels, frozenset(coded), worth)
 
     def rows_by_label(self, field: str) -> dict[str, NDArray[np.int64]]:
         """Find the rows of each value that a field has in these rollouts, ascending."""
@@ -164,38 +178,9 @@ class SampleSource:
             self._by_label[field] = {label: rows for label, rows in labelled if len(rows)}
         return self._by_label[field]
 
-    def _column(self, metric: BoundMetric) -> NDArray[np.float64]:
-        name = metric.name
-        if (metric.reads_columns or metric.reads_rows) and name.score is not None:
-            raise MetricError(
-                f"{metric.label}: {name.metric} is of no score: leave /{name.score} out"
-            )
-        if metric.reads_rows:
-            rows = self._rows(metric)
-            held = np.ones(len(self.table), dtype=bool)
-            for each, values in rows.columns.items():
-                held &= values >= 0 if each in rows.coded else ~np.isnan(values)
-            return np.where(held, np.arange(len(self.table), dtype=np.float64), np.nan)
-        if metric.reads_columns:
-            column: NDArray[np.float64] | None = metric.target.column(self.table.scores)
-            if column is None:
-                accepted = getattr(metric.target, "accepted", "")
-                raise MetricError(
-                    f"{metric.label}: no rollout says what it needs",
-                    hint=f"it reads the columns {accepted}" if accepted else None,
-                )
-            return column
-        score = name.score or self.reward
-        if score not in self.table.scores:
-            raise MetricError(
-                f"{metric.label}: no rollout has a score named {score!r}: "
-                + did_you_mean(score, self.table.scores, what="scores there are")
-            )
-        return self.table.scores[score]
-
     def _category(self, field: str, what: str) -> Category:
         category = self.table.categories.get(field)
-        if category is None or not _is_held(category):
+        if category is None or self.table.lacking((field,)).all():
             raise MetricError(
                 f"{what} {field!r}: no rollout has that field",
                 hint="name a field of the rows, such as difficulty or metadata.difficulty",
@@ -220,10 +205,22 @@ class SampleSource:
         return clusters
 
 
-def _is_held(category: Category) -> bool:
-    """Whether any row has the field."""
-    missing = category.labels.index(MISSING) if MISSING in category.labels else -1
-    return bool(((category.codes >= 0) & (category.codes != missing)).any())
+def _places(rows: TaskRows) -> NDArray[np.float64]:
+    """Return each row's place, NaN where the row lacks any of the columns."""
+    held = np.ones(len(rows.values), dtype=bool)
+    for name, values in rows.columns.items():
+        held &= values >= 0 if name in rows.coded else ~np.isnan(values)
+    return np.where(held, rows.values, np.nan)
+
+
+def _worth(rows: TaskRows) -> NDArray[np.float64]:
+    """Value rows of a metric that says nothing: labels that agree, else a number."""
+    codes = [rows[name] for name in rows.columns if name in rows.coded]
+    if len(codes) > 1:
+        same = np.logical_and.reduce([codes[0] == each for each in codes[1:]])
+        return np.asarray(same, dtype=np.float64)
+    numbers = [rows[name] for name in rows.columns if name not in rows.coded]
+    return numbers[-1] if numbers else np.zeros(len(rows.values))
 
 
 def _labels_of(scores: NDArray[np.float64]) -> tuple[NDArray[np.int64], list[str]]:

@@ -2,21 +2,16 @@
 
 A number that is not finite is refused with `StatsError`; what the data can't tell (one task, no
 spread) is NaN, not 0 and not an interval of no width. The same input gives the same output. Tests
-are two-sided unless ``alternative`` says ``greater`` or ``less``. What no gate needs (`holm`,
-`mcnemar_exact` ...) is in `textbook`, and imported from there when it is asked for by name.
+are two-sided unless ``alternative`` says ``greater``. What no gate needs (`holm`, `mcnemar_exact`
+...) is in `textbook`.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Any
-
-from pytest_evalmetrics.stats.agreement import cohen_kappa, krippendorff_alpha, ppi_mean
 from pytest_evalmetrics.stats.basics import (
     FEWEST,
     StatResult,
     StatsError,
-    cluster_codes,
     normal_ppf,
     normal_sf,
     t_ppf,
@@ -27,33 +22,34 @@ from pytest_evalmetrics.stats.means import (
     mean_se,
     paired_differences,
     paired_t,
+    ppi_mean,
     ratio_mean,
     signflip_exact,
     t_interval,
 )
 from pytest_evalmetrics.stats.proportions import (
+    cohen_kappa,
+    krippendorff_alpha,
     max_at_k,
-    pass_at_k,
-    pass_hat_k,
     pass_m_of_n,
+    quantile7,
+    quantile_interval,
     wilson,
     zero_flip_bound,
 )
-from pytest_evalmetrics.stats.relabelling import relabel_test, two_valued
 from pytest_evalmetrics.stats.resampling import (
-    TooManyUnitsError,
-    quantile7,
-    quantile_interval,
+    MOST_TASKS,
     reducer_draws,
+    relabel_test,
     seed_of,
+    two_valued,
 )
 
 __all__ = [
     "FEWEST",
+    "MOST_TASKS",
     "StatResult",
     "StatsError",
-    "TooManyUnitsError",
-    "cluster_codes",
     "cohen_kappa",
     "krippendorff_alpha",
     "max_at_k",
@@ -63,8 +59,6 @@ __all__ = [
     "normal_sf",
     "paired_differences",
     "paired_t",
-    "pass_at_k",
-    "pass_hat_k",
     "pass_m_of_n",
     "ppi_mean",
     "quantile7",
@@ -81,9 +75,3 @@ __all__ = [
     "wilson",
     "zero_flip_bound",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    if name.startswith("_"):
-        raise AttributeError(name)
-    return getattr(import_module(f"{__name__}.textbook"), name)

@@ -10,7 +10,6 @@ the runs count from it on.
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -38,7 +37,6 @@ class Shift(msgspec.Struct, frozen=True):
     last: int  # the latest
 
 
-@lru_cache(maxsize=1024)
 def limit(runs: int, metrics: int = 1) -> float:
     """Return the t statistic that an unchanged system exceeds once in 200 runs, as simulated.
 

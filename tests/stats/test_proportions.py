@@ -12,34 +12,26 @@ from scipy import special
 from scipy import stats as oracle
 from statsmodels.stats.contingency_tables import mcnemar
 
-from pytest_evalmetrics.stats import (
+from pytest_evalmetrics.stats import max_at_k, pass_m_of_n, wilson, zero_flip_bound
+from pytest_evalmetrics.stats.textbook import (
     beta_interval,
-    binom_p,
     clopper_pearson,
-    max_at_k,
     mcnemar_chi2,
     mcnemar_exact,
     mcnemar_power,
-    mean_pass_hat_k,
-    pass_at_k,
-    pass_hat_k,
-    wilson,
-    zero_flip_bound,
 )
 
 SHARES = [(0, 1), (0, 12), (3, 10), (10, 10), (20, 100), (199, 200), (7, 100_000), (500_000, 10**6)]
-SIDES = ["two-sided", "greater", "less"]
+SIDES = ["two-sided", "greater"]
 shares = st.integers(1, 5_000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
 
 
-@pytest.mark.parametrize("side", SIDES)
 @pytest.mark.parametrize("share", SHARES)
-def test_intervals_against_scipy(share, side):
-    test = oracle.binomtest(*share, alternative=side)
+def test_intervals_against_scipy(share):
     both = ((wilson, "wilson"), (clopper_pearson, "exact"))
     for level, (ours, method) in itertools.product([0.8, 0.95, 0.99], both):
-        theirs = test.proportion_ci(level, method)
-        found = ours(*share, level, side)
+        theirs = oracle.binomtest(*share).proportion_ci(level, method)
+        found = ours(*share, level)
         assert found == pytest.approx((theirs.low, theirs.high), rel=1e-9, abs=1e-12)
 
 
@@ -49,8 +41,6 @@ def test_the_beta_interval_holds_the_middle_of_the_posterior(share):
     low, high = beta_interval(k, n, 0.9)
     assert special.betainc(1 + k, 1 + n - k, low) == pytest.approx(0.05, rel=1e-7)
     assert special.betaincc(1 + k, 1 + n - k, high) == pytest.approx(0.05, rel=1e-7)
-    assert beta_interval(k, n, 0.9, "greater") == (pytest.approx(beta_interval(k, n, 0.8)[0]), 1)
-    assert beta_interval(k, n, 0.9, "less") == (0, pytest.approx(beta_interval(k, n, 0.8)[1]))
 
 
 @given(shares, st.floats(0.01, 0.999))
@@ -81,40 +71,21 @@ def test_at_the_ends_of_the_exact_interval_the_share_has_its_tail(share):
         assert oracle.binom.cdf(k, n, high) == pytest.approx(0.025, rel=1e-6)
 
 
-@pytest.mark.parametrize("side", SIDES)
-@pytest.mark.parametrize("share", [*SHARES[:-1], (3, 15), (7, 14), (9, 14)])
-def test_the_binomial_test_against_scipy(share, side):
-    for p in (1e-4, 0.1, 0.5, 0.75, 1.0):
-        theirs = oracle.binomtest(*share, p, side).pvalue
-        assert binom_p(*share, p, side) == pytest.approx(theirs, rel=1e-9, abs=1e-300)
-
-
 @pytest.mark.parametrize("n", [1, 20, 10_000])
 def test_no_flips_still_have_an_upper_bound(n):
     bound = zero_flip_bound(n, 0.05)
-    assert bound == pytest.approx(clopper_pearson(0, n, 0.95, "less").high, rel=1e-9)
+    assert bound == pytest.approx(clopper_pearson(0, n, 0.9).high, rel=1e-9)
     assert (1 - bound) ** n == pytest.approx(0.05, rel=1e-9)
-    # nothing tried tells nothing
-    assert zero_flip_bound(0) == 1
-    assert np.isnan([wilson(0, 0), clopper_pearson(0, 0)]).all()
 
 
 flips = st.integers(0, 60)
 
 
 @given(flips, flips)
-def test_exact_against_the_binomial_test_of_which_mid_p_takes_half_of_what_was_seen(b, c):
+def test_exact_against_the_binomial_test(b, c):
     for side in SIDES:
         theirs = oracle.binomtest(b, b + c, 0.5, side).pvalue if b + c else 1.0
-        assert mcnemar_exact(b, c, alternative=side).p == pytest.approx(theirs, rel=1e-10)
-    n = b + c
-    chance = [math.comb(n, i) / 2**n for i in range(n + 1)]
-    more = mcnemar_exact(b, c, alternative="greater").mid_p
-    assert more == pytest.approx(sum(chance[b + 1 :]) + chance[b] / 2, rel=1e-10)
-    gap = abs(b - c)
-    beyond = sum(x for i, x in enumerate(chance) if abs(2 * i - n) > gap)
-    at = sum(x for i, x in enumerate(chance) if abs(2 * i - n) == gap)
-    assert mcnemar_exact(b, c).mid_p == pytest.approx(beyond + at / 2, rel=1e-10)
+        assert mcnemar_exact(b, c, alternative=side) == pytest.approx(theirs, rel=1e-10)
 
 
 @pytest.mark.parametrize("correction", [True, False])
@@ -126,16 +97,15 @@ def test_chi_squared_against_statsmodels(pair, correction):
     assert (found.statistic, found.p) == pytest.approx((theirs.statistic, theirs.pvalue), rel=1e-9)
 
 
-@pytest.mark.parametrize("side", SIDES)
 @pytest.mark.parametrize("alpha", [0.05, 0.3])
-def test_power_against_enumeration(alpha, side):
+def test_power_against_enumeration(alpha):
     n, gain, loss = 12, 0.35, 0.1
     expected = 0.0
     for b, c in itertools.product(range(n + 1), repeat=2):
-        if 0 < b + c <= n and oracle.binomtest(b, b + c, 0.5, side).pvalue <= alpha:
+        if 0 < b + c <= n and oracle.binomtest(b, b + c).pvalue <= alpha:
             chances = [gain, loss, 1 - gain - loss]
             expected += oracle.multinomial.pmf([b, c, n - b - c], n, chances)
-    found = mcnemar_power(n, gain, loss, alpha=alpha, alternative=side)
+    found = mcnemar_power(n, gain, loss, alpha=alpha)
     assert found == pytest.approx(expected, rel=1e-9)
 
 
@@ -144,6 +114,14 @@ def test_power_at_the_edges():
     assert mcnemar_power(0, 0.2, 0.1) == 0
     assert mcnemar_power(300, 0.5, 0.0) == pytest.approx(1)
     assert mcnemar_power(400, 0.1, 0.1) == pytest.approx(0.05, abs=0.015)
+
+
+def pass_at_k(n, c, k):
+    return pass_m_of_n(n, c, 1, k)
+
+
+def pass_hat_k(n, c, k):
+    return pass_m_of_n(n, c, k, k)
 
 
 counts = st.integers(1, 300).flatmap(
@@ -170,7 +148,7 @@ def test_correctly_rounded_and_more_attempts_and_more_passes_help(count):
     here, all_pass = pass_at_k(n, c, k), pass_hat_k(n, c, k)
     assert here == float(exact_pass_at(n, c, k))
     assert all_pass == float(1 - exact_pass_at(n, n - c, k))
-    assert max_at_k([1] * c + [0] * (n - c), k) == pytest.approx(here, rel=1e-12)
+    assert max_at_k(np.array([[1.0] * c + [0.0] * (n - c)]), k) == pytest.approx([here], rel=1e-12)
     assert 0 <= all_pass <= c / n <= here <= 1
     if k < n:
         assert pass_at_k(n, c, k + 1) >= here
@@ -190,4 +168,3 @@ def test_max_at_k_over_tasks_and_fewer_than_k():
     assert max_at_k(rewards, 2) == pytest.approx([2, 4, math.nan], nan_ok=True)
     assert np.isnan(max_at_k(rewards, 3)).all()
     assert np.isnan([pass_at_k(2, 2, 3), pass_hat_k(0, 0, 1)]).all()
-    assert np.isnan([mean_pass_hat_k([4, 2], [4, 2], 3), mean_pass_hat_k(4, [], 3)]).all()

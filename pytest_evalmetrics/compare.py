@@ -133,8 +133,8 @@ def culprit(paths: Sequence[str], settings: Settings) -> tuple[list[str], bool]:
     Runs are named as for `compare`; one ``FROM..TO=PATTERN`` stands for the commits of git.
     """
     from pytest_evalmetrics import metrics
-    from pytest_evalmetrics.pipeline.culprit import described, first_worse, runs_of_commits
     from pytest_evalmetrics.pipeline.regressions import rule_of
+    from pytest_evalmetrics.pipeline.run_series import first_worse, runs_of_commits
 
     names, notes = _short_names(paths), list[str]()
     if len(paths) == 1 and "=" in paths[0]:
@@ -148,10 +148,9 @@ def culprit(paths: Sequence[str], settings: Settings) -> tuple[list[str], bool]:
         here = [names[at] for at in runs]
         for metric in settings.metrics:
             rule = rule_of(benchmark, metric, bounded=True)
-            suspect = first_worse(plan, metric, [*runs.values()], lower=rule.direction == "lower")
-            title = " ".join(filter(None, (name, metric)))
-            lines.append(described(title, suspect, here, alpha=rule.alpha))
-            is_worse |= suspect.p < rule.alpha
+            words, p = first_worse(plan, metric, [*runs.values()], here, rule)
+            lines.append(f"{' '.join(filter(None, (name, metric)))}: {words}")
+            is_worse |= p < rule.alpha
     return [*lines, *notes], is_worse
 
 
@@ -218,12 +217,10 @@ def _benchmark(values: Mapping[str, Any]) -> Benchmark:
 
 
 def _evaluated(values: Mapping[str, Any], table: RolloutTable | None, runs: int) -> BenchmarkResult:
-    from pytest_evalmetrics.pipeline import evaluate
+    from pytest_evalmetrics.pipeline.evaluation import Evaluation
 
-    done = evaluate(
-        _benchmark(values), item_id="compare", table=table, benchmarks=runs, detailed=False
-    )
-    return done.result
+    evaluation = Evaluation(_benchmark(values), item_id="compare", table=table, detailed=False)
+    return replace(evaluation, benchmarks=runs).run().result
 
 
 def _of_rollouts(

@@ -121,8 +121,7 @@ class BenchmarkItem(pytest.Item):
 def plan_lines(items: Sequence[pytest.Item]) -> list[str]:
     """Tell what the gates of some benchmarks can see, without evaluating them."""
     from pytest_evalmetrics.baselines.store import Store  # noqa: PLC0415 - loads syrupy
-    from pytest_evalmetrics.pipeline.power import power_of  # noqa: PLC0415 - only where asked for
-    from pytest_evalmetrics.pipeline.rounds import expected_rollouts  # noqa: PLC0415 - the same
+    from pytest_evalmetrics.pipeline import power  # noqa: PLC0415 - only where asked for
     from pytest_evalmetrics.reports import power_table  # noqa: PLC0415 - the same
 
     planned: list[tuple[str, list[Power]]] = []
@@ -130,9 +129,11 @@ def plan_lines(items: Sequence[pytest.Item]) -> list[str]:
     for item in (each for each in items if isinstance(each, BenchmarkItem)):
         with names_for(item):
             benchmark, read = as_asked(item.config, item.benchmark), Store(item).read
-            powers = list(power_of(benchmark, read))
+            powers = list(power.power_of(benchmark, read))
             planned.append((item.nodeid, powers))
-            calls += [f"{item.nodeid}: {line}" for line in expected_rollouts(benchmark, powers)]
+            calls += [
+                f"{item.nodeid}: {line}" for line in power.expected_rollouts(benchmark, powers)
+            ]
             if benchmark.spec.runs:
                 calls += _calls_planned(item, benchmark, read())
     return [*power_table(planned), *calls] if planned else []
@@ -143,7 +144,7 @@ def _calls_planned(
 ) -> Iterator[str]:
     """Forecast the calls of a scored benchmark, from the journal's figures and the baseline's."""
     from pytest_evalmetrics import baselines, metrics  # noqa: PLC0415 - loaded by now
-    from pytest_evalmetrics.pipeline.pinned_reference import pinned_benchmark  # noqa: PLC0415
+    from pytest_evalmetrics.pipeline.judges import pinned_benchmark  # noqa: PLC0415
     from pytest_evalmetrics.pipeline.scoring import Scoring  # noqa: PLC0415 - asked for
     from pytest_evalmetrics.run_transport import PlanRuntime  # noqa: PLC0415 - the same
 
@@ -175,8 +176,8 @@ def _calls_planned(
 def calibration_lines(items: Sequence[pytest.Item]) -> tuple[list[str], bool]:
     """Describe the noise of benchmarks, and write the settings that fit it as a patch."""
     from pytest_evalmetrics.baselines.store import Store  # noqa: PLC0415 - loads syrupy
-    from pytest_evalmetrics.pipeline.calibration import calibrate, patch  # noqa: PLC0415 - asked for
     from pytest_evalmetrics.pipeline.evaluation import Evaluation  # noqa: PLC0415 - loaded by now
+    from pytest_evalmetrics.pipeline.run_series import calibrate, patch  # noqa: PLC0415 - asked for
     from pytest_evalmetrics.reports import write_noise_page  # noqa: PLC0415 - asked for
     from pytest_evalmetrics.run_folder import make_folder  # noqa: PLC0415 - asked for
 

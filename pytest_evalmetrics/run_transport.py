@@ -95,7 +95,7 @@ def close_transport(config: pytest.Config) -> None:
 
 
 class ItemRuntime:
-    """What one benchmark needs of its run, see `pipeline.scored.Runtime`."""
+    """What one benchmark needs of its run: its client, budget and progress."""
 
     def __init__(self, item: pytest.Item, label: str) -> None:
         self._item, self._label = item, label

@@ -180,10 +180,10 @@ class Board:
         integers = self.rows.integers - set(self.names)
         return replace(self.rows, scores=recorded | scored, integers=integers)
 
-    def failures(self, made: Sequence[BoundScorer | Stage]) -> Iterator[ScorerFailures]:
+    def failures(self, givers: Sequence[BoundScorer | Stage]) -> Iterator[ScorerFailures]:
         """Group the rows that lack scores: by scorer, and by reason."""
         in_order = [(index, f) for index in sorted(self.failed) for f in self.failed[index]]
-        for scorer in made:
+        for scorer in givers:
             failed = [
                 RowFailure(index, f.where, f.kind, f.reason, f.hint or "")
                 for index, f in in_order

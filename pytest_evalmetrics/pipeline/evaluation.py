@@ -87,7 +87,7 @@ class Evaluation:
         self._single: gates.SingleTasks | None = None
         self._quarantined: frozenset[str] = frozenset()  # ids of tasks
         self._comparison: regressions.BaselineComparison | None = None
-        self._whole: RolloutTable | None = None  # that a sample was drawn from
+        self._frame: RolloutTable | None = None  # that a sample was drawn from
 
     def run(self) -> Evaluated:
         """Evaluate it; what can't be read or reduced is an INCONCLUSIVE check with its reason."""
@@ -135,7 +135,7 @@ class Evaluation:
         self._notes.extend(table.notes)
         if spec.must_pass or spec.quarantine:
             today = datetime.now().astimezone().date()
-            self._single = gates.SingleTasks.of(self.benchmark, (self._whole or table).tasks, today)
+            self._single = gates.SingleTasks.of(self.benchmark, (self._frame or table).tasks, today)
             self._checks.extend(self._single.unknown)
             self._quarantined = frozenset(map(str, self._single.quarantined))
         if spec.baseline is not None:
@@ -179,8 +179,6 @@ class Evaluation:
     def _scoring_of(self, benchmark: Benchmark) -> Scoring:
         from pytest_evalmetrics.pipeline.scoring import Scoring  # noqa: PLC0415 - loads asyncio
 
-        if self.runtime is None:
-            raise ValueError("a scored benchmark needs the run that it is a part of")
         return Scoring(benchmark, self.runtime, self.item_id, self.engine, self.budget)
 
     def _rows(self, plan: metrics.Plan) -> RolloutTable:
@@ -230,11 +228,11 @@ class Evaluation:
         from pytest_evalmetrics.pipeline.row_choice import draw  # noqa: PLC0415 - rare
 
         spec = self.benchmark.spec
-        self._whole = table if self._scored is None else self._scored.chosen.whole or table
+        self._frame = table if self._scored is None else self._scored.chosen.frame or table
         if self._scored is None:
             table, note = draw(table, sample)
             self._notes.append(note)
-        total, expected = len(self._whole.tasks), spec.expect.tasks
+        total, expected = len(self._frame.tasks), spec.expect.tasks
         if expected is not None and not expected.allows(total):
             raise errors.DataError(
                 f"there are {many(total, 'task')} to sample from, expected {expected}",
@@ -252,10 +250,10 @@ class Evaluation:
         listed = {*spec.metrics, *spec.gated, *spec.thresholds}
         others = {m for m in listed if parse(m).metric not in ("mean_reward", "mean")}
         means = [m for m in spec.metrics if m not in others]
-        asked = others if not means or spec.key_metrics else others.intersection(spec.thresholds)
-        if asked:
+        lost = others if not means or spec.key_metrics else others.intersection(spec.thresholds)
+        if lost:
             raise errors.DataError(
-                f"{min(asked)} is of rollouts, and these are aggregates: only a mean can be gated",
+                f"{min(lost)} is of rollouts, and these are aggregates: only a mean can be gated",
                 line=self.benchmark.line_of("thresholds" if spec.thresholds else "metrics"),
                 hint="gate mean_reward, or keep samples (--log_samples) and name their files",
             )
@@ -271,9 +269,9 @@ class Evaluation:
     def _fingerprint(self, plan: metrics.Plan, table: RolloutTable) -> None:
         """Describe what measures and what is measured; keep the rows that the baseline keeps."""
         scoring, spec = self._scoring, self.benchmark.spec
-        made, hide = ((), str) if scoring is None else (scoring.made, scoring.hide)
+        bound, hide = ((), str) if scoring is None else (scoring.scorers, scoring.hide)
         self._ruler = ruler.ruler_of(
-            spec, plan, made, table.ruler, hook=self.hook_source, hide=hide
+            spec, plan, bound, table.ruler, hook=self.hook_source, hide=hide
         )
         settings = regressions.settings_of(self.benchmark)
         rescores = settings.rescore and scoring is not None
@@ -334,8 +332,8 @@ class Evaluation:
         self._comparison = comparison = regressions.BaselineComparison(
             self.benchmark, plan, reference, self.benchmarks, self.look, self._quarantined
         )
-        if self._whole is not None and not self.updates:  # which must not drop tasks
-            comparison.whole = dict(self._whole.by_agent())
+        if self._frame is not None and not self.updates:  # which must not drop tasks
+            comparison.frames = dict(self._frame.by_agent())
         recorded = reference.provenance
         if self.updates or reference.anchors is not None:
             return

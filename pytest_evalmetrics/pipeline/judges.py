@@ -73,8 +73,8 @@ class _LabelledRows(msgspec.Struct, frozen=True):
 class Judges:
     """The judges of a benchmark's scorers, and the labels that they are checked against."""
 
-    def __init__(self, benchmark: Benchmark, made: Sequence[BoundScorer]) -> None:
-        self._made, self._asking = made, benchmark
+    def __init__(self, benchmark: Benchmark, bound: Sequence[BoundScorer]) -> None:
+        self._scorers, self._benchmark = bound, benchmark
         self._labelled: list[_LabelledRows] = []
         rest = dict(benchmark.spec.thresholds)
         gated = [name for name in rest if name.partition("/")[0] in JUDGE_METRICS]
@@ -84,10 +84,10 @@ class Judges:
 
     def read_labels(self) -> None:
         """Read the labels, and check that each threshold has some: before anything is paid for."""
-        for index, scorer in enumerate(self._made):
-            asked = getattr(self._asking.spec.scorers[index], "judge_check", None)
-            if asked is not None:
-                self._labelled.append(_labelled_rows(self._asking, index, scorer, asked))
+        for index, scorer in enumerate(self._scorers):
+            keys = getattr(self._benchmark.spec.scorers[index], "judge_check", None)
+            if keys is not None:
+                self._labelled.append(_labelled_rows(self._benchmark, index, scorer, keys))
         scores = [each.score for each in self._labelled]
         for name in self._gates:
             if (score := name.partition("/")[2]) not in scores:
@@ -95,7 +95,7 @@ class Judges:
                 raise DataError(
                     f"{name}: there are no labels to check a judge against; {guess}",
                     hint="write judge_check: {rows: labels.jsonl, label: human} under the scorer",
-                    line=self._asking.line_of("thresholds", name),
+                    line=self._benchmark.line_of("thresholds", name),
                 )
 
     def check(
@@ -107,7 +107,7 @@ class Judges:
         gated = []
         for name, threshold in self._gates.items():
             metric, _, of = name.partition("/")
-            line = self._asking.line_of("thresholds", name)
+            line = self._benchmark.line_of("thresholds", name)
             estimate = _estimate(name, metric, by_score[of], threshold.level)
             gated.append(gates.check_threshold(estimate, threshold, "", line, estimate.interval))
         uses = tuple(
@@ -118,7 +118,7 @@ class Judges:
                 {**judge.versions, **({"prompt": judge.prompt} if judge.prompt else {})},
                 **judge.model.spending.as_dict(judge.model.price),
             )
-            for scorer in self._made
+            for scorer in self._scorers
             for judge in scorer.judges
         )
         return uses, checks, gated
@@ -139,10 +139,10 @@ def agreement_notes(checks: Sequence[JudgeCheck]) -> Iterator[str]:
 
 
 def _labelled_rows(
-    benchmark: Benchmark, index: int, scorer: BoundScorer, asked: Any
+    benchmark: Benchmark, index: int, scorer: BoundScorer, keys: Any
 ) -> _LabelledRows:
     line = benchmark.line_of("scorers", index, "judge_check")
-    score = asked.score or scorer.scores[0]
+    score = keys.score or scorer.scores[0]
     if score not in scorer.scores:
         guess = did_you_mean(score, scorer.scores, what="it gives")
         raise DataError(f"judge_check: the scorer gives no {score!r}; {guess}", line=line)
@@ -152,8 +152,8 @@ def _labelled_rows(
     meaning = dict(about.labels) if about is not None else {}
     rows: list[tuple[Row, RowError | None]] = []
     labels = []
-    for at, (where, item) in enumerate(records(asked.rows, benchmark.file.parent)):
-        labels.append(_label(item, asked.label, meaning, where))
+    for at, (where, item) in enumerate(records(keys.rows, benchmark.file.parent)):
+        labels.append(_label(item, keys.label, meaning, where))
         rows.append((Row(at, "", at, 0, item, item, where), None))
     if not labels:
         raise DataError("judge_check: there are no labelled rows", line=line)
@@ -196,20 +196,20 @@ class HumanLabels:
     labels: dict[tuple[str, str, int], float]  # agent, task, sample -> label
 
     @classmethod
-    def of(cls, benchmark: Benchmark, asked: LabelsSpec) -> HumanLabels:
+    def of(cls, benchmark: Benchmark, keys: LabelsSpec) -> HumanLabels:
         """Read the labels that a benchmark names."""
         spec, line = benchmark.spec, benchmark.line_of("labels")
-        own_dataset = asked.rows is None and spec.dataset is not None
+        own_dataset = keys.rows is None and spec.dataset is not None
         load = rollouts.load_dataset if own_dataset else rollouts.load
-        table = load(asked.rows or spec.rows, benchmark.file.parent, scores=(asked.label,))
-        columns = (table.agent, table.task, table.sample, table.scores[asked.label])
+        table = load(keys.rows or spec.rows, benchmark.file.parent, scores=(keys.label,))
+        columns = (table.agent, table.task, table.sample, table.scores[keys.label])
         labels = {
             (table.agents[agent], str(table.tasks[task]), sample): label
             for agent, task, sample, label in zip(*(c.tolist() for c in columns), strict=True)
             if not math.isnan(label)
         }
         if not labels:
-            raise DataError(f"labels: no row has a number under {asked.label!r}", line=line)
+            raise DataError(f"labels: no row has a number under {keys.label!r}", line=line)
         return cls(benchmark, labels)
 
     @property
@@ -271,16 +271,16 @@ class HumanLabels:
 
 def pinned_benchmark(benchmark: Benchmark) -> Benchmark | None:
     """Give the benchmark as the model of its reference answers it; None where there is no model."""
-    asked = benchmark.spec.reference
-    if asked is None or asked.model is None:
+    reference = benchmark.spec.reference
+    if reference is None or reference.model is None:
         return None
-    return benchmark.but(model=asked.model, reference=None)
+    return benchmark.but(model=reference.model, reference=None)
 
 
 def with_reference(
     benchmark: Benchmark,
     table: RolloutTable,
-    asked: ReferenceSpec,
+    reference: ReferenceSpec,
     score: Callable[[Benchmark], RolloutTable],
 ) -> RolloutTable:
     """Add two scores to each rollout: the reference's mean reward on its task, and what is above.
@@ -290,8 +290,8 @@ def with_reference(
     answers and scores the rows of a benchmark.
     """
     spec, line = benchmark.spec, benchmark.line_of("reference")
-    if asked.rollouts is not None:
-        files = asked.rollouts.like(spec.rollouts)
+    if reference.rollouts is not None:
+        files = reference.rollouts.like(spec.rollouts)
         pinned = rollouts.load(files, benchmark.file.parent, scores=(spec.reward,))
     elif (answered := pinned_benchmark(benchmark)) is not None:
         pinned = score(answered)

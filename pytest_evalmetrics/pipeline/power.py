@@ -18,7 +18,7 @@ from pytest_evalmetrics.gates import sequential
 from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.pipeline import regressions
 from pytest_evalmetrics.pipeline.row_choice import draw, with_reward
-from pytest_evalmetrics.results import BenchmarkResult, Check, Power, Verdict
+from pytest_evalmetrics.results import Check, Power, Verdict
 from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec, Count
 from pytest_evalmetrics.spec.metric_names import parse, rollouts_needed
 from pytest_evalmetrics.spec.sources import Rounds
@@ -355,17 +355,20 @@ def looks_at(evaluation: Evaluation) -> Iterator[tuple[int, tuple[int, ...], Eva
     Each look evaluates all rollouts up to it; the journal answers those of the looks before. So
     nothing but the rows and answers decides where a run stops.
     """
-    benchmark, asked = evaluation.benchmark, evaluation.benchmark.spec.num_samples
-    assert isinstance(asked, Rounds)  # noqa: S101 - the caller's condition
-    looks = sequential.looks_between(asked.least, asked.most)
+    benchmark, rounds = evaluation.benchmark, evaluation.benchmark.spec.num_samples
+    assert isinstance(rounds, Rounds)  # noqa: S101 - the caller's condition
+    looks = sequential.looks_between(rounds.least, rounds.most)
     if _pays_again(evaluation):
         looks = looks[-1:]
     for at, rollouts in enumerate(looks):
-        spec = _at(benchmark.spec, Rounds.at(rollouts, asked.least, asked.most))
+        spec = _at(benchmark.spec, Rounds.at(rollouts, rounds.least, rounds.most))
         own = replace(benchmark, spec=spec)
         evaluated = replace(evaluation, benchmark=own, look=sequential.Look(looks, at)).run()
         yield at, looks, evaluated
-        if _is_sure(evaluated.result):
+        # more rollouts would change nothing: a gate fails for good, or all are sure
+        checks = evaluated.result.checks
+        settled, kinds = [_settled(check) for check in checks], {check.gate for check in checks}
+        if "fail" in settled or (kinds & {"baseline", "threshold"} and all(settled)):
             return
 
 
@@ -376,16 +379,16 @@ def _pays_again(evaluation: Evaluation) -> bool:
 def in_rounds(evaluation: Evaluation) -> Evaluated:
     """Evaluate a benchmark up to the look at which its gates are sure, and say which."""
     *_, (at, looks, evaluated) = looks_at(evaluation)
-    rollouts, asked = looks[at], evaluation.benchmark.spec.num_samples
-    assert isinstance(asked, Rounds)  # noqa: S101 - the caller's condition
+    rollouts, rounds = looks[at], evaluation.benchmark.spec.num_samples
+    assert isinstance(rounds, Rounds)  # noqa: S101 - the caller's condition
     note = ""
     if _pays_again(evaluation):
         note = "all, because without the journal every round would pay again for those before"
     taken = f"look {at + 1} of {len(looks)}"
     tasks = sum(agent.tasks for agent in evaluated.result.agents)
-    if rollouts < asked.most:
+    if rollouts < rounds.most:
         note = f"stopped early, at {taken}: {many(rollouts * tasks, 'rollout')} in place of "
-        note += f"{asked.most * tasks}, {100 * (1 - rollouts / asked.most):.3g} % saved"
+        note += f"{rounds.most * tasks}, {100 * (1 - rollouts / rounds.most):.3g} % saved"
     elif not note:
         note = f"stopped at the last look, {taken}: no gate was sure before"
     result = replace(evaluated.result, notes=(f"num_samples: {note}", *evaluated.result.notes))
@@ -408,13 +411,6 @@ def in_turns(
                 if not budget.used_up() and next(turn, None) is not None:
                     going.append((turn, scope))
         turns = going
-
-
-def _is_sure(result: BenchmarkResult) -> bool:
-    """Check whether more rollouts would change nothing: a gate fails for good, or all are sure."""
-    settled = [_settled(check) for check in result.checks]
-    gated = any(check.gate in ("baseline", "threshold") for check in result.checks)
-    return "fail" in settled or (gated and all(settled))
 
 
 def _settled(check: Check) -> str:

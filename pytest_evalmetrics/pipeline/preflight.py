@@ -67,8 +67,8 @@ def all_problems(benchmark: Benchmark, *, hooked: bool, replays: bool) -> Iterat
             scoring = Scoring(benchmark, calls_nothing, "")
             benchmark = scoring.benchmark
             yield from scoring.problems(plan_of(benchmark), hooked=hooked)
-            if not scoring.chosen.partial and scoring.chosen.whole is None:
-                names = tuple(name for scorer in scoring.made for name in scorer.scores)
+            if not scoring.chosen.partial and scoring.chosen.frame is None:
+                names = tuple(name for scorer in scoring.scorers for name in scorer.scores)
                 yield from _count_problems(benchmark, scoring.chosen.table, names)
             return
         plan = plan_of(benchmark)
@@ -202,7 +202,9 @@ def template_problems(
     One that fails for all rows is refused in any case. `rewarding` are the scorers that give the
     reward. What is filled in later, such as an answer, fails here only by its name.
     """
-    texts = dict(_templates(benchmark.spec))
+    keys = ("prompt_template", "tools", "response_format", "scorers")
+    written = _walk({key: getattr(benchmark.spec, key) for key in keys}, ())
+    texts = {path: text for path, text in written if "{{" in text or "{%" in text}
     failures, total = _failures(benchmark.spec, texts, rows) if texts else ({}, 0)
     allowed, names = _allowed(benchmark), ", ".join(map(repr, _OF_ANSWERS))
     for path, (count, example) in failures.items():
@@ -255,13 +257,6 @@ def _allowed(benchmark: Benchmark) -> float:
     if meaning == "error":
         return 0.0
     return 1.0 if isinstance(meaning, float) and expect.max_missing is None else share
-
-
-def _templates(spec: BenchmarkSpec) -> Iterator[tuple[Path, str]]:
-    keys = ("prompt_template", "tools", "response_format", "scorers")
-    for path, text in _walk({key: getattr(spec, key) for key in keys}, ()):
-        if "{{" in text or "{%" in text:
-            yield path, text
 
 
 def _walk(value: Any, path: Path) -> Iterator[tuple[Path, str]]:

@@ -76,16 +76,16 @@ def settings_of(benchmark: Benchmark) -> BaselineSpec:
 def rule_of(benchmark: Benchmark, name: str, *, bounded: bool) -> gates.Rule:
     """Return the rule by which a benchmark judges one of its gated metrics."""
     spec = settings_of(benchmark)
-    asked = spec.metrics[name].over(spec) if name in spec.metrics else spec
+    keys = spec.metrics[name].over(spec) if name in spec.metrics else spec
     default_drop = 0.01 if bounded and not is_spent(name) else 0.0
     return gates.Rule(
-        name=str(asked.rule or "practical"),
-        own=None if asked.rule is None or isinstance(asked.rule, str) else _own_rule(asked.rule),
-        direction=asked.direction or direction_of(benchmark.spec, name) or "higher",
-        alpha=asked.alpha or 0.01,
-        warn_alpha=asked.warn_alpha or 0.05,
-        max_drop=default_drop if asked.max_drop is None else asked.max_drop,
-        require_mde=asked.require_mde,
+        name=str(keys.rule or "practical"),
+        own=None if keys.rule is None or isinstance(keys.rule, str) else _own_rule(keys.rule),
+        direction=keys.direction or direction_of(benchmark.spec, name) or "higher",
+        alpha=keys.alpha or 0.01,
+        warn_alpha=keys.warn_alpha or 0.05,
+        max_drop=default_drop if keys.max_drop is None else keys.max_drop,
+        require_mde=keys.require_mde,
     )
 
 
@@ -271,8 +271,8 @@ class BaselineComparison:
     ruler_changes: tuple[RulerChange, ...] = ()
     # the same where both sides are measured by today's ruler; a hook's numbers are not
     settled: tuple[RulerChange, ...] = ()
-    # of each agent all rows, where its tasks are a sample of theirs
-    whole: Mapping[str, RolloutTable] = field(default_factory=dict)
+    # by agent: the rows that its tasks are a sample of
+    frames: Mapping[str, RolloutTable] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.settings = settings_of(self.benchmark)
@@ -342,7 +342,7 @@ class BaselineComparison:
             self.changes.append(f"rollouts of each task{of} were {then}, and are {now} now")
         yield from self._single_tasks(pairing, run.shown)
         # a hook's number of all tasks says nothing of a sample
-        alike = not self.whole or len(baseline.tasks) == len(recorded.tasks)
+        alike = not self.frames or len(baseline.tasks) == len(recorded.tasks)
         values = reference.values.get(counterpart, {}) if alike else {}
         for name, text in texts.items():
             yield self._judged(pairing, pairings, run, text, values.get(name))
@@ -350,11 +350,11 @@ class BaselineComparison:
     def _gated_tasks(self, recorded: RolloutTable, run: AgentRun) -> RolloutTable:
         """Leave out of a recorded run what is in quarantine, and what no sample took."""
         recorded = without(recorded, self.quarantined)
-        whole = self.whole.get(run.result.agent, next(iter(self.whole.values()), None))
-        if whole is None:
+        frame = self.frames.get(run.result.agent, next(iter(self.frames.values()), None))
+        if frame is None:
             return recorded
-        rest = set(map(str, whole.tasks)) - set(map(str, run.table.tasks))
-        return without(metrics.align(whole, recorded)[0], rest)
+        rest = set(map(str, frame.tasks)) - set(map(str, run.table.tasks))
+        return without(metrics.align(frame, recorded)[0], rest)
 
     def _single_tasks(self, pairing: metrics.Pairing, agent: str) -> Iterator[Check]:
         """Report the tasks that went from all to none, and hold them against ``max_broken``."""

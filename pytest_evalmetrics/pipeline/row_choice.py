@@ -79,7 +79,7 @@ class Chosen:
     samples: int  # rollouts of each row
     notes: tuple[str, ...]
     partial: bool  # ``params.limit_samples`` leaves some out
-    whole: RolloutTable | None = None  # all rows, where ``sample:`` draws from them
+    frame: RolloutTable | None = None  # the sampling frame: what ``sample:`` draws from
 
     @property
     def files_rows(self) -> NDArray[np.int64]:
@@ -105,10 +105,10 @@ def choose(
         size = min(size, spec.dataset.limit or size)
     limit = min(size, spec.params.limit_samples or size)
     taken = rank < limit
-    notes, whole = [], None
+    notes, frame = [], None
     if spec.sample is not None:
-        whole = table.where(rank < size)
-        drawn, note = draw(whole, spec.sample)
+        frame = table.where(rank < size)
+        drawn, note = draw(frame, spec.sample)
         notes.append(note)
         tasks = set(drawn.tasks)
         taken &= np.array([task in tasks for task in table.tasks], dtype=bool)[table.task]
@@ -130,7 +130,7 @@ def choose(
         table = table.where(np.repeat(np.arange(len(table)), samples))
         read_as = reading_order(table) * samples + attempts
         table = replace(table, sample=attempts, read_as=read_as)
-    return Chosen(table, rows, samples, tuple(notes), limit < size, whole)
+    return Chosen(table, rows, samples, tuple(notes), limit < size, frame)
 
 
 def rows_of(benchmark: Benchmark, chosen: Chosen) -> Iterator[Row]:

@@ -83,7 +83,7 @@ class RulerChange(msgspec.Struct, frozen=True):
 def ruler_of(
     spec: BenchmarkSpec,
     plan: Plan,
-    made: Sequence[BoundScorer],
+    bound: Sequence[BoundScorer],
     tools: Mapping[str, Mapping[str, Sequence[str]]],
     *,
     hook: str,
@@ -96,7 +96,7 @@ def ruler_of(
     """
     reward = {"score": spec.reward, "pass_threshold": spec.pass_threshold}
     ruler: dict[str, dict[str, Any]] = {_REWARD: {**reward, "pass_estimator": spec.pass_estimator}}
-    for asked, scorer in zip(spec.scorers, made, strict=True):
+    for asked, scorer in zip(spec.scorers, bound, strict=True):
         written = getattr(asked, "function", None) or scorer.type
         label = f"{_SCORER}{written}"
         numbered = (f"{label} {number}" for number in count(2))
@@ -104,11 +104,11 @@ def ruler_of(
         ruler[name] = {"scores": sorted(scorer.scores), **_of_scorer(asked, scorer, written, hide)}
     for text in spec.gated:
         with suppress(EvalMetricsError):  # of a hook
-            bound = plan.names.bind(text)
+            metric = plan.names.bind(text)
             if text in spec.defined:
-                ruler[f"{_METRIC}{bound}"] = spec.defined[text].written()
-            elif not is_ours(bound.target) and (source := source_hash(bound.target)):
-                ruler[f"{_METRIC}{bound}"] = {"source": source}
+                ruler[f"{_METRIC}{metric}"] = spec.defined[text].written()
+            elif not is_ours(metric.target) and (source := source_hash(metric.target)):
+                ruler[f"{_METRIC}{metric}"] = {"source": source}
     if hook:
         ruler[_HOOK] = {"source": hook}
     if spec.reference is not None and spec.reference.model is not None:

@@ -58,7 +58,7 @@ class Scored:
 
 
 class Scoring:
-    """The scorers of one benchmark, and who answers its rows, made and ready.
+    """The scorers of one benchmark, and who answers its rows, bound and ready.
 
     `runtime` has the run's client and budget, and shows the progress: see `run_transport`.
     """
@@ -77,25 +77,25 @@ class Scoring:
         params, judging = spec.params, spec.params if spec.model is None else None
         limits = (params.parallelism, params.request_timeout, params.max_retries, params.max_wait)
         self._terms = scorers.Terms(*limits, runtime.replays, judging=judging)
-        self.made = scorers.make_scorers(spec.scorers, self._terms, benchmark.line_of)
-        self.about = {name: a for scorer in self.made for name, a in scorer.about.items()}
+        self.scorers = scorers.make_scorers(spec.scorers, self._terms, benchmark.line_of)
+        self.about = {name: a for scorer in self.scorers for name, a in scorer.about.items()}
         self._generator = generators.make_generator(spec, self._terms, benchmark.line_of)
         self._stage = None if self._generator is None else Stage.of(spec)
         measured = () if self._stage is None else self._stage.scores
-        given = tuple(name for scorer in self.made for name in scorer.scores)
+        given = tuple(name for scorer in self.scorers for name in scorer.scores)
         self._names = (*given, *measured)
         own = None if spec.budget is None else budget or budget_of(spec.budget)
         self._limits = _CallLimits(own, runtime.budget)
         allowed = {} if runtime.budget is None else runtime.budget.limits
         models: list[Any] = [] if spec.model is None else [spec.model]
-        models += [judge.model for scorer in self.made for judge in scorer.judges]
+        models += [judge.model for scorer in self.scorers for judge in scorer.judges]
         for model in models if "cost" in allowed else ():
             if model.price is None:
                 raise DataError(
                     f"the run's budget is {allowed['cost'][1]}, and {model.name} has no price",
                     hint="write price: {input: ..., output: ...} under it, per million tokens",
                 )
-        self._judges = Judges(benchmark, self.made)
+        self._judges = Judges(benchmark, self.scorers)
         # its reward settled, and without the thresholds on judges
         self.benchmark = with_reward(self._judges.benchmark, given, measured)
 
@@ -106,7 +106,7 @@ class Scoring:
     @property
     def asks(self) -> bool:
         """Whether it calls endpoints, or a target."""
-        return self._generator is not None or any(scorer.calls for scorer in self.made)
+        return self._generator is not None or any(scorer.calls for scorer in self.scorers)
 
     def _choose(self, plan: Plan) -> Chosen:
         self._judges.read_labels()
@@ -117,7 +117,9 @@ class Scoring:
     def problems(self, plan: Plan, *, hooked: bool, chosen: Chosen | None = None) -> list[Problem]:
         """Find what would leave the rows' scores without use; `hooked`: a hook computes metrics."""
         chosen = chosen or self._choose(plan)
-        rewarding = [i for i, s in enumerate(self.made) if self.benchmark.spec.reward in s.scores]
+        rewarding = [
+            i for i, s in enumerate(self.scorers) if self.benchmark.spec.reward in s.scores
+        ]
         rows = (row for row, failure in self._rows(chosen) if failure is None)
         return [
             *metric_problems(self.benchmark, plan, chosen.table, self._names, hooked=hooked),
@@ -130,10 +132,10 @@ class Scoring:
         if self.asks and (problems := self.problems(plan, hooked=hooked, chosen=chosen)):
             raise ConfigError(self._label.partition("::")[0], tuple(problems))
         self._board = board = self._score_chosen(chosen)
-        stage, givers = self._stage, [*self.made]
+        stage, givers = self._stage, [*self.scorers]
         failures = tuple(board.failures(givers if stage is None else [stage.failing, *givers]))
         notes = [*failed_row_notes(failures), *chosen.notes]
-        notes += [note for scorer in self.made for note in scorer.notes]
+        notes += [note for scorer in self.scorers for note in scorer.notes]
         names, table = self._names, board.table()
         if stage is not None:
             notes += board.answer_notes()
@@ -155,17 +157,17 @@ class Scoring:
         spent, stopped = [], bool(self._limits.reached)
         if stopped:
             spent.append(self._limits.check(self.benchmark, board, self._usage()))
-        uses, agreed, gated = self._judges.check(lambda r, made: self._score_others(r, [made]))
+        uses, agreed, gated = self._judges.check(lambda r, bound: self._score_others(r, [bound]))
         notes += agreement_notes(agreed)
         checks = (*gated, *spent)
         return Scored(rows, failures, tuple(notes), table, chosen, uses, agreed, checks, stopped)
 
     def forecast(self, plan: Plan, recorded: Mapping[str, float]) -> tuple[Forecast, int]:
-        """Count the calls that are still to be made, and those that the journal answers.
+        """Count the calls that are still to be bound, and those that the journal answers.
 
         `recorded` holds the baseline's metrics, for a model of which the journal has no answer.
         """
-        self.made = tuple(scorer for scorer in self.made if scorer.calls)
+        self.scorers = tuple(scorer for scorer in self.scorers if scorer.calls)
         board = self._score_chosen(self._choose(plan))
         usage = self._usage()
         calls, rows, unanswered = float(usage.failed), len(board.rows), 0
@@ -178,7 +180,7 @@ class Scoring:
             else:
                 each = sum(
                     max(1, len(scorer.judges)) * getattr(scorer.target, "repeats", 1)
-                    for scorer in self.made
+                    for scorer in self.scorers
                 )
             calls += each * unanswered
         parallelism = self.benchmark.spec.params.parallelism
@@ -195,8 +197,8 @@ class Scoring:
     ) -> tuple[dict[str, RolloutTable], list[str]]:
         """Score the rows that a baseline keeps anew; return its tables, and notes."""
         rows, places = answers.kept_rows(data, recorded, tables)
-        board = self._score_others(rows, self.made)
-        notes = failed_row_notes(tuple(board.failures(self.made)))
+        board = self._score_others(rows, self.scorers)
+        notes = failed_row_notes(tuple(board.failures(self.scorers)))
         scored = {}
         for agent, table in tables.items():
             new = {name: column[places[agent]] for name, column in board.columns.items()}
@@ -208,31 +210,31 @@ class Scoring:
 
     def _score_chosen(self, chosen: Chosen) -> Board:
         """Answer and score the rows of the benchmark."""
-        rounds = 1 if self._generator is not None else len(self.made)
+        rounds = 1 if self._generator is not None else len(self.scorers)
         with self._runtime.progress(len(chosen.table) * rounds) as progress:
             board = Board(chosen.table, self._names, self._generator, self._stage, progress)
-            self._score(board, self._rows(chosen), self.made, self._engine)
+            self._score(board, self._rows(chosen), self.scorers, self._engine)
         return board
 
     def _score_others(
-        self, rows: Sequence[tuple[Row, RowError | None]], made: Sequence[BoundScorer]
+        self, rows: Sequence[tuple[Row, RowError | None]], bound: Sequence[BoundScorer]
     ) -> Board:
         """Score rows that are not those of the benchmark."""
         order, none = np.arange(len(rows)), np.zeros(len(rows), np.int64)
         tasks = tuple(range(len(rows)))
         table = RolloutTable(("",), none.astype(np.int32), tasks, order, none, {}, read_as=order)
-        names = tuple(name for scorer in made for name in scorer.scores)
-        with self._runtime.progress(len(rows) * len(made)) as progress:
+        names = tuple(name for scorer in bound for name in scorer.scores)
+        with self._runtime.progress(len(rows) * len(bound)) as progress:
             board = Board(table, names, progress=progress)
-            self._score(board, rows, made)
+            self._score(board, rows, bound)
         return board
 
     def _score(
-        self, board: Board, rows: Rows, made: Sequence[BoundScorer], engine: Engine | None = None
+        self, board: Board, rows: Rows, bound: Sequence[BoundScorer], engine: Engine | None = None
     ) -> None:
         answering = None if board.generator is None else board
-        jobs = _jobs(board, rows, made)
-        if engine is None and answering is None and not any(scorer.calls for scorer in made):
+        jobs = _jobs(board, rows, bound)
+        if engine is None and answering is None and not any(scorer.calls for scorer in bound):
             score_without_calls(jobs, board, self.hide)
             return
         if engine is not None:
@@ -241,7 +243,7 @@ class Scoring:
         unscored = ((row, None) for row, _ in rows)
         work = Workload(
             jobs if answering is None else unscored,
-            tuple(made),
+            tuple(bound),
             answering,
             self.benchmark.spec,
             self._terms,
@@ -290,10 +292,10 @@ class Scoring:
 
 
 def _jobs(
-    board: Board, rows: Rows, made: Sequence[BoundScorer]
+    board: Board, rows: Rows, bound: Sequence[BoundScorer]
 ) -> Iterator[tuple[Row, BoundScorer]]:
     for row, failure in rows:
-        for scorer in made:
+        for scorer in bound:
             if failure is None:
                 yield row, scorer
             else:

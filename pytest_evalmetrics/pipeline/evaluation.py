@@ -241,7 +241,7 @@ class Evaluation:
             )
         drawn = min(sample.tasks, total)
         expect = replace(spec.expect, tasks=Count(min=drawn, max=drawn))
-        self.benchmark = replace(self.benchmark, spec=replace(spec, expect=expect))
+        self.benchmark = self.benchmark.but(expect=expect)
         return table
 
     def _leave_out_metrics_of_rollouts(self) -> None:
@@ -261,8 +261,7 @@ class Evaluation:
             self._notes.append(
                 f"left out, because there are no rollouts: {', '.join(sorted(others))}"
             )
-        spec = replace(spec, metrics=spec.listing(means))
-        self.benchmark = replace(self.benchmark, spec=spec)
+        self.benchmark = self.benchmark.but(metrics=spec.listing(means))
 
     # -- the baseline ------------------------------------------------------------------------
 

@@ -206,7 +206,11 @@ def template_problems(
     written = _walk({key: getattr(benchmark.spec, key) for key in keys}, ())
     texts = {path: text for path, text in written if "{{" in text or "{%" in text}
     failures, total = _failures(benchmark.spec, texts, rows) if texts else ({}, 0)
-    allowed, names = _allowed(benchmark), ", ".join(map(repr, _OF_ANSWERS))
+    expect = benchmark.spec.expect
+    meaning, share = gates.missing_policy(expect)
+    # the share of rollouts that may lack a reward: all, where a missing one counts as a number
+    allowed = 1.0 if isinstance(meaning, float) and expect.max_missing is None else share
+    names = ", ".join(map(repr, _OF_ANSWERS))
     for path, (count, example) in failures.items():
         of_answer = benchmark.spec.model is not None and "sample" in texts[path]
         such_as = f"{example}; sample has {names}" if of_answer else example
@@ -248,15 +252,6 @@ def _failures(
                     count, example = failures.get(path, (0, f"{error.message} ({row.where})"))
                     failures[path] = count + 1, example
     return failures, total
-
-
-def _allowed(benchmark: Benchmark) -> float:
-    """Return the share of rollouts that may lack a reward."""
-    expect = benchmark.spec.expect
-    meaning, share = gates.missing_policy(expect)
-    if meaning == "error":
-        return 0.0
-    return 1.0 if isinstance(meaning, float) and expect.max_missing is None else share
 
 
 def _walk(value: Any, path: Path) -> Iterator[tuple[Path, str]]:

@@ -142,10 +142,9 @@ def _made_now(
     if not answered and all(getattr(s, "judge_repeats", 1) < count for s in scorers):
         raise DataError("nothing of it varies: there is no model, and no judge that repeats")
     expect = replace(spec.expect, rollouts=None) if answered else spec.expect
-    spec = replace(spec, scorers=scorers, expect=expect)
     for run in range(1, count + 1) if answered else (1,):  # the journal answers the runs before
         samples = k * run if answered else spec.num_samples
-        evaluated = evaluate(replace(benchmark, spec=replace(spec, num_samples=samples)))
+        evaluated = evaluate(benchmark.but(scorers=scorers, expect=expect, num_samples=samples))
         rows = evaluated.row_scores
         if evaluated.baseline is None or rows is None:
             failed = (c.reason for c in evaluated.result.checks if c.verdict.fails)

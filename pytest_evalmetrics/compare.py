@@ -175,8 +175,8 @@ def _culprit(given: Namespace) -> tuple[list[str], bool]:
     Runs are named as for `_compare`; one ``FROM..TO=PATTERN`` stands for the commits of git.
     """
     from pytest_evalmetrics import metrics
-    from pytest_evalmetrics.pipeline.culprit import described, first_worse, runs_of_commits
     from pytest_evalmetrics.pipeline.regressions import rule_of
+    from pytest_evalmetrics.pipeline.run_series import first_worse, runs_of_commits
 
     paths, names, notes = given.runs, _short_names(given.runs), list[str]()
     if len(paths) == 1 and "=" in paths[0]:
@@ -190,10 +190,9 @@ def _culprit(given: Namespace) -> tuple[list[str], bool]:
         here = [names[at] for at in runs]
         for metric in benchmark.spec.metrics:
             rule = rule_of(benchmark, metric, bounded=True)
-            suspect = first_worse(plan, metric, [*runs.values()], lower=rule.direction == "lower")
-            title = " ".join(filter(None, (name, metric)))
-            lines.append(described(title, suspect, here, alpha=rule.alpha))
-            is_worse |= suspect.p < rule.alpha
+            words, p = first_worse(plan, metric, [*runs.values()], here, rule)
+            lines.append(f"{' '.join(filter(None, (name, metric)))}: {words}")
+            is_worse |= p < rule.alpha
     return [*lines, *notes], is_worse
 
 
@@ -254,10 +253,10 @@ def _compare(given: Namespace) -> list[Difference]:
 
 
 def _result(given: Namespace, benchmark: Benchmark, table: RolloutTable | None) -> BenchmarkResult:
-    from pytest_evalmetrics.pipeline import evaluate
+    from pytest_evalmetrics.pipeline.evaluation import Evaluation
 
-    options: dict[str, Any] = {"benchmarks": len(given.runs) - 1, "detailed": False}
-    return evaluate(benchmark, item_id="compare", table=table, **options).result
+    evaluation = Evaluation(benchmark, item_id="compare", table=table, detailed=False)
+    return replace(evaluation, benchmarks=len(given.runs) - 1).run().result
 
 
 def _of_rollouts(name: str, first: Path, path: Path, given: Namespace) -> Iterator[Difference]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,7 +12,7 @@ from pytest_evalmetrics import registry
 from pytest_evalmetrics.baselines.declared import Declared
 from pytest_evalmetrics.errors import DataError, EvalMetricsError, GateFailed, RegressionWarning
 from pytest_evalmetrics.layout import visible
-from pytest_evalmetrics.pipeline.evaluation import Evaluation, Hooks
+from pytest_evalmetrics.pipeline.evaluation import Evaluation
 from pytest_evalmetrics.reports import failure_text, payload_of
 from pytest_evalmetrics.results import BenchmarkResult, Verdict
 from pytest_evalmetrics.session import PAYLOADS, shared_folder
@@ -48,7 +49,7 @@ def as_asked(config: pytest.Config, benchmark: Benchmark) -> Benchmark:
     if spec.sample is not None and config.getoption("evalmetrics_all_tasks"):
         spec = replace(spec, sample=None)
     if spec.num_samples is not None and config.getoption("evalmetrics_stop_early"):
-        from pytest_evalmetrics.pipeline.rounds import with_rounds  # noqa: PLC0415 - if asked for
+        from pytest_evalmetrics.pipeline.power import with_rounds  # noqa: PLC0415 - if asked for
 
         spec = with_rounds(spec)
     return benchmark if spec is benchmark.spec else replace(benchmark, spec=spec)
@@ -89,8 +90,7 @@ def _evaluated(
     with names_for(item, benchmark.file) as names:
         evaluation = _evaluation(item, benchmark, label, store, **settings)
         evaluated = evaluation.run()
-    runtime: Any = evaluation.runtime
-    result, document = evaluated.result, evaluated.baseline
+    runtime, result, document = evaluation.runtime, evaluated.result, evaluated.baseline
     if document is not None and (reason := accepted_reason(config)):
         document = {**document, "provenance": {"reason": reason, **document["provenance"]}}
     if names.notes:
@@ -120,7 +120,7 @@ def _evaluation(
     config, spec = item.config, benchmark.spec
     runtime = budget = None
     if spec.runs:
-        from pytest_evalmetrics.pipeline.attempts import budget_of  # noqa: PLC0415 - loads asyncio
+        from pytest_evalmetrics.pipeline.scoring import budget_of  # noqa: PLC0415 - loads asyncio
         from pytest_evalmetrics.run_transport import ItemRuntime  # noqa: PLC0415 - the same
 
         runtime = ItemRuntime(item, label)
@@ -130,22 +130,24 @@ def _evaluation(
     of_history = spec.baseline is not None and spec.baseline.of_history
     # whether this run accepts what a benchmark's history would refuse, and says so in it
     accepts = bool(of_history and updates and history is not None)
-    evaluation = Evaluation(
+    compute = item.ihook.pytest_evalmetrics_compute_metrics
+    choose = item.ihook.pytest_evalmetrics_key_metrics
+    computing, choosing = compute.get_hookimpls(), choose.get_hookimpls()
+    return Evaluation(
         benchmark,
         item_id=label,
-        hooks=_hooks(item, spec),
         updates=accepts if store is None else store.updates,
         first_run=config.getoption("evalmetrics_first_run"),
         runtime=runtime,
         history=history,
         engine=_engine(config),
         budget=budget,
+        store=store,
+        compute_metrics=partial(compute, benchmark=spec) if computing else None,
+        hook_source=" ".join(registry.source_hash(each.function) for each in computing),
+        key_metrics=partial(choose, benchmark=spec) if choosing else None,
         **settings,
     )
-    if store is not None:
-        evaluation.snapshot, evaluation.kept_rows = store.read, store.read_rows
-        evaluation.renamed_from = store.renamed_from
-    return evaluation
 
 
 def share_budget(
@@ -169,7 +171,7 @@ def share_budget(
     updates = config.getoption("update_snapshots", default=False)
     if len(early) < 2 or updates or config.getoption("maxfail", default=0):  # noqa: PLR2004 - no turns
         return
-    from pytest_evalmetrics.pipeline.rounds import in_turns  # noqa: PLC0415 - rare
+    from pytest_evalmetrics.pipeline.power import in_turns  # noqa: PLC0415 - rare
     from pytest_evalmetrics.run_transport import budget_of, journal_mode  # noqa: PLC0415 - the same
     from pytest_evalmetrics.transport import JournalMode  # noqa: PLC0415 - the same
 
@@ -177,10 +179,10 @@ def share_budget(
     if budget is None or journal_mode(config) is not JournalMode.NORMAL:
         return
     turns = []
-    for item, benchmark in early:
-        store = _store(item, benchmark.spec, in_test=False)
-        evaluation = _evaluation(item, benchmark, item.nodeid, store, benchmarks=benchmarks)
-        turns.append((evaluation, names_for(item, benchmark.file)))
+    for item, asked in early:
+        store = _store(item, asked.spec, in_test=False)
+        evaluation = _evaluation(item, asked, item.nodeid, store, benchmarks=benchmarks)
+        turns.append((evaluation, names_for(item, asked.file)))
     in_turns(turns, budget)
 
 
@@ -206,24 +208,6 @@ def _store(item: pytest.Item, spec: BenchmarkSpec, in_test: bool) -> Store | Non
         if isinstance(spec.baseline.rescore, str):
             store.rows_path = item.path.parent / spec.baseline.rescore
     return store
-
-
-def _hooks(item: pytest.Item, spec: BenchmarkSpec) -> Hooks:
-    compute = item.ihook.pytest_evalmetrics_compute_metrics
-    choose = item.ihook.pytest_evalmetrics_key_metrics
-    computing, choosing = compute.get_hookimpls(), choose.get_hookimpls()
-
-    def computed(agent: str, tasks: Any) -> Any:
-        return compute(benchmark=spec, agent=agent, tasks=tasks)
-
-    def chosen(agent: str, agent_metrics: Any) -> Any:
-        return choose(benchmark=spec, agent=agent, agent_metrics=agent_metrics)
-
-    return Hooks(
-        compute_metrics=computed if computing else None,
-        source=" ".join(registry.source_hash(each.function) for each in computing),
-        key_metrics=chosen if choosing else None,
-    )
 
 
 def _properties(entry: Mapping[str, Any], in_test: bool) -> Iterator[tuple[str, object]]:

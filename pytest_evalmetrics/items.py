@@ -123,8 +123,7 @@ def _benchmarks(session: pytest.Session) -> list[BenchmarkItem]:
 def plan_lines(session: pytest.Session) -> tuple[list[str], bool]:
     """Say what the gates can see, and what the calls take, without evaluating anything."""
     from pytest_evalmetrics.baselines.store import Store  # noqa: PLC0415 - loads syrupy
-    from pytest_evalmetrics.pipeline.power import power_of  # noqa: PLC0415 - only where asked for
-    from pytest_evalmetrics.pipeline.rounds import expected_rollouts  # noqa: PLC0415 - the same
+    from pytest_evalmetrics.pipeline import power  # noqa: PLC0415 - only where asked for
     from pytest_evalmetrics.reports import power_table  # noqa: PLC0415 - the same
 
     planned: list[tuple[str, list[Power]]] = []
@@ -132,9 +131,11 @@ def plan_lines(session: pytest.Session) -> tuple[list[str], bool]:
     for item in _benchmarks(session):
         with names_for(item):
             benchmark, read = as_asked(item.config, item.benchmark), Store(item).read
-            powers = list(power_of(benchmark, read))
+            powers = list(power.power_of(benchmark, read))
             planned.append((item.nodeid, powers))
-            calls += [f"{item.nodeid}: {line}" for line in expected_rollouts(benchmark, powers)]
+            calls += [
+                f"{item.nodeid}: {line}" for line in power.expected_rollouts(benchmark, powers)
+            ]
             if benchmark.spec.runs:
                 calls += _calls_planned(item, benchmark, read())
     return [*power_table(planned), *calls] if planned else [], True
@@ -145,7 +146,7 @@ def _calls_planned(
 ) -> Iterator[str]:
     """Forecast the calls of a scored benchmark, from the journal's figures and the baseline's."""
     from pytest_evalmetrics import baselines, metrics  # noqa: PLC0415 - loaded by now
-    from pytest_evalmetrics.pipeline.pinned_reference import pinned_benchmark  # noqa: PLC0415
+    from pytest_evalmetrics.pipeline.judges import pinned_benchmark  # noqa: PLC0415
     from pytest_evalmetrics.pipeline.scoring import Scoring  # noqa: PLC0415 - asked for
     from pytest_evalmetrics.run_transport import PlanRuntime  # noqa: PLC0415 - the same
 
@@ -177,7 +178,7 @@ def _calls_planned(
 def calibration_lines(session: pytest.Session) -> tuple[list[str], bool]:
     """Describe the noise of benchmarks, and write the settings that fit it as a patch."""
     from pytest_evalmetrics.baselines.store import Store  # noqa: PLC0415 - loads syrupy
-    from pytest_evalmetrics.pipeline.calibration import calibrate, patch  # noqa: PLC0415 - asked for
+    from pytest_evalmetrics.pipeline.run_series import calibrate, patch  # noqa: PLC0415 - asked for
     from pytest_evalmetrics.reports import write_noise_page  # noqa: PLC0415 - asked for
     from pytest_evalmetrics.run_folder import make_folder  # noqa: PLC0415 - asked for
 

@@ -80,7 +80,7 @@ def close_transport(config: pytest.Config) -> None:
 
 
 class ItemRuntime:
-    """A benchmark's client, journal and progress, see `pipeline.scoring.Runtime`."""
+    """What one benchmark needs of its run: its client, budget and progress."""
 
     def __init__(self, item: pytest.Item, label: str) -> None:
         self._item, self._label = item, label

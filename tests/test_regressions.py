@@ -88,7 +88,7 @@ def test_a_baseline_that_the_same_rows_would_not_pass_is_not_recorded_in_silence
     text = " ".join(result.stdout.str().split())
     told = "the same rows would not pass the baseline that this run records: "
     assert f"{told}mean_reward " in text
-    assert "; without a number: task 1 sample 1, task 5 sample 1" in text
+    assert "; some rollouts of these tasks have no number: 1, 5" in text
     summary = (project.path / "evalmetrics/summary.md").read_text("utf-8")
     assert f"{told}pass@" in summary.replace("<span>@</span>", "@")
     assert "missing\\_reward: 0.0" in summary

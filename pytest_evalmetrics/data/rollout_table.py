@@ -257,8 +257,8 @@ class RolloutTable:
             start, stop = np.searchsorted(self.agent, [code, code + 1])
             yield name, self.where(slice(int(start), int(stop)))
 
-    def where(self, rows: slice | NDArray[np.bool_]) -> RolloutTable:
-        """Keep the rows of a mask or a slice, and the tasks that still have one."""
+    def where(self, rows: slice | NDArray[np.bool_ | np.int64]) -> RolloutTable:
+        """Keep the rows of a mask, a slice or a list, and the tasks that still have one."""
         present, task = np.unique(self.task[rows], return_inverse=True)
         return replace(
             self,

@@ -1,11 +1,13 @@
-"""What was asked and answered before and now, in the tasks that changed most."""
+"""The rows that a baseline keeps, and what was asked and answered before and now."""
 
 from __future__ import annotations
 
 import gzip
 import json
 import math
+import zlib
 from dataclasses import replace
+from hashlib import blake2b
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,8 +15,8 @@ import msgspec
 import numpy as np
 
 from pytest_evalmetrics.data import Row
-from pytest_evalmetrics.errors import EvalMetricsError
-from pytest_evalmetrics.pipeline.scored_rows import KeptRows
+from pytest_evalmetrics.errors import BaselineError, EvalMetricsError, RowError
+from pytest_evalmetrics.pipeline.row_choice import reading_order
 from pytest_evalmetrics.records import record
 from pytest_evalmetrics.reports.html.picture import means
 from pytest_evalmetrics.results import Attempt, Flip
@@ -27,10 +29,14 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.data import RolloutTable, RowScores
     from pytest_evalmetrics.spec.sources import FilesSpec
 
+    # rows as their scorers saw them, and why some could not be scored
+    Rows = Iterable[tuple[Row, RowError | None]]
+
 _WORSE, _BETTER = 15, 5  # tasks
 _ATTEMPTS: Final = 4  # of a task, on each side
 _TEXT: Final = 4_000  # characters of one text
 _ALL: Final = 300_000  # characters of a benchmark, so that its page stays small
+_RESTORE: Final = "restore it from version control, or record a new baseline with --snapshot-update"
 _REASON: Final = "judge's reason"  # the key of a kept row
 _PROMPTS: Final = (
     *("responses_create_params", "prompt", "question", "problem", "instruction", "query"),
@@ -44,6 +50,103 @@ _REFERENCES: Final = (
     *("reference", "expected", "expected_output", "expected_answer", "target", "ground_truth"),
     *("gold", "correct_answer", "text", "label", "answer"),
 )
+
+
+# -- the rows that a baseline keeps ----------------------------------------------------------
+
+
+class _KeptRow(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A row as a scorer sees it; without `sample_data` that is the item itself."""
+
+    agent: str
+    task: str
+    sample: int
+    item: dict[str, Any]
+    sample_data: dict[str, Any] | None = None
+    failed: tuple[str, str] | None = None
+
+
+def keep(rows: Rows, table: RolloutTable) -> tuple[bytes, dict[str, Any]]:
+    """Compress rows, in the order of a table, and describe them; what it left out is not kept."""
+    order = reading_order(table)
+    places = dict(zip(order.tolist(), range(len(order)), strict=True))
+    lines = [b""] * len(order)
+    encode = msgspec.json.Encoder(enc_hook=str).encode
+    for row, failure in rows:
+        if row.index in places:
+            item, sample_data = dict(row.item), dict(row.sample_data)
+            failed = None if failure is None else (failure.kind, failure.message)
+            own = None if sample_data == item else sample_data
+            kept = _KeptRow(row.agent, str(row.task), row.sample, item, own, failed)
+            lines[places[row.index]] = encode(kept)
+    data = b"".join(line + b"\n" for line in lines)
+    return gzip.compress(data, mtime=0), {"count": len(lines), "digest": _digest(data)}
+
+
+def kept_rows(
+    data: bytes | None, recorded: Mapping[str, Any], tables: Mapping[str, RolloutTable]
+) -> tuple[list[tuple[Row, RowError | None]], dict[str, list[int]]]:
+    """Read the kept rows of a baseline; return them, and the places of each agent's."""
+    if data is None:
+        raise BaselineError("the file with the baseline's rows is gone", hint=_RESTORE)
+    text, kept = _decoded(data)
+    places = {agent: [at for at, r in enumerate(kept) if r.agent == agent] for agent in tables}
+    if _digest(text) != recorded.get("digest") or any(
+        [kept[at].task for at in places[agent]] != [str(table.tasks[t]) for t in table.task]
+        for agent, table in tables.items()
+    ):
+        raise BaselineError("the file holds other rows than the baseline's", hint=_RESTORE)
+    rows: list[tuple[Row, RowError | None]] = []
+    for index, r in enumerate(kept):
+        sample_data = r.item if r.sample_data is None else r.sample_data
+        where = f"the baseline's row {index + 1}"
+        row = Row(index, r.agent, r.task, r.sample, r.item, sample_data, where)
+        rows.append((row, None if r.failed is None else RowError(*r.failed)))
+    return rows, places
+
+
+def _decoded(data: bytes) -> tuple[bytes, list[_KeptRow]]:
+    try:
+        text = gzip.decompress(data)
+        return text, msgspec.json.Decoder(_KeptRow).decode_lines(text)
+    except (OSError, EOFError, zlib.error, msgspec.DecodeError) as error:
+        reason = f"the file with the baseline's rows can't be read: {error}"
+        raise BaselineError(reason, hint=_RESTORE) from None
+
+
+def _digest(data: bytes) -> str:
+    return blake2b(data, digest_size=8).hexdigest()
+
+
+def texts_alone(
+    rows: Rows, hide: Callable[[str], str], scores: RowScores | None
+) -> Iterator[tuple[Row, None]]:
+    """Reduce rows to their texts and judges' reasons, for a later run to show."""
+    for row, _ in rows:
+        prompt, answer, reference = map(hide, texts_of({**row.item, **row.sample_data}))
+        reason = "" if scores is None else hide(_reasons(scores, row.index))
+        item = {"prompt": prompt, "response": answer, "reference": reference, _REASON: reason}
+        yield replace(row, item={k: v for k, v in item.items() if v}, sample_data={}), None
+
+
+def recorded_rows(
+    spec: FilesSpec,
+    wanted: Iterable[int] | None = None,
+    *,
+    base: Path,
+    table: RolloutTable,
+    most: float = math.inf,
+) -> Iterator[tuple[Row, RowError | None]]:
+    """Go through the wanted rows of files of at most so many bytes again, each with its task."""
+    if table.read_as is None or sum(source.size or 0 for source in table.sources) > most:
+        return
+    places = dict(zip(table.read_as.tolist(), range(len(table)), strict=True))
+    if wanted is not None:
+        places = {index: places[index] for index in wanted}
+    for index, (_, item) in enumerate(records(spec, base)):
+        if (at := places.get(index)) is not None:
+            agent, task = table.agents[table.agent[at]], table.tasks[table.task[at]]
+            yield Row(index, agent, task, int(table.sample[at]), item), None
 
 
 # -- texts out of rows -----------------------------------------------------------------------
@@ -80,46 +183,6 @@ def _flat(value: Any) -> str:
     return "" if value.get("type") == "reasoning" else json.dumps(value, ensure_ascii=False)
 
 
-# -- the rows of each side -------------------------------------------------------------------
-
-
-def keep(
-    rows: Iterable[tuple[Row, Any]],
-    table: RolloutTable,
-    hide: Callable[[str], str] = str,
-    scores: RowScores | None = None,
-) -> KeptRows:
-    """Keep the texts of rows, and judges' reasons, beside a baseline for a later run to show."""
-
-    def short(row: Row) -> Row:
-        prompt, answer, reference = map(hide, texts_of({**row.item, **row.sample_data}))
-        reason = "" if scores is None else hide(_reasons(scores, row.index))
-        item = {"prompt": prompt, "response": answer, "reference": reference, _REASON: reason}
-        return replace(row, item={k: v for k, v in item.items() if v}, sample_data={})
-
-    return KeptRows.of(((short(row), None) for row, _ in rows), table)
-
-
-def recorded_rows(
-    spec: FilesSpec,
-    wanted: Iterable[int] | None = None,
-    *,
-    base: Path,
-    table: RolloutTable,
-    most: float = math.inf,
-) -> Iterator[tuple[Row, Any]]:
-    """Go through the wanted rows of files of at most so many bytes again, each with its task."""
-    if table.read_as is None or sum(source.size or 0 for source in table.sources) > most:
-        return
-    places = dict(zip(table.read_as.tolist(), range(len(table)), strict=True))
-    if wanted is not None:
-        places = {index: places[index] for index in wanted}
-    for index, (_, item) in enumerate(records(spec, base)):
-        if (at := places.get(index)) is not None:
-            agent, task = table.agents[table.agent[at]], table.tasks[table.task[at]]
-            yield Row(index, agent, task, int(table.sample[at]), item), None
-
-
 # -- the tasks that changed most -------------------------------------------------------------
 
 
@@ -128,7 +191,7 @@ class AnswerSide:
     """One side of a comparison, with where its rows are."""
 
     table: RolloutTable
-    rows: Callable[[Collection[int]], Iterable[tuple[Row, Any]]] = lambda _: ()
+    rows: Callable[[Collection[int]], Rows] = lambda _: ()
     kept: bytes | None = None  # the rows beside a committed baseline, compressed
     scores: RowScores | None = None  # with the reasons of judges
 
@@ -143,10 +206,7 @@ def flips_of(
     lower: bool,
     hide: Callable[[str], str] = str,
 ) -> list[Flip]:
-    """Show the tasks that changed most, the worse ones first.
-
-    `at` is each task's place in the baseline, None where all are alike; `hide` takes secrets out.
-    """
+    """Show the tasks that changed most, the worse first; `at` are their places in the baseline."""
     if reward not in now.table.scores or reward not in was.table.scores:
         return []
     places = np.arange(len(now.table.tasks)) if at is None else np.asarray(at)
@@ -191,8 +251,6 @@ def _attempts(
             asked = asked or ((prompt, reference) if prompt or reference else None)
             value = float(table.scores[reward][at])
             score = None if np.isnan(value) else value
-            if side.scores is not None and table.read_as is not None:
-                reason = hide(_reasons(side.scores, int(table.read_as[at])))
             attempts.append(Attempt(int(table.sample[at]), score, answer, reason))
         of_tasks.append((asked, attempts))
     return of_tasks
@@ -200,22 +258,20 @@ def _attempts(
 
 def _texts(side: AnswerSide, wanted: list[int]) -> dict[int, tuple[str, str, str, str]]:
     """Give what each row asked, answered and expected, and why it was scored so, if kept."""
-    table = side.table
+    table, texts = side.table, {}
     if table.read_as is not None:
         places = {int(table.read_as[at]): at for at in wanted}
-        rows = islice(side.rows(places), len(places))
-        return {places[r.index]: (*texts_of({**r.item, **r.sample_data}), "") for r, _ in rows}
-    if side.kept is None:
-        return {}
-    keys = {(str(table.tasks[table.task[at]]), int(table.sample[at])): at for at in wanted}
-    texts = {}
-    for line in gzip.decompress(side.kept).splitlines():
-        row = msgspec.json.decode(line) if line else {}
-        at = keys.get((str(row.get("task")), row.get("sample", 0)))
-        if at is not None and row.get("agent") in (None, *table.agents):
-            item = {**row.get("item", {}), **(row.get("sample_data") or {})}
-            reason = item.pop(_REASON, "")
-            texts[at] = (*texts_of(item), reason)
+        for row, _ in islice(side.rows(places), len(places)):
+            reason = "" if side.scores is None else _reasons(side.scores, row.index)
+            texts[places[row.index]] = *texts_of({**row.item, **row.sample_data}), reason
+    elif side.kept is not None:
+        keys = {(str(table.tasks[table.task[at]]), int(table.sample[at])): at for at in wanted}
+        for kept in _decoded(side.kept)[1]:
+            at = keys.get((kept.task, kept.sample))
+            if at is not None and kept.agent in table.agents:
+                item = {**kept.item, **(kept.sample_data or {})}
+                reason = item.pop(_REASON, "")
+                texts[at] = *texts_of(item), reason
     return texts
 
 

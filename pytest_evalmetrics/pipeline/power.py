@@ -1,29 +1,35 @@
-"""What a benchmark can see, before it is run: the drop that its gate finds with 80 % power."""
+"""The rollouts that a gate needs: its power before a run, and the look at which a run may stop."""
 
 from __future__ import annotations
 
 import math
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import structs
 
-from pytest_evalmetrics import gates, metrics, rollouts, stats
+from pytest_evalmetrics import gates, metrics, stats
 from pytest_evalmetrics.data import RolloutTable, TaskRewards
-from pytest_evalmetrics.errors import DataError, EvalMetricsError
-from pytest_evalmetrics.pipeline.regressions import reference_of, rule_of, settings_of
-from pytest_evalmetrics.pipeline.scored_rows import with_reward
-from pytest_evalmetrics.pipeline.task_sample import draw
-from pytest_evalmetrics.results import Power
+from pytest_evalmetrics.errors import DataError, EvalMetricsError, MetricError
+from pytest_evalmetrics.gates import sequential
+from pytest_evalmetrics.layout import many
+from pytest_evalmetrics.pipeline import regressions
+from pytest_evalmetrics.pipeline.row_choice import draw, with_reward
+from pytest_evalmetrics.results import Check, Power, Verdict
+from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec, Count
+from pytest_evalmetrics.spec.metric_names import parse, rollouts_needed
+from pytest_evalmetrics.spec.sources import Rounds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from pytest_evalmetrics.spec import Benchmark
+    from pytest_evalmetrics.pipeline.evaluation import Evaluated, Evaluation
+    from pytest_evalmetrics.transport import Budget
 
     _Numbers = NDArray[np.float64]
 
@@ -32,6 +38,8 @@ _DRAWN = 4_000_000  # samples in all replicates
 _MOST = 1024  # rollouts per task that are worth telling
 _UNIFORM = 1 / 6  # the mean of p (1 - p) for p uniform on [0, 1]: Miller 2024, section 3.1
 _CHANCES = 256  # chances to pass that stand for what is believed of one task
+_SEEN = 0.8
+_PARTS = 4  # of the rollouts, of which the first look has one, unless a metric needs more
 _ONCE = (
     "one rollout of each task doesn't show how much a task varies from run to run: record several, "
     "or compare a second run"
@@ -43,41 +51,35 @@ def power_of(
 ) -> Iterator[Power]:
     """Plan one benchmark from its baseline, which `snapshot` reads, else from its rollouts.
 
-    Nothing of it is evaluated. A run is expected to repeat the baseline's tasks. Of rewards with
-    two values each task's chance to pass is taken from its posterior under a beta prior fitted to
-    all tasks (empirical Bayes: Morris 1983), and a drop takes the same share of each chance. Of
-    other rewards Var(d) =
+    A run is expected to repeat the baseline's tasks. Of rewards with two values each task's chance
+    to pass is taken from its posterior under a beta prior fitted to all tasks (empirical Bayes:
+    Morris 1983), and a drop takes the same share of each chance. Of other rewards Var(d) =
     sigma_B^2 / K_B + sigma_C^2 / K_C (Miller 2024, arXiv 2411.00640, section 5), sigma^2 from
     resampling each task's rollouts.
     """
-    if benchmark.spec.scorers:
-        names = tuple(name for s in benchmark.spec.scorers for name in s.score_names)
-        benchmark = with_reward(benchmark, names)
-    plan = metrics.plan(benchmark.spec, also=benchmark.spec.gated, line_of=benchmark.line_of)
+    benchmark, history = with_reward(benchmark), regressions.settings_of(benchmark).of_history
+    plan = regressions.plan_of(benchmark)
     runs: Mapping[str, RolloutTable] = {}
     try:
         reference = None
-        if benchmark.spec.baseline is not None and not settings_of(benchmark).of_history:
-            reference = reference_of(benchmark, plan, snapshot)
+        if benchmark.spec.baseline is not None and not history:
+            reference = regressions.reference_of(benchmark, plan, snapshot)
         if reference is not None:
             tables, source = dict(reference.tables), "baseline"
             counts = [np.diff(table.offsets) for table in tables.values()]
             if not benchmark.spec.scorers and any(len(c) and c.max() == 1 for c in counts):
                 with suppress(EvalMetricsError):  # of one rollout a second run shows more
-                    runs = _recorded(benchmark, plan)
+                    runs = dict(regressions.rollouts_of(benchmark, plan).by_agent())
         elif benchmark.spec.scorers:
             raise DataError("it has to be scored first, and nothing is recorded of it yet")
         else:
-            tables, source = _recorded(benchmark, plan), "rollouts"
+            tables, source = dict(regressions.rollouts_of(benchmark, plan).by_agent()), "rollouts"
     except EvalMetricsError as error:
         yield _assumed(benchmark, error)
         return
-    if benchmark.spec.sample is not None:
-        sample = benchmark.spec.sample
-        tables, runs = (
-            {agent: draw(table, sample)[0] for agent, table in several.items()}
-            for several in (tables, runs)
-        )
+    if (sample := benchmark.spec.sample) is not None:
+        tables = {agent: draw(table, sample)[0] for agent, table in tables.items()}
+        runs = {agent: draw(table, sample)[0] for agent, table in runs.items()}
     yield from power_of_tables(benchmark, tables, plan=plan, source=source, runs=runs)
 
 
@@ -89,28 +91,19 @@ def power_of_tables(
     source: str = "baseline",
     runs: Mapping[str, RolloutTable] = MappingProxyType({}),
 ) -> Iterator[Power]:
-    """Plan one benchmark from recorded rollouts of each agent; see `power_of`.
-
-    `runs` are a second run of agents whose tasks have one rollout each.
-    """
-    made = plan or metrics.plan(benchmark.spec, also=benchmark.spec.gated)
+    """Plan one benchmark from rollouts of each agent, and a second run where tasks have one."""
+    plan = plan or regressions.plan_of(benchmark)
     for agent, table in tables.items():
         for name in benchmark.spec.gated:
-            power = _metric_power(benchmark, made, name, table, source, runs.get(agent))
+            power = _metric_power(benchmark, plan, name, table, source, runs.get(agent))
             yield replace(power, agent=agent)
-
-
-def _recorded(benchmark: Benchmark, plan: metrics.Plan) -> dict[str, RolloutTable]:
-    spec, folder = benchmark.spec, benchmark.file.parent
-    table = rollouts.load(spec.rows, folder, scores=plan.scores, categories=plan.categories)
-    return dict(table.by_agent())
 
 
 def _assumed(benchmark: Benchmark, error: EvalMetricsError) -> Power:
     """Plan a benchmark that has never been run."""
     spec, name = benchmark.spec, benchmark.spec.gated[0]
     tasks = spec.expect.tasks.min if spec.expect.tasks is not None else 0
-    k, rule = spec.num_samples or 1, rule_of(benchmark, name, bounded=True)
+    k, rule = spec.num_samples or 1, regressions.rule_of(benchmark, name, bounded=True)
     unknown = Power("", name if tasks else "", tasks, k, math.nan, rule.max_drop, None, "nothing")
     if tasks == 0:
         return replace(unknown, reason=error.message)
@@ -138,7 +131,7 @@ def _metric_power(  # noqa: PLR0917 - what one line of the plan is made of
         rewards = metrics.SampleSource(table, plan.spec.reward).sample(metric).rewards
         values = rewards.numbers
         on_unit = len(values) > 0 and values.min() >= 0 and values.max() <= 1
-        rule = rule_of(benchmark, name, bounded=metric.bounded or bool(on_unit))
+        rule = regressions.rule_of(benchmark, name, bounded=metric.bounded or bool(on_unit))
         drop, n = rule.max_drop, len(rewards)
         parts = metric.parts(rewards)
         resampled = (parts is None or parts.combine is not None) and not metric.weighs
@@ -151,8 +144,9 @@ def _metric_power(  # noqa: PLR0917 - what one line of the plan is made of
         elif int(rewards.counts.max()) == 1:
             reason = _ONCE
             if run is not None:  # what the comparison of both sees
-                pair = metrics.Pairing(plan, run, table, np.diff(run.offsets)).pair(metric).pair
-                (check,) = gates.check_regression([gates.Gated(pair, rule)], min_coverage=0.0)
+                pairing = metrics.Pairing(plan, run, table, np.diff(run.offsets))
+                gated = regressions.gated_metric(benchmark, name, pairing)
+                (check,) = gates.check_regression([gated], min_coverage=0.0)
                 if check.evidence["mde"] is not None:
                     mde, source, reason = check.evidence["mde"], "baseline and rollouts", ""
         else:
@@ -160,8 +154,8 @@ def _metric_power(  # noqa: PLR0917 - what one line of the plan is made of
             if parts is None:
                 mde = factor * _redrawn(metric, rewards, k)
                 needed = _rollouts(mde**2 * k, drop**2)
-                return Power("", name, n, k, mde, drop, needed, source)
-            mde, needed = _visible(metric, rewards, k, factor, rule)
+            else:
+                mde, needed = _visible(metric, rewards, k, factor, rule)
     except EvalMetricsError as error:
         reason = error.message
     return Power("", name, n, k, mde, drop, needed, source, reason)
@@ -282,10 +276,9 @@ def _sampling_variance(metric: metrics.BoundMetric, rewards: TaskRewards, k: int
     Each task's rollouts are resampled k at a time; n / (n - 1) makes up for the spread that
     n rollouts don't show. Single rollouts show none: the spread over all tasks bounds it.
     """
-    parts = metric.parts(rewards)
+    parts, counts = metric.parts(rewards), rewards.counts
     if parts is None or parts.combine is not None:
         return None
-    counts = rewards.counts
     held = np.flatnonzero(parts.held)
     if not len(held) or int(counts[held].max()) == 1:
         return float(parts.values[held].var(ddof=1)) if len(held) > 1 else None
@@ -305,3 +298,130 @@ def _sampling_variance(metric: metrics.BoundMetric, rewards: TaskRewards, k: int
     seen = counts[held] > 1
     inflated = variance[seen] * counts[held][seen] / (counts[held][seen] - 1)
     return float(max(inflated.mean(), 0.0)) if seen.any() else None
+
+
+# -- rounds over all tasks: a run stops at the look at which its gates are sure ---------------
+
+
+def with_rounds(spec: BenchmarkSpec) -> BenchmarkSpec:
+    """Let the rollouts of a benchmark come in rounds."""
+    most = spec.num_samples
+    if most is None or isinstance(most, Rounds):
+        return spec
+    names = []
+    for text in (*spec.metrics, *spec.gated, *spec.thresholds):
+        with suppress(MetricError):  # raised where it is looked up
+            names.append(parse(text))
+    for least in range(-(-most // _PARTS), most):
+        first = _at(spec, Rounds.at(least, least, most))
+        if not any(rollouts_needed(first, name) for name in names):
+            return replace(spec, num_samples=Rounds.at(most, least, most))
+    return spec
+
+
+def _at(spec: BenchmarkSpec, rounds: Rounds) -> BenchmarkSpec:
+    counted = isinstance(spec.expect.rollouts, Count)
+    expect = replace(spec.expect, rollouts=None) if counted else spec.expect
+    return replace(spec, num_samples=rounds, expect=expect)
+
+
+def expected_rollouts(benchmark: Benchmark, powers: Sequence[Power]) -> Iterator[str]:
+    """Forecast at how many rollouts of each task a benchmark with rounds stops."""
+    rounds = benchmark.spec.num_samples
+    if benchmark.spec.baseline is None or not isinstance(rounds, Rounds):
+        return
+    looks = sequential.looks_between(rounds.least, rounds.most)
+    for power in powers[:1]:
+        alpha = regressions.rule_of(benchmark, benchmark.spec.gated[0], bounded=True).alpha
+        baseline = power.rollouts if power.source.startswith("baseline") else rounds.most
+        fractions = sequential.fractions_of(looks, max(baseline, 1))
+        bounds = sequential.bounds_of(fractions, alpha)
+        unchanged, seen = (
+            sum(k * sum(ends) for k, ends in zip(looks, chances, strict=True))
+            for chances in (
+                sequential.stopping(fractions, bounds, drift)
+                for drift in (0.0, stats.normal_ppf(1 - alpha) + stats.normal_ppf(_SEEN))
+            )
+        )
+        yield (
+            f"stops early, for one gate: after about {unchanged:.1f} of {rounds.most} rollouts of "
+            f"each task if nothing changed, {seen:.1f} at a drop seen with 80 % power"
+        )
+
+
+def looks_at(evaluation: Evaluation) -> Iterator[tuple[int, tuple[int, ...], Evaluated]]:
+    """Evaluate a benchmark at one look after another, until its gates are sure.
+
+    Each look evaluates all rollouts up to it; the journal answers those of the looks before. So
+    nothing but the rows and answers decides where a run stops.
+    """
+    benchmark, rounds = evaluation.benchmark, evaluation.benchmark.spec.num_samples
+    assert isinstance(rounds, Rounds)  # noqa: S101 - the caller's condition
+    looks = sequential.looks_between(rounds.least, rounds.most)
+    if _pays_again(evaluation):
+        looks = looks[-1:]
+    for at, rollouts in enumerate(looks):
+        spec = _at(benchmark.spec, Rounds.at(rollouts, rounds.least, rounds.most))
+        own = replace(benchmark, spec=spec)
+        evaluated = replace(evaluation, benchmark=own, look=sequential.Look(looks, at)).run()
+        yield at, looks, evaluated
+        # more rollouts would change nothing: a gate fails for good, or all are sure
+        checks = evaluated.result.checks
+        settled, kinds = [_settled(check) for check in checks], {check.gate for check in checks}
+        if "fail" in settled or (kinds & {"baseline", "threshold"} and all(settled)):
+            return
+
+
+def _pays_again(evaluation: Evaluation) -> bool:
+    return evaluation.benchmark.spec.runs and bool(evaluation.runtime.asks_anew)
+
+
+def in_rounds(evaluation: Evaluation) -> Evaluated:
+    """Evaluate a benchmark up to the look at which its gates are sure, and say which."""
+    *_, (at, looks, evaluated) = looks_at(evaluation)
+    rollouts, rounds = looks[at], evaluation.benchmark.spec.num_samples
+    assert isinstance(rounds, Rounds)  # noqa: S101 - the caller's condition
+    note = ""
+    if _pays_again(evaluation):
+        note = "all, because without the journal every round would pay again for those before"
+    taken = f"look {at + 1} of {len(looks)}"
+    tasks = sum(agent.tasks for agent in evaluated.result.agents)
+    if rollouts < rounds.most:
+        note = f"stopped early, at {taken}: {many(rollouts * tasks, 'rollout')} in place of "
+        note += f"{rounds.most * tasks}, {100 * (1 - rollouts / rounds.most):.3g} % saved"
+    elif not note:
+        note = f"stopped at the last look, {taken}: no gate was sure before"
+    result = replace(evaluated.result, notes=(f"num_samples: {note}", *evaluated.result.notes))
+    return structs.replace(evaluated, result=result)
+
+
+def in_turns(
+    evaluations: Iterable[tuple[Evaluation, AbstractContextManager[object]]], budget: Budget
+) -> None:
+    """Take the looks of several benchmarks in turns, as far as a budget of them all goes.
+
+    So it is spent on those that are not sure yet. The answers stay in the journal, from where each
+    benchmark takes them when it is evaluated. Each evaluation comes with the scope of its names.
+    """
+    turns = [(looks_at(evaluation), scope) for evaluation, scope in evaluations]
+    while turns:
+        going = []
+        for turn, scope in turns:
+            with suppress(Exception), scope:  # raised again where it is evaluated
+                if not budget.used_up() and next(turn, None) is not None:
+                    going.append((turn, scope))
+        turns = going
+
+
+def _settled(check: Check) -> str:
+    if (look := check.evidence.get("look")) is not None:
+        return look["settled"] or ""
+    by_rule = "rule" in check.evidence
+    if check.gate == "threshold" or check.evidence.get("why") in ("blind", "require_mde", "run"):
+        return ""
+    if check.verdict is Verdict.INCONCLUSIVE:
+        return "fail"
+    if check.verdict is Verdict.FAIL:
+        return "" if by_rule or check.name == "max_broken" else "fail"
+    # fewer rollouts pass all and none more easily; a number without a test may yet change
+    return "" if by_rule or check.name == "must_pass" else "pass"

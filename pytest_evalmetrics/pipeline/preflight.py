@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 import re
-from contextlib import suppress
 from dataclasses import fields, is_dataclass, replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pytest_evalmetrics import gates, metrics, registry, rollouts
-from pytest_evalmetrics.errors import (
-    EvalMetricsError,
-    MetricError,
-    Problem,
-    RegistryError,
-    RowError,
-    ShapeError,
-    did_you_mean,
-)
+from pytest_evalmetrics import errors, gates, metrics, registry
+from pytest_evalmetrics.errors import Problem
 from pytest_evalmetrics.layout import of_many
+from pytest_evalmetrics.pipeline.regressions import plan_of, rollouts_of
 from pytest_evalmetrics.spec.metric_names import (
     JUDGE_METRICS,
     OVER_REFERENCE,
@@ -31,7 +23,7 @@ from pytest_evalmetrics.spec.metric_names import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from pytest_evalmetrics.data import RolloutTable, Row
     from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec
@@ -48,10 +40,7 @@ _PLACEHOLDER = re.compile(
 
 
 def all_problems(benchmark: Benchmark, *, hooked: bool, replays: bool) -> Iterator[Problem]:
-    """Find all that is wrong with a benchmark, without a call.
-
-    `hooked` says that a hook computes metrics, and `replays` that no key is needed.
-    """
+    """Find all that is wrong with a benchmark; where it `replays` no key is needed."""
     unknown = list(unknown_metrics(benchmark, hooked=hooked, imports=True))
     yield from unknown
     benchmark = _without(benchmark, {problem.path for problem in unknown})
@@ -76,21 +65,19 @@ def all_problems(benchmark: Benchmark, *, hooked: bool, replays: bool) -> Iterat
 
             calls_nothing: Any = SimpleNamespace(replays=True, asks_anew=False, budget=None)
             scoring = Scoring(benchmark, calls_nothing, "")
-            spec = scoring.benchmark.spec
-            plan = metrics.plan(spec, also=spec.gated, line_of=benchmark.line_of)
-            yield from scoring.problems(plan, hooked=hooked)
-            if not scoring.chosen.partial and scoring.chosen.whole is None:
-                names = tuple(name for scorer in scoring.made for name in scorer.scores)
-                yield from _count_problems(scoring.benchmark, scoring.chosen.table, names)
+            benchmark = scoring.benchmark
+            yield from scoring.problems(plan_of(benchmark), hooked=hooked)
+            if not scoring.chosen.partial and scoring.chosen.frame is None:
+                names = tuple(name for scorer in scoring.scorers for name in scorer.scores)
+                yield from _count_problems(benchmark, scoring.chosen.table, names)
             return
-        plan = metrics.plan(spec, also=spec.gated, line_of=benchmark.line_of)
-        folder = benchmark.file.parent
-        table = rollouts.load(spec.rows, folder, scores=plan.scores, categories=plan.categories)
+        plan = plan_of(benchmark)
+        table = rollouts_of(benchmark, plan)
         yield from metric_problems(benchmark, plan, table, (), hooked=hooked)
         yield from _count_problems(benchmark, table, ())
-    except EvalMetricsError as error:
+    except errors.EvalMetricsError as error:
         source = "rollouts" if spec.dataset is None else "dataset"
-        key = error.key if isinstance(error, ShapeError) else ()
+        key = error.key if isinstance(error, errors.ShapeError) else ()
         yield _problem(benchmark, (source, *key), error)
 
 
@@ -102,13 +89,12 @@ def _without(benchmark: Benchmark, paths: set[str]) -> Benchmark:
         return benchmark
     listed = spec.listing("mean_reward" if text in bad else text for text in spec.metrics)
     thresholds = {text: t for text, t in spec.thresholds.items() if text not in bad}
-    known = replace(spec, metrics=listed, key_metrics=None, thresholds=thresholds, baseline=None)
-    return replace(benchmark, spec=known)
+    return benchmark.but(metrics=listed, key_metrics=None, thresholds=thresholds, baseline=None)
 
 
 def _faults_of_scoring(
     benchmark: Benchmark, *, replays: bool
-) -> Iterator[tuple[Path, EvalMetricsError]]:
+) -> Iterator[tuple[Path, errors.EvalMetricsError]]:
     """Make each scorer, and who answers, by itself: keys, functions, secrets."""
     from pytest_evalmetrics import generators, scorers  # noqa: PLC0415 - few benchmarks have any
 
@@ -122,7 +108,7 @@ def _faults_of_scoring(
     for path, make, asked in (*makers, (answers, generators.make_generator, spec)):
         try:
             make(asked, terms, lambda *_: 0)
-        except EvalMetricsError as error:
+        except errors.EvalMetricsError as error:
             error.line = error.line or None
             yield path, error
 
@@ -152,7 +138,7 @@ def unknown_metrics(
             own = name.metric if keys is None else getattr(keys, "arguments", None) and keys.type
             if own and not name.is_statistic and (imports or ":" not in own):
                 registry.metrics.find(own)
-        except (MetricError, RegistryError) as error:
+        except (errors.MetricError, errors.RegistryError) as error:
             if not hooked or path[0] == "metrics":
                 yield _problem(benchmark, path, error)
 
@@ -165,13 +151,9 @@ def metric_problems(
     *,
     hooked: bool,
 ) -> Iterator[Problem]:
-    """Find the metrics that can't be computed whatever the scores `given` will be.
-
-    The scores, fields and values that they name have to be there, and enough rollouts.
-    """
+    """Find the metrics that can't be computed whatever the scores `given` will be."""
     pinned = () if plan.spec.reference is None else (REFERENCE, OVER_REFERENCE)
-    stand_in = {name: np.zeros(len(table)) for name in (*given, *pinned)}
-    table = replace(table, scores={**table.scores, **stand_in})
+    table = _with_zeros(table, (*given, *pinned))
     spec, seen = plan.spec, set[Problem]()
     for _, part in table.by_agent():
         source = metrics.SampleSource(part, spec.reward, spec.cluster)
@@ -185,11 +167,9 @@ def metric_problems(
                 scored = metric.reads_rows and bool(given)  # their labels are not known yet
                 if registry.is_ours(metric.target) and len(sample.rewards.values) and not scored:
                     metric.value(sample.rewards, sample.tasks)
-            except EvalMetricsError as error:
-                if hooked and path[0] != "metrics":
-                    continue
+            except errors.EvalMetricsError as error:
                 problem = _problem(benchmark, path, error)
-                if problem not in seen:
+                if problem not in seen and (not hooked or path[0] == "metrics"):
                     yield problem
                 seen.add(problem)
 
@@ -198,9 +178,7 @@ def _count_problems(
     benchmark: Benchmark, table: RolloutTable, given: Sequence[str]
 ) -> Iterator[Problem]:
     """Compare the numbers of tasks and rollouts with ``expect:``."""
-    stand_in = {name: np.zeros(len(table)) for name in given}
-    table = replace(table, scores={**table.scores, **stand_in})
-    for agent, part in table.by_agent():
+    for agent, part in _with_zeros(table, given).by_agent():
         shown = agent if len(table.agents) > 1 else ""
         for check in gates.check_completeness(benchmark, shown, part).checks:
             if check.name in ("tasks", "rollouts") and check.verdict.fails:
@@ -208,85 +186,72 @@ def _count_problems(
                 yield located(benchmark, ("expect", check.name), f"{of}{check.reason}")
 
 
+def _with_zeros(table: RolloutTable, scores: Sequence[str]) -> RolloutTable:
+    """Give rows a value of the scores that they will have."""
+    return replace(table, scores={**table.scores, **dict.fromkeys(scores, np.zeros(len(table)))})
+
+
 # -- templates -------------------------------------------------------------------------------
 
 
-def template_problems(  # noqa: C901, PLR0912 - one pass over the rows, and its outcome
+def template_problems(
     benchmark: Benchmark, rows: Iterable[Row], rewarding: Sequence[int]
 ) -> Iterator[Problem]:
-    """Find the names in templates that rows lack, and templates that fail for the first row.
+    """Find the templates that fail for more rows than ``expect`` allows to have no reward.
 
-    Rows that lack a name fail. What no row has is refused; what some lack is refused where
-    ``expect`` allows no such share of rollouts without a reward. `rewarding` are the scorers
-    that give the reward.
+    One that fails for all rows is refused in any case. `rewarding` are the scorers that give the
+    reward. What is filled in later, such as an answer, fails here only by its name.
     """
-    templates = list(_templates(benchmark.spec))
-    if not templates:
-        return
-    generated, by_model = benchmark.spec.answers is not None, benchmark.spec.model is not None
-    of_answers = [generated and path[0] == "scorers" for path, _, _ in templates]
-    lacking: dict[tuple[int, tuple[str, ...]], tuple[int, str]] = {}
-    total, first, last = 0, None, None
-    columns = dict[str, None]()
+    keys = ("prompt_template", "tools", "response_format", "scorers")
+    written = _walk({key: getattr(benchmark.spec, key) for key in keys}, ())
+    texts = {path: text for path, text in written if "{{" in text or "{%" in text}
+    failures, total = _failures(benchmark.spec, texts, rows) if texts else ({}, 0)
+    expect = benchmark.spec.expect
+    meaning, share = gates.missing_policy(expect)
+    # the share of rollouts that may lack a reward: all, where a missing one counts as a number
+    allowed = 1.0 if isinstance(meaning, float) and expect.max_missing is None else share
+    names = ", ".join(map(repr, _OF_ANSWERS))
+    for path, (count, example) in failures.items():
+        of_answer = benchmark.spec.model is not None and "sample" in texts[path]
+        such_as = f"{example}; sample has {names}" if of_answer else example
+        if count == total:
+            yield located(benchmark, path, f"no row can fill in this template: {such_as}")
+        elif count / total > allowed and (path[0] != "scorers" or path[1] in rewarding):
+            message = f"{of_many(count, total, 'row')} can't fill in this template, such as "
+            message += f"{such_as}: complete them, or allow it: `expect: {{max_missing: 2%}}`"
+            yield located(benchmark, path, message)
+
+
+def _failures(
+    spec: BenchmarkSpec, texts: Mapping[Path, str], rows: Iterable[Row]
+) -> tuple[dict[Path, tuple[int, str]], int]:
+    """Count the rows that each template fails for, with an example, and all rows."""
+    from jinja2 import ChainableUndefined, UndefinedError  # noqa: PLC0415 - of the extra
+
+    from pytest_evalmetrics.expressions import compile_value  # noqa: PLC0415 - of the extra
+
+    rendered = {path: compile_value(text) for path, text in texts.items()}
+    later: Any = ChainableUndefined(name="?")
+    sample = later if spec.model is None else dict.fromkeys(_OF_ANSWERS, later)
+    failures: dict[Path, tuple[int, str]] = {}
+    total, last = 0, None
     for row in rows:
         if row.item is last:  # another sample
             continue
-        last, total, first = row.item, total + 1, first or row
-        columns.update(dict.fromkeys(row.item))
-        for number, (_, _, names) in enumerate(templates):
-            for name in names:
-                answered = name[0] == "sample" and (not by_model or name[-1] in _OF_ANSWERS)
-                if of_answers[number] and (answered or name[-1] == "response"):
-                    continue
-                of_row = row.sample_data if name[0] == "sample" else row.item
-                if name not in (("item",), ("sample",)) and name[-1] not in of_row:
-                    count, where = lacking.get((number, name), (0, row.where))
-                    lacking[number, name] = count + 1, where
-    allowed = _allowed(benchmark)
-    for (number, name), (count, where) in lacking.items():
-        path, what = templates[number][0], name[-1]
-        if count == total:
-            guess = did_you_mean(what, columns, what="the row's columns")
-            message = f"no row has {what!r}, which this template needs; {guess}"
-            if name[0] == "sample":
-                guess = did_you_mean(what, _OF_ANSWERS, what="an answer has")
-                message = f"sample has no {what!r}, which this template needs; {guess}"
-            yield located(benchmark, path, message)
-        elif count / total > allowed and (path[0] != "scorers" or path[1] in rewarding):
-            message = f"{of_many(count, total, 'row', 'has')} no {what!r}, which this template "
-            message += (
-                f"needs, such as {where}: complete them, or allow it: `expect: {{max_missing: 2%}}`"
-            )
-            yield located(benchmark, path, message)
-    if first is not None and not lacking:
-        from pytest_evalmetrics.expressions import compile_value  # noqa: PLC0415 - of the extra
-
-        for (path, text, _), of_answer in zip(templates, of_answers, strict=True):
-            if of_answer or (path[0] == "scorers" and "scores" in text):  # an llm-judge fills it in
-                continue
+        last, total = row.item, total + 1
+        item = {**row.item, "response": later}
+        generated = {**item, "item": item, "sample": sample} if spec.answers else row.context
+        for path, render in rendered.items():
+            of_scorer = path[0] == "scorers"
             try:
-                compile_value(text)(first.context)
-            except RowError as error:
-                message = f"{error.message} (the first row, {first.where})"
-                yield located(benchmark, path, message)
-
-
-def _allowed(benchmark: Benchmark) -> float:
-    """Return the share of rollouts that may lack a reward."""
-    expect = benchmark.spec.expect
-    meaning, share = gates.missing_policy(expect)
-    if meaning == "error":
-        return 0.0
-    return 1.0 if isinstance(meaning, float) and expect.max_missing is None else share
-
-
-def _templates(spec: BenchmarkSpec) -> Iterator[tuple[Path, str, frozenset[tuple[str, ...]]]]:
-    """Yield each template: where it is written, its text, and the names that it needs."""
-    keys = ("prompt_template", "tools", "response_format", "scorers")
-    for path, text in _walk({key: getattr(spec, key) for key in keys}, ()):
-        if "{{" in text or "{%" in text:
-            judges = {("scores",)} if path[0] == "scorers" else set()  # which an llm-judge fills in
-            yield path, text, _needed(text) - judges
+                render({"scores": later, **generated} if of_scorer else row.context)
+            except errors.RowError as error:
+                cause = error.__context__
+                named = isinstance(cause, UndefinedError) and "'?'" not in str(cause)
+                if named or not (of_scorer and (spec.answers or "scores" in texts[path])):
+                    count, example = failures.get(path, (0, f"{error.message} ({row.where})"))
+                    failures[path] = count + 1, example
+    return failures, total
 
 
 def _walk(value: Any, path: Path) -> Iterator[tuple[Path, str]]:
@@ -295,64 +260,14 @@ def _walk(value: Any, path: Path) -> Iterator[tuple[Path, str]]:
     if isinstance(value, str):
         yield path, value
     elif is_dataclass(value):
-        inside = ((each.name, getattr(value, each.name)) for each in fields(value))
+        named = ((each.name, getattr(value, each.name)) for each in fields(value))
+        inside = ((name, item) for name, item in named if name not in _NO_TEMPLATES)
     elif isinstance(value, dict):
         inside = value.items()
     elif isinstance(value, list | tuple):
         inside = enumerate(value)
     for key, item in inside:
-        if key not in _NO_TEMPLATES or not is_dataclass(value):
-            yield from _walk(item, (*path, key))
-
-
-def _needed(text: str) -> frozenset[tuple[str, ...]]:  # noqa: C901 - a kind of node each
-    """Return the names that a template needs whatever a row holds: ``item.answer``, ``question``.
-
-    What stands behind a condition, in a loop or before ``default`` need not be there.
-    """
-    with suppress(ImportError):  # of the extra: reported with the way out where it is made
-        from jinja2 import Environment, nodes  # noqa: PLC0415 - of the extra
-        from jinja2.exceptions import TemplateError  # noqa: PLC0415 - the same
-
-        needed = set[tuple[str, ...]]()
-
-        def visit(node: nodes.Node) -> None:
-            always: Iterable[nodes.Node] = node.iter_child_nodes()
-            if isinstance(node, nodes.If | nodes.CondExpr):
-                always = (node.test,)
-            elif isinstance(node, nodes.And | nodes.Or):
-                always = (node.left,)
-            elif isinstance(node, nodes.For):
-                always = (node.iter,)
-            elif isinstance(node, nodes.Call) and isinstance(node.node, nodes.Getattr):
-                always = (node.node.node, *node.args, *node.kwargs)  # of a method
-            elif isinstance(node, nodes.Test | nodes.Macro) or (
-                isinstance(node, nodes.Filter) and node.name in ("default", "d")
-            ):
-                always = ()
-            if isinstance(node, nodes.Getattr | nodes.Getitem) and isinstance(
-                node.node, nodes.Name
-            ):
-                of = node.node.name
-                key: Any = getattr(node, "attr", None) or getattr(node.arg, "value", None)  # type: ignore[union-attr]
-                named = of in ("item", "sample") and isinstance(key, str)
-                needed.add((of, key) if named else (of,))
-            elif isinstance(node, nodes.Name):
-                needed.add((node.name,))
-            else:
-                for child in always:
-                    visit(child)
-
-        environment = Environment()  # noqa: S701 - it renders nothing
-        try:
-            parsed = environment.parse(text)
-        except TemplateError:  # reported when the file was read
-            return frozenset()
-        visit(parsed)
-        defined = {n.name for n in parsed.find_all(nodes.Name) if n.ctx == "store"}
-        defined |= {n.name for n in parsed.find_all(nodes.Macro)} | {*environment.globals, "self"}
-        return frozenset(name for name in needed if name[0] not in defined)
-    return frozenset()
+        yield from _walk(item, (*path, key))
 
 
 # -- problems --------------------------------------------------------------------------------
@@ -365,7 +280,7 @@ def located(benchmark: Benchmark, path: Path, message: str) -> Problem:
     return Problem(benchmark.line_of(*path), show_path((*benchmark.path, *path)), message)
 
 
-def _problem(benchmark: Benchmark, path: Path, error: EvalMetricsError) -> Problem:
+def _problem(benchmark: Benchmark, path: Path, error: errors.EvalMetricsError) -> Problem:
     message = f"{error.where}: {error.message}" if error.file else error.message
     if error.hint and "did you mean" not in message:
         message += f"; {error.hint}"

@@ -1,7 +1,6 @@
 """The ruler: what measures a benchmark, as a fingerprint that its baseline keeps.
 
-A number is compared only with a number that was measured alike. What is measured (the model, the
-agent, the prompt) may differ: its fingerprint is kept too, for the header of the comparison.
+A number is compared only with one that was measured alike. What is measured may differ.
 """
 
 from __future__ import annotations
@@ -23,9 +22,10 @@ from pytest_evalmetrics.spec.metric_names import OVER_REFERENCE, REFERENCE
 
 if TYPE_CHECKING:
     from pytest_evalmetrics.metrics import Plan
+    from pytest_evalmetrics.pipeline.regressions import Reference
     from pytest_evalmetrics.results import Estimate
     from pytest_evalmetrics.scorers import BoundScorer
-    from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec
+    from pytest_evalmetrics.spec import BenchmarkSpec
 
 Fingerprint = Mapping[str, Mapping[str, Any]]
 
@@ -81,23 +81,22 @@ class RulerChange(msgspec.Struct, frozen=True):
 
 
 def ruler_of(
-    benchmark: Benchmark,
+    spec: BenchmarkSpec,
     plan: Plan,
-    made: Sequence[BoundScorer] = (),
-    tools: Mapping[str, Mapping[str, Sequence[str]]] | None = None,
+    bound: Sequence[BoundScorer],
+    tools: Mapping[str, Mapping[str, Sequence[str]]],
     *,
-    hook: str = "",
-    hide: Callable[[str], str] = str,
+    hook: str,
+    hide: Callable[[str], str],
 ) -> dict[str, dict[str, Any]]:
     """Describe what measures a benchmark: readable settings, without defaults and secrets.
 
-    `tools` scored in the recorded files, as these say it; `hook` is the hash of the hooks that
-    compute metrics; `hide` takes known secrets out of a text.
+    `tools` scored in the recorded files, `hook` is the hash of the hooks that compute metrics, and
+    `hide` takes secrets out of a text.
     """
-    spec = benchmark.spec
     reward = {"score": spec.reward, "pass_threshold": spec.pass_threshold}
     ruler: dict[str, dict[str, Any]] = {_REWARD: {**reward, "pass_estimator": spec.pass_estimator}}
-    for asked, scorer in zip(spec.scorers, made, strict=True):
+    for asked, scorer in zip(spec.scorers, bound, strict=True):
         written = getattr(asked, "function", None) or scorer.type
         label = f"{_SCORER}{written}"
         numbered = (f"{label} {number}" for number in count(2))
@@ -105,17 +104,17 @@ def ruler_of(
         ruler[name] = {"scores": sorted(scorer.scores), **_of_scorer(asked, scorer, written, hide)}
     for text in spec.gated:
         with suppress(EvalMetricsError):  # of a hook
-            bound = plan.names.bind(text)
-            if text in benchmark.spec.defined:
-                ruler[f"{_METRIC}{bound}"] = benchmark.spec.defined[text].written()
-            elif not is_ours(bound.target) and (source := source_hash(bound.target)):
-                ruler[f"{_METRIC}{bound}"] = {"source": source}
+            metric = plan.names.bind(text)
+            if text in spec.defined:
+                ruler[f"{_METRIC}{metric}"] = spec.defined[text].written()
+            elif not is_ours(metric.target) and (source := source_hash(metric.target)):
+                ruler[f"{_METRIC}{metric}"] = {"source": source}
     if hook:
         ruler[_HOOK] = {"source": hook}
     if spec.reference is not None and spec.reference.model is not None:
         settings = {k: _shown(v, hide) for k, v in _flat("", spec.reference.model)}
         ruler[f"{_TOOL}reference"] = {"scores": [REFERENCE, OVER_REFERENCE], **settings}
-    for name, entry in (tools or {}).items():
+    for name, entry in tools.items():
         ruler[f"{_TOOL}{name}"] = {
             key: list(values) if key == "scores" else _shown(", ".join(values), hide)
             for key, values in entry.items()
@@ -124,7 +123,7 @@ def ruler_of(
     return ruler
 
 
-def under_test_of(spec: BenchmarkSpec, *, hide: Callable[[str], str] = str) -> dict[str, Any]:
+def under_test_of(spec: BenchmarkSpec, hide: Callable[[str], str]) -> dict[str, Any]:
     """Describe what is measured, as far as a benchmark file says it; empty of recorded rollouts."""
     settings: dict[str, Any] = {}
     if spec.model is not None:
@@ -149,35 +148,53 @@ def ruler_changes(before: Fingerprint, now: Fingerprint) -> tuple[RulerChange, .
     gone = {name: entry for name, entry in before.items() if name not in now}
     changes: list[RulerChange] = []
     for name, entry in now.items():
-        kind, scores, was = _kind(name), frozenset(entry.get("scores", ())), before.get(name)
+        kind, scores = _kind(name), _scores(entry)
         where = "" if name == _REWARD else f" ({name})"
-        if was is not None:
-            scores |= frozenset(was.get("scores", ()))
+        if (was := before.get(name)) is not None:
             changes += [
-                RulerChange(f"{text}{where}", name, key, scores)
+                RulerChange(f"{text}{where}", name, key, scores | _scores(was))
                 for key, text in _differing(was, entry)
                 if key != "scores" or not name.startswith(_TOOL)
             ]
         elif not name.startswith(_OF_TASKS):  # the list of tasks shows these
-            alike = (other for other in gone if _kind(other) == kind)
-            shared = (o for o in alike if not scores.isdisjoint(gone[o].get("scores", ())))
+            alike = (n for n in gone if _kind(n) == kind and scores & _scores(gone[n]))
             old = "none"
-            if (replaced := next(shared, None)) is not None:
+            if (replaced := next(alike, None)) is not None:
                 old = replaced.removeprefix(kind)
-                scores |= frozenset(gone.pop(replaced).get("scores", ()))
+                scores |= _scores(gone.pop(replaced))
             text = f"{kind}{old} -> {name.removeprefix(kind)}"
             changes.append(RulerChange(text, name, "", scores))
     changes += [
-        RulerChange(f"{name} -> none", name, "", frozenset(entry.get("scores", ())))
+        RulerChange(f"{name} -> none", name, "", _scores(entry))
         for name, entry in gone.items()
         if not name.startswith(_OF_TASKS)
     ]
     return tuple(changes)
 
 
+def _scores(entry: Mapping[str, Any]) -> frozenset[str]:
+    return frozenset(entry.get("scores", ()))
+
+
 def changes_of(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     """Say how what is measured differs: ``model m1 -> m2, temperature 0 -> 0.7``."""
     return ", ".join(text for _, text in _differing(before, now))
+
+
+def changed_gates(
+    before: Mapping[str, Any], now: Mapping[str, Any], reference: Reference
+) -> Iterator[str]:
+    """Describe how the thresholds differ, and which metrics are no longer gated."""
+    old, new = before.get("thresholds", {}), now["thresholds"]
+    for name in dict.fromkeys((*old, *new)) if before else ():
+        if old.get(name) != new.get(name):
+            was, is_ = old.get(name, "none"), new.get(name, "none")
+            yield f"threshold {name} was {was}, and is {is_} now"
+    for name in before.get("metrics", ()):
+        if name not in now["metrics"]:
+            values = [of[name] for of in reference.values.values() if name in of]
+            was = f" (it was {', '.join(f'{value:.4g}' for value in values)})" if values else ""
+            yield f"metric {name} is in {reference.where}, and is no longer gated{was}"
 
 
 def _kind(name: str) -> str:
@@ -187,14 +204,14 @@ def _kind(name: str) -> str:
 def _differing(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for key in dict.fromkeys((*now, *before)):
         if before.get(key) != now.get(key):
-            old, new = (_text(side[key]) if key in side else "none" for side in (before, now))
+            old, new = (_text(side.get(key, "none")) for side in (before, now))
             yield key, f"{key} {old} -> {new}"
 
 
 def _text(value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(map(str, value))
-    return str(value).lower() if isinstance(value, bool) else f"{value}"
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _of_scorer(
@@ -255,9 +272,7 @@ def _shown(value: Any, hide: Callable[[str], str]) -> Any:
     """Write a value for people: a long one as its beginning and a digest."""
     if value is None or isinstance(value, bool | int | float):
         return value
-    if is_dataclass(value) or (
-        isinstance(value, Mapping | Sequence) and not isinstance(value, str)
-    ):
+    if is_dataclass(value) or isinstance(value, Mapping | list | tuple):
         value = msgspec.json.encode(value, order="sorted", enc_hook=repr).decode()
     text = hide(str(value))
     if len(text) <= _LONGEST and text.isprintable():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import field
+from dataclasses import field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, TypeAlias
@@ -344,6 +344,10 @@ class Benchmark:
     lines: Mapping[tuple[str | int, ...], int]
     in_python: bool = False  # a call in a test, whose keys are keyword arguments
     path: tuple[str | int, ...] = ()  # within its file: ``("benchmarks", 2)``
+
+    def but(self, **changes: Any) -> Benchmark:
+        """Return the benchmark with other values of some keys."""
+        return replace(self, spec=replace(self.spec, **changes))
 
     def line_of(self, *path: str | int) -> int:
         """Line of the key at `path`, or of the nearest one above it that is written."""

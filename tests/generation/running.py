@@ -1,10 +1,10 @@
 """One benchmark evaluated in this process, over a real client and journal."""
 
 import json
-from contextlib import contextmanager
+from contextlib import nullcontext
 
 from pytest_evalmetrics.config import load_benchmarks
-from pytest_evalmetrics.pipeline import evaluate
+from pytest_evalmetrics.pipeline.evaluation import Evaluation
 from pytest_evalmetrics.reports.payload import rollout_lines
 from pytest_evalmetrics.transport import Journal, JournalMode, Progress, Transport
 
@@ -19,9 +19,8 @@ class Run:
     def transport(self):
         return self._transport
 
-    @contextmanager
     def progress(self, total):
-        yield Progress("", total)
+        return nullcontext(Progress("", total))
 
 
 def rows(path, found):
@@ -35,7 +34,7 @@ def run(folder, text, mode="normal", **more):
     (benchmark,) = load_benchmarks(path, shown="a.bench.yaml")
     runtime = Run(folder, mode)
     try:
-        found = evaluate(benchmark, item_id="a.bench.yaml::a", runtime=runtime, **more)
+        found = Evaluation(benchmark, item_id="a.bench.yaml::a", runtime=runtime, **more).run()
         lines = b"" if found.row_scores is None else b"".join(rollout_lines(found.row_scores))
         if lines:
             (folder / "rollouts.jsonl").write_bytes(lines)

@@ -131,15 +131,6 @@ def test_tools_and_forms_are_passed_on(tmp_path, model):
     assert lines[0]["_evalmetrics"]["sample"]["tool_calls"][0]["function"]["name"] == "look_up"
 
 
-def test_a_refused_key_stops_it_at_once(tmp_path, model):
-    ask(tmp_path, [f"mode=401 {i}" for i in range(40)])
-    found, _ = run(tmp_path, online(model.url, "  params: {parallelism: 2}\n"))
-    (check,) = found.result.checks
-    assert check.gate == "data"
-    assert "answered 401 Unauthorized, and said: no such key" in check.reason
-    assert model.posts <= 3
-
-
 def test_rejudging_the_file_gives_the_same_numbers(tmp_path, shared_model):
     asked = ["1 + 1", "mode=refuse", "mode=think 1 + 1", "1 + 2", "mode=500", "mode=length 2"]
     # columns that the file needs for itself

@@ -34,7 +34,7 @@ from pytest_evalmetrics.ext import BenchmarkSpec, Verdict
 from pytest_evalmetrics.gates.sequential import Look, looks_between
 from pytest_evalmetrics.metrics import SampleSource, plan, reduce_agent
 from pytest_evalmetrics.pipeline.power import power_of_tables
-from pytest_evalmetrics.pipeline.regressions import Judging, Reference
+from pytest_evalmetrics.pipeline.regressions import AgentRun, BaselineComparison, Reference
 from pytest_evalmetrics.spec import Benchmark
 from pytest_evalmetrics.spec.gate_keys import BaselineSpec
 from pytest_evalmetrics.spec.sources import RolloutsSpec
@@ -111,15 +111,25 @@ def judged(
     return compared(asked, [table(each, clusters) for each in several], table(after, clusters))
 
 
+def gate(
+    asked: Benchmark,
+    before: Sequence[RolloutTable],
+    result: Any,
+    run: RolloutTable,
+    look: Look | None = None,
+) -> list[Check]:
+    """Hold what was computed of a table against those of its baseline."""
+    runs = tuple(before)
+    reference = Reference({"agent": pool(runs)}, runs={"agent": runs})
+    comparison = BaselineComparison(asked, plan(asked.spec), reference, look=look)
+    return comparison.checks([AgentRun(result, run, run.counts)])
+
+
 def compared(
     asked: Benchmark, before: Sequence[RolloutTable], run: RolloutTable, look: Look | None = None
 ) -> list[Check]:
     """Hold a table against those of its baseline."""
-    made, runs = plan(asked.spec), tuple(before)
-    reference = Reference({"agent": pool(runs)}, runs={"agent": runs})
-    judging = Judging(asked, made, reference, look=look)
-    judging.add(reduce_agent(made, "agent", run), run, agent="", expected=run.counts)
-    return judging.checks()
+    return gate(asked, before, reduce_agent(plan(asked.spec), "agent", run), run, look)
 
 
 def passes(rng: np.random.Generator, chance: Floats, k: int) -> Floats:

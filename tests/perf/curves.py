@@ -128,11 +128,9 @@ def case_reduce(tasks, metrics):
 
 def case_gate(tasks, metric, scored, gone):
     """Pair tasks with those of a baseline, whose ids are text, and gate a metric of them."""
-    from calibration import benchmark  # noqa: PLC0415
+    from calibration import benchmark, gate  # noqa: PLC0415
 
     from pytest_evalmetrics.ext import AgentResult, Estimate  # noqa: PLC0415
-    from pytest_evalmetrics.metrics import plan  # noqa: PLC0415
-    from pytest_evalmetrics.pipeline.regressions import Judging, Reference  # noqa: PLC0415
 
     n, first = int(tasks), int(gone)
     before, after = SCORED[scored](np.random.default_rng(0), n)
@@ -142,12 +140,11 @@ def case_gate(tasks, metric, scored, gone):
     estimate = Estimate(metric, 0.5, len(run), len(run))
     result = AgentResult("agent", len(run), len(run), 0, {metric: estimate}, {}, {})
 
-    def gate():
-        judging = Judging(asked, plan(asked.spec), Reference({"agent": baseline}))
-        judging.add(result, run, agent="", expected=np.ones(len(run), dtype=np.int64))
-        return next(check for check in judging.checks() if check.name == metric).verdict
+    def run_gate():
+        checks = gate(asked, [baseline], result, run)
+        return next(check for check in checks if check.name == metric).verdict
 
-    return gate
+    return run_gate
 
 
 def flips(rng, n):

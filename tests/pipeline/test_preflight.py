@@ -48,16 +48,16 @@ FAULTS = {
         ":9:16: *no rollout*'acuracy'*exact-match*",
     ),
     "given score": (REMOTE, "{mean_reward:", "{mean/acuracy:", ":9:16: *did you mean 'accuracy'*"),
-    "prompt": (ONLINE, "{{ question", "{{ quetion", ":5:3: *no row has 'quetion'*'question'*"),
-    "reference": (ONLINE, "item.reference", "item.referense", ":7:33: *no row has 'referense'*"),
-    "body": (REMOTE, "item.reference", "item['referense']", ":5:*: *no row has 'referense'*"),
+    "prompt": (ONLINE, "{{ question", "{{ quetion", ":5:3: *no row can*'quetion'*'question'*"),
+    "reference": (ONLINE, "item.reference", "item.referense", ":7:33: *no row can*'referense'*"),
+    "body": (REMOTE, "item.reference", "item['referense']", ":5:*: *no row can*'referense'*"),
     "answer": (
         ONLINE,
         "item.reference",
         "sample.output_txt",
         ":7:33: *'output_txt'*'output_text'*",
     ),
-    "filter": (REMOTE, "item.reference", "item.reference | first + 1", ":5:*: *first row, rows.j*"),
+    "filter": (REMOTE, "item.reference", "item.reference | first + 1", ":5:*: *first + 1*rows.j*"),
     "metric": (ONLINE, "[mean_reward]", "[mean_rewrd]", ":8:13: *did you mean 'mean_reward'*"),
     "gated": (ONLINE, "{mean_reward:", "{mean_rewrd:", ":9:16: *did you mean 'mean_reward'*"),
     "value": (
@@ -126,7 +126,7 @@ def test_rows_that_lack_a_name_are_refused_where_expect_allows_none(paid, judge_
     paid.rows("rows.jsonl", [*ROWS, {"id": 9, "question": "q"}])
     write(paid, ONLINE)
     result = paid.run()
-    result.stdout.fnmatch_lines(["*1 of 5 rows has no 'reference'*rows.jsonl:5*"])
+    result.stdout.fnmatch_lines(["*1 of 5 rows can't*'reference'*rows.jsonl:5*"])
     assert judge_server.posts == 0
     online = ONLINE.replace("{{ question }}", "[[say: {}]]{{ question }}")
     write(paid, f"{online}  expect: {{max_missing: 20%}}\n")

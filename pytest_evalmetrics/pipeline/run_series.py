@@ -1,13 +1,15 @@
-"""The noise of an unchanged system, from several runs of it, and the settings that fit it."""
+"""What several runs show: the noise of an unchanged system, and the first run that is worse."""
 
 from __future__ import annotations
 
 import math
 import re
+import subprocess
 from contextlib import suppress
 from dataclasses import replace
 from difflib import unified_diff
 from functools import reduce
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -18,15 +20,17 @@ from pytest_evalmetrics import gates, metrics
 from pytest_evalmetrics.data import pool
 from pytest_evalmetrics.errors import DataError, EvalMetricsError, MetricError
 from pytest_evalmetrics.gates.run_noise import RunNoise, with_run_noise
-from pytest_evalmetrics.layout import of_many
-from pytest_evalmetrics.pipeline.regressions import reference_of, rule_of, runs_of
-from pytest_evalmetrics.pipeline.scored_rows import with_reward
+from pytest_evalmetrics.layout import many, of_many
+from pytest_evalmetrics.pipeline.regressions import gated_metric, plan_of, reference_of, rule_of
+from pytest_evalmetrics.pipeline.row_choice import with_reward
 from pytest_evalmetrics.results import Verdict
 from pytest_evalmetrics.spec.sources import Rounds
 from pytest_evalmetrics.stats import normal_ppf, normal_sf
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
 
     from pytest_evalmetrics.data import RolloutTable
     from pytest_evalmetrics.pipeline.evaluation import Evaluated
@@ -40,6 +44,9 @@ _POWER = 0.8
 _MOST = 1024  # rollouts of a task that are worth proposing
 _NEAR = 3  # other runs that each run is compared with, one by one
 _NAMED = 5  # flaky tasks
+_SURE = 0.95  # of the range of runs that holds the first worse one
+_FEW, _NO_NOISE = 7, (0.98, 0.5)  # the prior weight of no noise between few runs, and more
+_SHORT = (40, 12, 10, 8, 7)  # digits of a commit in the name of its artifacts
 _HOW = (
     "add each run of the unchanged system to the baseline (--snapshot-update "
     "--evalmetrics-add-run), name their files (baseline: {rollouts: [[run1/*], [run2/*]]}), keep "
@@ -54,15 +61,13 @@ def calibrate(
     evaluate: Callable[[Benchmark], Evaluated],
     **reading: Any,
 ) -> tuple[list[str], Values, list[dict[str, Any]]]:
-    """Describe the noise of a benchmark: lines, the settings that are proposed, lines of charts.
+    """Describe the noise of a benchmark: lines, proposed settings, and lines of charts.
 
-    The runs are those of its baseline (`reading` as `reference_of` takes it), or `count` runs that
-    `evaluate` makes now.
+    The runs are those of its baseline (`reading` as `reference_of` takes it), or `count` new ones.
     """
     spec = benchmark.spec
-    if spec.scorers:
-        benchmark = with_reward(benchmark, tuple(n for s in spec.scorers for n in s.score_names))
-    plan = metrics.plan(benchmark.spec, also=benchmark.spec.gated, line_of=benchmark.line_of)
+    benchmark = with_reward(benchmark)
+    plan = plan_of(benchmark)
     recorded: Mapping[str, Runs] = {}
     if spec.baseline is not None:
         with suppress(*([EvalMetricsError] if count else [])):
@@ -137,10 +142,9 @@ def _made_now(
     if not answered and all(getattr(s, "judge_repeats", 1) < count for s in scorers):
         raise DataError("nothing of it varies: there is no model, and no judge that repeats")
     expect = replace(spec.expect, rollouts=None) if answered else spec.expect
-    spec = replace(spec, scorers=scorers, expect=expect)
     for run in range(1, count + 1) if answered else (1,):  # the journal answers the runs before
         samples = k * run if answered else spec.num_samples
-        evaluated = evaluate(replace(benchmark, spec=replace(spec, num_samples=samples)))
+        evaluated = evaluate(benchmark.but(scorers=scorers, expect=expect, num_samples=samples))
         rows = evaluated.row_scores
         if evaluated.baseline is None or rows is None:
             failed = (c.reason for c in evaluated.result.checks if c.verdict.fails)
@@ -197,14 +201,8 @@ def _checks(
     for text in dict.fromkeys((*benchmark.spec.gated, *benchmark.spec.thresholds)):
         with suppress(MetricError):  # of a hook, or of a judge
             metric = plan.names.bind(text)
-            compared = (pooled if metric.unbiased else each[-1]).pair(metric)
-            gated[text] = gates.Gated(
-                compared.pair,
-                rule_of(benchmark, text, bounded=compared.pair.bounded),
-                clusters=compared.clusters,
-                combine_weighted=compared.combine_weighted,
-                runs=runs_of(metric, each, compared.pair) if len(each) > 1 else None,
-            )
+            pairing = pooled if metric.unbiased else each[-1]
+            gated[text] = gated_metric(benchmark, text, pairing, each)
     return dict(zip(gated, gates.check_regression([*gated.values()], min_coverage=0), strict=True))
 
 
@@ -337,23 +335,18 @@ def patch(benchmarks: Sequence[tuple[Benchmark, Values]], shown: str) -> Iterato
         with suppress(yaml.YAMLError, LookupError, TypeError):
             place = reduce(lambda at, k: at[k], (*benchmark.path, *key), yaml.safe_load(edited))
             text = edited if place == yaml.safe_load(value) else text
-    diff = unified_diff(
-        old.splitlines(), text.splitlines(), f"a/{shown}", f"b/{shown}", lineterm=""
-    )
-    yield from diff
+    names = f"a/{shown}", f"b/{shown}"
+    yield from unified_diff(old.splitlines(), text.splitlines(), *names, lineterm="")
 
 
 def _with_value(lines: list[str], benchmark: Benchmark, key: tuple[str, ...], value: str) -> str:
     """Write a value into a benchmark file, in the style of what is there."""
-    depth = len(key)
-    while depth and key[:depth] not in benchmark.lines:
-        depth -= 1
-    for name in reversed(key[depth + 1 :]):
-        value = f'{{"{name}": {value}}}' if re.search(r"\W", name) else f"{{{name}: {value}}}"
+    depth = max(n for n in range(len(key) + 1) if not n or key[:n] in benchmark.lines)
     at = benchmark.line_of(*(key[:depth] or ("name",))) - 1
-    line = lines[at]
+    line, new = lines[at], f"{key[-1]}: {value}"
     if depth == 0:  # beside the name
-        lines.insert(at + 1, f"{' ' * line.index('name')}{key[0]}: {value}")
+        new = new if len(key) == 1 else f"{key[0]}: {{{new}}}"
+        lines.insert(at + 1, f"{' ' * line.index('name')}{new}")
         return "\n".join(lines)
     found = re.search(rf"(?<!\w){re.escape(key[depth - 1])}[\"']?\s*:\s*", line)
     if found is None:
@@ -361,15 +354,121 @@ def _with_value(lines: list[str], benchmark: Benchmark, key: tuple[str, ...], va
     head, rest = line[: found.end()], line[found.end() :]
     if depth == len(key):
         lines[at] = head + re.sub(r"^(\"[^\"]*\"|'[^']*'|[^,}#\s]+)", value, rest)
-        return "\n".join(lines)
-    name = f'"{key[depth]}"' if re.search(r"\W", key[depth]) else key[depth]
-    if rest.startswith("{"):
-        lines[at] = (
-            f"{head}{{{name}: {value}{', ' if rest[1:].strip()[:1] != '}' else ''}{rest[1:]}"
-        )
+    elif rest.startswith("{"):
+        comma = "" if rest[1:].lstrip().startswith("}") else ", "
+        lines[at] = f"{head}{{{new}{comma}{rest[1:]}"
     elif rest and not rest.startswith("#"):
-        lines[at] = f"{head}{{{name}: {value}}}"
+        lines[at] = f"{head}{{{new}}}"
     else:
         indent = re.match(r"\s*", lines[at + 1])
-        lines.insert(at + 1, f"{indent[0] if indent else ''}{name}: {value}")
+        lines.insert(at + 1, f"{indent[0] if indent else ''}{new}")
     return "\n".join(lines)
+
+
+# -- the first worse run ---------------------------------------------------------------------
+
+
+def first_worse(
+    plan: metrics.Plan, text: str, tables: Runs, names: Sequence[str], rule: gates.Rule
+) -> tuple[str, float]:
+    """Find the run from which on a metric is worse; return that in words, and p of no change.
+
+    A run's value has an error by its tasks' rollouts, the median of what neighbouring runs show,
+    and one by noise between runs, with the prior of the gate (see `gates.run_noise`). The
+    likelihood of two levels, averaged over that noise, weighs the places of the change; p is that
+    of the likeliest one times their number (Bonferroni).
+    """
+    values = _task_values(plan, text, tables)
+    n, tasks = values.shape
+    if tasks < 2:  # noqa: PLR2004 - no spread
+        raise DataError(f"{many(tasks, 'task')} in all of these runs: two or more are needed")
+    y = values.mean(axis=1) * (1 if rule.direction == "lower" else -1)  # more is worse
+    spread = np.median(np.diff(values, axis=0).var(axis=1, ddof=1)) / 2 / tasks
+    scale = math.sqrt(max(float(spread), 1e-12 / tasks))
+    between = np.concatenate(([0.0], np.geomspace(0.02, 60, 160))) * scale
+    prior = np.gradient(between) / (1 + (between / (4 * scale)) ** 2)
+    none = _NO_NOISE[n >= _FEW]
+    prior[0] = 0.0
+    prior *= (1 - none) / prior.sum()
+    prior[0] = none
+    variance = scale**2 + between**2
+    drops = np.array([y[at:].mean() - y[:at].mean() for at in range(1, n)])
+    rest = np.array([y[:at].var() * at + y[at:].var() * (n - at) for at in range(1, n)])
+    log = -(n - 2) / 2 * np.log(variance) - rest[:, None] / (2 * variance) + np.log(prior)
+    weights = np.exp(log - log.max())  # of each place, and each noise
+    by_place = np.where(drops > 0, weights.sum(axis=1), 0.0)
+    if not by_place.any():
+        return "no run is worse than those before it (p = 1)", 1.0
+    by_place /= by_place.sum()
+    at = int(by_place.argmax())
+    first = at + 1  # the likeliest
+    errors = np.sqrt(variance * (1 / first + 1 / (n - first)))
+    noise = weights[at] / weights[at].sum()
+    tails = [normal_sf(float(drops[at] / error)) for error in errors]
+    p = min(1.0, (n - 1) * float(noise @ np.array(tails)))
+    if p >= rule.alpha:
+        return f"no run is worse than those before it (p = {p:.2g})", p
+    before, after = values[:first].mean(), values[first:].mean()
+    words = (
+        f"{names[first]} is the first worse run, {100 * by_place[at]:.3g} % sure: from "
+        f"{before:.4g} to {after:.4g} over {many(tasks, 'task')} (p = {p:.2g} that nothing changed)"
+    )
+    low = high = at
+    while by_place[low : high + 1].sum() < _SURE:
+        left = by_place[low - 1] if low else -1.0
+        right = by_place[high + 1] if high + 1 < len(by_place) else -1.0
+        low, high = (low - 1, high) if left > right else (low, high + 1)
+    if low < high:
+        words += f"; {100 * _SURE:g} % sure: one of {names[low + 1]} to {names[high + 1]}"
+    return words, p
+
+
+def _task_values(plan: metrics.Plan, text: str, tables: Runs) -> NDArray[np.float64]:
+    """Compute a metric's value of each task that all runs have, shape (runs, tasks)."""
+    metric = plan.names.bind(text)
+    runs: list[dict[str, float]] = []
+    for table in tables:
+        aligned = metrics.align(tables[-1], table)[0]
+        rewards = metrics.SampleSource(aligned, plan.spec.reward).sample(metric).rewards
+        parts = metric.parts(rewards)
+        if parts is None or parts.combine is not None:
+            raise DataError(f"{text} is no mean over tasks: name one with --metric")
+        names = [str(task) for task, held in zip(aligned.tasks, parts.held, strict=True) if held]
+        runs.append(dict(zip(names, parts.values[parts.held].tolist(), strict=True)))
+    common = [task for task in runs[-1] if all(task in run for run in runs)]
+    return np.array([[run[task] for task in common] for run in runs], dtype=np.float64)
+
+
+def runs_of_commits(asked: str) -> tuple[list[str], list[str], list[str]]:
+    """Find the artifacts of ``FROM..TO=PATTERN``, whose ``{commit}`` is the hash of a commit.
+
+    Returns names of runs, their paths, and notes on commits without artifacts.
+    """
+    span, _, pattern = asked.partition("=")
+    first, _, last = span.partition("..")
+    if "{commit}" not in pattern:
+        raise EvalMetricsError(f"{asked}: expected {{commit}} in the pattern of the artifacts")
+    commits = _git("rev-parse", f"{first}^{{commit}}")
+    commits += _git("rev-list", "--reverse", "--first-parent", f"{first}..{last}")
+    names, paths, notes, without = [], [], [], 0
+    for commit in commits:
+        places = (pattern.replace("{commit}", commit[:digits]) for digits in _SHORT)
+        path = next((place for place in places if Path(place).exists()), None)
+        if path is None:
+            without += 1
+            continue
+        names.append(commit[:7])
+        paths.append(path)
+        if without and len(names) > 1:
+            before = many(without, "commit")
+            notes.append(f"{before} without artifacts between {names[-2]} and {names[-1]}")
+        without = 0
+    return names, paths, notes
+
+
+def _git(*args: str) -> list[str]:
+    command = ["git", *args]  # the user's own, wherever it is
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - two fixed commands
+    if done.returncode:
+        raise EvalMetricsError(f"git {' '.join(args)}: {done.stderr.strip()}")
+    return done.stdout.split()

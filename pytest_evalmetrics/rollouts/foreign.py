@@ -19,7 +19,7 @@ from pytest_evalmetrics.data.content import content_hash, join_versions
 from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.rollouts.files import RolloutFile
 from pytest_evalmetrics.rollouts.json_files import JsonArray, JsonLines
-from pytest_evalmetrics.rollouts.json_reader import decode_row
+from pytest_evalmetrics.rollouts.json_rows import decode_row
 from pytest_evalmetrics.rollouts.loader import Chunk, Failure, NotFinite, Request
 from pytest_evalmetrics.rollouts.source import (
     open_source,

@@ -21,10 +21,9 @@ import msgspec
 from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.gc_pause import collector_paused
 from pytest_evalmetrics.rollouts.json_files import JsonArray, JsonLines
-from pytest_evalmetrics.rollouts.part import Part, Room
 from pytest_evalmetrics.rollouts.recorded import find_loader
 from pytest_evalmetrics.rollouts.source import Source, open_source, whole_number_from_env
-from pytest_evalmetrics.rollouts.table import TableBuilder
+from pytest_evalmetrics.rollouts.table import Part, TableBuilder
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
@@ -56,12 +55,6 @@ class Piece(msgspec.Struct, frozen=True):
 
     what: Source | RolloutFile
     file: int  # index of its file
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes to read."""
-        span = self.what.span if isinstance(self.what, Source) else None
-        return (self.what.size or 0) if span is None else span[1] - span[0]
 
 
 def cut(
@@ -126,19 +119,14 @@ class ShardReader:
     """Reads shards in the order of the files; what it learns from one helps with the next."""
 
     def __init__(self, request: Request) -> None:
-        self._request = request
         self._lines = JsonLines(request)
         self._array = JsonArray(request)
 
     def read(self, shard: Source) -> Part:
         """Read one shard."""
-        part = Part(self._request)
         loader = self._array if shard.is_array else self._lines
         with collector_paused():
-            for chunk in loader.read(shard):
-                part.add(chunk, shard)
-        part.lines = 0 if shard.is_array else self._lines.lines
-        return part
+            return Part(list(loader.read(shard)), loader.lines)
 
 
 def read_large(
@@ -158,9 +146,7 @@ def read_large(
     if len(shards) < 2:  # noqa: PLR2004 - the same
         return None
     table = TableBuilder(request)
-    room = Room()
     rows = dict.fromkeys(range(len(files)), 0)
-    done, total = 0, sum(piece.nbytes for piece in pieces)
     with closing(_parts(request, shards, min(count, len(shards)))) as parts:
         for piece, shard in zip(pieces, shards, strict=True):
             part = next(parts)
@@ -168,8 +154,6 @@ def read_large(
                 return None
             table.extend(shard, part)
             rows[piece.file] += part.rows
-            done += piece.nbytes
-            room.check(table.part, lambda: done / total)  # noqa: B023 - called at once
             shard.must_be_unchanged()
     return table.build() if all(rows.values()) else None
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
@@ -13,9 +12,8 @@ from pytest_evalmetrics.gc_pause import collector_paused
 from pytest_evalmetrics.registry import loaders
 from pytest_evalmetrics.rollouts.files import RolloutFile, absolute, find_files, is_large
 from pytest_evalmetrics.rollouts.formats import recognise
-from pytest_evalmetrics.rollouts.json_reader import decode_row
+from pytest_evalmetrics.rollouts.json_rows import decode_row
 from pytest_evalmetrics.rollouts.loader import Loader, Request, RowLoader, TextLoader
-from pytest_evalmetrics.rollouts.part import Room
 from pytest_evalmetrics.rollouts.source import Source, open_source
 from pytest_evalmetrics.rollouts.table import TableBuilder
 
@@ -214,25 +212,15 @@ def _read_in_order(
 ) -> RolloutTable:
     shape = _shape(spec, base, request)
     table = TableBuilder(request)
-    room = Room()
-    before = 0  # bytes of the files that were read
-
-    def share() -> float:
-        at = source.position.bytes()
-        total = sum(os.path.getsize(file.path) for file in files)  # noqa: PTH202 - the same
-        return max(before + (source.size if at is None else at), 1) / max(total, 1)
-
     for source, loader in _opened(spec, files, request, shape):
         rows = 0
         with _in_words(source):
             for chunk in loader.read(source):
                 table.add(source, chunk)
                 rows += len(chunk.places)
-                room.check(table.part, share)
         if not rows:
             raise source.error("the file holds no row", hint="did the run that writes it fail?")
         source.must_be_unchanged()
-        before += source.size
     built = table.build()
     if shape is not None:
         built = replace(built, notes=(*built.notes, *shape.finish()))

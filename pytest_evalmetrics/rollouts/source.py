@@ -10,7 +10,6 @@ import re
 import sys
 import zlib
 from contextlib import contextmanager
-from dataclasses import field
 from functools import cached_property
 from stat import S_ISDIR, S_ISREG
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, NamedTuple, cast
@@ -208,20 +207,6 @@ class SourceRow(NamedTuple):
     text: memoryview  # JSON, as bytes that live no longer than the block that is being read
 
 
-class Position:
-    """How far a file was read; another process starts anew."""
-
-    def __init__(self) -> None:
-        self.raw: BinaryIO | None = None
-
-    def __reduce__(self) -> tuple[type[Position], tuple[()]]:
-        return Position, ()
-
-    def bytes(self) -> int | None:
-        """Count the bytes on disk; None where the file is not read as a stream."""
-        return None if self.raw is None or self.raw.closed else self.raw.tell()
-
-
 @record
 class Source:
     """A file of rollouts."""
@@ -240,8 +225,6 @@ class Source:
     stamp: tuple[int, ...] | None = None
     data: bytes | None = None  # of a small file, or of rows that the benchmark file holds
     counts: Literal["line", "row"] | None = None  # what places count, where rows are not as written
-    # how far it was read
-    position: Position = field(default_factory=Position, compare=False, repr=False)
 
     @cached_property
     def keys(self) -> frozenset[str]:
@@ -311,7 +294,6 @@ class Source:
     def open(self) -> Iterator[BinaryIO]:
         """Open the file for reading, decompressed."""
         with explained(self.shown), self._raw() as raw:
-            self.position.raw = raw
             if self.span is None:
                 stream = _unpacked(raw, self.packed, self.shown)
             elif self.url is not None:

@@ -22,8 +22,15 @@ if TYPE_CHECKING:
         json_in,
         side_by_side,
     )
-    from pytest_evalmetrics.data import RolloutTable, Row, TaskId, TaskRewards, TaskRows
-    from pytest_evalmetrics.data.content import content_hash, question_of
+    from pytest_evalmetrics.data import (
+        RolloutTable,
+        Row,
+        TaskId,
+        TaskRewards,
+        TaskRows,
+        content_hash,
+        question_of,
+    )
     from pytest_evalmetrics.engines.local import Engine, Workload
     from pytest_evalmetrics.errors import (
         ConfigError,
@@ -136,8 +143,7 @@ _HOMES = {
     for module, names in {
         "chat": "Calls ChatModel Exchange Message Reply ask chat_model compile_prompt "
         "compile_templates json_in side_by_side",
-        "data": "RolloutTable Row TaskId TaskRewards TaskRows",
-        "data.content": "content_hash question_of",
+        "data": "RolloutTable Row TaskId TaskRewards TaskRows content_hash question_of",
         "engines.local": "Engine Workload",
         "errors": "did_you_mean ConfigError DataError EngineError EvalMetricsError "
         "GateFailed MetricError RegistryError RowError",

@@ -50,7 +50,7 @@ def read_on(
     if not (always or any(file.url for file in files) or is_large(files)):
         return None
     cpus = cluster.cpus()
-    pieces = cut(files, format_, cpus, size=size, fetches=True)
+    pieces = cut(files, format_, cpus, size, fetches=True)
     if pieces is None:
         return None
     cluster.must_have_a_core()

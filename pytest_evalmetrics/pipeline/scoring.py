@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from pytest_evalmetrics import scorers
-from pytest_evalmetrics.data import RolloutTable, RowScores, TaskId
-from pytest_evalmetrics.data.content import SIZE, content_hash
+from pytest_evalmetrics.data import HASH_SIZE, RolloutTable, RowScores, TaskId, content_hash
 from pytest_evalmetrics.engines.local import Workload, score_here, score_without_calls
 from pytest_evalmetrics.errors import ConfigError, DataError, Problem, RowError
 from pytest_evalmetrics.gc_pause import collector_eased
@@ -106,7 +105,7 @@ class _Content:
         """Give each row of a table the hash of its task."""
         if not any(self._of.values()):
             return table
-        hashes = np.array([self._of.get(task, "") for task in table.tasks], dtype=f"S{SIZE}")
+        hashes = np.array([self._of.get(task, "") for task in table.tasks], dtype=f"S{HASH_SIZE}")
         return replace(table, content=hashes[table.task])
 
 

@@ -11,7 +11,7 @@ from zlib import adler32
 import msgspec
 import numpy as np
 
-from pytest_evalmetrics.data.content import content_hash, join_versions, question_of
+from pytest_evalmetrics.data import content_hash, join_versions, question_of
 from pytest_evalmetrics.errors import DataError, did_you_mean
 from pytest_evalmetrics.rollouts.loader import Chunk, NotFinite
 from pytest_evalmetrics.rollouts.row_schema import FLOAT, NUMBER, Node
@@ -115,12 +115,8 @@ class Roles:
 
     # -- refusing -------------------------------------------------------------------------
 
-    def check(self, record: Record, row: SourceRow, source: Source) -> None:
-        """Look closely at one row."""
-        for message, hint in self._problems(record):
-            raise source.error(message, row, hint=hint)
-
-    def _problems(self, record: Record) -> Iterator[tuple[str, str]]:
+    def problems(self, record: Record) -> Iterator[tuple[str, str]]:
+        """Find what is wrong with a row's values: messages and hints."""
         task = _first_value(self.task, record)
         if self._by_position:
             pass
@@ -171,16 +167,12 @@ class Columns:
 
     def __init__(self, request: Request) -> None:
         self._roles = Roles(request)
+        self.root = self._roles.root  # what rows look like, as far as it is known
         self._by_position = request.by_position
         self._scores: dict[str, None] = {}  # names, in the order of their first appearance
         self._usage: dict[str, None] = {}
         self._learnt = self._reported = 0  # rows
         self._hashed: dict[tuple[str | None, TaskId], int] = {}  # checksums of contents as written
-
-    @property
-    def root(self) -> Node:
-        """What rows look like, as far as it is known."""
-        return self._roles.root
 
     def learn(self, value: dict[str, Any], row: SourceRow, source: Source) -> tuple[Record, bool]:
         """Take in a row as ``json.loads`` gives it, and check it."""
@@ -191,7 +183,8 @@ class Columns:
             for name, usage in self._roles.scores_at(node):
                 (self._usage if usage else self._scores).setdefault(name)
                 node.wanted = True
-        self._roles.check(record, row, source)
+        for message, hint in self._roles.problems(record):
+            raise source.error(message, row, hint=hint)
         return record, new
 
     def chunk(

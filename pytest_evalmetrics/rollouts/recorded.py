@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from pytest_evalmetrics.data import RolloutTable
-    from pytest_evalmetrics.rollouts.loader import LoaderFactory
+    from pytest_evalmetrics.rollouts.loader import Chunk, LoaderFactory
     from pytest_evalmetrics.rollouts.shape import Shape
     from pytest_evalmetrics.spec import FieldMap, RolloutsSpec
     from pytest_evalmetrics.spec.sources import FilesSpec
@@ -78,7 +78,8 @@ def records(spec: FilesSpec, base: Path) -> Iterator[tuple[str, dict[str, Any]]]
             for row in loader.texts(source):
                 yield source.at(row.place), decode_row(row, source)
         else:
-            yield from _loaded_records(loader, source)
+            for chunk in loader.read(source):
+                yield from _whole_rows(chunk, source)
         source.must_be_unchanged()
 
 
@@ -106,17 +107,15 @@ def _shape(spec: FilesSpec, base: Path, request: Request | None = None) -> Shape
     return Shape(cast("RolloutsSpec", spec), base, request)
 
 
-def _loaded_records(loader: Loader, source: Source) -> Iterator[tuple[str, dict[str, Any]]]:
-    for chunk in loader.read(source):
-        if len(chunk.records) != len(chunk.places):
-            raise source.error(
-                "the rows of this format can't be scored: only its numbers are read",
-                hint="write JSON Lines (.jsonl), CSV or Parquet; or let the loader give "
-                "records where it is asked for whole rows",
-            )
-        for at, record in enumerate(chunk.records):
-            name = chunk.names[at] if chunk.names else source.at(int(chunk.places[at]))
-            yield name, dict(record)
+def _whole_rows(chunk: Chunk, source: Source) -> Iterator[tuple[str, dict[str, Any]]]:
+    if len(chunk.records) != len(chunk.places):
+        raise source.error(
+            "the rows of this format can't be scored: only its numbers are read",
+            hint="write JSON Lines (.jsonl), CSV or Parquet; or let the loader give records where "
+            "it is asked for whole rows",
+        )
+    names = chunk.names or [source.at(int(place)) for place in chunk.places]
+    yield from zip(names, map(dict, chunk.records), strict=True)
 
 
 def task_key(spec: FilesSpec, base: Path) -> str | None:

@@ -139,34 +139,31 @@ class _Bounded(io.RawIOBase):
         return got
 
 
-class explained:  # noqa: N801 - is called like a function
+@contextmanager
+def explained(shown: str) -> Iterator[None]:
     """Raise the errors of the operating system and the decompressors as `DataError`."""
-
-    # no generator: a small file enters this four times
-    def __init__(self, shown: str) -> None:
-        self._shown = shown
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
-        # ZstdError comes from a module that is imported only where a file needs it
-        zstd = sys.modules.get("compression.zstd") or sys.modules.get("backports.zstd")
-        damage = (gzip.BadGzipFile, zlib.error, *([zstd.ZstdError] if zstd else []))
+    try:
+        yield
+    except _read_errors() as error:
         hint = None
         if isinstance(error, FileNotFoundError):
             message = "there is no such file"
         elif isinstance(error, PermissionError):
-            message, hint = "no permission to read this file", f"try: chmod u+r {self._shown}"
+            message, hint = "no permission to read this file", f"try: chmod u+r {shown}"
         elif isinstance(error, EOFError):
             message = "the compressed file ends too early"
             hint = "was its copy or its download interrupted?"
-        elif isinstance(error, damage):
-            message = f"the compressed file is damaged: {error}"
-        elif isinstance(error, OSError):
+        elif isinstance(error, OSError) and not isinstance(error, gzip.BadGzipFile):
             message = f"the file can't be read: {error.strerror or error}"
         else:
-            return
-        raise DataError(message, file=self._shown, hint=hint) from error
+            message = f"the compressed file is damaged: {error}"
+        raise DataError(message, file=shown, hint=hint) from error
+
+
+def _read_errors() -> tuple[type[Exception], ...]:
+    # ZstdError comes from a module that is imported only where a file needs it
+    zstd = sys.modules.get("compression.zstd") or sys.modules.get("backports.zstd")
+    return OSError, EOFError, zlib.error, *([zstd.ZstdError] if zstd else [])
 
 
 def keys_of(text: bytes) -> tuple[frozenset[str], bool]:

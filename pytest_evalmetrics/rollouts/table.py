@@ -11,14 +11,18 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from pytest_evalmetrics.data import (
+    HASH_SIZE,
     MISSING,
+    NO_CONTENT,
     STATED_COUNT,
     STATED_ERROR,
+    VERSIONS,
     Category,
     RolloutTable,
     SourceFile,
+    content_hash,
+    join_versions,
 )
-from pytest_evalmetrics.data.content import NO_CONTENT, SIZE, VERSIONS, content_hash, join_versions
 from pytest_evalmetrics.errors import DataError, did_you_mean
 from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.rollouts.source import score_paths
@@ -378,7 +382,7 @@ class TableBuilder:
             return None
         place = {id_: at for at, id_ in enumerate(tasks)}
         as_text = bool(tasks) and isinstance(tasks[0], str)
-        known = np.zeros(len(self._agents) * len(tasks), dtype=f"S{SIZE}")
+        known = np.zeros(len(self._agents) * len(tasks), dtype=f"S{HASH_SIZE}")
         for (name, id_), content in self._content.items():
             at = place[str(id_) if as_text else id_]
             # several versions are one content, which no single version has

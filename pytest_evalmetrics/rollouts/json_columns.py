@@ -322,8 +322,10 @@ class _Values:
         values = columns[0]
         if len(columns) > 1:
             values = list(map(_number_first, zip(*columns, strict=True)))
+        code, kind = ("d", np.float64) if any(n.kinds & FLOAT for n in nodes) else ("q", np.int64)
         try:  # several times as fast as numpy, which looks at each object's type
-            column = np.frombuffer(struct.pack(f"{len(values)}d", *values))
+            packed = struct.pack(f"{len(values)}{code}", *values)
+            column = np.frombuffer(packed, kind).astype(np.float64, copy=False)
             if np.isfinite(column).all():
                 return column, []
         except (struct.error, OverflowError):  # something else than a number, or a very large one

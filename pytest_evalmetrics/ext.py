@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.data import TaskId as TaskId
     from pytest_evalmetrics.data import TaskRewards as TaskRewards
     from pytest_evalmetrics.data import TaskRows as TaskRows
-    from pytest_evalmetrics.data.content import content_hash as content_hash
-    from pytest_evalmetrics.data.content import question_of as question_of
+    from pytest_evalmetrics.data import content_hash as content_hash
+    from pytest_evalmetrics.data import question_of as question_of
     from pytest_evalmetrics.engines.local import Engine as Engine
     from pytest_evalmetrics.engines.local import Workload as Workload
     from pytest_evalmetrics.errors import ConfigError as ConfigError
@@ -81,8 +81,7 @@ _HOMES = {
     for module, names in {
         "chat": "Calls ChatModel Exchange Message Reply ask chat_model compile_prompt "
         "compile_templates json_in side_by_side",
-        "data": "RolloutTable Row TaskId TaskRewards TaskRows",
-        "data.content": "content_hash question_of",
+        "data": "RolloutTable Row TaskId TaskRewards TaskRows content_hash question_of",
         "engines.local": "Engine Workload",
         "errors": "did_you_mean ConfigError DataError EngineError EvalMetricsError "
         "GateFailed MetricError RegistryError RowError",

@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 import msgspec
 import numpy as np
 
-from pytest_evalmetrics.data import MISSING, Category, RolloutTable
-from pytest_evalmetrics.data.content import SIZE
+from pytest_evalmetrics.data import HASH_SIZE, MISSING, Category, RolloutTable
 from pytest_evalmetrics.errors import BaselineError, did_you_mean
 from pytest_evalmetrics.gc_pause import collector_paused
 from pytest_evalmetrics.layout import one_per_line, spaced
@@ -422,7 +421,7 @@ def _table(agent: str, described: AgentDocument, file: str) -> RolloutTable:
     content: NDArray[np.bytes_] | None = None
     if hashes := described.get("content"):
         of_tasks = [hashes.get(task, "") for task in described["tasks"]]
-        content = np.array(of_tasks, dtype=f"S{SIZE}").repeat(counts)
+        content = np.array(of_tasks, dtype=f"S{HASH_SIZE}").repeat(counts)
     try:
         scores = {  # null becomes NaN
             name: np.array(values, dtype=np.float64)

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Final
 from pytest_evalmetrics.errors import EngineError, EvalMetricsError
 from pytest_evalmetrics.rollouts.files import RolloutFile, is_large
 from pytest_evalmetrics.rollouts.large import Piece, ShardReader, cut, splits
-from pytest_evalmetrics.rollouts.part import Part, Room
 from pytest_evalmetrics.rollouts.recorded import find_loader
 from pytest_evalmetrics.rollouts.source import Source, open_source
-from pytest_evalmetrics.rollouts.table import TableBuilder
+from pytest_evalmetrics.rollouts.table import Part, TableBuilder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -51,14 +50,14 @@ def read_on(
     if not (always or any(file.url for file in files) or is_large(files)):
         return None
     cpus = cluster.cpus()
-    pieces = cut(files, format_, cpus, size=size, fetches=True)
+    pieces = cut(files, format_, cpus, size, fetches=True)
     if pieces is None:
         return None
     cluster.must_have_a_core()
-    table, room = TableBuilder(request), Room()
+    table = TableBuilder(request)
     rows = dict.fromkeys(range(len(files)), 0)
     lines, last = 0, -1
-    for done, (piece, found) in enumerate(_results(cluster, pieces, format_, request, cpus), 1):
+    for piece, found in _results(cluster, pieces, format_, request, cpus):
         if piece.file != last:
             lines, last = 0, piece.file
         if found.error is not None:
@@ -71,7 +70,6 @@ def read_on(
         table.extend(found.source, part)
         lines += part.lines
         rows[piece.file] += part.rows
-        room.check(table.part, lambda: done / len(pieces))  # noqa: B023 - called at once
         if isinstance(piece.what, Source):
             piece.what.must_be_unchanged()
     return table.build() if all(rows.values()) else None

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pytest_evalmetrics import errors, rollouts
-from pytest_evalmetrics.data import RolloutTable, Row
-from pytest_evalmetrics.data.content import SIZE, content_hash
+from pytest_evalmetrics.data import HASH_SIZE, RolloutTable, Row, content_hash
 from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.layout import many, of_many
 from pytest_evalmetrics.records import record
@@ -211,7 +210,7 @@ def _with_content(benchmark: Benchmark, table: RolloutTable) -> RolloutTable:
         hashes[task] = content_hash(content)
     if not any(hashes.values()):
         return table
-    of_task = np.array([hashes[task] for task in range(len(hashes))], dtype=f"S{SIZE}")
+    of_task = np.array([hashes[task] for task in range(len(hashes))], dtype=f"S{HASH_SIZE}")
     return replace(table, content=of_task[table.task])
 
 

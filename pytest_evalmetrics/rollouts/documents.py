@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pytest_evalmetrics.rollouts.formats import recognise
 from pytest_evalmetrics.rollouts.json_files import JsonLines
-from pytest_evalmetrics.rollouts.json_reader import DuplicateKeyError, decode, parse
+from pytest_evalmetrics.rollouts.json_rows import DuplicateKeyError, decode, parse
 from pytest_evalmetrics.rollouts.loader import Request, RowLoader
 from pytest_evalmetrics.rollouts.source import short
 from pytest_evalmetrics.spec import FieldMap

@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import msgspec
 import numpy as np
 
-from pytest_evalmetrics.data import STATED_COUNT, STATED_ERROR
-from pytest_evalmetrics.data.content import content_hash, join_versions
+from pytest_evalmetrics.data import STATED_COUNT, STATED_ERROR, content_hash, join_versions
 from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.rollouts.files import RolloutFile
 from pytest_evalmetrics.rollouts.json_files import JsonArray, JsonLines
-from pytest_evalmetrics.rollouts.json_reader import decode_row
+from pytest_evalmetrics.rollouts.json_rows import decode_row
 from pytest_evalmetrics.rollouts.loader import Chunk, Failure, NotFinite, Request
 from pytest_evalmetrics.rollouts.source import (
     open_source,

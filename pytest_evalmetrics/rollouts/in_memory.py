@@ -45,9 +45,13 @@ def table_in_memory(
     task = np.repeat(np.arange(len(tasks)), [len(by_task[t]) for t in tasks])
     categories = {}
     for name, given in (labels or {}).items():
-        texts = _labels(name, given, by_task)
-        codes = {text: at for at, text in enumerate(dict.fromkeys(texts[t] for t in tasks))}
-        coded = np.array([codes[texts[t]] for t in tasks], np.int32)
+        label_of = _keyed(given, f"labels[{name!r}]", by_task)
+        lacking = next((task for task in tasks if task not in label_of), None)
+        if lacking is not None:
+            raise CheckError(f"labels[{name!r}] has none for task {lacking!r}")
+        texts = [str(label_of[task]) for task in tasks]
+        codes = {text: at for at, text in enumerate(dict.fromkeys(texts))}
+        coded = np.array([codes[text] for text in texts], np.int32)
         categories[name] = Category(coded[task], tuple(codes))
     notes: list[str] = []
     return RolloutTable(
@@ -118,10 +122,10 @@ def _numbers(given: Any, what: str) -> list[float | None]:
 
 
 def _number(value: Any, what: str) -> float | None:
-    if value is None:
-        return None
     if isinstance(value, np.generic):
         value = value.item()
+    if value is None:
+        return None
     whole = int(value) if isinstance(value, int) else None
     if not isinstance(value, numbers.Real):
         raise CheckError(
@@ -144,16 +148,21 @@ def _task(key: Any, what: str) -> TaskId:
     raise CheckError(f"the key {key!r} of {what} can't be a task's id; expected text or a number")
 
 
+def _keyed(given: Any, what: str, tasks: Mapping[TaskId, Any]) -> Mapping[Any, Any]:
+    """Give each entry of a list the task at its place."""
+    if isinstance(given, Mapping):
+        return given
+    listed = _listed(given, what)
+    if len(listed) != len(tasks):
+        raise CheckError(f"{what} has {many(len(listed), 'task')}, and rewards {len(tasks)}")
+    return dict(zip(tasks, listed, strict=True))
+
+
 def _aligned(
     given: Any, what: str, expected: Mapping[TaskId, list[float | None]]
 ) -> dict[TaskId, list[float | None]]:
     """Read the numbers of the same tasks as the rewards', as many of each."""
-    by_task = _by_task(given, what)
-    if not isinstance(given, Mapping):
-        if len(by_task) != len(expected):
-            tasks = many(len(by_task), "task")
-            raise CheckError(f"{what} has {tasks}, and rewards {len(expected)}")
-        by_task = dict(zip(expected, by_task.values(), strict=True))
+    by_task = _by_task(_keyed(given, what, expected), what)
     for holder, these, those in ((what, by_task, expected), ("rewards", expected, by_task)):
         alone = next((task for task in these if task not in those), None)
         if alone is not None:
@@ -163,20 +172,6 @@ def _aligned(
             values = many(len(by_task[task]), "value")
             raise CheckError(f"{what} has {values} of task {task!r}, and rewards {len(row)}")
     return by_task
-
-
-def _labels(name: str, given: Any, tasks: Mapping[TaskId, Any]) -> dict[TaskId, str]:
-    if not isinstance(given, Mapping):
-        listed = _listed(given, f"labels[{name!r}]")
-        if len(listed) != len(tasks):
-            raise CheckError(
-                f"labels[{name!r}] has {many(len(listed), 'task')}, and rewards {len(tasks)}"
-            )
-        given = dict(zip(tasks, listed, strict=True))
-    lacking = next((task for task in tasks if task not in given), None)
-    if lacking is not None:
-        raise CheckError(f"labels[{name!r}] has none for task {lacking!r}")
-    return {task: str(given[task]) for task in tasks}
 
 
 def _column(name: str, values: list[float | None], notes: list[str]) -> NDArray[np.float64]:

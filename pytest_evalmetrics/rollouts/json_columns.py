@@ -11,10 +11,10 @@ from zlib import adler32
 import msgspec
 import numpy as np
 
-from pytest_evalmetrics.data.content import content_hash, join_versions, question_of
+from pytest_evalmetrics.data import content_hash, join_versions, question_of
 from pytest_evalmetrics.errors import DataError, did_you_mean
 from pytest_evalmetrics.rollouts.loader import Chunk, NotFinite
-from pytest_evalmetrics.rollouts.row_schema import FLOAT, NOT_NUMBER, NUMBER, Node
+from pytest_evalmetrics.rollouts.row_schema import FLOAT, NUMBER, Node
 from pytest_evalmetrics.rollouts.source import score_paths, shown_json
 
 if TYPE_CHECKING:
@@ -115,12 +115,8 @@ class Roles:
 
     # -- refusing -------------------------------------------------------------------------
 
-    def check(self, record: Record, row: SourceRow, source: Source) -> None:
-        """Look closely at one row."""
-        for message, hint in self._problems(record):
-            raise source.error(message, row, hint=hint)
-
-    def _problems(self, record: Record) -> Iterator[tuple[str, str]]:
+    def problems(self, record: Record) -> Iterator[tuple[str, str]]:
+        """Find what is wrong with a row's values: messages and hints."""
         task = _first_value(self.task, record)
         if self._by_position:
             pass
@@ -171,16 +167,12 @@ class Columns:
 
     def __init__(self, request: Request) -> None:
         self._roles = Roles(request)
+        self.root = self._roles.root  # what rows look like, as far as it is known
         self._by_position = request.by_position
         self._scores: dict[str, None] = {}  # names, in the order of their first appearance
         self._usage: dict[str, None] = {}
-        self._learnt = self._told = 0  # rows
-        self._written: dict[tuple[str | None, TaskId], int] = {}  # checksums of contents as written
-
-    @property
-    def root(self) -> Node:
-        """What rows look like, as far as it is known."""
-        return self._roles.root
+        self._learnt = self._reported = 0  # rows
+        self._hashed: dict[tuple[str | None, TaskId], int] = {}  # checksums of contents as written
 
     def learn(self, value: dict[str, Any], row: SourceRow, source: Source) -> tuple[Record, bool]:
         """Take in a row as ``json.loads`` gives it, and check it."""
@@ -191,44 +183,54 @@ class Columns:
             for name, usage in self._roles.scores_at(node):
                 (self._usage if usage else self._scores).setdefault(name)
                 node.wanted = True
-        self._roles.check(record, row, source)
+        for message, hint in self._roles.problems(record):
+            raise source.error(message, row, hint=hint)
         return record, new
 
     def chunk(
         self,
-        by_place: Mapping[Node, Sequence[Any]],
+        decoded: Mapping[Node, Sequence[Any]],
         places: NDArray[np.int64],
-        odd: Mapping[int, Record],
+        parsed: Mapping[int, Record],
         check: Callable[[int], object],
-        *,
-        finite: bool = False,
     ) -> Chunk:
-        """Make columns of decoded rows."""
-        values = _Values(len(places), by_place, odd, check, finite=finite)
+        """Make columns of decoded rows, of which some were parsed instead, by their index.
+
+        `check` refuses a row whose values are no good, with the reason.
+        """
+        values = _Values(len(places), decoded, parsed, check)
+        roles = self._roles
         bad: list[NotFinite] = []
         fractional: set[str] = set()
         columns: list[dict[str, NDArray[np.float64]]] = [{}, {}]
         for usage, names in enumerate((self._scores, self._usage)):
-            for name in tuple(names):
-                nodes = self._roles.places_of(name, usage=bool(usage))
-                needed = name in self._roles.needed
-                column, not_finite = values.numbers(nodes, needed=needed)
+            for name in names:
+                nodes = roles.places_of(name, usage=bool(usage))
+                column, not_finite = values.numbers(nodes, needed=name in roles.needed)
                 columns[usage][name] = column
                 bad += [NotFinite(name, what, int(places[i])) for i, what in not_finite]
                 if any(node.kinds & FLOAT for node in nodes):
                     fractional.add(name)
-        task = values.of(self._roles.task, None if self._by_position else {int, str})
-        agent = values.of(self._roles.agent, {str, type(None)})
+        task = values.first(roles.task, None if self._by_position else {int, str})
+        agent = values.first(roles.agent, {str, type(None)})
+        sample = values.first(roles.sample, {int, type(None)})
+        for index, number in enumerate(sample):
+            if number is not None and not 0 <= number < _MAX_SAMPLE:
+                check(index)
+        kinds = {str, int, float, bool, type(None)}
         return Chunk(
             places=places,
             task=task,
-            sample=values.samples(self._roles.sample),
+            sample=sample,
             agent=agent,
             scores=columns[0],
             usage=columns[1],
             labels={
-                name: values.labels(nodes)
-                for name, nodes in self._roles.labels.items()
+                name: [
+                    label if label is None or type(label) is str else json.dumps(label)
+                    for label in values.first(nodes, kinds)
+                ]
+                for name, nodes in roles.labels.items()
                 if any(node.kinds for node in nodes)
             },
             fractional=frozenset(fractional),
@@ -236,42 +238,40 @@ class Columns:
             other_kinds=self._other_kinds(),
             keys=tuple(key for key, node in self.root.fields.items() if node.kinds),
             content={} if self._by_position else self._content(values, agent, task),
-            dealt=not self._roles.names_content,
-            positional=not self._roles.names_tasks and int in set(map(type, task)),
+            dealt=not roles.names_content,
+            positional=not roles.names_tasks and int in set(map(type, task)),
         )
 
     def _content(
         self, values: _Values, agent: Sequence[str | None], task: Sequence[TaskId]
     ) -> dict[tuple[str | None, TaskId], str]:
         """Hash the content of each task: one row of it, and each that is written otherwise."""
-        places = [[node for node in nodes if node.kinds] for nodes in self._roles.content]
-        if not any(places):
-            return {}
-        parts = [[values.whole(node) for node in nodes] for nodes in places]
+        parts = [[values.at(node) for node in nodes if node.kinds] for nodes in self._roles.content]
+        columns = [map(_checksum, column) for part in parts for column in part]
         contents: dict[tuple[str | None, TaskId], str] = {}
-        texts = values.texts([node for nodes in places for node in nodes])
-        for row, (key, text) in enumerate(zip(zip(agent, task, strict=True), texts, strict=True)):
-            if self._written.get(key) == text:
+        for row, checksums in enumerate(zip(*columns, strict=True)):
+            key, checksum = (agent[row], task[row]), hash(checksums)
+            if self._hashed.get(key) == checksum:
                 continue
-            held = [next((v for n in part if (v := n(row)) is not None), None) for part in parts]
+            held = [_content_part(part, row) for part in parts]
             if any(value is not None for value in held):
                 content = content_hash(question_of(held[0]) if len(held) == 1 else held)
-                self._written[key] = text
+                self._hashed[key] = checksum
                 contents[key] = join_versions(contents.get(key, content), content)
         return contents
 
     def _other_kinds(self) -> dict[tuple[str, bool], int]:
-        """Tell where text and the like was first met; what was told once need not be again."""
-        if self._told == self._learnt:
+        """Report where text and the like was first met, if rows were learnt from since."""
+        if self._reported == self._learnt:
             return {}
-        self._told = self._learnt
-        found: dict[tuple[str, bool], int] = {}
+        self._reported = self._learnt
+        first: dict[tuple[str, bool], int] = {}
         for name, usage in self._roles.names():
             nodes = self._roles.places_of(name, usage=usage)
             met = [node.not_number for node in nodes if node.not_number is not None]
             if met:
-                found[name, usage] = min(met)[1]
-        return found
+                first[name, usage] = min(met)[1]
+        return first
 
 
 class _Values:
@@ -280,100 +280,56 @@ class _Values:
     def __init__(
         self,
         rows: int,
-        found: Mapping[Node, Sequence[Any]],
-        odd: Mapping[int, Record],
+        decoded: Mapping[Node, Sequence[Any]],
+        parsed: Mapping[int, Record],
         check: Callable[[int], object],
-        *,
-        finite: bool,
     ) -> None:
-        self._finite = finite
         self._rows = rows
-        self._found = found
-        self._odd = odd
+        self._decoded = decoded
+        self._parsed = parsed
         self._check = check
 
-    def _at(self, node: Node) -> Sequence[Any]:
-        values = self._found.get(node)
-        if values is None:  # met only after these rows had been decoded
-            values = [None] * self._rows
-        if self._odd:
+    def at(self, node: Node) -> Sequence[Any]:
+        """Get what stands at a place in each row."""
+        # nothing where the place was met only after these rows had been decoded
+        values = self._decoded.get(node) or [None] * self._rows
+        if self._parsed:
             values = list(values)
-            for index, record in self._odd.items():
+            for index, record in self._parsed.items():
                 values[index] = record.get(node)
         return values
 
-    def of(self, nodes: Sequence[Node], kinds: set[type] | None = None) -> Sequence[Any]:
+    def first(self, nodes: Sequence[Node], kinds: set[type] | None) -> Sequence[Any]:
         """Take the first value of several places that is not null, row by row.
 
-        Where `kinds` are given and a value is of another one, its row is checked.
+        Where a value is of another kind than these, its row is checked.
         """
-        values: Sequence[Any] | None = None
-        for node in nodes:
-            if node.kinds:
-                more = self._at(node)
-                if values is not None:
-                    more = [b if a is None else a for a, b in zip(values, more, strict=True)]
-                values = more
-        if values is None:
-            values = [None] * self._rows
+        columns = [self.at(node) for node in nodes if node.kinds]
+        values = columns[0] if columns else [None] * self._rows
+        for column in columns[1:]:
+            values = [b if a is None else a for a, b in zip(values, column, strict=True)]
         if kinds is not None and not kinds.issuperset(map(type, values)):
             for index, value in enumerate(values):
                 if type(value) not in kinds:
                     self._check(index)
         return values
 
-    def texts(self, nodes: Sequence[Node]) -> Iterator[int]:
-        """Sum up what stands at some places in each row, as it is written."""
-        columns = [map(_checksum, self._at(node)) for node in nodes]
-        return columns[0] if len(columns) == 1 else map(hash, zip(*columns, strict=True))
-
-    def whole(self, node: Node) -> Callable[[int], Any]:
-        """Give a function that decodes what stands at a place in a row."""
-        values = self._at(node)
-
-        def decoded(row: int) -> Any:
-            value = values[row]
-            if not isinstance(value, msgspec.Raw):
-                return value
-            try:
-                return msgspec.json.decode(value)
-            except (msgspec.DecodeError, RecursionError):  # the half of a surrogate pair
-                return bytes(value).decode(errors="replace")
-
-        return decoded
-
-    def samples(self, nodes: Sequence[Node]) -> Sequence[int | None]:
-        """Take whole numbers from 0."""
-        values = self.of(nodes, {int, type(None)})
-        for index, value in enumerate(values):
-            if value is not None and not 0 <= value < _MAX_SAMPLE:
-                self._check(index)
-        return values
-
-    def labels(self, nodes: Sequence[Node]) -> list[str | None]:
-        """Take values as text, what is no text in JSON's spelling."""
-        kinds = {str, int, float, bool, type(None)}
-        return [v if v is None or type(v) is str else json.dumps(v) for v in self.of(nodes, kinds)]
-
     def numbers(
         self, nodes: Sequence[Node], *, needed: bool
     ) -> tuple[NDArray[np.float64], list[tuple[int, str]]]:
         """Take values as numbers, NaN where there is none."""
-        columns = [self._at(node) for node in nodes if node.kinds]
-        values = (
-            columns[0]
-            if len(columns) == 1
-            else list(map(_number_first, zip(*columns, strict=True)))
-        )
-        if not any(node.kinds & NOT_NUMBER for node in nodes):
-            whole = not any(node.kinds & FLOAT for node in nodes)
-            try:
-                column = _packed(values, whole=whole)
-            except OverflowError:  # a whole number that no float64 can hold
-                pass
-            else:
-                if self._finite or np.isfinite(column).all():
-                    return column, []
+        columns = [self.at(node) for node in nodes if node.kinds]
+        values = columns[0]
+        if len(columns) > 1:
+            values = list(map(_number_first, zip(*columns, strict=True)))
+        code, kind = ("d", np.float64) if any(n.kinds & FLOAT for n in nodes) else ("q", np.int64)
+        try:  # several times as fast as numpy, which looks at each object's type
+            packed = struct.pack(f"{len(values)}{code}", *values)
+            column = np.frombuffer(packed, kind).astype(np.float64, copy=False)
+            if np.isfinite(column).all():
+                return column, []
+        except (struct.error, OverflowError):  # something else than a number, or a very large one
+            pass
         column = np.full(self._rows, math.nan)
         not_finite: list[tuple[int, str]] = []
         for index, value in enumerate(values):
@@ -392,23 +348,25 @@ class _Values:
         return column, not_finite
 
 
-def _checksum(value: Any) -> int:
-    return adler32(value) if type(value) is msgspec.Raw else hash(repr(value))
-
-
 def _number_first(values: tuple[Any, ...]) -> Any:
     """Choose a number, or else what is not null: a list of tokens does not hide their number."""
     given = [v for v in values if v is not None]
     return next((v for v in given if isinstance(v, int | float)), given[0] if given else None)
 
 
-def _packed(values: Sequence[Any], *, whole: bool) -> NDArray[np.float64]:
-    """Make an array of numbers and None."""
-    try:
-        # several times as fast as numpy, which looks at each object's type
-        if whole:
-            packed = struct.pack(f"{len(values)}q", *values)
-            return np.frombuffer(packed, np.int64).astype(np.float64)
-        return np.frombuffer(struct.pack(f"{len(values)}d", *values))
-    except struct.error:  # some value is None, or a very large number
-        return np.fromiter(values, np.float64, len(values))
+def _checksum(value: Any) -> int:
+    return adler32(value) if type(value) is msgspec.Raw else hash(repr(value))
+
+
+def _content_part(columns: Sequence[Sequence[Any]], row: int) -> Any:
+    """Decode what the first place of several holds in a row."""
+    for column in columns:
+        value = column[row]
+        if isinstance(value, msgspec.Raw):
+            try:
+                value = msgspec.json.decode(value)
+            except (msgspec.DecodeError, RecursionError):  # the half of a surrogate pair
+                value = bytes(value).decode(errors="replace")
+        if value is not None:
+            return value
+    return None

@@ -10,25 +10,21 @@ from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import asdict, replace
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 from queue import SimpleQueue
 from types import SimpleNamespace
-from typing import IO, TYPE_CHECKING, Any, Final, cast
-
-import msgspec
+from typing import IO, TYPE_CHECKING, Final, NamedTuple, cast
 
 from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.gc_pause import collector_paused
 from pytest_evalmetrics.rollouts.json_files import JsonArray, JsonLines
-from pytest_evalmetrics.rollouts.part import Part, Room
 from pytest_evalmetrics.rollouts.recorded import find_loader
-from pytest_evalmetrics.rollouts.source import Source, open_source, whole_number_from_env
-from pytest_evalmetrics.rollouts.table import TableBuilder
+from pytest_evalmetrics.rollouts.source import ENOUGH, Source, open_source, whole_number_from_env
+from pytest_evalmetrics.rollouts.table import Part, TableBuilder
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
-    from concurrent.futures import Future
 
     from pytest_evalmetrics.data import RolloutTable
     from pytest_evalmetrics.rollouts.files import RolloutFile
@@ -37,9 +33,6 @@ if TYPE_CHECKING:
 
 _SHARD_BYTES: Final = (8 << 20, 64 << 20)  # the least and the most of one shard
 _SHARDS_EACH: Final = 12  # per worker, so that all of them end at about the same time
-_LINE_BYTES: Final = 1 << 16  # in which the end of a line is searched at a time
-_CAP: Final = "EVALMETRICS_PROCESSES"
-_XDIST_WORKERS: Final = "PYTEST_XDIST_WORKER_COUNT"
 _QUOTA: Final = Path("/sys/fs/cgroup/cpu.max")
 _LOAD: Final = Path("/proc/loadavg")
 # Plain Python, not `multiprocessing`: a spawned process would run the user's main module again,
@@ -48,36 +41,29 @@ _CHILD: Final = (
     "import pickle, sys; sys.path[:] = pickle.load(sys.stdin.buffer); "
     "from pytest_evalmetrics.rollouts.large import serve; serve()"
 )
-_BACKLOG: Final = 2  # shards per process that are read or wait to be merged
 
 
-class Piece(msgspec.Struct, frozen=True):
+class Piece(NamedTuple):
     """One unit of reading: a shard, or a whole file on another machine that has to be fetched."""
 
     what: Source | RolloutFile
     file: int  # index of its file
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes to read."""
-        span = self.what.span if isinstance(self.what, Source) else None
-        return (self.what.size or 0) if span is None else span[1] - span[0]
 
 
 def cut(
     files: Sequence[RolloutFile],
     format_: str | None,
     workers: int,
-    *,
     size: int | None = None,
+    *,
     fetches: bool = False,
 ) -> list[Piece] | None:
     """Cut files into pieces, in their order; None where one of them can't be cut."""
     try:
         here = {n: open_source(file) for n, file in enumerate(files) if file.url is None}
-        if size is None:
-            total = sum(here[n].size if n in here else f.size or 0 for n, f in enumerate(files))
-            size = min(max(total // (workers * _SHARDS_EACH), _SHARD_BYTES[0]), _SHARD_BYTES[1])
+        total = sum(here[n].size if n in here else f.size or 0 for n, f in enumerate(files))
+        share = min(max(total // (workers * _SHARDS_EACH), _SHARD_BYTES[0]), _SHARD_BYTES[1])
+        size = share if size is None else size
         pieces: list[Piece] = []
         for number, file in enumerate(files):
             source = here.get(number)
@@ -115,7 +101,7 @@ def shards_of(source: Source, size: int) -> Iterator[Source]:
         start = 0
         while start < source.size:
             file.seek(min(start + size, source.size) - 1)
-            while (more := file.readline(_LINE_BYTES)) and not more.endswith(b"\n"):
+            while (more := file.readline(ENOUGH)) and not more.endswith(b"\n"):
                 pass
             stop = file.tell()
             yield replace(source, span=(start, stop))
@@ -126,19 +112,13 @@ class ShardReader:
     """Reads shards in the order of the files; what it learns from one helps with the next."""
 
     def __init__(self, request: Request) -> None:
-        self._request = request
-        self._lines = JsonLines(request)
-        self._array = JsonArray(request)
+        self._loaders = {True: JsonArray(request), False: JsonLines(request)}
 
     def read(self, shard: Source) -> Part:
         """Read one shard."""
-        part = Part(self._request)
-        loader = self._array if shard.is_array else self._lines
+        loader = self._loaders[shard.is_array]
         with collector_paused():
-            for chunk in loader.read(shard):
-                part.add(chunk, shard)
-        part.lines = 0 if shard.is_array else self._lines.lines
-        return part
+            return Part(list(loader.read(shard)), loader.lines)
 
 
 def read_large(
@@ -151,32 +131,23 @@ def read_large(
 ) -> RolloutTable | None:
     """Read files by several processes."""
     count = process_count() if count is None else count
-    if count < 2:  # noqa: PLR2004 - a single process reads in order
-        return None
-    pieces = cut(files, format_, count, size=size) or []
+    pieces = cut(files, format_, count, size) or [] if count > 1 else []
     shards = [piece.what for piece in pieces if isinstance(piece.what, Source)]
-    if len(shards) < 2:  # noqa: PLR2004 - the same
+    if len(shards) < 2:  # noqa: PLR2004 - a single process reads in order
         return None
     table = TableBuilder(request)
-    room = Room()
-    rows = dict.fromkeys(range(len(files)), 0)
-    done, total = 0, sum(piece.nbytes for piece in pieces)
+    rows = [0] * len(files)
     with closing(_parts(request, shards, min(count, len(shards)))) as parts:
-        for piece, shard in zip(pieces, shards, strict=True):
-            part = next(parts)
+        for piece, shard, part in zip(pieces, shards, parts, strict=False):
             if part is None:
                 return None
             table.extend(shard, part)
             rows[piece.file] += part.rows
-            done += piece.nbytes
-            room.check(table.part, lambda: done / total)  # noqa: B023 - called at once
             shard.must_be_unchanged()
-    return table.build() if all(rows.values()) else None
+    return table.build() if all(rows) else None
 
 
-def _parts(
-    request: Request, shards: Sequence[Source], count: int
-) -> Generator[Part | None, None, None]:
+def _parts(request: Request, shards: Sequence[Source], count: int) -> Generator[Part | None]:
     """Yield what was read of each shard, in their order; None for one that can't be read."""
     readers: list[_Reader] = []
     idle: SimpleQueue[_Reader] = SimpleQueue()
@@ -195,13 +166,13 @@ def _parts(
             for _ in range(count):
                 readers.append(_Reader(request))
                 idle.put(readers[-1])
-            under_way: deque[Future[Part | None]] = deque()
-            for shard in shards:
-                under_way.append(pool.submit(read, shard))
-                if len(under_way) > _BACKLOG * count:
-                    yield under_way.popleft().result()
+            waiting = iter(shards)
+            # two shards per process are read or wait to be merged
+            under_way = deque(pool.submit(read, shard) for shard in islice(waiting, 2 * count))
             while under_way:
-                yield under_way.popleft().result()
+                part = under_way.popleft().result()
+                under_way.extend(pool.submit(read, shard) for shard in islice(waiting, 1))
+                yield part
         except OSError:  # no process can be started
             yield None
         finally:
@@ -221,60 +192,51 @@ class _Reader:
             stderr=subprocess.DEVNULL,
             env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},  # nothing multiplies matrices
         )
+        self._stdin = cast("IO[bytes]", self._process.stdin)
+        self._stdout = cast("IO[bytes]", self._process.stdout)
         # the type of the fields would import what validates YAML
         fields = cast("FieldMap", SimpleNamespace(**asdict(request.fields)))
         self._unsent = pickle.dumps(sys.path) + pickle.dumps(replace(request, fields=fields))
 
     def read(self, shard: Source) -> Part | None:
-        stdin = cast("IO[bytes]", self._process.stdin)
-        stdin.write(self._unsent + pickle.dumps(shard))
-        stdin.flush()
+        self._stdin.write(self._unsent + pickle.dumps(shard))
+        self._stdin.flush()
         self._unsent = b""
-        part: Part | None = pickle.load(cast("IO[bytes]", self._process.stdout))  # noqa: S301 - our own process
-        return part
+        return cast("Part | None", pickle.load(self._stdout))  # noqa: S301 - our own process
 
     def close(self) -> None:
         self._process.kill()
-        self._process.wait()
-        for pipe in (self._process.stdin, self._process.stdout):
-            with suppress(OSError):  # what it did not read
-                cast("IO[bytes]", pipe).close()
+        with suppress(OSError):  # what it did not read
+            self._process.communicate()
 
 
 def serve() -> None:
     """Read shards for the process that started this one, until it closes the pipe."""
-    stdin, stdout = sys.stdin.buffer, sys.stdout.buffer
-    reader = ShardReader(pickle.load(stdin))  # noqa: S301 - from our own process
+    reader = ShardReader(pickle.load(sys.stdin.buffer))  # noqa: S301 - from our own process
     while True:
-        try:
-            shard: Any = pickle.load(stdin)  # noqa: S301 - the same
-        except EOFError:
-            return
-        try:
+        shard = pickle.load(sys.stdin.buffer)  # noqa: S301 - the same; fails where that is gone
+        part = None
+        with suppress(Exception):  # one process that reads in order reports it
             part = reader.read(shard)
-        except Exception:  # noqa: BLE001 - one process that reads in order reports it
-            part = None
-        pickle.dump(part, stdout, protocol=pickle.HIGHEST_PROTOCOL)
-        stdout.flush()
+        pickle.dump(part, sys.stdout.buffer, protocol=pickle.HIGHEST_PROTOCOL)
+        sys.stdout.flush()
 
 
 def process_count() -> int:
     """Count the processes that may read: one per idle core, shared with pytest-xdist's workers."""
-    workers = os.environ.get(_XDIST_WORKERS, "1")
+    workers = os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")
     share = max(1, usable_cores() // max(1, int(workers) if workers.isdecimal() else 1))
-    cap = whole_number_from_env(_CAP, 0, "how many processes may read a large file")
+    cap = whole_number_from_env("EVALMETRICS_PROCESSES", 0, "how many processes read large files")
     return min(share, cap or _idle_cores())
 
 
 def usable_cores() -> int:
     """Count the cores that this process may use; a container's quota is one limit."""
-    if hasattr(os, "sched_getaffinity"):
-        cores = len(os.sched_getaffinity(0))
-    else:
-        cores = os.cpu_count() or 1
+    affinity = getattr(os, "sched_getaffinity", None)
+    cores = len(affinity(0)) if affinity else os.cpu_count() or 1
     with suppress(OSError, ValueError):  # no Linux, no container, or "max"
-        quota, period = _QUOTA.read_text(encoding="ascii").split()
-        return max(1, min(cores, int(quota) // int(period)))
+        quota, period = map(int, _QUOTA.read_text(encoding="ascii").split())
+        cores = max(1, min(cores, quota // period))
     return cores
 
 
@@ -283,5 +245,5 @@ def _idle_cores() -> int:
     cores = os.cpu_count() or 1
     with suppress(OSError, ValueError, IndexError):  # no Linux
         running = int(_LOAD.read_text(encoding="ascii").split()[3].split("/")[0])
-        return max(1, cores - max(0, running - 1))
+        cores = max(1, cores - max(0, running - 1))
     return cores

@@ -87,10 +87,10 @@ class Chunk:
     records: Sequence[Mapping[str, Any]] = ()
     #: Agent and task id -> the task's `content_hash`, for tasks that were not hashed before.
     content: Mapping[tuple[str | None, TaskId], str] = field(default_factory=dict)
-    versioned: bool = (
-        False  #: Whether hashes are of tasks' versions, of which a task may have many.
-    )
-    dealt: bool = False  #: Whether an environment may deal each rollout of a task another question.
+    #: Whether hashes are of tasks' versions, of which a task may have many.
+    versioned: bool = False
+    #: Whether an environment may deal each rollout of a task another question.
+    dealt: bool = False
     positional: bool = False  #: Whether task ids are positions in a data set rather than names.
     #: The scorers as the file describes them: name, setting and value; the scores that one gave
     #: are its setting ``scores``.

@@ -17,13 +17,10 @@ import numpy as np
 from pytest_evalmetrics.data import MISSING
 from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.layout import many
-from pytest_evalmetrics.rollouts.files import RolloutFile
-from pytest_evalmetrics.rollouts.loader import Chunk, NotFinite, Request
+from pytest_evalmetrics.rollouts.loader import Chunk, NotFinite
 from pytest_evalmetrics.rollouts.recorded import load
-from pytest_evalmetrics.rollouts.source import open_source
-from pytest_evalmetrics.rollouts.table import TableBuilder
 from pytest_evalmetrics.rollouts.tabular import layout_of, refused_cell
-from pytest_evalmetrics.spec import FieldMap, RolloutsSpec
+from pytest_evalmetrics.spec import RolloutsSpec
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -31,15 +28,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pytest_evalmetrics.data import Category, RolloutTable, TaskId
+    from pytest_evalmetrics.rollouts.loader import Request
     from pytest_evalmetrics.rollouts.source import Source
     from pytest_evalmetrics.rollouts.tabular import Layout
 
 NOTES: Final = b"pytest_evalmetrics.notes"  # where a run that we wrote keeps what was told of it
 _CHUNK_ROWS: Final = 1 << 16  # of a chunk
 _WHOLE_ROWS: Final = 256  # with all their text: few at a time
+_WRITING: Final = "it takes pyarrow to write a Parquet file"
 _USAGE: Final = ("response.usage", "usage")  # where NeMo Gym keeps it
-
-
 _TASK, _SAMPLE, _AGENT = "_ng_task_index", "_ng_rollout_index", "agent_ref.name"
 _BOOLEANS: Final = {"true": True, "false": False, MISSING: None}
 _INT64: Final = 2.0**63
@@ -76,13 +73,7 @@ class Parquet:
 
     @contextmanager
     def _data(self, source: Source) -> Iterator[Any]:
-        try:
-            import pyarrow as pa  # noqa: PLC0415 - an extra, and only where a file needs it
-        except ImportError as error:
-            raise source.error(
-                f"this is {self.what}, which takes pyarrow to be read",
-                hint='install it: pip install "pytest-evalmetrics[parquet]"',
-            ) from error
+        pa = _pyarrow(f"this is {self.what}, which takes pyarrow to be read", source.shown)
         with source.open() as stream:
             plain = source.packed is None
             data = pa.memory_map(str(source.path)) if plain else pa.BufferReader(stream.read())
@@ -148,7 +139,7 @@ class Arrow(Parquet):
         schema = pa.ipc.open_file(data).schema
 
         def batches(columns: list[str], rows: int = _CHUNK_ROWS) -> Iterator[Any]:
-            tops = [_top(column, schema) for column in columns]
+            tops = [name if name in schema.names else name.partition(".")[0] for name in columns]
             wanted = sorted({schema.get_field_index(top) for top in tops})
             data.seek(0)
             options = pa.ipc.IpcReadOptions(included_fields=wanted)
@@ -159,10 +150,6 @@ class Arrow(Parquet):
                     yield batch.slice(start, rows)
 
         return schema, batches
-
-
-def _top(column: str, schema: Any) -> str:
-    return column if column in schema.names else column.partition(".")[0]
 
 
 def _leaves(schema: Any, above: str = "") -> Iterator[tuple[str, Any]]:
@@ -177,11 +164,12 @@ def _leaves(schema: Any, above: str = "") -> Iterator[tuple[str, Any]]:
             yield name, field.type
 
 
-def _is_number(kind: Any) -> bool:
-    import pyarrow as pa  # noqa: PLC0415 - an extra
+def _is_number(kind: Any, *, whole: bool = False) -> bool:
+    from pyarrow import types  # noqa: PLC0415 - an extra
 
-    t = pa.types
-    return any(test(kind) for test in (t.is_integer, t.is_floating, t.is_boolean, t.is_decimal))
+    if types.is_integer(kind) or types.is_boolean(kind):
+        return True
+    return not whole and (types.is_floating(kind) or types.is_decimal(kind))
 
 
 class _Batch:
@@ -207,7 +195,7 @@ class _Batch:
                 scores[short] = numbers
             elif short not in usage or above == _USAGE[0]:
                 usage[short] = numbers
-            if not _is_whole(self._types[column]):
+            if not _is_number(self._types[column], whole=True):
                 fractional.add(short)
         return {
             "scores": scores,
@@ -227,8 +215,7 @@ class _Batch:
 
     def values(self, path: str) -> list[Any]:
         """Get a column as builtins."""
-        values: list[Any] = self._column(path).to_pylist()
-        return values
+        return list(self._column(path).to_pylist())
 
     def texts(self, path: str) -> list[str | None]:
         """Get a column as text."""
@@ -263,14 +250,8 @@ def _usage_name(name: str) -> tuple[str, str | None]:
     return (last, above) if above in _USAGE else (name, None)
 
 
-def _is_whole(kind: Any) -> bool:
-    import pyarrow as pa  # noqa: PLC0415 - an extra
-
-    return bool(pa.types.is_integer(kind) or pa.types.is_boolean(kind))
-
-
 def _text(value: Any) -> str:
-    return ("true" if value else "false") if isinstance(value, bool) else str(value)
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _plain(value: Any) -> Any:
@@ -290,7 +271,7 @@ def _plain(value: Any) -> Any:
 
 def to_parquet(pattern: str, target: str, base: Path, labels: Sequence[str] = ()) -> str:
     """Read rollouts, and write their numbers into one Parquet file."""
-    _pyarrow(target)  # before a large run is read
+    _pyarrow(_WRITING, target)  # before a large run is read
     spec = RolloutsSpec(path=(pattern,))
     try:  # as most benchmarks read it: the only score of a format is then the reward, too
         table = load(spec, base, scores=("reward",), categories=labels)
@@ -305,7 +286,9 @@ def to_parquet(pattern: str, target: str, base: Path, labels: Sequence[str] = ()
 
 def write_parquet(table: RolloutTable, path: Path, *, shown: str) -> None:
     """Write a table such that reading the file gives the same table, its sources aside."""
-    pa, pq = _pyarrow(shown)
+    pa = _pyarrow(_WRITING, shown)
+    import pyarrow.parquet as pq  # noqa: PLC0415 - an extra
+
     temporary = ""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -326,17 +309,13 @@ def write_parquet(table: RolloutTable, path: Path, *, shown: str) -> None:
                 Path(temporary).unlink()
 
 
-def _pyarrow(shown: str) -> tuple[Any, Any]:
+def _pyarrow(message: str, shown: str) -> Any:
     try:
-        import pyarrow as pa  # noqa: PLC0415 - an extra, and only where it is asked for
-        import pyarrow.parquet as pq  # noqa: PLC0415
+        import pyarrow as pa  # noqa: PLC0415 - an extra, and only where a file needs it
     except ImportError as error:
-        raise DataError(
-            "it takes pyarrow to write a Parquet file",
-            file=shown,
-            hint='install it: pip install "pytest-evalmetrics[parquet]"',
-        ) from error
-    return pa, pq
+        hint = 'install it: pip install "pytest-evalmetrics[parquet]"'
+        raise DataError(message, file=shown, hint=hint) from error
+    return pa
 
 
 def _arrow_columns(table: RolloutTable, pa: Any) -> Any:
@@ -377,12 +356,22 @@ def _label_texts(category: Category) -> NDArray[Any]:
 
 
 def _must_be_the_same(table: RolloutTable, path: Path, shown: str) -> None:
-    request = Request(FieldMap(), categories=tuple(table.categories))
-    source = open_source(RolloutFile(path, shown))
-    builder = TableBuilder(request)
-    for chunk in Parquet(request).read(source):
-        builder.add(source, chunk)
-    wrong = _differences(table, builder.build())
+    spec = RolloutsSpec(path=(str(path),))
+    read = load(spec, path.parent, scores=(), categories=tuple(table.categories))
+    wrong = [
+        name
+        for name in ("agents", "agent", "tasks", "task", "sample")
+        if not np.array_equal(getattr(table, name), getattr(read, name))
+    ]
+    if list(table.scores) != list(read.scores):
+        wrong.append("the list of scores")
+    for name, column in read.scores.items():
+        same = np.array_equal(table.scores.get(name, []), column, equal_nan=True)
+        if not same or (name in table.integers) != (name in read.integers):
+            wrong.append(f"the score {name!r}")
+    for name, category in table.categories.items():
+        if not np.array_equal(_label_texts(category), _label_texts(read.categories[name])):
+            wrong.append(f"the label {name!r}")
     if wrong:
         raise DataError(
             f"these rollouts can't be kept as Parquet columns: {', '.join(wrong)} would not be "
@@ -391,24 +380,3 @@ def _must_be_the_same(table: RolloutTable, path: Path, shown: str) -> None:
             hint="is a score or a label named as one of our own columns, or with a leading _? "
             "read the files as they are",
         )
-
-
-def _differences(one: RolloutTable, other: RolloutTable) -> list[str]:
-    wrong = [
-        name
-        for name in ("agents", "agent", "tasks", "task", "sample")
-        if not np.array_equal(getattr(one, name), getattr(other, name))
-    ]
-    if list(one.scores) != list(other.scores):
-        return [*wrong, "the list of scores"]
-    wrong += [
-        f"the score {name!r}"
-        for name, column in one.scores.items()
-        if not np.array_equal(column, other.scores[name], equal_nan=True)
-        or (name in one.integers) != (name in other.integers)
-    ]
-    return wrong + [
-        f"the label {name!r}"
-        for name, category in one.categories.items()
-        if not np.array_equal(_label_texts(category), _label_texts(other.categories[name]))
-    ]

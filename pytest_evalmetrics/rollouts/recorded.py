@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
@@ -13,9 +12,8 @@ from pytest_evalmetrics.gc_pause import collector_paused
 from pytest_evalmetrics.registry import loaders
 from pytest_evalmetrics.rollouts.files import RolloutFile, absolute, find_files, is_large
 from pytest_evalmetrics.rollouts.formats import recognise
-from pytest_evalmetrics.rollouts.json_reader import decode_row
+from pytest_evalmetrics.rollouts.json_rows import decode_row
 from pytest_evalmetrics.rollouts.loader import Loader, Request, RowLoader, TextLoader
-from pytest_evalmetrics.rollouts.part import Room
 from pytest_evalmetrics.rollouts.source import Source, open_source
 from pytest_evalmetrics.rollouts.table import TableBuilder
 
@@ -25,7 +23,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from pytest_evalmetrics.data import RolloutTable
-    from pytest_evalmetrics.rollouts.loader import LoaderFactory
+    from pytest_evalmetrics.rollouts.loader import Chunk, LoaderFactory
     from pytest_evalmetrics.rollouts.shape import Shape
     from pytest_evalmetrics.spec import FieldMap, RolloutsSpec
     from pytest_evalmetrics.spec.sources import FilesSpec
@@ -80,7 +78,8 @@ def records(spec: FilesSpec, base: Path) -> Iterator[tuple[str, dict[str, Any]]]
             for row in loader.texts(source):
                 yield source.at(row.place), decode_row(row, source)
         else:
-            yield from _loaded_records(loader, source)
+            for chunk in loader.read(source):
+                yield from _whole_rows(chunk, source)
         source.must_be_unchanged()
 
 
@@ -108,17 +107,15 @@ def _shape(spec: FilesSpec, base: Path, request: Request | None = None) -> Shape
     return Shape(cast("RolloutsSpec", spec), base, request)
 
 
-def _loaded_records(loader: Loader, source: Source) -> Iterator[tuple[str, dict[str, Any]]]:
-    for chunk in loader.read(source):
-        if len(chunk.records) != len(chunk.places):
-            raise source.error(
-                "the rows of this format can't be scored: only its numbers are read",
-                hint="write JSON Lines (.jsonl), CSV or Parquet; or let the loader give "
-                "records where it is asked for whole rows",
-            )
-        for at, record in enumerate(chunk.records):
-            name = chunk.names[at] if chunk.names else source.at(int(chunk.places[at]))
-            yield name, dict(record)
+def _whole_rows(chunk: Chunk, source: Source) -> Iterator[tuple[str, dict[str, Any]]]:
+    if len(chunk.records) != len(chunk.places):
+        raise source.error(
+            "the rows of this format can't be scored: only its numbers are read",
+            hint="write JSON Lines (.jsonl), CSV or Parquet; or let the loader give records where "
+            "it is asked for whole rows",
+        )
+    names = chunk.names or [source.at(int(place)) for place in chunk.places]
+    yield from zip(names, map(dict, chunk.records), strict=True)
 
 
 def task_key(spec: FilesSpec, base: Path) -> str | None:
@@ -214,25 +211,15 @@ def _read_in_order(
 ) -> RolloutTable:
     shape = _shape(spec, base, request)
     table = TableBuilder(request)
-    room = Room()
-    before = 0  # bytes of the files that were read
-
-    def share() -> float:
-        at = source.position.bytes()
-        total = sum(os.path.getsize(file.path) for file in files)  # noqa: PTH202 - the same
-        return max(before + (source.size if at is None else at), 1) / max(total, 1)
-
     for source, loader in _opened(spec, files, request, shape):
         rows = 0
         with _in_words(source):
             for chunk in loader.read(source):
                 table.add(source, chunk)
                 rows += len(chunk.places)
-                room.check(table.part, share)
         if not rows:
             raise source.error("the file holds no row", hint="did the run that writes it fail?")
         source.must_be_unchanged()
-        before += source.size
     built = table.build()
     if shape is not None:
         built = replace(built, notes=(*built.notes, *shape.finish()))

@@ -15,7 +15,7 @@ from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.rollouts.documents import TABLES, PlacedRow, documents, with_places
 from pytest_evalmetrics.rollouts.files import find_files
 from pytest_evalmetrics.rollouts.foreign import lookup
-from pytest_evalmetrics.rollouts.json_reader import RowReader
+from pytest_evalmetrics.rollouts.json_files import RowReader
 from pytest_evalmetrics.rollouts.loader import Request
 from pytest_evalmetrics.rollouts.source import SourceRow, open_source, short
 

@@ -10,7 +10,6 @@ import re
 import sys
 import zlib
 from contextlib import contextmanager
-from dataclasses import field
 from functools import cached_property
 from stat import S_ISDIR, S_ISREG
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, NamedTuple, cast
@@ -140,34 +139,31 @@ class _Bounded(io.RawIOBase):
         return got
 
 
-class explained:  # noqa: N801 - is called like a function
+@contextmanager
+def explained(shown: str) -> Iterator[None]:
     """Raise the errors of the operating system and the decompressors as `DataError`."""
-
-    # no generator: a small file enters this four times
-    def __init__(self, shown: str) -> None:
-        self._shown = shown
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
-        # ZstdError comes from a module that is imported only where a file needs it
-        zstd = sys.modules.get("compression.zstd") or sys.modules.get("backports.zstd")
-        damage = (gzip.BadGzipFile, zlib.error, *([zstd.ZstdError] if zstd else []))
+    try:
+        yield
+    except _read_errors() as error:
         hint = None
         if isinstance(error, FileNotFoundError):
             message = "there is no such file"
         elif isinstance(error, PermissionError):
-            message, hint = "no permission to read this file", f"try: chmod u+r {self._shown}"
+            message, hint = "no permission to read this file", f"try: chmod u+r {shown}"
         elif isinstance(error, EOFError):
             message = "the compressed file ends too early"
             hint = "was its copy or its download interrupted?"
-        elif isinstance(error, damage):
-            message = f"the compressed file is damaged: {error}"
-        elif isinstance(error, OSError):
+        elif isinstance(error, OSError) and not isinstance(error, gzip.BadGzipFile):
             message = f"the file can't be read: {error.strerror or error}"
         else:
-            return
-        raise DataError(message, file=self._shown, hint=hint) from error
+            message = f"the compressed file is damaged: {error}"
+        raise DataError(message, file=shown, hint=hint) from error
+
+
+def _read_errors() -> tuple[type[Exception], ...]:
+    # ZstdError comes from a module that is imported only where a file needs it
+    zstd = sys.modules.get("compression.zstd") or sys.modules.get("backports.zstd")
+    return OSError, EOFError, zlib.error, *([zstd.ZstdError] if zstd else [])
 
 
 def keys_of(text: bytes) -> tuple[frozenset[str], bool]:
@@ -208,20 +204,6 @@ class SourceRow(NamedTuple):
     text: memoryview  # JSON, as bytes that live no longer than the block that is being read
 
 
-class Position:
-    """How far a file was read; another process starts anew."""
-
-    def __init__(self) -> None:
-        self.raw: BinaryIO | None = None
-
-    def __reduce__(self) -> tuple[type[Position], tuple[()]]:
-        return Position, ()
-
-    def bytes(self) -> int | None:
-        """Count the bytes on disk; None where the file is not read as a stream."""
-        return None if self.raw is None or self.raw.closed else self.raw.tell()
-
-
 @record
 class Source:
     """A file of rollouts."""
@@ -240,8 +222,6 @@ class Source:
     stamp: tuple[int, ...] | None = None
     data: bytes | None = None  # of a small file, or of rows that the benchmark file holds
     counts: Literal["line", "row"] | None = None  # what places count, where rows are not as written
-    # how far it was read
-    position: Position = field(default_factory=Position, compare=False, repr=False)
 
     @cached_property
     def keys(self) -> frozenset[str]:
@@ -311,7 +291,6 @@ class Source:
     def open(self) -> Iterator[BinaryIO]:
         """Open the file for reading, decompressed."""
         with explained(self.shown), self._raw() as raw:
-            self.position.raw = raw
             if self.span is None:
                 stream = _unpacked(raw, self.packed, self.shown)
             elif self.url is not None:

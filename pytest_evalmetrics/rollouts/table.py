@@ -3,27 +3,62 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from array import array
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from pytest_evalmetrics.data import STATED_COUNT, STATED_ERROR, Category, RolloutTable, SourceFile
-from pytest_evalmetrics.data.content import NO_CONTENT, SIZE, VERSIONS, content_hash
+from pytest_evalmetrics.data import (
+    HASH_SIZE,
+    MISSING,
+    NO_CONTENT,
+    STATED_COUNT,
+    STATED_ERROR,
+    VERSIONS,
+    Category,
+    RolloutTable,
+    SourceFile,
+    content_hash,
+    join_versions,
+)
 from pytest_evalmetrics.errors import DataError, did_you_mean
 from pytest_evalmetrics.layout import many
-from pytest_evalmetrics.rollouts.part import NO_SAMPLE, Part
 from pytest_evalmetrics.rollouts.source import score_paths
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from typing import Any
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from pytest_evalmetrics.data import TaskId
     from pytest_evalmetrics.rollouts.loader import Chunk, Request
-    from pytest_evalmetrics.rollouts.part import Where
     from pytest_evalmetrics.rollouts.source import Source
+
+_AGENT: Final = "agent"  # where rows name none
+_NO_SAMPLE: Final = -1  # a row without a sample index
+_CHECK_EVERY: Final = 32 << 20  # bytes of columns between two checks that memory suffices
+_MEMORY: Final = Path("/proc/meminfo")
+_GROUP: Final = Path("/sys/fs/cgroup")
+_GROUPS: Final = (  # of version 2, and of version 1
+    ("", "memory.max", "memory.current", "inactive_file"),
+    ("memory/", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+)
+# A row in messages: which of the files, from 0, and its place in it; or what it is called.
+Where = tuple[int, int] | str
+
+
+class Part(NamedTuple):
+    """A part of a file, as another process read it: its places count from its own first line."""
+
+    chunks: list[Chunk]
+    lines: int
+
+    @property
+    def rows(self) -> int:
+        """Count the rows."""
+        return sum(len(chunk.places) for chunk in self.chunks)
 
 
 class TableBuilder:
@@ -33,24 +68,144 @@ class TableBuilder:
         self._request = request
         self._sources: list[tuple[Source, int]] = []  # and how many rows it has
         self._lines = 0  # of the last source, in the parts of it that were added
-        self.part = Part(request)
+        self._checked = 0  # bytes of columns when memory was checked last
+        self._rows = 0
+        self._agents: dict[str, int] = {}
+        self._tasks: dict[TaskId, int] = {}
+        self._agent = array("i")
+        self._task = array("q")
+        self._sample = array("q")
+        self._place = array("q")
+        self._scores: dict[str, array[float]] = {}
+        self._usage: dict[str, array[float]] = {}
+        self._labels: dict[str, tuple[dict[str, int], array[int]]] = {
+            name: ({}, array("i")) for name in request.categories
+        }
+        self._labelled: set[str] = set()
+        self._any_agent = self._any_sample = False
+        self._fractional: set[str] = set()
+        self._not_finite: dict[tuple[str, str], tuple[int, Where]] = {}
+        self._not_numbers: dict[tuple[str, bool], Where] = {}
+        self._keys: dict[str, None] = {}
+        self._names: dict[int, str] = {}
+        self._started: dict[int, NDArray[np.float64]] = {}
+        self._failures: dict[tuple[str, bool], tuple[int, str]] = {}
+        self._chunk_notes: dict[str, None] = {}
+        self._rewards: dict[str, None] | None = None
+        self._content: dict[tuple[str, TaskId], str] = {}
+        self._dealt = False
+        self._torn: dict[tuple[str, TaskId], None] = {}
+        self._positional = request.by_position
+        self._ruler: dict[tuple[str, str, str], None] = {}
+
+    def extend(self, source: Source, part: Part) -> None:
+        """Add the next rows of a file, read by another process."""
+        before = self._lines if self._is_last(source) else 0
+        for chunk in part.chunks:
+            self.add(
+                source,
+                replace(
+                    chunk,
+                    places=chunk.places + before,
+                    not_finite=[replace(n, place=n.place + before) for n in chunk.not_finite],
+                    other_kinds={n: place + before for n, place in chunk.other_kinds.items()},
+                ),
+            )
+        self._lines = before + part.lines
+
+    def _is_last(self, source: Source) -> bool:
+        return bool(self._sources) and self._sources[-1][0].path == source.path
 
     def add(self, source: Source, chunk: Chunk) -> None:
         """Add the next rows of a file."""
-        self._goes_on(source, len(chunk.places))
-        self.part.add(chunk, source, len(self._sources) - 1)
-
-    def extend(self, source: Source, part: Part) -> None:
-        """Add the next rows of a file, read on their own."""
-        self._goes_on(source, part.rows)
-        self.part.extend(part, file=len(self._sources) - 1, lines=self._lines)
-        self._lines += part.lines
-
-    def _goes_on(self, source: Source, rows: int) -> None:
-        if not self._sources or self._sources[-1][0].path != source.path:
+        rows = len(chunk.places)
+        if not self._is_last(source):
             self._sources.append((source, 0))
-            self._lines = 0
         self._sources[-1] = (source, self._sources[-1][1] + rows)
+        self._place.frombytes(chunk.places.astype(np.int64).tobytes())
+        if not self._request.by_position:
+            _encode(self._tasks, chunk.task, self._task)
+        _encode(self._agents, chunk.agent, self._agent, absent=_AGENT)
+        self._any_agent |= chunk.agent.count(None) < rows
+        self._sample.extend(_NO_SAMPLE if n is None else n for n in chunk.sample)
+        self._any_sample |= chunk.sample.count(None) < rows
+        for name, (codes, column) in self._labels.items():
+            _encode(codes, chunk.labels.get(name, [None] * rows), column, absent=MISSING)
+        self._labelled |= self._labels.keys() & chunk.labels.keys()
+        self._add_remarks(source, chunk)
+        self._add_numbers(self._scores, chunk.scores, rows)
+        self._add_numbers(self._usage, chunk.usage, rows)
+        self._rows += rows
+        self._fractional |= chunk.fractional
+        self._keys.update(dict.fromkeys(chunk.keys))
+        self._chunk_notes.update(dict.fromkeys(chunk.notes))
+        self._ruler.update(dict.fromkeys(chunk.ruler))
+        if chunk.rewards is not None:
+            self._rewards = {**(self._rewards or {}), **dict.fromkeys(chunk.rewards)}
+        self._dealt |= chunk.dealt
+        self._positional |= chunk.positional
+        for (agent, task), content in chunk.content.items():
+            owner = _AGENT if agent is None else agent
+            self._identify((owner, task), content, versioned=chunk.versioned)
+        self._must_fit()
+
+    def _add_remarks(self, source: Source, chunk: Chunk) -> None:
+        file = len(self._sources) - 1
+        for bad in chunk.not_finite:
+            where = chunk.names[bad.place - 1] if chunk.names else (file, bad.place)
+            _count(self._not_finite, (bad.score, bad.what), where)
+        for name, first in chunk.not_numbers.items():
+            self._not_numbers.setdefault((name, False), first)
+        for which, place in chunk.other_kinds.items():
+            self._not_numbers.setdefault(which, (file, place))
+        self._names.update(enumerate(chunk.names, self._rows))
+        if chunk.started is not None:
+            self._started[self._rows] = chunk.started
+        for failure in chunk.failures:
+            place = int(chunk.places[failure.row])
+            at = self._names.get(self._rows + failure.row) or source.at(place)
+            shown = f"{at}: {failure.message}" if failure.message else at
+            _count(self._failures, (failure.kind, failure.graded), shown)
+
+    def _add_numbers(
+        self,
+        gathered: dict[str, array[float]],
+        columns: Mapping[str, NDArray[np.float64]],
+        rows: int,
+    ) -> None:
+        for name, column in columns.items():
+            if name not in gathered:
+                gathered[name] = array("d", _absent(self._rows))
+            gathered[name].frombytes(column.tobytes())
+        for name in gathered.keys() - columns.keys():
+            gathered[name].frombytes(_absent(rows))
+
+    def _identify(self, task: tuple[str, TaskId], content: str, *, versioned: bool) -> None:
+        before = self._content.setdefault(task, content)
+        if NO_CONTENT in (before, content) or (
+            self._dealt and (before != content or VERSIONS in content)
+        ):
+            self._content[task] = NO_CONTENT
+        elif before != content:
+            self._content[task] = join_versions(before, content)
+        if not versioned and VERSIONS in self._content[task]:
+            self._torn[task] = None
+
+    def _must_fit(self) -> None:
+        """Refuse more rows than memory holds: while they are sorted, there are two of each."""
+        columns = len(self._scores.keys() | self._usage.keys())
+        held = self._rows * (8 * (columns + 3) + 4 * (1 + len(self._labels)))
+        if held < self._checked + _CHECK_EVERY:
+            return
+        self._checked = held
+        free = available()
+        if free is not None and held > free:
+            raise DataError(
+                f"these rollouts do not fit into memory: the first {self._rows:,} rows with "
+                f"{columns} columns of numbers need {2 * held:,} bytes, and {free + held:,} are "
+                "free",
+                hint="split the benchmark into several, or run it where there is more memory",
+            )
 
     # -- the table ------------------------------------------------------------------------
 
@@ -58,7 +213,7 @@ class TableBuilder:
         """Make the table, once: what was gathered is let go."""
         scores = self._with_reward(self._merged())
         self._must_be_there(scores)
-        agent = np.frombuffer(self.part.agent, np.int32)
+        agent = np.frombuffer(self._agent, np.int32)
         tasks, task = self._ordered_tasks()
         content = self._contents(agent, task, tasks)
         sample = self._numbered(agent, task)
@@ -67,22 +222,22 @@ class TableBuilder:
         def sort(column: NDArray[Any]) -> NDArray[Any]:
             return column if order is None else column[order]
 
-        notes = self._notes(scores)
+        notes = self._all_notes(scores)
         ruler: dict[str, dict[str, list[str]]] = {}
-        for name, key, value in sorted(self.part.ruler):
+        for name, key, value in sorted(self._ruler):
             ruler.setdefault(name, {}).setdefault(key, []).append(value)
         integers = frozenset(
             name
             for name, column in scores.items()
-            if name not in self.part.fractional and not np.isnan(column).any()
+            if name not in self._fractional and not np.isnan(column).any()
         )
         ordered = {}
         for name in tuple(scores):  # each is let go at once: there is never a copy of them all
             ordered[name] = sort(scores.pop(name))
-            self.part.scores.pop(name, None)
-            self.part.usage.pop(name, None)
+            self._scores.pop(name, None)
+            self._usage.pop(name, None)
         return RolloutTable(
-            agents=tuple(self.part.agents),
+            agents=tuple(self._agents),
             agent=sort(agent),
             tasks=tasks,
             task=sort(task),
@@ -91,13 +246,13 @@ class TableBuilder:
             integers=integers,
             categories={
                 name: Category(sort(np.frombuffer(column, np.int32)), tuple(codes))
-                for name, (codes, column) in self.part.labels.items()
+                for name, (codes, column) in self._labels.items()
             },
             sources=tuple(self._source_files()),
             notes=notes,
-            read_as=np.arange(self.part.rows) if order is None else order,
+            read_as=np.arange(self._rows) if order is None else order,
             content=None if content is None else sort(content),
-            positional=self.part.positional,
+            positional=self._positional,
             ruler=ruler,
         )
 
@@ -105,67 +260,65 @@ class TableBuilder:
         end = 0
         for source, rows in self._sources:
             start, end = end, end + rows
-            in_lines = rows > 0 and source.head[:1] == b"{" and start not in self.part.names
+            in_lines = rows > 0 and source.head[:1] == b"{" and start not in self._names
             # lines ascend: none was blank where the last row's is as many as there are rows
             yield SourceFile(
-                source.shown, rows, source.size, in_lines and self.part.place[end - 1] == rows
+                source.shown, rows, source.size, in_lines and self._place[end - 1] == rows
             )
 
     def _merged(self) -> dict[str, NDArray[np.float64]]:
         scores = {
             name: np.frombuffer(column)
-            for name, column in self.part.scores.items()
-            if name not in self.part.usage
+            for name, column in self._scores.items()
+            if name not in self._usage
         }
-        for name, column in self.part.usage.items():
+        for name, column in self._usage.items():
             usage = np.frombuffer(column)
-            if name in self.part.scores:
-                usage = np.where(np.isnan(usage), np.frombuffer(self.part.scores[name]), usage)
+            if name in self._scores:
+                usage = np.where(np.isnan(usage), np.frombuffer(self._scores[name]), usage)
             scores[name] = usage
         return scores
 
     def _with_reward(self, scores: dict[str, NDArray[np.float64]]) -> dict[str, Any]:
         """Let the only score of a format that has no reward be the reward."""
-        if self.part.rewards is not None and not self.part.scores and self.part.failures:
-            absent = np.full(self.part.rows, math.nan)  # all of them failed
+        if self._rewards is not None and not self._scores and self._failures:
+            absent = np.full(self._rows, math.nan)  # all of them failed
             scores = {**dict.fromkeys(self._request.scores, absent), **scores}
         wanted = "reward" in self._request.scores and self._request.fields.reward is None
-        if "reward" in scores or not wanted or self.part.rewards is None:
+        if "reward" in scores or not wanted or self._rewards is None:
             return scores
-        if len(self.part.rewards) > 1:
+        if len(self._rewards) > 1:
             raise DataError(
-                "several scores could be the reward: " + ", ".join(self.part.rewards),
+                "several scores could be the reward: " + ", ".join(self._rewards),
                 file=self._sources[0][0].shown,
-                hint=f"say which: `reward: {next(iter(self.part.rewards))}`, beside rollouts",
+                hint=f"say which: `reward: {next(iter(self._rewards))}`, beside rollouts",
             )
-        for name in self.part.rewards:
-            if name in self.part.fractional:
-                self.part.fractional.add("reward")
+        for name in self._rewards:
+            if name in self._fractional:
+                self._fractional.add("reward")
             for prefix in ("", STATED_ERROR, STATED_COUNT):
                 if prefix + name in scores:
                     scores[prefix + "reward"] = scores[prefix + name]
-            measured = {
-                of for of, key, score in self.part.ruler if (key, score) == ("scores", name)
-            }
-            self.part.ruler.update(dict.fromkeys((of, "scores", "reward") for of in measured))
+            measured = {of for of, key, score in self._ruler if (key, score) == ("scores", name)}
+            self._ruler.update(dict.fromkeys((of, "scores", "reward") for of in measured))
         return scores
 
     def _must_be_there(self, scores: Mapping[str, Any]) -> None:
         fields = self._request.fields
-        keys = list(self.part.keys)
+        keys = list(self._keys)
         for name, path in score_paths(fields).items():
             if name not in scores:
                 raise self._lacking(f"the path {path!r} of the score {name!r}", path, keys)
         content = None if fields.content is None else fields.content[0]
         for what, known, asked in (
-            ("agent", self.part.any_agent, fields.agent),
-            ("sample", self.part.any_sample, fields.sample),
-            ("content", self.part.content or self._request.by_position, content),
+            ("agent", self._any_agent, fields.agent),
+            ("sample", self._any_sample, fields.sample),
+            ("content", self._content or self._request.by_position, content),
         ):
             if asked is not None and not known:
                 raise self._lacking(f"the path {asked!r} of the {what}", asked, keys)
         for name in self._request.categories:
-            if name not in self.part.labelled:
+            if name not in self._labelled:
                 raise self._lacking(f"the field {name!r}", name, keys)
         for name in self._request.scores:
             if name not in scores:
@@ -186,9 +339,9 @@ class TableBuilder:
 
     def _ordered_tasks(self) -> tuple[tuple[TaskId, ...], NDArray[np.int64]]:
         if self._request.by_position:
-            return tuple(range(self.part.rows)), np.arange(self.part.rows)
-        codes = np.frombuffer(self.part.task, np.int64)
-        ids: list[Any] = list(self.part.tasks)
+            return tuple(range(self._rows)), np.arange(self._rows)
+        codes = np.frombuffer(self._task, np.int64)
+        ids: list[Any] = list(self._tasks)
         if str in set(map(type, ids)):
             self._must_differ_as_text(codes)
             ids = [str(task) for task in ids]
@@ -200,7 +353,7 @@ class TableBuilder:
 
     def _must_differ_as_text(self, codes: NDArray[np.int64]) -> None:
         """Refuse the number 1 and the text "1", which a baseline can't tell apart."""
-        known = self.part.tasks
+        known = self._tasks
         for task, code in known.items():
             if isinstance(task, int) and str(task) in known:
                 both = (code, known[str(task)])
@@ -217,34 +370,34 @@ class TableBuilder:
         self, agent: NDArray[np.int32], task: NDArray[np.int64], tasks: Sequence[TaskId]
     ) -> NDArray[np.bytes_] | None:
         """Give each row the hash of its task's content; None where none is known."""
-        for name, torn in self.part.torn:
-            of = f" of the agent {name!r}" if len(self.part.agents) > 1 else ""
+        for name, torn in self._torn:
+            of = f" of the agent {name!r}" if len(self._agents) > 1 else ""
             raise DataError(
                 f"the task {torn!r}{of} has rollouts of different questions",
                 file=self._sources[0][0].shown if len(self._sources) == 1 else None,
                 hint="does the path match runs of two data sets? give each its own benchmark; or "
                 "name what tells the tasks apart: `fields: {task: KEY}` under rollouts",
             )
-        if not self.part.content:
+        if not self._content:
             return None
         place = {id_: at for at, id_ in enumerate(tasks)}
         as_text = bool(tasks) and isinstance(tasks[0], str)
-        known = np.zeros(len(self.part.agents) * len(tasks), dtype=f"S{SIZE}")
-        for (name, id_), content in self.part.content.items():
+        known = np.zeros(len(self._agents) * len(tasks), dtype=f"S{HASH_SIZE}")
+        for (name, id_), content in self._content.items():
             at = place[str(id_) if as_text else id_]
             # several versions are one content, which no single version has
             one = content_hash(content) if VERSIONS in content else content
-            known[self.part.agents[name] * len(tasks) + at] = one
+            known[self._agents[name] * len(tasks) + at] = one
         rows: NDArray[np.bytes_] = known[agent * len(tasks) + task]
         return rows
 
     def _numbered(self, agent: NDArray[np.int32], task: NDArray[np.int64]) -> NDArray[np.int64]:
         """Give the rows without a sample index one, in order of appearance."""
-        sample = np.frombuffer(self.part.sample, np.int64)
-        without = sample == NO_SAMPLE
+        sample = np.frombuffer(self._sample, np.int64)
+        without = sample == _NO_SAMPLE
         if not without.any():
             return sample
-        for code, name in enumerate(self.part.agents):
+        for code, name in enumerate(self._agents):
             mine = agent == code
             some, others = np.flatnonzero(mine & without), np.flatnonzero(mine & ~without)
             if len(some) and len(others):
@@ -255,9 +408,9 @@ class TableBuilder:
                     hint="write it into every row or into none (then they are numbered)",
                 )
         keys: list[NDArray[Any]] = [task, agent]
-        if self.part.started:  # some format says when each row began
-            starts = np.full(self.part.rows, math.nan)
-            for first, times in self.part.started.items():
+        if self._started:  # some format says when each row began
+            starts = np.full(self._rows, math.nan)
+            for first, times in self._started.items():
                 starts[first : first + len(times)] = times
             keys.insert(0, starts)
         order = np.lexsort(keys)
@@ -283,7 +436,7 @@ class TableBuilder:
         if len(same):
             pair = same[np.argmin(order[same + 1])]  # the first one that a reader meets
             first, second = order[pair], order[pair + 1]
-            name = list(self.part.agents)[agent[first]]
+            name = list(self._agents)[agent[first]]
             raise self._error(
                 second,
                 f"this row is the same attempt as {self._at(first)}: task "
@@ -298,45 +451,45 @@ class TableBuilder:
         return self._sources[int(np.searchsorted(ends, row, side="right"))][0]
 
     def _at(self, row: int) -> str:
-        return self.part.names.get(int(row)) or self._source(row).at(self.part.place[row])
+        return self._names.get(int(row)) or self._source(row).at(self._place[row])
 
     def _error(self, row: int, message: str, hint: str) -> DataError:
-        if int(row) in self.part.names:
-            return DataError(message, file=self.part.names[int(row)], hint=hint)
-        return self._source(row).error_at(self.part.place[row], message, hint)
+        if int(row) in self._names:
+            return DataError(message, file=self._names[int(row)], hint=hint)
+        return self._source(row).error_at(self._place[row], message, hint)
 
-    def _notes(self, scores: Mapping[str, Any]) -> tuple[str, ...]:
-        notes = list(self.part.notes)
-        dealt = [task for (_, task), content in self.part.content.items() if content == NO_CONTENT]
+    def _all_notes(self, scores: Mapping[str, Any]) -> tuple[str, ...]:
+        notes = list(self._chunk_notes)
+        dealt = [task for (_, task), content in self._content.items() if content == NO_CONTENT]
         if dealt:
             notes.append(
                 f"{many(len(dealt), 'task', 'has')} rollouts of different questions, such as "
                 f"{dealt[0]!r}: content does not pair these tasks. Where two data sets share ids, "
                 "give each its own benchmark"
             )
-        for (agent, task), content in self.part.content.items():
+        for (agent, task), content in self._content.items():
             if VERSIONS in content:
                 versions = content.count(VERSIONS) + 1
-                of = f" of the agent {agent!r}" if len(self.part.agents) > 1 else ""
+                of = f" of the agent {agent!r}" if len(self._agents) > 1 else ""
                 notes.append(
                     f"the task {task!r}{of} has rollouts of {versions} versions, which count as "
                     "one task: was it edited in the middle of the run, or does the path match "
                     "several runs?"
                 )
-        for (kind, graded), (count, first) in self.part.failures.items():
+        for (kind, graded), (count, first) in self._failures.items():
             what = "graded all the same" if graded else "without a score, which is missing"
             notes.append(f"{kind}: {many(count, 'rollout')} {what} (first {first})")
         for name in scores:
-            for (score, what), (count, where) in self.part.not_finite.items():
+            for (score, what), (count, where) in self._not_finite.items():
                 if score == name:
                     values = many(count, "value", "is")
                     counts = "counts" if count == 1 else "count"
                     shown = self._shown(where)
                     notes.append(f"{name}: {values} {what} and {counts} as missing ({shown})")
             places = [  # that hold a number elsewhere
-                self.part.not_numbers[name, usage]
-                for usage, columns in ((False, self.part.scores), (True, self.part.usage))
-                if (name, usage) in self.part.not_numbers and name in columns
+                self._not_numbers[name, usage]
+                for usage, columns in ((False, self._scores), (True, self._usage))
+                if (name, usage) in self._not_numbers and name in columns
             ]
             if places:
                 met = min(places, key=lambda where: (isinstance(where, str), where))
@@ -356,3 +509,40 @@ def _steps(*columns: NDArray[Any]) -> NDArray[np.int64]:
     for column in columns:
         sign = np.where(sign == 0, np.sign(column[1:] - column[:-1]), sign)
     return sign
+
+
+def available() -> int | None:
+    """Count the bytes that may still be taken, by the machine and by a container's limit."""
+    try:
+        lines = _MEMORY.read_text(encoding="ascii").splitlines()
+        free = next(int(x.split()[1]) for x in lines if x.startswith("MemAvailable:")) * 1024
+    except (OSError, ValueError, StopIteration, IndexError):
+        return None
+    for folder, limit, used, given_back in _GROUPS:
+        try:
+            most, now, stat = (
+                _GROUP.joinpath(folder + name).read_text(encoding="ascii")
+                for name in (limit, used, "memory.stat")
+            )
+            held = dict(line.split() for line in stat.splitlines())
+            left = int(most) - int(now) + int(held.get(given_back, 0))  # files' may be given back
+        except (OSError, ValueError):  # no limit, or no such group
+            continue
+        free = min(free, max(0, left))
+    return free
+
+
+def _absent(rows: int) -> bytes:
+    return np.full(rows, math.nan).tobytes()
+
+
+def _count(counted: dict[Any, tuple[int, Any]], what: Any, where: Any) -> None:
+    count, first = counted.get(what, (0, where))
+    counted[what] = (count + 1, first)
+
+
+def _encode(
+    codes: dict[Any, int], values: Iterable[Any], column: array[int], *, absent: Any = None
+) -> None:
+    """Append values as codes, those met for the first time as new ones."""
+    column.extend(codes.setdefault(absent if v is None else v, len(codes)) for v in values)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from pytest_evalmetrics.data.content import content_hash
+from pytest_evalmetrics.data import content_hash
 from pytest_evalmetrics.errors import did_you_mean
 from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.records import record
@@ -79,22 +79,12 @@ class Layout:
         rows = len(places)
         task = [0] * rows if self.task is None else ids(self.task)
         sample = [None] * rows if self.sample is None else ids(self.sample)
-        # looking at types and ends costs little; an error takes a closer look
-        if not set(map(type, task)) <= {int, str}:
-            at = next(at for at, one in enumerate(task) if type(one) not in (int, str))
-            expected = "text or a whole number"
-            raise refused_cell(source, int(places[at]), "the task id", task[at], expected)
-        kinds = set(map(type, sample))
-        whole = [each for each in sample if each is not None] if type(None) in kinds else sample
-        is_whole = kinds <= {int, type(None)}
-        if whole and not (is_whole and min(whole) >= 0 and max(whole) < _MAX_SAMPLE):
-            at, one = next(
-                (at, one)
-                for at, one in enumerate(sample)
-                if one is not None and (type(one) is not int or not 0 <= one < _MAX_SAMPLE)
-            )
-            expected = "a whole number from 0"
-            raise refused_cell(source, int(places[at]), "the sample index", one, expected)
+        for place, id_, number in zip(places.tolist(), task, sample, strict=True):
+            if type(id_) not in (int, str):
+                raise refused_cell(source, place, "the task id", id_, "text or a whole number")
+            if number is not None and (type(number) is not int or not 0 <= number < _MAX_SAMPLE):
+                expected = "a whole number from 0"
+                raise refused_cell(source, place, "the sample index", number, expected)
         agent = [None] * rows if self.agent is None else texts(self.agent)
         parts = list(map(contents, self.content))
         new: dict[tuple[str | None, TaskId], int] = {}
@@ -166,7 +156,15 @@ class Csv:
     def read(self, source: Source) -> Iterator[Chunk]:
         """Read one file."""
         with _cells(source) as reader:
-            yield from self._chunks(reader, source)
+            names = _names(reader, source)
+            layout = layout_of(names, self._request, source)
+            rows = self._rows(reader, len(names), source)
+            while block := list(islice(rows, _ROWS)):
+                places = np.array([place for place, _ in block], np.int64)
+                columns = dict(
+                    zip(names, zip(*(cells for _, cells in block), strict=True), strict=True)
+                )
+                yield self._chunk(layout, columns, places, source)
 
     def rows(self, source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
         """Go through the rows, see `RowLoader`; each cell is text, because CSV knows no types."""
@@ -175,29 +173,26 @@ class Csv:
             for place, cells in self._rows(reader, len(names), source):
                 yield place, dict(zip(names, cells, strict=True))
 
-    def _chunks(self, reader: Any, source: Source) -> Iterator[Chunk]:
-        names = _names(reader, source)
-        layout = layout_of(names, self._request, source)
-        rows = self._rows(reader, len(names), source)
-        while block := list(islice(rows, _ROWS)):
-            places = np.array([place for place, _ in block], np.int64)
-            columns: dict[str, Sequence[str]] = dict(
-                zip(names, zip(*(cells for _, cells in block), strict=True), strict=True)
-            )
+    def _chunk(
+        self,
+        layout: Layout,
+        columns: Mapping[str, Sequence[str]],
+        places: NDArray[np.int64],
+        source: Source,
+    ) -> Chunk:
+        def texts(name: str) -> list[str | None]:
+            return [cell or None for cell in columns[name]]
 
-            def texts(name: str, cells: Mapping[str, Sequence[str]] = columns) -> list[str | None]:
-                return [cell or None for cell in cells[name]]
-
-            yield layout.chunk(
-                places,
-                source,
-                self._identified,
-                ids=lambda name: [_id(cell) for cell in columns[name]],  # noqa: B023 - called at once
-                texts=texts,
-                contents=texts,
-                keys=tuple(names),
-                **_scores(layout, columns, places, source),
-            )
+        return layout.chunk(
+            places,
+            source,
+            self._identified,
+            ids=lambda name: [_id(cell) for cell in columns[name]],
+            texts=texts,
+            contents=texts,
+            keys=tuple(columns),
+            **_scores(layout, columns, places, source),
+        )
 
     @staticmethod
     def _rows(reader: Any, width: int, source: Source) -> Iterator[tuple[int, list[str]]]:

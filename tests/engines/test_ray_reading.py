@@ -110,22 +110,22 @@ def test_errors_cross_as_themselves(ray_engine, tmp_path, what):
 
 
 def test_a_node_that_is_gone_in_the_middle_costs_nothing(nodes, ray_engine, tmp_path, monkeypatch):
-    from pytest_evalmetrics.rollouts.part import Room  # noqa: PLC0415 - what is looked into
+    from pytest_evalmetrics.rollouts.table import TableBuilder  # noqa: PLC0415 - is looked into
 
     for number in range(4):
         (tmp_path / f"{number}.jsonl").write_bytes(lines(some_rows(1000 * number, 1000)))
     spec = RolloutsSpec(path=("*.jsonl",))
     alone = load(spec, tmp_path, scores=["reward"])
     victim, pieces = nodes.add(), []
-    was = Room.check
+    extend = TableBuilder.extend
 
-    def check(room, part, share=1.0):
-        pieces.append(share)
+    def extended(table, source, part):
+        pieces.append(source)
         if len(pieces) == 10:
             nodes.kill(victim)
-        was(room, part, share)
+        extend(table, source, part)
 
-    monkeypatch.setattr(Room, "check", check)
+    monkeypatch.setattr(TableBuilder, "extend", extended)
     found = load(spec, tmp_path, scores=["reward"], reader=ray_engine.read)
     assert len(pieces) > 40
     assert all_bits(found) == all_bits(alone)

@@ -8,21 +8,23 @@ from pytest_evalmetrics.rollouts.json_files import JsonArray, JsonLines
 BLOCKS = "rollouts.small:Blocks"  # for `format:`
 ARRAY_BLOCKS = "rollouts.small:ArrayBlocks"
 CHUNKS = "rollouts.small:Chunks"
-SIZES = {"block": 400, "ahead": 2}
+SIZES = {"block": 400}
 
 
 class Blocks(JsonLines):
     """What was learnt from the first block is used on those after it."""
 
     def __init__(self, request):
-        super().__init__(request, **SIZES)
+        super().__init__(request)
+        self.block = SIZES["block"]
 
 
 class ArrayBlocks(JsonArray):
     """The same of an array."""
 
     def __init__(self, request):
-        super().__init__(request, **SIZES)
+        super().__init__(request)
+        self.block = SIZES["block"]
 
 
 class Chunks:

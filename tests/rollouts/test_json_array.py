@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_evalmetrics.rollouts.json_files import _split
+from pytest_evalmetrics.rollouts.json_rows import _split_array
 
 ROW = '{"_ng_task_index": 0, "reward": 1.0}'
 inner = st.recursive(
@@ -22,16 +22,16 @@ inner = st.recursive(
 @given(st.lists(st.dictionaries(st.text(max_size=3), inner, max_size=3), max_size=5), st.data())
 def test_a_text_is_split_at_its_rows_wherever_it_is_cut(rows, data):
     indent = data.draw(st.sampled_from([None, 2]))
-    text = json.dumps(rows, indent=indent).encode()[1:]
+    text = json.dumps(rows, indent=indent).encode()
     cut = data.draw(st.integers(0, len(text)))
-    starts, stops, end = _split(np.frombuffer(text[:cut], np.uint8))
+    starts, stops, end = _split_array(np.frombuffer(text[:cut], np.uint8), inside=False)
     split = [json.loads(text[a:b]) for a, b in zip(starts, stops, strict=True)]
     assert split == rows[: len(split)]
     rest = text[stops[-1] if stops else 0 : cut]
     if end is None:  # what is left holds no whole row
         assert cut < len(text)
         with pytest.raises(json.JSONDecodeError):
-            json.loads(rest.strip().removeprefix(b",") or b"?")
+            json.loads(rest.strip().removeprefix(b"," if stops else b"[") or b"?")
     else:
         assert split == rows
         assert end == len(text) - 1

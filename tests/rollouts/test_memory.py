@@ -2,35 +2,23 @@
 
 import numpy as np
 import pytest
-from rollouts.small import chunk
+from rollouts.small import chunk, load_chunks
 
 from pytest_evalmetrics.errors import DataError
-from pytest_evalmetrics.ext import FieldMap, Request, Source
-from pytest_evalmetrics.rollouts import part as part_module
-from pytest_evalmetrics.rollouts import recorded
-from pytest_evalmetrics.rollouts.part import Part, Room, available
+from pytest_evalmetrics.rollouts import table
 
 ROWS = 1_000_000
 
 
-def part(path):
-    made = Part(Request(FieldMap()))
-    scores = {f"s{i}": np.zeros(ROWS) for i in range(4)}
-    made.add(chunk([0] * ROWS, scores=scores), Source(path, "a", 1, b"{"))
-    return made
-
-
-def test_columns_without_room_are_refused_and_what_is_still_to_come_counts(tmp_path):
-    made = part(tmp_path)
-    held = made.nbytes()
-    assert held == ROWS * (7 * 8 + 4)
-    Room(lambda: held).check(made, lambda: 1.0)
-    told = "memory: 1,000,000 rows .* need 120,000,000 bytes, and 119,999,999 are free"
-    with pytest.raises(DataError, match=told):
-        Room(lambda: held - 1).check(made, lambda: 1.0)
-    Room(lambda: 19 * made.nbytes()).check(made, lambda: 0.1)
-    with pytest.raises(DataError, match=r"some 10,000,000 rows with 4 columns .* need some 1,2"):
-        Room(lambda: 18 * made.nbytes()).check(made, lambda: 0.1)
+def test_columns_without_room_are_refused(folder, monkeypatch):
+    rows = chunk([0] * ROWS, scores={f"s{i}": np.zeros(ROWS) for i in range(4)})
+    held = ROWS * (7 * 8 + 4)
+    monkeypatch.setattr(table, "available", lambda: held)
+    assert len(load_chunks(folder, rows)) == ROWS
+    monkeypatch.setattr(table, "available", lambda: held - 1)
+    message = "memory: the first 1,000,000 rows .* need 120,000,000 bytes, and 119,999,999 are free"
+    with pytest.raises(DataError, match=message):
+        load_chunks(folder, rows)
 
 
 @pytest.mark.parametrize(
@@ -45,54 +33,18 @@ def test_columns_without_room_are_refused_and_what_is_still_to_come_counts(tmp_p
     [("max", 5000 * 1024), ("4000000", 4000000 - 1000000 + 300), ("900000", 300 - 100000)],
 )
 def test_the_machine_and_the_container_both_limit(tmp_path, monkeypatch, names, limit, expected):
-    assert names in [group[1:] for group in part_module._GROUPS]
+    assert names in [group[1:] for group in table._GROUPS]
     meminfo = tmp_path / "meminfo"
     meminfo.write_text("MemTotal:  9000 kB\nMemAvailable:  5000 kB\n", encoding="ascii")
     tmp_path.joinpath(names[0]).write_text(limit, encoding="ascii")
     tmp_path.joinpath(names[1]).write_text("1000000\n", encoding="ascii")
     tmp_path.joinpath("memory.stat").write_text(f"anon 5\n{names[2]} 300\n", encoding="ascii")
-    monkeypatch.setattr(part_module, "_MEMORY", meminfo)
-    monkeypatch.setattr(part_module, "_GROUP", tmp_path)
-    monkeypatch.setattr(part_module, "_GROUPS", [("", *names)])
-    assert available() == max(0, expected)
+    monkeypatch.setattr(table, "_MEMORY", meminfo)
+    monkeypatch.setattr(table, "_GROUP", tmp_path)
+    monkeypatch.setattr(table, "_GROUPS", [("", *names)])
+    assert table.available() == max(0, expected)
     meminfo.unlink()
-    assert available() is None
-
-
-def test_so_does_a_limit_of_addresses(tmp_path, monkeypatch):
-    resource = pytest.importorskip("resource")
-    pages = tmp_path / "statm"
-    pages.write_text("100 2 3\n", encoding="ascii")
-    monkeypatch.setattr(part_module, "_ADDRESSES", pages)
-    free = available()
-    limit = 101 * resource.getpagesize()
-    monkeypatch.setattr(resource, "getrlimit", lambda _: (limit, limit))
-    assert available() == (None if free is None else resource.getpagesize())
-    limit = resource.RLIM_INFINITY
-    found = available()
-    assert (found is None) == (free is None)
-    assert found != resource.getpagesize()
-
-
-def test_one_process_knows_how_much_is_still_to_come(folder, monkeypatch):
-    shares = []
-
-    class Looks:
-        def check(self, _, share):
-            shares.append(share())
-
-    padding = "x" * 1_000
-    rows = [{"_ng_task_index": i, "reward": 1, "text": padding} for i in range(10_000)]
-    folder.rows(rows, "a.jsonl")
-    folder.rows(({**row, "_ng_rollout_index": 1} for row in rows[:5_000]), "b.jsonl")
-    folder.rows(({**row, "_ng_rollout_index": 2} for row in rows[:5_000]), "c.jsonl")
-    monkeypatch.setattr(recorded, "Room", Looks)
-    with pytest.raises(DataError, match="sample index"):  # not in the first file
-        folder.load("*.jsonl")
-    assert len(shares) > 4
-    assert shares == sorted(shares)
-    assert 0.1 < shares[0] < 0.3
-    assert shares[-1] == 1
+    assert table.available() is None
 
 
 @pytest.mark.parametrize(

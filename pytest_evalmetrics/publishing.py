@@ -11,15 +11,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from pytest_evalmetrics.errors import ArtifactError, EvalMetricsError
-from pytest_evalmetrics.reports import (
-    Artifacts,
-    Payload,
-    calls_line,
-    report_document,
-    section,
-    tell_ci,
-    write_reports,
-)
+from pytest_evalmetrics.reports.lines import calls_line
+from pytest_evalmetrics.reports.payload import Artifacts, Payload
+from pytest_evalmetrics.reports.reporters import FinishedRun, report_document, write_reports
+from pytest_evalmetrics.reports.section import section
+from pytest_evalmetrics.reports.summary import tell_ci
 from pytest_evalmetrics.results import Check, Verdict, worst
 from pytest_evalmetrics.run_folder import Origin, RunFolder, origin_of
 from pytest_evalmetrics.selection import Selection, let_register
@@ -40,9 +36,9 @@ _NAMED = 3  # of what was deselected
 class RunResults:
     """The results of a run, in the process that writes the artifacts."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self) -> None:
         self.entries: dict[str, dict[str, Any]] = {}  # the benchmarks' entries of the report, by id
-        self.artifacts = Artifacts(root=root)  # their larger texts
+        self.artifacts = Artifacts()  # their larger texts
         self.unkept: ArtifactError | None = None  # there was no room for these: no artifacts
         self.usage: list[dict[str, Any]] = []  # of calls
         self.warnings: dict[str, None] = {}
@@ -107,15 +103,18 @@ def publish(
         errors.append(ArtifactError(message, hint=hint))
     paths: list[Path] = []
     if results.unkept is None:
-        results.artifacts.origin = lambda: {**asdict(origin()[0]), "time": origin()[1]}
+        chosen = reporter_names(config)
+        run = FinishedRun(
+            kept=results.artifacts,
+            report=report,
+            root=config.rootpath,
+            origin=lambda: {**asdict(origin()[0]), "time": origin()[1]},
+            chosen=bool(chosen),
+        )
         with let_register(config) as names:
-            chosen = reporter_names(config)
-            written = write_reports(
-                results.artifacts, folder.prefix, report, names=chosen, environ=os.environ
-            )
+            paths, unwritten = write_reports(run, folder.prefix, chosen)
         results.warnings.update(names.notes)
-        paths = written.paths
-        errors += written.errors
+        errors += unwritten
     else:  # half of what there was is no report
         errors.append(results.unkept)
     lines: Lines = []

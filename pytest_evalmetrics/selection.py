@@ -243,7 +243,7 @@ def refuse_unknown_reporters(config: pytest.Config) -> None:
     if names is None or hasattr(config, "workerinput"):
         return
     from pytest_evalmetrics.errors import RegistryError
-    from pytest_evalmetrics.reports import chosen_reporters
+    from pytest_evalmetrics.reports.reporters import chosen_reporters
 
     try:
         with let_register(config):

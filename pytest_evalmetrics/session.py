@@ -6,6 +6,7 @@ Loaded at every start of pytest: nothing heavy is imported before there is a res
 
 from __future__ import annotations
 
+import shutil
 import sys
 import time
 from pathlib import Path
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
     from pytest_evalmetrics.publishing import RunResults
-    from pytest_evalmetrics.reports import Payload
+    from pytest_evalmetrics.reports.payload import Payload
     from pytest_evalmetrics.run_folder import RunFolder
 
 PAYLOADS = pytest.StashKey["list[Payload]"]()  # the results of an item's benchmarks
@@ -132,7 +133,7 @@ class EvaluationSession:
         if self._results is None:
             from pytest_evalmetrics.publishing import RunResults
 
-            self._results = RunResults(self._config.rootpath)
+            self._results = RunResults()
         return self._results
 
     @pytest.hookimpl(optionalhook=True)
@@ -254,9 +255,7 @@ class EvaluationSession:
             self._folder.release()
         self._results = None  # else pytest's last collections of garbage go through thousands
         if _FOLDER in self._config.stash:
-            from pytest_evalmetrics.reports.payload import remove_left
-
-            remove_left(self._config.stash[_FOLDER])
+            shutil.rmtree(self._config.stash[_FOLDER], ignore_errors=True)
 
 
 def _attach(
@@ -292,7 +291,7 @@ def _attach(
 
 
 def _show(report: pytest.TestReport, text: str, config: pytest.Config) -> None:
-    from pytest_evalmetrics.reports import FailureText
+    from pytest_evalmetrics.reports.failure import FailureText
 
     report.longrepr = FailureText(text, config.option.tbstyle)  # type: ignore[assignment]
 

@@ -21,7 +21,7 @@ from pytest_evalmetrics.errors import ArtifactError, BaselineError, DataError, R
 from pytest_evalmetrics.layout import compact, many, of_many
 from pytest_evalmetrics.pipeline.task_sample import draw, first_rollouts
 from pytest_evalmetrics.records import record
-from pytest_evalmetrics.reports import failed_row_notes
+from pytest_evalmetrics.reports.lines import failed_row_notes
 from pytest_evalmetrics.results import RowFailure, ScorerFailures
 from pytest_evalmetrics.rollouts.recorded import records
 from pytest_evalmetrics.spec.sources import Rounds

@@ -20,7 +20,7 @@ from pytest_evalmetrics.pipeline.judge_checks import Judged, Judges
 from pytest_evalmetrics.pipeline.preflight import metric_problems, template_problems
 from pytest_evalmetrics.pipeline.scored_rows import Board, KeptRows, reading_order, rows_of
 from pytest_evalmetrics.records import record
-from pytest_evalmetrics.reports import failed_row_notes
+from pytest_evalmetrics.reports.lines import failed_row_notes
 from pytest_evalmetrics.rollouts.foreign import lookup
 from pytest_evalmetrics.rollouts.recorded import TASK_KEYS, records
 from pytest_evalmetrics.spec.metric_names import COUNTED_SCORES
